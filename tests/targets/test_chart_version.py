@@ -94,7 +94,7 @@ def test_a_number_that_begins_again_is_said(tmp_path):
     written(tmp_path, retries=2)
     shutil.rmtree(tmp_path / ".tfgen")
     plan = plan_write(tmp_path, [render(job(retries=2))], force=True)
-    assert plan.recounted == ("mnist",)
+    assert plan.restarted_revisions == ("mnist",)
 
 
 def test_every_file_counts_and_nothing_else():

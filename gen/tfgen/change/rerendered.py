@@ -196,7 +196,7 @@ def overlays_on_disk(out: Path, name: str, ledger: Ledger) -> _Files | None:
     """Return the overlays on disk; None if a file was edited by hand, which `tfgen check` reports separately."""
     paths = [path for path in ledger.files if path.startswith(f"{OVERLAYS}/{name}/")]
     with OutputFolder(out) as folder:
-        on_disk = folder.survey(paths)
+        on_disk = folder.states(paths)
         if any(on_disk[path].digest != ledger.files[path] for path in paths):
             return None
         return _overlays_of({path: folder.read_text(path) for path in paths}, name)

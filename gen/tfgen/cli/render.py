@@ -69,7 +69,7 @@ def _print_written(args: Namespace, written: Written) -> None:
     plan = written.plan
     for conflict in plan.lost:
         print_message(f"lost: {conflict.describe_past()}")
-    for name in plan.recounted:
+    for name in plan.restarted_revisions:
         print_message(
             f"restarted: the version number of {CHARTS}/{name} starts again, because {ledger_path(name)} is missing"
         )
@@ -96,10 +96,10 @@ def _print_written(args: Namespace, written: Written) -> None:
     numbers["unchanged"] = sum(1 for _ in plan.unchanged())
     print_result(f"{count(written.jobs, 'job')}, ", end="")
     print_result(", ".join(f"{number} {word}" for word, number in numbers.items()), flush=True)
-    if written.unmanaged:
+    if written.fields_reset_by_gitops:
         from tfgen.report.gitops_advice import gitops_advice
 
-        print_message(f"\n{gitops_advice(written.unmanaged)}", end="")
+        print_message(f"\n{gitops_advice(written.fields_reset_by_gitops)}", end="")
     if sys.stdout.isatty() and any(numbers[word] for word in actions):
         print_message(_next_steps(args))
 

@@ -67,7 +67,7 @@ def plan_delete(target: Target, objects: Sequence[Object], claims: Collection[st
         for item, live in _finisher_last(live_objects).items()
     ]
     _check_owners(target, changes, live_objects)
-    return [*_unserved(target, inventory), *changes]
+    return [*_objects_of_missing_kinds(target, inventory), *changes]
 
 
 def delete(target: Target, changes: Iterable[ObjectChange]) -> Iterator[ObjectChange]:
@@ -119,7 +119,7 @@ def _finisher_last(live_objects: Mapping[Identity, Object]) -> dict[Identity, Ob
     return dict(sorted(live_objects.items(), key=lambda entry: f"{entry[0][2]}-".startswith(prefixes)))
 
 
-def _unserved(target: Target, inventory: Iterable[Identity]) -> Iterator[ObjectChange]:
+def _objects_of_missing_kinds(target: Target, inventory: Iterable[Identity]) -> Iterator[ObjectChange]:
     """Yield the outcome `left` for each object of the last apply whose kind the server does not have.
 
     The user may have named a wrong server.

@@ -197,7 +197,7 @@ def _claim_edits(document: Document, volumes: list[str]) -> Iterator[Assignment]
             if not of_job:
                 yield Assignment(path, claim)
             elif data_path.has(text, path):
-                empty = _emptied(text, path)
+                empty = _outermost_empty(text, path)
                 text = data_path.without(text, empty)
                 yield Assignment(empty, REMOVED)
 
@@ -212,7 +212,7 @@ def _without_defaults(document: Document, volume: str) -> dict[str, None]:
     return dict.fromkeys(key for key in under or {} if key != "name")
 
 
-def _emptied(data: Any, path: DataPath) -> DataPath:
+def _outermost_empty(data: Any, path: DataPath) -> DataPath:
     """Return the path of the outermost mapping that is empty after the removal of the key at `path`.
 
     If no mapping is then empty, return `path`.

@@ -40,15 +40,15 @@ class Written(Record):
         plan: the plan of the write.
         jobs: the number of jobs.
         resolved: the number of merge conflicts that the render resolved.
-        unmanaged: name of each new job -> fields that controllers in the cluster change and that a GitOps tool would
-            reset, if tfgen does not render the GitOps objects of the job.
+        fields_reset_by_gitops: name of each new job -> fields that controllers in the cluster change and that a GitOps
+            tool would reset, if tfgen does not render the GitOps objects of the job.
     """
 
     problems: tuple[Problem, ...]
     plan: WritePlan
     jobs: int
     resolved: int
-    unmanaged: Mapping[str, Sequence[ChangedField]]
+    fields_reset_by_gitops: Mapping[str, Sequence[ChangedField]]
 
 
 @contextmanager
@@ -107,16 +107,19 @@ def render_paths(
                 merge.undo()
             raise
         resolved = merge.resolve(plan) if merge else 0
-        yield Written(in_order(problems), plan, len(jobs), resolved, _unmanaged(results.rendered, ledgers))
+        yield Written(in_order(problems), plan, len(jobs), resolved, _fields_reset_by_gitops(results.rendered, ledgers))
 
 
-def _unmanaged(files: Mapping[str, RenderedFile], ledgers: Mapping[str, Ledger]) -> dict[str, tuple[ChangedField, ...]]:
+def _fields_reset_by_gitops(
+    files: Mapping[str, RenderedFile], ledgers: Mapping[str, Ledger]
+) -> dict[str, tuple[ChangedField, ...]]:
     """Return name of a new job -> fields that controllers in the cluster change and that a GitOps tool would reset.
 
     A new job has no ledger in `ledgers`.
     """
     jobs = (job for file in files.values() for job in file.jobs)
-    return {job.name: job.unmanaged for job in jobs if job.unmanaged and job.name not in ledgers}
+    fields = {job.name: job.fields_reset_by_gitops for job in jobs if job.name not in ledgers}
+    return {name: of_job for name, of_job in fields.items() if of_job}
 
 
 def _read_ledgers(out: Path) -> tuple[Ledgers, MergedFiles | None]:

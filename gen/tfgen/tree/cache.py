@@ -51,7 +51,7 @@ def cached_result(entry: str) -> Any:
     try:
         text = _path(parent, entry).read_bytes()
         head, _, body = text.partition(b"\n")
-        return json.loads(body) if head.decode() == _seal(entry, body) else None
+        return json.loads(body) if head.decode() == _checksum(entry, body) else None
     except (OSError, ValueError):
         return None
 
@@ -83,12 +83,12 @@ def store_results(values: Mapping[str, Any]) -> None:
         for entry, value in values.items():
             body = json.dumps(value, separators=(",", ":")).encode()
             if len(body) <= _LONGEST:
-                _write(_path(parent, entry), f"{_seal(entry, body)}\n".encode() + body)
+                _write(_path(parent, entry), f"{_checksum(entry, body)}\n".encode() + body)
         for subfolder in {_path(parent, entry).parent for entry in values}:
             _remove_oldest(subfolder)
 
 
-def _seal(entry: str, body: bytes) -> str:
+def _checksum(entry: str, body: bytes) -> str:
     """Return the checksum of the cache entry with the key `entry` and the content `body`.
 
     `cached_result` ignores an entry with a wrong checksum.

@@ -143,7 +143,7 @@ def digests_on_disk(folder: int, name: str, path: Path | str) -> tuple[str | Non
         os.close(descriptor)
 
 
-def expect(folder: int, name: str, path: Path | str, digest: str | None) -> None:
+def check_digest(folder: int, name: str, path: Path | str, digest: str | None) -> None:
     """Raise TfgenError if the SHA-256 of a file is not `digest`. If `digest` is None, the file must not exist.
 
     The first three arguments are those of `open_file`.
@@ -210,7 +210,7 @@ def replace_file(path: Path, before: bytes, after: bytes) -> None:
     with errors_at(path):
         folder = open_folder(str(target.parent))
         try:
-            expect(folder, target.name, path, hashlib.sha256(before).hexdigest())
+            check_digest(folder, target.name, path, hashlib.sha256(before).hexdigest())
             mode = stat.S_IMODE(os.stat(target.name, dir_fd=folder, follow_symlinks=False).st_mode)
             temporary = temporary_name()
             try:

@@ -99,7 +99,7 @@ class Ledger(Record):
         """Return True if the ledger lists the path with this digest, so that tfgen wrote this content to the path."""
         return digest in (self.files.get(path), (self.unfinished or {}).get(path))
 
-    def last_finished(self, path: str) -> str | None:
+    def digest_after_complete_render(self, path: str) -> str | None:
         """Return the digest of the file at a path after the last complete render; None if the ledger lacks the path."""
         return (self.unfinished or {}).get(path) or self.files.get(path)
 
@@ -110,7 +110,7 @@ class Ledger(Record):
         """
         return self.unfinished is None and self.input_digest == target.input_digest
 
-    def stays(self, target: Ledger) -> bool:
+    def differs_only_by_tool_or_defaults(self, target: Ledger) -> bool:
         """Return whether the ledger `target` has the same job, but other defaults or another version of tfgen."""
         made_by = (self.tool_version, self.defaults_digest)
         return self.is_of_same_job(target) and made_by != (target.tool_version, target.defaults_digest)
@@ -223,7 +223,7 @@ def merge_ledgers(ours: Ledger, theirs: Ledger, on_disk: Mapping[str, str] | Non
     )
 
 
-def parse_again(text: str) -> Ledger:
+def parse_checked_ledger(text: str) -> Ledger:
     """Parse the text of a ledger that `parse_ledger` has already checked."""
     return _ledger(json.loads(text))
 

@@ -15,7 +15,7 @@ from tfgen.tree.ledger import (
     LedgerConflictError,
     job_of,
     ledger_path,
-    parse_again,
+    parse_checked_ledger,
     parse_ledger,
 )
 from tfgen.tree.output_folder import OutputFolder
@@ -53,7 +53,7 @@ class Ledgers(Mapping[str, Ledger]):
         for name in folder.names(LEDGER_FOLDER):
             if (job := job_of(name)) is not None:
                 try:
-                    self._look_at(job, folder.read_text(ledger_path(job), LEDGER_READ))
+                    self._add(job, folder.read_text(ledger_path(job), LEDGER_READ))
                 except LedgerConflictError as error:
                     conflicts |= error.sources
                 except TfgenError as error:
@@ -74,7 +74,7 @@ class Ledgers(Mapping[str, Ledger]):
         jobs = (inside.partition("/")[0], *self.owners(path))
         return any(path in self[job].files for job in jobs if job in self)
 
-    def paths_of_several(self) -> Iterator[tuple[str, tuple[str, ...]]]:
+    def shared_paths(self) -> Iterator[tuple[str, tuple[str, ...]]]:
         """Yield (path, names of the jobs whose ledgers list the path) for each path that is not in a job's own folder.
 
         The paths are case-folded.
@@ -100,7 +100,7 @@ class Ledgers(Mapping[str, Ledger]):
 
     __hash__ = None  # type: ignore[assignment]  # a mapping is not hashable
 
-    def _look_at(self, job: str, text: str) -> None:
+    def _add(self, job: str, text: str) -> None:
         ledger = parse_ledger(job, text)
         self.digests[job] = digest_of(text)
         self.sources[job] = ledger.source
@@ -115,4 +115,4 @@ class Ledgers(Mapping[str, Ledger]):
             raise TfgenError(
                 f"{ledger_path(job)}: another program changed the ledger while tfgen ran; run the command again"
             )
-        return parse_again(text)
+        return parse_checked_ledger(text)

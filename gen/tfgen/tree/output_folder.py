@@ -1,7 +1,7 @@
 """The output folder on disk. Only this module reads and writes files below the folder.
 
     with OutputFolder(Path(".")) as folder:
-        folder.survey(["charts/dist-mnist/Chart.yaml"])
+        folder.states(["charts/dist-mnist/Chart.yaml"])
 
 tfgen opens each folder of a path by file descriptor, with O_NOFOLLOW. So a symbolic link in a path is an error, even if
 somebody creates the link while tfgen runs, and tfgen never writes a file outside the output folder. Every OSError
@@ -32,10 +32,10 @@ from tfgen.places import job_folder
 from tfgen.record import Record
 from tfgen.tree.disk_file import (
     BlockedPathError,
+    check_digest,
     describe_mode,
     digests_on_disk,
     errors_at,
-    expect,
     is_temporary,
     open_file,
     open_folder,
@@ -109,7 +109,7 @@ class OutputFolder:
 
     # Reading.
 
-    def survey(self, paths: Iterable[str]) -> dict[str, DiskEntry]:
+    def states(self, paths: Iterable[str]) -> dict[str, DiskEntry]:
         """Return path -> state on disk, for each of the given paths below the output folder."""
         on_disk: dict[str, DiskEntry] = {}
         with self._folders() as way:
@@ -166,7 +166,7 @@ class OutputFolder:
             replaced: The paths at which a file, and therefore its folder, already exists.
         """
         new = {folder for folder in _own_folders(texts) - _own_folders(replaced) if not self._is_there(folder)}
-        staged = {self._staged(path, new): path for path in texts}
+        staged = {self._staged_path(path, new): path for path in texts}
         with self._folders(make=True) as way:
             for parent, entries in _by_folder(staged):
                 with errors_at(parent or self.path):
@@ -193,7 +193,7 @@ class OutputFolder:
         faults: list[TfgenError] = []
         for paths in batches:
             try:
-                self.discard(map(self._staging, (*paths, *_own_folders(paths))))
+                self.discard(map(self._temporary_path, (*paths, *_own_folders(paths))))
             except TfgenError as error:
                 faults.append(error)
             self.prune(paths)
@@ -217,7 +217,7 @@ class OutputFolder:
             digests: Path -> digest of the file that tfgen replaces; None if no file may exist at the path.
 
         Raises:
-            TfgenError: A file changed after the call of `survey`. This file and all following files remain unchanged.
+            TfgenError: A file changed after the call of `states`. This file and all following files remain unchanged.
         """
         renamed = {folder for folder in sorted(_own_folders(digests)) if self._rename_folder(folder)}
         single_files = (
@@ -226,7 +226,7 @@ class OutputFolder:
             else digests
         )
         for folder, name, path, digest in self._entries([single_files]):
-            expect(folder, name, path, digest)
+            check_digest(folder, name, path, digest)
             self._rename_file(folder, name, path)
 
     def move(self, paths: Iterable[str]) -> None:
@@ -237,7 +237,7 @@ class OutputFolder:
     def remove(self, batches: Iterable[Mapping[str, str | None]]) -> None:
         """Remove the files of each mapping path -> digest. Raises TfgenError at the first file with another digest."""
         for folder, name, path, digest in self._entries(batches):
-            expect(folder, name, path, digest)
+            check_digest(folder, name, path, digest)
             with errors_at(path):
                 os.unlink(name, dir_fd=folder)
 
@@ -328,14 +328,14 @@ class OutputFolder:
 
     def _rename_file(self, folder: int, name: str, path: str) -> None:
         with errors_at(path):
-            os.replace(self._temporary(path), name, src_dir_fd=folder, dst_dir_fd=folder)
+            os.replace(self._temporary_name(path), name, src_dir_fd=folder, dst_dir_fd=folder)
 
     def _rename_folder(self, path: str) -> bool:
         """Rename a staged folder to its final path, which must not exist. Return False if no folder is staged."""
         parent, name = _split(path)
         try:
             with self._folder(parent) as folder:
-                os.replace(self._temporary(path), name, src_dir_fd=folder, dst_dir_fd=folder)
+                os.replace(self._temporary_name(path), name, src_dir_fd=folder, dst_dir_fd=folder)
         except FileNotFoundError:
             return False
         except OSError as error:
@@ -356,22 +356,22 @@ class OutputFolder:
             return False
         return True
 
-    def _temporary(self, path: str) -> str:
+    def _temporary_name(self, path: str) -> str:
         return temporary_name(hashlib.blake2b(path.encode(), key=self._key, digest_size=8).digest())
 
-    def _staging(self, path: str) -> str:
+    def _temporary_path(self, path: str) -> str:
         """Return the temporary path of the file or folder with the final path `path`, in the same parent folder."""
-        return _joined(_split(path)[0], self._temporary(path))
+        return _joined(_split(path)[0], self._temporary_name(path))
 
-    def _staged(self, path: str, new: Set[str]) -> str:
+    def _staged_path(self, path: str, new: Set[str]) -> str:
         """Return the temporary path of the file with the final path `path`.
 
         A file of a job folder in `new` is in the temporary folder that later gets the name of the job folder.
         """
         folder = job_folder(path)
         if folder is None or folder not in new:
-            return self._staging(path)
-        return self._staging(folder) + path.removeprefix(folder)
+            return self._temporary_path(path)
+        return self._temporary_path(folder) + path.removeprefix(folder)
 
     def _remove_empty(self, path: str) -> None:
         parent, name = _split(path)

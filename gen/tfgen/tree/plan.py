@@ -70,7 +70,7 @@ def nothing_committed(_: Mapping[str, Ledger]) -> Set[str]:
     return frozenset()
 
 
-FileDecision: TypeAlias = tuple[str, FileAction]
+PathAction: TypeAlias = tuple[str, FileAction]
 """Pair (path, action of the write on the file at the path)."""
 
 
@@ -158,7 +158,7 @@ class JobPlan(Record):
         """The ledger after the write; None if the job has no files."""
         return self.target if self.target.files else None
 
-    def is_recounted(self) -> bool:
+    def restarts_revision(self) -> bool:
         """Return whether a revision number in a rendered file starts again at 0, because the ledger is missing."""
         revision = self.rendering.revision
         replaced = {change.path for change in self.changes if change.action is FileAction.CHANGE}
@@ -182,11 +182,11 @@ class JobPlan(Record):
         }
         return {**decided, ledger_path(self.rendering.job): digest_of(self.after.to_text()) if self.after else None}
 
-    def changes_by(self, actions: Collection[FileAction], but: Set[FileDecision]) -> list[FileChange]:
+    def changes_by(self, actions: Collection[FileAction], but: Set[PathAction]) -> list[FileChange]:
         """Return the changes with an action in `actions`, except for changes whose (path, action) is in `but`."""
         return [c for c in self.changes if c.action in actions and (c.path, c.action) not in but]
 
-    def shared_decisions(self) -> tuple[FileDecision, ...]:
+    def shared_path_actions(self) -> tuple[PathAction, ...]:
         """Return (path, action) for each path that is not in the job's own folder. Jobs may share such a path."""
         name = self.rendering.job
         return tuple((c.path, c.action) for c in self.changes if not is_in_job_folder(name, c.path))
@@ -207,7 +207,7 @@ class JobPlan(Record):
                 continue
             if change.digest is not None and self.before.wrote(change.path, change.digest):
                 replaced[change.path] = change.digest
-            elif (last := self.before.last_finished(change.path)) is not None:
+            elif (last := self.before.digest_after_complete_render(change.path)) is not None:
                 replaced[change.path] = last
         # The target of a deleted job has no source.
         source = self.target.source or (self.before.source if self.before else "")
@@ -223,7 +223,7 @@ class WriteRequest(Record):
         done: the names of the jobs that were not rendered, because their files on disk match their ledgers.
         force: whether to replace files that the user edited.
         find_committed: returns the names of the committed jobs. tfgen does not write a committed job if only the
-            version of tfgen or the defaults changed (`Ledger.stays`).
+            version of tfgen or the defaults changed (`Ledger.differs_only_by_tool_or_defaults`).
         store: stores the plan of each job, in a spool or in memory.
     """
 
@@ -247,7 +247,7 @@ class JobPlans(Record):
 
     plans: Sequence[JobPlan]
     counts: Sequence[Mapping[FileAction, int]]
-    repeated: Mapping[int, Set[FileDecision]]
+    repeated: Mapping[int, Set[PathAction]]
     undone: Sequence[int]
 
     def __getitem__(self, at: int) -> JobPlan:
@@ -260,13 +260,13 @@ class JobPlans(Record):
         """Return the number of files that have one of the given actions. A file that two jobs share counts twice."""
         return sum(counts.get(action, 0) for counts in self.counts for action in actions)
 
-    def which(self, *actions: FileAction) -> list[int]:
+    def indices_with_any(self, *actions: FileAction) -> list[int]:
         """Return the indices of the jobs for which the write takes one of the actions on at least one file."""
         return [at for at, counts in enumerate(self.counts) if not counts.keys().isdisjoint(actions)]
 
     def changes(self, *actions: FileAction) -> Iterator[list[FileChange]]:
         """Yield the changes with one of the actions, in one list per job. A shared file is in a single list."""
-        return (self.changes_of(at, actions) for at in self.which(*actions))
+        return (self.changes_of(at, actions) for at in self.indices_with_any(*actions))
 
     def changes_of(self, at: int, actions: Collection[FileAction]) -> list[FileChange]:
         """Return the changes, with one of the actions, of the job at the index `at`.
@@ -293,7 +293,7 @@ class WritePlan(Record):
         conflicts: the paths that tfgen may not write.
         lost: the conflicts that `request.force` overrides.
         leftovers: the temporary files that a killed render left.
-        recounted: the jobs whose revision number starts again at 0, because the ledger is missing.
+        restarted_revisions: the jobs whose revision number starts again at 0, because the ledger is missing.
     """
 
     request: WriteRequest
@@ -304,7 +304,7 @@ class WritePlan(Record):
     conflicts: tuple[Conflict, ...]
     lost: tuple[Conflict, ...]
     leftovers: tuple[str, ...]
-    recounted: tuple[str, ...]
+    restarted_revisions: tuple[str, ...]
 
     @property
     def out(self) -> Path:
@@ -336,7 +336,7 @@ class WritePlan(Record):
         return chain(self.jobs.paths(FileAction.KEEP), chain.from_iterable(self.done_files))
 
 
-class Surroundings(Record):
+class PlanInput(Record):
     """The input of `plan_job`: the ledgers of all jobs, and the state of the disk.
 
     Attributes:
@@ -373,22 +373,22 @@ class Surroundings(Record):
         return any(self.wrote(path, owner) for owner in {job, *self.ledgers.owners(path)})
 
 
-def plan_job(rendering: Rendering, around: Surroundings, tool_version: str) -> tuple[JobPlan, tuple[Conflict, ...]]:
+def plan_job(rendering: Rendering, inputs: PlanInput, tool_version: str) -> tuple[JobPlan, tuple[Conflict, ...]]:
     """Return the plan of a job as if `force` were set, and the paths that tfgen may not write without `force`.
 
     The plan has a change for each path in the rendered tree or in the ledger of the job.
 
     Args:
         rendering: The name and the files of the job.
-        around: The state of the disk and of the ledgers.
+        inputs: The state of the disk and of the ledgers.
         tool_version: The version of tfgen for the new ledger.
     """
-    before = around.ledgers.get(rendering.job)
+    before = inputs.ledgers.get(rendering.job)
     rendering = rendering.following(before)
     stale = before.paths() - rendering.tree.files.keys() if before else set()
     decided = [
-        *(_decide_rendered(path, rendering, around) for path in rendering.tree.files),
-        *(_decide_stale(path, rendering, around) for path in sorted(stale)),
+        *(_decide_rendered(path, rendering, inputs) for path in rendering.tree.files),
+        *(_decide_stale(path, rendering, inputs) for path in sorted(stale)),
     ]
     changes = tuple(change for change, _ in decided if change)
     conflicts = tuple(conflict for _, conflict in decided if conflict)
@@ -402,10 +402,10 @@ The conflict is None if tfgen may write the path. The change is None if `force` 
 """
 
 
-def _decide_rendered(path: str, rendering: Rendering, around: Surroundings) -> _Decision:
+def _decide_rendered(path: str, rendering: Rendering, inputs: PlanInput) -> _Decision:
     """Plan the change at a path that the job renders."""
-    entry, digest, is_shared = around.on_disk[path], rendering.tree.digests[path], path in rendering.shared
-    if not is_shared and (another := around.owner(path, rendering.job)):
+    entry, digest, is_shared = inputs.on_disk[path], rendering.tree.digests[path], path in rendering.shared
+    if not is_shared and (another := inputs.owner(path, rendering.job)):
         return None, Conflict(path, f"the file belongs to the job {another} ({ledger_path(another)})")
     if entry.obstacle:
         return None, Conflict(path, entry.obstacle)
@@ -416,23 +416,23 @@ def _decide_rendered(path: str, rendering: Rendering, around: Surroundings) -> _
     change = FileChange(path, FileAction.CHANGE, entry.digest, rendering.tree, entry.unix_digest)
     if entry.unix_digest == digest:
         return change, None
-    if around.any_wrote(path, rendering.job) if is_shared else around.wrote(path, rendering.job):
+    if inputs.any_wrote(path, rendering.job) if is_shared else inputs.wrote(path, rendering.job):
         return change, None
-    before = around.ledgers.get(rendering.job)
-    text = around.read(path)
+    before = inputs.ledgers.get(rendering.job)
+    text = inputs.read(path)
     if before and path in before.paths() and has_conflict(text):
         return change, None
     what = "the file was edited by hand" if before and path in before.paths() else "tfgen did not write the file"
     return change, Conflict(path, what, _loss(text, rendering.tree.files[path], _REPLACE))
 
 
-def _decide_stale(path: str, rendering: Rendering, around: Surroundings) -> _Decision:
+def _decide_stale(path: str, rendering: Rendering, inputs: PlanInput) -> _Decision:
     """Plan the change at a path that the ledger lists but that the job no longer renders."""
-    entry = around.on_disk[path]
-    if entry.digest is None or around.is_kept(path, rendering):
+    entry = inputs.on_disk[path]
+    if entry.digest is None or inputs.is_kept(path, rendering):
         return FileChange(path, FileAction.FORGET), None
     change = FileChange(path, FileAction.REMOVE, entry.digest, None, entry.unix_digest)
-    if around.any_wrote(path, rendering.job) or has_conflict(text := around.read(path)):
+    if inputs.any_wrote(path, rendering.job) or has_conflict(text := inputs.read(path)):
         return change, None
     what = "the file was edited by hand, and the job no longer renders the file"
     return change, Conflict(path, what, _loss(text, "", _REMOVE))

@@ -44,7 +44,8 @@ class Rendering(Record):
         source: the path of the job file from the root of the repository.
         revision: the file that contains a revision number; None if no file of the job contains a revision number.
         number: the revision number in the tree; 0 before `following` sets the number.
-        counted: the `revised_digest` of the earlier ledger if `revision` is None; empty before a call of `following`.
+        earlier_revised_digest: the `revised_digest` of the earlier ledger if `revision` is None; empty before a call of
+            `following`.
     """
 
     job: str
@@ -55,7 +56,7 @@ class Rendering(Record):
     source: str = ""
     revision: Revision | None = None
     number: int = 0
-    counted: str = ""
+    earlier_revised_digest: str = ""
 
     def following(self, before: Ledger | None) -> Rendering:
         """Return the rendering with the revision number that follows the ledger `before` of the earlier render.
@@ -63,7 +64,9 @@ class Rendering(Record):
         If `revision` is None, the rendering gets the revision number and the `revised_digest` of the ledger.
         """
         if self.revision is None:
-            return self.replaced(number=before.revision, counted=before.revised_digest) if before else self
+            if before is None:
+                return self
+            return self.replaced(number=before.revision, earlier_revised_digest=before.revised_digest)
         number = self.revision.number(before)
         if number == self.number:
             return self
@@ -77,7 +80,7 @@ class Rendering(Record):
 
     def ledger(self, tool_version: str) -> Ledger:
         """Return the ledger that the job has after a complete write of the rendering."""
-        revised = self.revision.digest if self.revision else self.counted
+        revised = self.revision.digest if self.revision else self.earlier_revised_digest
         return Ledger(
             tool_version,
             self.input_digest,

@@ -88,7 +88,7 @@ def _is_unchanged(folder: OutputFolder, job: str, digest: str) -> bool:
     if digest_of(text) != digest:
         return False
     files = parse_ledger(job, text).files
-    on_disk = folder.survey(files)
+    on_disk = folder.states(files)
     return all(on_disk[path].digest == files[path] for path in files)
 
 
@@ -109,7 +109,7 @@ def plan_write(
         done: The names of the jobs that were not rendered, because their files on disk match their ledgers.
         force: Whether to replace files that the user edited.
         find_committed: Returns the names of the committed jobs. tfgen does not write a committed job if only the
-            version of tfgen or the defaults changed (`Ledger.stays`).
+            version of tfgen or the defaults changed (`Ledger.differs_only_by_tool_or_defaults`).
         store: Stores the plan of a job.
 
     Raises:
@@ -157,7 +157,7 @@ _ENDS = (FileAction.REMOVE, FileAction.FORGET)
 
 
 def _write(folder: OutputFolder, plan: WritePlan) -> None:
-    touched = plan.jobs.which(*_WRITES, *_ENDS)
+    touched = plan.jobs.indices_with_any(*_WRITES, *_ENDS)
 
     def stage(ledger_of: Callable[[JobPlan], Ledger | None], at: int) -> _StagedLedger:
         job = plan.jobs[at]
@@ -180,7 +180,7 @@ def _write(folder: OutputFolder, plan: WritePlan) -> None:
             _put_ledgers(folder, old)
         raise
     try:
-        for _ in map_items(partial(_replace, folder, plan), plan.jobs.which(*_WRITES)):
+        for _ in map_items(partial(_replace, folder, plan), plan.jobs.indices_with_any(*_WRITES)):
             pass
         removed = plan.jobs.changes(FileAction.REMOVE)
         folder.remove({change.path: change.digest for change in changes} for changes in removed)

@@ -23,10 +23,10 @@ from tfgen.tree.output_folder import OutputFolder
 from tfgen.tree.plan import (
     Conflict,
     FileAction,
-    FileDecision,
     FindCommitted,
     JobPlans,
-    Surroundings,
+    PathAction,
+    PlanInput,
     WritePlan,
     WriteRequest,
     plan_job,
@@ -42,14 +42,14 @@ _LOSS_READ = 1 << 20
 def plan_jobs(folder: OutputFolder, request: WriteRequest) -> WritePlan:
     """Plan a write to an open output folder. Raises the errors of `write.plan_write`."""
     ledgers = Ledgers(folder)
-    together = _look_at(request.renderings, ledgers, request.find_committed)
+    together = _check_together(request.renderings, ledgers, request.find_committed)
     slots: list[Slot | InMemory] = []
     conflicts: list[Conflict] = []
     unfinished: set[str] = set()
     counts: list[Mapping[FileAction, int]] = []
-    recounted: list[str] = []
-    decided: dict[FileDecision, FileDecision] = {}  # many jobs share one object
-    repeated: dict[int, Set[FileDecision]] = {}
+    restarted_revisions: list[str] = []
+    decided: dict[PathAction, PathAction] = {}  # many jobs share one object
+    repeated: dict[int, Set[PathAction]] = {}
     undone: list[int] = []
     plan_one = partial(_plan_one, folder, ledgers, together.final, request.store)
     with closing(
@@ -60,18 +60,18 @@ def plan_jobs(folder: OutputFolder, request: WriteRequest) -> WritePlan:
             conflicts += job.conflicts
             unfinished |= job.unfinished
             counts.append(job.counts)
-            recounted += [name] if job.is_recounted else []
+            restarted_revisions += [name] if job.restarts_revision else []
             undone += [] if job.is_done else [at]
-            if again := frozenset(decided[decision] for decision in job.shared if decision in decided):
+            if again := frozenset(decided[action] for action in job.shared if action in decided):
                 repeated[at] = again
-            decided.update((decision, decision) for decision in job.shared if decision not in decided)
+            decided.update((action, action) for action in job.shared if action not in decided)
 
     def files_of_done() -> Iterator[list[str]]:
         for name in request.done:
             if name in ledgers:
                 keeps = [(path, FileAction.KEEP) for path in ledgers[name].files]
                 yield [path for path, action in keeps if (path, action) not in decided]
-                decided.update((decision, decision) for decision in keeps if not is_in_job_folder(name, decision[0]))
+                decided.update((keep, keep) for keep in keeps if not is_in_job_folder(name, keep[0]))
 
     done_files: Spooled[list[str]] = Spooled([request.store(files) for files in files_of_done()])
     conflicts.sort(key=lambda conflict: conflict.path)
@@ -85,7 +85,7 @@ def plan_jobs(folder: OutputFolder, request: WriteRequest) -> WritePlan:
         conflicts=tuple(conflict for conflict in conflicts if not (request.force and conflict.can_force)),
         lost=tuple(conflict for conflict in conflicts if request.force and conflict.can_force),
         leftovers=leftovers,
-        recounted=tuple(recounted),
+        restarted_revisions=tuple(restarted_revisions),
     )
 
 
@@ -103,7 +103,7 @@ class _Jobs(Record):
     kept_jobs: Mapping[str, str]
 
 
-def _look_at(renderings: Iterable[Rendering], ledgers: Ledgers, find_committed: FindCommitted) -> _Jobs:
+def _check_together(renderings: Iterable[Rendering], ledgers: Ledgers, find_committed: FindCommitted) -> _Jobs:
     """Find the jobs that the write includes. Raise TfgenError if two jobs have the same path or the same ledger."""
     committed = cache(partial(find_committed, ledgers))
     names: dict[str, str] = {}
@@ -119,7 +119,7 @@ def _look_at(renderings: Iterable[Rendering], ledgers: Ledgers, find_committed: 
             raise TfgenError(f"{job!r} and {namesake!r} are two jobs with the same ledger; rename one of the jobs")
         names[job.casefold()] = job
         before = ledgers.get(job)
-        if before and before.stays(rendering.ledger(__version__)) and job in committed():
+        if before and before.differs_only_by_tool_or_defaults(rendering.ledger(__version__)) and job in committed():
             kept_jobs[job] = before.tool_version
             continue
         written[at] = job
@@ -131,7 +131,7 @@ def _look_at(renderings: Iterable[Rendering], ledgers: Ledgers, find_committed: 
     FileTree.combine(parts, shared)
     names_written = frozenset(written.values())
     final = Counter(path.casefold() for part in parts.values() for path in part)
-    for path, owners in ledgers.paths_of_several():
+    for path, owners in ledgers.shared_paths():
         final[path] += len({*owners} - names_written)
     return _Jobs(written, final, kept_jobs)
 
@@ -146,34 +146,35 @@ class _Planned(NamedTuple):
         shared: (path, action) for each file that is not in the job's own folder.
         unfinished: the folders in which a killed render may have left temporary files.
         is_done: whether the files on disk already match the plan.
-        is_recounted: whether a revision number in a rendered file starts again at 0, because the ledger is missing.
+        restarts_revision: whether a revision number in a rendered file starts again at 0, because the ledger is
+            missing.
     """
 
     slot: Slot | InMemory
     conflicts: tuple[Conflict, ...]
     counts: Mapping[FileAction, int]
-    shared: tuple[FileDecision, ...]
+    shared: tuple[PathAction, ...]
     unfinished: frozenset[str]
     is_done: bool
-    is_recounted: bool
+    restarts_revision: bool
 
 
 def _plan_one(
     folder: OutputFolder, ledgers: Ledgers, final: Mapping[str, int], store: Store, rendering: Rendering
 ) -> _Planned:
     before = ledgers.get(rendering.job)
-    on_disk = folder.survey({*rendering.tree.files, *(before.paths() if before else ())})
-    around = Surroundings(ledgers, on_disk, final, partial(folder.read_text, limit=_LOSS_READ))
-    job, conflicts = plan_job(rendering, around, __version__)
+    on_disk = folder.states({*rendering.tree.files, *(before.paths() if before else ())})
+    inputs = PlanInput(ledgers, on_disk, final, partial(folder.read_text, limit=_LOSS_READ))
+    job, conflicts = plan_job(rendering, inputs, __version__)
     check_ledger(rendering.job, job.target)
     return _Planned(
         slot=store(job),
         conflicts=conflicts,
         counts=job.counts(),
-        shared=job.shared_decisions(),
+        shared=job.shared_path_actions(),
         unfinished=frozenset(_folders(before) if before and before.unfinished is not None else ()),
         is_done=job.is_done(),
-        is_recounted=job.is_recounted(),
+        restarts_revision=job.restarts_revision(),
     )
 
 

@@ -59,7 +59,7 @@ def add_files(folder: Path, files: Sequence[NewFile]) -> Added:
         TfgenError: the disk fails.
     """
     with OutputFolder(folder, create=True) as output:
-        on_disk = output.survey(file.path for file in files)
+        on_disk = output.states(file.path for file in files)
         _check_places(folder, files, on_disk)
         texts = {file.path: output.read_text(file.path) for file in files if on_disk[file.path].digest is not None}
         contents = {file.path: _content(file, texts.get(file.path)) for file in files}

@@ -43,7 +43,7 @@ def commit_message(changes: Mapping[str, Sequence[str]]) -> str:
     """
     if len(changes) == 1:
         ((name, words),) = changes.items()
-        subject = _fitting(f"{name}: ", words)
+        subject = _subject_line(f"{name}: ", words)
         listed = "".join(f"- {line}\n" for line in _listed(words))
         return subject + "\n" if subject == f"{name}: {', '.join(words)}" else f"{subject}\n\n{listed}"
     subject = f"Change {either(list(changes), 'and')}"
@@ -128,7 +128,7 @@ def _value(value: Any) -> str:
     return str(value) if plain and value else "none" if value is NOTHING else shown(value, _LONGEST)
 
 
-def _fitting(head: str, words: Sequence[str]) -> str:
+def _subject_line(head: str, words: Sequence[str]) -> str:
     """Return `head` and as many changes from `words` as fit into a subject line: "mnist: workers 4 -> 8 and 3 more"."""
     for number in range(len(words), 0, -1):
         omitted = len(words) - number

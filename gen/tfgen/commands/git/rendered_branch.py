@@ -129,7 +129,7 @@ def commit_rendered(
     to = target(before.replaced(branch=name)) if pushes and not is_tip else None
     to_rendered = target(before.replaced(branch=branches.rendered)) if pushes else None
     is_rendered = name == branches.source
-    since = _since(before, find_tip(before, branches.rendered, to_rendered)) if is_rendered else git.HEAD
+    since = _last_source_commit(before, find_tip(before, branches.rendered, to_rendered)) if is_rendered else git.HEAD
     report = check_for_commit(results, spool, out, since, find_pushed(before, to) if to else "")
     if not (is_rendered or _pairs(jobs, results.checked, git.HEAD)):
         raise no_job_below(jobs)
@@ -153,7 +153,7 @@ def _pairs(jobs: Sequence[Path], checked: Checked, revision: str) -> tuple[PairP
     return pair_jobs(checked, revision, removed_sources(jobs, revision)).pairs
 
 
-def _since(repository: Repository, tip: str) -> str:
+def _last_source_commit(repository: Repository, tip: str) -> str:
     """Return the id of the commit whose job files were rendered last; HEAD if the repository lacks this commit.
 
     The commit `tip`, the last commit of rendered files, names this id in its trailer. `tip` is empty without a commit.
@@ -270,7 +270,8 @@ def _commit_once(repository: Repository, branch: str, tip: str, work: _Work) -> 
         apply(plan)
         touched = [job.rendering.job for job in plan.jobs if job.touches_files() or job.before != job.after]
         source = git.resolved(repository.root)
-        message = f"{(work.message or _words(pairs, touched, ledgers)).rstrip()}\n\n{SOURCE_COMMIT}: {source}"
+        text = work.message or _generated_message(pairs, touched, ledgers)
+        message = f"{text.rstrip()}\n\n{SOURCE_COMMIT}: {source}"
         commit = commit_all(tree, tip, message)
         files = tuple(f"{work.folder / path}" for path in (*plan.created, *plan.changed, *plan.removed))
     return Outcome(
@@ -284,7 +285,7 @@ def _commit_once(repository: Repository, branch: str, tip: str, work: _Work) -> 
     )
 
 
-def _words(pairs: Sequence[PairPlaces], touched: Sequence[str], rendered_jobs: Collection[str]) -> str:
+def _generated_message(pairs: Sequence[PairPlaces], touched: Sequence[str], rendered_jobs: Collection[str]) -> str:
     """Return the commit message for the jobs whose rendered files change, such as "mnist: workers 4 -> 8".
 
     Args:

@@ -89,13 +89,13 @@ class JobReplay:
             pick(tree, commit)
             changed, differing = changed_by(tree, commit), differing_files(tree, commit)
             files = _files_of_jobs(tree, commit, changed)
-            is_merged = _is_merged(differing, files)
-            if is_merged:
+            needs_render = _needs_render(differing, files)
+            if needs_render:
                 drop_changes(tree)
                 pick(tree, without_changes(tree, commit, files.rendered))
             if conflicts := unmerged_files(tree):
                 raise RebaseConflictError(tree, to, conflicts)
-            if is_merged:
+            if needs_render:
                 _render(tree, to, files)
                 for folder, sources in files.sources.items():
                     merged.setdefault(folder, set()).update(sources)
@@ -162,9 +162,10 @@ def _source_paths(tree: Repository, folder: str, ledger: Ledger) -> Iterator[str
 _DEFAULTS_SUFFIX: Final = f"/{FILE}"
 
 
-def _is_merged(differing: Iterable[str], files: _JobFiles) -> bool:
-    """Return whether a path in `differing` is a tfgen.yaml or one of the files `files` of the jobs in a commit.
+def _needs_render(differing: Iterable[str], files: _JobFiles) -> bool:
+    """Return whether tfgen must render the jobs of a commit again, because the remote branch also changed their files.
 
+    The result is True if a path in `differing` is a tfgen.yaml or one of the files `files` of the jobs in the commit.
     `differing` has the paths of the files that the remote branch changes. If the commit changes no job, the result is
     False.
     """

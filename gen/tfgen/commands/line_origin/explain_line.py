@@ -181,11 +181,11 @@ def _facts(parts: JobParts, rendered: RenderedText, number: int) -> LineFacts:
 
 def _origins(parts: JobParts, facts: LineFacts, keys: Iterable[Path]) -> tuple[Origin, ...]:
     rows = parts.origins(facts.environment)
-    of_keys = (row for key in sorted(keys, key=str) for row in _rows(parts.document, rows, key))
+    of_keys = (row for key in sorted(keys, key=str) for row in _origins_of_key(parts.document, rows, key))
     return tuple({row.path: row for row in of_keys}.values())
 
 
-def _rows(document: Document, rows: Mapping[Path, Origin], key: Path) -> Iterable[Origin]:
+def _origins_of_key(document: Document, rows: Mapping[Path, Origin], key: Path) -> Iterable[Origin]:
     """Return the origins of the values at and below a key. Without such values, return the nearest parent's origin.
 
     `rows` is a mapping of path -> origin.

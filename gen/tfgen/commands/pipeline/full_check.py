@@ -92,7 +92,7 @@ def full_check(
             committed = _check_committed(results, plan, files, names)
             problems += (problem for result in committed.values() for problem in result.problems)
             notes += (note for result in committed.values() for note in result.notes)
-            uses |= {file: _with_uses(uses[file], result.uses) for file, result in committed.items()}
+            uses |= {file: _merge_uses(uses[file], result.uses) for file, result in committed.items()}
     problems += find_sums(results.checker, checked.sources, uses)
     return Report(in_order(problems), tuple(notes), len(compared.pairs), tuple(jobs))
 
@@ -136,7 +136,7 @@ def _check_committed(
     }
 
 
-def _with_uses(rendered: Sequence[JobUse], committed: Sequence[JobUse]) -> tuple[JobUse, ...]:
+def _merge_uses(rendered: Sequence[JobUse], committed: Sequence[JobUse]) -> tuple[JobUse, ...]:
     """Merge the resources that the jobs of a file request. For a job in both sequences, use the item in `committed`."""
     jobs = {use.job for use in committed}
     return (*(use for use in rendered if use.job not in jobs), *committed)

@@ -27,15 +27,18 @@ def find_loosened_rails(paths: Iterable[Path], sources: Sequence[Source], agains
     problems: tuple[Problem, ...] = ()
     for root in git.repositories([path / FILE for path in paths]):
         files = git.changed(root, against, with_untracked=layers)
-        if _concern_layers(root, files):
+        if _may_loosen_rails(root, files):
             from tfgen.change.guard_rails.versions import judge_rails  # takes 20 ms, which few changes need
 
             problems += tuple(judge_rails(root, files, against))
     return problems
 
 
-def _concern_layers(root: Path, files: Collection[str]) -> bool:
-    """Return whether one of the changed files is a tfgen.yaml, or is in a folder to which a tfgen.yaml applies."""
+def _may_loosen_rails(root: Path, files: Collection[str]) -> bool:
+    """Return whether the changed files may make a guard rail weaker.
+
+    If so, one of the files is a tfgen.yaml, or is in a folder to which a tfgen.yaml applies.
+    """
     paths = [root / file for file in files]
     folders = {path.parent for path in paths}
     return any(path.name == FILE for path in paths) or any(

@@ -124,7 +124,7 @@ def _written_by_merge(out: Path, *, is_committed: bool) -> frozenset[str]:
 def _digests(out: Path, paths: Iterable[str]) -> dict[str, str]:
     """Return path -> digest of each file on disk. Missing files are left out."""
     with OutputFolder(out) as folder:
-        return {path: entry.digest for path, entry in folder.survey(paths).items() if entry.digest}
+        return {path: entry.digest for path, entry in folder.states(paths).items() if entry.digest}
 
 
 def _files_of_jobs(plan: WritePlan, unmerged: Set[str]) -> Iterator[set[str]]:

@@ -31,8 +31,8 @@ class RenderedJob(NamedTuple):
         kinds_without_schema: the kinds of the job's objects for which no schema exists.
         uses: the resources that the job requests, if a limit on the sum of several jobs applies.
         rendering: the position of the job's files (`Rendering`) in the spool.
-        unmanaged: the fields that controllers in the cluster change and that a GitOps tool would reset; empty if tfgen
-            renders the GitOps objects of the job, which ignore these fields.
+        fields_reset_by_gitops: the fields that controllers in the cluster change and that a GitOps tool would reset;
+            empty if tfgen renders the GitOps objects of the job, which ignore these fields.
     """
 
     name: str
@@ -42,7 +42,7 @@ class RenderedJob(NamedTuple):
     kinds_without_schema: frozenset[str]
     uses: tuple[JobUse, ...]
     rendering: Slot
-    unmanaged: tuple[ChangedField, ...]
+    fields_reset_by_gitops: tuple[ChangedField, ...]
 
 
 def render_job(
@@ -77,5 +77,5 @@ def render_job(
         kinds_without_schema=schemas.kinds_without_schema(items),
         uses=uses(built) if has_limited_sums(document) else (),
         rendering=spool.store(render_document(document, built, uses_cache=uses_cache).spooled(spool)),
-        unmanaged=tuple(controller_fields(items)) if built.job.gitops is None else (),
+        fields_reset_by_gitops=tuple(controller_fields(items)) if built.job.gitops is None else (),
     )
