@@ -31,8 +31,8 @@ ONE_JOB, MANY_JOBS = "helm template", "helm template and kustomize build"
 def bars(rows: Sequence[Row]) -> str:
     """Return the SVG with a chart for each of the two peers. Edited and uncached jobs precede cached jobs."""
     charts = [
-        ("One job: time of a command", [row for row in rows if row.beside[0] == ONE_JOB], False),
-        ("Many jobs: time of a command, logarithmic scale", [row for row in rows if row.beside[0] == MANY_JOBS], True),
+        ("One job: time of a command", [row for row in rows if row.peer[0] == ONE_JOB], False),
+        ("Many jobs: time of a command, logarithmic scale", [row for row in rows if row.peer[0] == MANY_JOBS], True),
     ]
     parts: list[str] = []
     top = 0
@@ -46,7 +46,7 @@ def bars(rows: Sequence[Row]) -> str:
     return "\n".join(
         [
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {top}" width="{width}" height="{top}" '
-            'role="img" aria-label="Times of tfgen beside Helm and kustomize. The table below has the numbers.">',
+            'role="img" aria-label="Times of tfgen, Helm and kustomize. The table below has the numbers.">',
             f"<style>\n{STYLE}\n{_STYLE}\n</style>",
             *parts,
             "</svg>\n",
@@ -58,7 +58,7 @@ def _lines(rows: Sequence[Row]) -> Iterator[tuple[str, str, float]]:
     """Yield the label, the CSS class and the seconds of each bar: the rows of tfgen, and then the peer."""
     for row in sorted(rows, key=lambda row: "cached" in row.title or "nothing to do" in row.title):
         yield row.title, "ours", row.ours
-    peer, seconds = max((row.beside for row in rows), key=lambda beside: beside[1])
+    peer, seconds = max((row.peer for row in rows), key=lambda peer: peer[1])
     yield peer, "peer", seconds
 
 

@@ -60,7 +60,7 @@ def _rows(folder: Path, name: str, image: str, title: str, rounds: int) -> Itera
     commands = {command: (lambda words=words: edited(words)) for command, _, words, _ in _ROWS}
     helm = ("helm", "template", name, f"charts/{name}")
     times = in_turn({**commands, "helm": lambda: run(helm, folder)}, rounds)
-    beside = ("helm template", median(times["helm"]))
+    peer = ("helm template", median(times["helm"]))
     for command, what, words, goal in _ROWS:
         gain = factor(times[command], times["helm"])
-        yield Row(f"{title}, {what}", median(times[command]), beside, gain, goal, " ".join(words))
+        yield Row(f"{title}, {what}", median(times[command]), peer, gain, goal, " ".join(words))

@@ -31,7 +31,7 @@ _WIDTH = 120
 _PAGE = """\
 # Performance
 
-![Times of tfgen beside Helm and kustomize](performance-bars.svg)
+![Times of tfgen, Helm and kustomize](performance-bars.svg)
 
 {how}
 
@@ -98,7 +98,8 @@ def _growth(results: Results) -> str:
     growth = (last.cost.memory - before.cost.memory) * 1024 / (last.number - before.number)
     return (
         f"Memory is the memory of the largest process. From {before.number:,} to {last.number:,} jobs, the memory "
-        f"grows by {growth:.1f} KiB for each job. The goal is 200 MiB for 10,000 jobs, and 5 KiB for each further job."
+        f"grows by {growth:.1f} KiB for each job. The goal is 200 MiB for 10,000 jobs, and 5 KiB for each additional "
+        "job."
     )
 
 
@@ -111,7 +112,7 @@ def _filled(text: str) -> str:
 
 
 def _row(row: Row) -> str:
-    name, seconds = row.beside
+    name, seconds = row.peer
     return (
         f"| {row.title} | `{row.command}` | {time_text(row.ours)} | {name} | {time_text(seconds)} "
         f"| {row.factor:.{2 if row.factor < 10 else 1}f} | {row.goal} |\n"

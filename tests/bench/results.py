@@ -34,7 +34,7 @@ class Row(NamedTuple):
     Attributes:
         title: Description of the work.
         ours: Seconds of tfgen.
-        beside: The peer and its seconds.
+        peer: The peer and its seconds.
         factor: Ratio of the two times in the direction of the goal: the median over the rounds.
         goal: Limit of the factor.
         command: Command of tfgen.
@@ -42,7 +42,7 @@ class Row(NamedTuple):
 
     title: str
     ours: float
-    beside: tuple[str, float]
+    peer: tuple[str, float]
     factor: float
     goal: str
     command: str

@@ -54,9 +54,9 @@ def _one_job(folder: Path, sizes: Sizes) -> list[Row]:
     commit(folder)
     commands = {"stdout": STDOUT, "again": RENDER, "check": CHECK, "helm": HELM}
     times = in_turn({name: partial(run, command, folder) for name, command in commands.items()}, sizes.rounds)
-    beside = ("helm template", median(times["helm"]))
+    peer = ("helm template", median(times["helm"]))
     return [
-        Row(title, median(times[name]), beside, factor(times[name], times["helm"]), goal, " ".join(commands[name]))
+        Row(title, median(times[name]), peer, factor(times[name], times["helm"]), goal, " ".join(commands[name]))
         for name, title, goal in (
             ("stdout", "objects of one cached job printed", "at most 1.4"),
             ("again", "one cached job rendered, with nothing to do", "at most 1.3"),
@@ -107,9 +107,9 @@ def _many_jobs(folder: Path, sizes: Sizes) -> list[Row]:
         few_rounds(sizes),
     )
     what = f"{sizes.jobs:,} jobs of {structures} structures"
-    beside = ("helm template and kustomize build", median(times["peers"]))
+    peer = ("helm template and kustomize build", median(times["peers"]))
     rows = [
-        Row(title, median(times[name]), beside, factor(times["peers"], times[name]), goal, " ".join(command))
+        Row(title, median(times[name]), peer, factor(times["peers"], times[name]), goal, " ".join(command))
         for name, title, goal, command in (
             ("one", f"{what} rendered, on one core", "at least 30", RENDER),
             ("again", "the same again, with nothing to do", "at least 150", RENDER),
@@ -117,16 +117,16 @@ def _many_jobs(folder: Path, sizes: Sizes) -> list[Row]:
             ("unknown", "the same checked as CI has it, without a cache", "at least 40", CHECK),
         )
     ]
-    title, beside = f"{what} rendered, on two cores", ("the same on one core", median(times["one"]))
+    title, peer = f"{what} rendered, on two cores", ("the same on one core", median(times["one"]))
     gain = factor(times["one"], times["two"])
-    return [*rows, Row(title, median(times["two"]), beside, gain, "at least 1.7", " ".join(RENDER))]
+    return [*rows, Row(title, median(times["two"]), peer, gain, "at least 1.7", " ".join(RENDER))]
 
 
 def _row_of_workers(runs: Mapping[int, Sequence[Cost]], sizes: Sizes) -> Row:
     few, most = ([cost.seconds for cost in runs[count]] for count in (min(runs), sizes.workers))
     title = f"a job with {sizes.workers:,} workers rendered"
-    beside = (f"the same with {min(runs)}", median(few))
-    return Row(title, median(most), beside, factor(most, few), "at most 2", " ".join(RENDER))
+    peer = (f"the same with {min(runs)}", median(few))
+    return Row(title, median(most), peer, factor(most, few), "at most 2", " ".join(RENDER))
 
 
 def _row_of_plans(folder: Path, sizes: Sizes) -> Row:
@@ -141,9 +141,9 @@ def _row_of_plans(folder: Path, sizes: Sizes) -> Row:
         run(PLAN, folders[name])
     times = in_turn({name: partial(run, PLAN, folders[name], 1) for name in nodes}, few_rounds(sizes))
     title = f"{max(sizes.nodes // 10, 1):,} jobs planned on {sizes.nodes:,} nodes, on one core"
-    beside = ("half of the jobs on half of the nodes", median(times["half"]))
+    peer = ("half of the jobs on half of the nodes", median(times["half"]))
     gain = factor(times["whole"], times["half"])
-    return Row(title, median(times["whole"]), beside, gain, "at most 4, in 10 s", " ".join(PLAN))
+    return Row(title, median(times["whole"]), peer, gain, "at most 4, in 10 s", " ".join(PLAN))
 
 
 def _row_of_sites(folder: Path, sizes: Sizes) -> Row:
@@ -155,9 +155,9 @@ def _row_of_sites(folder: Path, sizes: Sizes) -> Row:
         commit(folders[name])
     times = in_turn({name: partial(run, SITE, folders[name]) for name in jobs}, few_rounds(sizes))
     title = f"the site of {sizes.jobs:,} jobs, on all cores"
-    beside = ("half of the jobs", median(times["half"]))
+    peer = ("half of the jobs", median(times["half"]))
     gain = factor(times["whole"], times["half"])
-    return Row(title, median(times["whole"]), beside, gain, "at most 2.2", " ".join(SITE))
+    return Row(title, median(times["whole"]), peer, gain, "at most 2.2", " ".join(SITE))
 
 
 def _grow(

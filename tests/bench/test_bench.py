@@ -39,7 +39,7 @@ RESULTS = Results(
 
 def bench(*arguments: str | Path, **variables: str) -> str:
     if not Path(sys.executable).with_name("tfgen").exists():
-        pytest.skip("tfgen is not installed beside this Python")
+        pytest.skip("tfgen is not installed for this Python")
     return Command((sys.executable, "-m", "tests.bench", *arguments), cwd=ROOT, env=variables).run()
 
 
@@ -115,7 +115,7 @@ def test_a_factor_is_the_median_of_those_of_the_rounds() -> None:
     assert factor([2, 9, 4], [1, 3, 4]) == 2  # the ratios are 2, 3 and 1; the ratio of the medians is 4/3
 
 
-def test_the_page_says_how_memory_grows_and_what_ran_beside_it() -> None:
+def test_the_page_contains_the_growth_of_the_memory_and_the_load() -> None:
     text = page(RESULTS, Sizes(rounds=7), Machine("2026-01-31", 2, (0.25, 1.5), {"tfgen": "1.2.3", "helm": "4.5.6"}))
     assert "| one job rendered | `tfgen render jobs` | 50 ms | helm template | 40 ms | 1.25 | at most 1.4 |\n" in text
     words = " ".join(text.split())
