@@ -254,6 +254,14 @@ def test_an_assignment_that_no_file_can_have_is_refused(assignment: str, message
     assert str(refused.value) == message
 
 
+def test_an_environment_of_a_job_without_environments_is_refused() -> None:
+    text = HEAD + "spec: {image: 'a:1', roles: {chief: {}, ps: {}, worker: {}}}\n"
+    with pytest.raises(UsageError) as refused:
+        set_values(Source("job.yaml", text), text, ["image=a:2"], "dev")
+    message = "job.yaml: the job has no environment 'dev'; add the environment to spec.environments"
+    assert str(refused.value) == message
+
+
 @pytest.mark.parametrize("header", ["|", ">-", "|+", "|2"])
 def test_the_comment_of_a_block_stays(header: str) -> None:
     body = "spec:\n  image: a:1\n  env:\n    A: {}\n    B: b\n  roles: {{chief: {{}}, ps: {{}}, worker: {{}}}}\n"
