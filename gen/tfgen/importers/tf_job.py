@@ -234,7 +234,7 @@ class _TFJob(JobReader):
             return None
         for replica in self.item.items("spec", "replicaSpecs"):
             if task_type := replica.get("tfReplicaType"):
-                self.report.carry(task_type, *ROLES, ROLE_WORDS[task_type.as_text.lower()])
+                self.report.carry(task_type, *ROLES, ROLE_WORDS[_replica_type(replica).lower()])
         self.metadata()
         roles = self._with_policies(roles)
         plan = training_plan(roles, self._completion_by(roles), self.report, self.options.single_task_strategy)

@@ -27,6 +27,7 @@ from tfgen.data_path import Path
 from tfgen.kubernetes.defaulted import defaulted
 from tfgen.kubernetes.label_selector import matches
 from tfgen.kubernetes.object import Object
+from tfgen.kubernetes.scope import CLUSTER_KINDS
 from tfgen.problems import Problem, Severity
 from tfgen.text.document import Document
 from tfgen.words import shown
@@ -206,8 +207,9 @@ def _is_referenced(reference: Mapping[str, Any], item: Object) -> bool:
 
 def requests_of(item: Object, namespace: str | None) -> Iterator[Request]:
     """Yield the request to create `item`, then the requests to create its pods, with the API server's defaults."""
-    request = Request(item, item, namespace)
-    where = {"namespace": namespace} if namespace and not request.is_cluster_wide else {}
+    # The API server leaves the namespace of a request for a cluster-wide object empty.
+    request = Request(item, item, None if item["kind"] in CLUSTER_KINDS else namespace)
+    where = {"namespace": request.namespace} if request.namespace else {}
     yield request.replaced(item=defaulted({**item, "metadata": {**item["metadata"], **where}}))
     for pods in () if item["kind"] == "Pod" else (*pods_of(item), *literal_pods(item)):
         metadata = {"labels": {**pods.labels}, "annotations": {**pods.annotations}, **where}
