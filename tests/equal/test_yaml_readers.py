@@ -14,7 +14,7 @@ import pytest
 from tests.support.command import CommandError
 from tests.support.tools import helm_template, kustomize_build
 from tfgen.text.parse import parse
-from tfgen.text.yaml_text import dump, scalar, uncarried
+from tfgen.text.yaml_text import dump, find_forbidden_character, scalar
 from tfgen.value_type import MAX_INTEGER
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ def write(folder: Path, files: dict[str, str]) -> None:
 
 def test_the_strings_are_many_and_allowed() -> None:
     assert len(set(STRINGS)) == len(STRINGS) >= 200
-    assert not any(uncarried(text) for text in STRINGS)
+    assert not any(find_forbidden_character(text) for text in STRINGS)
 
 
 @pytest.mark.parametrize("part", VALUES)

@@ -20,8 +20,8 @@ from tfgen.schema.key_order import key_order
 from tfgen.text.document import Document
 from tfgen.text.edit import REMOVED, Assignment, assign
 from tfgen.text.parse import BYTE_ORDER_MARK, parse
-from tfgen.text.reader import uncarried_message
-from tfgen.text.yaml_text import uncarried
+from tfgen.text.reader import forbidden_character_message
+from tfgen.text.yaml_text import find_forbidden_character
 from tfgen.words import either, path_name, printable, shown
 
 _ENVIRONMENTS: Path = ("spec", "environments")
@@ -68,8 +68,8 @@ def set_values(
         raise UsageError(f"{source.file}: the job has no environment {environment!r}; {choice}")
     data, edits = document.alone().data, []
     for assignment in assignments:
-        if match := uncarried(assignment):
-            raise UsageError(f"{printable(assignment)}: {uncarried_message(match[0])}")
+        if match := find_forbidden_character(assignment):
+            raise UsageError(f"{printable(assignment)}: {forbidden_character_message(match[0])}")
         edit = _assignment(document, data, *read_assignment(assignment), environment)
         _check_index(data, edit)
         edits.append(edit)

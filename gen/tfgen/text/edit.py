@@ -134,7 +134,7 @@ def _edited(text: str, document: Document, assignment: Assignment) -> str:
 def _edit(text: str, root: YamlNode, assignment: Assignment) -> _Edit | None:
     """Return the edit that sets or removes a value; None if an edit in place is impossible."""
     path, value = assignment.path, assignment.value
-    owner, holder = root, _Slot(root, None)
+    owner, owner_slot = root, _Slot(root, None)
     style = _Style(root.is_flow, _quote(text, root.entries))
     for taken, step in enumerate(path, start=1):
         remaining = path[taken:]
@@ -153,13 +153,13 @@ def _edit(text: str, root: YamlNode, assignment: Assignment) -> _Edit | None:
             after = assignment.after[taken - 1] if assignment.after else ()
             return _insert(text, owner, _pair(step, _nested(remaining, value), style), after)
         if not remaining and value is REMOVED:
-            return _remove(text, owner, slot, holder, style)
+            return _remove(text, owner, slot, owner_slot, style)
         if not remaining or slot.node.form == "scalar":
             return None if value is REMOVED else _replace(text, slot, _written(_nested(remaining, value), style))
         if slot.node.form == "alias":
             pair = _pair(str(remaining[0]), _nested(remaining[1:], value), style)
             return _Edit(slot.node.start, slot.node.end, f"{{{pair}, <<: {text[slot.node.start : slot.node.end]}}}")
-        owner, holder, style = slot.node, slot, style._replace(is_flow=style.is_flow or slot.node.is_flow)
+        owner, owner_slot, style = slot.node, slot, style._replace(is_flow=style.is_flow or slot.node.is_flow)
     return None
 
 
@@ -206,7 +206,7 @@ def _header_comment(text: str, node: YamlNode) -> str:
     return comment[1] if comment else ""
 
 
-def _remove(text: str, owner: YamlNode, slot: _Slot, holder: _Slot, style: _Style) -> _Edit | None:
+def _remove(text: str, owner: YamlNode, slot: _Slot, owner_slot: _Slot, style: _Style) -> _Edit | None:
     """Return the edit that removes a mapping entry or a list item together with the comment on its last line.
 
     If the collection has no other entry or item, empty braces or brackets replace the collection.
@@ -215,7 +215,7 @@ def _remove(text: str, owner: YamlNode, slot: _Slot, holder: _Slot, style: _Styl
         text: the text of the file.
         owner: the collection that contains the entry or item.
         slot: the entry or item.
-        holder: the slot of the collection.
+        owner_slot: the slot of the collection.
         style: the style of the empty braces or brackets.
     """
     parts = [(entry.token, entry.value.end) for entry in owner.entries] or [
@@ -224,7 +224,7 @@ def _remove(text: str, owner: YamlNode, slot: _Slot, holder: _Slot, style: _Styl
     token = slot.entry.token if slot.entry else slot.node.token
     index = next(number for number, (start, _) in enumerate(parts) if start == token)
     if len(parts) == 1:
-        return _replace(text, holder, _written({} if owner.form == "mapping" else [], style))
+        return _replace(text, owner_slot, _written({} if owner.form == "mapping" else [], style))
     start, end = parts[index]
     if owner.is_flow:
         return _Edit(start, parts[index + 1][0], "") if index + 1 < len(parts) else _Edit(parts[index - 1][1], end, "")
@@ -264,11 +264,11 @@ def _insert(text: str, mapping: YamlNode, pair: str, preceding_keys: Sequence[st
     """Return the edit that inserts the entry `pair` after the last of the preceding keys, or as the first entry."""
     before = [entry for entry in mapping.entries if entry.key in preceding_keys]
     if not before:
-        return _insert_first(text, mapping, pair) or _insert_behind(text, mapping, mapping.entries[-1:], pair)
-    return _insert_behind(text, mapping, before, pair)
+        return _insert_first(text, mapping, pair) or _insert_after(text, mapping, mapping.entries[-1:], pair)
+    return _insert_after(text, mapping, before, pair)
 
 
-def _insert_behind(text: str, mapping: YamlNode, before: Sequence[Entry], pair: str) -> _Edit | None:
+def _insert_after(text: str, mapping: YamlNode, before: Sequence[Entry], pair: str) -> _Edit | None:
     if not before:
         return None
     last = before[-1]

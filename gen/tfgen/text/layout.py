@@ -63,7 +63,7 @@ def lay_out(text: str, file: str, order: Callable[[Document], KeyOrder | None]) 
         root, key_order = roots[document.root.position], order(document)
         if key_order is None or root.form != "mapping" or root.is_flow:
             continue
-        layout = _Layout(before, file, key_order, moves=not _has_anchors(root))
+        layout = _Layout(before, file, key_order, moves=not _has_aliases(root))
         start, end, lines = layout.of_document(root, document.data)
         after += before[done:start] + "".join(f"{line}\n" for line in lines)
         done = end
@@ -88,9 +88,9 @@ def _content(text: str, file: str) -> Iterator[Any]:
     yield sorted(comment.strip() for _, comment in comments(text))
 
 
-def _has_anchors(node: YamlNode) -> bool:
+def _has_aliases(node: YamlNode) -> bool:
     """Return whether a value contains an alias. Then tfgen moves no keys, because an alias must follow its anchor."""
-    return node.form == "alias" or any(_has_anchors(child) for child in _values(node))
+    return node.form == "alias" or any(_has_aliases(child) for child in _values(node))
 
 
 def _values(node: YamlNode) -> Iterator[YamlNode]:
@@ -105,7 +105,7 @@ class _Line(NamedTuple):
     text: str
 
 
-class _Part(NamedTuple):
+class _Element(NamedTuple):
     """An entry of a mapping or an item of a list, with its comments.
 
     Attributes:
@@ -139,7 +139,7 @@ class _Layout:
         for number in range(last + 1, len(self._lines)):
             if self._lines[number].startswith(("---", "...", "%")):
                 break
-            comments_below += self._between(number, number + 1)
+            comments_below += self._comments_between(number, number + 1)
         column = root.start - self._starts[first]
         foot, _ = _split(comments_below, column)
         lines = self._block(root, data, (), 0, first - 1, foot)
@@ -151,7 +151,7 @@ class _Layout:
     def _column(self, offset: int) -> int:
         return offset - self._starts[self._line(offset)]
 
-    def _between(self, first: int, end: int) -> list[_Line]:
+    def _comments_between(self, first: int, end: int) -> list[_Line]:
         """Return the comment lines and empty lines in a range of line numbers. Raises TfgenError for any other line."""
         between = []
         for number in range(first, end):
@@ -179,37 +179,37 @@ class _Layout:
             owner: the number of the line with the key or the dash of the node.
             foot: the comment lines below the node that belong to the node because of their indentation.
         """
-        parts, trailing = self._parts_in_braces(node) if node.is_flow else self._parts(node, owner, foot)
+        elements, trailing = self._flow_elements(node) if node.is_flow else self._block_elements(node, owner, foot)
         if node.entries and self._moves and (order := self._order(path)):
             place = {key: number for number, key in enumerate(order)}
-            parts.sort(key=lambda part: place.get(part.entry.key if part.entry else "", len(place)))
+            elements.sort(key=lambda element: place.get(element.entry.key if element.entry else "", len(place)))
         if not isinstance(data, dict | list):  # the node is the value of `<<`
             raise self._error(self._line(node.start))
         lines: list[str] = []
-        for number, part in enumerate(parts):
-            lines += _comment_lines(part.head, indent, is_first=number == 0)
-            step = part.entry.key if part.entry else number
+        for number, element in enumerate(elements):
+            lines += _comment_lines(element.head, indent, is_first=number == 0)
+            step = element.entry.key if element.entry else number
             child = data.get(step) if isinstance(data, dict) else data[number]
-            lines += self._part(part, child, (*path, step), indent)
+            lines += self._element_lines(element, child, (*path, step), indent)
         return [*lines, *_comment_lines(trailing, indent, is_first=not lines)]
 
-    def _parts(self, node: YamlNode, owner: int, foot: Sequence[_Line]) -> tuple[list[_Part], list[_Line]]:
+    def _block_elements(self, node: YamlNode, owner: int, foot: Sequence[_Line]) -> tuple[list[_Element], list[_Line]]:
         """Return (entries or items of a block, comment lines after the last entry or item)."""
-        parts: list[_Part] = []
+        elements: list[_Element] = []
         previous_line = owner
         column = 0
         for entry, value in _pairs(node):
             token = entry.token if entry else self._dash(node, value)
             first, column = self._line(token), self._column(token)
-            head = self._between(previous_line + 1, first)
-            if parts:
-                head = _give(parts[-1], head, column)
+            head = self._comments_between(previous_line + 1, first)
+            if elements:
+                head = _move_to_foot(elements[-1], head, column)
             if not _is_block(value):
                 previous_line = self._text.index(":", entry.end) if entry else token
                 head += (_Line(0, comment) for comment in COMMENT.findall(self._text, previous_line, value.token))
-            parts.append(_Part(entry, value, token, head, self._note(entry, value, token), []))
+            elements.append(_Element(entry, value, token, head, self._note(entry, value, token), []))
             previous_line = self._line(value.end)
-        return parts, _give(parts[-1], list(foot), column)
+        return elements, _move_to_foot(elements[-1], list(foot), column)
 
     def _dash(self, items: YamlNode, item: YamlNode) -> int:
         """Return the offset of the dash of a list item. All dashes of a list are in the same column."""
@@ -231,26 +231,26 @@ class _Layout:
             raise self._error(self._line(value.start))
         return (note["note"] or "").rstrip()
 
-    def _parts_in_braces(self, node: YamlNode) -> tuple[list[_Part], list[_Line]]:
+    def _flow_elements(self, node: YamlNode) -> tuple[list[_Element], list[_Line]]:
         """Return (entries or items, comment lines after the last entry or item) of braces or brackets."""
-        parts: list[_Part] = []
+        elements: list[_Element] = []
         offset = node.start + 1
         for entry, value in _pairs(node):
             token = entry.token if entry else value.token
-            head = self._in_braces(offset, token, parts)
-            parts.append(_Part(entry, value, token, head, "", []))
+            head = self._comments_in_braces(offset, token, elements)
+            elements.append(_Element(entry, value, token, head, "", []))
             offset = value.end
-        return parts, self._in_braces(offset, node.end - 1, parts)
+        return elements, self._comments_in_braces(offset, node.end - 1, elements)
 
-    def _in_braces(self, start: int, end: int, parts: list[_Part]) -> list[_Line]:
+    def _comments_in_braces(self, start: int, end: int, elements: list[_Element]) -> list[_Line]:
         """Return the comment lines from the offset `start` to the offset `end`, between two entries or items in braces.
 
-        A comment on the first line becomes the `note` of the last entry or item in `parts`.
+        A comment on the first line becomes the `note` of the last entry or item in `elements`.
         """
         first, *following = self._text[start:end].split("\n")
         head = [_Line(0, line.strip()) for line in following if line.strip().startswith("#")]
-        if parts and "#" in first:
-            parts[-1] = parts[-1]._replace(note=f"  {first[first.index('#') :].rstrip()}")
+        if elements and "#" in first:
+            elements[-1] = elements[-1]._replace(note=f"  {first[first.index('#') :].rstrip()}")
         return head
 
     def _brace_note(self, node: YamlNode) -> str:
@@ -259,17 +259,17 @@ class _Layout:
         note = _NOTE.fullmatch(line) if node.is_flow else None
         return (note["note"] or "").rstrip() if note else ""
 
-    def _part(self, part: _Part, data: Any, path: Path, indent: int) -> list[str]:
+    def _element_lines(self, element: _Element, data: Any, path: Path, indent: int) -> list[str]:
         """Return the lines of an entry or item: the key or the dash, and the value."""
-        blanks, node = " " * indent, part.node
-        start = f"{blanks}{self._name(part.entry)} {self._anchor(node)}".rstrip()
+        blanks, node = " " * indent, element.node
+        start = f"{blanks}{self._name(element.entry)} {self._anchor(node)}".rstrip()
         if not _is_block(node) and self._fits(node, data, len(start)):
             first, *following = self._in_line(node, data, indent)
-            return [f"{start} {first}{part.note or self._header_note(node)}", *following]
-        child_indent = indent + 2 if part.entry is None or node.form == "mapping" else indent
-        owner = self._line(self._text.index(":", part.entry.end) if part.entry else part.token)
-        lines = self._block(node, data, path, child_indent, owner, part.foot)
-        note = part.note or self._brace_note(node)
+            return [f"{start} {first}{element.note or self._header_note(node)}", *following]
+        child_indent = indent + 2 if element.entry is None or node.form == "mapping" else indent
+        owner = self._line(self._text.index(":", element.entry.end) if element.entry else element.token)
+        lines = self._block(node, data, path, child_indent, owner, element.foot)
+        note = element.note or self._brace_note(node)
         if not start.endswith("-"):
             return [f"{start}{note}", *lines]
         comments_above = [note.strip()] if note else []
@@ -370,15 +370,15 @@ def _is_block(node: YamlNode) -> bool:
     return node.form in ("mapping", "list") and not node.is_flow and bool(node.entries or node.items)
 
 
-def _give(part: _Part, lines: list[_Line], column: int) -> list[_Line]:
+def _move_to_foot(element: _Element, lines: list[_Line], column: int) -> list[_Line]:
     """Add the first comment lines, if indented deeper than a column, to the `foot` of an entry or item.
 
     Return the other lines. If the value is not a block, return all lines.
     """
-    if not _is_block(part.node):
+    if not _is_block(element.node):
         return lines
     foot, remaining = _split(lines, column)
-    part.foot.extend(foot)
+    element.foot.extend(foot)
     return remaining
 
 

@@ -16,13 +16,14 @@ from itertools import accumulate
 
 from tfgen.data_path import Path
 from tfgen.text.yaml_node import YamlNode, nodes
-from tfgen.text.yaml_text import UNCARRIED
+from tfgen.text.yaml_text import FORBIDDEN_CHARACTER
 
 
 @lru_cache(maxsize=1)
 def line_paths(text: str) -> list[Path]:
     """Return the path of the value on each line of a valid YAML or JSON text with a single document."""
-    readable = re.sub(UNCARRIED, "?", text)  # libyaml refuses these characters, and a JSON text may contain them
+    # libyaml refuses these characters, and a JSON text may contain them.
+    readable = re.sub(FORBIDDEN_CHARACTER, "?", text)
     (root,) = nodes(readable).values()
     lines = readable.removesuffix("\n").split("\n")
     starts = [0, *accumulate(len(line) + 1 for line in lines[:-1])]

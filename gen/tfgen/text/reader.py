@@ -13,7 +13,7 @@ import yaml
 from tfgen.problems import Position, Problem, in_order
 from tfgen.text.comments import directives
 from tfgen.text.document import MAX_DEPTH, MAX_PROBLEMS, MAX_SIZE, START, TOO_DEEP_MESSAGE, Document, Parsed, SourceTree
-from tfgen.text.yaml_text import UNCARRIED, uncarried
+from tfgen.text.yaml_text import FORBIDDEN_CHARACTER, find_forbidden_character
 from tfgen.value_type import MAX_INTEGER
 from tfgen.words import shown
 
@@ -45,9 +45,9 @@ def read(text: str, file: str) -> Parsed:
     """Return the documents of a text, as `parse.parse` does."""
     text = text.replace("\r\n", "\n")
     problems: list[Problem] = []
-    if uncarried(text):
-        problems += islice(_uncarried(text, file), MAX_PROBLEMS)
-        text = re.sub(UNCARRIED, "\N{REPLACEMENT CHARACTER}", text)
+    if find_forbidden_character(text):
+        problems += islice(_forbidden_characters(text, file), MAX_PROBLEMS)
+        text = re.sub(FORBIDDEN_CHARACTER, "\N{REPLACEMENT CHARACTER}", text)
     if _TAG_DIRECTIVE.search(text):
         problems += islice(_tag_directives(text, file), MAX_PROBLEMS)
         text = _TAG_DIRECTIVE.sub("#", text)
@@ -62,18 +62,19 @@ def read(text: str, file: str) -> Parsed:
     return Parsed(documents, in_order(problems)[:MAX_PROBLEMS])
 
 
-def _uncarried(text: str, file: str) -> Iterator[Problem]:
+def _forbidden_characters(text: str, file: str) -> Iterator[Problem]:
     """Yield a problem for the first forbidden character in each line of the text.
 
     `_refuse_characters` reports the forbidden characters that escapes produce.
     """
     for number, line in enumerate(text.split("\n"), 1):
-        match = uncarried(line)
+        match = find_forbidden_character(line)
         if match:
-            yield Problem(file, Position(number, match.start() + 1), uncarried_message(match[0]), "yaml-character")
+            message = forbidden_character_message(match[0])
+            yield Problem(file, Position(number, match.start() + 1), message, "yaml-character")
 
 
-def uncarried_message(character: str) -> str:
+def forbidden_character_message(character: str) -> str:
     """Return the message about a character that some YAML parsers reject or change."""
     return f"some YAML parsers reject or change the character U+{ord(character):04X}; remove it"
 
@@ -298,9 +299,9 @@ class _Builder:
 
         Only an escape can produce such a character, because `read` has replaced the forbidden characters of the text.
         """
-        match = uncarried(event.value) if event.style == '"' else None
+        match = find_forbidden_character(event.value) if event.style == '"' else None
         if match:
-            self._report(event, uncarried_message(match[0]), "yaml-character")
+            self._report(event, forbidden_character_message(match[0]), "yaml-character")
 
     def _report(self, event: yaml.Event, message: str, rule: str) -> None:
         if len(self.problems) < MAX_PROBLEMS:

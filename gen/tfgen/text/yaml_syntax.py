@@ -66,7 +66,7 @@ class _Failure(Record):
         return 0, ""
 
 
-_Explained = tuple[Position, str]
+_Explanation = tuple[Position, str]
 
 _LONGEST_KEY = 1024
 """Maximum number of characters before the colon of a key. The whole key must be on one line.
@@ -103,8 +103,8 @@ def explain(error: yaml.MarkedYAMLError, text: str, file: str) -> Problem:
         if message := find_odd_space(line):
             return Problem(file, Position(number, odd_space_column(line)), message, "yaml-character")
     libyaml = str(error.problem)
-    explained = _EXPLANATIONS.get(libyaml)
-    position, message = explained(failure) if explained else (at, libyaml)
+    explanation = _EXPLANATIONS.get(libyaml)
+    position, message = explanation(failure) if explanation else (at, libyaml)
     return Problem(file, position, message, _RULES.get(libyaml, "yaml-syntax"))
 
 
@@ -112,7 +112,7 @@ def _position(mark: yaml.Mark | None) -> Position:
     return Position(mark.line + 1, mark.column + 1) if mark else Position(1, 1)
 
 
-def _long_key(failure: _Failure, since: int) -> _Explained | None:
+def _long_key(failure: _Failure, since: int) -> _Explanation | None:
     """Return (position, message) for a key that is too long for YAML; None without such a key.
 
     `since` is the number of characters before the key on the line.
@@ -128,29 +128,29 @@ def _cut(text: str) -> str:
     return text if len(text) <= _LONGEST_SHOWN else f"{text[: _LONGEST_SHOWN - 3]}..."
 
 
-def _character(failure: _Failure) -> _Explained:
+def _character(failure: _Failure) -> _Explanation:
     if failure.character == "\t":
         return failure.at, "a tab cannot indent YAML; use blanks"
     return failure.at, f"text that begins with {failure.character} needs quotes"
 
 
-def _tab(failure: _Failure) -> _Explained:
+def _tab(failure: _Failure) -> _Explanation:
     return failure.at, "a tab cannot indent YAML; use blanks"
 
 
-def _open_quote(failure: _Failure) -> _Explained:
+def _open_quote(failure: _Failure) -> _Explanation:
     return failure.since, f"the quote {failure.opening} is not closed"
 
 
-def _open_list(failure: _Failure) -> _Explained:
+def _open_list(failure: _Failure) -> _Explanation:
     return _open_bracket(failure, "list", "]")
 
 
-def _open_mapping(failure: _Failure) -> _Explained:
+def _open_mapping(failure: _Failure) -> _Explanation:
     return _open_bracket(failure, "mapping", "}")
 
 
-def _open_bracket(failure: _Failure, collection: str, closing: str) -> _Explained:
+def _open_bracket(failure: _Failure, collection: str, closing: str) -> _Explanation:
     key_at_most = len(failure.before) - _LONGEST_KEY
     long = _long_key(failure, 1 + max(failure.before.rfind(mark, 0, max(key_at_most, 0)) for mark in "{[,"))
     if long:
@@ -160,7 +160,7 @@ def _open_bracket(failure: _Failure, collection: str, closing: str) -> _Explaine
     return failure.at, f"expected , or {closing} here, in the {collection} that begins at column {failure.since.column}"
 
 
-def _no_value_here(failure: _Failure) -> _Explained:
+def _colon_not_allowed(failure: _Failure) -> _Explanation:
     """Return (position, message) for a colon at a position where YAML allows no key."""
     if re.search(r":\s", failure.before) or failure.before.lstrip().startswith("---"):
         return failure.at, 'text with ": " in it needs quotes; a mapping must begin on a separate line'
@@ -182,7 +182,7 @@ def _no_value_here(failure: _Failure) -> _Explained:
     return _colon_missing(number, line_above)
 
 
-def _no_colon(failure: _Failure) -> _Explained:
+def _line_without_key(failure: _Failure) -> _Explanation:
     """Return (position, message) for a line of a mapping without a key.
 
     libyaml stops after this line. The line begins at `failure.since`.
@@ -198,7 +198,7 @@ def _no_colon(failure: _Failure) -> _Explained:
     return _colon_missing(number, line)
 
 
-def _colon_missing(number: int, line: str) -> _Explained:
+def _colon_missing(number: int, line: str) -> _Explanation:
     """Return (position, message) for a line that has no colon after its key. `number` is the number of the line."""
     if _CONFLICT.match(line):
         return Position(
@@ -209,12 +209,12 @@ def _colon_missing(number: int, line: str) -> _Explained:
     return Position(number, end + 1), f"a colon is missing after {_cut(key)}"
 
 
-def _blank_missing(number: int, match: re.Match[str]) -> _Explained:
+def _blank_missing(number: int, match: re.Match[str]) -> _Explanation:
     message = f"a blank is missing after the colon: {_cut(match['key'])}: {_cut(match['value'].strip())}"
     return Position(number, match.end("key") + 2), message
 
 
-def _after_quote(failure: _Failure) -> _Explained | None:
+def _after_quote(failure: _Failure) -> _Explanation | None:
     """Return (position, message) for text that follows quoted text on a line; None if no quote precedes the text."""
     quote = failure.before.rstrip()[-1:]
     if quote not in {"'", '"'}:
@@ -223,7 +223,7 @@ def _after_quote(failure: _Failure) -> _Explained | None:
     return failure.at, f"found text after the closing quote; inside these quotes, {quote} is written as {inside}"
 
 
-def _no_key(failure: _Failure) -> _Explained:
+def _no_key(failure: _Failure) -> _Explanation:
     after_quote = _after_quote(failure)
     if after_quote:
         return after_quote
@@ -242,7 +242,7 @@ def _no_key(failure: _Failure) -> _Explained:
     return _indentation(failure, "mapping")
 
 
-def _no_item(failure: _Failure) -> _Explained:
+def _no_item(failure: _Failure) -> _Explanation:
     after_quote = _after_quote(failure)
     if after_quote:
         return after_quote
@@ -251,13 +251,13 @@ def _no_item(failure: _Failure) -> _Explained:
     return _indentation(failure, "list")
 
 
-def _indentation(failure: _Failure, collection: str) -> _Explained:
+def _indentation(failure: _Failure, collection: str) -> _Explanation:
     indent, expected_indent = failure.at.column - 1, failure.since.column - 1
     expected = f"the {collection} that begins at line {failure.since.line} is indented by {expected_indent}"
     return failure.at, f"this line is indented by {indent}, which matches no line above; {expected}"
 
 
-def _no_document(failure: _Failure) -> _Explained:
+def _no_document(failure: _Failure) -> _Explanation:
     if failure.character in {"}", "]"}:
         return failure.at, f"found {failure.character} without an opening {_OPENING[failure.character]}"
     return (
@@ -266,34 +266,34 @@ def _no_document(failure: _Failure) -> _Explained:
     )
 
 
-def _no_list_here(failure: _Failure) -> _Explained:
+def _no_list_here(failure: _Failure) -> _Explanation:
     return failure.at, 'a list must begin on a separate line, below its key; text that begins with "- " needs quotes'
 
 
-def _no_content(failure: _Failure) -> _Explained:
+def _no_content(failure: _Failure) -> _Explanation:
     if failure.character:
         return failure.at, f"a value is missing before {failure.character}; text that begins with it needs quotes"
     return failure.at, "a value is missing here, or a [ or { above is not closed"
 
 
-def _no_name(failure: _Failure) -> _Explained:
+def _no_name(failure: _Failure) -> _Explanation:
     return failure.since, f"text that begins with {failure.opening} needs quotes"
 
 
-def _no_escape(failure: _Failure) -> _Explained:
+def _no_escape(failure: _Failure) -> _Explanation:
     escape = failure.line[failure.at.column - 1 : failure.at.column + 1]
     return failure.at, f"{escape} is not an escape of YAML; write \\{escape}, or use single quotes"
 
 
-def _no_hexadecimal(failure: _Failure) -> _Explained:
+def _no_hexadecimal(failure: _Failure) -> _Explanation:
     return failure.at, r"the escape is not complete; write \\ for a backslash, or use single quotes"
 
 
-def _surrogate(failure: _Failure) -> _Explained:
+def _surrogate(failure: _Failure) -> _Explanation:
     return failure.at, "the escape does not name a Unicode character; write the character itself"
 
 
-def _block_header(failure: _Failure) -> _Explained:
+def _block_header(failure: _Failure) -> _Explanation:
     opening = failure.opening
     message = (
         f"the text of a block must begin on the line below {opening}; text that begins with {opening} needs quotes"
@@ -301,7 +301,7 @@ def _block_header(failure: _Failure) -> _Explained:
     return failure.since, message
 
 
-def _depth(failure: _Failure) -> _Explained:
+def _depth(failure: _Failure) -> _Explanation:
     return failure.at, TOO_DEEP_MESSAGE
 
 
@@ -312,7 +312,7 @@ TOO_DEEP = "exceeded maximum nesting depth"
 
 _RULES = {_SURROGATE: "yaml-character", TOO_DEEP: "yaml-depth"}
 
-_EXPLANATIONS: dict[str, Callable[[_Failure], _Explained]] = {
+_EXPLANATIONS: dict[str, Callable[[_Failure], _Explanation]] = {
     "found character that cannot start any token": _character,
     "found a tab character that violates indentation": _tab,
     "found a tab character where an indentation space is expected": _tab,
@@ -320,8 +320,8 @@ _EXPLANATIONS: dict[str, Callable[[_Failure], _Explained]] = {
     "found unexpected document indicator": _open_quote,
     "did not find expected ',' or ']'": _open_list,
     "did not find expected ',' or '}'": _open_mapping,
-    "mapping values are not allowed in this context": _no_value_here,
-    "could not find expected ':'": _no_colon,
+    "mapping values are not allowed in this context": _colon_not_allowed,
+    "could not find expected ':'": _line_without_key,
     "did not find expected key": _no_key,
     "did not find expected '-' indicator": _no_item,
     "did not find expected <document start>": _no_document,

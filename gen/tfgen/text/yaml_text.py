@@ -39,7 +39,7 @@ _COMMENT_WIDTH: Final = 120
 LONGEST_KEY = 1000
 """Maximum number of characters of a key, including quotes. YAML requires the colon within 1,024 characters."""
 
-UNCARRIED: Final = (
+FORBIDDEN_CHARACTER: Final = (
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ufeff\ud800-\udfff\ufdd0-\ufdef"
     + "".join(chr(plane << 16 | low) for plane in range(17) for low in (0xFFFE, 0xFFFF))
     + "]"
@@ -75,12 +75,12 @@ _ENDS_IN_FLOW = re.compile(r"[,\[\]{}]")
 _BLANK_AT_LINE_END = re.compile(r"[ \t](?:\n|\Z)")
 
 
-def uncarried(text: str) -> re.Match[str] | None:
+def find_forbidden_character(text: str) -> re.Match[str] | None:
     """Return the match of the first character that some YAML parser refuses or changes; None without a match."""
     # Characters of the pattern are not printable. `isprintable` is faster, and often saves compiling the pattern.
     if text.replace("\n", "").replace("\t", "").isprintable():
         return None
-    return re.search(UNCARRIED, text)
+    return re.search(FORBIDDEN_CHARACTER, text)
 
 
 def dump(data: object, indent: str = "") -> str:
@@ -88,8 +88,8 @@ def dump(data: object, indent: str = "") -> str:
 
     Raises:
         TypeError: JSON cannot represent the data.
-        ValueError: the data has a character of `UNCARRIED`, the key `<<`, a key longer than `LONGEST_KEY`, an infinity
-            or a NaN.
+        ValueError: the data has a character of `FORBIDDEN_CHARACTER`, the key `<<`, a key longer than `LONGEST_KEY`, an
+            infinity or a NaN.
     """
     lines: list[str] = []
     _add_block(lines, data, indent, indent, set())
@@ -217,11 +217,11 @@ def block_lines(text: str) -> list[str] | None:
     """Return the header and the lines of a literal block, without indentation; None if `is_literal` is false.
 
     Raises:
-        ValueError: the text has a character of `UNCARRIED`.
+        ValueError: the text has a character of `FORBIDDEN_CHARACTER`.
     """
     if not is_literal(text):
         return None
-    return ["|" if text.endswith("\n") else "|-", *_carried(text).removesuffix("\n").split("\n")]
+    return ["|" if text.endswith("\n") else "|-", *_checked_text(text).removesuffix("\n").split("\n")]
 
 
 @functools.lru_cache(1024)
@@ -251,15 +251,15 @@ def _short_string(text: str) -> str:
 
 def _quoted(text: str) -> str:
     """Return a string as a scalar: without quotes if possible, in single quotes to avoid escapes, or as JSON."""
-    if not _QUOTED.search(_carried(text)):
+    if not _QUOTED.search(_checked_text(text)):
         return text
     if "'" not in text and ('"' in text or "\\" in text) and "\n" not in text and "\t" not in text:
         return f"'{text}'"
     return json.dumps(text, ensure_ascii=False)
 
 
-def _carried(text: str) -> str:
-    if match := uncarried(text):
+def _checked_text(text: str) -> str:
+    if match := find_forbidden_character(text):
         raise ValueError(f"U+{ord(match[0]):04X} at {match.start()} is not supported by all YAML parsers")
     return text
 

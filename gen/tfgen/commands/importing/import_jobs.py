@@ -25,8 +25,8 @@ from tfgen.problems import Position, Problem, has_errors, in_order
 from tfgen.record import EMPTY, Record
 from tfgen.text.document import Document, SourceTree
 from tfgen.text.parse import decode, parse
-from tfgen.text.reader import uncarried_message
-from tfgen.text.yaml_text import uncarried
+from tfgen.text.reader import forbidden_character_message
+from tfgen.text.yaml_text import find_forbidden_character
 from tfgen.words import either, path_name
 
 RULES: Final[Mapping[str, str]] = {
@@ -251,7 +251,7 @@ def _submitted(script: str, file: str, report: ImportReport) -> Iterator[Part]:
             return
         read = next((read for matches, read in COMMANDS if matches(words)), None)
         if read:
-            job = None if _refuse_uncarried(words, file, report) else read(words, file, report)
+            job = None if _refuse_forbidden_characters(words, file, report) else read(words, file, report)
             if job:
                 yield job
         else:
@@ -259,11 +259,11 @@ def _submitted(script: str, file: str, report: ImportReport) -> Iterator[Part]:
             report.drop(word, "the command does not submit a TensorFlow job")
 
 
-def _refuse_uncarried(words: Sequence[Word], file: str, report: ImportReport) -> bool:
+def _refuse_forbidden_characters(words: Sequence[Word], file: str, report: ImportReport) -> bool:
     """Report each word with a character that YAML cannot contain. Return True if such a word exists."""
-    refused = [(word, match[0]) for word in words if (match := uncarried(word.text))]
+    refused = [(word, match[0]) for word in words if (match := find_forbidden_character(word.text))]
     for word, character in refused:
-        report.refuse(scalar_part(file, word.position, "command", word.text), uncarried_message(character))
+        report.refuse(scalar_part(file, word.position, "command", word.text), forbidden_character_message(character))
     return bool(refused)
 
 
