@@ -13,7 +13,7 @@ from tfgen import cli
 from tfgen.change.guard_rails.layers import Layers
 from tfgen.change.guard_rails.loosened import find_loosened
 from tfgen.check.admission.folder import folder_path, parse_folder
-from tfgen.check.source import read_team
+from tfgen.check.source import read_layer
 from tfgen.job.defaults import FILE
 from tfgen.job.sources import defaults_under
 from tfgen.schema import file as schema_file
@@ -194,16 +194,16 @@ def layers(before: Mapping[str, str], after: Mapping[str, str], folder: str = ".
     sides = []
     for files in (before, after):
         contents = {Path(path): text.encode() for path, text in files.items()}
-        team = read_team(defaults_under(Path(folder) / FILE, contents.get), {}, is_guarded=False)
-        assert not team.problems
+        layer_result = read_layer(defaults_under(Path(folder) / FILE, contents.get), {}, is_guarded=False)
+        assert not layer_result.problems
         policies = {}
-        for layer in team.defaults.layers() if team.defaults else ():
+        for layer in layer_result.defaults.layers() if layer_result.defaults else ():
             if "policies" in layer.data:
                 below = {path: contents[path] for path in contents if path.is_relative_to(folder_path(layer))}
                 read = parse_folder(layer, below)
                 assert not read.problems
                 policies[layer.file] = read
-        sides.append((team.defaults, policies))
+        sides.append((layer_result.defaults, policies))
     (old, policies_before), (new, policies_after) = sides
     return Layers(old, new, "main", policies_before, policies_after)
 

@@ -65,12 +65,12 @@ class Pair(Record):
     @property
     def new_runs(self) -> Iterator[Problem]:
         """Yield the changes that need a new run; nothing for an unchanged job."""
-        if self.before and self.after and not self.stays:
+        if self.before and self.after and not self.has_same_text:
             yield from find_new_runs(self.before, self.after, self.built_before, self.built_after)
             yield from find_runs_back(self.before, self.after, self.earlier_runs)
 
     @property
-    def stays(self) -> bool:
+    def has_same_text(self) -> bool:
         """Return True if the text of the job is unchanged. A changed layer alone does not change the result."""
         if self.before is None or self.after is None:
             return False
@@ -240,7 +240,7 @@ def _match(
 
 def _with_history(pair: Pair, revision: str) -> Pair:
     """Add the earlier runs of the job to a pair if the run changes, or if an environment is enabled again."""
-    if pair.before is None or pair.after is None or pair.stays:
+    if pair.before is None or pair.after is None or pair.has_same_text:
         return pair
     names = (None, *(name for name in environments_of(pair.after) if name in environments_of(pair.before)))
     are_runs_equal = all(run_of(pair.before.data, name) == run_of(pair.after.data, name) for name in names)

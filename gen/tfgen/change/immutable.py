@@ -31,7 +31,7 @@ RULES: Final[Mapping[str, str]] = {
 """Summary of each rule, which is also the first line of the rule's section in docs/rules.md."""
 
 
-class Loss(Record):
+class ForbiddenChange(Record):
     """A change that Kubernetes refuses, or that reaches no running pod.
 
     Attributes:
@@ -45,14 +45,14 @@ class Loss(Record):
     after: Object | None
 
 
-def find_losses(before: Iterable[Object], after: Iterable[Object]) -> dict[str, Loss]:
-    """Return rule id -> first `Loss`, for each rule that the change from the objects `before` to `after` breaks.
+def find_forbidden_changes(before: Iterable[Object], after: Iterable[Object]) -> dict[str, ForbiddenChange]:
+    """Return rule id -> first forbidden change, for each rule that the change from `before` to `after` breaks.
 
     The objects of the finisher are compared last, because a message about a task is easier to understand. A new or
     removed object breaks a rule only if the object creates tasks.
     """
     was, now = _by_name(before), _by_name(after)
-    losses: dict[str, Loss] = {}
+    forbidden: dict[str, ForbiddenChange] = {}
     objects = {**was, **now}
     for key in sorted(objects, key=lambda key: _is_of_finisher(objects[key])):
         _, kind, name = key
@@ -66,8 +66,8 @@ def find_losses(before: Iterable[Object], after: Iterable[Object]) -> dict[str, 
             effect = None
         if effect:
             rule = OBJECT_CHANGE if is_literal else _RULE.get(kind, NEW_RUN)
-            losses.setdefault(rule, Loss(effect, was.get(key), now.get(key)))
-    return losses
+            forbidden.setdefault(rule, ForbiddenChange(effect, was.get(key), now.get(key)))
+    return forbidden
 
 
 def _effect(was: Object, now: Object) -> str | None:

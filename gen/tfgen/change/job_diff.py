@@ -88,7 +88,7 @@ class EnvironmentDiff(Record):
         return self.before is not None and (self.after is None or is_retired)
 
     @property
-    def ends(self) -> bool:
+    def ends_run_or_keeps_claim(self) -> bool:
         """Return True if the change ends the run in the environment, or leaves a claim in the cluster."""
         return self.ends_run or (self.before is not None and bool(self.kept_claims))
 

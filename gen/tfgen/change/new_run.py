@@ -23,8 +23,8 @@ from tfgen.change.immutable import (
     NEW_RUN,
     OBJECT_CHANGE,
     PRIORITY_CLASS_CHANGE,
-    Loss,
-    find_losses,
+    ForbiddenChange,
+    find_forbidden_changes,
 )
 from tfgen.data_path import Path
 from tfgen.graph.built import BuiltJob, build, plain_objects, variant_objects
@@ -78,11 +78,13 @@ def find_new_runs(
     committed, current = built_before or build(before.data), built_after or build(after.data)
     for environment in (None, *environments):
         names_run = environment is not None and environment not in following
-        losses = find_losses(variant_objects(committed, environment), variant_objects(current, environment))
+        forbidden = find_forbidden_changes(
+            variant_objects(committed, environment), variant_objects(current, environment)
+        )
         # `tfgen rerun` without --env changes the run of each environment that does not set `run`.
-        for blame in _blames(before, after, environment, losses, {} if names_run else reported):
+        for blame in _blames(before, after, environment, forbidden, {} if names_run else reported):
             if environment is None:
-                if not runs_itself and not any(_reaches(before, after, name, blame) for name in following):
+                if not runs_itself and not any(_breaks_rule_in(before, after, name, blame) for name in following):
                     continue
                 reported.setdefault(blame.path, set()).add(blame.rule)
             path = _deepest(before.data, after.data, blame.path)
@@ -128,14 +130,14 @@ def _blames(
     before: Document,
     after: Document,
     environment: str | None,
-    losses: dict[str, Loss],
+    forbidden: dict[str, ForbiddenChange],
     reported: Mapping[Path, set[str]],
 ) -> Iterator[_Blame]:
-    """Yield the changes of one variant of a job that a rule in `losses` forbids.
+    """Yield the changes of one variant of a job that a rule in `forbidden` forbids.
 
     `reported` maps the path of each change to the rules that the function does not report again.
     """
-    if not losses:
+    if not forbidden:
         return
     was, now = _variant_data(before, environment), _variant_data(after, environment)
     runs = {("spec", "run"), ("spec", "environments", environment, "run")}
@@ -143,9 +145,9 @@ def _blames(
     if not changed:
         return
     if run_of(was, environment) != run_of(now, environment):
-        losses.pop(NEW_RUN, None)
-    unexplained = dict(losses)
-    for path in islice(changed, MOST) if losses else ():
+        forbidden.pop(NEW_RUN, None)
+    unexplained = dict(forbidden)
+    for path in islice(changed, MOST) if forbidden else ():
         if path in reported:
             for rule in reported[path]:
                 unexplained.pop(rule, None)
@@ -153,22 +155,22 @@ def _blames(
         tried = _with_change(was, now, path)
         if schema.check(before.replaced(data=tried)):
             continue  # an incomplete change, such as a removed source without the new source
-        path_losses = find_losses(plain_objects(was, environment), plain_objects(tried, environment))
-        for rule in path_losses.keys() & losses.keys():
+        forbidden_alone = find_forbidden_changes(plain_objects(was, environment), plain_objects(tried, environment))
+        for rule in forbidden_alone.keys() & forbidden.keys():
             unexplained.pop(rule, None)
-            yield _Blame(path, rule, path_losses[rule].effect, is_alone=True)
+            yield _Blame(path, rule, forbidden_alone[rule].effect, is_alone=True)
     together = data_path.shared(changed)
     for rule in unexplained.keys() - reported.get(together, set()):
         yield _Blame(together, rule, unexplained[rule].effect, is_alone=False)
 
 
-def _reaches(before: Document, after: Document, environment: str, blame: _Blame) -> bool:
+def _breaks_rule_in(before: Document, after: Document, environment: str, blame: _Blame) -> bool:
     """Return True if a change of the job also breaks the rule in an environment, which may override the value."""
     was, now = _variant_data(before, environment), _variant_data(after, environment)
     tried = _with_change(was, now, blame.path) if blame.is_alone else now
     if schema.check(before.replaced(data=tried)):
         tried = now  # the change alone makes the job invalid, so test all changes together
-    return blame.rule in find_losses(plain_objects(was, environment), plain_objects(tried, environment))
+    return blame.rule in find_forbidden_changes(plain_objects(was, environment), plain_objects(tried, environment))
 
 
 def _changed_paths(before: Any, after: Any, path: Path = ()) -> Iterator[Path]:

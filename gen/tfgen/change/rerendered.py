@@ -17,7 +17,7 @@ from typing import Final
 
 from tfgen.change.comparison import FindCached, PairPlaces
 from tfgen.change.field_diff import FieldChange, field_changes, in_words
-from tfgen.change.immutable import NEW_RUN, Loss, find_losses
+from tfgen.change.immutable import NEW_RUN, ForbiddenChange, find_forbidden_changes
 from tfgen.change.new_run import cure, environments_at_work
 from tfgen.check.cached_files import read_cached_files
 from tfgen.errors import TfgenError
@@ -202,7 +202,7 @@ def overlays_on_disk(out: Path, name: str, ledger: Ledger) -> _Files | None:
         return _overlays_of({path: folder.read_text(path) for path in paths}, name)
 
 
-# -- losses ------------------------------------------------------------------------------------------------------
+# -- forbidden changes -------------------------------------------------------------------------------------------
 
 
 def _problems_of_job(before: Document, after: Document, versions: _Versions) -> Iterator[Problem]:
@@ -211,27 +211,31 @@ def _problems_of_job(before: Document, after: Document, versions: _Versions) -> 
     reported: set[tuple[str | None, str]] = set()
     for environment in (*((None,) if runs_itself else ()), *environments_at_work(before, after)):
         names_run = environment and "run" in after.data["spec"]["environments"][environment]
-        for rule, loss in _losses(before, after, environment, versions).items():
+        for rule, change in _forbidden_changes(before, after, environment, versions).items():
             target = environment if names_run and rule == NEW_RUN else None
             if (target, rule) not in reported:
                 reported.add((target, rule))
                 cause = _cause(before, versions)
-                message = f"{_field(loss)}, because {cause}: {loss.effect}; {cure(after, target, rule)}"
+                message = f"{_field(change)}, because {cause}: {change.effect}; {cure(after, target, rule)}"
                 yield Problem(*_place(after, target), message, rule)
 
 
-def _losses(before: Document, after: Document, environment: str | None, versions: _Versions) -> Mapping[str, Loss]:
+def _forbidden_changes(
+    before: Document, after: Document, environment: str | None, versions: _Versions
+) -> Mapping[str, ForbiddenChange]:
     """Return rule id -> forbidden change of an environment's objects. Leave out rules that the job's changes break."""
     if not (has_overlay(versions.before, environment) and has_overlay(versions.after, environment)):
         return {}
     was, now = build_objects(versions.before, environment), build_objects(versions.after, environment)
-    losses = find_losses(was, now)
+    forbidden = find_forbidden_changes(was, now)
     if _runs(was).isdisjoint(_runs(now)):
-        losses.pop(NEW_RUN, None)
-    if losses and before.data != after.data:
-        for rule in find_losses(*(plain_objects(document.data, environment) for document in (before, after))):
-            losses.pop(rule, None)
-    return losses
+        forbidden.pop(NEW_RUN, None)
+    if forbidden and before.data != after.data:
+        for rule in find_forbidden_changes(
+            *(plain_objects(document.data, environment) for document in (before, after))
+        ):
+            forbidden.pop(rule, None)
+    return forbidden
 
 
 def _runs(objects: Sequence[Object]) -> set[str]:
@@ -250,13 +254,13 @@ def _place(document: Document, environment: str | None) -> Place:
     return document.place(("metadata", "name") if environment is None else ("spec", "environments", environment))
 
 
-def _field(loss: Loss) -> str:
+def _field(change: ForbiddenChange) -> str:
     """Describe an object and its most important changed field for a message."""
-    item = loss.after or loss.before or {}
+    item = change.after or change.before or {}
     title = f"{item['kind']} {item['metadata']['name']}"
-    if loss.before is None or loss.after is None:
-        return f"{title} {'is new' if loss.before is None else 'was removed'}"
-    changes = field_changes(loss.before, loss.after)
+    if change.before is None or change.after is None:
+        return f"{title} {'is new' if change.before is None else 'was removed'}"
+    changes = field_changes(change.before, change.after)
     first = min(changes, key=_rank)
     return f"{title}: {first.path} {in_words(first.before, first.after, _LONGEST)}"
 

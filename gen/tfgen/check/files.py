@@ -103,7 +103,7 @@ def compare_files(names: Mapping[str, Place], plan: WritePlan, base: Base) -> Fi
             pending = [
                 change
                 for change in job.changes
-                if change.action is not FileAction.KEEP and change not in edited and not _has_text(change)
+                if change.action is not FileAction.KEEP and change not in edited and not _differs_in_line_ends(change)
             ]
             reason = _reason(job)
             if reason is not None:
@@ -156,7 +156,7 @@ def _edits_by_hand(job: JobPlan) -> Iterator[FileChange]:
     for change in job.changes:
         match change.action:
             case FileAction.CHANGE | FileAction.REMOVE:
-                is_edited = not (_is_written(job, change.path, change.digest) or _is_converted(job, change))
+                is_edited = not (_is_in_ledger(job, change.path, change.digest) or _is_converted(job, change))
             case FileAction.CREATE:
                 is_edited = change.path in job.before.files and job.before.unfinished is None
             case _:
@@ -165,17 +165,17 @@ def _edits_by_hand(job: JobPlan) -> Iterator[FileChange]:
             yield change
 
 
-def _is_written(job: JobPlan, path: str, digest: str | None) -> bool:
+def _is_in_ledger(job: JobPlan, path: str, digest: str | None) -> bool:
     """Return True if the ledger lists a file with this path and digest."""
     return job.before is not None and digest is not None and job.before.wrote(path, digest)
 
 
 def _is_converted(job: JobPlan, change: FileChange) -> bool:
     """Return True if a file differs only in line endings from the file that tfgen wrote or would write."""
-    return _is_written(job, change.path, change.unix_digest) or _has_text(change)
+    return _is_in_ledger(job, change.path, change.unix_digest) or _differs_in_line_ends(change)
 
 
-def _has_text(change: FileChange) -> bool:
+def _differs_in_line_ends(change: FileChange) -> bool:
     """Return True if a file differs only in line endings from the file that tfgen would write."""
     return change.text is not None and change.unix_digest == digest_of(change.text)
 

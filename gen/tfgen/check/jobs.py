@@ -17,7 +17,7 @@ from tfgen.record import EMPTY
 from tfgen.workers import map_items
 
 if TYPE_CHECKING:
-    from tfgen.check.source import Team
+    from tfgen.check.source import LayerResult
     from tfgen.rules.rule import AcrossRule, Clash
     from tfgen.text.document import Document
 
@@ -66,21 +66,21 @@ class Checker:
 
     def __init__(self, *, is_guarded: bool = True) -> None:
         self._is_guarded = is_guarded
-        self._teams: dict[str, Team] = {}
+        self._layers: dict[str, LayerResult] = {}
 
     def read_defaults(self, sources: Iterable[Source]) -> tuple[Document, ...]:
         """Return the nearest tfgen.yaml of each file, except tfgen.yaml files with errors."""
-        from tfgen.check.source import read_team  # takes 60 ms, which a check of only cached files saves
+        from tfgen.check.source import read_layer  # takes 60 ms, which a check of only cached files saves
 
-        layers = {source.defaults.file: source.defaults for source in sources if source.defaults}
-        teams = [read_team(layer, self._teams, is_guarded=self._is_guarded) for layer in layers.values()]
-        return tuple(team.defaults for team in teams if team.defaults)
+        files = {source.defaults.file: source.defaults for source in sources if source.defaults}
+        results = [read_layer(source, self._layers, is_guarded=self._is_guarded) for source in files.values()]
+        return tuple(layer.defaults for layer in results if layer.defaults)
 
     def check(self, source: Source) -> ReadFile:
         """Check one file, without a comparison with other files."""
         from tfgen.check.source import check_source  # takes 60 ms, which a check of only cached files saves
 
-        return check_source(source, self._teams, is_guarded=self._is_guarded)
+        return check_source(source, self._layers, is_guarded=self._is_guarded)
 
     def check_alone(self, source: Source) -> CheckResult:
         """Check one file as `check` does, but return no documents, because documents need much memory."""
@@ -99,7 +99,7 @@ class Checker:
         reported += (file.result.reported for file in files)
         problems = [problem for report in reported for problem in report.problems]
         ignored = tuple(problem for report in reported for problem in report.ignored)
-        problems += (problem for team in self._teams.values() for problem in team.problems)
+        problems += (problem for layer in self._layers.values() for problem in layer.problems)
         return Checked(tuple(files), in_order(problems), ignored)
 
     def _report_clashes(self, files: list[CheckedFile], read: Mapping[str, ReadFile]) -> list[Reported]:

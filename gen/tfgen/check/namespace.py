@@ -63,7 +63,7 @@ def quota_faults(objects: Objects, manifests: Sequence[Manifest]) -> Iterator[Fa
             amounts = _defaulted(container, [limit for _, limit in ranges])
             subject = f"the container {container['name']}"
             for quota in quotas:
-                for name in sorted(_REQUIRED.keys() & _map(quota.item["spec"].get("hard"))):
+                for name in sorted(_REQUIRED.keys() & _quantities(quota.item["spec"].get("hard"))):
                     part, resource = _REQUIRED[name]
                     if resource not in amounts[part]:
                         message = f"{quota} counts {name}, so {subject} must set {part}.{resource}"
@@ -78,11 +78,11 @@ def egress_faults(objects: Objects, manifests: Sequence[Manifest]) -> Iterator[F
     foreign = _of_kind(manifests, "NetworkPolicy")
     all_policies = (*objects.of_kind("NetworkPolicy"), *(manifest.item for manifest in foreign))
     for pods in objects.pods:
-        governing = [manifest for manifest in foreign if policies.governing([manifest.item], pods, "Egress")]
-        target = _blocked_target(objects, all_policies, pods) if governing else ""
+        applied = [manifest for manifest in foreign if policies.policies_for([manifest.item], pods, "Egress")]
+        target = _blocked_target(objects, all_policies, pods) if applied else ""
         if target:
             message = (
-                f"{governing[0]} blocks connections of the pods to {target}, so the job would never start, or never "
+                f"{applied[0]} blocks connections of the pods to {target}, so the job would never start, or never "
                 "end; set network.egress.limited to true, which adds the required rules"
             )
             yield Fault(pods.owner, (), message)
@@ -93,16 +93,18 @@ def _blocked_target(objects: Objects, all_policies: Sequence[Object], pods: Pods
     """Return the name of a target that pods need but cannot reach, such as `DNS`; empty if no target is blocked."""
     if pods.spec.get("automountServiceAccountToken"):
         # The policies of the job have the ports of the API server, so they always allow the connection.
-        job_policies = policies.governing(objects.of_kind("NetworkPolicy"), pods, "Egress")
-        reaches = job_policies or any(policies.may_leave(all_policies, pods, Port(port)) for port in _API_SERVER_PORTS)
+        job_policies = policies.policies_for(objects.of_kind("NetworkPolicy"), pods, "Egress")
+        reaches = job_policies or any(
+            policies.allows_egress_outside(all_policies, pods, Port(port)) for port in _API_SERVER_PORTS
+        )
         return "" if reaches else "the API server"
     if pods.labels.get(keys.ROLE) not in _ROLES:
         return ""
-    if not all(policies.may_leave(all_policies, pods, Port(53, protocol)) for protocol in ("UDP", "TCP")):
+    if not all(policies.allows_egress_outside(all_policies, pods, Port(53, protocol)) for protocol in ("UDP", "TCP")):
         return "DNS"
     peers = [peer for peer in objects.pods if peer.labels.get(keys.ROLE) in _ROLES]
     targets = [(peer, Port(port["containerPort"])) for peer in peers for port in peer.ports]
-    return "" if all(policies.leaves(all_policies, pods, peer, port) for peer, port in targets) else "each other"
+    return "" if all(policies.allows_egress(all_policies, pods, peer, port) for peer, port in targets) else "each other"
 
 
 def _of_kind(manifests: Sequence[Manifest], kind: str) -> list[Manifest]:
@@ -118,7 +120,7 @@ def _is_for_all(quota: Manifest) -> bool:
 # -- amounts -------------------------------------------------------------------------------------------------------
 
 
-def _map(value: Any) -> dict[str, Any]:
+def _quantities(value: Any) -> dict[str, Any]:
     """Return only the quantities in a mapping. For a value that is not a mapping, return an empty mapping."""
     amounts = value if isinstance(value, dict) else {}
     return {name: amount for name, amount in amounts.items() if quantity.is_quantity(amount)}
@@ -142,8 +144,8 @@ def _defaulted(container: Mapping[str, Any], ranges: Sequence[Mapping[str, Any]]
     limits, requests = dict(resources.get("limits") or {}), dict(resources.get("requests") or {})
     requests = {**limits, **requests}
     for limit in ranges:
-        default = {**_map(limit.get("max")), **_map(limit.get("default"))}
-        default_request = {**_map(limit.get("min")), **default, **_map(limit.get("defaultRequest"))}
+        default = {**_quantities(limit.get("max")), **_quantities(limit.get("default"))}
+        default_request = {**_quantities(limit.get("min")), **default, **_quantities(limit.get("defaultRequest"))}
         limits = {**default, **limits}
         requests = {**default_request, **requests}
     return {"limits": limits, "requests": requests}
@@ -154,15 +156,15 @@ def _out_of_range(amounts: Amounts, limit: Mapping[str, Any]) -> Iterator[tuple[
 
     `limit` is an item of a LimitRange.
     """
-    for resource, minimum in sorted(_map(limit.get("min")).items()):
+    for resource, minimum in sorted(_quantities(limit.get("min")).items()):
         request = amounts["requests"].get(resource)
         if request is not None and quantity.parse(request) < quantity.parse(minimum):
             yield "requests", resource, f"requires at least {minimum} of {resource}, more than the request {request}"
-    for resource, maximum in sorted(_map(limit.get("max")).items()):
+    for resource, maximum in sorted(_quantities(limit.get("max")).items()):
         cap = amounts["limits"].get(resource)
         if cap is not None and quantity.parse(cap) > quantity.parse(maximum):
             yield "limits", resource, f"allows at most {maximum} of {resource}, less than the limit {cap}"
-    for resource, ratio in sorted(_map(limit.get("maxLimitRequestRatio")).items()):
+    for resource, ratio in sorted(_quantities(limit.get("maxLimitRequestRatio")).items()):
         request, cap = amounts["requests"].get(resource), amounts["limits"].get(resource)
         if request and cap and quantity.parse(cap) > quantity.parse(request) * quantity.parse(ratio):
             yield "limits", resource, f"allows a limit of {ratio} times the request of {resource}, less than {cap}"

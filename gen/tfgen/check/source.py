@@ -51,22 +51,22 @@ _MAX_ENVIRONMENTS: Final = 50
 """Maximum number of environments. The schema refuses more environments, so the rules do not check such a job."""
 
 
-class Team(Record):
+class LayerResult(Record):
     """The defaults of a layer, merged with the layers of parent folders, or the problems of these layers."""
 
     defaults: Document | None = None
     problems: tuple[Problem, ...] = ()
 
 
-def check_source(source: Source, teams: dict[str, Team], *, is_guarded: bool) -> ReadFile:
+def check_source(source: Source, layers: dict[str, LayerResult], *, is_guarded: bool) -> ReadFile:
     """Check one job file: the YAML, the schema, the rules, and the guard rails of its tfgen.yaml files.
 
     Args:
         source: the file.
-        teams: file -> layer, for the layers that tfgen has already read. The function adds the layers of the source.
+        layers: file -> layer, for the layers that tfgen has already read. The function adds the layers of the source.
         is_guarded: True if the guard rails of tfgen.yaml apply.
     """
-    team = read_team(source.defaults, teams, is_guarded=is_guarded)
+    layer = read_layer(source.defaults, layers, is_guarded=is_guarded)
     parsed = parse_source(source)
     documents: list[Document] = []
     accepted: list[Document] = []
@@ -76,15 +76,15 @@ def check_source(source: Source, teams: dict[str, Team], *, is_guarded: bool) ->
     refused = {(problem.file, problem.position) for problem in parsed.problems}
     size = 0
     for read in parsed.documents:
-        document = defaults.merge_job(read, team.defaults) if team.defaults else read
+        document = defaults.merge_job(read, layer.defaults) if layer.defaults else read
         documents.append(document)
         size += _size(document)
         if size > MAX_SIZE:
             problems.append(_too_large(document))
             break
-        schema_problems = schema.check_alone(document) if team.problems else schema.check(document)
+        schema_problems = schema.check_alone(document) if layer.problems else schema.check(document)
         problems += (problem for problem in schema_problems if (problem.file, problem.position) not in refused)
-        if not schema_problems and not team.problems:
+        if not schema_problems and not layer.problems:
             accepted.append(document)
             overrides = tuple(_overrides(document)) if is_guarded else ()
             problems += overrides
@@ -134,17 +134,17 @@ def _too_large(document: Document) -> Problem:
     return Problem(document.file, document.value(()), message, "yaml-size")
 
 
-def read_team(source: Source | None, teams: dict[str, Team], *, is_guarded: bool) -> Team:
-    """Return the defaults of the tfgen.yaml `source` from `teams`. If `teams` lacks the file, read and add the file."""
+def read_layer(source: Source | None, layers: dict[str, LayerResult], *, is_guarded: bool) -> LayerResult:
+    """Return the layer of the tfgen.yaml `source` from `layers`. If `layers` lacks the file, read and add the file."""
     if source is None:
-        return Team()
-    if source.file not in teams:
-        parent = read_team(source.defaults, teams, is_guarded=is_guarded)
-        teams[source.file] = _new_team(source, parent, is_guarded=is_guarded)
-    return teams[source.file]
+        return LayerResult()
+    if source.file not in layers:
+        parent = read_layer(source.defaults, layers, is_guarded=is_guarded)
+        layers[source.file] = _new_layer(source, parent, is_guarded=is_guarded)
+    return layers[source.file]
 
 
-def _new_team(source: Source, parent: Team, *, is_guarded: bool) -> Team:
+def _new_layer(source: Source, parent: LayerResult, *, is_guarded: bool) -> LayerResult:
     parsed = parse_source(source)
     problems = list(parsed.problems)
     for document in parsed.documents[1:]:
@@ -162,7 +162,7 @@ def _new_team(source: Source, parent: Team, *, is_guarded: bool) -> Team:
     problems += parent.problems
     if is_guarded and not problems:
         problems += _guard_rail_problems(source, documents[0])
-    return Team(problems=tuple(problems)) if problems else Team(documents[0])
+    return LayerResult(problems=tuple(problems)) if problems else LayerResult(documents[0])
 
 
 def _overrides(document: Document) -> Iterator[Problem]:

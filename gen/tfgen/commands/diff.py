@@ -58,4 +58,4 @@ def _diff(places: PairPlaces) -> tuple[JobDiff | None, bool, dict[str, str]]:
     if places.is_unchanged:
         return None, True, {}
     pair = places.read()
-    return diff_job(pair), pair.stays, claim_users(pair.after)
+    return diff_job(pair), pair.has_same_text, claim_users(pair.after)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from tfgen.check.checked import CheckedFile
 from tfgen.check.jobs import Checker
-from tfgen.check.source import read_team
+from tfgen.check.source import read_layer
 from tfgen.commands.pipeline.object_problems import find_object_problems
 from tfgen.graph.built import build
 from tfgen.job.documents import parse_source
@@ -49,9 +49,9 @@ def analyse(source: Source) -> Analysis:
     """Check a job file or a tfgen.yaml."""
     parsed = parse_source(source)
     if is_defaults(source.file):
-        team = read_team(source, {}, is_guarded=True)
-        accepted = (team.defaults,) if team.defaults else ()
-        return Analysis(source, accepted or parsed.documents[:1], accepted, team.problems, not parsed.problems)
+        layer = read_layer(source, {}, is_guarded=True)
+        accepted = (layer.defaults,) if layer.defaults else ()
+        return Analysis(source, accepted or parsed.documents[:1], accepted, layer.problems, not parsed.problems)
     checker = Checker()
     file = checker.check(source)
     problems = checker.check_together([CheckedFile(source, file.result)], {source.file: file}).problems

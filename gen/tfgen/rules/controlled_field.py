@@ -65,7 +65,7 @@ def _check(view: View) -> Iterator[Finding]:
             )
         containers = list(pod_parts.main_container(view, role.name))
         for container in containers:
-            if pod_parts.removes(container):
+            if pod_parts.is_delete_directive(container):
                 yield _refusal(container.path, "remove the container tensorflow", "the container runs the program")
             yield from _fields(container, role.name, _CONTAINER_OVERRIDING, _CONTAINER_LISTS)
         added = [item for container in containers for item in pod_parts.items(container, "env")]

@@ -122,12 +122,12 @@ def _conflict_record(document: Document) -> Any:
 
 
 def _conflicts(jobs: Sequence[Recorded]) -> Iterator[Clash]:
-    yield from _namespace_profiles(_part(jobs, "profile"))
-    yield from _different_files(_part(jobs, "files"))
-    yield from _foreign_overlays(_part(jobs, "sets"))
+    yield from _namespace_profiles(_with_record_at(jobs, "profile"))
+    yield from _different_files(_with_record_at(jobs, "files"))
+    yield from _foreign_overlays(_with_record_at(jobs, "sets"))
 
 
-def _part(jobs: Sequence[Recorded], name: str) -> list[Recorded]:
+def _with_record_at(jobs: Sequence[Recorded], name: str) -> list[Recorded]:
     """Return `jobs` with `record[name]` in place of each record. Leave out the jobs whose `record[name]` is empty."""
     return [job._replace(record=job.record[name]) for job in jobs if job.record[name]]
 

@@ -41,7 +41,7 @@ def _check_size(view: View, amounts: ContainerAmounts, name: str) -> Iterator[Fi
 
 
 def _locate(view: View, amounts: ContainerAmounts, name: str) -> Path:
-    paths = [limits.locate_amount(view, amounts.path, map_, name) for map_ in ("limits", "requests")]
+    paths = [limits.locate_amount(view, amounts.path, amounts_key, name) for amounts_key in ("limits", "requests")]
     return next((path for path in paths if view.is_set(path)), paths[0])
 
 

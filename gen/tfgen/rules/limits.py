@@ -58,7 +58,7 @@ def _check(view: View) -> Iterator[Finding]:
     for owner, path, requests, limits in list_amounts(view):
         for name in requests:
             if name in limits and quantity.parse(requests[name]) > quantity.parse(limits[name]):
-                paths = [locate_amount(view, path, map_, name) for map_ in ("requests", "limits")]
+                paths = [locate_amount(view, path, amounts_key, name) for amounts_key in ("requests", "limits")]
                 message = (
                     f"{owner} requests {requests[name]} of {name}, but its limit is {limits[name]}; raise the limit, "
                     "or lower the request"
@@ -66,16 +66,17 @@ def _check(view: View) -> Iterator[Finding]:
                 yield Finding(view.reported_path(*paths), message)
 
 
-def locate_amount(view: View, path: Path, map_: str, name: str) -> Path:
+def locate_amount(view: View, path: Path, amounts_key: str, name: str) -> Path:
     """Return the path of the field that sets the amount of the resource `name` in the resources at `path`.
 
-    `map_` is `requests` or `limits`. The field is, for example, `requests.cpu`, the short form `cpu`, or `gpu.count`.
+    `amounts_key` is `requests` or `limits`. The field is, for example, `requests.cpu`, the short form `cpu`, or
+    `gpu.count`.
     """
     resources: Any = view.values
     for key in path:
         resources = resources[key]
-    if name in resources[map_]:
-        return (*path, map_, name)
+    if name in resources[amounts_key]:
+        return (*path, amounts_key, name)
     if name in resources:
         return (*path, name)
     return (*path, "gpu", "count")

@@ -41,12 +41,12 @@ def _containers(view: View, role: RoleName) -> Iterator[Finding]:
     init, regular = (_merged(pod_parts.template_items(view, role, key)) for key in ("initContainers", "containers"))
     yield from _find_duplicates("container", {**main, **locks}, init.values())
     for name, part in init.items():
-        if pod_parts.removes(part) and name not in locks:
+        if pod_parts.is_delete_directive(part) and name not in locks:
             owner_by_name.pop(name, None)
         else:
             owner_by_name.setdefault(name, "a different container")
     del owner_by_name[CONTAINER]
-    added = (part for part in regular.values() if not pod_parts.removes(part))
+    added = (part for part in regular.values() if not pod_parts.is_delete_directive(part))
     yield from _find_duplicates("container", owner_by_name, added)
 
 

@@ -22,10 +22,10 @@ _MAX_CPUS: Final = 499
 
 def _check(view: View) -> Iterator[Finding]:
     for container in limits.list_amounts(view):
-        for map_, amounts in (("requests", container.requests), ("limits", container.limits)):
+        for amounts_key, amounts in (("requests", container.requests), ("limits", container.limits)):
             for name, amount in amounts.items():
                 if explanation := _explain(name, str(amount)):
-                    path = limits.locate_amount(view, container.path, map_, name)
+                    path = limits.locate_amount(view, container.path, amounts_key, name)
                     yield Finding(path, f"the {name} of {container.owner} is {amount}, which means {explanation}")
     for name, volume in view.values["storage"].items():
         size = str(volume.get("claim", {}).get("size") or "")

@@ -85,7 +85,7 @@ def name(part: Part) -> str:
     return text if isinstance(text, str) else ""
 
 
-def removes(part: Part) -> bool:
+def is_delete_directive(part: Part) -> bool:
     """Return True if a list item has the directive `$patch: delete`, which removes the pod's item of the same name."""
     return part.data.get("$patch") == "delete"
 

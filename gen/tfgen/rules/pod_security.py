@@ -105,13 +105,13 @@ def _fields(view: View) -> Iterator[WeakField]:
             yield from _check_container(container)
         for key in ("initContainers", "containers"):
             for container in pod_parts.template_items(view, role.name, key):
-                if not pod_parts.removes(container):
+                if not pod_parts.is_delete_directive(container):
                     yield from _check_container(container)
     for spec in pod_parts.patch_specs(view):
         yield from _check_pod(spec)
         for key in ("initContainers", "containers"):
             for container in pod_parts.items(spec, key):
-                if not pod_parts.removes(container):
+                if not pod_parts.is_delete_directive(container):
                     yield from _check_container(container)
 
 

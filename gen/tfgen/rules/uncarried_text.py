@@ -59,28 +59,28 @@ def _metadata(view: View) -> Iterator[tuple[Path, Mapping[str, Any]]]:
     labels of pods.
     """
     yield (), view.values
-    yield ("serviceAccount",), _map(view.values.get("serviceAccount"))
+    yield ("serviceAccount",), _mapping_or_empty(view.values.get("serviceAccount"))
     if FACTS[view.job.structure.kind].makes_pods:
         for role in view.roles:
             yield ("roles", role.name), view.values["roles"][role.name]
             for path, data in pod_parts.templates(view, role.name):
-                yield (*path, "metadata"), _map(data.get("metadata"))
+                yield (*path, "metadata"), _mapping_or_empty(data.get("metadata"))
     for name, item in view.values["objects"].items():
-        yield ("objects", name, "metadata"), _map(item.get("metadata"))
+        yield ("objects", name, "metadata"), _mapping_or_empty(item.get("metadata"))
     for patch in view.patches:
-        yield ("patches", patch.name, "merge", "metadata"), _map(patch.merge.get("metadata"))
+        yield ("patches", patch.name, "merge", "metadata"), _mapping_or_empty(patch.merge.get("metadata"))
 
 
 def _check_metadata(base: Path, metadata: Mapping[str, Any]) -> Iterator[Finding]:
     for field, noun in (("labels", "label"), ("annotations", "annotation")):
-        for key in _map(metadata.get(field)):
+        for key in _mapping_or_empty(metadata.get(field)):
             if NOT_TEXT.fullmatch(key):
                 message = (
                     f"kustomize reads the {noun} {shown(key)} as a number, a date, a boolean or null, even in "
                     f'quotes; write the key with a prefix, such as "example.com/{key}"'
                 )
                 yield Finding((*base, field, key), message)
-    for key, text in _map(metadata.get("annotations")).items():
+    for key, text in _mapping_or_empty(metadata.get("annotations")).items():
         path: Path = (*base, "annotations", key)
         if isinstance(text, str) and is_misread_by_kustomize(text):
             message = (
@@ -89,7 +89,7 @@ def _check_metadata(base: Path, metadata: Mapping[str, Any]) -> Iterator[Finding
             yield Finding(path, message)
 
 
-def _map(part: Any) -> Mapping[str, Any]:
+def _mapping_or_empty(part: Any) -> Mapping[str, Any]:
     """Return a mapping unchanged. Return an empty mapping for another value, which the rule wrong-shape reports."""
     return part if isinstance(part, Mapping) else {}
 

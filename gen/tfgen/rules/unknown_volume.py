@@ -25,7 +25,7 @@ def _check(view: View) -> Iterator[Finding]:
         for container in _containers(view, role):
             for mount in pod_parts.items(container, "volumeMounts"):
                 name = pod_parts.name(mount)
-                if name and name not in declared and not pod_parts.removes(mount):
+                if name and name not in declared and not pod_parts.is_delete_directive(mount):
                     roles_by_mount.setdefault(((*mount.path, "name"), name), []).append(role)
     for (path, name), roles in roles_by_mount.items():
         hint = _hint(view, name, declared_by_role)
@@ -45,7 +45,7 @@ def _declared(view: View, role: RoleName) -> set[str]:
     patched = pod_parts.template_items(view, role, "volumes")
     code_volumes = {name for volume in code.volumes(view.job.structure) if isinstance(name := volume["name"], str)}
     generated = {TMP, *view.volumes(role), *shm, *code_volumes}
-    return generated | {pod_parts.name(part) for part in patched if not pod_parts.removes(part)}
+    return generated | {pod_parts.name(part) for part in patched if not pod_parts.is_delete_directive(part)}
 
 
 def _containers(view: View, role: RoleName) -> Iterator[Part]:

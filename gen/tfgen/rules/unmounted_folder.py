@@ -36,10 +36,10 @@ def _check(view: View) -> Iterator[Finding]:
         return
     volumes = {str(PurePosixPath(volume["mountPath"])): name for name, volume in view.values["storage"].items()}
     for role in view.roles:
-        present = {PurePosixPath(folder) for folder in _present(view, role.name)}
+        existing = {PurePosixPath(folder) for folder in _existing_folders(view, role.name)}
         for path, text in _folders(view, role.name):
             folder = PurePosixPath(text)
-            if any(folder.is_relative_to(parent) for parent in present):
+            if any(folder.is_relative_to(parent) for parent in existing):
                 continue
             mount = _similar_mount(folder, volumes)
             if mount is not None:
@@ -50,7 +50,7 @@ def _check(view: View) -> Iterator[Finding]:
                 yield Finding(path, message)
 
 
-def _present(view: View, role: RoleName) -> Iterator[str]:
+def _existing_folders(view: View, role: RoleName) -> Iterator[str]:
     """Yield the folders that exist in a role's container: the mount paths, and folders of the image."""
     yield from FOLDERS_OF_EVERY_POD
     yield from (mount for _, mount in mounts_of(view, role))

@@ -83,9 +83,9 @@ def _weaker_fields(layers: Layers, old: Document, new: Document) -> Iterator[tup
         change = f"found {_shown_at(new.data, whole)}, but {was} has {_shown_at(old.data, whole)}"
         yield whole, f"{_name(old)}: {path_name(whole)}: {change}"
     for key in ("validations", "variables"):
-        expressions = [_essence(key, item) for item in after.get(key) or ()]
+        expressions = [_decisive_fields(key, item) for item in after.get(key) or ()]
         for index, item in enumerate(before.get(key) or ()):
-            if _essence(key, item) not in expressions:
+            if _decisive_fields(key, item) not in expressions:
                 was = layers.in_base(old.place(("spec", key, index, "expression")))
                 change = f"the expression {shown(item['expression'])} is missing, but {was} has the expression"
                 yield ("spec", key), f"{_name(old)}: spec.{key}: {change}"
@@ -97,7 +97,7 @@ def _weaker_fields(layers: Layers, old: Document, new: Document) -> Iterator[tup
             yield path, f"{_name(old)}: {path_name(path)}: {message}"
 
 
-def _essence(key: str, item: Mapping[str, Any]) -> tuple[Any, ...]:
+def _decisive_fields(key: str, item: Mapping[str, Any]) -> tuple[Any, ...]:
     """Return the fields of a validation or a variable that affect the decision of the policy."""
     return (item.get("name") if key == "variables" else None, item["expression"])
 

@@ -19,7 +19,7 @@ from tfgen.change.guard_rails.loosened import find_loosened
 from tfgen.check.admission.folder import KEY, PolicyFolder, folder_path, holds_manifests, parse_folder, read_folder
 from tfgen.check.enforced_paths import check_enforced_paths
 from tfgen.check.severities import LOOSENED, with_severities
-from tfgen.check.source import GUARD_RAILS, Team, read_team
+from tfgen.check.source import GUARD_RAILS, LayerResult, read_layer
 from tfgen.git import read as git
 from tfgen.job.defaults import FILE
 from tfgen.job.sources import defaults_on_disk, defaults_paths, defaults_under
@@ -53,7 +53,7 @@ def judge_rails(root: Path, files: Collection[str], against: str) -> Iterator[Pr
     read_before = partial(_committed_folder, against)
     reported: set[Place] = set()
     for folder in sorted(concerned, key=lambda folder: (len(real_path(folder).parts), folder)):
-        rails, changed = before.under(folder).defaults, after.under(folder)
+        rails, changed = before.layer_of(folder).defaults, after.layer_of(folder)
         if changed.problems:
             loosenings = [*_of_broken_file(rails, changed.problems[0], against)]
         else:
@@ -71,29 +71,29 @@ class _Rails:
     def __init__(self, content: Callable[[Path], bytes | None] | None) -> None:
         """Create a reader that gets the files of a commit with `content`, or from the disk if `content` is None."""
         self._content = content
-        self._teams: dict[str, Team] = {}
+        self._layers: dict[str, LayerResult] = {}
 
-    def under(self, folder: Path) -> Team:
+    def layer_of(self, folder: Path) -> LayerResult:
         """Return the tfgen.yaml of a folder, merged over the files of parent folders, or the problems of these files.
 
         The function does not report a guard rail that is looser than in a parent folder.
         """
         job = folder / FILE
         source = defaults_under(job, self._content) if self._content else defaults_on_disk(job)
-        team = read_team(source, self._teams, is_guarded=False)
-        layer = team.defaults
+        result = read_layer(source, self._layers, is_guarded=False)
+        layer = result.defaults
         problems: list[Problem] = []
         while layer is not None:
             problems += check_enforced_paths(layer)
             layer = layer.under
-        return Team(problems=tuple(problems)) if problems else team
+        return LayerResult(problems=tuple(problems)) if problems else result
 
     def policy_folder(self, folder: Path) -> Path | None:
         """Return the folder of policies that the tfgen.yaml of a folder names."""
         content = self._content(folder / FILE) if self._content else None
         if content is None or KEY.encode() not in content:
             return None
-        defaults = self.under(folder).defaults
+        defaults = self.layer_of(folder).defaults
         layer = None if defaults is None else defaults.alone()
         return Path(os.path.normpath(folder_path(layer))) if layer and layer.data.get(KEY) else None
 

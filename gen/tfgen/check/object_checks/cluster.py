@@ -84,11 +84,11 @@ def _blocked_connections(objects: Objects, item: Object, path: FieldPath, hosts:
     job_policies = objects.of_kind("NetworkPolicy")
     for source in distinct:
         for port in _DNS:
-            if not policies.leaves(job_policies, source.pods, None, port):
+            if not policies.allows_egress(job_policies, source.pods, None, port):
                 message = f"the policies block DNS requests of {source.text} ({port.protocol} {port.number})"
                 yield Fault(item, path, message)
         for target in distinct:
-            if not policies.leaves(job_policies, source.pods, target.pods, Port(target.port)):
+            if not policies.allows_egress(job_policies, source.pods, target.pods, Port(target.port)):
                 yield Fault(item, path, f"the policies block egress from {source.text} to {target.text}")
-            if not policies.enters(job_policies, source.pods, target.pods, Port(target.port)):
+            if not policies.allows_ingress(job_policies, source.pods, target.pods, Port(target.port)):
                 yield Fault(item, path, f"the policies block ingress from {source.text} to {target.text}")

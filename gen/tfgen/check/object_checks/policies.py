@@ -17,7 +17,7 @@ class Port(NamedTuple):
     protocol: str = "TCP"
 
 
-def leaves(policies: Sequence[Object], source: Pods, target: Pods | None, port: Port) -> bool:
+def allows_egress(policies: Sequence[Object], source: Pods, target: Pods | None, port: Port) -> bool:
     """Return True if the egress rules of `policies` let the pods `source` connect to `port` of the pods `target`.
 
     If `target` is None, the rules must allow `port` of any host.
@@ -25,7 +25,7 @@ def leaves(policies: Sequence[Object], source: Pods, target: Pods | None, port: 
     return _allows(policies, source, "Egress", target, port)
 
 
-def enters(policies: Sequence[Object], source: Pods, target: Pods, port: Port) -> bool:
+def allows_ingress(policies: Sequence[Object], source: Pods, target: Pods, port: Port) -> bool:
     """Return True if the ingress rules of `policies` let the pods `source` connect to `port` of the pods `target`."""
     return _allows(policies, target, "Ingress", source, port)
 
@@ -37,7 +37,7 @@ def _allows(policies: Sequence[Object], subject: Pods, direction: str, peer: Pod
 
     https://kubernetes.io/docs/concepts/services-networking/network-policies/#the-two-sorts-of-pod-isolation
     """
-    applied = governing(policies, subject, direction)
+    applied = policies_for(policies, subject, direction)
     return not applied or any(
         _has_peer(rule.get("from" if direction == "Ingress" else "to"), peer)
         and _has_port(rule.get("ports"), port, subject)
@@ -45,16 +45,16 @@ def _allows(policies: Sequence[Object], subject: Pods, direction: str, peer: Pod
     )
 
 
-def may_leave(policies: Sequence[Object], source: Pods, port: Port) -> bool:
+def allows_egress_outside(policies: Sequence[Object], source: Pods, port: Port) -> bool:
     """Return True if egress rules of `policies` let the pods `source` connect to `port` of a host outside the job."""
-    applied = governing(policies, source, "Egress")
+    applied = policies_for(policies, source, "Egress")
     return not applied or any(
         _may_be_outside(rule.get("to")) and _has_port(rule.get("ports"), port, None)
         for rule in _rules(applied, "Egress")
     )
 
 
-def governing(policies: Sequence[Object], subject: Pods, direction: str) -> list[Object]:
+def policies_for(policies: Sequence[Object], subject: Pods, direction: str) -> list[Object]:
     """Return the policies that apply to the pods `subject` in the direction `Ingress` or `Egress`."""
     return [
         policy

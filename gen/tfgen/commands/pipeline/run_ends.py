@@ -39,10 +39,14 @@ def find_run_ends(places: Iterable[PairPlaces]) -> tuple[JobDiff, ...]:
 
 def run_ends(pair: Pair) -> JobDiff | None:
     """Return the ended runs and the remaining claims of a job; None if the change ends no run and leaves no claim."""
-    if pair.before is None or pair.stays or (pair.after and _place(pair.before.data) == _place(pair.after.data)):
+    if (
+        pair.before is None
+        or pair.has_same_text
+        or (pair.after and _place(pair.before.data) == _place(pair.after.data))
+    ):
         return None
     diff = diff_job(pair)
-    environments = tuple(environment for environment in diff.environments if environment.ends)
+    environments = tuple(environment for environment in diff.environments if environment.ends_run_or_keeps_claim)
     removed = tuple(item for item in diff.delivery if item.action == "removed" and not item.is_shared)
     return diff.replaced(environments=environments, delivery=removed, needs_new_run=()) if environments else None
 
