@@ -135,5 +135,5 @@ def test_an_environment_that_is_not_there_keeps_no_object() -> None:
 
 def test_an_object_that_ends_the_runs_of_both_environments_says_nothing() -> None:
     place = Namespace(inventory(SERVICE, SETS, name="web.dev.tfgen"), *BOTH[:3])
-    changes = plan_delete(place.target("dev", PROD.replaced(end=SETS, objects=(SERVICE, SETS))), [])
+    changes = plan_delete(place.target("dev", PROD.replaced(deciding_object=SETS, objects=(SERVICE, SETS))), [])
     assert results(changes) == {"web-worker": "deleted", "web": "deleted"}

@@ -13,7 +13,7 @@ from tests.support.recorded_run import read_recorded, read_run
 from tfgen.commands import wait
 from tfgen.commands.cluster.live_runs import Clusters
 from tfgen.errors import TfgenError
-from tfgen.live.run_state import RunState, judge
+from tfgen.live.run_state import RunState, state_of_run
 from tfgen.live.snapshot import Snapshot
 
 FOLDER = Path(__file__).parents[1] / "live" / "succeeded"
@@ -44,9 +44,9 @@ def follow(monkeypatch: pytest.MonkeyPatch) -> Any:
     def run(*snapshots: Snapshot, deadline: float | None = None) -> list[RunState]:
         def states() -> Iterator[RunState]:
             for snapshot in snapshots:
-                yield judge(RUN, snapshot, "ml")
+                yield state_of_run(RUN, snapshot, "ml")
             while True:
-                yield judge(RUN, snapshots[-1], "ml")
+                yield state_of_run(RUN, snapshots[-1], "ml")
 
         looks = states()
         monkeypatch.setattr(wait, "read_states", lambda *_, **__: (next(looks),))

@@ -19,8 +19,8 @@ def test_a_release_of_another_name_has_the_names_that_helm_gives(job: Path) -> N
     run = read_run(job, None)
     text = helm_template(ROOT / "charts" / run.job, "other", "--skip-tests")
     printed = {identity(item) for item in yaml.safe_load_all(text) if item}
-    called = run.called(f"other-{run.job}")
-    assert called.title.startswith(f"other-{run.job}")
-    assert called.identities
-    assert {*called.identities} <= printed
-    assert not {*called.identities} & {*run.identities}
+    renamed = run.with_full_name(f"other-{run.job}")
+    assert renamed.title.startswith(f"other-{run.job}")
+    assert renamed.identities
+    assert {*renamed.identities} <= printed
+    assert not {*renamed.identities} & {*run.identities}

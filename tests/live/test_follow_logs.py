@@ -127,7 +127,7 @@ ENDED: Mapping[str, Any] = {}
 
 @pytest.fixture(autouse=True)
 def quick_looks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tfgen.live.follow_logs._LOOK", 0.001)
+    monkeypatch.setattr("tfgen.live.follow_logs._UPDATE_SECONDS", 0.001)
 
 
 def follow(api: RecordedApi, choice: LogChoice = CHIEF) -> tuple[list[TaskLine], Follower]:

@@ -14,7 +14,7 @@ from tests.support.tools import ROOT
 from tfgen.kubernetes.object import Object
 from tfgen.live.lost_nodes import doubtful_nodes, lost_nodes
 from tfgen.live.node_state import sign_of_life
-from tfgen.live.run_state import judge
+from tfgen.live.run_state import state_of_run
 from tfgen.report.status import as_text, rows
 
 FAILED = Path(__file__).parent / "failed"
@@ -87,7 +87,7 @@ def test_status_names_the_tasks_of_a_lost_node_and_what_they_hold() -> None:
     lost_snapshot = snapshot.replaced(
         pods=pods, nodes={"node-2": node("Unknown", "Kubelet stopped posting node status.")}
     )
-    state = judge(read_run(FAILED / "job.yaml", None), lost_snapshot, "ml")
+    state = state_of_run(read_run(FAILED / "job.yaml", None), lost_snapshot, "ml")
     shown = as_text(state, NOW)
     assert [line for line in shown.splitlines() if line.startswith(("lost:", "fix:"))] == LINES.splitlines()
     assert rows([state])[0]["lost"] == [
@@ -107,7 +107,7 @@ def test_status_names_the_tasks_of_a_lost_node_and_what_they_hold() -> None:
 def test_a_node_whose_kubelet_answers_has_no_fix() -> None:
     snapshot, _, _ = read_recorded(FAILED / "cluster.json")
     lost_snapshot = snapshot.replaced(nodes={"node-2": node("False", "runtime is down")})
-    shown = as_text(judge(read_run(FAILED / "job.yaml", None), lost_snapshot, "ml"), NOW)
+    shown = as_text(state_of_run(read_run(FAILED / "job.yaml", None), lost_snapshot, "ml"), NOW)
     assert (
         "lost:     ps-1 and worker-2 on node-2, which has not been ready for 6m (runtime is down); "
         "still in use: 2 GPUs\n" in shown

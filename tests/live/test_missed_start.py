@@ -30,7 +30,7 @@ RUN = DeclaredRun(
     is_enabled=True,
     roles={"worker": 2},
     controllers={"worker": WORKERS},
-    end=CHIEF,
+    deciding_object=CHIEF,
     finisher=FINISHER,
 )
 

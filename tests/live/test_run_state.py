@@ -14,7 +14,7 @@ import pytest
 from tests.support.recorded_run import read_recorded, read_run
 from tfgen.graph.programs import finisher
 from tfgen.kubernetes import keys
-from tfgen.live.run_state import judge
+from tfgen.live.run_state import state_of_run
 from tfgen.live.snapshot import Snapshot
 from tfgen.report.status import as_line, as_text
 
@@ -26,7 +26,7 @@ CASES = sorted(path.parent for path in Path(__file__).parent.glob("*/cluster.jso
 def test_a_recorded_run_is_judged(case: Path) -> None:
     snapshot, environment, now = read_recorded(case / "cluster.json")
     run = read_run(case / "job.yaml", environment)
-    assert as_text(judge(run, snapshot, "ml"), now) == (case / "status.txt").read_text(encoding="utf-8")
+    assert as_text(state_of_run(run, snapshot, "ml"), now) == (case / "status.txt").read_text(encoding="utf-8")
 
 
 IMAGE: dict[str, Any] = {
@@ -46,7 +46,7 @@ LOG = "2026-11-22T09:45:50Z jobs/mnist-chief: waiting for its end\n2026-11-22T09
 def test_a_finisher_that_does_not_run_is_a_reason_also_after_the_end() -> None:
     snapshot, _, now = read_recorded(SUCCEEDED / "cluster.json")
     pods = tuple(pod | {"status": IMAGE} if "finisher" in pod["metadata"]["name"] else pod for pod in snapshot.pods)
-    state = judge(read_run(SUCCEEDED / "job.yaml", None), snapshot.replaced(pods=pods), "ml")
+    state = state_of_run(read_run(SUCCEEDED / "job.yaml", None), snapshot.replaced(pods=pods), "ml")
     assert as_text(state, now).split("GPUs: ")[1].splitlines() == [
         "    6 in use",
         "finisher: Pending",
@@ -57,7 +57,9 @@ def test_a_finisher_that_does_not_run_is_a_reason_also_after_the_end() -> None:
 
 def test_the_last_line_of_a_finisher_that_cannot_release_is_shown() -> None:
     snapshot, _, now = read_recorded(SUCCEEDED / "cluster.json")
-    state = judge(read_run(SUCCEEDED / "job.yaml", None), snapshot.replaced(logs={"mnist-finisher-77h56": LOG}), "ml")
+    state = state_of_run(
+        read_run(SUCCEEDED / "job.yaml", None), snapshot.replaced(logs={"mnist-finisher-77h56": LOG}), "ml"
+    )
     assert as_text(state, now).split("GPUs: ")[1].splitlines() == [
         "    6 in use",
         "finisher: Releasing: 2026-11-22T09:46:07Z jobs/mnist-chief: timed out",
@@ -71,7 +73,7 @@ def test_the_numbers_are_those_of_the_cluster_after_an_edit_that_it_refused(tmp_
     text = (folder / "job.yaml").read_text(encoding="utf-8")
     edited.write_text(text.replace("worker: {replicas: 4", "worker: {replicas: 2"), encoding="utf-8")
     snapshot, _, now = read_recorded(folder / "cluster.json")
-    shown = as_text(judge(read_run(edited, None), snapshot, "ml"), now)
+    shown = as_text(state_of_run(read_run(edited, None), snapshot, "ml"), now)
     before = (folder / "status.txt").read_text(encoding="utf-8")
     assert shown.splitlines() == [
         *before.splitlines(),
@@ -88,7 +90,7 @@ def unfinished(snapshot: Snapshot) -> Snapshot:
 
 def test_a_run_whose_chief_is_done_is_not_pending_until_its_job_ends() -> None:
     snapshot, _, _ = read_recorded(SUCCEEDED / "cluster.json")
-    assert judge(read_run(SUCCEEDED / "job.yaml", None), unfinished(snapshot), "ml").phase == "Partial"
+    assert state_of_run(read_run(SUCCEEDED / "job.yaml", None), unfinished(snapshot), "ml").phase == "Partial"
 
 
 def test_a_line_has_all_reasons_and_a_failed_probe_last() -> None:
@@ -103,7 +105,7 @@ def test_a_line_has_all_reasons_and_a_failed_probe_last() -> None:
     }
     pods = tuple(unready if pod is ps else pod for pod in snapshot.pods)
     warned = unfinished(snapshot).replaced(pods=pods, warnings=(*snapshot.warnings, event))
-    line = as_line(judge(read_run(SUCCEEDED / "job.yaml", None), warned, "ml"))
+    line = as_line(state_of_run(read_run(SUCCEEDED / "job.yaml", None), warned, "ml"))
     assert line.startswith("mnist: Partial, 5/7 ready, worker-3: Unschedulable: 0/3 nodes are available")
     assert line.endswith(", ps-0: Unhealthy: Readiness probe failed")
 
@@ -113,7 +115,7 @@ def test_a_refused_pod_is_no_reason_after_its_stateful_set_is_scaled_to_0() -> N
     snapshot, _, _ = read_recorded(folder / "cluster.json")
     worker = snapshot.objects[identity]
     released = {**snapshot.objects, identity: worker | {"spec": worker["spec"] | {"replicas": 0}}}
-    state = judge(read_run(folder / "job.yaml", None), snapshot.replaced(objects=released), "ml")
+    state = state_of_run(read_run(folder / "job.yaml", None), snapshot.replaced(objects=released), "ml")
     assert [cause.subjects for cause in state.causes] == [("finisher",)]
 
 

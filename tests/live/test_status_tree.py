@@ -11,7 +11,7 @@ import pytest
 from tests.support.recorded_run import read_recorded, read_run
 from tests.support.tools import ROOT
 from tfgen import cli
-from tfgen.live.run_state import RunState, judge
+from tfgen.live.run_state import RunState, state_of_run
 from tfgen.report.status_tree import screen, tree_lines
 
 HERE = Path(__file__).parent
@@ -21,7 +21,7 @@ COLUMNS, ROWS = 110, 40
 
 def recorded_state(case: Path) -> RunState:
     snapshot, environment, _ = read_recorded(case / "cluster.json")
-    return judge(read_run(case / "job.yaml", environment), snapshot, "ml")
+    return state_of_run(read_run(case / "job.yaml", environment), snapshot, "ml")
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)

@@ -12,7 +12,7 @@ import pytest
 from tests.support.recorded_run import read_recorded, read_run
 from tfgen import cli
 from tfgen.kubernetes import keys
-from tfgen.live.run_state import judge
+from tfgen.live.run_state import state_of_run
 from tfgen.live.snapshot import Snapshot
 from tfgen.live.task_errors import failed_pods, task_errors
 from tfgen.report.status import as_text, rows
@@ -49,7 +49,7 @@ def test_wait_prints_the_error_of_a_failed_task_once(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     snapshot, _, _ = read_recorded(FAILED / "cluster.json")
-    state = judge(read_run(FAILED / "job.yaml", None), snapshot.replaced(logs={CHIEF: LOG}), "ml")
+    state = state_of_run(read_run(FAILED / "job.yaml", None), snapshot.replaced(logs={CHIEF: LOG}), "ml")
     monkeypatch.setattr("tfgen.commands.wait.follow_run", lambda *_: iter([state, state]))
     monkeypatch.setattr("tfgen.commands.cluster.live_runs.Clusters.named", lambda _clusters, run, _release: run)
     assert cli.run(["wait", str(FAILED / "job.yaml"), "--timeout", "1m"]) == cli.PROBLEMS
@@ -58,7 +58,7 @@ def test_wait_prints_the_error_of_a_failed_task_once(
 
 def test_status_shows_the_error_in_the_log_of_a_failed_task() -> None:
     snapshot, _, now = read_recorded(FAILED / "cluster.json")
-    state = judge(read_run(FAILED / "job.yaml", None), snapshot.replaced(logs={CHIEF: LOG}), "ml")
+    state = state_of_run(read_run(FAILED / "job.yaml", None), snapshot.replaced(logs={CHIEF: LOG}), "ml")
     assert f"error:    {LINE}\n" in as_text(state, now)
     assert rows([state])[0]["errors"] == [
         {
@@ -82,7 +82,7 @@ def test_status_shows_the_loss_of_a_leading_task_that_succeeded() -> None:
     snapshot, _, now = read_recorded(SUCCEEDED / "cluster.json")
     run = read_run(SUCCEEDED / "job.yaml", None)
     logs = {pod["metadata"]["name"]: "step 600: loss nan, 40 steps/s" for pod in snapshot.pods}
-    shown = as_text(judge(run, snapshot.replaced(logs=logs), "ml"), now)
+    shown = as_text(state_of_run(run, snapshot.replaced(logs=logs), "ml"), now)
     assert "error:    chief-0: the loss is not a number" in shown
 
 

@@ -10,7 +10,7 @@ from tfgen.graph.gpu_count import gpu_count
 from tfgen.graph.task_pods import Pod
 from tfgen.kubernetes.expansion import expand
 from tfgen.local.gpus import shares
-from tfgen.local.variables import Lack, unknown_sources, variables
+from tfgen.local.variables import MissingVariable, unknown_sources, variables
 
 
 def pod(env: list[dict[str, Any]], **container: Any) -> Pod:
@@ -69,7 +69,7 @@ def test_what_the_user_gives_stands_under_what_the_job_says() -> None:
     ]
     told = variables(pod(env), {}, {"MODE": "user", "TOKEN": "t", "MORE": "m"})
     assert told.values == {"MODE": "job", "TOKEN": "t", "MORE": "m", "URL": "https://t@hub"}
-    assert told.lacking == (Lack("KEY", "the key key of the Secret hub"),)
+    assert told.missing == (MissingVariable("KEY", "the key key of the Secret hub"),)
 
 
 def test_all_of_a_config_map() -> None:

@@ -15,7 +15,7 @@ from tests.support.tools import ROOT
 from tfgen import cli
 from tfgen.live.api import ApiError
 from tfgen.live.declared_run import DeclaredRun
-from tfgen.live.run_state import RunState, judge
+from tfgen.live.run_state import RunState, state_of_run
 
 JOB = """\
 apiVersion: tfgen/v1alpha1
@@ -180,7 +180,7 @@ def test_the_states_of_the_jobs(repository: Path, monkeypatch: pytest.MonkeyPatc
     """In the recorded run of tests/live/gpus, one of four workers waits for a GPU."""
     recorded = ROOT / "tests" / "live" / "gpus"
     snapshot, environment, _ = read_recorded(recorded / "cluster.json")
-    state = judge(read_run(recorded / "job.yaml", environment), snapshot, "ml")
+    state = state_of_run(read_run(recorded / "job.yaml", environment), snapshot, "ml")
 
     def read_states(_: object, runs: Sequence[DeclaredRun]) -> list[RunState]:
         if any(run.environment == "prod" for run in runs):

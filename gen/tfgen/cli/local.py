@@ -86,7 +86,7 @@ def _arguments(parser: ArgumentParser) -> None:
 
 def _run(args: Namespace) -> int:
     from tfgen.commands.local import new_root, plan_local_job, read_job
-    from tfgen.local.processes import LEAVES_NONE, Processes
+    from tfgen.local.processes import CAN_END_ALL, Processes
 
     job = read_job(args.job, args.assignments, args.env, args.job_name)
     options = _options(args)
@@ -94,7 +94,7 @@ def _run(args: Namespace) -> int:
         plan = plan_local_job(job, options, root)
         for note in plan.notes:
             print_message(f"note: {note}")
-        if not LEAVES_NONE:
+        if not CAN_END_ALL:
             print_message(
                 "note: on this system, a process that leaves the process group of its task may outlive the run"
             )
@@ -219,7 +219,7 @@ def _print_end(args: Namespace, plan: LocalJob, run: Run) -> None:
         ]
         volumes = {name: str(folder) for name, folder in plan.folders.items()}
         print_json({"code": run.code, "endedBy": run.reason, "tasks": tasks, "volumes": volumes, "problems": []})
-    for failure in run.not_failed:
+    for failure in run.pending_failures:
         print_message(f"note: {failure.task} was not killed: the job ended before {failure.seconds:g} s")
     for task, error in _training_errors(run):
         print_message(f"{task}: {error}")

@@ -196,7 +196,7 @@ class _Planner:
         self._programs: set[Path] = set()  # the programs whose imports are already checked
 
     def plan(self) -> LocalJob:
-        self._volumes.check_given(self._pods)
+        self._volumes.check_user_folders(self._pods)
         self._check_failures()
         numbers = [gpu_count(pod.container) for pod in self._pods]
         gpus = find_gpus() if any(numbers) else []
@@ -210,13 +210,13 @@ class _Planner:
         return LocalJob(
             tuple(tasks),
             self._ending(),
-            self._volumes.shared(self._pods),
+            self._volumes.remaining_folders(self._pods),
             tuple(dict.fromkeys(self._notes(sum(numbers), len(gpus)))),
         )
 
     def _task(self, pod: Pod, gpus: str, number: int) -> Task:
         resolved = variables(pod, self._maps, self._options.variables)
-        for missing in resolved.lacking:
+        for missing in resolved.missing:
             self._report_missing_variable(pod, missing.name, missing.source)
         values = {name: replace_addresses(value, self._addresses) for name, value in resolved.values.items()}
         folders = self._volumes.folders(pod, values)
@@ -375,7 +375,7 @@ class _Planner:
         if gpus < number:
             available = f"only {gpus}; the tasks share the GPUs" if gpus else "none"
             yield f"the tasks request {count(number, 'GPU')}, and this machine has {available}"
-        for name in self._volumes.unmounted(self._pods):
+        for name in self._volumes.volumes_without_content(self._pods):
             yield (
                 f"the volume {name} is empty, because its content is in the cluster; to use a local folder, add "
                 f"--mount {name}=DIR"

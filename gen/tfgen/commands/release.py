@@ -40,7 +40,7 @@ def release_run(api: Api, namespace: str, run: DeclaredRun) -> Iterator[Released
         ApiError: the user may not change the objects.
         TfgenError: an object of the run has no field that stops its pods, or the server does not answer in time.
     """
-    last = run.end
+    last = run.deciding_object
     objects = [item for item in run.controllers.values() if item != last] + ([last] if last else [])
     # Plan all steps before the first request, so that an error leaves every object unchanged.
     for step in [_plan(api, namespace, identity, run) for identity in objects]:

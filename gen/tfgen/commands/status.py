@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from tfgen.commands.cluster.live_runs import Clusters
 from tfgen.live.declared_run import DeclaredRun
 from tfgen.live.read_snapshot import read_snapshot
-from tfgen.live.run_state import RunState, judge
+from tfgen.live.run_state import RunState, state_of_run
 from tfgen.live.snapshot import Snapshot
 
 
@@ -33,5 +33,5 @@ def read_states(clusters: Clusters, runs: Sequence[DeclaredRun], *, with_logs: b
             is_hidden = not run.is_enabled and ((run.full_name, run.run) in enabled or run.run in live_runs)
             # A retired and an enabled environment may have the same object names. Then the objects belong to the
             # enabled environment.
-            states[run.title] = judge(run, Snapshot() if is_hidden else snapshot, namespace)
+            states[run.title] = state_of_run(run, Snapshot() if is_hidden else snapshot, namespace)
     return [states[run.title] for run in runs]

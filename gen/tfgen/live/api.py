@@ -227,7 +227,7 @@ class Api:
             tries += 1
             self.failures += 1
             is_unreachable = not self._is_reached and isinstance(error, urllib3.exceptions.NewConnectionError)
-            is_over = self._patience.ends(start, start + past + seconds, is_unreachable=is_unreachable)
+            is_over = self._patience.is_over(start, start + past + seconds, is_unreachable=is_unreachable)
             if isinstance(error, UnexpectedAnswerError) and (is_over or self._is_wrong_server(past + seconds)):
                 message = f"the server is not a Kubernetes API; check the address of the server ({error})"
                 raise TfgenError(f"{self.connection.host}: {message}") from error

@@ -46,7 +46,7 @@ class DeclaredRun(Record):
         roles: role -> number of tasks.
         controllers: role -> StatefulSet or Job that creates the pods. Objects of an operator, such as a TFJob, are not
             in the mapping.
-        end: object that decides when the run ends, such as the chief's Job.
+        deciding_object: object that decides when the run ends, such as the chief's Job.
         finisher: Job that releases the tasks; None for a run without a finisher.
         gang: PodGroup of the gang, and the number of pods that start together; None for a run without a gang.
         claims: claims that the job creates.
@@ -62,7 +62,7 @@ class DeclaredRun(Record):
     is_enabled: bool
     roles: Mapping[str, int]
     controllers: Mapping[str, Identity] = EMPTY
-    end: Identity | None = None
+    deciding_object: Identity | None = None
     finisher: Identity | None = None
     gang: tuple[Identity, int] | None = None
     claims: tuple[Identity, ...] = ()
@@ -78,10 +78,10 @@ class DeclaredRun(Record):
     @property
     def identities(self) -> tuple[Identity, ...]:
         """Return the identities of all objects that show the state of the run."""
-        optional = [self.end, self.finisher, self.gang[0] if self.gang else None]
+        optional = [self.deciding_object, self.finisher, self.gang[0] if self.gang else None]
         return tuple(dict.fromkeys([*self.controllers.values(), *filter(None, optional), *self.claims]))
 
-    def called(self, full_name: str) -> DeclaredRun:
+    def with_full_name(self, full_name: str) -> DeclaredRun:
         """Return a copy of the run whose object names begin with `full_name`, the name of a Helm release."""
         prefix = re.compile(rf"(elasticdl-)?{re.escape(self.full_name)}(?=-|$)")
 
@@ -91,7 +91,7 @@ class DeclaredRun(Record):
         return self.replaced(
             full_name=full_name,
             controllers={role: renamed(item) for role, item in self.controllers.items()},
-            end=renamed(self.end) if self.end else None,
+            deciding_object=renamed(self.deciding_object) if self.deciding_object else None,
             finisher=renamed(self.finisher) if self.finisher else None,
             gang=(renamed(self.gang[0]), self.gang[1]) if self.gang else None,
             claims=tuple(map(renamed, self.claims)),
@@ -125,7 +125,7 @@ def declared_run(built: BuiltJob, tasks: TaskObjects, environment: str | None) -
         is_enabled=place is None or place.enabled,
         roles=Counter(pod.role for pod in pods(tasks.objects, _UNUSED_NAMESPACE)),
         controllers=controllers,
-        end=_end(objects, structure),
+        deciding_object=_deciding_object(objects, structure),
         finisher=_first_identity(item for item in objects if is_finisher(item)),
         gang=next(((identity(item), _size(item)) for item in objects if item["kind"] == _GANG), None),
         claims=tuple(identity(item) for item in objects if item["kind"] == _CLAIM),
@@ -133,7 +133,7 @@ def declared_run(built: BuiltJob, tasks: TaskObjects, environment: str | None) -
     )
 
 
-def _end(objects: Sequence[Object], structure: Structure) -> Identity | None:
+def _deciding_object(objects: Sequence[Object], structure: Structure) -> Identity | None:
     """Return the object that decides when the run ends: an operator's object, a Pod, or the Job of a role."""
     resources = [item for item in objects if (group(item), item["kind"]) in RESOURCES]
     task_pods = [item for item in objects if item["kind"] == "Pod" and keys.ROLE in _labels(item)]

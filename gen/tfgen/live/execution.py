@@ -68,13 +68,13 @@ def execute(api: Api, namespace: str, pod: Object, command: Sequence[str], strea
         *(("command", word) for word in command),
     ]
     with api.channels(path_of(api, namespace, pod, "exec"), query, _PROTOCOL) as channels:
-        status = _carry(channels, streams)
+        status = _copy_streams(channels, streams)
     if not status:
         raise TfgenError(f"{pod['metadata']['name']}: the connection was lost before the command ended")
     return _exit_code(pod["metadata"]["name"], json.loads(status))
 
 
-def _carry(channels: Channels, streams: LocalStreams) -> bytes:
+def _copy_streams(channels: Channels, streams: LocalStreams) -> bytes:
     """Copy data between the local streams and the websocket, until the server closes the websocket.
 
     Return the JSON of the `Status` object that the server sends at the end of the command.

@@ -27,7 +27,7 @@ from tfgen.live.task_pod import path_of
 from tfgen.live.task_state import ENDED, container_status, index_of, main_container, role_of, task_name
 from tfgen.record import Record
 
-_LOOK: Final = 2.0
+_UPDATE_SECONDS: Final = 2.0
 """Seconds between two requests for the list of pods."""
 _BAD_REQUEST: Final = 400
 """Status code of the answer to a log request for a container that has not started."""
@@ -110,7 +110,7 @@ class Follower:
         self.end: End | None = None
         self.progress = Snapshot()
         self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._look, daemon=True)
+        self._thread = threading.Thread(target=self._follow, daemon=True)
 
     def __enter__(self) -> Follower:
         self._thread.start()
@@ -135,17 +135,17 @@ class Follower:
                 raise item
             yield item
 
-    def _look(self) -> None:
+    def _follow(self) -> None:
         try:
-            while not self._look_once():
-                if self._stop.wait(_LOOK):
+            while not self._update_logs():
+                if self._stop.wait(_UPDATE_SECONDS):
                     return
         except Exception as error:  # `lines` raises the error in the caller's thread
             self._lines.put(error)
             return
         self._lines.put(None)
 
-    def _look_once(self) -> bool:
+    def _update_logs(self) -> bool:
         """List the pods, and follow the logs of new containers. Return True if the run and all logs have ended."""
         failures = self._api.failures
         self.progress = snapshot = read_progress(self._api, self._namespace, self._run)
@@ -159,7 +159,7 @@ class Follower:
                     if self._stop.is_set():
                         log.close()
         for (uid, _), log in self._followed.items():
-            log.show(pods.get(uid), is_lost=is_lost)
+            log.update(pods.get(uid), is_lost=is_lost)
         self.end = end_of_run(self._run, snapshot)
         return self.end is not None and all(log.is_done for log in self._followed.values())
 
@@ -182,8 +182,8 @@ class _ContainerLog:
         self._path = path_of(api, namespace, pod, "log")
         self._position = LogPosition()
         self._response: Any = None
-        self._shown = threading.Condition()
-        self._looks = 0
+        self._updated = threading.Condition()
+        self._updates = 0
         self._is_closed = self._is_lost = False
         self._thread = threading.Thread(target=self._read, daemon=True)
         self._thread.start()
@@ -193,25 +193,25 @@ class _ContainerLog:
         """Return True after the thread has read the log to the end."""
         return not self._thread.is_alive()
 
-    def show(self, pod: Object | None, *, is_lost: bool) -> None:
+    def update(self, pod: Object | None, *, is_lost: bool) -> None:
         """Store the pod from the newest list of pods. If the server has failed, request the log again.
 
         Args:
             pod: the pod, with its current status; None for a deleted pod.
             is_lost: whether the server has failed since the last call.
         """
-        with self._shown:
+        with self._updated:
             self._pod, self._is_lost = pod, is_lost
-            self._looks += 1
-            self._shown.notify_all()
+            self._updates += 1
+            self._updated.notify_all()
         if is_lost:
             self._break_off()
 
     def close(self) -> None:
         """Stop the thread that reads the log."""
-        with self._shown:
+        with self._updated:
             self._is_closed = True
-            self._shown.notify_all()
+            self._updated.notify_all()
         self._break_off()
 
     def _read(self) -> None:
@@ -219,17 +219,17 @@ class _ContainerLog:
         try:
             while not self._is_closed and self._pod is not None:
                 restarts = _restarts(self._pod, self._container)
-                if restarts == starts or self._take(previous=True):  # the last lines before the restart
+                if restarts == starts or self._read_once(previous=True):  # the last lines before the restart
                     starts = restarts
-                    self._take(follow=True)
-                self._wait_for_looks()
+                    self._read_once(follow=True)
+                self._wait_for_updates()
                 has_ended = self._pod is not None and _has_ended(self._pod, self._container)
-                if has_ended and _restarts(self._pod, self._container) == starts and self._take():
+                if has_ended and _restarts(self._pod, self._container) == starts and self._read_once():
                     return  # the log of an ended container is complete, with the last line
         except Exception as error:  # `Follower.lines` raises the error in the caller's thread
             self._emit(error)
 
-    def _take(self, *, follow: bool = False, previous: bool = False) -> bool:
+    def _read_once(self, *, follow: bool = False, previous: bool = False) -> bool:
         """Request the log from the last position, and read the answer. Return True if the log was read to the end.
 
         Args:
@@ -269,14 +269,14 @@ class _ContainerLog:
         if self._position.advance(line):
             self._emit(TaskLine(*self._names, line))
 
-    def _wait_for_looks(self) -> None:
-        """Wait for two more calls of `show`, because the list of the first call may be older than the end of the log.
+    def _wait_for_updates(self) -> None:
+        """Wait for two more calls of `update`, because the list of the first call may be older than the end of the log.
 
         Do not wait after a failure of the server, or after `close`.
         """
-        with self._shown:
-            looks = self._looks
-            self._shown.wait_for(lambda: self._is_closed or self._is_lost or self._looks >= looks + 2)
+        with self._updated:
+            updates = self._updates
+            self._updated.wait_for(lambda: self._is_closed or self._is_lost or self._updates >= updates + 2)
             self._is_lost = False
 
     def _break_off(self) -> None:

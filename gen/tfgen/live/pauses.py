@@ -31,7 +31,7 @@ class Patience(Record):
     deadline: float | None = None
     unreachable: float | None = None
 
-    def ends(self, first: float, following: float, *, is_unreachable: bool = False) -> bool:
+    def is_over(self, first: float, following: float, *, is_unreachable: bool = False) -> bool:
         """Test whether the next try, at the time `following`, is too late. The first try was at the time `first`."""
         total = self.unreachable if is_unreachable and self.unreachable is not None else self.total
         is_late = total is not None and following - first > total

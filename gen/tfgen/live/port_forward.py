@@ -94,14 +94,14 @@ class PortForward:
         with local:
             try:
                 with self._open() as channels:
-                    _carry(local, channels)
+                    _copy_streams(local, channels)
             except TfgenError as error:
                 self._tell(str(error))
             except OSError:  # the local client has closed the connection
                 pass
 
 
-def _carry(local: socket.socket, channels: Channels) -> None:
+def _copy_streams(local: socket.socket, channels: Channels) -> None:
     """Copy bytes between a local connection and the websocket, until the local client or the pod closes the connection.
 
     Raises:

@@ -48,7 +48,7 @@ def read_snapshot(api: Api, namespace: str, runs: Sequence[DeclaredRun], *, with
     reader = _Reader(api, namespace)
     full_names = ",".join(sorted({run.full_name for run in runs}))
     pods = reader.objects(_POD, {"labelSelector": f"{keys.JOB} in ({full_names})"})
-    needed = {run.end[:2] for run in runs if run.end}
+    needed = {run.deciding_object[:2] for run in runs if run.deciding_object}
     _check_kinds(api, runs, Snapshot(tuple(pods)))
     objects: dict[Identity, Object] = {}
     identities = {item for run in runs for item in run.identities}
@@ -57,7 +57,7 @@ def read_snapshot(api: Api, namespace: str, runs: Sequence[DeclaredRun], *, with
         listed = reader.objects(kind, query) if kind in needed else reader.objects_if_allowed(kind, query)
         objects |= {item: live for item, live in _by_identity(kind, listed).items() if item in identities}
     warnings = reader.objects_if_allowed(_EVENT, {"fieldSelector": "type=Warning"})
-    queued = [item for run in runs if run.end in objects and queue_of(item := objects[run.end])]
+    queued = [item for run in runs if run.deciding_object in objects and queue_of(item := objects[run.deciding_object])]
     workloads = reader.objects_if_allowed(workload_kind(api), workload_query(queued)) if queued else []
     snapshot = Snapshot(tuple(pods), objects, tuple(sorted(warnings, key=_time)), workloads=tuple(workloads))
     logged = [pod for run in runs if with_logs for pod in _logged_pods(run, snapshot)]
@@ -77,9 +77,12 @@ def read_progress(api: Api, namespace: str, run: DeclaredRun) -> Snapshot:
     reader = _Reader(api, namespace)
     pods = read_pods(api, namespace, {keys.JOB: run.full_name, keys.RUN: run.run})
     objects: dict[Identity, Object] = {}
-    if run.end:
-        listed = _by_identity(run.end[:2], reader.objects(run.end[:2], {"labelSelector": f"{keys.NAME}={run.job}"}))
-        objects = {item: live for item, live in listed.items() if item in (run.end, run.finisher)}
+    if run.deciding_object:
+        listed = _by_identity(
+            run.deciding_object[:2],
+            reader.objects(run.deciding_object[:2], {"labelSelector": f"{keys.NAME}={run.job}"}),
+        )
+        objects = {item: live for item, live in listed.items() if item in (run.deciding_object, run.finisher)}
     return Snapshot(tuple(pods), objects)
 
 
@@ -97,9 +100,10 @@ def read_pods(api: Api, namespace: str, labels: Mapping[str, str]) -> list[Objec
 def _check_kinds(api: Api, runs: Iterable[DeclaredRun], snapshot: Snapshot) -> None:
     """Check that a server with pods of a run also serves the kind of the object that decides when the run ends."""
     for run in runs:
-        if run.end and snapshot.pods_of(run) and api.resource(*run.end[:2]) is None:
+        if run.deciding_object and snapshot.pods_of(run) and api.resource(*run.deciding_object[:2]) is None:
             raise TfgenError(
-                f"{run.title}: the server has pods of the run, but no kind {run.end[1]} of {run.end[0]}; "
+                f"{run.title}: the server has pods of the run, but no kind {run.deciding_object[1]} of "
+                f"{run.deciding_object[0]}; "
                 "check the address of the server"
             )
 

@@ -1,6 +1,7 @@
 """The state of a run: the objects in the cluster compared with job.yaml.
 
-judge(run, snapshot, namespace)  ->  RunState(phase="Pending", roles=(RoleState("worker", requested=4, ...), ...), ...)
+state_of_run(run, snapshot, namespace)
+  ->  RunState(phase="Pending", roles=(RoleState("worker", requested=4, ...), ...), ...)
 """
 
 from __future__ import annotations
@@ -141,7 +142,7 @@ class RunState(Record):
         return is_over and bool(roles) and self.finisher not in ("", "Complete")
 
 
-def judge(run: DeclaredRun, snapshot: Snapshot, namespace: str) -> RunState:
+def state_of_run(run: DeclaredRun, snapshot: Snapshot, namespace: str) -> RunState:
     """Return the state of a run from a snapshot of the cluster."""
     pods = snapshot.pods_of(run)
     states = task_states(pods)
@@ -155,7 +156,7 @@ def judge(run: DeclaredRun, snapshot: Snapshot, namespace: str) -> RunState:
         since=lead["metadata"]["creationTimestamp"] if lead else "",
         end=end,
         roles=roles,
-        causes=tuple(_group(_causes(run, snapshot, roles, end))),
+        causes=tuple(_merge_causes(_causes(run, snapshot, roles, end))),
         gpus=sum(task.gpus for task in states),
         finisher=_finisher(run, snapshot, end),
         finisher_log=(snapshot.log_of_finisher(run).splitlines() or [""])[-1],
@@ -206,36 +207,36 @@ def _phase(run: DeclaredRun, lead: Object | None, end: End | None, roles: Sequen
 def _causes(run: DeclaredRun, snapshot: Snapshot, roles: Sequence[RoleState], end: End | None) -> Iterator[Cause]:
     """Yield a Cause for each reason why a run waits, fails or still uses nodes. `end` is None before the end."""
     if not run.is_enabled:
-        yield from _retired_reason(roles)
+        yield from _retired_cause(roles)
         return
     match end:
         case End(result="NotStarted"):
-            yield from _end_reason(run, end)
+            yield from _end_cause(run, end)
         case End(result="Succeeded"):
-            yield from _finisher_reasons(run, snapshot)
+            yield from _finisher_causes(run, snapshot)
         case _:
-            yield from _reasons(run, snapshot, roles)
-            yield from _finisher_reasons(run, snapshot)
+            yield from _part_causes(run, snapshot, roles)
+            yield from _finisher_causes(run, snapshot)
             if end:
-                yield from _end_reason(run, end)
+                yield from _end_cause(run, end)
 
 
-def _retired_reason(roles: Sequence[RoleState]) -> Iterator[Cause]:
+def _retired_cause(roles: Sequence[RoleState]) -> Iterator[Cause]:
     subjects = tuple(role.role for role in roles if any(task.holds_node for task in role.tasks))
     if subjects:
         text = "the job is retired in this environment, but the tasks still run; to stop the tasks, run tfgen delete"
         yield Cause(subjects, Reason("Disabled", text))
 
 
-def _end_reason(run: DeclaredRun, end: End) -> Iterator[Cause]:
-    if run.end:
-        yield Cause((f"{run.end[1]} {run.end[2]}",), Reason(end.result, end.message))
+def _end_cause(run: DeclaredRun, end: End) -> Iterator[Cause]:
+    if run.deciding_object:
+        yield Cause((f"{run.deciding_object[1]} {run.deciding_object[2]}",), Reason(end.result, end.message))
 
 
-def _reasons(run: DeclaredRun, snapshot: Snapshot, roles: Sequence[RoleState]) -> Iterator[Cause]:
+def _part_causes(run: DeclaredRun, snapshot: Snapshot, roles: Sequence[RoleState]) -> Iterator[Cause]:
     """Yield a Cause for each reason why the gang, the queue, a task, a controller or a claim of a run does not work."""
-    yield from _gang_reasons(run, snapshot)
-    yield from _queue_reasons(run, snapshot)
+    yield from _gang_causes(run, snapshot)
+    yield from _queue_causes(run, snapshot)
     by_name = {pod["metadata"]["name"]: pod for pod in snapshot.pods_of(run)}
     for role in roles:
         for task in role.tasks:
@@ -259,7 +260,7 @@ def _reasons(run: DeclaredRun, snapshot: Snapshot, roles: Sequence[RoleState]) -
             yield Cause((f"claim {claim[2]}",), reason)
 
 
-def _finisher_reasons(run: DeclaredRun, snapshot: Snapshot) -> Iterator[Cause]:
+def _finisher_causes(run: DeclaredRun, snapshot: Snapshot) -> Iterator[Cause]:
     """Yield a Cause if the finisher's Job has no pod, or if the pod of the Job does not run."""
     item = snapshot.objects.get(run.finisher) if run.finisher else None
     if item is None or end_of(item):
@@ -272,7 +273,7 @@ def _finisher_reasons(run: DeclaredRun, snapshot: Snapshot) -> Iterator[Cause]:
             yield Cause(("finisher",), reason)
 
 
-def _gang_reasons(run: DeclaredRun, snapshot: Snapshot) -> Iterator[Cause]:
+def _gang_causes(run: DeclaredRun, snapshot: Snapshot) -> Iterator[Cause]:
     """Yield a Cause with the reason why the gang waits, if fewer pods have a node than the gang needs.
 
     The scheduler starts no pod until the cluster has room for all pods of the gang.
@@ -292,7 +293,7 @@ def _gang_reasons(run: DeclaredRun, snapshot: Snapshot) -> Iterator[Cause]:
         )
 
 
-def _queue_reasons(run: DeclaredRun, snapshot: Snapshot) -> Iterator[Cause]:
+def _queue_causes(run: DeclaredRun, snapshot: Snapshot) -> Iterator[Cause]:
     """Yield a Cause with the reason why a run waits in a queue of Kueue, if the run waits in a queue."""
     lead = snapshot.lead_of(run)
     if lead is None or not queue_of(lead) or any(KIND in text for text in snapshot.unreadable):
@@ -307,13 +308,13 @@ def _warning(snapshot: Snapshot, item: Object) -> Reason | None:
     return Reason(event.get("reason", "Warning"), event.get("message", "")) if event else None
 
 
-def _group(reasons: Iterable[Cause]) -> Iterator[Cause]:
+def _merge_causes(causes: Iterable[Cause]) -> Iterator[Cause]:
     """Merge the causes with equal reasons. Yield the causes with failed probes last.
 
     A failed probe is often only an effect of another cause.
     """
     groups: dict[Reason, list[str]] = {}
-    for cause in sorted(reasons, key=lambda cause: cause.reason.word == _UNREADY):
+    for cause in sorted(causes, key=lambda cause: cause.reason.word == _UNREADY):
         groups.setdefault(cause.reason, []).extend(cause.subjects)
     yield from (Cause(tuple(subjects), reason) for reason, subjects in groups.items())
 

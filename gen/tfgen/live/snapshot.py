@@ -38,7 +38,7 @@ class Snapshot(Record):
 
     def lead_of(self, run: DeclaredRun) -> Object | None:
         """Return the object that decides when a run ends; None if the cluster does not have the object."""
-        return self.objects.get(run.end) if run.end else None
+        return self.objects.get(run.deciding_object) if run.deciding_object else None
 
     def pods_with(self, labels: Mapping[str, str]) -> tuple[Object, ...]:
         """Return the pods that have the given labels."""

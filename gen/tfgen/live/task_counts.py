@@ -25,7 +25,7 @@ def live_task_counts(run: DeclaredRun, snapshot: Snapshot) -> Mapping[str, int]:
     The number comes from the objects that create the pods of the role. If the cluster has no such object, or if the
     release of the run has scaled the object to 0, the number comes from job.yaml.
     """
-    controllers = dict.fromkeys([*run.controllers.values(), *([run.end] if run.end else [])])
+    controllers = dict.fromkeys([*run.controllers.values(), *([run.deciding_object] if run.deciding_object else [])])
     live_objects = [snapshot.objects[item] for item in controllers if item in snapshot.objects]
     counts: Counter[str] = Counter()
     for item in live_objects:

@@ -95,7 +95,7 @@ class Volumes(Record):
         ]
         return Folders(tuple(sorted(mounts, key=lambda mount: -len(mount.path))), self.workdir)
 
-    def shared(self, pods: Sequence[Pod]) -> dict[str, Path]:
+    def remaining_folders(self, pods: Sequence[Pod]) -> dict[str, Path]:
         """Return volume name -> local folder, for the folders that remain after the tasks have ended."""
         return {
             volume["name"]: self._shared_folder(volume["name"])
@@ -104,14 +104,14 @@ class Volumes(Record):
             if volume["name"] in self.user_folders or not (_is_of_task(volume) or self._has_code(volume))
         }
 
-    def unmounted(self, pods: Sequence[Pod]) -> Iterator[str]:
+    def volumes_without_content(self, pods: Sequence[Pod]) -> Iterator[str]:
         """Yield the name of each volume whose content exists only in the cluster, unless the user passes a folder."""
         for volume in {volume["name"]: volume for pod in pods for volume in _volumes(pod)}.values():
             is_own = volume.get("configMap", {}).get("name") in self.maps
             if volume["name"] not in self.user_folders and not is_own and any(source in volume for source in _UNKNOWN):
                 yield volume["name"]
 
-    def check_given(self, pods: Sequence[Pod]) -> None:
+    def check_user_folders(self, pods: Sequence[Pod]) -> None:
         """Check that each folder that the user passes exists, and that the job has the volume.
 
         Raises:

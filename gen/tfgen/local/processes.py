@@ -26,7 +26,7 @@ from tfgen.record import Record
 
 _PROGRAM: Final = Path(__file__).with_name("supervisor.py")
 
-LEAVES_NONE: Final = sys.platform == "linux"
+CAN_END_ALL: Final = sys.platform == "linux"
 """True if tfgen can end every process of a task on this system, even a process that leaves the task's process group."""
 
 

@@ -96,7 +96,7 @@ class Run:
         return self._clock() - self._began
 
     @property
-    def not_failed(self) -> tuple[Failure, ...]:
+    def pending_failures(self) -> tuple[Failure, ...]:
         """Return the intentional failures that have not happened yet, for example because the job ended first."""
         return tuple(self._failures)
 
@@ -107,8 +107,8 @@ class Run:
         while any(state.is_running or state.start_at is not None for state in self.states.values()):
             for ended in self._processes.poll(_POLL_SECONDS):
                 self._take_end(ended)
-            self._keep_times()
-            self._judge()
+            self._act_on_time()
+            self._check_end()
             yield from self._output.new_lines()
             yield None
         yield from self._output.last_lines()
@@ -156,7 +156,7 @@ class Run:
         retries = state.task.retries if self._ending.retries is None else self._ending.retries
         return retries is None or state.retried < retries
 
-    def _keep_times(self) -> None:
+    def _act_on_time(self) -> None:
         """Start, end or kill each task whose planned time has come: retries, intentional failures and grace periods."""
         now = self._clock()
         for failure in [failure for failure in self._failures if self.seconds >= failure.seconds]:
@@ -176,7 +176,7 @@ class Run:
             self._evaluator_ends_at = math.inf
             self._tell_to_end([state for state in self.states.values() if state.task.role == "evaluator"])
 
-    def _judge(self) -> None:
+    def _check_end(self) -> None:
         """Check whether the job has ended. If so, set the exit code and end the other tasks."""
         if self.code is not None:
             return

@@ -1,7 +1,7 @@
 """Computes the environment variables of a task, as the kubelet does.
 
     variables(pod, {"mnist": {"cluster": "..."}}, {"TOKEN": "..."})
-      ->  Variables({"TASK_INDEX": "1", "TF_CONFIG": '{"cluster":...', "TOKEN": "..."}, lacking=())
+      ->  Variables({"TASK_INDEX": "1", "TF_CONFIG": '{"cluster":...', "TOKEN": "..."}, missing=())
 
 Some values exist only in the cluster, for example in Secrets. The user can pass such values by the variable names.
 """
@@ -25,10 +25,10 @@ ConfigMaps: TypeAlias = Mapping[str, Mapping[str, str]]
 _ENTRY: Final = re.compile(r"metadata\.(labels|annotations)\['(.*)'\]")
 
 
-class Lack(Record):
+class MissingVariable(Record):
     """The name of a variable whose value exists only in the cluster, and the source of the value in words.
 
-    Example: Lack("TOKEN", "the key token of the Secret api").
+    Example: MissingVariable("TOKEN", "the key token of the Secret api").
     """
 
     name: str
@@ -39,7 +39,7 @@ class Variables(Record):
     """The known variables of a task, as name -> value, and the variables whose values exist only in the cluster."""
 
     values: Mapping[str, str]
-    lacking: tuple[Lack, ...]
+    missing: tuple[MissingVariable, ...]
 
 
 def config_maps(objects: Any) -> ConfigMaps:
@@ -58,7 +58,7 @@ def variables(pod: Pod, maps: ConfigMaps, user_values: Mapping[str, str]) -> Var
             has priority.
     """
     values = {**user_values, **dict(_from_config_maps(pod, maps))}
-    lacking = []
+    missing = []
     for variable in pod.container.get("env", ()):
         name, source = variable["name"], variable.get("valueFrom")
         if not source:
@@ -68,8 +68,8 @@ def variables(pod: Pod, maps: ConfigMaps, user_values: Mapping[str, str]) -> Var
         if value is not None:
             values[name] = value
         elif name not in user_values and not _is_optional(source):
-            lacking.append(Lack(name, _source_name(source)))
-    return Variables(values, tuple(lacking))
+            missing.append(MissingVariable(name, _source_name(source)))
+    return Variables(values, tuple(missing))
 
 
 def unknown_sources(pod: Pod, maps: ConfigMaps) -> Iterator[str]:

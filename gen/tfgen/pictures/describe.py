@@ -120,7 +120,7 @@ def _gang(run: DeclaredRun, objects: Sequence[Object]) -> str:
         spec, queue = item.get("spec") or {}, (item["metadata"].get("labels") or {}).get(keys.QUEUE)
         if run.gang is not None and identity(item) == run.gang[0]:
             return _gang_text(run.gang[1], spec, group(item))
-        if identity(item) == run.end and "minAvailable" in spec:
+        if identity(item) == run.deciding_object and "minAvailable" in spec:
             return _gang_text(spec["minAvailable"], spec, group(item))
         if queue and literal_name(item) is None:
             return f"queue {queue}, all pods admitted together (kueue.x-k8s.io)"
@@ -143,7 +143,7 @@ def _tasks(role: str, variant: _Variant) -> Tasks:
         resources=", ".join(
             f"{amount(name, requests[name])}{unit}" for name, unit in _UNITS.items() if requests.get(name)
         ),
-        controller=" ".join((run.controllers.get(role) or run.end or ("", "", ""))[1:]),
+        controller=" ".join((run.controllers.get(role) or run.deciding_object or ("", "", ""))[1:]),
         hosts=_span(_hosts(variant.objects).get(role, ())),
         start=_start(role, variant),
         in_gang=in_gang,
@@ -236,9 +236,9 @@ def _end_notes(variant: _Variant) -> Iterator[tuple[str, str]]:
         stopped = [role for role in _roles(run) if role != structure.ends]
         work = f"stops {either(stopped, 'and')}" if stopped else "ends the run"
         yield "end", f"when {ending}, the finisher {work}"
-    elif run.end:
-        kind = "Volcano Job" if run.end[:2] == _VOLCANO_JOB else run.end[1]
-        yield "end", f"the {kind} {run.end[2]} ends when {ending}"
+    elif run.deciding_object:
+        kind = "Volcano Job" if run.deciding_object[:2] == _VOLCANO_JOB else run.deciding_object[1]
+        yield "end", f"the {kind} {run.deciding_object[2]} ends when {ending}"
     if run.tensorboard_port:
         yield "TensorBoard", f"{run.full_name}-tensorboard:{run.tensorboard_port}"
 

@@ -117,7 +117,7 @@ class Clusters:
                 f"{run.title}: the run is in the Helm release {releases[names[0]]}, and its object names begin with "
                 f"{names[0]}"
             )
-        return run.called(names[0])
+        return run.with_full_name(names[0])
 
     def by_namespace(self, runs: Iterable[DeclaredRun]) -> Iterator[tuple[Api, str, list[DeclaredRun]]]:
         """Group runs by cluster and namespace. For each group, yield the API client, the namespace and the runs."""

@@ -17,7 +17,7 @@ def neighbors_of(document: Document, environment: str | None) -> tuple[Neighbor,
     """Return all environments of a job except for `environment`. None is the job without an environment."""
     names = [None, *environments_of(document)]
     return tuple(
-        Neighbor(name, item.run.end, tuple(map(identity, item.objects)))
+        Neighbor(name, item.run.deciding_object, tuple(map(identity, item.objects)))
         for name in names
         if name != environment
         for item in declared_runs([document], name)
