@@ -92,7 +92,7 @@ def drop(luck: random.Random, tried: Board) -> bool:
             (number, index)
             for number, left in enumerate(placement.left)
             if left
-            for index in tried.places[number]
+            for index in tried.node_indexes[number]
             if placement.takes(number, index)
         ]
         if not moves:

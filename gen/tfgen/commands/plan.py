@@ -13,7 +13,7 @@ from tfgen.kubernetes.controller_labels import added_labels
 from tfgen.kubernetes.object import Object, literal_name
 from tfgen.scheduling.cluster import cluster_of, namespace_of
 from tfgen.scheduling.pod_template import PodTemplate
-from tfgen.scheduling.verdict import Plan, PlannedRun, judge
+from tfgen.scheduling.verdict import Plan, PlannedRun, plan_placement
 
 _OUTSIDE_GANG: Final = "evaluator"
 _DEFAULT_NAMESPACE: Final = "default"
@@ -33,7 +33,7 @@ def plan_runs(runs: Sequence[tuple[RunObjects, str | None]], objects: Sequence[O
     planned = [
         PlannedRun(item.run.title, tuple(_templates(item, namespace or _DEFAULT_NAMESPACE))) for item, namespace in runs
     ]
-    return judge(cluster_of([*existing, *classes]), planned)
+    return plan_placement(cluster_of([*existing, *classes]), planned)
 
 
 def _run_key(pod: Object) -> tuple[str, str, str]:

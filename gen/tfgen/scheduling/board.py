@@ -30,8 +30,8 @@ class Board:
     """The sets of equal pods that need nodes, and the nodes.
 
     Attributes:
-        sites: for each set, the nodes that may run the pods of the set, and the room on these nodes.
-        places: for each set, the indexes of the nodes that may run the pods of the set.
+        suitable_nodes: for each set, the nodes that may run the pods of the set, and the room on these nodes.
+        node_indexes: for each set, the indexes of the nodes that may run the pods of the set.
         room: for each set, index of a node -> number of the set's pods that fit on the node without other placed
             pods.
         domains: for each set, the domains of the set's topology spread constraints.
@@ -44,26 +44,26 @@ class Board:
 
     def __init__(self, pool: NodePool, sets: Sequence[PodSet]) -> None:
         self.pool, self.nodes, self.sets = pool, pool.nodes, sets
-        self.sites = [pool.site(item) for item in sets]
-        self.places = [site.places for site in self.sites]
-        self.room = [site.room for site in self.sites]
+        self.suitable_nodes = [pool.suitable_nodes(item) for item in sets]
+        self.node_indexes = [suitable.node_indexes for suitable in self.suitable_nodes]
+        self.room = [suitable.room for suitable in self.suitable_nodes]
         self.domains = [
-            [Domains(item, domains, sets) for domains in site.domains]
-            for item, site in zip(sets, self.sites, strict=True)
+            [Domains(item, domains, sets) for domains in suitable.domains]
+            for item, suitable in zip(sets, self.suitable_nodes, strict=True)
         ]
         self.counting: list[list[tuple[int, int]]] = [[] for _ in sets]
-        for number, of_set in enumerate(self.domains):
+        for set_index, of_set in enumerate(self.domains):
             for order, domains in enumerate(of_set):
                 for counted, is_counted in enumerate(domains.counted):
                     if is_counted:
-                        self.counting[counted].append((number, order))
+                        self.counting[counted].append((set_index, order))
         conflicts: list[dict[tuple[str, int], None]] = [{} for _ in sets]
-        for number, item in enumerate(sets):
+        for set_index, item in enumerate(sets):
             for term in item.terms:
                 for target, pods in enumerate(sets):
                     if pool.selects(term, pods):
-                        conflicts[number][term.key, target] = None
-                        conflicts[target][term.key, number] = None
+                        conflicts[set_index][term.key, target] = None
+                        conflicts[target][term.key, set_index] = None
         self.conflicts = [[*of_set] for of_set in conflicts]
 
     @cached_property

@@ -60,12 +60,12 @@ class Certainty:
     def __init__(self, board: Board) -> None:
         self._board = board
         self._groups: dict[object, list[int]] = {}
-        for number in range(len(board.sets)):
-            self._groups.setdefault(self._key(number), []).append(number)
+        for set_index in range(len(board.sets)):
+            self._groups.setdefault(self._key(set_index), []).append(set_index)
         self._answers: dict[object, bool] = {}
 
-    def always_placed(self, number: int) -> bool:
-        """Return True if all pods of the set `number` get a node in every order of scheduling; False without a proof.
+    def always_placed(self, set_index: int) -> bool:
+        """Return True if all pods of a set get a node in every order of scheduling; False without a proof.
 
         A node has a number of places: the number of the set's pods that fit on the node. The requests of another pod
         limit the number of places that this pod can take away. If all other pods together cannot take away all places
@@ -76,19 +76,19 @@ class Certainty:
         certainly accepts another pod only in the domain with the fewest pods.
         """
         board = self._board
-        domains = board.domains[number]
+        domains = board.domains[set_index]
         if domains:
-            return self._is_placed_evenly(number)
-        if board.conflicts[number]:
-            return self._has_place(number, board.places[number], self._rivals(number), 0)
-        key = self._key(number)
+            return self._is_placed_evenly(set_index)
+        if board.conflicts[set_index]:
+            return self._has_place(set_index, board.node_indexes[set_index], self._rivals(set_index), 0)
+        key = self._key(set_index)
         if key not in self._answers:
-            self._answers[key] = self._has_place(number, board.places[number], self._rivals(number), 0)
+            self._answers[key] = self._has_place(set_index, board.node_indexes[set_index], self._rivals(set_index), 0)
         return self._answers[key]
 
-    def _is_placed_evenly(self, number: int) -> bool:
+    def _is_placed_evenly(self, set_index: int) -> bool:
         board = self._board
-        domains = board.domains[number]
+        domains = board.domains[set_index]
         if len(domains) > 1 or len(domains[0].counts) < domains[0].spread.min_domains:
             return False
         (spread,) = domains
@@ -96,44 +96,44 @@ class Certainty:
             pod_set.count for pod_set, is_counted in zip(board.sets, spread.counted, strict=True) if is_counted
         )
         least = (sum(spread.counts.values()) + coming - spread.counts_itself) // max(len(spread.counts), 1)
-        counted = {index for index, is_counted in enumerate(spread.counted) if is_counted}
-        rivals = self._rivals(number, counted)
+        counted = {rival for rival, is_counted in enumerate(spread.counted) if is_counted}
+        rivals = self._rivals(set_index, counted)
         nodes: dict[str, list[int]] = {}
-        for index in board.places[number]:
-            if index in spread.of_node:
-                nodes.setdefault(spread.of_node[index], []).append(index)
+        for node_index in board.node_indexes[set_index]:
+            if node_index in spread.of_node:
+                nodes.setdefault(spread.of_node[node_index], []).append(node_index)
         for domain, present in spread.counts.items():
             if present > least:
                 continue  # the domain never has the fewest pods
-            if not self._has_place(number, nodes.get(domain, ()), rivals, least - present):
+            if not self._has_place(set_index, nodes.get(domain, ()), rivals, least - present):
                 return False
         return bool(spread.counts)
 
-    def _has_place(self, number: int, nodes: Sequence[int], rivals: Sequence[Rivals], bound: int) -> bool:
+    def _has_place(self, set_index: int, nodes: Sequence[int], rivals: Sequence[Rivals], bound: int) -> bool:
         """Test whether the competing pods always leave room for one pod of a set on the given nodes.
 
         Args:
-            number: the index of the set.
+            set_index: the index of the set.
             nodes: the indexes of the nodes.
             rivals: all pods except the pod that needs a place.
             bound: the maximum number of pods that all rivals with `is_bounded` together have on the nodes.
         """
         board = self._board
-        requests, room = board.sets[number].requests, board.room[number]
+        requests, room = board.sets[set_index].requests, board.room[set_index]
         closers = [rival for rival in rivals if rival.keeps_away]
-        if closers and any(self._is_shared(key) for key, _ in board.conflicts[number]):
+        if closers and any(self._is_shared(key) for key, _ in board.conflicts[set_index]):
             return False
-        is_alone = bool(board.sites[number].alone_keys)
+        is_alone = bool(board.suitable_nodes[set_index].alone_keys)
         places: dict[tuple[str, ...], list[tuple[int, int]]] = {}
-        for index in nodes:
-            if not room[index]:
+        for node_index in nodes:
+            if not room[node_index]:
                 continue
-            scarce = self._scarce(number, index)
-            if not scarce and not any(rival.room.get(index) for rival in closers):
+            scarce = self._scarce(set_index, node_index)
+            if not scarce and not any(rival.room.get(node_index) for rival in closers):
                 return True
-            free = board.nodes[index].free
+            free = board.nodes[node_index].free
             count = min((free[resource] // requests[resource] for resource in scarce), default=1)
-            places.setdefault(scarce, []).append((1 if is_alone else count, index))
+            places.setdefault(scarce, []).append((1 if is_alone else count, node_index))
         for of_scarce in places.values():
             of_scarce.sort(reverse=True)
         total = sum(count for of_scarce in places.values() for count, _ in of_scarce)
@@ -166,60 +166,66 @@ class Certainty:
                 if not loss and not rival.keeps_away:
                     continue
                 pods = rival.count
-                for count, index in of_scarce:
+                for count, node_index in of_scarce:
                     if not pods:
                         break  # no rivals remain for the remaining nodes
-                    most = min(rival.room.get(index, 0), pods)
+                    most = min(rival.room.get(node_index, 0), pods)
                     if most:
                         losses.append((count if rival.keeps_away else min(loss, count), most))
                         pods -= most
             if rival.is_bounded:
                 bounded += losses
             else:
-                lost += _largest(losses, rival.count)
-        return lost + _largest(bounded, bound)
+                lost += _maximum_loss(losses, rival.count)
+        return lost + _maximum_loss(bounded, bound)
 
-    def _rivals(self, number: int, counted: Iterable[int] = ()) -> list[Rivals]:
+    def _rivals(self, set_index: int, counted: Iterable[int] = ()) -> list[Rivals]:
         """Return all pods of the board except one pod of a set. Pods with equal requests and nodes share a `Rivals`.
 
         Args:
-            number: the index of the set.
+            set_index: the index of the set.
             counted: the indexes of the sets that the topology spread of the set counts. Each counted set has a
                 separate `Rivals`, and so has each set in conflict with the set.
         """
         board = self._board
-        separate = {*counted, *(rival for _, rival in board.conflicts[number])}
-        conflicts = {rival for _, rival in board.conflicts[number]}
+        separate = {*counted, *(rival for _, rival in board.conflicts[set_index])}
+        conflicts = {rival for _, rival in board.conflicts[set_index]}
         bounded = {*counted}
         rivals = []
-        for numbers in self._groups.values():
-            requests = board.sets[numbers[0]].requests
-            count = sum(board.sets[rival].count for rival in numbers) - (number in numbers)
-            for rival in separate.intersection(numbers):
-                size = board.sets[rival].count - (rival == number)
+        for set_indexes in self._groups.values():
+            requests = board.sets[set_indexes[0]].requests
+            count = sum(board.sets[rival].count for rival in set_indexes) - (set_index in set_indexes)
+            for rival in separate.intersection(set_indexes):
+                size = board.sets[rival].count - (rival == set_index)
                 count -= size
                 rivals.append(Rivals(size, board.room[rival], requests, rival in bounded, rival in conflicts))
-            room = board.room[numbers[0]] if len(numbers) == 1 else self._room[self._key(numbers[0])]
+            room = (
+                board.room[set_indexes[0]] if len(set_indexes) == 1 else self._room_of_groups[self._key(set_indexes[0])]
+            )
             rivals.append(Rivals(count, room, requests))
         return [rival for rival in rivals if rival.count]
 
-    def _scarce(self, number: int, index: int) -> tuple[str, ...]:
-        """Return the resources of which other pods on the node `index` may leave too little for the set `number`."""
+    def _scarce(self, set_index: int, node_index: int) -> tuple[str, ...]:
+        """Return the resources of which other pods on a node may leave too little for a set."""
         board = self._board
-        requests, free, use = board.sets[number].requests, board.nodes[index].free, self._use[index]
-        numbers = self._groups[self._key(number)]
-        count = sum(board.sets[member].count for member in numbers)
+        requests, free, use = (
+            board.sets[set_index].requests,
+            board.nodes[node_index].free,
+            self._maximum_use[node_index],
+        )
+        set_indexes = self._groups[self._key(set_index)]
+        count = sum(board.sets[member].count for member in set_indexes)
         # The pod does not compete with itself, so a node with room for all equal pods gets one pod less.
-        without = 1 if self._room[self._key(number)][index] >= count else 0
+        without = 1 if self._room_of_groups[self._key(set_index)][node_index] >= count else 0
         return tuple(
             [name for name, value in requests.items() if use[name] - without * value > free.get(name, 0) - value]
         )
 
-    def _key(self, number: int) -> object:
+    def _key(self, set_index: int) -> object:
         """Return the key of a set's group. Sets with the same requests and the same usable nodes are one group."""
         board = self._board
-        site, requests = board.sites[number], board.sets[number].requests
-        return (site.nodes, tuple(sorted(requests.items())), number if site.alone_keys else None)
+        suitable, requests = board.suitable_nodes[set_index], board.sets[set_index].requests
+        return (suitable.nodes, tuple(sorted(requests.items())), set_index if suitable.alone_keys else None)
 
     def _is_shared(self, key: str) -> bool:
         """Test whether at least two nodes of the board have the same value of the label `key`."""
@@ -227,36 +233,39 @@ class Certainty:
         return len(set(values)) < len(values)
 
     @cached_property
-    def _room(self) -> Mapping[object, Mapping[int, int]]:
+    def _room_of_groups(self) -> Mapping[object, Mapping[int, int]]:
         """Key of a group of sets -> index of a node -> number of the group's pods that fit on the node."""
         board = self._board
         rooms: dict[object, Mapping[int, int]] = {}
-        for key, numbers in self._groups.items():
-            if len(numbers) == 1:
-                rooms[key] = board.room[numbers[0]]
+        for key, set_indexes in self._groups.items():
+            if len(set_indexes) == 1:
+                rooms[key] = board.room[set_indexes[0]]
                 continue
-            count = sum(board.sets[number].count for number in numbers)
-            capacities = board.pool.capacities(board.sites[numbers[0]].nodes, board.sets[numbers[0]].requests)
+            count = sum(board.sets[set_index].count for set_index in set_indexes)
+            capacities = board.pool.capacities(
+                board.suitable_nodes[set_indexes[0]].nodes, board.sets[set_indexes[0]].requests
+            )
             rooms[key] = {
-                index: min(count, room) for index, room in zip(board.places[numbers[0]], capacities, strict=True)
+                node_index: min(count, room)
+                for node_index, room in zip(board.node_indexes[set_indexes[0]], capacities, strict=True)
             }
         return rooms
 
     @cached_property
-    def _use(self) -> Sequence[Mapping[str, int]]:
-        """For each node, resource -> amount in use if each group of sets has its number of pods in `_room`."""
+    def _maximum_use(self) -> Sequence[Mapping[str, int]]:
+        """For each node, resource -> amount in use if each group of sets has as many pods as in `_room_of_groups`."""
         board = self._board
         uses: list[dict[str, int]] = [{} for _ in board.nodes]
-        for key, numbers in self._groups.items():
-            requests = board.sets[numbers[0]].requests
-            for index, room in self._room[key].items():
-                use = uses[index]
+        for key, set_indexes in self._groups.items():
+            requests = board.sets[set_indexes[0]].requests
+            for node_index, room in self._room_of_groups[key].items():
+                use = uses[node_index]
                 for resource, value in requests.items():
                     use[resource] = use.get(resource, 0) + room * value
         return uses
 
 
-def _largest(losses: list[tuple[int, int]], pods: int) -> int:
+def _maximum_loss(losses: list[tuple[int, int]], pods: int) -> int:
     """Return the maximum number of places that `pods` pods can take together.
 
     Each item of `losses` is a pair: the number of places that a pod takes, and the maximum number of such pods.
@@ -277,30 +286,33 @@ def outcomes(board: Board, effort: Effort | None = None, states: int = STATES) -
     effort = effort or Effort()
     if board.pods > _DEEPEST or not effort.take(len(board.nodes) * len(board.sets)):
         return None
-    placement, kinds = Placement(board), [*_kinds(board)]
-    alike: dict[int, list[int]] = {}
-    for index, kind in enumerate(kinds):
-        alike.setdefault(kind, []).append(index)
+    placement, classes = Placement(board), [*_node_classes(board)]
+    nodes_of_class: dict[int, list[int]] = {}
+    for node_index, node_class in enumerate(classes):
+        nodes_of_class.setdefault(node_class, []).append(node_index)
     visited: set[object] = set()
     ends = {True: False, False: False}
 
     def follow() -> bool:
         """Try each possible placement of the remaining pods. Return False if a limit ends the search."""
         key = tuple(
-            sorted((kinds[index], tuple(sorted(of_node.items()))) for index, of_node in placement.placed.items())
+            sorted(
+                (classes[node_index], tuple(sorted(of_node.items())))
+                for node_index, of_node in placement.placed.items()
+            )
         )
         if key in visited or all(ends.values()):
             return True
         visited.add(key)
-        if len(visited) > states or not effort.take((len(alike) + len(placement.placed)) * len(board.sets)):
+        if len(visited) > states or not effort.take((len(nodes_of_class) + len(placement.placed)) * len(board.sets)):
             return False
-        moves = [*_moves(board, placement, kinds, alike)]
-        if not moves:
+        next_placements = [*_next_placements(board, placement, classes, nodes_of_class)]
+        if not next_placements:
             ends[not any(placement.left)] = True
-        for number, index in moves:
-            placement.place(number, index)
+        for set_index, node_index in next_placements:
+            placement.place(set_index, node_index)
             is_whole = follow()
-            placement.place(number, index, -1)
+            placement.place(set_index, node_index, -1)
             if not is_whole:
                 return False
         return True
@@ -312,52 +324,55 @@ _DEEPEST: Final = 200
 """Maximum number of pods in a search. The search needs one level of Python's stack for each pod."""
 
 
-def _moves(
-    board: Board, placement: Placement, kinds: list[int], alike: Mapping[int, list[int]]
+def _next_placements(
+    board: Board, placement: Placement, classes: list[int], nodes_of_class: Mapping[int, list[int]]
 ) -> Iterator[tuple[int, int]]:
-    """Yield each possible placement of one more pod, as (index of the pod's set, index of the node).
+    """Yield each possible placement of one more pod, as (index of the pod set, index of the node).
 
     If several nodes are equal, use only one of these nodes.
 
     Args:
         board: the board.
         placement: the pods that already have a node.
-        kinds: the number of each node from `_kinds`.
-        alike: number from `_kinds` -> indexes of the nodes with the number.
+        classes: the number of each node from `_node_classes`.
+        nodes_of_class: number from `_node_classes` -> indexes of the nodes with the number.
     """
-    empty = (next((index for index in nodes if index not in placement.placed), None) for nodes in alike.values())
-    indexes = [*(index for index in empty if index is not None), *placement.placed]
-    for number, left in enumerate(placement.left):
+    empty = (
+        next((node_index for node_index in nodes if node_index not in placement.placed), None)
+        for nodes in nodes_of_class.values()
+    )
+    node_indexes = [*(node_index for node_index in empty if node_index is not None), *placement.placed]
+    for set_index, left in enumerate(placement.left):
         if not left:
             continue
         tried: set[object] = set()
-        for index in indexes:
-            if not board.sites[number].nodes >> index & 1:
+        for node_index in node_indexes:
+            if not board.suitable_nodes[set_index].nodes >> node_index & 1:
                 continue
-            node = (kinds[index], *sorted(placement.placed.get(index, {}).items()))
-            if node not in tried and placement.takes(number, index):
+            node = (classes[node_index], *sorted(placement.placed.get(node_index, {}).items()))
+            if node not in tried and placement.takes(set_index, node_index):
                 tried.add(node)
-                yield number, index
+                yield set_index, node_index
 
 
-def _kinds(board: Board) -> Iterator[int]:
+def _node_classes(board: Board) -> Iterator[int]:
     """Yield a number for each node. Nodes that are equally suitable for every pod have the same number."""
-    kinds: dict[object, int] = {}
+    classes: dict[object, int] = {}
     all_domains = [domains for of_set in board.domains for domains in of_set]
     sizes = [Counter(domains.of_node.values()) for domains in all_domains]
     keys = sorted({key for of_set in board.conflicts for key, _ in of_set})
     nodes_of = Counter((key, node.labels[key]) for node in board.nodes for key in keys if key in node.labels)
-    for index, node in enumerate(board.nodes):
-        places = tuple(site.nodes >> index & 1 for site in board.sites)
+    for node_index, node in enumerate(board.nodes):
+        is_suitable = tuple(suitable.nodes >> node_index & 1 for suitable in board.suitable_nodes)
         spreads = []
         for domains, size in zip(all_domains, sizes, strict=True):
-            domain = domains.of_node.get(index)
+            domain = domains.of_node.get(node_index)
             value = node.labels.get(domains.spread.key)
             is_alone = domain is not None and size[domain] == 1
             spreads.append((domain is None, None if is_alone else value, domains.counts.get(domain or "", 0)))
         near = tuple((key in node.labels, _if_shared(nodes_of, key, node.labels.get(key, ""))) for key in keys)
-        whole = (tuple(sorted(node.free.items())), places, tuple(spreads), near)
-        yield kinds.setdefault(whole, len(kinds))
+        whole = (tuple(sorted(node.free.items())), is_suitable, tuple(spreads), near)
+        yield classes.setdefault(whole, len(classes))
 
 
 def _if_shared(nodes_of: Mapping[tuple[str, str], int], key: str, value: str) -> str:

@@ -49,14 +49,14 @@ def untolerated(spec: Mapping[str, Any], node: Node) -> Mapping[str, str] | None
     )
 
 
-def reaches(volume: Object, node: Node) -> bool:
+def is_accessible(volume: Object, node: Node) -> bool:
     """Test whether the node affinity, the zone and the region of a PersistentVolume allow its use by pods on a node.
 
     The scheduler's plugin VolumeZone accepts each node that has no label of a zone or region:
     https://github.com/kubernetes/kubernetes/blob/v1.36.3/pkg/scheduler/framework/plugins/volumezone/volume_zone.go
     """
     terms: Sequence[Mapping[str, Any]] | None = data_path.at(volume, _VOLUME_TERMS)
-    if terms is not None and not any(_reaches(term, node) for term in terms):
+    if terms is not None and not any(_meets_volume_term(term, node) for term in terms):
         return False
     if node.labels.keys().isdisjoint(_TOPOLOGY_LABELS):
         return True
@@ -87,7 +87,7 @@ def refusals(spec: Mapping[str, Any], nodes: Iterable[Node]) -> Iterator[str]:
             yield f"with the taint {taint['key']}{value}:{taint['effect']}"
 
 
-def _reaches(term: Mapping[str, Any], node: Node) -> bool:
+def _meets_volume_term(term: Mapping[str, Any], node: Node) -> bool:
     """Test whether a node meets a term of a volume's node affinity. Kubernetes ignores `matchFields` here."""
     expressions, fields = term.get("matchExpressions") or (), term.get("matchFields") or ()
     return bool(expressions or fields) and meets(expressions, node.labels)

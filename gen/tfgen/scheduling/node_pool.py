@@ -18,7 +18,7 @@ from tfgen.record import Record
 from tfgen.scheduling.amounts import Counts
 from tfgen.scheduling.anti_affinity import Term, terms_of
 from tfgen.scheduling.cluster import Cluster, Node, namespace_of
-from tfgen.scheduling.node_choice import is_selected, reaches, selection, untolerated
+from tfgen.scheduling.node_choice import is_accessible, is_selected, selection, untolerated
 from tfgen.scheduling.pod_set import PodSet, Spread
 from tfgen.scheduling.volume_limits import CsiVolume, NodeVolumes, csi_volumes, node_volumes
 from tfgen.words import either
@@ -42,23 +42,23 @@ class SpreadDomains(Record):
     counts: Mapping[str, int]
 
 
-class Site(Record):
+class SuitableNodes(Record):
     """The nodes that may run the pods of a set, and the room for these pods on the nodes.
 
     Attributes:
         nodes: the nodes, as an integer with one bit for each node.
-        places: the indexes of the nodes.
+        node_indexes: the indexes of the nodes.
         room: index of a node -> number of the set's pods that fit on the node if no other pods are placed.
-        most: the number of the set's pods that fit on all these nodes together.
+        capacity: the number of the set's pods that fit on all these nodes together.
         domains: the domains of each topology spread of the set.
         alone_keys: the keys of node labels for which anti-affinity separates the pods of the set: all nodes with the
             same value of such a label may together run only one pod of the set.
     """
 
     nodes: int
-    places: tuple[int, ...]
+    node_indexes: tuple[int, ...]
     room: Mapping[int, int]
-    most: int
+    capacity: int
     domains: tuple[SpreadDomains, ...]
     alone_keys: tuple[str, ...]
 
@@ -70,16 +70,16 @@ class NodePool:
         self.nodes: Sequence[Node] = cluster.nodes
         self.namespaces = cluster.namespaces
         self._cluster = cluster
-        self._sites: dict[int, tuple[PodSet, Site]] = {}
-        self._masks: dict[str, int] = {}
+        self._suitable_nodes: dict[int, tuple[PodSet, SuitableNodes]] = {}
+        self._bit_sets: dict[str, int] = {}
         self._indexes: dict[int, tuple[int, ...]] = {}
         self._capacities: dict[object, list[int]] = {}
 
-    def site(self, pods: PodSet) -> Site:
+    def suitable_nodes(self, pods: PodSet) -> SuitableNodes:
         """Return the nodes that may run the pods of a set, and the room for these pods on the nodes."""
-        if id(pods) not in self._sites:
-            self._sites[id(pods)] = (pods, self._site(pods))
-        return self._sites[id(pods)][1]
+        if id(pods) not in self._suitable_nodes:
+            self._suitable_nodes[id(pods)] = (pods, self._find_suitable_nodes(pods))
+        return self._suitable_nodes[id(pods)][1]
 
     @cached_property
     def totals(self) -> Mapping[str, int]:
@@ -117,12 +117,12 @@ class NodePool:
 
         Ignore a lack of free resources.
         """
-        kept_away = self._kept_away(pods)
+        forbidden_domains = self._forbidden_domains(pods)
         for node in self.nodes:
             taint = untolerated(pods.spec, node)
             spread = next((spread.key for spread in pods.spreads if spread.key not in node.labels), None)
-            volume = next((volume for volume in pods.volumes if not reaches(volume, node)), None)
-            near = next((pod for domain, pod in kept_away.items() if domain in node.labels.items()), None)
+            volume = next((volume for volume in pods.volumes if not is_accessible(volume, node)), None)
+            near = next((pod for domain, pod in forbidden_domains.items() if domain in node.labels.items()), None)
             if not is_selected(pods.spec, node):
                 yield selection(pods.spec).replace("nodes with ", "without ", 1)
             elif taint is not None:
@@ -139,41 +139,41 @@ class NodePool:
 
     def selection(self, pods: PodSet) -> str:
         """Describe in words the nodes that a set of pods may use. The text is empty if the set may use every node."""
-        volumes = [volume for volume in pods.volumes if self._reached(volume).bit_count() < len(self.nodes)]
+        volumes = [volume for volume in pods.volumes if self._with_access(volume).bit_count() < len(self.nodes)]
         names = [volume["metadata"]["name"] for volume in volumes]
         parts = [
             f"with access to the volume {either(names, 'and')}" if names else "",
-            f"away from {either(dict.fromkeys(self._kept_away(pods).values()), 'and')}"
-            if self._kept_away(pods)
+            f"away from {either(dict.fromkeys(self._forbidden_domains(pods).values()), 'and')}"
+            if self._forbidden_domains(pods)
             else "",
         ]
         text = " ".join(filter(None, parts))
         return f"{selection(pods.spec) or 'nodes'} {text}" if text else selection(pods.spec)
 
-    def _site(self, pods: PodSet) -> Site:
+    def _find_suitable_nodes(self, pods: PodSet) -> SuitableNodes:
         nodes = self._selected(pods) & self._tolerated(pods)
         for spread in pods.spreads:
             nodes &= self._labelled(spread.key)
         for volume in pods.volumes:
-            nodes &= self._reached(volume)
-        for key, value in self._kept_away(pods):
+            nodes &= self._with_access(volume)
+        for key, value in self._forbidden_domains(pods):
             nodes &= ~self._domain(key, value)
         if volumes := csi_volumes(pods.volumes):
             nodes &= self._attaching(volumes)
-        places = self.indexes(nodes)
+        node_indexes = self.indexes(nodes)
         alone_keys = tuple({term.key: None for term in pods.terms if self.selects(term, pods)})
         alone = 0
         for key in alone_keys:
             alone |= self._labelled(key)
         room = {
             index: min(pods.count, capacity, 1 if alone >> index & 1 else UNBOUND)
-            for index, capacity in zip(places, self.capacities(nodes, pods.requests), strict=True)
+            for index, capacity in zip(node_indexes, self.capacities(nodes, pods.requests), strict=True)
         }
-        return Site(
+        return SuitableNodes(
             nodes=nodes,
-            places=places,
+            node_indexes=node_indexes,
             room=room,
-            most=min((self._most(room, key) for key in alone_keys), default=sum(room.values())),
+            capacity=min((self._capacity_of_domains(room, key) for key in alone_keys), default=sum(room.values())),
             domains=tuple(self._domains(pods, spread) for spread in pods.spreads),
             alone_keys=alone_keys,
         )
@@ -181,43 +181,47 @@ class NodePool:
     def _selected(self, pods: PodSet) -> int:
         spec = pods.spec
         key = f"selected {spec.get('nodeSelector')} {data_path.at(spec, _NODE_AFFINITY)}"
-        return self._mask(key, lambda node: is_selected(spec, node))
+        return self._cached_bit_set(key, lambda node: is_selected(spec, node))
 
     def _tolerated(self, pods: PodSet) -> int:
         spec = pods.spec
-        return self._mask(f"tolerated {spec.get('tolerations')}", lambda node: untolerated(spec, node) is None)
+        return self._cached_bit_set(
+            f"tolerated {spec.get('tolerations')}", lambda node: untolerated(spec, node) is None
+        )
 
-    def _reached(self, volume: Object) -> int:
-        return self._mask(f"volume {volume['metadata']['name']}", partial(reaches, volume))
+    def _with_access(self, volume: Object) -> int:
+        return self._cached_bit_set(f"volume {volume['metadata']['name']}", partial(is_accessible, volume))
 
     def _attaching(self, volumes: frozenset[CsiVolume]) -> int:
-        return self._mask(f"attaching {sorted(volumes)}", lambda node: not self._volumes[node.name].exceeded(volumes))
+        return self._cached_bit_set(
+            f"attaching {sorted(volumes)}", lambda node: not self._volumes[node.name].exceeded(volumes)
+        )
 
     def _surely_attaching(self, volumes: frozenset[CsiVolume]) -> int:
         def attaches(node: Node) -> bool:
             on_node = self._volumes[node.name]
             return on_node.csi_node is not None and not on_node.exceeded(volumes, len(on_node.missing))
 
-        return self._mask(f"surely attaching {sorted(volumes)}", attaches)
+        return self._cached_bit_set(f"surely attaching {sorted(volumes)}", attaches)
 
     @cached_property
     def _volumes(self) -> Mapping[str, NodeVolumes]:
         return {node.name: node_volumes(self._cluster, node) for node in self.nodes}
 
     def _labelled(self, key: str) -> int:
-        return self._mask(f"labelled {key}", lambda node: key in node.labels)
+        return self._cached_bit_set(f"labelled {key}", lambda node: key in node.labels)
 
     def _domain(self, key: str, value: str) -> int:
-        return self._mask(f"domain {key}={value}", lambda node: node.labels.get(key) == value)
+        return self._cached_bit_set(f"domain {key}={value}", lambda node: node.labels.get(key) == value)
 
-    def _mask(self, name: str, takes: Callable[[Node], bool]) -> int:
+    def _cached_bit_set(self, name: str, takes: Callable[[Node], bool]) -> int:
         """Return the nodes for which `takes` returns True, as a bit set. `name` is the key in the cache."""
-        if name not in self._masks:
+        if name not in self._bit_sets:
             digits = "".join("1" if takes(node) else "0" for node in reversed(self.nodes))
-            self._masks[name] = int(digits or "0", 2)
-        return self._masks[name]
+            self._bit_sets[name] = int(digits or "0", 2)
+        return self._bit_sets[name]
 
-    def _most(self, room: Mapping[int, int], key: str) -> int:
+    def _capacity_of_domains(self, room: Mapping[int, int], key: str) -> int:
         """Return the number of pods that fit if all nodes with the same value of a label together run at most one pod.
 
         Args:
@@ -243,7 +247,7 @@ class NodePool:
         return pods
 
     @cached_property
-    def _avoided(self) -> Sequence[tuple[Node, Term, str]]:
+    def _terms_of_running_pods(self) -> Sequence[tuple[Node, Term, str]]:
         """The anti-affinity terms of the running pods, as (node of the pod, term, name of the pod)."""
         return [
             (node, term, f"{namespace_of(pod)}/{pod['metadata']['name']}")
@@ -253,14 +257,14 @@ class NodePool:
             for term in terms_of(pod["spec"], pod["metadata"].get("labels") or {}, namespace_of(pod))
         ]
 
-    def _kept_away(self, pods: PodSet) -> Mapping[tuple[str, str], str]:
+    def _forbidden_domains(self, pods: PodSet) -> Mapping[tuple[str, str], str]:
         """Return domain -> name of a running pod, for each domain that anti-affinity forbids to a set of pods.
 
         A domain is a pair: the key and the value of a node label. The anti-affinity of the running pod or of the set
         forbids the domain, because the pod runs in the domain.
         """
         domains: dict[tuple[str, str], str] = {}
-        for node, term, pod in self._avoided:
+        for node, term, pod in self._terms_of_running_pods:
             if term.key in node.labels and self.selects(term, pods):
                 domains.setdefault((term.key, node.labels[term.key]), pod)
         for term in pods.terms:
@@ -281,8 +285,8 @@ class NodePool:
         drivers = {driver for driver, _ in csi_volumes(pods.volumes)}
         if not drivers:
             return
-        nodes = self.site(pods).nodes
-        near = (item for item in placed_sets if item.volumes and nodes & self.site(item).nodes)
+        nodes = self.suitable_nodes(pods).nodes
+        near = (item for item in placed_sets if item.volumes and nodes & self.suitable_nodes(item).nodes)
         coming = frozenset(volume for item in near for volume in csi_volumes(item.volumes) if volume[0] in drivers)
         for index in self.indexes(nodes & ~self._surely_attaching(coming))[:1]:
             on_node = self._volumes[self.nodes[index].name]
@@ -305,7 +309,7 @@ class NodePool:
     def doubts(self, pods: PodSet) -> Iterator[str]:
         """Yield a text for each namespace whose labels tfgen does not know, although anti-affinity reads the labels."""
         namespaces = set()
-        for _, term, _ in self._avoided:
+        for _, term, _ in self._terms_of_running_pods:
             if term.needs_namespace(pods.labels, pods.namespace, self.namespaces):
                 namespaces.add(pods.namespace)
         for term in pods.terms:

@@ -70,7 +70,7 @@ class NodeGroup(Record):
 
 def node_slots(placement: Placement) -> tuple[NodeSlots, ...]:
     """Return the slots of each node after a placement, in the order of the nodes."""
-    return tuple(_slots(placement, index, node) for index, node in enumerate(placement.board.nodes))
+    return tuple(_slots(placement, node_index, node) for node_index, node in enumerate(placement.board.nodes))
 
 
 def grouped(nodes: Iterable[NodeSlots]) -> list[NodeGroup]:
@@ -108,11 +108,11 @@ def role_counts(node: NodeSlots) -> Mapping[str, str]:
     }
 
 
-def _slots(placement: Placement, index: int, node: Node) -> NodeSlots:
+def _slots(placement: Placement, node_index: int, node: Node) -> NodeSlots:
     running = tuple(_gpus(counts_of_pod(pod["spec"], pod.get("status") or {})) for pod in node.pods)
     placed: dict[tuple[str, str, int], int] = {}
-    for number, pods in sorted(placement.placed.get(index, {}).items()):
-        item = placement.board.sets[number]
+    for set_index, pods in sorted(placement.placed.get(node_index, {}).items()):
+        item = placement.board.sets[set_index]
         key = (item.owner, item.role, _gpus(item.requests))
         placed[key] = placed.get(key, 0) + pods
     return NodeSlots(

@@ -26,60 +26,60 @@ class Placement:
         self._counts = [[_DomainCounts(domains.counts) for domains in of_set] for of_set in board.domains]
         self._near: defaultdict[tuple[str, str, int], int] = defaultdict(int)
 
-    def free(self, index: int) -> Counts:
+    def free(self, node_index: int) -> Counts:
         """Return the amounts of resources that are free on a node."""
-        return self._free.get(index, self.board.nodes[index].free)
+        return self._free.get(node_index, self.board.nodes[node_index].free)
 
-    def takes(self, number: int, index: int) -> bool:
-        """Test whether the scheduler could place one more pod of the set `number` on the node `index`."""
-        board, free = self.board, self.free(index)
-        if any(free.get(resource, 0) < value for resource, value in board.sets[number].requests.items()):
+    def takes(self, set_index: int, node_index: int) -> bool:
+        """Test whether the scheduler could place one more pod of the set `set_index` on the node `node_index`."""
+        board, free = self.board, self.free(node_index)
+        if any(free.get(resource, 0) < value for resource, value in board.sets[set_index].requests.items()):
             return False
-        labels = board.nodes[index].labels
-        for key, rival in board.conflicts[number]:
+        labels = board.nodes[node_index].labels
+        for key, rival in board.conflicts[set_index]:
             if key in labels and self._near.get((key, labels[key], rival)):
                 return False
-        return all(self._is_even(number, order, index) for order in range(len(board.domains[number])))
+        return all(self._is_even(set_index, order, node_index) for order in range(len(board.domains[set_index])))
 
-    def place(self, number: int, index: int, pods: int = 1) -> None:
-        """Place `pods` more pods of the set `number` on the node `index`. A negative `pods` removes pods."""
+    def place(self, set_index: int, node_index: int, pods: int = 1) -> None:
+        """Place `pods` more pods of the set `set_index` on the node `node_index`. A negative `pods` removes pods."""
         board = self.board
-        self.left[number] -= pods
-        placed = self.placed.setdefault(index, {})
-        placed[number] = placed.get(number, 0) + pods
-        if not placed[number]:
-            del placed[number]
+        self.left[set_index] -= pods
+        placed = self.placed.setdefault(node_index, {})
+        placed[set_index] = placed.get(set_index, 0) + pods
+        if not placed[set_index]:
+            del placed[set_index]
             if not placed:
-                del self.placed[index]
-        free = self._free.setdefault(index, dict(board.nodes[index].free))
-        for resource, value in board.sets[number].requests.items():
+                del self.placed[node_index]
+        free = self._free.setdefault(node_index, dict(board.nodes[node_index].free))
+        for resource, value in board.sets[set_index].requests.items():
             free[resource] = free.get(resource, 0) - pods * value
-        for spreading, order in board.counting[number]:
+        for spreading, order in board.counting[set_index]:
             domains = board.domains[spreading][order]
-            if index in domains.of_node:
-                self._counts[spreading][order].add(domains.of_node[index], pods)
-        labels = board.nodes[index].labels
-        for key in {key for key, _ in board.conflicts[number]} & labels.keys():
-            self._near[key, labels[key], number] += pods
+            if node_index in domains.of_node:
+                self._counts[spreading][order].add(domains.of_node[node_index], pods)
+        labels = board.nodes[node_index].labels
+        for key in {key for key, _ in board.conflicts[set_index]} & labels.keys():
+            self._near[key, labels[key], set_index] += pods
 
-    def withdraw(self, numbers: Iterable[int]) -> None:
-        """Remove all pods of the sets `numbers` from the nodes."""
-        for number in numbers:
-            for index in [index for index, placed in self.placed.items() if number in placed]:
-                self.place(number, index, -self.placed[index][number])
+    def withdraw(self, set_indexes: Iterable[int]) -> None:
+        """Remove all pods of the sets `set_indexes` from the nodes."""
+        for set_index in set_indexes:
+            for node_index in [node_index for node_index, placed in self.placed.items() if set_index in placed]:
+                self.place(set_index, node_index, -self.placed[node_index][set_index])
 
-    def _is_even(self, number: int, order: int, index: int) -> bool:
+    def _is_even(self, set_index: int, order: int, node_index: int) -> bool:
         """Test whether a topology spread of a set allows one more pod of the set on a node.
 
         Args:
-            number: the index of the set.
+            set_index: the index of the set.
             order: the index of the topology spread among those of the set.
-            index: the index of the node.
+            node_index: the index of the node.
         """
-        domains: Domains = self.board.domains[number][order]
-        counts, spread = self._counts[number][order], domains.spread
+        domains: Domains = self.board.domains[set_index][order]
+        counts, spread = self._counts[set_index][order], domains.spread
         least = counts.least if len(counts.of_domain) >= spread.min_domains else 0
-        present = counts.of_domain.get(self.board.nodes[index].labels[spread.key], 0)
+        present = counts.of_domain.get(self.board.nodes[node_index].labels[spread.key], 0)
         return present + domains.counts_itself - least <= spread.max_skew
 
 
@@ -110,37 +110,41 @@ def first_fit(board: Board) -> Placement:
     return placement
 
 
-def fit(placement: Placement, numbers: Iterable[int]) -> None:
-    """Place the pods of the sets `numbers` in addition to the placed pods, the largest pods first."""
+def fit(placement: Placement, set_indexes: Iterable[int]) -> None:
+    """Place the pods of the sets `set_indexes` in addition to the placed pods, the largest pods first."""
     board = placement.board
-    for number in sorted(numbers, key=lambda number: (-_size(board, number), len(board.places[number]))):
-        _place(placement, number)
+    for set_index in sorted(
+        set_indexes, key=lambda set_index: (-_size(board, set_index), len(board.node_indexes[set_index]))
+    ):
+        _place(placement, set_index)
 
 
-def _place(placement: Placement, number: int) -> None:
-    """Place as many pods of the set `number` as fit, each pod on the first node with room."""
+def _place(placement: Placement, set_index: int) -> None:
+    """Place as many pods of the set `set_index` as fit, each pod on the first node with room."""
     board = placement.board
-    pod_set = board.sets[number]
-    if not pod_set.spreads and not board.conflicts[number]:
-        for index in board.places[number]:
-            if not placement.left[number]:
+    pod_set = board.sets[set_index]
+    if not pod_set.spreads and not board.conflicts[set_index]:
+        for node_index in board.node_indexes[set_index]:
+            if not placement.left[set_index]:
                 return
-            pods = min(placement.left[number], capacity(placement.free(index), pod_set.requests))
+            pods = min(placement.left[set_index], capacity(placement.free(node_index), pod_set.requests))
             if pods:
-                placement.place(number, index, pods)
+                placement.place(set_index, node_index, pods)
         return
-    while placement.left[number]:
-        taker = next((index for index in board.places[number] if placement.takes(number, index)), None)
+    while placement.left[set_index]:
+        taker = next(
+            (node_index for node_index in board.node_indexes[set_index] if placement.takes(set_index, node_index)), None
+        )
         if taker is None:
             return
-        placement.place(number, taker)
+        placement.place(set_index, taker)
 
 
-def _size(board: Board, number: int) -> float:
-    """Return the size of a pod of the set `number`: the pod's largest share of a resource.
+def _size(board: Board, set_index: int) -> float:
+    """Return the size of a pod of the set `set_index`: the pod's largest share of a resource.
 
     The share of a resource is the pod's request divided by the free amount of all nodes together.
     """
     totals = board.pool.totals
-    shares = (value / totals[name] for name, value in board.sets[number].requests.items() if totals.get(name))
+    shares = (value / totals[name] for name, value in board.sets[set_index].requests.items() if totals.get(name))
     return max(shares, default=0.0)

@@ -41,7 +41,7 @@ class Demand:
         amounts: dict[int, dict[str, int]] = {}
         for item in sets:
             whole = {resource: item.count * value for resource, value in item.requests.items()}
-            _add(amounts.setdefault(self._pool.site(item).nodes, {}), whole)
+            _add(amounts.setdefault(self._pool.suitable_nodes(item).nodes, {}), whole)
         return amounts
 
     def _free_amount(self, nodes: int, resource: str) -> int:

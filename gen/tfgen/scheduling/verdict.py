@@ -98,7 +98,7 @@ class Plan(Record):
     nodes: tuple[NodeSlots, ...]
 
 
-def judge(cluster: Cluster, runs: Sequence[PlannedRun]) -> Plan:
+def plan_placement(cluster: Cluster, runs: Sequence[PlannedRun]) -> Plan:
     """Return the answer for each run, and a possible placement of the pods.
 
     A run fits only if all its pods get a node in every order of scheduling. A run does not fit if the free resources
@@ -119,7 +119,7 @@ def judge(cluster: Cluster, runs: Sequence[PlannedRun]) -> Plan:
     refusals = {run.title: queue.refusal(run, sets[run.title]) for run in runs}
     for run in runs:
         refusal = refusals[run.title]
-        if refusal and _holds_nothing(refusal, sets[run.title]):
+        if refusal and _is_refused_for_gang(refusal, sets[run.title]):
             sets[run.title] = [item for item in sets[run.title] if not item.in_gang]
     waiting_sets = [pod_set(template, cluster) for template in _waiting(cluster, readers)]
     board = Board(pool, [*(item for of_run in sets.values() for item in of_run), *waiting_sets])
@@ -134,7 +134,10 @@ def _in_order(board: Board, owners: Iterable[str]) -> Placement:
     """Place the pods of a board in the order of `owners`, except the sets with obstacles, which can never start."""
     placement = Placement(board)
     for owner in owners:
-        fit(placement, [number for number, item in enumerate(board.sets) if item.owner == owner and not item.obstacles])
+        fit(
+            placement,
+            [set_index for set_index, item in enumerate(board.sets) if item.owner == owner and not item.obstacles],
+        )
     return placement
 
 
@@ -144,7 +147,7 @@ class _Queue:
     def __init__(self, cluster: Cluster, pool: NodePool, effort: Effort, sets: Sequence[PodSet]) -> None:
         self._cluster, self._pool, self._effort = cluster, pool, effort
         self._placement = Placement(Board(pool, sets))
-        self._numbers = {id(item): number for number, item in enumerate(sets)}
+        self._set_indexes = {id(item): set_index for set_index, item in enumerate(sets)}
         self._before: list[PodSet] = []
         self._demand = Demand(pool)
         self._running = {cluster.priority(pod["spec"]) for node in cluster.nodes for pod in node.pods}
@@ -159,23 +162,23 @@ class _Queue:
             closed = [item for item in sets if not item.is_open]
             self._before += closed
             self._demand.add(closed)
-            self._placement.withdraw(self._numbers[id(item)] for item in sets if item.is_open)
+            self._placement.withdraw(self._set_indexes[id(item)] for item in sets if item.is_open)
         return refusal
 
     def _alone(self, run: PlannedRun, sets: Sequence[PodSet]) -> Verdict | None:
         placement = first_fit(Board(self._pool, sets))
-        lacks = _summed(lack for number in range(len(sets)) for lack in _lacks(placement, number))
+        lacks = _summed(lack for set_index in range(len(sets)) for lack in _lacks(placement, set_index))
         if not lacks or not self._has_no_room((), sets, Demand(self._pool)):
             return None
         return self._no_room(run, sets, lacks, ())
 
     def _with_earlier_runs(self, run: PlannedRun, sets: Sequence[PodSet]) -> Verdict | None:
-        numbers = [self._numbers[id(item)] for item in sets]
-        fit(self._placement, numbers)
-        lacks = _summed(lack for number in numbers for lack in _lacks(self._placement, number))
+        set_indexes = [self._set_indexes[id(item)] for item in sets]
+        fit(self._placement, set_indexes)
+        lacks = _summed(lack for set_index in set_indexes for lack in _lacks(self._placement, set_index))
         if not lacks or not self._before or not self._has_no_room(self._before, sets, self._demand):
             return None
-        self._placement.withdraw(numbers)
+        self._placement.withdraw(set_indexes)
         return self._no_room(run, sets, lacks, self._before)
 
     def _has_no_room(self, before: Sequence[PodSet], sets: Sequence[PodSet], demand: Demand) -> bool:
@@ -186,7 +189,8 @@ class _Queue:
             sets: the pod sets of the run.
             demand: the requests of the pod sets in `before`.
         """
-        if any(item.count > self._pool.site(item).most for item in sets) or demand.leaves_too_little(sets):
+        exceeds_capacity = any(item.count > self._pool.suitable_nodes(item).capacity for item in sets)
+        if exceeds_capacity or demand.leaves_too_little(sets):
             return True
         ends = outcomes(Board(self._pool, [*before, *sets]), self._effort)
         return ends is not None and not ends.some_place_all
@@ -216,7 +220,7 @@ def _preempts(pods: PodSet, priorities: Iterable[int | None]) -> bool:
     return any(pods.priority is None or priority is None or priority < pods.priority for priority in priorities)
 
 
-def _holds_nothing(refusal: Verdict, sets: Iterable[PodSet]) -> bool:
+def _is_refused_for_gang(refusal: Verdict, sets: Iterable[PodSet]) -> bool:
     """Test whether a run does not fit because of a gang that can never start. The pods of such a gang use no node."""
     gang = {item.role for item in sets if item.in_gang}
     return (
@@ -236,25 +240,25 @@ def _summed(lacks: Iterable[Lack]) -> tuple[Lack, ...]:
     return tuple(sums.values())
 
 
-def _lacks(placement: Placement, number: int) -> Iterator[Lack]:
-    """Yield the shortages that explain why pods of the set `number` have no node in a placement."""
-    board, left = placement.board, placement.left[number]
-    pod_set, places = board.sets[number], board.places[number]
+def _lacks(placement: Placement, set_index: int) -> Iterator[Lack]:
+    """Yield the shortages that explain why pods of the set `set_index` have no node in a placement."""
+    board, left = placement.board, placement.left[set_index]
+    pod_set, node_indexes = board.sets[set_index], board.node_indexes[set_index]
     if not left:
         return
-    if not places:
+    if not node_indexes:
         yield Lack(pod_set.role, left, reason=_refused_by_all(board.pool, pod_set))
         return
     is_short = False
     for resource, value in pod_set.requests.items():
-        room = sum(max(placement.free(index).get(resource, 0), 0) // value for index in places)
+        room = sum(max(placement.free(node_index).get(resource, 0), 0) // value for node_index in node_indexes)
         if room < left:
             is_short = True
             yield Lack(pod_set.role, left, resource, (left - room) * value, board.pool.selection(pod_set))
     if not is_short:
         if pod_set.spreads:
             reason = "the topology spread constraints of the role allow no more pods"
-        elif board.conflicts[number]:
+        elif board.conflicts[set_index]:
             reason = "podAntiAffinity allows no more pods"
         else:
             resources = either((resource for resource in pod_set.requests if resource != PODS), "and")
@@ -270,23 +274,23 @@ def _refused_by_all(pool: NodePool, pod_set: PodSet) -> str:
 
 def _certain(board: Board, effort: Effort) -> set[int]:
     """Return the indexes of the sets whose pods all get a node in every order of scheduling."""
-    numbers = set(range(len(board.sets)))
+    set_indexes = set(range(len(board.sets)))
     certainty = Certainty(board)
-    certain = {number for number in numbers if certainty.always_placed(number)}
-    if certain == numbers:
+    certain = {set_index for set_index in set_indexes if certainty.always_placed(set_index)}
+    if certain == set_indexes:
         return certain
     ends = outcomes(board, effort)
     if ends is not None and not ends.some_leave_over:
-        return numbers
-    priorities = {board.sets[number].priority for number in numbers - certain}
+        return set_indexes
+    priorities = {board.sets[set_index].priority for set_index in set_indexes - certain}
     return {
-        number
-        for number in certain
-        if not any(_is_above(priority, board.sets[number].priority) for priority in priorities)
+        set_index
+        for set_index in certain
+        if not any(_may_evict(priority, board.sets[set_index].priority) for priority in priorities)
     }
 
 
-def _is_above(priority: int | None, replaced: int | None) -> bool:
+def _may_evict(priority: int | None, replaced: int | None) -> bool:
     """Test whether a pod with the priority `priority` may evict a pod with the priority `replaced`.
 
     The value None means an unknown priority.
@@ -295,17 +299,17 @@ def _is_above(priority: int | None, replaced: int | None) -> bool:
 
 
 def _acceptance(board: Board, certain: set[int], run: PlannedRun) -> Verdict:
-    sets = [(number, item) for number, item in enumerate(board.sets) if item.owner == run.title]
+    sets = [(set_index, item) for set_index, item in enumerate(board.sets) if item.owner == run.title]
     placement = first_fit(Board(board.pool, [item for _, item in sets]))
     doubts = [
         (reason, item.role)
         for _, item in sets
         for reason in (*item.doubts, *board.pool.doubts(item), *board.pool.volume_doubts(item, board.sets))
     ]
-    for left, (number, item) in zip(placement.left, sets, strict=True):
+    for left, (set_index, item) in zip(placement.left, sets, strict=True):
         if left:
             doubts.append((f"tfgen finds no node for {left} of {count(item.count, 'pod')}", item.role))
-        elif number not in certain:
+        elif set_index not in certain:
             doubts.append(
                 ("the nodes have free resources, but pods that are scheduled earlier may use them", item.role)
             )
