@@ -167,7 +167,7 @@ write it without quotes [wrong-type]
         tfgen.yaml:3:11: registry: found "registry.example.com/ml/", expected a host with optional folders, such as \
 registry.example.com/ml, without a "/" at the end [wrong-format]
         tfgen.yaml:5:3: unknown key "run" in spec; only a job file can set this key, \
-for the job and for its environments [unknown-key]
+in spec or in an environment; move the key [unknown-key]
         tfgen.yaml:6:28: unknown key "operatr" in spec.tolerations[0]; did you mean "operator"? \
 (allowed: effect, key, operator, tolerationSeconds, value) [unknown-key]
         tfgen.yaml:7:24: unknown key "run" in spec.environments.dev; \

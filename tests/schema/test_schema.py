@@ -214,7 +214,7 @@ def test_a_mistake_is_said(spec, expected):
         (
             "{dev: {gang: {enabled: false}, roles: {worker: {replicas: 1}}}}",
             '8:24: spec.environments.dev changes "gang", which the job does not have; write spec.gang: {scheduler: '
-            "volcano, enabled: false}, and enabled: true in the environments with the section, or remove "
+            "volcano, enabled: false}, and enabled: true in each environment that uses gang; or remove "
             "the key [not-tunable]\n"
             '8:56: spec.environments.dev changes "worker", which the job does not have; write spec.roles.worker '
             "first, or remove the key [not-tunable]\n",
@@ -413,5 +413,5 @@ def test_what_defaults_cannot_have_and_where_it_goes() -> None:
         'tfgen.yaml:4:3: unknown key "roles" in spec; only a job file can list roles; '
         "set environments.NAME.roles for the defaults of an environment [unknown-key]\n"
         'tfgen.yaml:5:3: unknown key "run" in spec; only a job file can set this key, '
-        "for the job and for its environments [unknown-key]\n"
+        "in spec or in an environment; move the key [unknown-key]\n"
     )

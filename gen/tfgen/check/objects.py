@@ -168,11 +168,11 @@ def _find_faults(
     schemas: ObjectSchemas,
     faults_by_item: dict[int, Sequence[tuple[str, Fault]]],
 ) -> tuple[Objects, Sequence[tuple[str, Fault]]]:
-    """Return (objects of one variant, [(rule, fault)]). The list lacks the faults that a namespace causes.
+    """Return (objects of one variant, [(rule, fault)]). The caller adds the faults that depend on the namespace.
 
     Args:
         items: the objects.
-        texts: all texts of the job.
+        texts: all strings in the job, for example the names of Secrets.
         minimum: the minimum size of the gang that the job sets, or 0.
         schemas: the schemas that validate the objects.
         faults_by_item: `id()` of an object -> [(rule, fault)] of the object alone. The mapping is a cache.

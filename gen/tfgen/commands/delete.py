@@ -1,8 +1,8 @@
 """``tfgen delete``: remove a job's objects from a cluster.
 
-tfgen deletes an object only if the object has the labels of the job, or if the inventory lists the object and tfgen
-applied the object. tfgen keeps the objects that other environments of the job have in the same namespace. tfgen deletes
-a claim only if the user names the claim.
+tfgen deletes an object only if the object has the labels of the job, or if tfgen applied the object and the inventory
+of the job lists the object. tfgen keeps the objects that other environments of the job have in the same namespace.
+tfgen deletes a claim only if the user names the claim.
 """
 
 from __future__ import annotations

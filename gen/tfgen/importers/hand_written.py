@@ -194,7 +194,7 @@ def _task(item: Part, report: ImportReport) -> _Task | None:
     template = _template(item)
     main = pod_template.main_container(template) if template else None
     if template is None or main is None:
-        report.refuse(item.value["spec"], f"the {kind(item)} has no pod template with containers; add template")
+        report.refuse(item.value["spec"], f"the {kind(item)} has no pod template with containers; add spec.template")
         return None
     command = read_command(main)
     words = [word for word in re.split(r"[-_\d]+", name(item).lower()) if word in ROLE_WORDS]

@@ -102,7 +102,10 @@ class ImportReport:
             self.problems.append(Problem(file, position, message, REFUSED))
 
     def note(self, part: Part, why: str, *, explains_all: bool = False) -> None:
-        """Report an additional change that a part causes. The caller must also report the value of the part itself."""
+        """Report an additional change that a part of the source causes.
+
+        The caller must also report the outcome of the part itself, for example with `carry`.
+        """
         self.entries.append(Entry(part.file, part.key, "changed", part.name, None, why, explains_all))
 
     def mark_read(self, part: Part) -> None:

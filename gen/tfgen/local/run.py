@@ -97,7 +97,7 @@ class Run:
 
     @property
     def pending_failures(self) -> tuple[Failure, ...]:
-        """Return the intentional failures that have not happened yet, for example because the job ended first."""
+        """Return the failures of `--fail` that did not happen, for example because the job ended first."""
         return tuple(self._failures)
 
     def lines(self) -> Iterator[Line | None]:

@@ -40,8 +40,8 @@ def advice(jobs: Iterable[ImportedJob]) -> str:
     noun, subject = ("claims", "the claims stay") if len(claims) > 1 else ("claim", "the claim stays")
     return (
         f"\nThe job uses the existing {noun} {either(claims, 'and')}, and creates no claim. To keep the model:\n\n"
-        f"  1. Make sure that {subject} when the old job is deleted: Helm keeps an object with the annotation\n"
-        "     helm.sh/resource-policy: keep, and a GitOps tool deletes an object that is no longer in git.\n"
+        f"  1. Make sure that {subject} when the old job is deleted. For Helm, add the annotation\n"
+        "     helm.sh/resource-policy: keep. For Argo CD or Flux, disable pruning of the object.\n"
         "  2. Let the old job end, or delete the old job: two jobs would write to the same folder.\n"
         "  3. Apply the new job.\n"
     )

@@ -64,12 +64,15 @@ _HABITS: Final[Mapping[tuple[str, ...], str]] = {
     ("spec", "environments", _ANY, "resumeFrom"): "only a job file can set this key of an environment",
     ("spec", "environments", _ANY, "run"): "only a job file can set this key of an environment",
     ("spec", "environments", _ANY, "spec"): "write the keys of spec directly in the environment",
-    ("spec", "resumeFrom"): "only a job file can set this key, for the job and for its environments",
+    (
+        "spec",
+        "resumeFrom",
+    ): "only a job file can set this key, in spec or in an environment; move the key",
     ("spec", "roles"): "only a job file can list roles; set environments.NAME.roles for the defaults of an environment",
     ("spec", "runPolicy"): (
         "write retries for backoffLimit, deadline for activeDeadlineSeconds, and completion.release for cleanPodPolicy"
     ),
-    ("spec", "run"): "only a job file can set this key, for the job and for its environments",
+    ("spec", "run"): "only a job file can set this key, in spec or in an environment; move the key",
     ("spec", "volumes"): "write storage: {value}, each volume with its mountPath",
     ("storage", _ANY, "claim", "claimName"): "write name: {value}",
     (

@@ -135,7 +135,7 @@ def missing_section(document: Document, environment: str, section: tuple[str, ..
     path = ("spec", "environments", environment, *section)
     *_, name = section
     if _can_be_off(schema_file.load(), section):
-        cure = f"write {_off(section, {})}, and enabled: true in the environments with the section, or remove the key"
+        cure = f"write {_off(section, {})}, and enabled: true in each environment that uses {name}; or remove the key"
     else:
         cure = f"write {path_name(('spec', *section))} first, or remove the key"
     message = f"{path_name(path[:3])} changes {shown(name)}, which the job does not have; {cure}"

@@ -405,7 +405,8 @@ def _comment_lines(lines: Sequence[_Line], indent: int, *, is_first: bool) -> It
 def _dedented(header: str, written: str, data: str) -> list[str] | None:
     """Return the header and the lines of a block scalar, without the indentation of the lines.
 
-    Return None if the header contains an indentation indicator, or if YAML reads the new lines as other data.
+    Return None if the header contains an indentation indicator, or if the lines without the indentation no longer
+    represent `data`.
 
     Args:
         header: the header of the block scalar, such as `|-`.

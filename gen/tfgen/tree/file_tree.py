@@ -93,7 +93,7 @@ class FileTree(Record):
 
 
 def _tree(files: Mapping[str, str], digests: Mapping[str, str]) -> FileTree:
-    """Return a tree of files that are already checked and whose digests are already computed."""
+    """Return a FileTree of files whose paths the caller has checked. `digests` is path -> digest of each file."""
     tree = FileTree()
     tree.__dict__.update(files=files, digests=digests)
     return tree

@@ -90,12 +90,13 @@ def plan_jobs(folder: OutputFolder, request: WriteRequest) -> WritePlan:
 
 
 class _Jobs(Record):
-    """The result of the check of all renderings together.
+    """The jobs to write and the jobs to leave unchanged, after a check of all renderings together.
 
     Attributes:
-        written: index of the rendering -> job name, for each job that the write includes.
+        written: index of the rendering -> job name, for each job to write.
         final: case-folded path -> number of jobs that list the path after the write, for paths that jobs may share.
-        kept_jobs: the jobs for `WritePlan.kept_jobs`.
+        kept_jobs: job name -> version of tfgen in the ledger, for each job that only differs by the version of tfgen
+            or by its defaults, and therefore keeps its files.
     """
 
     written: Mapping[int, str]

@@ -48,7 +48,7 @@ class PolicyFault(NamedTuple):
 
 
 class _BoundPolicy(NamedTuple):
-    """A policy with one of its bindings, and the manifests to which the policy and the binding may refer."""
+    """An admission policy with one of its bindings, and the manifests of its params and of namespaces."""
 
     policy: Document
     binding: Document

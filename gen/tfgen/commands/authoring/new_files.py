@@ -55,7 +55,7 @@ def add_files(folder: Path, files: Sequence[NewFile]) -> Added:
     """Write new files below a folder. If one file cannot be written, no file is written.
 
     Raises:
-        UsageError: a file with the action REFUSE exists, or a folder of a path is a link or a file.
+        UsageError: a file with the action REFUSE exists, or a parent folder of a new file is a link or a file.
         TfgenError: the disk fails.
     """
     with OutputFolder(folder, create=True) as output:

@@ -38,7 +38,7 @@ def find_run_ends(places: Iterable[PairPlaces]) -> tuple[JobDiff, ...]:
 
 
 def run_ends(pair: Pair) -> JobDiff | None:
-    """Return the ended runs and the remaining claims of a job; None if the change ends no run and leaves no claim."""
+    """Return the runs that a change of a job ends, and the remaining claims; None if the change ends no run."""
     if (
         pair.before is None
         or pair.has_same_text
@@ -52,7 +52,7 @@ def run_ends(pair: Pair) -> JobDiff | None:
 
 
 def removal_ends(job: str, file: Path) -> tuple[JobDiff, ...]:
-    """Return the ended runs and the remaining claims of a removed job.
+    """Return the runs that the removal of a job ends, and the claims that remain after the removal.
 
     The function reads the job from its file, or from the last commit that has the file. The result is empty if neither
     contains a valid job with this name.

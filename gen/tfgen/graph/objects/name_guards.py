@@ -1,4 +1,4 @@
-"""Guards that limit the length of object names, for example of a StatefulSet or a host."""
+"""Guards of the chart that refuse names that are too long, for example the name of a StatefulSet or a host name."""
 
 from __future__ import annotations
 

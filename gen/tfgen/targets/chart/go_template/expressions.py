@@ -173,10 +173,10 @@ def typed(node: Node, context: Context) -> str:
 
 
 def dict_of(entries: Mapping[Name, Node], context: Context) -> str:
-    """Return the call of ``dict`` that creates a map whose entries are always present.
+    """Return the call of ``dict`` that creates a map. Each entry must have a value for all values of the chart.
 
     Raises:
-        TypeError: the value of an entry may be empty.
+        TypeError: for some values of the chart, an entry has no value.
     """
     if not all(map(is_constant, entries.values())):
         raise TypeError(f"only the first map of a merge may have an entry that may be empty: {entries!r}")

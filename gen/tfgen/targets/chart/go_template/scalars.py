@@ -60,9 +60,9 @@ def _is_safe(part: Node) -> bool:
 
 
 def _has_only_names(node: Node) -> bool:
-    """Test whether the output of a node consists of names only, such as ``mnist-ps``.
+    """Test whether a node of the object graph prints only names of objects, such as ``mnist-ps``.
 
-    The schema allows only names for the values in such a node.
+    The schema of the values allows nothing but names in the holes of such a node.
     """
     match node:
         case NamedTemplate(node=child) | Call(template=child) | Repeat(body=child):
