@@ -14,7 +14,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
-from tfgen.kubernetes.merge_keys import TOLD_APART, kustomize_keys
+from tfgen.kubernetes.merge_keys import SECOND_KEY_FIELDS, kustomize_keys
 from tfgen.record import Record
 from tfgen.words import shown
 
@@ -128,8 +128,8 @@ def _by_keys_of_both(
     if not isinstance(field, str) or field not in keys:
         return None
     names = tuple(keys[field])
-    further = TOLD_APART[field][:1] if field in TOLD_APART else ()
-    for extra_keys in ((), further):
+    second_key = SECOND_KEY_FIELDS[field][:1] if field in SECOND_KEY_FIELDS else ()
+    for extra_keys in ((), second_key):
         was, now = _by_keys(before, names, extra_keys), _by_keys(after, names, extra_keys)
         if was is not None and now is not None:
             return was, now
@@ -143,14 +143,14 @@ def _are_equal(before: Any, after: Any) -> bool:
     return json.dumps(before, sort_keys=True) == json.dumps(after, sort_keys=True)
 
 
-def _by_keys(items: Any, names: Sequence[str], further: Sequence[str]) -> dict[Item, Any] | None:
+def _by_keys(items: Any, names: Sequence[str], second_key: Sequence[str]) -> dict[Item, Any] | None:
     """Return key values -> list item; None if an item has no merge key, or if two items have equal values.
 
-    The keys are the merge keys `names` and the additional keys `further`.
+    The keys are the merge keys `names` and the additional keys `second_key`.
     """
     if not isinstance(items, list) or not all(isinstance(item, Mapping) for item in items):
         return None
     # An item may lack a key if it has another key. An item without any merge key cannot be identified.
-    by_keys = {Item(tuple(item[name] for name in (*names, *further) if name in item)): item for item in items}
+    by_keys = {Item(tuple(item[name] for name in (*names, *second_key) if name in item)): item for item in items}
     has_keys = not any(item.keys().isdisjoint(names) for item in items)
     return by_keys if len(by_keys) == len(items) and has_keys else None

@@ -173,24 +173,24 @@ def commit_data(outcome: Outcome) -> dict[str, Any]:
         "pushedTo": outcome.pushed_to or None,
         "problems": rows(outcome.problems),
         "notes": outcome.notes,
-        "ends": ends_data(outcome.ends),
+        "ends": ended_runs_data(outcome.ends),
         **({"rendered": commit_data(outcome.rendered)} if outcome.rendered else {}),
     }
 
 
-def ends_data(ends: Sequence[JobDiff]) -> list[dict[str, Any]]:
+def ended_runs_data(ends: Sequence[JobDiff]) -> list[dict[str, Any]]:
     """Return the runs that a change ends, and the claims that remain, as JSON data in the format of `tfgen diff`."""
     from tfgen.report.diff_json import rows
 
     return [rows(job) for job in ends]
 
 
-def print_ends(ends: Sequence[JobDiff]) -> None:
+def print_ended_runs(ends: Sequence[JobDiff]) -> None:
     """Print the runs that a change ends, and the claims that remain in the cluster."""
-    from tfgen.report.diff_text import ends_text
+    from tfgen.report.diff_text import ended_runs_text
 
     if ends:
-        print_result(f"runs that end, and claims that remain:\n{ends_text(ends)}", end="")
+        print_result(f"runs that end, and claims that remain:\n{ended_runs_text(ends)}", end="")
 
 
 def print_remaining(files: Sequence[str]) -> None:
@@ -212,7 +212,7 @@ def print_commit(outcome: Outcome) -> None:
             subject = commit.message.partition("\n")[0]
             files = count(len(commit.files), "file")
             print_result(f"{commit.branch} {commit.commit[:12]} {subject}\n{files} committed")
-    print_ends(outcome.ends)
+    print_ended_runs(outcome.ends)
     if not any(commit.commit for commit in commits):
         print_result("nothing to commit: the committed files are up to date")
     for commit in commits:

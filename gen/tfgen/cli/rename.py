@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Final
 
 from tfgen.cli.command import OK, Command
 from tfgen.cli.output import (
-    ends_data,
+    ended_runs_data,
     job_name_argument,
     out_argument,
     path,
-    print_ends,
+    print_ended_runs,
     print_json,
     print_remaining,
     print_result,
@@ -56,7 +56,7 @@ def _run(args: Namespace) -> int:
                 "name": names,
                 "claims": result.claims,
                 "remaining": result.remaining,
-                "ends": ends_data(result.ends),
+                "ends": ended_runs_data(result.ends),
             }
         )
     else:
@@ -76,7 +76,7 @@ def _print_result(file: str, job: str, result: Rename) -> None:
     folder = Path(file).absolute().parent
     if folder.name == job:
         print_result(f"the job file remains in the folder {Path(file).parent}")
-    print_ends(result.ends)
+    print_ended_runs(result.ends)
     print_result(f"\nNext:\n\n  tfgen {'commit' if result.has_runs else 'render'} {file}")
 
 

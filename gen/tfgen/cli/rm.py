@@ -9,11 +9,11 @@ from typing import Final
 from tfgen.cli.command import OK, Command
 from tfgen.cli.output import (
     check_jobs,
-    ends_data,
+    ended_runs_data,
     job_name_argument,
     out_argument,
     path,
-    print_ends,
+    print_ended_runs,
     print_json,
     print_message,
     print_remaining,
@@ -61,12 +61,12 @@ def _retire(args: Namespace) -> int:
     retired = next((job for job in check_jobs([file]).documents if name_of(job) == name_of(document)), None)
     ends = [end] if retired and (end := run_ends(Pair(document, retired))) else []
     if args.format == "json":
-        print_json({"retired": args.env, "changed": after != before, "ends": ends_data(ends)})
+        print_json({"retired": args.env, "changed": after != before, "ends": ended_runs_data(ends)})
     elif after != before:
         print_result(
             f"{file}: retired in {args.env}; to enable the job again, run tfgen rerun {file} --env {args.env} --enable"
         )
-        print_ends(ends)
+        print_ended_runs(ends)
         print_result(f"\nNext:\n\n  tfgen render {file}")
     else:
         print_result(f"{file}: already retired in {args.env}")
@@ -85,7 +85,7 @@ def _remove(args: Namespace) -> int:
                 "removed": removed.files,
                 "changed": removed.has_file,
                 "remaining": removed.remaining,
-                "ends": ends_data(removed.ends),
+                "ends": ended_runs_data(removed.ends),
             }
         )
     else:
@@ -93,7 +93,7 @@ def _remove(args: Namespace) -> int:
             print_result(f"changed  {args.job}")
         print_result("".join(f"removed  {file}\n" for file in removed.files), end="")
         print_remaining(removed.remaining)
-        print_ends(removed.ends)
+        print_ended_runs(removed.ends)
     return OK
 
 

@@ -27,7 +27,7 @@ from tfgen.git.under_way import Operation, find_under_way
 from tfgen.real_path import real_path
 from tfgen.record import Record
 
-_READ_OTHERWISE: Final = re.compile(r"@|([A-Z]+_)*HEAD|(refs|heads|tags|remotes)/.*|[0-9A-Fa-f]{40}|[0-9A-Fa-f]{64}")
+_NOT_A_BRANCH_NAME: Final = re.compile(r"@|([A-Z]+_)*HEAD|(refs|heads|tags|remotes)/.*|[0-9A-Fa-f]{40}|[0-9A-Fa-f]{64}")
 """Pattern of names that git reads as another ref or as a commit id: https://git-scm.com/docs/gitrevisions."""
 
 _SUBMODULE: Final = b"160000"
@@ -116,7 +116,7 @@ def check_paths(repository: Repository, digests: Mapping[str, str | None], unwri
         f"move the folder out of {repository.root}, or choose another folder with --out"
         for folder in strange
     ]
-    faults += _unwatched(repository, digests, paths) if not faults else []
+    faults += _hidden_changes(repository, digests, paths) if not faults else []
     if faults:
         raise RefusedError("\n".join(["nothing was written or committed:", *faults]))
 
@@ -172,10 +172,14 @@ def commit(repository: Repository, paths: Sequence[str], message: str) -> str:
     new = [path for path in paths if path not in tracked and (repository.root / path).is_file()]
     try:
         if new:  # git commits only tracked files
-            _patiently(repository.git("add", "--intent-to-add", *from_stdin, stdin=_literal(new), runs_hooks=True))
+            _run_with_retries(
+                repository.git("add", "--intent-to-add", *from_stdin, stdin=_literal(new), runs_hooks=True)
+            )
         # The message is not a template, so git must keep a line that begins with "#".
         words = ("--quiet", "--cleanup=whitespace", f"--message={message}")
-        _patiently(repository.git("commit", "--only", *words, *from_stdin, stdin=_literal(paths), runs_hooks=True))
+        _run_with_retries(
+            repository.git("commit", "--only", *words, *from_stdin, stdin=_literal(paths), runs_hooks=True)
+        )
     except BaseException:
         if new:
             intents = b"".join(os.fsencode(path) + b"\0" for path in new)
@@ -185,7 +189,9 @@ def commit(repository: Repository, paths: Sequence[str], message: str) -> str:
     listed = repository.git("diff-tree", "--root", "--no-commit-id", "-r", "-z", "--name-only", "HEAD").output()
     names = [os.fsdecode(name) for name in listed.split(b"\0") if name]
     if stale := _list_names(repository, ("diff-index", "--cached", "-z", "--name-only", "HEAD", "--"), names):
-        _patiently(repository.git("reset", "--quiet", *from_stdin, stdin=_literal(sorted(stale)), runs_hooks=True))
+        _run_with_retries(
+            repository.git("reset", "--quiet", *from_stdin, stdin=_literal(sorted(stale)), runs_hooks=True)
+        )
     return _text(repository.git("rev-parse", "HEAD").output())
 
 
@@ -200,7 +206,7 @@ def check_branch(repository: Repository, name: str) -> None:
     expanded = repository.git("check-ref-format", "--branch", name).done()
     if expanded.code or name.startswith("-"):
         raise UsageError(f"{name!r} is not a valid name of a branch")
-    if os.fsdecode(expanded.stdout).rstrip("\n") != name or _READ_OTHERWISE.fullmatch(name):
+    if os.fsdecode(expanded.stdout).rstrip("\n") != name or _NOT_A_BRANCH_NAME.fullmatch(name):
         raise UsageError(f"{name!r} is not a valid name of a branch: git reads the name as another revision")
     if not repository.git("rev-parse", "--verify", "--quiet", f"refs/heads/{name}").done().code:
         raise UsageError(
@@ -245,7 +251,7 @@ def wait(attempt: int, took_s: float = 0.05) -> None:
     time.sleep(random.uniform(0, min(_LONGEST_WAIT_S, took_s * 2 ** min(attempt, 4))))  # noqa: S311 - no secret
 
 
-def _patiently(command: Git) -> None:
+def _run_with_retries(command: Git) -> None:
     """Run a git command that locks the index. Try again while another git process has the lock."""
     for attempt in range(_ATTEMPTS):
         done = command.done()
@@ -280,7 +286,7 @@ def _folders_above(paths: Iterable[str]) -> set[str]:
     return {str(folder) for path in paths for folder in PurePosixPath(path).parents} - {"."}
 
 
-def _unwatched(repository: Repository, digests: Mapping[str, str | None], paths: Sequence[str]) -> Iterator[str]:
+def _hidden_changes(repository: Repository, digests: Mapping[str, str | None], paths: Sequence[str]) -> Iterator[str]:
     """Yield a message with a fix for each changed file in `paths` that is assume-unchanged or skip-worktree."""
     is_sparse = _text(repository.git("config", "--type=bool", "--get", "core.sparseCheckout").done().stdout) == "true"
     listed = _list_names(repository, ("ls-files", "-z", "-v", "--cached", "--"), paths)

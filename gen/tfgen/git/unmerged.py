@@ -37,7 +37,7 @@ def is_in_repository(folder: Path) -> bool:
     return is_installed() and folder.is_dir() and not Git(folder, ("rev-parse", "--git-dir")).done().code
 
 
-def read_side(folder: Path, blob: str) -> str:
+def read_version(folder: Path, blob: str) -> str:
     """Return the text of one version of an unmerged file. `blob` is the git id of the version.
 
     Raises:

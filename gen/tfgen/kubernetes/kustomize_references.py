@@ -23,7 +23,7 @@ _CONTAINER: Final = (
     "envFrom/configMapRef/name",
     "envFrom/secretRef/name",
 )
-_CONFIG: Final = (
+_CONFIG_NAMES: Final = (
     *(f"{containers}/{field}" for containers in ("containers", "initContainers") for field in _CONTAINER),
     "imagePullSecrets/name",
     "volumes/configMap/name",
@@ -33,19 +33,19 @@ _CONFIG: Final = (
 )
 """The fields of a PodSpec that contain the name of a ConfigMap or a Secret."""
 
-_FURTHER: Final = ("priorityClassName", "serviceAccountName", "volumes/persistentVolumeClaim/claimName")
+_REMAINING_NAMES: Final = ("priorityClassName", "serviceAccountName", "volumes/persistentVolumeClaim/claimName")
 """The fields of a PodSpec that contain the name of an object of another kind."""
 
 _PODS: Final = {
-    "CronJob": ("spec/jobTemplate/spec/template/spec", (*_CONFIG, *_FURTHER)),
-    "DaemonSet": ("spec/template/spec", (*_CONFIG, *_FURTHER)),
-    "Deployment": ("spec/template/spec", (*_CONFIG, *_FURTHER)),
-    "Job": ("spec/template/spec", (*_CONFIG, *_FURTHER)),
-    "Pod": ("spec", (*_CONFIG, *_FURTHER)),
-    "PodTemplate": ("template/spec", _CONFIG),
-    "ReplicaSet": ("spec/template/spec", _CONFIG),
-    "ReplicationController": ("spec/template/spec", _FURTHER),
-    "StatefulSet": ("spec/template/spec", (*_CONFIG, *_FURTHER)),
+    "CronJob": ("spec/jobTemplate/spec/template/spec", (*_CONFIG_NAMES, *_REMAINING_NAMES)),
+    "DaemonSet": ("spec/template/spec", (*_CONFIG_NAMES, *_REMAINING_NAMES)),
+    "Deployment": ("spec/template/spec", (*_CONFIG_NAMES, *_REMAINING_NAMES)),
+    "Job": ("spec/template/spec", (*_CONFIG_NAMES, *_REMAINING_NAMES)),
+    "Pod": ("spec", (*_CONFIG_NAMES, *_REMAINING_NAMES)),
+    "PodTemplate": ("template/spec", _CONFIG_NAMES),
+    "ReplicaSet": ("spec/template/spec", _CONFIG_NAMES),
+    "ReplicationController": ("spec/template/spec", _REMAINING_NAMES),
+    "StatefulSet": ("spec/template/spec", (*_CONFIG_NAMES, *_REMAINING_NAMES)),
 }
 """Kind -> (path of the PodSpec in an object of the kind, fields of the PodSpec with names of objects)."""
 
@@ -107,7 +107,7 @@ def unreadable(item: Mapping[str, Any]) -> Iterator[Unreadable]:
         fields = (*fields, _VOLUME_CLAIMS, *(["spec/serviceName"] if group(item) == "apps" else []))
     paths: set[Path] = set()
     for field in fields:
-        for value in _on_the_way((), item, field.split("/")):
+        for value in _unreadable_on_path((), item, field.split("/")):
             if value.path not in paths:
                 paths.add(value.path)
                 yield value
@@ -115,21 +115,21 @@ def unreadable(item: Mapping[str, Any]) -> Iterator[Unreadable]:
         yield from (value for value in _subjects(item.get("subjects")) if value.path not in paths)
 
 
-def _on_the_way(path: Path, value: Any, steps: Sequence[str]) -> Iterator[Unreadable]:
+def _unreadable_on_path(path: Path, value: Any, steps: Sequence[str]) -> Iterator[Unreadable]:
     if value is None:
         return
     if not steps:
-        yield from _at_the_end(path, value)
+        yield from _unreadable_names(path, value)
     elif isinstance(value, list):
         for index, element in enumerate(value):
-            yield from _on_the_way((*path, index), element, steps)
+            yield from _unreadable_on_path((*path, index), element, steps)
     elif isinstance(value, Mapping):
-        yield from _on_the_way((*path, steps[0]), value.get(steps[0]), steps[1:])
+        yield from _unreadable_on_path((*path, steps[0]), value.get(steps[0]), steps[1:])
     else:
         yield Unreadable(path, value, "a mapping or a list")
 
 
-def _at_the_end(path: Path, value: Any) -> Iterator[Unreadable]:
+def _unreadable_names(path: Path, value: Any) -> Iterator[Unreadable]:
     """Yield the value of a field, or the items of a list, if kustomize finds no name in the value or item."""
     items = [((*path, index), element) for index, element in enumerate(value)] if isinstance(value, list) else []
     for place, element in items or [(path, value)]:

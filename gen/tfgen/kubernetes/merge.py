@@ -24,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from tfgen.kubernetes.merge_keys import TOLD_APART, kustomize_keys, merge_keys
+from tfgen.kubernetes.merge_keys import SECOND_KEY_FIELDS, kustomize_keys, merge_keys
 from tfgen.record import EMPTY, Record
 
 REPLACE: Final[Mapping[str, Any]] = {"$patch": "replace"}
@@ -115,8 +115,8 @@ def pair(
     A patch item with `$patch: delete` matches all list items with the same key. Any other patch item matches at most
     one list item, and is added to the list if no list item matches. Two patch items never match the same list item. If
     a key is unique in the list and in the patch, the two items with the key match. If the key is not unique, the patch
-    item matches the first list item with the same value of the additional field in `TOLD_APART`, such as the protocol
-    of a port.
+    item matches the first list item with the same value of the second key field (`SECOND_KEY_FIELDS`), such as the
+    protocol of a port.
 
     Args:
         items: the list. A list item that depends on values of the chart has no key.
@@ -146,10 +146,10 @@ def removes(patch: Mapping[str, Any]) -> bool:
 
 
 def _is_alike(item: Mapping[str, Any], patch: Mapping[str, Any], field: str) -> bool:
-    """Return True if a patch item and a list item with the same key agree in the additional field of `TOLD_APART`."""
-    if field not in TOLD_APART:
+    """Return True if a patch item and a list item with the same key agree in the field of `SECOND_KEY_FIELDS`."""
+    if field not in SECOND_KEY_FIELDS:
         return True
-    name, default = TOLD_APART[field]
+    name, default = SECOND_KEY_FIELDS[field]
     return patch.get(name) in (None, item.get(name, default))
 
 

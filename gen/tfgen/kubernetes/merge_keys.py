@@ -34,7 +34,7 @@ KUSTOMIZE_KEYS: Final[Mapping[str, tuple[str, ...]]] = {
     "topologySpreadConstraints": ("topologyKey", "whenUnsatisfiable"),
 }
 
-TOLD_APART: Final[Mapping[str, tuple[str, str | None]]] = {
+SECOND_KEY_FIELDS: Final[Mapping[str, tuple[str, str | None]]] = {
     "ports": ("protocol", "TCP"),
     "topologySpreadConstraints": ("whenUnsatisfiable", None),
 }

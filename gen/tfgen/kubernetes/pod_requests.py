@@ -57,7 +57,7 @@ def pod_requests(spec: Mapping[str, Any], status: Mapping[str, Any] = EMPTY) -> 
     for container in spec.get("containers") or ():
         running = _sum(running, effective_requests(container))
     of_containers = _most(most, running)
-    of_pod = _of_whole(spec, of_containers)
+    of_pod = _pod_level_requests(spec, of_containers)
     if of_pod and status.get("resources") is not None:
         resized = _resized(of_pod, status, status.get("allocatedResources"), is_infeasible)
         of_pod = {resource: resized.get(resource, value) for resource, value in of_pod.items()}
@@ -85,7 +85,7 @@ def _is_infeasible(status: Mapping[str, Any]) -> bool:
     return any(item.get("reason") == "Infeasible" for item in conditions)
 
 
-def _of_whole(spec: Mapping[str, Any], of_containers: Mapping[str, Amount]) -> dict[str, Amount]:
+def _pod_level_requests(spec: Mapping[str, Any], of_containers: Mapping[str, Amount]) -> dict[str, Amount]:
     """Return the requests at the pod level. A limit replaces a request that neither the pod nor a container sets.
 
     https://kubernetes.io/docs/concepts/configuration/manage-resources-containers/#pod-level-resource-specification.

@@ -57,9 +57,11 @@ def quick_fixes(analysis: Analysis, problem: Problem) -> list[QuickFix]:
     fixes = []
     for phrase in phrases(problem.message):
         edits = dict.fromkeys(edited for edited in _edits(analysis, text, problem, phrase) if edited != text)
-        cure = next((edited for edited in islice(edits, _MOST) if _is_cure(analysis, problem, phrase, edited)), None)
-        if cure is not None:
-            fixes.append(QuickFix(_title(phrase), cure))
+        fixed = next(
+            (edited for edited in islice(edits, _MOST) if _solves_problem(analysis, problem, phrase, edited)), None
+        )
+        if fixed is not None:
+            fixes.append(QuickFix(_title(phrase), fixed))
     return fixes
 
 
@@ -69,7 +71,7 @@ def _title(phrase: Phrase) -> str:
     return f"{phrase.verb.capitalize()} {phrase.words}"
 
 
-def _is_cure(analysis: Analysis, problem: Problem, phrase: Phrase, edited: str) -> bool:
+def _solves_problem(analysis: Analysis, problem: Problem, phrase: Phrase, edited: str) -> bool:
     """Test whether an edited text no longer has the problem and has no new errors.
 
     After the fix of a misspelled name or of a schema error, new errors of other rules are allowed, because these rules
@@ -79,20 +81,20 @@ def _is_cure(analysis: Analysis, problem: Problem, phrase: Phrase, edited: str) 
     before, after = ([(item.rule, item.message) for item in form.problems] for form in (analysis, checked))
     if after.count((problem.rule, problem.message)) >= before.count((problem.rule, problem.message)):
         return False
-    is_of_text = _is_of_text(problem.rule)
+    is_yaml_or_schema_rule = _is_yaml_or_schema_rule(problem.rule)
     growth = Counter(_errors(checked))
     growth.subtract(_errors(analysis))
-    if is_of_text and growth[problem.rule] >= 0:
+    if is_yaml_or_schema_rule and growth[problem.rule] >= 0:
         return False  # the same mistake in other words
-    shows_more = phrase.verb == "mean" or is_of_text or problem.rule == "wrong-shape"
-    return not any(number > 0 and (_is_of_text(rule) or not shows_more) for rule, number in growth.items())
+    shows_more = phrase.verb == "mean" or is_yaml_or_schema_rule or problem.rule == "wrong-shape"
+    return not any(number > 0 and (_is_yaml_or_schema_rule(rule) or not shows_more) for rule, number in growth.items())
 
 
 def _errors(analysis: Analysis) -> list[str]:
     return [problem.rule for problem in analysis.problems if problem.severity == "error"]
 
 
-def _is_of_text(rule: str) -> bool:
+def _is_yaml_or_schema_rule(rule: str) -> bool:
     """Test whether a rule id belongs to an error of the YAML reader or of the schema."""
     return rule in SCHEMA_RULES or rule.startswith("yaml-") or rule == "duplicate-key"
 
@@ -194,7 +196,9 @@ def _assignments(document: Document, path: Path, problem: Problem, phrase: Phras
                 yield [Assignment(target, value), Assignment(path, REMOVED)]
         case "remove":
             is_path = words in _THIS
-            for target in (path,) if is_path else (*_targets(path, words), *_named(document.root, (), words)):
+            for target in (
+                (path,) if is_path else (*_targets(path, words), *_paths_ending_with(document.root, (), words))
+            ):
                 yield from _removals(document, target)
         case "set" if move := _MOVE.fullmatch(words):
             yield [Assignment(read_path(move["key"]), value), Assignment(path, REMOVED)]
@@ -203,7 +207,9 @@ def _assignments(document: Document, path: Path, problem: Problem, phrase: Phras
         case "quote":
             yield [Assignment(path, _value(words.removeprefix("it: ")))]
         case _ if entry := _ENTRY.fullmatch(words) or _SETTING.fullmatch(words):
-            yield from _with_entry(path, entry["key"], _value(entry["value"]), replaces=problem.rule == "unknown-key")
+            yield from _entry_assignments(
+                path, entry["key"], _value(entry["value"]), replaces=problem.rule == "unknown-key"
+            )
         case "add":
             for target in (path, _OUTPUTS, *((*path[:end], "for") for end in range(len(path), 0, -1))):
                 if isinstance(items := _at(document, target), list):
@@ -230,7 +236,7 @@ def _removals(document: Document, path: Path) -> Iterator[list[Assignment]]:
         yield [Assignment(path[:end], REMOVED)]
 
 
-def _with_entry(path: Path, key: str, value: Any, *, replaces: bool) -> Iterator[list[Assignment]]:
+def _entry_assignments(path: Path, key: str, value: Any, *, replaces: bool) -> Iterator[list[Assignment]]:
     """Yield changes that set a key in the mapping at a path, in a parent of this mapping, or at the document's root.
 
     Args:
@@ -250,12 +256,12 @@ def _with_entry(path: Path, key: str, value: Any, *, replaces: bool) -> Iterator
             yield [Assignment(target, value)]
 
 
-def _named(tree: SourceTree, path: Path, name: str) -> Iterator[Path]:
+def _paths_ending_with(tree: SourceTree, path: Path, name: str) -> Iterator[Path]:
     """Yield each path in a source tree that ends with the key `name`. `path` is the path of the tree itself."""
     for step, (_, child) in tree.children.items():
         if step == name:
             yield (*path, step)
-        yield from _named(child, (*path, step), name)
+        yield from _paths_ending_with(child, (*path, step), name)
 
 
 def _targets(owner: Path, name: str) -> Iterator[Path]:

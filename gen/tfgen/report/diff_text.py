@@ -47,12 +47,12 @@ def diff_text(diffs: Sequence[JobDiff], *, colour: bool = False) -> str:
     return "".join(f"{line}\n" for diff in diffs if diff for line in _job(diff, paint))
 
 
-def ends_text(diffs: Sequence[JobDiff]) -> str:
+def ended_runs_text(diffs: Sequence[JobDiff]) -> str:
     """Return the lines of `diff_text` about environments, kept claims and GitOps objects, without changed objects."""
-    return "".join(f"{line}\n" for diff in diffs for line in _ends(diff))
+    return "".join(f"{line}\n" for diff in diffs for line in _ended_run_lines(diff))
 
 
-def _ends(diff: JobDiff) -> Iterator[str]:
+def _ended_run_lines(diff: JobDiff) -> Iterator[str]:
     yield f"{diff.name} ({for_terminal(diff.file)})"
     for environment in diff.environments:
         yield from _place_lines(environment, _plain)
@@ -201,20 +201,20 @@ def _painted(style: str, text: str) -> str:
 
 def field_lines(change: FieldChange, paint: Paint = _plain) -> Iterator[str]:
     """Yield the lines of a changed field: one line for both values, or one line for each long value."""
-    sides = _sides(change.before, change.after)
-    signs = "".join(sign for sign, _ in sides)
+    texts = _signed_texts(change.before, change.after)
+    signs = "".join(sign for sign, _ in texts)
     path = for_terminal(str(change.path))
-    if signs == "-+" and sum(len(text) for _, text in sides) <= _ONE_LINE:
-        (_, was), (_, now) = sides
+    if signs == "-+" and sum(len(text) for _, text in texts) <= _ONE_LINE:
+        (_, was), (_, now) = texts
         yield f"{paint('~', '~')} {path}: {paint('-', was)} -> {paint('+', now)}"
-    elif len(sides) == 1 and signs:
-        yield paint(signs, f"{signs} {path}: {sides[0][1]}")
+    elif len(texts) == 1 and signs:
+        yield paint(signs, f"{signs} {path}: {texts[0][1]}")
     else:
         yield f"{paint('~', '~')} {path}:"
-        yield from (f"    {paint(sign, f'{sign} {text}')}" if sign else f"    {text}" for sign, text in sides)
+        yield from (f"    {paint(sign, f'{sign} {text}')}" if sign else f"    {text}" for sign, text in texts)
 
 
-def _sides(before: Any, after: Any) -> list[tuple[str, str]]:
+def _signed_texts(before: Any, after: Any) -> list[tuple[str, str]]:
     """Return (sign, text) for the old value, with the sign `-`, and for the new value, with the sign `+`.
 
     A long text is reduced to the part that differs. A text about both values has an empty sign.
@@ -222,18 +222,18 @@ def _sides(before: Any, after: Any) -> list[tuple[str, str]]:
     if isinstance(before, str) and isinstance(after, str):
         if "\n" in before or "\n" in after:
             return _lines(before, after)
-        if lists := _lists(before, after):
-            return lists
+        if changes := _list_size_changes(before, after):
+            return changes
         if max(len(before), len(after)) > _LONGEST:
             parts_at = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(before, after, strict=False)))
             skipped = max(parts_at - _LEAD, 0)
             lead = "..." if skipped else ""
             return [(sign, lead + shown(text[skipped:], _LONGEST)) for sign, text in (("-", before), ("+", after))]
-    sides = [("-", before), ("+", after)]
-    return [(sign, shown(value, _LONGEST)) for sign, value in sides if value is not NOTHING]
+    values = [("-", before), ("+", after)]
+    return [(sign, shown(value, _LONGEST)) for sign, value in values if value is not NOTHING]
 
 
-def _lists(before: str, after: str) -> list[tuple[str, str]]:
+def _list_size_changes(before: str, after: str) -> list[tuple[str, str]]:
     """Return (empty sign, text) for each JSON list whose length differs, such as "worker: 4 -> 8 items".
 
     The result is empty if a text is not a JSON object of lists. The hosts in TF_CONFIG are such an object.

@@ -71,14 +71,14 @@ def _role_lines(roles: Sequence[RoleState], now: datetime, *, is_single: bool) -
     bars_width = max(map(len, bars), default=0)
     tasks = [listed_tasks(role) if is_single else listed_tasks(role, 0) for role in roles]
     widths = _widths([task for of_role in tasks for task in of_role])
-    for (branch, indent), role, bar, of_role in zip(_branches(roles), roles, bars, tasks, strict=True):
+    for (branch, indent), role, bar, of_role in zip(_tree_prefixes(roles), roles, bars, tasks, strict=True):
         restarts = f"  {count(role.restarts, 'restart')}" if role.restarts else ""
         yield f"{branch}{role.role:<{names_width}}  {bar:<{bars_width}}  {role.ready}/{role.requested}{restarts}"
-        for (task_branch, _), task in zip(_branches(of_role), of_role, strict=True):
+        for (task_branch, _), task in zip(_tree_prefixes(of_role), of_role, strict=True):
             yield f"{indent}{task_branch}{_task_text(task, widths, now)}".rstrip()
 
 
-def _branches(items: Sequence[object]) -> Iterator[tuple[str, str]]:
+def _tree_prefixes(items: Sequence[object]) -> Iterator[tuple[str, str]]:
     """Yield (branch characters, such as `├─ `, indentation of the lines below the item) for each item."""
     if items:
         yield from repeat(("├─ ", "│  "), len(items) - 1)

@@ -77,10 +77,10 @@ class _Input(Record):
 def _facts(item: _Input) -> JobFacts:
     file, name = item.document.file, name_of(item.document)
     history = tuple(changes(file, name, item.revisions, _HISTORY))
-    return job_facts(item.document, tuple(problem_lines(item.problems)), history, tuple(_waiting(item)))
+    return job_facts(item.document, tuple(problem_lines(item.problems)), history, tuple(_uncommitted_changes(item)))
 
 
-def _waiting(item: _Input) -> Iterator[str]:
+def _uncommitted_changes(item: _Input) -> Iterator[str]:
     """Yield a text for each uncommitted change of a job."""
     file, name = item.document.file, name_of(item.document)
     if item.is_in_git:

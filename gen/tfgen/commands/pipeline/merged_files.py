@@ -74,13 +74,13 @@ def take_over_merge(out: Path, conflicted: Collection[str]) -> MergedFiles:
         TfgenError: git or the disk fails, or a version of a ledger in the conflict is invalid.
     """
     unmerged = git.unmerged_files(out, _FOLDERS)
-    stages = {job: sides for path, sides in unmerged.items() if (job := _job_of(path))}
+    stages = {job: versions for path, versions in unmerged.items() if (job := _job_of(path))}
     jobs = [job for job in sorted({*conflicted, *stages}) if (out / ledger_path(job)).is_file()]
     written = _written_by_merge(out, is_committed=not unmerged and not is_under_way(out)) if jobs else frozenset()
     ledgers = {}
     for job in jobs:
         before = read_text(out / ledger_path(job))
-        ours, theirs = _sides(out, job, before, stages.get(job, {}))
+        ours, theirs = _ledger_versions(out, job, before, stages.get(job, {}))
         digests = _digests(out, written & (ours.paths() | theirs.paths()))
         ledgers[ledger_path(job)] = (before, merge_ledgers(ours, theirs, digests).to_text())
     for path, (before, after) in ledgers.items():
@@ -94,7 +94,7 @@ def _job_of(path: str) -> str | None:
     return job_of(name) if folder == LEDGER_FOLDER else None
 
 
-def _sides(out: Path, job: str, text: str, stages: Mapping[int, str]) -> tuple[Ledger, Ledger]:
+def _ledger_versions(out: Path, job: str, text: str, stages: Mapping[int, str]) -> tuple[Ledger, Ledger]:
     """Return (ledger of the current branch, ledger of the merged branch) for a job's ledger in a merge.
 
     If one branch deleted the ledger, return the ledger of the other branch twice.
@@ -108,8 +108,8 @@ def _sides(out: Path, job: str, text: str, stages: Mapping[int, str]) -> tuple[L
     Raises:
         TfgenError: a version is not a valid ledger.
     """
-    sides = [git.read_side(out, stages[stage]) for stage in (git.OURS, git.THEIRS) if stage in stages]
-    texts = sides or conflict_sides(text)
+    versions = [git.read_version(out, stages[stage]) for stage in (git.OURS, git.THEIRS) if stage in stages]
+    texts = versions or conflict_sides(text)
     return parse_ledger(job, texts[0]), parse_ledger(job, texts[-1])
 
 
