@@ -26,7 +26,7 @@ from tests.support.generated import document, jobs
 from tfgen.schema import validate as schema
 from tfgen.schema.file import entry, load, resolve
 from tfgen.schema.hints import choices, json_types
-from tfgen.schema.messages import SAID
+from tfgen.schema.messages import TRANSLATED_KEYWORDS
 from tfgen.text.yaml_text import find_forbidden_character
 from tfgen.words import path_name
 
@@ -252,7 +252,7 @@ def test_each_mistake_is_one_problem_in_a_job_with_everything():
     # A mutant breaks each keyword that has a message. Some mutants have another name for the keyword.
     told = {word for mutant in ONCE_BROKEN for word in mutant.name.split()}
     renamed = {"oneOf": "none", "maxProperties": "also", "additionalProperties": "unknown", "dependencies": "lonely"}
-    assert [keyword for keyword in SAID if renamed.get(keyword, keyword) not in told] == []
+    assert [keyword for keyword in TRANSLATED_KEYWORDS if renamed.get(keyword, keyword) not in told] == []
 
 
 def test_each_mistake_is_one_problem_in_the_smallest_job():

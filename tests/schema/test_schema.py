@@ -15,7 +15,7 @@ from derived_schemas.environment import updated
 from tfgen.report.problems import as_text
 from tfgen.schema import validate as schema
 from tfgen.schema.file import Schema, is_record, load, resolve, text
-from tfgen.schema.messages import RULES, SAID
+from tfgen.schema.messages import RULES, TRANSLATED_KEYWORDS
 from tfgen.schema.tunables import leaves
 from tfgen.text.parse import parse
 
@@ -344,7 +344,7 @@ def test_every_object_is_closed():
 
 
 def test_each_keyword_has_words():
-    known = set(SAID) | ANNOTATIONS | STRUCTURE | OURS
+    known = set(TRANSLATED_KEYWORDS) | ANNOTATIONS | STRUCTURE | OURS
     assert {key for _, found in NODES for key in found} - known == set()
     for path, found in NODES:
         assert ("pattern" in found and path[-1:] != ("not",)) == ("x-pattern-says" in found), path

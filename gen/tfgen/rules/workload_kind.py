@@ -21,7 +21,7 @@ def _check(view: View) -> Iterator[Finding]:
         for path, data in _find_values(view.variant_data, lack.path.split(".")):
             value_text = "" if isinstance(data, (Mapping, list)) else f" (found {shown(data)})"
             name = ".".join(map(str, path))
-            yield Finding(path, f"the workload kind {kind} does not support {name}{value_text}: {lack.way_out}")
+            yield Finding(path, f"the workload kind {kind} does not support {name}{value_text}: {lack.why}")
     if view.environment is not None:
         yield from _empty_records(view, view.variant_data)
     else:  # An environment cannot change the workload kind, so check only the job.

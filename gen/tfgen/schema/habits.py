@@ -1,8 +1,8 @@
 """Advice for users who write a job in the notation of Kubernetes. The advice shows the equivalent notation in a job.
 
-    >>> instead(("spec", "roles", "worker", "resources", "nvidia.com/gpu"), 2)
+    >>> advice_for(("spec", "roles", "worker", "resources", "nvidia.com/gpu"), 2)
     '; write gpu: {count: 2}'
-    >>> instead(("spec", "env"), [{"name": "DATA_DIR", "value": "/data"}, {"name": "SEED", "value": "1"}])
+    >>> advice_for(("spec", "env"), [{"name": "DATA_DIR", "value": "/data"}, {"name": "SEED", "value": "1"}])
     '; write the items by name: {DATA_DIR: /data, ...}'
 
 A table in this module has one line per notation. The advice repeats the values of the user, except possible secrets.
@@ -112,7 +112,7 @@ _IMPORTED: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """Kind that `tfgen import` reads -> API groups of the kind."""
 
-_OUR_KEYS: Final = {"persistentVolumeClaim": "claim", "claimName": "name"}
+_JOB_KEYS: Final = {"persistentVolumeClaim": "claim", "claimName": "name"}
 _WRAPPERS: Final = ("value", "valueFrom")
 """Keys of Kubernetes that contain only another value, such as `valueFrom`."""
 
@@ -120,17 +120,17 @@ _LONGEST: Final = 80
 _PLAIN: Final = re.compile(r"[\w./:@+-]+", re.ASCII)
 
 
-def instead(path: Path, value: Any) -> str:
+def advice_for(path: Path, value: Any) -> str:
     """Return the advice for an unknown key of a job, or for a list where a job has a mapping; empty for no advice."""
     for end, advice in _HABITS.items():
         if _ends(path, end):
             around = "".join(map(str, path[-2:-1]))
             named = {"name": value} if isinstance(value, str) else value
             # The name of a variable shows whether its value is a secret. Other values have no such name.
-            words = _shown(value, around if end[-1] in _WRAPPERS else "")
-            return f"; {advice.format(name=_scalar(around), value=words, named=_shown(named))}"
-    if isinstance(value, list) and _by_name(value):
-        return f"; write the items by name: {_shown(value)}"
+            words = _job_notation(value, around if end[-1] in _WRAPPERS else "")
+            return f"; {advice.format(name=_scalar(around), value=words, named=_job_notation(named))}"
+    if isinstance(value, list) and _first_by_name(value):
+        return f"; write the items by name: {_job_notation(value)}"
     return ""
 
 
@@ -189,28 +189,28 @@ def _ends(path: Path, end: Sequence[str]) -> bool:
     return len(tail) == len(end) and all(want in (_ANY, step) for want, step in zip(end, tail, strict=True))
 
 
-def _shown(value: Any, name: str = "") -> str:
+def _job_notation(value: Any, name: str = "") -> str:
     """Return a value in the notation of a job, as YAML on one line. Only the first entry of a map by name is shown."""
-    text = flow(_ours(name, value))
-    if isinstance(value, list) and len(value) > 1 and _by_name(value):
+    text = flow(_to_job_notation(name, value))
+    if isinstance(value, list) and len(value) > 1 and _first_by_name(value):
         text = f"{text[:-1]}, ...}}"
     if not isinstance(value, (Mapping, list)):
         return text if len(text) <= _LONGEST else "..."
     return text if value and len(text) <= _LONGEST else "{...}"
 
 
-def _ours(name: str, value: Any) -> Any:
-    if isinstance(value, list) and (named := _by_name(value)):
+def _to_job_notation(name: str, value: Any) -> Any:
+    if isinstance(value, list) and (named := _first_by_name(value)):
         key, fields = named
-        return {key: _ours(key, fields)}
+        return {key: _to_job_notation(key, fields)}
     if isinstance(value, Mapping):
         if len(value) == 1 and (wrapper := next(iter(value))) in _WRAPPERS:
-            return _ours(name, value[wrapper])
-        return {_OUR_KEYS.get(key, key): _ours(key, item) for key, item in value.items()}
+            return _to_job_notation(name, value[wrapper])
+        return {_JOB_KEYS.get(key, key): _to_job_notation(key, item) for key, item in value.items()}
     return "..." if isinstance(value, str) and looks_secret(name, value) else value
 
 
-def _by_name(items: Sequence[Any]) -> tuple[str, Any] | None:
+def _first_by_name(items: Sequence[Any]) -> tuple[str, Any] | None:
     """Return (name of the first item, the other fields of the item); None if the first item has no name."""
     first = items[0] if items else None
     if not isinstance(first, Mapping) or not isinstance(first.get("name"), str):

@@ -74,10 +74,10 @@ def hint_for_key(key: str, owner: Schema, schema: Schema, path: Path = ()) -> st
     name = (
         _in_our_words(key, allowed)
         or nearest(key, allowed, NEAR)
-        or _nested(key, owner, schema)
-        or _around(key, path, schema)
+        or _path_one_level_deeper(key, owner, schema)
+        or _path_in_parent(key, path, schema)
         or nearest(key, allowed)
-        or _of_spec(key, schema)
+        or _path_in_spec(key, schema)
     )
     return meant(name) + listed
 
@@ -110,13 +110,13 @@ def _in_our_words(key: str, allowed: Iterable[str]) -> str | None:
     return ours if ours.partition(".")[0] in allowed else None
 
 
-def _of_spec(key: str, schema: Schema) -> str | None:
+def _path_in_spec(key: str, schema: Schema) -> str | None:
     """Return the path in `spec` of a key that belongs to `spec`, such as `spec.labels` for `labels` in `metadata`."""
     spec = schema["properties"].get("spec", {}).get("properties", {})
     return f"spec.{key}" if key in spec else None
 
 
-def _nested(key: str, owner: Schema, schema: Schema) -> str | None:
+def _path_one_level_deeper(key: str, owner: Schema, schema: Schema) -> str | None:
     """Return the path of a key that belongs one level deeper, such as `resources.gpu` for `gpu` next to `resources`.
 
     The argument `owner` is the schema of the mapping that contains the misplaced key.
@@ -127,7 +127,7 @@ def _nested(key: str, owner: Schema, schema: Schema) -> str | None:
     return None
 
 
-def _around(key: str, path: Path, schema: Schema) -> str | None:
+def _path_in_parent(key: str, path: Path, schema: Schema) -> str | None:
     """Return the correct path of a key that belongs to a parent mapping, such as `spec.gitops.createNamespace`.
 
     The argument `path` is the path of the mapping that contains the misplaced key.

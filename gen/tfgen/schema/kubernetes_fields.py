@@ -130,7 +130,7 @@ def keyed_lists(path: Path, value: Any, type_name: str) -> Iterator[KeyedList]:
             yield from keyed_lists(field_path, value[field], fields[field])
 
 
-def misfits(path: Path, value: Any, type_name: str, text: WrittenText, under: Any = None) -> Iterator[Misfit]:
+def misfits(path: Path, value: Any, type_name: str, text: WrittenText, base: Any = None) -> Iterator[Misfit]:
     """Yield a misfit for each nested value that does not match its type, and for each missing required field.
 
     Null, which removes a field, is allowed for optional fields.
@@ -140,7 +140,7 @@ def misfits(path: Path, value: Any, type_name: str, text: WrittenText, under: An
         value: the value in the job.
         type_name: NAME, [TYPE] for a list, {TYPE} for a map, or the type of a scalar.
         text: function that returns the text of the scalar at a path in the file.
-        under: the value of the rendered object, over which the value in the job is merged; None without such a value;
+        base: the value of the rendered object, over which the value in the job is merged; None without such a value;
             `...` for an unknown value, which may have all required fields.
     """
     if value is None:
@@ -163,17 +163,17 @@ def misfits(path: Path, value: Any, type_name: str, text: WrittenText, under: An
     elif type_name in (*_SCALARS, _QUANTITY):
         yield from _scalar(path, value, type_name, text)
     elif isinstance(value, Mapping):
-        yield from _record(path, value, type_name, text, under)
+        yield from _record(path, value, type_name, text, base)
     else:
         yield _shape(path, value, {"type": "object"}, text, _record_hint(value, type_name))
 
 
-def _record(path: Path, value: Mapping[str, Any], type_name: str, text: WrittenText, under: Any) -> Iterator[Misfit]:
+def _record(path: Path, value: Mapping[str, Any], type_name: str, text: WrittenText, base: Any) -> Iterator[Misfit]:
     fields, _, keys = types()[type_name]
     unknown_count = 0
     for key, item in value.items():
         field_path = (*path, key)
-        default = under.get(key) if isinstance(under, Mapping) else under
+        default = base.get(key) if isinstance(base, Mapping) else base
         if key in keys and keys[key] and isinstance(item, list):
             yield from _keyed(field_path, item, fields[key][1:-1], keys[key][0], text, default)
         elif key in fields:
@@ -194,23 +194,23 @@ def _record(path: Path, value: Mapping[str, Any], type_name: str, text: WrittenT
                 )
             if key in MERGE_KEYS or isinstance(item, Mapping):
                 yield from _untyped(path, {key: item}, text)
-    for field in _missing(value, type_name, under):
+    for field in _missing(value, type_name, base):
         yield Misfit(
             path, "shape", f"{path_name(path)}: found no {field}, which the Kubernetes type {type_name} requires"
         )
 
 
-def _missing(value: Mapping[str, Any], type_name: str, under: Any) -> Iterator[str]:
-    """Yield the required fields of a type that both `value` and `under` lack.
+def _missing(value: Mapping[str, Any], type_name: str, base: Any) -> Iterator[str]:
+    """Yield the required fields of a type that both `value` and `base` lack.
 
     Omit a field that the job misspells, because `misfits` reports the typing error.
     """
-    if under is not None and not isinstance(under, Mapping):
+    if base is not None and not isinstance(base, Mapping):
         return
     fields, required, _ = types()[type_name]
     unknown_keys = [key for key in value if key not in fields]
     for field in required:
-        is_there = value[field] is not None if field in value else field in (under or ())
+        is_there = value[field] is not None if field in value else field in (base or ())
         if not is_there and not any(_misspelt(key, type_name) == field for key in unknown_keys):
             yield field
 
@@ -230,7 +230,7 @@ def _untyped(path: Path, value: Any, text: WrittenText) -> Iterator[Misfit]:
 
 
 def _keyed(
-    path: Path, items: Sequence[Any], type_name: str, key: str, text: WrittenText, under: Any
+    path: Path, items: Sequence[Any], type_name: str, key: str, text: WrittenText, base: Any
 ) -> Iterator[Misfit]:
     """Yield the misfits in the items of a list that Kubernetes merges by the field `key` of the items."""
     for index, item in enumerate(items):
@@ -245,7 +245,7 @@ def _keyed(
                 f"{path_name(item_path)}: found {found_words(item, written)}, expected {requirement}",
             )
         elif name is item or item.get("$patch") != "delete" or path[-1] not in MERGE_KEYS:
-            yield from misfits(item_path, item, type_name, text, _own_item(under, key, name))
+            yield from misfits(item_path, item, type_name, text, _item_with_key(base, key, name))
 
 
 def _directive(path: Path) -> Misfit:
@@ -254,7 +254,7 @@ def _directive(path: Path) -> Misfit:
     )
 
 
-def _own_item(items: Any, key: str, name: Any) -> Any:
+def _item_with_key(items: Any, key: str, name: Any) -> Any:
     """Return the item of the list `items` whose field `key` has the value `name`; None without such an item.
 
     If `items` is not a list, the result is `items`.

@@ -18,7 +18,7 @@ from tfgen.kubernetes import quantity
 from tfgen.problems import Problem
 from tfgen.record import Record
 from tfgen.schema import file as schema_file
-from tfgen.schema.habits import LONG_FORMS, can_import, flow, instead, one_line
+from tfgen.schema.habits import LONG_FORMS, advice_for, can_import, flow, one_line
 from tfgen.schema.hints import choices, expected, hint_for_key, integers, json_types
 from tfgen.text.odd_spaces import find_odd_space
 from tfgen.words import NEAR, either, meant, nearest, path_name, shown
@@ -92,7 +92,7 @@ class CheckedData(Record):
     schema: Schema
     environment: str | None = None
 
-    def written(self, path: Path) -> Path:
+    def path_in_file(self, path: Path) -> Path:
         """Convert a path in the checked data to the path in the file.
 
         If an environment is merged over the job, the result is the path in `spec.environments`.
@@ -107,17 +107,17 @@ class CheckedData(Record):
 
     def text(self, path: Path) -> str | None:
         """Return the text of the scalar at a path, as the scalar is written in the file."""
-        return self.document.text(self.written(path))
+        return self.document.text(self.path_in_file(path))
 
     def problem(self, path: Path, message: str, rule: str, *, at_key: bool = False) -> Problem:
         """Return a problem whose position is the value at a path or, with `at_key`, the key of the value."""
         place = self.document.key if at_key else self.document.value
-        written = self.written(path)
+        written = self.path_in_file(path)
         return Problem(self.document.source(written), place(written), message, rule)
 
     def name(self, path: Path) -> str:
         """Convert a path in the checked data to the text of the path in the file, such as `spec.roles.worker`."""
-        return path_name(self.written(path))
+        return path_name(self.path_in_file(path))
 
 
 def translate(checked: CheckedData, schema_errors: Iterable[SchemaError]) -> Iterator[Problem]:
@@ -126,7 +126,9 @@ def translate(checked: CheckedData, schema_errors: Iterable[SchemaError]) -> Ite
     if other_kind is not None:
         yield other_kind
         return
-    problems = (problem for error in _without_echoes(schema_errors) for problem in _SAY[error.keyword](checked, error))
+    problems = (
+        problem for error in _root_causes(schema_errors) for problem in _TRANSLATIONS[error.keyword](checked, error)
+    )
     yield from islice(problems, MOST)
 
 
@@ -135,7 +137,8 @@ def missing_section(document: Document, environment: str, section: tuple[str, ..
     path = ("spec", "environments", environment, *section)
     *_, name = section
     if _can_be_off(schema_file.load(), section):
-        cure = f"write {_off(section, {})}, and enabled: true in each environment that uses {name}; or remove the key"
+        disabled = _disabled_section(section, {})
+        cure = f"write {disabled}, and enabled: true in each environment that uses {name}; or remove the key"
     else:
         cure = f"write {path_name(('spec', *section))} first, or remove the key"
     message = f"{path_name(path[:3])} changes {shown(name)}, which the job does not have; {cure}"
@@ -148,7 +151,7 @@ def _can_be_off(schema: Schema, section: Path) -> bool:
     return "enabled" in node.get("properties", {}) and "default" not in node
 
 
-def _off(section: Path, values: Mapping[str | int, Any]) -> str:
+def _disabled_section(section: Path, values: Mapping[str | int, Any]) -> str:
     """Return the YAML for a disabled section with its required keys, for example `gang: {enabled: false}`.
 
     A required key has its value in `values`, or else the first example of the schema.
@@ -160,9 +163,9 @@ def _off(section: Path, values: Mapping[str | int, Any]) -> str:
     return f"{path_name(('spec', *section))}: {flow({**needed, 'enabled': False})}"
 
 
-def _without_echoes(schema_errors: Iterable[SchemaError]) -> Iterator[SchemaError]:
+def _root_causes(schema_errors: Iterable[SchemaError]) -> Iterator[SchemaError]:
     """Yield the errors, except an error that another error causes, such as a missing key after a misspelt key."""
-    ordered = sorted(schema_errors, key=lambda error: SAID.index(error.keyword))
+    ordered = sorted(schema_errors, key=lambda error: TRANSLATED_KEYWORDS.index(error.keyword))
     unknown_keys: dict[Path, set[str]] = {}
     for error in ordered:
         if error.keyword == "additionalProperties" or (error.of_key and error.keyword == "enum"):
@@ -170,12 +173,12 @@ def _without_echoes(schema_errors: Iterable[SchemaError]) -> Iterator[SchemaErro
     reported: set[tuple[Path, tuple[str, ...]]] = set()
     for error in ordered:
         subject = (error.path, error.names)
-        if subject not in reported and not _follows(error, unknown_keys, reported):
+        if subject not in reported and not _is_caused_by_another(error, unknown_keys, reported):
             reported.add(subject)
             yield error
 
 
-def _follows(
+def _is_caused_by_another(
     error: SchemaError, unknown_keys: Mapping[Path, Collection[str]], reported: Collection[tuple[Path, tuple[str, ...]]]
 ) -> bool:
     """Test whether another error in the same document causes `error`.
@@ -203,16 +206,16 @@ def _unknown_key(checked: CheckedData, error: SchemaError) -> Iterator[Problem]:
             yield _not_tunable(checked, path)
         else:
             owner = {"propertyNames": error.node} if error.of_key else error.node
-            hint = _odd_space(key) or _instead(checked, path) or hint_for_key(key, owner, checked.schema, error.path)
+            hint = _odd_space(key) or _advice(checked, path) or hint_for_key(key, owner, checked.schema, error.path)
             if key.startswith("x-"):
                 hint = "; move the key to the top level of the document, which allows keys that begin with x-"
             message = f"unknown key {shown(key)} in {checked.name(error.path)}{hint}"
             yield checked.problem(path, message, "unknown-key", at_key=True)
 
 
-def _instead(checked: CheckedData, path: Path) -> str:
+def _advice(checked: CheckedData, path: Path) -> str:
     """Return the advice of `habits` for the key at a path, if the key is written as in Kubernetes; else empty."""
-    return instead(path, checked.value(path))
+    return advice_for(path, checked.value(path))
 
 
 def _not_tunable(checked: CheckedData, path: Path) -> Problem:
@@ -220,7 +223,7 @@ def _not_tunable(checked: CheckedData, path: Path) -> Problem:
     section = inside[:1]
     if _can_be_off(checked.schema, section) and not data_path.has(checked.data, ("spec", *section)):
         values = {inside[-1]: checked.value(path)} if len(inside) == len(section) + 1 else {}
-        cure = f"write {_off(section, values)} in the job, and enabled: true in {environment}"
+        cure = f"write {_disabled_section(section, values)} in the job, and enabled: true in {environment}"
     else:
         cure = f"set {path_name(('spec', *inside))}, or make {environment} a separate job"
     message = f"{path_name(inside)} must be the same in every environment; {cure}"
@@ -255,7 +258,7 @@ def _wrong_type(checked: CheckedData, error: SchemaError) -> Iterator[Problem]:
         yield checked.problem(error.path, message, "nothing-to-remove")
         return
     text = checked.text(error.path) or ""
-    hint = _instead(checked, error.path) if json_types(error.node) == ["object"] else ""
+    hint = _advice(checked, error.path) if json_types(error.node) == ["object"] else ""
     hint = (
         hint
         or (_instead_of_null(error.path, error.node) if value is None else "")
@@ -376,7 +379,7 @@ def _duplicate_item(checked: CheckedData, error: SchemaError) -> Iterator[Proble
     yield checked.problem((*error.path, index), message, "duplicate-item")
 
 
-_SAY: Mapping[str, Callable[[CheckedData, SchemaError], Iterator[Problem]]] = {
+_TRANSLATIONS: Mapping[str, Callable[[CheckedData, SchemaError], Iterator[Problem]]] = {
     "type": _wrong_type,
     "const": _wrong_constant,
     "enum": _not_allowed,
@@ -395,7 +398,7 @@ _SAY: Mapping[str, Callable[[CheckedData, SchemaError], Iterator[Problem]]] = {
     "dependencies": _missing_companion,
     "required": _missing_key,
 }
-SAID = tuple(_SAY)
+TRANSLATED_KEYWORDS = tuple(_TRANSLATIONS)
 """The keywords of JSON Schema that tfgen translates. tfgen reports only the first keyword that a value violates."""
 
 

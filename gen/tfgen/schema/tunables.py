@@ -25,7 +25,7 @@ from tfgen import data_path
 from tfgen.record import Record
 from tfgen.schema import file as schema_file
 from tfgen.schema import workload_kinds as kinds
-from tfgen.schema.chart_values import ENVIRONMENT, told_environments
+from tfgen.schema.chart_values import ENVIRONMENT, distinguished_environments
 from tfgen.schema.file import Schema, is_record, resolve
 from tfgen.schema.idle_values import idle_values
 
@@ -239,16 +239,16 @@ def order_keys(value: Any, node: Schema) -> Any:
 def _of_environment(
     spec: Mapping[str, Any], job_values: Mapping[str, Any], name: str, present: _Present
 ) -> dict[str, Any]:
-    laid = _laid_over(job_values, overrides(spec["environments"][name]), (), present.by_path)
-    return {**laid, **_of_chart(spec, name)}
+    merged_values = _merge_complete(job_values, overrides(spec["environments"][name]), (), present.by_path)
+    return {**merged_values, **_of_chart(spec, name)}
 
 
 def _of_chart(spec: Mapping[str, Any], name: str) -> dict[str, str]:
     """Return the values of an environment that have no key in the job file, such as the environment's name."""
-    return {ENVIRONMENT: name} if told_environments(spec) else {}
+    return {ENVIRONMENT: name} if distinguished_environments(spec) else {}
 
 
-def _laid_over(
+def _merge_complete(
     base: Mapping[str, Any], over: Mapping[str, Any], parent: ValuesPath, by_path: Mapping[ValuesPath, Tunable]
 ) -> dict[str, Any]:
     """Merge the values `over` over the complete values `base` of a job. A value that null removes gets its default.
@@ -259,15 +259,15 @@ def _laid_over(
         parent: the path of the values.
         by_path: values path -> tunable.
     """
-    laid = dict(base)
+    merged_values = dict(base)
     for key, value in over.items():
         path, lower = (*parent, key), base.get(key)
         if tunable := by_path.get(path):
             merged = merge({key: lower}, {key: value})
-            laid[key] = order_keys(merged[key], tunable.schema) if key in merged else tunable.default
+            merged_values[key] = order_keys(merged[key], tunable.schema) if key in merged else tunable.default
         elif isinstance(lower, dict):
-            laid[key] = _laid_over(lower, dict.fromkeys(lower) if value is None else value, path, by_path)
-    return laid
+            merged_values[key] = _merge_complete(lower, dict.fromkeys(lower) if value is None else value, path, by_path)
+    return merged_values
 
 
 def _complete(spec: Mapping[str, Any], present: _Present) -> dict[str, Any]:
@@ -288,10 +288,10 @@ def _complete(spec: Mapping[str, Any], present: _Present) -> dict[str, Any]:
 
 def _present(spec: Mapping[str, Any], *, of_any_kind: bool = False) -> _Present:
     has = frozenset(section for section in _sections() if data_path.has(spec, section))
-    return _with(has, () if of_any_kind else tuple(_unread(spec)))
+    return _present_with(has, () if of_any_kind else tuple(_unused_paths(spec)))
 
 
-def _unread(spec: Mapping[str, Any]) -> Iterator[str]:
+def _unused_paths(spec: Mapping[str, Any]) -> Iterator[str]:
     """Yield the paths of the values that the job does not use: unsupported values and idle values.
 
     An unsupported path may contain ``*`` for any key.
@@ -301,7 +301,7 @@ def _unread(spec: Mapping[str, Any]) -> Iterator[str]:
 
 
 @functools.cache
-def _with(has: frozenset[ValuesPath], lacks: tuple[str, ...]) -> _Present:
+def _present_with(has: frozenset[ValuesPath], lacks: tuple[str, ...]) -> _Present:
     """Return the tunables of a job that has the sections `has`. Omit the tunables at the paths `lacks`."""
     without = [path.split(".") for path in lacks]
     leaves_there = (leaf for leaf in all_leaves().values() if has.issuperset(leaf.sections))

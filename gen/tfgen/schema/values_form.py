@@ -16,7 +16,7 @@ from tfgen.record import Record
 from tfgen.schema import file as schema_file
 from tfgen.schema import tunables
 from tfgen.schema import workload_kinds as kinds
-from tfgen.schema.chart_values import told_environments
+from tfgen.schema.chart_values import distinguished_environments
 from tfgen.schema.tunables import ValuesPath
 
 
@@ -27,7 +27,7 @@ class ValuesForm(Record):
         paths: the paths of the values, in the order of the schema.
         lacks: the paths that the workload kind or the Pod Security profile of a job does not support, such as
             ``storage.*.nfs``.
-        environments: the environments of the chart, from `told_environments`.
+        environments: the environments of the chart, from `distinguished_environments`.
         idle: the paths of values that no template reads and that a job or an environment may set.
     """
 
@@ -78,7 +78,7 @@ class ValuesText(Record):
 def values_form(spec: Mapping[str, Any]) -> ValuesForm:
     """Return the form of the values in the chart of a job."""
     paths = tuple(tunable.path for tunable in tunables.tunables(spec))
-    return ValuesForm(paths, _lacks(spec), told_environments(spec), tunables.idle_paths(spec))
+    return ValuesForm(paths, _lacks(spec), distinguished_environments(spec), tunables.idle_paths(spec))
 
 
 def _lacks(spec: Mapping[str, Any]) -> tuple[str, ...]:

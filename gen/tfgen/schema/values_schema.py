@@ -70,7 +70,7 @@ def values_schema(form: ValuesForm) -> Schema:
     schema = {"$schema": _DRAFT, **root, "definitions": json.loads(_definitions())}
     _keep_roles(schema["definitions"]["volume"]["properties"]["for"], form.paths)
     for lacking in form.lacks:
-        _take_out(schema, lacking.split("."))
+        _remove_key(schema, lacking.split("."))
     roles = root["properties"]["roles"]["properties"]
     schema["definitions"][_ROLE] = _shared(roles)
     roles.update({name: _of_shared(role, schema["definitions"][_ROLE]) for name, role in roles.items()})
@@ -205,7 +205,7 @@ def _nodes(node: Any) -> Iterator[tuple[dict[str, Any], str, bool]]:
 
 
 @functools.cache
-def _uncarried() -> str:
+def _forbidden_characters() -> str:
     """Return the characters that are forbidden in every text, as the inside of a character class `[...]`."""
     pattern: str = schema_file.load()["definitions"]["text"]["pattern"]
     return pattern.removeprefix("^[^").removesuffix("]*$")
@@ -230,14 +230,14 @@ def _short(node: Any) -> Any:
         if keyword not in ("description", "default", "examples", "$comment") and not keyword.startswith("x-")
     }
     pattern: str = copy.get("pattern", "")
-    uncarried = _uncarried()
-    if uncarried not in pattern:
+    forbidden = _forbidden_characters()
+    if forbidden not in pattern:
         return _ordered(copy)
     # No other part of such a pattern matches one of these characters, so a separate constraint can refuse them.
     del copy["pattern"]
     if copy.get("not") == _characters()["not"]:
         del copy["not"]
-    remaining = pattern.replace(f"[^{uncarried}]", r"[\s\S]").replace(uncarried, "")
+    remaining = pattern.replace(f"[^{forbidden}]", r"[\s\S]").replace(forbidden, "")
     constraint = {} if remaining == r"^[\s\S]*$" else {"pattern": remaining}
     return _ordered({**copy, **constraint, "allOf": [{"$ref": f"#/definitions/{_CHARACTERS}"}]})
 
@@ -259,7 +259,7 @@ def _keep_roles(mounted_by: dict[str, Any], paths: Sequence[ValuesPath]) -> None
     mounted_by["items"]["enum"] = [role for role in mounted_by["items"]["enum"] if role in mounting]
 
 
-def _take_out(schema: dict[str, Any], path: Sequence[str]) -> None:
+def _remove_key(schema: dict[str, Any], path: Sequence[str]) -> None:
     """Remove the key at a path from a schema. The path may contain ``*`` for any key, as in ``storage.*.nfs``."""
     *parents, key = path
     node: Any = schema

@@ -80,7 +80,7 @@ def only(spec: Mapping[str, Any]) -> Iterator[Only]:
 
 def lacking(spec: Mapping[str, Any], path: Sequence[str | int]) -> str:
     """Return the reason why the workload kind does not support the key at `path`, and the fix; empty if supported."""
-    return next((lack.way_out for lack in without(spec) if covers(lack.path.split("."), path)), "")
+    return next((lack.why for lack in without(spec) if covers(lack.path.split("."), path)), "")
 
 
 def _holds(spec: Mapping[str, Any], when: Condition) -> bool:
@@ -99,5 +99,5 @@ def covers(steps: Sequence[str], path: Sequence[str | int]) -> bool:
 @functools.cache
 def _owners() -> Mapping[str, tuple[WorkloadKind, ...]]:
     """Return path of a key -> workload kinds that support the key, for each key that only some kinds support."""
-    paths = dict.fromkeys(path for facts in FACTS.values() for path in facts.specific)
-    return {path: tuple(kind for kind, facts in FACTS.items() if path in facts.specific) for path in paths}
+    paths = dict.fromkeys(path for facts in FACTS.values() for path in facts.supported_by_few)
+    return {path: tuple(kind for kind, facts in FACTS.items() if path in facts.supported_by_few) for path in paths}

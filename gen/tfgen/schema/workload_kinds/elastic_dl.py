@@ -106,7 +106,7 @@ FACTS: Final = Facts(
             "the master creates pods without a security context, which the profile restricted refuses; use baseline",
         ),
     ),
-    specific=("workload.elasticDL",),
+    supported_by_few=("workload.elasticDL",),
     default_end="AllWorkers",
-    asks_api_server=True,
+    calls_api_server=True,
 )

@@ -23,12 +23,12 @@ class Without(Record):
 
     Attributes:
         path: the path of the key in the spec. The step ``*`` means any key.
-        way_out: the reason, and the fix for a job that sets the key.
+        why: the reason, and the fix for a job that sets the key.
         when: the condition on the spec under which the job cannot set the key.
     """
 
     path: str
-    way_out: str
+    why: str
     when: Condition = None
 
 
@@ -76,25 +76,25 @@ class Facts(Record):
     Attributes:
         without: the keys that a job with this kind cannot set.
         only: the keys for which the kind supports only some values.
-        specific: the paths of the keys that this kind supports, but not every other kind.
+        supported_by_few: the paths of the keys that this kind supports, but not every other kind.
         resource: the custom resource; None if built-in kinds of Kubernetes run the roles.
         controller_keys: the labels and annotations that controllers set on pods, as complete keys or as key domains.
         makes_object_a_role: whether each role has a separate object.
         makes_pods: whether the pod of a role is an object of the job itself, and not created by a controller.
         is_admitted_whole: whether Kueue admits all roles together.
         default_end: the role whose end completes a job by default; None if the default depends on the strategy.
-        asks_api_server: whether a pod next to the tasks, or before them, sends requests to the API server.
-        teller: the component that sets TF_CONFIG instead of tfgen, and the fix that lets tfgen set TF_CONFIG.
+        calls_api_server: whether a pod next to the tasks, or before them, sends requests to the API server.
+        tf_config_setter: the component that sets TF_CONFIG instead of tfgen, and the fix that lets tfgen set TF_CONFIG.
     """
 
     without: tuple[Without, ...] = ()
     only: tuple[Only, ...] = ()
-    specific: tuple[str, ...] = ()
+    supported_by_few: tuple[str, ...] = ()
     resource: CustomResource | None = None
     controller_keys: tuple[str, ...] = ()
     makes_object_a_role: bool = False
     makes_pods: bool = False
     is_admitted_whole: bool = False
     default_end: CompletionBy | None = None
-    asks_api_server: bool = False
-    teller: tuple[str, str] = ("", "")
+    calls_api_server: bool = False
+    tf_config_setter: tuple[str, str] = ("", "")

@@ -21,7 +21,7 @@ FACTS: Final = Facts(
             ("gang.scheduler", "*"),
         ),
     ),
-    specific=("workload.suspend", "workload.ttlSecondsAfterFinished", "workload.jobSet"),
+    supported_by_few=("workload.suspend", "workload.ttlSecondsAfterFinished", "workload.jobSet"),
     resource=CustomResource(
         group="jobset.x-k8s.io",
         kind="JobSet",

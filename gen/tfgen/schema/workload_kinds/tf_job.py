@@ -82,7 +82,7 @@ FACTS: Final = Facts(
             ("workload.tfJob.gang", "Operator"),
         ),
     ),
-    specific=(
+    supported_by_few=(
         "workload.suspend",
         "workload.ttlSecondsAfterFinished",
         "workload.tfJob",
@@ -107,5 +107,5 @@ FACTS: Final = Facts(
     ),
     controller_keys=("training.kubeflow.org/", "tf-job-name", "tf-replica-type", "tf-replica-index"),
     is_admitted_whole=True,
-    teller=("the training operator", "use the kind Job or JobSet, or remove the evaluator in the program"),
+    tf_config_setter=("the training operator", "use the kind Job or JobSet, or remove the evaluator in the program"),
 )

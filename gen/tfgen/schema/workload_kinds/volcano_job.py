@@ -43,7 +43,7 @@ FACTS: Final = Facts(
             "only Volcano schedules a VolcanoJob; use the scheduler volcano, or a different workload kind",
         ),
     ),
-    specific=("workload.ttlSecondsAfterFinished", "workload.volcanoJob"),
+    supported_by_few=("workload.ttlSecondsAfterFinished", "workload.volcanoJob"),
     resource=CustomResource(
         group="batch.volcano.sh",
         kind="Job",
@@ -56,5 +56,5 @@ FACTS: Final = Facts(
     controller_keys=tuple(
         f"volcano.sh/{key}" for key in ("job-name", "job-namespace", "job-version", "task-index", "task-spec")
     ),
-    teller=("the plugin tensorflow", "set workload.volcanoJob.tfConfig to Own"),
+    tf_config_setter=("the plugin tensorflow", "set workload.volcanoJob.tfConfig to Own"),
 )
