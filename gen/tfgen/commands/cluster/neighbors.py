@@ -41,7 +41,11 @@ def objects_of_neighbors(target: Target, candidates: Collection[Identity]) -> di
     titles: dict[Identity, str] = {}
     for neighbor in target.neighbors:
         applied: Iterable[Identity] = read_inventory(target, neighbor.environment)
-        if neighbor.end and neighbor.end not in candidates and find_object(target, neighbor.end):
+        if (
+            neighbor.deciding_object
+            and neighbor.deciding_object not in candidates
+            and find_object(target, neighbor.deciding_object)
+        ):
             applied = (*applied, *neighbor.objects)
         for item in applied:
             titles.setdefault(item, neighbor.title)

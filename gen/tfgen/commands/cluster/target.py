@@ -47,12 +47,12 @@ class Neighbor(Record):
 
     Attributes:
         environment: the name of the environment; None for the job without an environment.
-        end: the object that ends the run, such as the finisher; None for a job without such an object.
+        deciding_object: the object that ends the run, such as the finisher; None for a job without such an object.
         objects: the objects of the environment.
     """
 
     environment: str | None
-    end: Identity | None
+    deciding_object: Identity | None
     objects: tuple[Identity, ...]
 
     @property
