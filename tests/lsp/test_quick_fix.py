@@ -110,6 +110,8 @@ NO_CURE = {
     ("controlled-field", "controlled-field"): "it names no role",
     ("gitops-incomplete", "gitops-incomplete"): "the ApplicationSet would apply another job of the file too",
     ("kubernetes-habits", "unknown-key"): "each volume needs its mountPath",
+    ("missing-role", "unused-role"): "the job would have no role",
+    ("missing-role-of-single", "unused-role"): "the job would have no role",
     ("object-shape", "wrong-type"): "the file has a number that no reader of JSON carries",
     ("patch-field", "patch-field"): "the patch would be empty",
     ("patch-operation", "patch-field"): "the patch would be empty",
