@@ -20,8 +20,8 @@ from tfgen.scheduling.pod_template import PodTemplate
 def board(cpus: list[int], *sets: tuple[int, int]) -> Board:
     """Return nodes with the numbers of cores in `cpus`, and sets of pods with a number of pods and cores per pod."""
     cluster = cluster_of(
-        {"kind": "Node", "metadata": {"name": f"n{index}"}, "status": {"allocatable": {"cpu": cpu, "pods": 99}}}
-        for index, cpu in enumerate(cpus)
+        {"kind": "Node", "metadata": {"name": f"n{node_index}"}, "status": {"allocatable": {"cpu": cpu, "pods": 99}}}
+        for node_index, cpu in enumerate(cpus)
     )
     templates = [
         PodTemplate("run", f"role-{cpu}", "ns", {}, {"containers": [{"resources": {"requests": {"cpu": cpu}}}]}, pods)
@@ -51,7 +51,7 @@ def test_the_orders_of_a_small_board(cpus: list[int], sets: list[tuple[int, int]
     tried = board(cpus, *sets)
     assert outcomes(tried) == expected
     if expected != ALL:
-        assert not all(Certainty(tried).always_placed(number) for number in range(len(sets)))
+        assert not all(Certainty(tried).always_placed(set_index) for set_index in range(len(sets)))
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_the_orders_of_a_small_board(cpus: list[int], sets: list[tuple[int, int]
 )
 def test_what_has_too_many_orders_is_counted(cpus: list[int], sets: list[tuple[int, int]]) -> None:
     tried = board(cpus, *sets)
-    assert all(Certainty(tried).always_placed(number) for number in range(len(sets)))
+    assert all(Certainty(tried).always_placed(set_index) for set_index in range(len(sets)))
 
 
 def test_too_many_orders_are_no_answer() -> None:
@@ -89,11 +89,11 @@ def drop(luck: random.Random, tried: Board) -> bool:
     placement = Placement(tried)
     while True:
         moves = [
-            (number, index)
-            for number, left in enumerate(placement.left)
+            (set_index, node_index)
+            for set_index, left in enumerate(placement.left)
             if left
-            for index in tried.node_indexes[number]
-            if placement.takes(number, index)
+            for node_index in tried.node_indexes[set_index]
+            if placement.takes(set_index, node_index)
         ]
         if not moves:
             return not any(placement.left)
