@@ -51,12 +51,12 @@ JOB_NAME: Final[Path] = ("metadata", "name")
 
 
 class NameBinding(Record):
-    """The node to which a bound name or a parameter refers.
+    """The node, or the entry of a map, to which a bound name or a parameter refers.
 
     Attributes:
-        node: the node; if the name refers to an entry of a map, the map.
-        scope_bindings: the bindings of the names that the node may use.
-        steps: the key of the map entry; empty if the name refers to the whole node.
+        node: the node. If the name refers to an entry of a map, `node` is the whole map.
+        scope_bindings: the bindings of the other names that the node uses.
+        steps: the path of the entry in the map; empty if the name refers to the whole node.
     """
 
     node: Node
@@ -84,7 +84,13 @@ def bind(bindings: Bindings, name: str, node: Node, steps: Path = ()) -> Binding
 
 
 def bind_entry(bindings: Bindings, entries: ForEach | Entries | Filtered | JoinEntries, steps: Path = ()) -> Bindings:
-    """Return a copy of the bindings with the names `entries.key` and `entries.item` for a map entry at `steps`."""
+    """Return a copy of `bindings` with two more names, which refer to the key and to the value of a map entry.
+
+    Args:
+        bindings: the bindings.
+        entries: the loop over the map. The two names are the values of `entries.key` and `entries.item`.
+        steps: the path of the entry in the map; empty for all entries of the map.
+    """
     entry = (NameBinding(entries.over, bindings, steps),)
     return {**bindings, bound_key(entries.key): entry, bound_key(entries.item): entry}
 
@@ -146,7 +152,7 @@ def sources(node: Node | Record, bindings: Bindings = EMPTY, steps: Path = ()) -
 
 
 def _parts_at(node: Hole, step: str | int) -> Sequence[Node | Record]:
-    """Return the children of a hole that can set the value of the key `step` in the map that the hole produces."""
+    """Return the child nodes that can set the value of the key `step` in a map. The hole `node` produces the map."""
     match node:
         case MapOf(entries):
             return [entries[str(step)]] if step in entries else _with_computed_names(entries)
@@ -160,7 +166,7 @@ def _parts_at(node: Hole, step: str | int) -> Sequence[Node | Record]:
 
 
 def _with_computed_names(entries: Mapping[Name, Node]) -> list[Node]:
-    """Return the names and the values of the map entries whose names are holes."""
+    """Return a list with the name and the value of each entry in `entries` that has a hole as its name."""
     return [node for entry in entries.items() if isinstance(entry[0], Hole) for node in entry]
 
 
@@ -334,7 +340,10 @@ def _items(nodes: Sequence[Node], position: _Position) -> Iterator[tuple[Node, _
 
 
 def _literal(item: Any, keys: frozenset[Path], position: _Position) -> tuple[Node, _Position]:
-    """Return (node, position) for an item of a tunable list. At this position, the node has the sources `keys`."""
+    """Return (node, position) for `item`, an item of a tunable list. The node is a bound name with the value `item`.
+
+    `keys` are the keys of the job that set the list. At the returned position, these keys are the sources of the node.
+    """
     scope, bound = position.scope.fork()
     bound[_ITEM] = item
     lists = tuple(NameBinding(Value(".".join(map(str, path[1:])), "list"), EMPTY) for path in sorted(keys))

@@ -56,9 +56,10 @@ def used_names(node: Node, names: Iterable[_Name]) -> list[_Name]:
 
 @cached_on_record
 def _reads(node: Node | Record) -> frozenset[_Read]:
-    """Return the names and the values paths that a node reads.
+    """Return (name, path) for each value that a node reads. If the node reads a value of the chart, the name is empty.
 
-    If a `Let` inside the node binds a name, the result contains the reads of the expression instead of the name.
+    If a `Let` inside the node binds a name, the result contains the reads of the expression in the `Let`, and not the
+    name.
     """
     read = _direct_read(node)
     if read is not None:
@@ -84,12 +85,12 @@ def _all_reads(nodes: Iterable[Node | Record]) -> Iterator[_Read]:
 
 
 def _resolve(template_reads: Iterable[_Read], targets: Mapping[str, _Read | None]) -> Iterator[_Read]:
-    """Translate the names and paths that a named template reads into names and paths outside the named template.
+    """Translate the reads inside a named template or a `Let` into reads outside. Yield (name, path).
 
     Args:
-        template_reads: the names and paths inside the named template.
-        targets: name inside the named template -> name and path outside; None for a computed expression, which the
-            result omits.
+        template_reads: (name, path) for each read inside.
+        targets: name inside -> (name, path) outside; None for a name with a computed expression. The result omits the
+            reads of such a name.
     """
     for name, path in template_reads:
         if not name:

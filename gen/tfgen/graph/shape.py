@@ -19,9 +19,9 @@ NAME: Final = "\ufdd0"
 
 
 class Shape:
-    """A cache key for a structure, without the name of the job.
+    """A cache key for a structure. Structures that differ only in the name of the job have equal shapes.
 
-    Two equal structures may have different orders of keys. Two equal shapes always have the same order of keys.
+    Equal structures can differ in the order of their keys. In this case, the shapes differ as well.
     """
 
     def __init__(self, structure: Structure) -> None:

@@ -175,9 +175,9 @@ def duplicate_mount_message(name: Node, path: Node, user: Node) -> Text:
 
 
 def _mounts(volume: str) -> Expression:
-    """Return a test that is true if a role mounts the volume with the bound name `volume`.
+    """Return a test that is true if a role mounts a volume. All roles mount a volume without the key `for`.
 
-    All roles mount a volume without the key `for`.
+    The argument `volume` is the bound name that refers to the volume: "storage" or "second".
     """
     roles = Bound(volume, "list", "for")
     return AnyOf((Not(roles), HasItem(roles, ROLE_NAME)))

@@ -295,10 +295,13 @@ class _Flag(NamedTuple):
 
 
 def _build(shape: Any, flags: _Flags, role: str = "") -> Part | None:
-    """Build the value of a TFJob field from the flags of a command, for the replicas of a role.
+    """Build the value of a TFJob field from the flags of a command. Return None if the TFJob omits the field.
 
-    `shape` describes the value: a constant, a `_Flag`, a function of the flags and the role, or a mapping or a list of
-    such shapes.
+    Args:
+        shape: the description of the value: a constant, a `_Flag`, a function of the flags and the role, or a mapping
+            or a list of such descriptions.
+        flags: the flags.
+        role: the role whose field this function builds, such as "worker"; empty for a field of the whole TFJob.
     """
     if isinstance(shape, _Flag):
         return shape.part(flags, role)

@@ -77,10 +77,10 @@ def _value(name: str, part: Part) -> Any:
 
 
 def _instance_kind(template: Part) -> tuple[str | None, list[tuple[str, Part]]]:
-    """Return the kind of instance that a pod template selects, and the fields of the pod that select the kind.
+    """Return (kind, fields of the pod) for a pod template that selects a kind of instance; (None, []) for all others.
 
-    The fields are (field name, value) for the node selector and for the toleration. A template with only the node
-    selector or only the toleration selects no kind of instance: the result is (None, empty list).
+    A template selects a kind with a node selector and a toleration together. The fields are
+    [("nodeSelector", value of the label), ("tolerations", toleration)].
     """
     for way, (label, text) in eci.NODE_LABELS.items():
         selector = template.get("spec", "nodeSelector", label)

@@ -267,7 +267,10 @@ def _flags(words: Sequence[Word], file: str, report: ImportReport) -> dict[str, 
 
 
 def _number(part: Part | None, default: int) -> Any:
-    """Return the value of a flag as a number, or as a text if the value is not a number; `default` without the flag."""
+    """Convert the value of a flag to a number. If the value is not a number, return the value as a text.
+
+    If the command does not have the flag, `part` is None, and the result is `default`.
+    """
     if part is None:
         return default
     return int(part.as_text) if re.fullmatch(r"\d{1,9}", part.as_text) else part.as_text

@@ -100,7 +100,10 @@ def job_with_environments(
 def _with_equal_job_fields(
     specs: Mapping[EnvironmentName, dict[str, Any]], variants: Mapping[EnvironmentName, Variant], base: EnvironmentName
 ) -> dict[EnvironmentName, dict[str, Any]]:
-    """Return the specs with the same value of each field of `_JOB_FIELDS` in all specs. Report the changed values."""
+    """Set each field in `_JOB_FIELDS` to one value for all environments. Return environment -> new spec.
+
+    Report each value that differs from the common value.
+    """
     equal_specs = dict(specs)
     for path in _JOB_FIELDS:
         values = {env: _value_at(spec, path) for env, spec in specs.items()}
@@ -206,9 +209,9 @@ def _structure_message(path: Path, variant: tuple[EnvironmentName, Any], base: t
 
 
 def _namespaces(variants: Mapping[EnvironmentName, Variant]) -> dict[EnvironmentName, dict[str, str]]:
-    """Return environment -> settings with the namespace. The key None has the namespace of the job itself.
+    """Return environment -> {"namespace": namespace of the environment}. The key None is for the job itself.
 
-    An environment with the namespace of the job itself has no settings.
+    Omit an environment that has no namespace, or that has the namespace of the job itself.
     """
     namespaces = {env: variant.job.namespace for env, variant in variants.items()}
     is_shared = len(set(namespaces.values())) == 1

@@ -113,8 +113,8 @@ def hoist_shared(
     Args:
         spec: a full spec.
         report: the import report. This function updates the targets of the entries.
-        model: the result for another environment. If possible, the new spec sets the same fields in the job as the
-            model, so that the environments differ in as few values as possible.
+        model: the new spec of the job itself, if `spec` is the spec of an environment; None if not. If possible, this
+            function moves the fields that the model has in the job, so that the two specs differ in few values.
     """
     new: dict[str, Any] = json.loads(json.dumps(spec))
     roles: Mapping[str, dict[str, Any]] = new["roles"]

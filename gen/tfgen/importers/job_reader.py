@@ -100,7 +100,10 @@ class JobReader(FieldReader):
             self.set_value(entries, "spec", key)
 
     def foreign_job(self, plan: TrainingPlan, **fields: Any) -> ForeignJob:
-        """Return the foreign job with the data that this reader has collected, and with the attributes `fields`."""
+        """Return the foreign job, with the strategy and roles of `plan` and the data that this reader has collected.
+
+        `fields` contains additional attributes of the `ForeignJob`, such as `tensorboard_storage`.
+        """
         self.spec.update(legacy_keys(self.commands.values()))
         if port := next((command.port for command in self.commands.values() if command.port), None):
             self.spec.setdefault("port", port)
@@ -146,9 +149,10 @@ def read_pod(
 
 
 def by_role(parts: Iterable[Part], role_of: Callable[[Part], RoleName | None]) -> dict[str, Part]:
-    """Return role -> task, for the tasks `parts`. The function `role_of` returns the role of a task, or None.
+    """Return role -> task for the tasks `parts`. A task without a role has its name or its index as the key.
 
-    A task without a role has its name or index as key. A repeated key gets a suffix.
+    `role_of` is a function that takes a task, and returns the role or None. If two tasks have the same key, the key of
+    the second task gets the index of the task as a suffix, such as `worker-1`.
     """
     tasks: dict[str, Part] = {}
     for position, part in enumerate(parts):

@@ -154,7 +154,10 @@ def part_of(data: Any, path: Path = ()) -> Part:
 
 
 def scalar_part(file: str, position: Position, name: str, value: str) -> Part:
-    """Return a part for a word of a command line, such as a flag. Messages call the part `name`."""
+    """Return a part with the text `value`, for a word of a command line.
+
+    In messages, the path of the part is the text in `name`, such as "--workers".
+    """
     return Part(file, (name,), position, position, value, value)
 
 
@@ -168,12 +171,12 @@ def build_part(anchor: Part, shape: Any) -> Part:
 
 
 def mapping(anchor: Part, parts: Mapping[str, Part | None]) -> Part:
-    """Return a mapping part that has the position of the part `anchor`. Omit the keys whose value is None."""
+    """Convert the mapping `parts` to one part with the path and the position of `anchor`. Omit keys without a part."""
     return anchor.replaced(text=None, value={key: part for key, part in parts.items() if part is not None})
 
 
 def sequence(anchor: Part, parts: Sequence[Part]) -> Part:
-    """Return a list part that has the position of the part `anchor`."""
+    """Convert the list `parts` to one part with the path and the position of `anchor`."""
     return anchor.replaced(text=None, value=list(parts))
 
 

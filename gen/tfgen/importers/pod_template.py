@@ -45,7 +45,7 @@ def _by_default(*target: str | int, **values: Any) -> dict[str, Row]:
     """Return field name -> row, for fields that job.yaml omits if they have the default value of Kubernetes.
 
     Args:
-        target: the path in the job that gets all other values of a field.
+        target: the path of a mapping in the job. The import copies a field with a different value into this mapping.
         values: field name -> default value of the field in Kubernetes.
     """
     return {
@@ -57,7 +57,7 @@ def _as_tfgen(*target: str | int, **values: Any) -> dict[str, Row]:
     """Return field name -> row, for fields that job.yaml omits if they have the value that tfgen sets in its pods.
 
     Args:
-        target: the path in the job that gets all other values of a field.
+        target: the path of a mapping in the job. The import copies a field with a different value into this mapping.
         values: field name -> value of the field that tfgen sets in its pods.
     """
     return {key: carried(*target, KEY, default=value) for key, value in values.items()}

@@ -127,7 +127,11 @@ def variables_of_tf_config(container: Part) -> Mapping[str, str]:
 
 
 def legacy_keys(commands: Iterable[TaskCommand]) -> dict[str, bool]:
-    """Return `legacyFlags: true` if flags configure the cluster; also `legacyVariables: true` if variables do."""
+    """Return key -> True, for the keys of job.yaml that the cluster configuration in `commands` needs.
+
+    A cluster configuration in flags needs the key `legacyFlags`. A cluster configuration in variables with the names of
+    the flags needs the key `legacyVariables`.
+    """
     commands = list(commands)
     keys = {
         "legacyFlags": any(command.has_legacy_flags for command in commands),
@@ -227,7 +231,11 @@ def _unneeded_variables(
 ) -> dict[str, str]:
     """Return variable -> reason, for the variables of a container that the imported job does not need.
 
-    The arguments are as in `_cluster_variables`. `replaced` also contains the reasons.
+    Args:
+        references: the variables that the cluster configuration uses.
+        env: all variables of the container.
+        replaced: variable that tfgen sets -> reason.
+        words: the words of the command without the cluster configuration.
     """
     omitted = {**dict.fromkeys(_cluster_variables(references, env, replaced, words), WHY_CLUSTER), **replaced}
     return {name: why for name, why in omitted.items() if name in env}
@@ -357,9 +365,9 @@ def _take_flags(words: list[str], flags: dict[str, str]) -> Iterator[str]:
 def _have_cluster(flags: Mapping[str, str], env: Mapping[str, Part]) -> bool:
     """Return whether the flags of a command configure a TensorFlow cluster.
 
-    A program may use --job_name for a different purpose. If a command has only --job_name, the flag is the role only if
-    the variables configure the cluster and do not set the role. If JOB_NAME or TF_CONFIG sets the role, --job_name
-    stays in the command.
+    A program may use --job_name for a different purpose. If --job_name is the only key of `flags`, the flag configures
+    a cluster only under three conditions: the value of --job_name is a task type, variables of the container configure
+    the cluster, and these variables do not set the task type.
     """
     if not flags or flags.keys() - {"job_name"}:
         return bool(flags)

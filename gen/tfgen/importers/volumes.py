@@ -27,8 +27,8 @@ class VolumeData(Record):
     Attributes:
         storage: volume name -> volume for ``storage``, without the key ``for`` that lists the roles.
         role: the field ``shm`` of the role, if ``shm`` replaces a volume; empty if not.
-        volumes: the volumes for podTemplate, because ``storage`` does not support these volumes.
-        mounts: the mounts of the main container for podTemplate, because ``storage`` does not support these mounts.
+        volumes: the volumes that ``storage`` does not support, for podTemplate.
+        mounts: the mounts of the main container that ``storage`` does not support, for podTemplate.
         names: name of a renamed volume in the foreign pod -> new name.
     """
 

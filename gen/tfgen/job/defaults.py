@@ -130,7 +130,7 @@ def _merged(
     *,
     keeps_incomplete: bool = False,
 ) -> dict[str, Any]:
-    """Return `over` merged over `defaults`. Both mappings match the schema `node`.
+    """Return the mapping `over` merged over the mapping `defaults`. `node` is the schema of the two mappings.
 
     If `keeps_incomplete` is true, keep a default that lacks a required key, because a job may add the key later.
     """
@@ -157,7 +157,10 @@ def _merged(
 
 
 def _not_chosen(node: Schema, over: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the keys of a schema node that the keys of `over` exclude, such as the other sources of a volume."""
+    """Return the keys that `over` excludes. A mapping may have only one of the keys in the `oneOf` of a schema node.
+
+    For example, a volume with the source `claim` excludes all other sources.
+    """
     keys = choices(node) if "oneOf" in node else ()
     return tuple(key for key in keys if key not in over) if any(key in over for key in keys) else ()
 

@@ -178,10 +178,11 @@ def _set_entry(parent: Node, step: str | int, value: Node, field: Field) -> Node
 
 
 def _mapping(node: Node, step: str, field: Field) -> dict[Key, Node]:
-    """Return a node as a mapping that contains, or may contain, the key `step`.
+    """Return `node` as a mapping, so that an operation can change the entry with the key `step` or add this entry.
 
     Raises:
-        RefusedError: the node is a pod template, or a value of the job sets the whole node.
+        RefusedError: the node is a pod template or not a mapping, or values of the job decide whether the node has the
+            key.
     """
     mapping = open_mapping(node, step)
     if isinstance(mapping, Call):
@@ -195,7 +196,7 @@ def _mapping(node: Node, step: str, field: Field) -> dict[Key, Node]:
 
 
 def _unconditional(node: Node, field: Field) -> Node:
-    """Check that a node exists for all values of the job, and return the node.
+    """Return `node` unchanged if the object contains this node for all values of the job.
 
     Raises:
         RefusedError: the node exists only for some values of the job.
@@ -206,16 +207,16 @@ def _unconditional(node: Node, field: Field) -> Node:
 
 
 def _index(items: list[Node], step: str, field: Field, *, is_last: bool) -> int:
-    """Return the list index that a step of a path names.
+    """Convert a step of a path to the index of an item in a list.
 
     Args:
         items: the list.
-        step: the index as a text.
+        step: the index as a text, such as "0".
         field: the field of the list.
-        is_last: whether the step is the last step, which may be the position after the last item.
+        is_last: whether the step is the last step of the path. The last step may be the position after the last item.
 
     Raises:
-        RefusedError: the list has no such item, or the index depends on values of the job.
+        RefusedError: the step is not an index of the list, or values of the job decide which item has this index.
     """
     if not re.fullmatch("0|[1-9][0-9]{0,9}", step):
         end = f" or {_END}" if is_last else ""

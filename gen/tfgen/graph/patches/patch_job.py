@@ -26,8 +26,8 @@ class PatchedGraph(Record):
     """The templates of a job with the job's patches applied.
 
     Attributes:
-        faults: the patches that cannot be applied, by environment. The key "" is for the patches of the job itself.
-        entries: the map entries that must exist for a patch to have a target, by environment.
+        faults: environment -> faults in the patches of the environment. The key "" is for the patches of the job.
+        entries: environment -> map entries that the patches change. The values of the job must contain these entries.
     """
 
     templates: tuple[Template, ...]
@@ -39,10 +39,10 @@ class _Variant(Record):
     """The templates of a job with the patches of a single variant applied.
 
     Attributes:
-        nodes: the node of each template, without the metadata layers.
-        layers: the metadata layers of each template.
-        faults: the patches that cannot be applied.
-        entries: the map entries that must exist for a patch to have a target.
+        nodes: the patched node of each template, without the labels and annotations in `layers`.
+        layers: the labels and annotations that the patches add to the objects of each template.
+        faults: the faults in the patches.
+        entries: the map entries that the patches change. The values of the job must contain these entries.
     """
 
     nodes: Sequence[Node]

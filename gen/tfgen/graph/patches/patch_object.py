@@ -38,7 +38,13 @@ _REMAINING: Final = ""
 
 
 class ObjectPatch:
-    """The application of a patch to the objects of a template. The attributes collect faults and metadata layers."""
+    """A patch, and a template whose objects the patch changes. The method `apply` fills the two attributes.
+
+    Attributes:
+        layers: the labels and annotations that the patch adds. The node that `apply` returns does not contain this
+            metadata.
+        faults: the faults in the patch, as the keys of a mapping.
+    """
 
     def __init__(self, patch: Patch, template: Template, profile: Profile) -> None:
         self.patch = patch

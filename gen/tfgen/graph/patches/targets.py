@@ -24,7 +24,7 @@ _MAX_NAMES: Final = 12
 
 
 class Entry(Record):
-    """A map entry that is the target of a patch, such as a volume if the patch changes the claim of the volume.
+    """A patch of the object for a single map entry, for example of `claim-model`, the claim for the volume `model`.
 
     Attributes:
         template: the template that renders an object for each entry of the map.

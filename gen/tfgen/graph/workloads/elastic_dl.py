@@ -192,7 +192,7 @@ def _volumes(structure: Structure) -> NamedTemplate:
 
 
 def _cluster_spec() -> NamedTemplate:
-    """Return the named template of a JSON text with the labels that the master adds to its pods."""
+    """Return a named template that prints a JSON text: the labels that the master adds to its pods."""
     text = Text(
         (
             f'{{"pod_spec":{{"labels":{{"{keys.JOB}":"',

@@ -24,7 +24,7 @@ from tfgen.kubernetes import keys
 
 
 def controller(structure: Structure) -> pod.Controller:
-    """Return the description of an Indexed Job as the controller of a role's pods."""
+    """Return the `Controller` for the pods of an Indexed Job."""
     subdomain: dict[Key, Node] = {"subdomain": names.RUN} if structure.is_distributed else {}
     return pod.Controller(keys.JOB_INDEX, {**subdomain, "restartPolicy": "Never"})
 

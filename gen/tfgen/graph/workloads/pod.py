@@ -136,8 +136,7 @@ class Pods(Record):
         labels: the labels of a pod.
         annotations: the annotations of a pod.
         spec: the spec of a pod.
-        template: the PodTemplateSpec. The parameters of the template are the role, and the hash if the template has a
-            hash.
+        template: the PodTemplateSpec. If the pods have a hash as a label, the hash is an additional parameter.
     """
 
     labels: NamedTemplate
@@ -151,7 +150,7 @@ class Pods(Record):
 
 
 def call_for_role(named_template: NamedTemplate, role: RoleName) -> Node:
-    """Return a call of a named template in the pod template, for a fixed role."""
+    """Return a call of a named template in `Pods`. The arguments are the name and the values of the role `role`."""
     return call(named_template, **_used_arguments(named_template, arguments(role)))
 
 
@@ -275,13 +274,16 @@ def _used_arguments(named_template: NamedTemplate, values: Mapping[str, Node]) -
 
 
 def role_scope(structure: Structure, scope: Scope, role: RoleName) -> Scope:
-    """Return a copy of a scope with a value for each name that the named templates of a role's pod template bind."""
+    """Return a copy of `scope` with values for all bound names and parameters of a role's pod template."""
     bound, template_arguments = _role_binders(structure)[role](scope)
     return Scope(scope.values, scope.release, scope.chart, bound, template_arguments, scope.cache)
 
 
 def reads_in_role(structure: Structure, role: RoleName, nodes: Sequence[Node] = ()) -> tuple[Steps, ...]:
-    """Return the values paths that the bound names and the given nodes of a role's pod template read."""
+    """Return the values paths that tfgen reads to fill `nodes`, which are nodes of a role's pod template.
+
+    The result also contains the values paths for all bound names of the pod template, even without a use in `nodes`.
+    """
     expressions = [expression for lets in _lets(structure) for _, expression in lets]
     reader = NamedTemplate("", "", [*expressions, *nodes], parameters=(ROLE.name, ROLE_VALUES.name))
     return reads_of_call(Call(reader, tuple(arguments(role).items())))
@@ -289,7 +291,10 @@ def reads_in_role(structure: Structure, role: RoleName, nodes: Sequence[Node] = 
 
 @cached_by_shape
 def _role_binders(structure: Structure) -> Mapping[RoleName, Filler]:
-    """Return role -> function. The function evaluates all bound names and arguments of the role's pod template."""
+    """Return role -> function for the pod template of the role.
+
+    The function takes a scope, and returns (bound name -> value, parameter -> value).
+    """
     lets = _lets(structure)
     return {
         role.name: cached_by_values(reads_in_role(structure, role.name), partial(_bind, lets, role.name))
@@ -298,7 +303,10 @@ def _role_binders(structure: Structure) -> Mapping[RoleName, Filler]:
 
 
 def _lets(structure: Structure) -> Sequence[_Lets]:
-    """Return groups of names that the named templates of a pod bind. Later expressions may use earlier names."""
+    """Return lists of (name, expression), with all names that the named templates of a pod bind.
+
+    An expression may use the preceding names in its list, and all names in the preceding lists.
+    """
     return (_SHARED, _REQUESTS, _LABELS, _ENV, ((placement.NODE_SELECTOR, placement.node_selector(structure)),))
 
 

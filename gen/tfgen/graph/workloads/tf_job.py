@@ -102,7 +102,7 @@ def _success(structure: Structure) -> dict[Key, Node]:
 
 
 def _controller(structure: Structure) -> pod.Controller:
-    """Return the description of the operator as the controller of the pods. The operator sets the restart policy."""
+    """Return the `Controller` for the pods of a TFJob. The training operator sets the restart policy of these pods."""
     return pod.Controller(
         index_label=keys.TF_JOB_INDEX if structure.tf_job.api_version == "v1" else keys.OLD_TF_JOB_INDEX,
         fields={},
