@@ -37,11 +37,14 @@ class Analysis(Record):
     of_objects: tuple[Problem, ...] = ()
 
     def accepted_at(self, root: Position) -> Document | None:
-        """Return the document that begins at a position, if the document has no schema errors."""
+        """Return the document that begins at the position `root`.
+
+        The result is None if the document, or a tfgen.yaml from which the document inherits, has schema errors.
+        """
         return next((document for document in self.accepted if document.root.position == root), None)
 
     def document_above(self, line: int) -> Document | None:
-        """Return the document that contains a line. The document may have errors."""
+        """Return the document that contains the line number `line`, even with errors; None above the first document."""
         return next((document for document in reversed(self.documents) if document.root.position.line <= line), None)
 
 

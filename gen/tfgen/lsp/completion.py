@@ -26,10 +26,12 @@ _STORAGE: Path = ("spec", "storage")
 
 
 class Choice(NamedTuple):
-    """A proposed completion: a key, a value or a name, and the text that the editor inserts.
+    """A completion that the editor proposes: a key or a value.
 
     Attributes:
-        summary: the first sentence of the key's description; empty for a proposed value.
+        name: the key or the value, as the editor lists the completion.
+        text: the text that the editor inserts, such as `image: ` for the key `image`.
+        summary: the first sentence of the key's description; empty for a value.
     """
 
     name: str
@@ -73,7 +75,10 @@ def _keys(spot: Spot, document: Document | None, schema: str, node: schema_file.
 
 
 def _names_of_map(path: Path, document: Document | None) -> Mapping[str, Any]:
-    """Return the possible keys of a mapping, such as the names of the job's roles for `roles` of an environment."""
+    """Return a mapping whose keys are the names that the user may type at `path`. The caller ignores the values.
+
+    For example, below `roles` of an environment, the names are the roles of the job.
+    """
     if path == ("rules",):
         return dict.fromkeys(sorted(WARNINGS))
     environment, of_job = split_environment(path)

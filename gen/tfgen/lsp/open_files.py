@@ -36,7 +36,9 @@ class OpenFiles:
         return self._texts.get(real_path(Path(file)), "")
 
     def source(self, file: str) -> Source:
-        """Return an open file and each tfgen.yaml that applies to the file, as `tfgen check` reads the files.
+        """Return the unsaved text of an open file as a `Source`. `Source.defaults` is the nearest tfgen.yaml.
+
+        The text of a tfgen.yaml comes from the editor, or from the disk if the editor has not opened the tfgen.yaml.
 
         Raises:
             UsageError: a tfgen.yaml on disk cannot be read.

@@ -92,7 +92,10 @@ def _alternatives(clause: str) -> Iterator[str]:
 
 
 def _group_end(text: str, start: int) -> int:
-    """Return the offset after the quoted or bracketed text that begins at `start`; for other text, the next offset."""
+    """Return the offset after the text in quotes, brackets, braces or parentheses that begins at `start`.
+
+    If no such text begins at `start`, return `start + 1`.
+    """
     group = _GROUP.match(text, start)
     if group is None or group[0] not in ("{", "["):
         return group.end() if group else start + 1

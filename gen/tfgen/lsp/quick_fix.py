@@ -133,7 +133,7 @@ def _positions(tree: SourceTree, path: Path, position: Position) -> Iterator[Pat
 
 
 def _edits_of_line(text: str, position: Position, phrase: Phrase) -> Iterator[str]:
-    """Yield texts in which the proposed fix changes only the line of a position."""
+    """Yield edited texts of the file. Each text applies the fix `phrase` to the line at `position` only."""
     lines = text.split("\n")
     if position.line > len(lines):
         return
@@ -146,9 +146,9 @@ def _edits_of_line(text: str, position: Position, phrase: Phrase) -> Iterator[st
 
 
 def _changed_lines(before: str, token: str, tail: str, phrase: Phrase) -> Iterator[tuple[str, ...]]:
-    """Yield the lines that may replace a line after the proposed fix. An empty tuple removes the line.
+    """Yield the possible results of the fix `phrase` for the line `before + token + tail`.
 
-    The line consists of the texts `before`, `token` and `tail`, in this order.
+    Each result is a tuple with the changed line, or an empty tuple if the fix removes the line.
     """
     match phrase:
         case Phrase("mean", name):
@@ -187,7 +187,10 @@ def _without(text: str, is_odd: Callable[[str], object], instead: str) -> str:
 
 
 def _assignments(document: Document, path: Path, problem: Problem, phrase: Phrase) -> Iterator[list[Assignment]]:
-    """Yield the possible changes of a document that apply the proposed fix to the problem at a path."""
+    """Yield possible edits of the document, each as a list of assignments that applies the fix `phrase` at `path`.
+
+    `path` is a path at the position of the problem.
+    """
     value, words = _at(document, path), phrase.words
     match phrase.verb:
         case "mean":
@@ -257,7 +260,10 @@ def _entry_assignments(path: Path, key: str, value: Any, *, replaces: bool) -> I
 
 
 def _paths_ending_with(tree: SourceTree, path: Path, name: str) -> Iterator[Path]:
-    """Yield each path in a source tree that ends with the key `name`. `path` is the path of the tree itself."""
+    """Yield the path of each key `name` at any depth of a value.
+
+    `tree` is the source tree of the value, and `path` is the path of the value in the document.
+    """
     for step, (_, child) in tree.children.items():
         if step == name:
             yield (*path, step)
@@ -265,7 +271,7 @@ def _paths_ending_with(tree: SourceTree, path: Path, name: str) -> Iterator[Path
 
 
 def _targets(owner: Path, name: str) -> Iterator[Path]:
-    """Yield the paths to which a name in a message may refer: below `owner`, or from the root of the document."""
+    """Yield the paths that `name` may mean, such as `gpu.count`: below the path `owner`, or from the document root."""
     steps = tuple(name.split("."))
     yield (*owner, *steps)
     try:

@@ -74,9 +74,13 @@ def find_spot(text: str, position: Position) -> Spot | None:
 
 
 def _typed_forms(before: str, bracket: str) -> Iterator[str]:
-    """Yield the placeholder as YAML text: as a value or as a key, depending on the text `before` the typed word.
+    """Yield the placeholder `_TYPED` as YAML text that may follow `before`: a value, or a key with a value.
 
-    `bracket` is the innermost open brace or bracket; empty in block style.
+    Yield nothing if neither form may follow.
+
+    Args:
+        before: the line up to the typed word.
+        bracket: the innermost open brace or bracket; empty in block style.
     """
     if before.endswith(":"):
         yield _TYPED

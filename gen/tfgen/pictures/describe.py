@@ -51,7 +51,10 @@ def describe(document: Document, environment: str | None) -> Picture:
 
 
 def describe_built(document: Document, built: BuiltJob) -> Picture:
-    """Return the description of a job's picture. `built` contains the environments to draw, or only the job itself."""
+    """Return the description of a job's picture, with a panel for each environment in `built`.
+
+    If `built` has no environments, the only panel shows the job itself.
+    """
     names: Sequence[str | None] = [*built.environments] or [None]
     return Picture(built.job.name, tuple(_panel(document, built, name) for name in names))
 
@@ -94,7 +97,7 @@ def _roles(run: DeclaredRun) -> list[str]:
 
 
 def _pod_specs(objects: Sequence[Object]) -> dict[str, Mapping[str, Any]]:
-    """Return role -> PodSpec from the pod templates of objects. Some objects of operators have no template."""
+    """Return role -> PodSpec for each role whose pod template is in `objects`."""
     return {
         template_pods.labels[keys.ROLE]: template_pods.spec
         for item in objects

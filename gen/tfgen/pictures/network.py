@@ -11,10 +11,11 @@ from tfgen.words import either
 
 
 def network_notes(objects: Sequence[Object]) -> Iterator[tuple[str, str]]:
-    """Yield (direction, text about the allowed connections) for each network policy.
+    """Yield (direction, text) for each direction in which a network policy in `objects` allows connections.
 
-    The direction is "ingress" or "egress". For a job without a network policy, the only text tells that every pod of
-    the cluster reaches the tasks.
+    The direction is "ingress" or "egress". The text lists the allowed connections, such as "worker: from tasks of this
+    run on port 2222". For a job without a network policy, the only text is the warning that every pod of the cluster
+    reaches the tasks.
     """
     policies = [item for item in objects if item["kind"] == "NetworkPolicy" and literal_name(item) is None]
     if not policies and any(item["kind"] == "Service" for item in objects):

@@ -47,9 +47,9 @@ def diff_markdown(diffs: Sequence[JobDiff], longest: int = LONGEST) -> str:
 
 
 def _fitting(text: str, parts: Sequence[str], longest: int, noun: str) -> tuple[str, str]:
-    """Append parts to a text of at most `longest` characters. Return (text, line with the number of omitted parts).
+    """Append the texts `parts` to `text`, up to a total of `longest` characters. Return (longer text, note).
 
-    `noun` names one part in this line, such as "job". The line is empty if all parts fit.
+    The note is the line "… and 2 more jobs: `tfgen diff` shows all.", in which `noun` is "job"; empty if all parts fit.
     """
     for number, part in enumerate(parts):
         if len(text) + len(part) > longest:

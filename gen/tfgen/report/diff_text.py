@@ -48,7 +48,10 @@ def diff_text(diffs: Sequence[JobDiff], *, colour: bool = False) -> str:
 
 
 def ended_runs_text(diffs: Sequence[JobDiff]) -> str:
-    """Return the lines of `diff_text` about environments, kept claims and GitOps objects, without changed objects."""
+    """Return text about the runs that a change ends: environments, kept claims and GitOps objects.
+
+    The lines have the format of `diff_text`, but omit the changed objects of the environments.
+    """
     return "".join(f"{line}\n" for diff in diffs for line in _ended_run_lines(diff))
 
 
@@ -215,9 +218,10 @@ def field_lines(change: FieldChange, paint: Paint = _plain) -> Iterator[str]:
 
 
 def _signed_texts(before: Any, after: Any) -> list[tuple[str, str]]:
-    """Return (sign, text) for the old value, with the sign `-`, and for the new value, with the sign `+`.
+    """Return (sign, text) pairs: the sign `-` with the old value, and the sign `+` with the new value.
 
-    A long text is reduced to the part that differs. A text about both values has an empty sign.
+    A missing value has no pair. For long values, the texts contain only the part that differs. Values with several
+    lines have a pair for each line that differs. A note about both values has an empty sign.
     """
     if isinstance(before, str) and isinstance(after, str):
         if "\n" in before or "\n" in after:
@@ -234,9 +238,10 @@ def _signed_texts(before: Any, after: Any) -> list[tuple[str, str]]:
 
 
 def _list_size_changes(before: str, after: str) -> list[tuple[str, str]]:
-    """Return (empty sign, text) for each JSON list whose length differs, such as "worker: 4 -> 8 items".
+    """Return ("", text) for each list whose length changes, such as "worker: 4 -> 8 items".
 
-    The result is empty if a text is not a JSON object of lists. The hosts in TF_CONFIG are such an object.
+    `before` and `after` are JSON objects of lists, such as the hosts in TF_CONFIG. For any other texts, the result is
+    empty.
     """
     try:
         was, now = json.loads(before), json.loads(after)

@@ -34,7 +34,9 @@ _TOKEN: Final = re.compile(r""""(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[^\s,:\[\]{}#]+(
 
 
 def as_excerpts(problems: Iterable[Problem], lines: Lines) -> str:
-    """Return the text of the first `MOST_ALIKE` problems of each rule, and the number of omitted problems per rule.
+    """Return a text with the first `MOST_ALIKE` problems of each rule.
+
+    At the end, a line for each rule with more problems counts the omitted problems.
 
     `lines` is the function that returns the lines of a file.
     """

@@ -33,7 +33,10 @@ def summary(entries: Sequence[Entry]) -> str:
 
 
 def advice(jobs: Iterable[ImportedJob]) -> str:
-    """Return the steps that replace the old jobs and keep the data in the claims; empty for jobs without claims."""
+    """Return text with the steps that replace an old job by the new job without a loss of the data in the claims.
+
+    The text is empty if no new job uses an existing claim.
+    """
     claims = sorted({claim for job in jobs for claim in _claims(job.data)})
     if not claims:
         return ""

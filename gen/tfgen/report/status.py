@@ -124,9 +124,9 @@ def note_lines(state: RunState) -> Iterator[str]:
 
 
 def listed_tasks(role: RoleState, most: int = _TASKS) -> tuple[TaskState, ...]:
-    """Return the tasks of a role that get a separate line: all tasks, or no task of a large role without problems.
+    """Return the tasks of a role that `tfgen status` shows on separate lines: all tasks or no tasks.
 
-    A large role has more than `most` tasks.
+    The result is empty for a role with more than `most` tasks if all tasks are ready and no task has restarted.
     """
     is_well = role.ready == role.requested and not role.restarts
     return role.tasks if not is_well or len(role.tasks) <= most else ()

@@ -58,7 +58,7 @@ def screen(lines: Iterable[str], columns: int, rows: int, *, colour: bool) -> st
 
 
 def _wrapped(line: str, columns: int) -> list[str]:
-    """Split a long line into at most three lines. Indent all lines after the first line by the width of the label."""
+    """Split a long line into at most three lines. Indent the later lines by the width of a label such as "why:"."""
     indent = " " * _LABEL
     return textwrap.wrap(
         line, columns, subsequent_indent=indent, max_lines=3, placeholder=" ...", break_on_hyphens=False
