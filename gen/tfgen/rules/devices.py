@@ -28,7 +28,10 @@ def _resources(view: View) -> Iterator[tuple[RoleName, Path, Mapping[str, Any]]]
 
 
 def _amounts(resources: Mapping[str, Any]) -> Iterator[tuple[Path, Mapping[str, str | int]]]:
-    """Yield (path in `resources`, {name of the resource: amount}) for the requests, the limits and the GPU share."""
+    """Yield (path, {name of the resource: amount}) for `requests`, `limits` and `gpu.share` of a role's resources.
+
+    The path begins at `resources`, such as ("gpu", "share").
+    """
     yield from (((key,), resources[key]) for key in ("requests", "limits"))
     yield ("gpu", "share"), resources["gpu"]["share"]
 

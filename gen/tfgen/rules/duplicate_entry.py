@@ -119,10 +119,10 @@ def _find_duplicates(path: Path, items: Sequence[Any], keys: Sequence[str]) -> I
 
 
 def _has_equal_keys(item: Any, namesake: Any, keys: Sequence[str]) -> bool:
-    """Return True if `item` and `namesake` have equal values at all `keys` that both items set.
+    """Return True if no key of `keys` has different values in the two list items `item` and `namesake`.
 
-    The two items have the same value at the first merge key. `keys` are the other merge keys.
-    kustomize compares the protocols of ports only if every port of the list sets a protocol.
+    A value that an item lacks is not different: kustomize, for example, compares the protocols of ports only if every
+    port of the list sets a protocol. The caller compares the first merge key. `keys` are the other merge keys.
     """
     pairs = ((item.get(key), namesake.get(key)) for key in keys)
     return all(None in pair or pair[0] == pair[1] for pair in pairs)

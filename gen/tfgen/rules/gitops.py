@@ -128,7 +128,10 @@ def _conflicts(jobs: Sequence[Recorded]) -> Iterator[Clash]:
 
 
 def _with_record_at(jobs: Sequence[Recorded], name: str) -> list[Recorded]:
-    """Return `jobs` with `record[name]` in place of each record. Leave out the jobs whose `record[name]` is empty."""
+    """Return `jobs` with a part of each record in place of the record. `name` is the key of the part, such as "files".
+
+    The result omits the jobs whose part is empty.
+    """
     return [job._replace(record=job.record[name]) for job in jobs if job.record[name]]
 
 
@@ -230,7 +233,10 @@ def _files(document: Document) -> dict[str, Any]:
 
 
 def _applied(document: Document) -> tuple[TrainingJob, GitOps] | None:
-    """Return (job, GitOps settings). For a job without GitOps settings, return None without parsing the job."""
+    """Return (job, GitOps settings of the job); None for a job without GitOps settings.
+
+    The function parses only a document with the key `gitops`, to save time.
+    """
     if _gitops(document) is None:
         return None
     job = TrainingJob.from_document(document.data)

@@ -69,9 +69,10 @@ def _has_gpus(values: Mapping[str, Any], role: str) -> bool:
 
 
 def _values_of_users(view: View, path: Path) -> tuple[Mapping[str, Any], ...]:
-    """Return the values of each variant that uses the value at `path`.
+    """Return the values of each variant in which the value at `path` may have an effect.
 
-    Only this variant uses a value that its environment sets. All variants may use a value of the job.
+    A value that the environment of `view` sets has an effect only in that environment. A value of the job may have an
+    effect in all variants.
     """
     return (view.values,) if view.is_set_in_environment(path) else view.all_values
 

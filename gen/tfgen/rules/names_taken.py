@@ -81,7 +81,7 @@ def _volumes(view: View, role: RoleName) -> Iterator[Part]:
 
 
 def _merged(parts: Iterable[Part]) -> dict[str, Part]:
-    """Return name -> container or volume. Of several parts with the same name, the result contains the last part."""
+    """Return name -> container or volume. Each item of `parts` replaces an earlier item with the same name."""
     return {pod_parts.name(part): part for part in parts}
 
 

@@ -55,9 +55,9 @@ def _faults(view: View) -> Sequence[Fault]:
 
 
 def _variant_parts(view: View, by_environment: Mapping[str, Sequence[_Part]]) -> Sequence[_Part]:
-    """Return the items that `by_environment` has for this variant. For an environment, leave out the items of the job.
+    """Return the items of this variant, such as faults. For an environment, omit the items that the job also has.
 
-    `by_environment` maps the name of each environment to items, and an empty text to the items of the job itself.
+    `by_environment` is name of an environment -> items of the environment. The key "" has the items of the job itself.
     """
     if view.environment is None:
         return by_environment[""]

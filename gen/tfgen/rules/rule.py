@@ -73,7 +73,10 @@ class AcrossRule(Record):
 def rule_alone(
     rule: str, severity: Severity, summary: str, find: Callable[[Document], Iterable[Finding]]
 ) -> AcrossRule:
-    """Return an `AcrossRule` that checks each document alone. The record lists the mistakes that `find` returns."""
+    """Return an `AcrossRule` that finds mistakes in each document alone, and compares no documents.
+
+    The record of a document is the list of mistakes that `find` returns, so tfgen can cache the mistakes.
+    """
     return AcrossRule(
         rule,
         severity,

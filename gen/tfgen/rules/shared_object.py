@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 
 
 def _record(document: Document) -> Any:
-    """Return [environment, identity, key, description] for each object under ``objects`` of each environment."""
+    """Return [environment, identity, key, description] for each object under ``objects`` of each environment.
+
+    The last three items come from `_objects`.
+    """
     return [
         [environment, *described_object]
         for environment, settings in environments_of(document).items()
@@ -43,11 +46,14 @@ def _check(jobs: Sequence[Recorded]) -> Iterator[Clash]:
 
 
 def _objects(document: Document, settings: EnvironmentData) -> Iterator[tuple[tuple[str, ...], str, str]]:
-    """Yield (identity, key in ``objects``, description) for each object of an environment.
+    """Yield (identity, key in ``objects``, description) for each object under ``objects`` of an environment.
+
+    The identity is (cluster, namespace, API group, kind, name). Objects with the same identity are one object in the
+    cluster. The description is a part of the message, such as "the ConfigMap mnist-data in the namespace ml".
+
+    The function skips a namespaced object if neither the environment nor the job sets a namespace.
 
     `settings` is the mapping of the environment.
-
-    The function skips an object whose namespace neither the environment nor the job sets.
     """
     if not settings.get("enabled", True):
         return

@@ -75,7 +75,10 @@ def _is_main(part: Part) -> bool:
 
 
 def _variables(items: Sequence[tuple[Path, Mapping[str, Any]]], sizes: dict[str, int]) -> Iterator[_String]:
-    """Yield each variable of `items`, a list of (path, variable). Add name -> bytes of the value to `sizes`."""
+    """Yield a `_String` for each environment variable of a container. Each item of `items` is (path, variable).
+
+    The function also adds name -> bytes of the value to `sizes`, because later texts may refer to the variable.
+    """
     for path, item in items:
         name, value = item.get("name"), item.get("value", "")
         if isinstance(name, str):

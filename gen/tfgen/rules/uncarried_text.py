@@ -55,8 +55,8 @@ def _metadata(view: View) -> Iterator[tuple[Path, Mapping[str, Any]]]:
 
     The mappings are parts of the job, of patches and of the objects under ``objects``.
 
-    The function yields the labels of a role only for pods without a controller, because kustomize changes only such
-    labels of pods.
+    Only for the workload kind Pod, the mappings include the roles and the pod templates: kustomize changes the label
+    keys of a Pod, but not the label keys in the pod template of a controller.
     """
     yield (), view.values
     yield ("serviceAccount",), _mapping_or_empty(view.values.get("serviceAccount"))

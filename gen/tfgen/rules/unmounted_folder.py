@@ -84,9 +84,10 @@ def _with_previous_word(words: Iterator[Word]) -> Iterator[tuple[str, Word]]:
 
 
 def _similar_mount(folder: PurePosixPath, mounts: Collection[str]) -> str | None:
-    """Return the mount path that the beginning of `folder` resembles, or None. The last names differ by a few letters.
+    """Return the mount path that resembles the beginning of `folder`; None if no mount path does.
 
-    For example, the beginning of `/models/export` resembles the mount path `/model`.
+    The beginning and the mount path may differ by a few letters in the last name. For example, `/models/export` begins
+    with `/models`, which resembles the mount path `/model`.
     """
     if any(folder.is_relative_to(mount) or PurePosixPath(mount).is_relative_to(folder) for mount in mounts):
         return None

@@ -105,7 +105,10 @@ class View(Record):
         return evaluate(node, self._role_scopes[role])
 
     def failing_guards(self, rule: str) -> Iterator[tuple[Guard, Scope]]:
-        """Yield (guard, scope for the message of the guard) for each failing guard of the rule with the id `rule`."""
+        """Yield (guard, scope) for each failure of the guards with the rule id `rule`.
+
+        The scope has the values with which the guard fails. The caller evaluates the message of the guard in the scope.
+        """
         for guard, paths in self._shape.guards.get(rule, ()):
             self._reading.paths |= paths
             for scope in failing_scopes(guard, self._scope):
@@ -210,9 +213,9 @@ class _Shape(Record):
 
     Attributes:
         guards: rule id -> [(guard, paths of the values that the guard reads)].
-        bound: role -> paths of the values that the template variables of the role's pod template use.
-        variables: role -> (function that computes the environment variables of the role's main container, paths of
-            the values that the function reads).
+        bound: role -> paths of the values from which `View.bindings` computes the template variables of the role.
+        variables: role -> (function, paths of the values that the function reads). The function computes the
+            environment variables of the role's main container.
     """
 
     guards: Mapping[str, Sequence[tuple[Guard, frozenset[Path]]]]

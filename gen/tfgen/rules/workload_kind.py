@@ -36,7 +36,7 @@ def _check(view: View) -> Iterator[Finding]:
 
 
 def _empty_records(view: View, settings: Any, parent: Path = ()) -> Iterator[Finding]:
-    """Report each empty mapping in an environment whose key the workload kind does not support.
+    """Report each key of an environment that the workload kind does not support, if the value is an empty mapping.
 
     `settings` is the mapping of the environment, or a part of the mapping at the path `parent`.
     """

@@ -30,16 +30,16 @@ class Board:
     """The sets of equal pods that need nodes, and the nodes.
 
     Attributes:
-        suitable_nodes: for each set, the nodes that may run the pods of the set, and the room on these nodes.
+        suitable_nodes: for each set, a `SuitableNodes` with the nodes that may run the pods of the set.
         node_indexes: for each set, the indexes of the nodes that may run the pods of the set.
         room: for each set, index of a node -> number of the set's pods that fit on the node without other placed
             pods.
-        domains: for each set, the domains of the set's topology spread constraints.
+        domains: for each set, a `Domains` for each topology spread constraint of the set.
         counting: for each set, the topology spread constraints that count the pods of the set. A constraint is a pair:
-            the index of the set that has the constraint, and the index of the constraint among those of this set.
-        conflicts: for each set, the sets whose pods anti-affinity keeps away from the pods of the set. A set may be in
-            conflict with itself. A conflict is a pair: a label of nodes, and the index of the conflicting set. Nodes
-            with the same value of the label form a domain. The pods of the two sets must not run in the same domain.
+            the index of the set that has the constraint, and the index of the constraint in `domains` of that set.
+        conflicts: for each set, the conflicts with other sets, or of the set with itself. A conflict is a pair:
+            the key of a node label, and the index of the other set. Nodes with the same value of the label form a
+            domain. Anti-affinity keeps the pods of the two sets out of the same domain.
     """
 
     def __init__(self, pool: NodePool, sets: Sequence[PodSet]) -> None:

@@ -67,10 +67,9 @@ class Certainty:
     def always_placed(self, set_index: int) -> bool:
         """Return True if all pods of a set get a node in every order of scheduling; False without a proof.
 
-        A node has a number of places: the number of the set's pods that fit on the node. The requests of another pod
-        limit the number of places that this pod can take away. If all other pods together cannot take away all places
-        on all nodes, a place remains for each pod of the set. Only scarce resources count. A resource is scarce if the
-        pods on a node can use all of the resource.
+        A place is room for one pod of the set on a node. The requests of another pod limit the number of places that
+        the other pod takes. If all other pods together cannot take every place on all nodes, a place remains for each
+        pod of the set. Only scarce resources count: the resources that the pods on a node can use up.
 
         With a topology spread, a place must remain in each domain that may have the fewest pods, because the scheduler
         certainly accepts another pod only in the domain with the fewest pods.
@@ -150,8 +149,8 @@ class Certainty:
 
         Args:
             requests: the amounts that one pod of the set uses.
-            places: for each tuple of scarce resources, the nodes on which these resources are scarce. Each node is a
-                pair: the number of places, and the index of the node. The node with the most places comes first.
+            places: tuple of resources -> nodes on which exactly these resources are scarce. Each node is a pair: the
+                number of places on the node, and the index of the node. The nodes with the most places come first.
             rivals: the pods that take places.
             bound: the maximum number of pods that all rivals with `is_bounded` together have on the nodes.
         """
@@ -206,7 +205,7 @@ class Certainty:
         return [rival for rival in rivals if rival.count]
 
     def _scarce(self, set_index: int, node_index: int) -> tuple[str, ...]:
-        """Return the resources of which other pods on a node may leave too little for a set."""
+        """Return the resources of a node of which other pods may leave less than one pod of the set needs."""
         board = self._board
         requests, free, use = (
             board.sets[set_index].requests,
@@ -253,7 +252,10 @@ class Certainty:
 
     @cached_property
     def _maximum_use(self) -> Sequence[Mapping[str, int]]:
-        """For each node, resource -> amount in use if each group of sets has as many pods as in `_room_of_groups`."""
+        """For each node, resource -> amount in use if the node has the maximum number of pods of each group of sets.
+
+        `_room_of_groups` contains these maximum numbers.
+        """
         board = self._board
         uses: list[dict[str, int]] = [{} for _ in board.nodes]
         for key, set_indexes in self._groups.items():
@@ -266,9 +268,11 @@ class Certainty:
 
 
 def _maximum_loss(losses: list[tuple[int, int]], pods: int) -> int:
-    """Return the maximum number of places that `pods` pods can take together.
+    """Return the maximum number of places that a number of competing pods can take together.
 
-    Each item of `losses` is a pair: the number of places that a pod takes, and the maximum number of such pods.
+    Args:
+        losses: pairs of the number of places that one pod takes, and the maximum number of such pods.
+        pods: the number of competing pods.
     """
     total = 0
     for loss, most in sorted(losses, reverse=True):
@@ -294,7 +298,10 @@ def outcomes(board: Board, effort: Effort | None = None, states: int = STATES) -
     ends = {True: False, False: False}
 
     def follow() -> bool:
-        """Try each possible placement of the remaining pods. Return False if a limit ends the search."""
+        """Try each possible placement of the remaining pods, and record the results in `ends`.
+
+        Return False if a limit ends the search.
+        """
         key = tuple(
             sorted(
                 (classes[node_index], tuple(sorted(of_node.items())))
@@ -334,8 +341,8 @@ def _next_placements(
     Args:
         board: the board.
         placement: the pods that already have a node.
-        classes: the number of each node from `_node_classes`.
-        nodes_of_class: number from `_node_classes` -> indexes of the nodes with the number.
+        classes: for each node, the class from `_node_classes`. Nodes of the same class are equal.
+        nodes_of_class: class -> indexes of the nodes of the class.
     """
     empty = (
         next((node_index for node_index in nodes if node_index not in placement.placed), None)
