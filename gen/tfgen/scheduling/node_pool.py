@@ -109,7 +109,7 @@ class NodePool:
         return self._capacities[key]
 
     def selects(self, term: Term, pods: PodSet) -> bool:
-        """Test whether an anti-affinity term keeps the pods of a set away."""
+        """Test whether an anti-affinity term forbids the pods of a set in the domain of the pod that has the term."""
         return term.selects(pods.labels, pods.namespace, self.namespaces)
 
     def refusals(self, pods: PodSet) -> Iterator[str]:
@@ -248,7 +248,7 @@ class NodePool:
 
     @cached_property
     def _terms_of_running_pods(self) -> Sequence[tuple[Node, Term, str]]:
-        """The anti-affinity terms of the running pods, as (node of the pod, term, name of the pod)."""
+        """The anti-affinity terms of the running pods, as (`Node` of the pod, term, `NAMESPACE/NAME` of the pod)."""
         return [
             (node, term, f"{namespace_of(pod)}/{pod['metadata']['name']}")
             for node in self.nodes
@@ -258,10 +258,10 @@ class NodePool:
         ]
 
     def _forbidden_domains(self, pods: PodSet) -> Mapping[tuple[str, str], str]:
-        """Return domain -> name of a running pod, for each domain that anti-affinity forbids to a set of pods.
+        """Return (key, value) of a node label -> `NAMESPACE/NAME` of a running pod, for the nodes that a set avoids.
 
-        A domain is a pair: the key and the value of a node label. The anti-affinity of the running pod or of the set
-        forbids the domain, because the pod runs in the domain.
+        The running pod is on a node with this label. The anti-affinity of the running pod or of the set keeps the set
+        away from all nodes with this label.
         """
         domains: dict[tuple[str, str], str] = {}
         for node, term, pod in self._terms_of_running_pods:
@@ -276,11 +276,12 @@ class NodePool:
         return domains
 
     def volume_doubts(self, pods: PodSet, placed_sets: Sequence[PodSet]) -> Iterator[str]:
-        """Yield at most one reason, in words, why a node may be unable to attach the volumes of a set of pods.
+        """Yield a text about the first suitable node that may be unable to attach the volumes of a set, if any.
 
         Args:
             pods: the set.
-            placed_sets: all sets that are placed together.
+            placed_sets: all sets of the placement, including `pods`. The volume limit of a node also counts the volumes
+                of these sets.
         """
         drivers = {driver for driver, _ in csi_volumes(pods.volumes)}
         if not drivers:
@@ -307,7 +308,10 @@ class NodePool:
                 )
 
     def doubts(self, pods: PodSet) -> Iterator[str]:
-        """Yield a text for each namespace whose labels tfgen does not know, although anti-affinity reads the labels."""
+        """Yield a text for each Namespace that tfgen does not find, but whose labels an anti-affinity term reads.
+
+        The term belongs to the set `pods` or to a running pod.
+        """
         namespaces = set()
         for _, term, _ in self._terms_of_running_pods:
             if term.needs_namespace(pods.labels, pods.namespace, self.namespaces):

@@ -74,7 +74,10 @@ def node_slots(placement: Placement) -> tuple[NodeSlots, ...]:
 
 
 def grouped(nodes: Iterable[NodeSlots]) -> list[NodeGroup]:
-    """Return groups of nodes with equal slots: first the nodes with placed pods, then the nodes with GPUs."""
+    """Group the nodes that have equal slots.
+
+    The groups with placed pods are first, then the groups that have GPUs but no placed pods, then all other groups.
+    """
     groups: dict[NodeSlots, list[NodeSlots]] = {}
     for node in sorted(nodes, key=lambda node: _natural(node.name)):
         groups.setdefault(node.replaced(name=""), []).append(node)
@@ -83,9 +86,10 @@ def grouped(nodes: Iterable[NodeSlots]) -> list[NodeGroup]:
 
 
 def slot_letters(nodes: Iterable[NodeSlots]) -> Mapping[RoleKey, str]:
-    """Return a letter for each role that uses GPUs: the first letter of the role, or else any unused letter.
+    """Return (title of a run, name of a role) -> letter, for each role of a run that has placed pods with GPUs.
 
-    The key is a pair: the title of the run, and the name of the role.
+    The letter is the first letter of the role. If another role has this letter, the letter is any unused letter, or
+    `SHARED_LETTER` if all letters are in use.
     """
     letters: dict[RoleKey, str] = {}
     for item in (item for node in nodes for item in node.placed):

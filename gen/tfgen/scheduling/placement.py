@@ -11,9 +11,10 @@ from tfgen.scheduling.node_pool import capacity
 
 
 class Placement:
-    """The current placement of a board's pods on the nodes.
+    """An assignment of pods to nodes. The methods `place` and `withdraw` change the assignment.
 
     Attributes:
+        board: the nodes and the sets of pods.
         left: for each set, the number of pods without a node.
         placed: index of a node -> index of a set -> number of the set's pods on the node.
     """
@@ -104,7 +105,7 @@ class _DomainCounts:
 
 
 def first_fit(board: Board) -> Placement:
-    """Place each pod of a board on the first node with room, the largest pods first."""
+    """Return a placement of the pods of `board`: the largest pods come first, each on the first node with room."""
     placement = Placement(board)
     fit(placement, range(len(board.sets)))
     return placement

@@ -54,8 +54,9 @@ class PodSet(Record):
         terms: the terms of the pods' required anti-affinity.
         volumes: the PersistentVolumes that the pods mount.
         obstacles: the reasons why no pod of the set can start on any node, in words.
-        doubts: the reasons, in words, why the pods may not fit on the nodes that tfgen selects.
-        is_open: whether the pods may fit on nodes that tfgen does not select.
+        doubts: the reasons, in words, why the pods may get no node even if tfgen finds a node with room.
+        is_open: True if the pods may get a node that tfgen excludes, for example because tfgen does not know their
+            RuntimeClass.
         in_gang: whether no pod of the set starts unless the whole gang of its owner can start.
     """
 
@@ -76,7 +77,12 @@ class PodSet(Record):
     in_gang: bool
 
     def is_counted_by(self, namespace: str, selector: Mapping[str, Any]) -> bool:
-        """Test whether a topology spread with a namespace and a label selector counts these pods."""
+        """Test whether a topology spread counts these pods.
+
+        Args:
+            namespace: the namespace of the pods that have the topology spread.
+            selector: the label selector of the topology spread.
+        """
         return self.namespace == namespace and matches(selector, self.labels)
 
 
@@ -136,7 +142,10 @@ def _obstacles(spec: Mapping[str, Any], cluster: Cluster) -> Iterator[str]:
 
 
 def _scheduling(cluster: Cluster, runtime_class: str) -> Mapping[str, Any]:
-    """Return the field `scheduling` of a RuntimeClass: a node selector and tolerations for its pods; may be empty."""
+    """Return the field `scheduling` of a RuntimeClass: a mapping with the optional keys nodeSelector and tolerations.
+
+    For an unknown RuntimeClass, or a RuntimeClass without this field, the mapping is empty.
+    """
     scheduling: Mapping[str, Any] = cluster.runtime_classes.get(runtime_class, _EMPTY).get("scheduling") or _EMPTY
     return scheduling
 

@@ -43,7 +43,8 @@ class LabelReaders:
 
     Attributes:
         keys: the label keys that the selectors read.
-        copied: the label keys whose values a selector copies from the pod that has the selector.
+        copied: the items of `matchLabelKeys` and `mismatchLabelKeys`. For each of these label keys, Kubernetes adds a
+            requirement to the selector, with the value from the pod that has the selector.
     """
 
     def __init__(self, specs: Iterable[Mapping[str, Any]]) -> None:
@@ -53,7 +54,10 @@ class LabelReaders:
         self.keys = self.copied.union(*map(label_keys, self._selectors))
 
     def comparing(self, keys: Set[str], labels: Mapping[str, str]) -> set[str]:
-        """Return the items of `keys` whose values decide whether a selector matches a pod with the given labels."""
+        """Return the label keys, among `keys`, for which a selector requires certain values.
+
+        Ignore a selector that refuses a pod with the labels `labels` because of a label whose key is not in `keys`.
+        """
         return {
             key
             for selector in (self.selectors(keys) if keys & self.keys else ())

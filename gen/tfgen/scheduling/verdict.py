@@ -131,7 +131,10 @@ def plan_placement(cluster: Cluster, runs: Sequence[PlannedRun]) -> Plan:
 
 
 def _in_order(board: Board, owners: Iterable[str]) -> Placement:
-    """Place the pods of a board in the order of `owners`, except the sets with obstacles, which can never start."""
+    """Place the pods of the first owner, then the pods of the next owner. Omit the sets with obstacles.
+
+    An owner is the title of a run, or "" for the pods that already wait in the cluster.
+    """
     placement = Placement(board)
     for owner in owners:
         fit(
@@ -142,7 +145,10 @@ def _in_order(board: Board, owners: Iterable[str]) -> Placement:
 
 
 class _Queue:
-    """Evaluates the runs in order. Each run that fits takes room from the later runs."""
+    """Evaluator of the runs of a plan. The caller calls `refusal` once for each run, in the order of the runs.
+
+    Each run that `refusal` does not refuse takes room from the later runs.
+    """
 
     def __init__(self, cluster: Cluster, pool: NodePool, effort: Effort, sets: Sequence[PodSet]) -> None:
         self._cluster, self._pool, self._effort = cluster, pool, effort
@@ -221,7 +227,12 @@ def _preempts(pods: PodSet, priorities: Iterable[int | None]) -> bool:
 
 
 def _is_refused_for_gang(refusal: Verdict, sets: Iterable[PodSet]) -> bool:
-    """Test whether a run does not fit because of a gang that can never start. The pods of such a gang use no node."""
+    """Test whether a run does not fit because the gang of the same run can never start.
+
+    Args:
+        refusal: the answer for the run.
+        sets: the pod sets of the run.
+    """
     gang = {item.role for item in sets if item.in_gang}
     return (
         refusal.answer == DOES_NOT_FIT and not refusal.competitors and any(lack.role in gang for lack in refusal.lacks)

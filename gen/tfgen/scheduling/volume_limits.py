@@ -25,8 +25,8 @@ class NodeVolumes(Record):
 
     Attributes:
         csi_node: the CSINode of the node; None if tfgen does not know the CSINode.
-        attached: the volumes of the pods that a CSI driver serves, as (driver, handle of the volume).
-        missing: the claims of the pods, as `NAMESPACE/NAME`, whose volumes tfgen does not know.
+        attached: (name of a CSI driver, handle of the volume), for each volume that a CSI driver serves.
+        missing: the `NAMESPACE/NAME` of each claim whose volume tfgen does not know.
     """
 
     node: str
