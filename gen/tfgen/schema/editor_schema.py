@@ -47,7 +47,8 @@ def _one_line(value: Any) -> str:
 def _plain(node: Schema) -> dict[str, Any]:
     """Return a schema node without the keywords that editors do not need.
 
-    A node that allows null becomes a choice: the node without null, or null. So other nodes can share the first choice.
+    A node that allows null becomes an `anyOf` of two nodes: the node without null, and a node that allows only null. So
+    a reference to a shared definition can later replace the node without null.
     """
     fields = {key: value for key, value in node.items() if key not in _LEFT_OUT and not key.startswith("x-")}
     if "description" in fields:

@@ -128,9 +128,9 @@ def used_definitions(root: Schema, definitions: Schema) -> dict[str, Any]:
 
 
 def _references(value: Any) -> Iterator[str]:
-    """Yield the names of the definitions to which a schema, or a part of a schema, refers.
+    """Yield the name of a definition for each `$ref` in a schema, or in a part of a schema.
 
-    A nested definition has the name of the definition that contains the nested definition.
+    For a nested definition, such as `#/definitions/environment/definitions/env`, yield `environment`.
     """
     if isinstance(value, Mapping):
         if "$ref" in value:

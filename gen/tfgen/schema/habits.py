@@ -146,12 +146,15 @@ def one_line(value: Any) -> str:
 
 
 def as_items(value: Any, key: str) -> str:
-    """Convert a value to a list in the notation of Kubernetes. For a map by name, the list shows only the first entry.
+    """Convert a value to a list in the notation of Kubernetes, as YAML on one line, for a message.
+
+    `key` is the field with the name of an item; empty for a list of texts. For a map by name, the list shows only the
+    first entry.
 
         >>> as_items({"scratch": {"emptyDir": {}}}, "name"), as_items({"A": "b", "C": "d"}, "name"), as_items("x", "")
         ('[{name: scratch, emptyDir: {}}]', '[{name: A, value: b}, ...]', '[x]')
 
-    The result is empty if the conversion is ambiguous.
+    The result is empty if the conversion is ambiguous, or if the line is too long.
     """
     items: list[Any]
     if isinstance(value, str):
@@ -173,9 +176,10 @@ def as_items(value: Any, key: str) -> str:
 
 
 def _hidden(name: Any, value: Any) -> Any:
-    """Return a copy of a value in which "..." replaces each possible secret. The value is written as in Kubernetes.
+    """Return a copy of a value in the notation of Kubernetes, in which "..." replaces each possible secret.
 
-    The argument `name` is the key or the variable with the value: a name such as PASSWORD shows a secret.
+    The argument `name` is the key or the environment variable that has the value. A text with a name such as PASSWORD
+    is a possible secret.
     """
     if isinstance(value, Mapping):
         return {key: _hidden(name if key == "value" else key, item) for key, item in value.items()}

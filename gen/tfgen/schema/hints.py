@@ -111,7 +111,10 @@ def _in_our_words(key: str, allowed: Iterable[str]) -> str | None:
 
 
 def _path_in_spec(key: str, schema: Schema) -> str | None:
-    """Return the path in `spec` of a key that belongs to `spec`, such as `spec.labels` for `labels` in `metadata`."""
+    """Return the path of a key that belongs to `spec`, such as `spec.labels` for `labels` in `metadata`.
+
+    If `spec` has no such key, return None.
+    """
     spec = schema["properties"].get("spec", {}).get("properties", {})
     return f"spec.{key}" if key in spec else None
 
@@ -119,7 +122,8 @@ def _path_in_spec(key: str, schema: Schema) -> str | None:
 def _path_one_level_deeper(key: str, owner: Schema, schema: Schema) -> str | None:
     """Return the path of a key that belongs one level deeper, such as `resources.gpu` for `gpu` next to `resources`.
 
-    The argument `owner` is the schema of the mapping that contains the misplaced key.
+    If no mapping one level deeper has such a key, return None. The argument `owner` is the schema of the mapping that
+    contains the misplaced key.
     """
     for name, written in owner.get("properties", {}).items():
         if key in resolve(schema, written).get("properties", {}):
@@ -130,7 +134,8 @@ def _path_one_level_deeper(key: str, owner: Schema, schema: Schema) -> str | Non
 def _path_in_parent(key: str, path: Path, schema: Schema) -> str | None:
     """Return the correct path of a key that belongs to a parent mapping, such as `spec.gitops.createNamespace`.
 
-    The argument `path` is the path of the mapping that contains the misplaced key.
+    If no parent mapping has such a key, return None. The argument `path` is the path of the mapping that contains the
+    misplaced key.
     """
     for end in range(len(path) - 1, 0, -1):
         owner = schema_file.node(schema, path[:end])

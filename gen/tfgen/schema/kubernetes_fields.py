@@ -140,8 +140,8 @@ def misfits(path: Path, value: Any, type_name: str, text: WrittenText, base: Any
         value: the value in the job.
         type_name: NAME, [TYPE] for a list, {TYPE} for a map, or the type of a scalar.
         text: function that returns the text of the scalar at a path in the file.
-        base: the value of the rendered object, over which the value in the job is merged; None without such a value;
-            `...` for an unknown value, which may have all required fields.
+        base: the value of the rendered object, over which tfgen merges `value`; None without such a value; `...` if
+            tfgen does not know the value, so that no required field counts as missing.
     """
     if value is None:
         return

@@ -154,7 +154,7 @@ def _can_be_off(schema: Schema, section: Path) -> bool:
 def _disabled_section(section: Path, values: Mapping[str | int, Any]) -> str:
     """Return the YAML for a disabled section with its required keys, for example `gang: {enabled: false}`.
 
-    A required key has its value in `values`, or else the first example of the schema.
+    The argument `values` is key -> value. A required key that is not in `values` gets the first example of the schema.
     """
     schema = schema_file.load()
     node = schema_file.node(schema, ("spec", *section)) or {}

@@ -57,13 +57,19 @@ class Tunable(Record):
 
     @property
     def chart_types(self) -> Sequence[str]:
-        """The types that the chart accepts in addition to a text, because `--set run=2` sets an integer."""
+        """The JSON types, such as "integer", that the chart accepts in addition to a text.
+
+        A user may run Helm with `--set run=2`, and Helm then sets an integer.
+        """
         types: Sequence[str] = self.schema.get(CHART_ACCEPTS, ())
         return types
 
 
 class _Present(Record):
-    """The tunables that jobs with the same sections and workload kind share, with lookup tables for the tunables."""
+    """The tunables of a job, with lookup tables.
+
+    All jobs that have the same sections and the same unused values share an instance.
+    """
 
     tunables: tuple[Tunable, ...]
 
@@ -74,7 +80,10 @@ class _Present(Record):
 
     @cached_property
     def by_record(self) -> Sequence[tuple[ValuesPath, Sequence[tuple[str, Tunable]]]]:
-        """(path of a record, (key, tunable) for each tunable of the record), in the order of the schema."""
+        """Pairs (path of a record, [(key, tunable), ...]) in the order of the schema.
+
+        A record may have several pairs, because the schema may list a nested record between two tunables.
+        """
         groups = groupby(self.tunables, key=lambda tunable: tunable.path[:-1])
         return [(record, [(tunable.path[-1], tunable) for tunable in group]) for record, group in groups]
 

@@ -58,7 +58,10 @@ def check(document: Document) -> tuple[Problem, ...]:
 
 
 def check_alone(document: Document) -> tuple[Problem, ...]:
-    """Return the problems of a job without defaults. Omit problems that defaults may fix, such as a missing key."""
+    """Return the problems of a job that tfgen could not merge with its layers, because the layers have problems.
+
+    Omit problems that the defaults of a layer may fix, such as a missing key.
+    """
     data = _without_nulls(document.data)
     problems = schema_messages.translate(CheckedData(document, data, load()), schema_errors(data))
     return in_order(problem for problem in problems if problem.rule in _OF_THE_VALUE)
@@ -137,9 +140,9 @@ def _schema_errors(error: ValidationError, data: Any, schema: Schema) -> Iterato
 def _paths(data: Any, pointer: Sequence[str | int], instance: Any) -> Iterator[Path]:
     """Yield the paths in the data that a JSON pointer of the validator may mean.
 
-    In the pointer, a key such as "08" is the number 8. So a number in the pointer may mean any key of a mapping that
-    reads as this number, if the path with this key leads to `instance`. All these keys have the same schema, because
-    the key names in the schema contain letters. The pointer omits empty keys, so if a pointer leads nowhere, the
+    The pointer is not exact: the key "08" of a mapping becomes the number 8, and an empty key is missing. So for the
+    number 8, the function tries the keys "8", "08" and so on, and yields each path whose value equals `instance`. All
+    these keys have the same schema, because the key names in the schema contain letters. If no path has the value, the
     function tries an empty key.
     """
     if not pointer and data == instance:

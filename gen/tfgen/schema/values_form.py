@@ -49,8 +49,8 @@ class ValuesText(Record):
         start: the text before the values.
         write: function that returns the text of the values. The argument has a value for each path, in the same order.
         end: the text after the values.
-        defaults: the defaults of the values in the schema.
-        of_defaults: the text of the defaults.
+        defaults: the default of the value at each path.
+        of_defaults: the text that `write` returns for `defaults`.
     """
 
     paths: tuple[ValuesPath, ...]

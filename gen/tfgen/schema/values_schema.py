@@ -81,9 +81,10 @@ def values_schema(form: ValuesForm) -> Schema:
 
 
 def _accepted(node: Schema) -> Any:
-    """Return the short schema of a value. In addition to a text, the schema accepts types such as an integer.
+    """Convert a node of the job schema to the short schema of the same value in the chart.
 
-    The keyword `CHART_ACCEPTS` in the schema node lists the types.
+    If the node has the keyword `CHART_ACCEPTS`, the chart also accepts the types that the keyword lists, for example an
+    integer instead of a text.
     """
     types = schema_file.resolve(schema_file.load(), node).get(CHART_ACCEPTS)
     if not types:
@@ -178,7 +179,7 @@ def _share(schema: dict[str, Any]) -> None:
 
 
 def _refer_to_bases(schema: dict[str, Any]) -> None:
-    """In each schema of a text that has all keywords of a definition, replace these keywords by a `$ref`."""
+    """Shorten each node that has all keywords of the definition of a text: a `$ref` replaces these keywords."""
     definitions = schema["definitions"]
     bases = {name: node for name, node in definitions.items() if "pattern" in node and "not" not in node}
     candidates = [(parent, key) for parent, key, _ in _nodes(schema)]

@@ -69,7 +69,8 @@ class PlanFacts(Record):
 
     Attributes:
         source: the file with the nodes.
-        legend: a slot for each role of a run, and the text that explains the slot: the run and the role.
+        legend: (example of a slot, text that explains the slot), for each role of a run, and for the slots of running
+            pods, the slots of waiting pods, and the free slots.
         gpus: number of GPUs of all nodes together.
         free: number of GPUs that the plan leaves free.
     """

@@ -10,10 +10,11 @@ from tfgen.site.facts import EnvironmentFacts, JobFacts, Requests, total
 
 
 class Sum(Record):
-    """The sum of the requests of all enabled environments with the same key: a team, queue, cluster or environment.
+    """A row of a `SumTable`: the sum of the requests of all enabled environments that have the same key.
 
     Attributes:
-        key: the name of the team, queue, cluster or environment; empty without such a name.
+        key: the team, queue or cluster of the environments, or the name of the environments, depending on the table;
+            empty for environments without a queue, for example.
         jobs: number of jobs that have such environments.
     """
 

@@ -76,9 +76,10 @@ class Facts(Record):
     Attributes:
         without: the keys that a job with this kind cannot set.
         only: the keys for which the kind supports only some values.
-        supported_by_few: the paths of the keys that this kind supports, but not every other kind.
+        supported_by_few: the paths of the keys that this kind supports and at least one other kind does not support.
         resource: the custom resource; None if built-in kinds of Kubernetes run the roles.
-        controller_keys: the labels and annotations that controllers set on pods, as complete keys or as key domains.
+        controller_keys: the keys of the labels and annotations that controllers set on pods. An item that ends in "/",
+            such as "apps.kubernetes.io/", means all keys with this prefix.
         makes_object_a_role: whether each role has a separate object.
         makes_pods: whether the pod of a role is an object of the job itself, and not created by a controller.
         is_admitted_whole: whether Kueue admits all roles together.

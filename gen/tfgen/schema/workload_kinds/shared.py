@@ -38,12 +38,13 @@ _TF_CONFIG_STRATEGIES: Final = ("ParameterServer", "MultiWorkerMirrored", "Singl
 
 
 def reads_tf_config(sender: str, cure: str, when: Condition = None) -> Only:
-    """Return the supported strategies of a workload kind with a component `sender` that sets only TF_CONFIG.
+    """Return the strategies that a workload kind supports if a component other than tfgen sets TF_CONFIG.
 
-    The strategy KerasDistribution is not supported, because keras.distribution does not read TF_CONFIG.
+    The strategy KerasDistribution is not supported, because the component sets only TF_CONFIG, and keras.distribution
+    reads other variables.
 
     Args:
-        sender: the component in words, such as "the operator".
+        sender: the component that sets TF_CONFIG, in words, such as "the operator".
         cure: the fix for a job with another strategy.
         when: the condition on the spec under which the component sets TF_CONFIG.
     """
