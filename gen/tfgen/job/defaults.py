@@ -191,12 +191,15 @@ def _without_unused_defaults(schema: Schema, node: Schema, environment: Any, spe
 
 
 def _is_section(node: Schema) -> bool:
-    """Return whether a schema node describes an optional section of a job, such as a role."""
+    """Return True if `node` is the schema of an optional section of a job, such as a role."""
     return is_record(node) and "default" not in node
 
 
 def _with_registry(schema: Schema, node: Schema, value: Any, registry: str) -> Any:
-    """Prefix each image in a value with the registry, except for images that already have a registry."""
+    """Return a copy of `value`, a job or a part of a job, with `registry` before each image without a registry.
+
+    The value matches the schema `node`.
+    """
     if isinstance(value, str):
         is_bare = node.get("$ref") in _IMAGES and value and not names_registry(value)
         return f"{registry}/{value}" if is_bare else value

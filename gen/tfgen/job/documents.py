@@ -37,7 +37,7 @@ class JobPlace(Record):
 
 
 def parse_source(source: Source) -> Parsed:
-    """Parse a job file, without the defaults from the tfgen.yaml files."""
+    """Return the documents of a job file or a tfgen.yaml, without inherited defaults, and the problems of the text."""
     text = source.text()
     return Parsed((), (text,)) if isinstance(text, Problem) else parse(text, source.file)
 

@@ -1,4 +1,4 @@
-"""Read single fields of a valid job document, such as the name, the environments and the run.
+"""Read single fields of a valid job document, such as the job's name, the environments and the run name.
 
 `training_job.TrainingJob` has the complete content of a job.
 """
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def data_of(document: Document) -> JobData:
-    """Return the data of a job, merged with its defaults."""
+    """Return the content of a job as `JobData`, including the defaults from the tfgen.yaml files."""
     data: JobData = document.data
     return data
 
@@ -29,12 +29,12 @@ def name_of(document: Document) -> str:
 
 
 def own_data(document: Document) -> Any:
-    """Return the data of a job as the job file sets the data, without defaults."""
+    """Return the content of the job's YAML document, without the defaults from the tfgen.yaml files."""
     return document.data if document.unmerged is None else document.unmerged
 
 
 def environments_of(document: Document) -> Mapping[str, EnvironmentData]:
-    """Return the environments of the job by their names."""
+    """Return name of the environment -> settings of the environment, for the environments of the job."""
     return data_of(document)["spec"].get("environments", {})
 
 

@@ -31,11 +31,14 @@ def is_root(folder: Path) -> bool:
 
 
 def root_above(folder: Path) -> Path | None:
-    """Return the nearest root (see `is_root`): the folder itself, or a parent folder.
+    """Return the root folder for the jobs in `folder`; None if tfgen cannot determine the root folder.
 
-    If none of these folders is a root, return the nearest folder that contains rendered files. If no folder contains
-    rendered files, return the topmost folder with a tfgen.yaml. If no folder has a tfgen.yaml, return the working
-    directory; None if the working directory is `/` or does not contain the folder.
+    tfgen searches `folder` and the parent folders of `folder`, and returns the first folder that exists in this list:
+
+    - the nearest folder that is a root by itself (see `is_root`)
+    - the nearest folder with rendered files
+    - the topmost folder with a tfgen.yaml
+    - the working directory, if the working directory contains or equals `folder`, and is not `/`
     """
     start, working_directory = real_path(folder), real_path(Path())
     folders = (start, *start.parents)
@@ -68,11 +71,11 @@ def output_root_of(paths: Sequence[Path], files: Iterable[str]) -> Path:
     """Return the folder for charts/ and overlays/ of several jobs. All jobs must have the same output folder.
 
     Args:
-        paths: the files and folders of the command line. tfgen also checks the output folder of a path without jobs.
+        paths: the files and folders of the command line. A path without jobs must have the same output folder as well.
         files: the job files in these paths.
 
     Raises:
-        UsageError: two jobs have different output folders, or a job has no output folder.
+        UsageError: two jobs or paths have different output folders, or a job or a path has no output folder.
     """
     jobs = [Path(file) for file in files]
     empty = [path for path in paths if not any(job.is_relative_to(path) for job in jobs)]

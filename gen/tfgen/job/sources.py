@@ -149,7 +149,10 @@ def no_job_below(paths: Iterable[Path]) -> UsageError:
 
 
 def source_name(path: Path) -> str:
-    """Return the path of a job file or folder from the root of its repository."""
+    """Return the path of a job file or folder, relative to the root that `root_above` finds.
+
+    If `root_above` finds no root, return the name of the file; for a folder, return `.`.
+    """
     whole = real_path(path)
     folder = whole if whole.is_dir() else whole.parent
     return whole.relative_to(root_above(folder) or folder).as_posix()
@@ -182,7 +185,8 @@ def _walk_files(folder: Path) -> Iterator[Path]:
     """Yield all files below a folder in sorted order, without hidden files and folders.
 
     Raises:
-        UsageError: a folder cannot be read. Without an error, its jobs would look like removed jobs.
+        UsageError: a folder cannot be read. If tfgen skipped such a folder, the jobs in the folder would look like
+            removed jobs.
     """
     parent, folders, names = next(os.walk(folder, onerror=_unreadable))
     folder_names = {*folders}
@@ -233,12 +237,14 @@ class _Layers:
 
 
 def defaults_under(job: Path, content: Callable[[Path], bytes | None]) -> Source | None:
-    """Return the tfgen.yaml nearest to a job file, or None. `Source.defaults` refers to the next tfgen.yaml above.
+    """Return the tfgen.yaml nearest to a job file, in the same folder or in a parent folder; None without a tfgen.yaml.
+
+    The attribute `defaults` of the returned file is the next tfgen.yaml in a parent folder.
 
     Args:
-        job: the job file, which may be missing.
-        content: function that returns the content of a tfgen.yaml, or None for a missing file. The function is called
-            with the paths from `defaults_paths`.
+        job: the path of the job file. The file need not exist.
+        content: function that receives a path from `defaults_paths`, and returns the content of the tfgen.yaml; None
+            for a missing file.
     """
     under: Source | None = None
     for path in reversed(defaults_paths(job)):

@@ -93,7 +93,11 @@ class GitCode(Record):
 
 
 class FileCode(Record):
-    """Training code in the job file, as the text of each file by file name."""
+    """Training code that the job file itself contains.
+
+    Attributes:
+        files: file name -> text of the file.
+    """
 
     files: Mapping[str, str]
 
@@ -152,12 +156,12 @@ class Structure(Record):
         port: the TCP port of each TensorFlow server.
         roles: the roles of the job, in the order chief, ps, worker, evaluator.
         completion: the tasks whose end completes the job: the chief, worker 0, or all workers.
-        releases: whether the end of these tasks releases the GPUs of the remaining tasks.
+        releases: whether the end of the tasks in `completion` releases the GPUs of the remaining tasks.
         kind: the workload kind.
-        tf_job: the settings for the workload kind TFJob.
+        tf_job: the settings for the workload kind TFJob; the defaults of the schema for any other workload kind.
         volcano_plugin: whether the TensorFlow plugin of Volcano sets TF_CONFIG in the tasks of a Volcano Job.
         ps_first: whether a JobSet creates the other roles only after the ps tasks are ready.
-        in_place: whether a task restarts inside its pod after an exit code that does not count as a retry.
+        in_place: whether a container restarts inside the same pod after an exit code of `restart.ignoreExitCodes`.
         legacy_flags: whether each task also gets the flags of TensorFlow 1, such as `--job_name` and `--task_index`.
         legacy_variables: whether each task also gets environment variables with the names of these flags.
         gang: the gang scheduler, or None.
@@ -168,7 +172,8 @@ class Structure(Record):
         eci: the settings of pods on Elastic Container Instances of Alibaba Cloud, or None.
         pod_template: a PodTemplateSpec of Kubernetes for the pods of every role.
         patches: the patches of the objects, in the order of their names.
-        environment_patches: the patches of each environment that sets patches.
+        environment_patches: environment name -> patches of the job and the environment, for each environment that sets
+            patches.
     """
 
     name: str
@@ -225,7 +230,7 @@ class Structure(Record):
 
     @property
     def has_equal_workers(self) -> bool:
-        """True if the job trains only with all of its workers."""
+        """True for the strategies MultiWorkerMirrored and KerasDistribution, whose training needs every worker."""
         return self.strategy in EQUAL_WORKERS
 
 
@@ -235,7 +240,7 @@ class GitOps(Record):
     Attributes:
         repository: the address of the repository.
         branch: the branch that the clusters follow.
-        path: the folder of the repository with charts/ and overlays/; empty for the root of the repository.
+        path: the folder that contains charts/ and overlays/, from the root of the repository; empty for the root.
         is_chart: whether the tool applies the chart. If false, the tool applies the overlay.
         create_namespace: whether the tool creates the namespaces.
         argocd: the settings of Argo CD in job.yaml with the defaults of the schema, or None.
@@ -294,7 +299,15 @@ class ChartPage(Record):
 
 
 class TrainingJob(Record):
-    """A job: its structure, its complete values, its environments, and its outputs."""
+    """A valid job: the structure, the complete values, the environments and the settings for the rendered files.
+
+    Attributes:
+        namespace: the namespace of the job; None if the job sets no namespace.
+        values: the complete chart values of the job without an environment: the content of values.yaml.
+        outputs: the folders that tfgen writes for the job: `charts`, `overlays` or both folders.
+        chart_page: the metadata in Chart.yaml.
+        gitops: the settings for the GitOps tool; None for a job without `gitops`.
+    """
 
     structure: Structure
     namespace: str | None

@@ -18,7 +18,7 @@ class AddedLabels(Record):
 
     Attributes:
         common: the labels of every pod.
-        numbered: for each pod, the labels whose values differ between pods; empty if no label differs.
+        numbered: one mapping for each pod, with the labels whose values differ between pods; empty if no label differs.
         opaque: the keys of labels whose values only the controller can compute. Each of these labels has the same value
             in all pods of the controller.
         controller: the kind and the name of the controller.

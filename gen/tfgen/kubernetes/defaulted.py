@@ -35,7 +35,10 @@ def _plain(value: Any) -> Any:
 
 
 def _at(value: Mapping[str, Any], key: str, fill: _Fill) -> Mapping[str, Any]:
-    """Return a copy of `value`, in which `fill` replaces the mapping at a key, or each mapping in the list at a key."""
+    """Return a copy of `value` with `fill(value[key])` at `key`, if `value[key]` is a mapping.
+
+    If `value[key]` is a list, call `fill` for each mapping in the list. Leave any other `value[key]` unchanged.
+    """
     part = value.get(key)
     if isinstance(part, Mapping):
         return {**value, key: fill(part)}
@@ -45,7 +48,7 @@ def _at(value: Mapping[str, Any], key: str, fill: _Fill) -> Mapping[str, Any]:
 
 
 def _amounts(value: Mapping[str, Any], *keys: str) -> Mapping[str, Any]:
-    """Return a copy of `value` in which the quantities below each key of `keys` have the format of the API server."""
+    """Return a copy of `value` with the quantities of `value[key]`, for each of `keys`, in the API server's format."""
     for key in keys:
         value = _at(value, key, lambda amounts: {name: _amount(amount) for name, amount in amounts.items()})
     return value

@@ -26,7 +26,10 @@ def json_patch(before: Any, after: Any) -> list[Operation]:
 
 
 def changes_items(before: Any, after: Any) -> bool:
-    """Return True if a changed list in `before` keeps items, which a merge patch would have to repeat."""
+    """Return True if a list differs between `before` and `after`, and items with the same name are in both lists.
+
+    A merge patch would have to repeat these items.
+    """
     if isinstance(before, dict) and isinstance(after, dict):
         return any(changes_items(before[key], after[key]) for key in before if key in after)
     return before != after and bool(_kept_names(before, after))

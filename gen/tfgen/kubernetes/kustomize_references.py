@@ -130,7 +130,10 @@ def _unreadable_on_path(path: Path, value: Any, steps: Sequence[str]) -> Iterato
 
 
 def _unreadable_names(path: Path, value: Any) -> Iterator[Unreadable]:
-    """Yield the value of a field, or the items of a list, if kustomize finds no name in the value or item."""
+    """Yield the value of a field, if the value is a mapping without `name`.
+
+    If the value is a list, yield each item that is a list or a mapping without `name`.
+    """
     items = [((*path, index), element) for index, element in enumerate(value)] if isinstance(value, list) else []
     for place, element in items or [(path, value)]:
         if isinstance(element, list) and items:

@@ -13,10 +13,10 @@ https://github.com/kubernetes/community/blob/master/contributors/devel/sig-api-m
 for objects with holes (placeholders for values of the chart). `pair` differs from kubectl in one case: kubectl merges
 two ports that have the same number and different protocols (https://github.com/kubernetes/kubernetes/issues/39188).
 
-Three other modules merge by other rules. `tunables.merge` merges Helm values, and keeps a null that removes nothing.
-`job.defaults` merges the layers of a job: if the schema allows only one of several keys, the key in the job removes the
-alternatives. `importers.train_job` keeps the position of each merged value in the file, and reports each overridden
-value.
+Three other modules merge by other rules. `tunables.merge` merges Helm values, and keeps a null for a key that the
+chart's values do not have. `job.defaults` merges the layers of a job: if the schema allows only one of several keys,
+the key in the job replaces the other keys in the layers. `importers.train_job` keeps the position of each merged value
+in the file, and reports each overridden value.
 """
 
 from __future__ import annotations
@@ -110,13 +110,15 @@ def _merge_items(under: Any, patches: Sequence[Mapping[str, Any]], field: str, d
 def pair(
     items: Sequence[Any], patches: Sequence[Mapping[str, Any]], field: str, dialect: Dialect
 ) -> Sequence[Sequence[int]]:
-    """Return, for each item of a patch, the indexes of the list items with the same key.
+    """Match the items of a patch with the items of a list. Return the indexes of the matches for each patch item.
 
-    A patch item with `$patch: delete` matches all list items with the same key. Any other patch item matches at most
-    one list item, and is added to the list if no list item matches. Two patch items never match the same list item. If
-    a key is unique in the list and in the patch, the two items with the key match. If the key is not unique, the patch
-    item matches the first list item with the same value of the second key field (`SECOND_KEY_FIELDS`), such as the
-    protocol of a port.
+    A patch item with `$patch: delete` matches all list items with the same key, and the caller removes these list
+    items. Any other patch item matches one list item or none. Without a match, the caller adds the patch item to the
+    list. A list item matches at most one patch item. If the patch deletes a key, other patch items with this key match
+    no list item.
+
+    If the key occurs several times in the list or in the patch, the patch item matches the first list item with the
+    same value of the second key field (`SECOND_KEY_FIELDS`), such as the protocol of a port.
 
     Args:
         items: the list. A list item that depends on values of the chart has no key.

@@ -27,14 +27,15 @@ def group(item: Object) -> str:
 
 
 def creation_time(item: Object) -> str:
-    """Return the creation time of an object in a cluster. The order of these texts is the order in time."""
+    """Return the creation time of an object in a cluster, as a text. In comparisons, an earlier text is smaller."""
     return str(item["metadata"]["creationTimestamp"])
 
 
 def literal_name(item: Object) -> str | None:
     """Return the key under `objects` in job.yaml that defines an object; None for an object that tfgen generates.
 
-    tfgen checks only the API version, the kind and the metadata of a user's object. The other fields may be invalid.
+    If the result is a key, the object may have invalid fields: tfgen checks only the API version, the kind and the
+    metadata of such an object.
     """
     labels = (item.get("metadata") or {}).get("labels") or {}
     name: str | None = labels.get(keys.OBJECT)

@@ -19,12 +19,13 @@ _HUGE_PAGES: Final = "hugepages-"
 
 
 def pod_requests(spec: Mapping[str, Any], status: Mapping[str, Any] = EMPTY) -> dict[str, Amount]:
-    """Return resource -> request of a PodSpec, with the overhead of the pod. CPU is in cores, memory in bytes.
+    """Return resource -> request of a pod, including the overhead of the pod. CPU is in cores, memory in bytes.
 
-    The scheduler adds the requests of containers that run at the same time. An init container runs together with the
-    sidecars that start before the init container. The result is the maximum over all phases of the pod. Requests at the
-    pod level replace the requests of the containers. During a resize of a running pod, the larger of the old and the
-    new request counts.
+    The scheduler adds the requests of containers that run at the same time, and uses the maximum over time. First, each
+    init container runs together with the sidecars that precede the init container. Then all main containers run
+    together with all sidecars. Requests at the pod level replace the requests of the containers. During a resize of a
+    running pod, the scheduler uses the larger of the old and the new request, or the old request if the kubelet has
+    refused the new request.
 
     Args:
         spec: the PodSpec.

@@ -95,9 +95,9 @@ def canonical(quantity: str | int) -> str:
 
 
 def _reduced(number: int, base: int, most: int, step: int) -> tuple[int, int]:
-    """Divide a whole number by a base while no remainder is left, at most `most` times.
+    """Divide `number` by `base` as long as no remainder is left. Return (quotient, exponent).
 
-    Return the quotient and the exponent of the base, which grows by `step` with each division.
+    Each division adds `step` to the exponent, until the exponent is `most`. The exponent of the number 0 is `step`.
     """
     power = 0
     while power < most and number % base == 0:

@@ -84,7 +84,7 @@ class Resource(Record):
 
 
 class Api:
-    """Client that sends requests to an API server with one account.
+    """Client that sends requests to an API server. All requests of the client use the same account.
 
     Every method except `stream` raises an ApiError for an error answer, and a TfgenError if no answer comes in time.
 
@@ -242,9 +242,10 @@ class Api:
             time.sleep(seconds)
 
     def _is_wrong_server(self, seconds: float) -> bool:
-        """Test whether no request of the client has succeeded, and the requests have failed for too many `seconds`.
+        """Test whether no request of the client has succeeded, and `seconds` is more than `ONCE.total`.
 
-        In this case, even a command without a time limit stops.
+        `seconds` is the time since the first try of the current request. If the result is True, even a command without
+        a time limit stops.
         """
         return not self._allowed and ONCE.total is not None and seconds > ONCE.total
 

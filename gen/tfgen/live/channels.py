@@ -3,8 +3,9 @@
 The first byte of each message is the number of the stream:
 https://github.com/kubernetes/enhancements/tree/master/keps/sig-api-machinery/4006-transition-spdy-to-websockets
 
-A single thread uses the websocket. The thread sends in `wait` and reads in `receive`, and neither operation blocks.
-Therefore, the thread does not hang if the peer sends data before the peer reads.
+A single thread uses the websocket: `wait` sends the queued bytes, and `receive` reads messages. The websocket is in
+non-blocking mode, so the thread can read even while the peer accepts no bytes. Therefore, tfgen and the peer never wait
+for each other.
 """
 
 from __future__ import annotations

@@ -40,9 +40,8 @@ class DeclaredRun(Record):
         namespace: namespace in job.yaml. None selects the namespace of the kubeconfig's context.
         cluster: cluster in job.yaml. None selects the cluster of the context.
         is_enabled: whether the environment is enabled. In an environment that is not enabled, the job is retired.
-        live_runs: name of an enabled environment -> name of its run; empty unless the job is retired in `environment`.
-            Only environments with the same namespace and cluster count, because the objects of the runs have the same
-            names.
+        live_runs: environment name -> run name, for the enabled environments with the same namespace and cluster. The
+            objects in this namespace may belong to these runs. Empty unless the job is retired in `environment`.
         roles: role -> number of tasks.
         controllers: role -> StatefulSet or Job that creates the pods. Objects of an operator, such as a TFJob, are not
             in the mapping.
@@ -102,8 +101,9 @@ def declared_run(built: BuiltJob, tasks: TaskObjects, environment: str | None) -
     """Derive the run of a job from the Kubernetes objects of the job.
 
     Args:
-        built: the job, with the plain Kubernetes objects of the job.
-        tasks: the objects that would run the tasks without an operator. tfgen counts the tasks in these objects.
+        built: the job, with the plain Kubernetes objects that tfgen renders.
+        tasks: the StatefulSets and other objects that would run the tasks if the job used no operator. tfgen counts the
+            tasks in these objects, for every workload kind.
         environment: environment of the job; None for the job without an environment.
     """
     job, structure = built.job, built.job.structure

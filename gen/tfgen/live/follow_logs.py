@@ -270,9 +270,10 @@ class _ContainerLog:
             self._emit(TaskLine(*self._names, line))
 
     def _wait_for_updates(self) -> None:
-        """Wait for two more calls of `update`, because the list of the first call may be older than the end of the log.
+        """Wait for two more calls of `update`, so that the status of the pod is newer than the end of the log.
 
-        Do not wait after a failure of the server, or after `close`.
+        The first call may pass a status from before the end of the log. Do not wait after a failure of the server, or
+        after `close`.
         """
         with self._updated:
             updates = self._updates

@@ -132,8 +132,8 @@ def _listen(port: int | None, preferred: int) -> socket.socket:
     """Return a socket that listens on the loopback interface.
 
     Args:
-        port: port to listen on; 0 for any free port; None for `preferred`, or for any free port if `preferred` is in
-            use.
+        port: port to listen on; 0 for any free port. If `port` is None, listen on the port `preferred`, or on any free
+            port if `preferred` is in use.
         preferred: number of the pod's port.
 
     Raises:

@@ -123,7 +123,7 @@ class _Reader:
     """Reader of the objects in a namespace. The reader also stores the reasons why objects cannot be read.
 
     Attributes:
-        unreadable: a text for each kind, and for each log, that could not be read. The text has the reason.
+        unreadable: messages about the kinds and the logs that tfgen could not read. Each message contains the reason.
     """
 
     def __init__(self, api: Api, namespace: str) -> None:

@@ -100,8 +100,8 @@ class RunState(Record):
         finisher_log: last line of the finisher's log; empty if tfgen did not read the log.
         unreleased: roles whose pods occupy nodes although the run has ended.
         step: last training step in the leading task's log; None without a step.
-        differences: texts about the numbers of tasks and pods that differ between the cluster and job.yaml.
-        unreadable: a text for each kind, and for each log, that could not be read. The text has the reason.
+        differences: messages such as "worker: the cluster has 3 tasks, but job.yaml sets 4".
+        unreadable: messages about the kinds and the logs that tfgen could not read. Each message contains the reason.
         errors: common training errors that the logs of the failed tasks contain.
         lost: nodes that are not ready and hold pods of the run.
         is_stuck: whether the finisher should free nodes, but has freed none for a long time; set by `tfgen wait`.

@@ -22,7 +22,7 @@ class Snapshot(Record):
         pods: pods of the jobs to which the runs belong.
         objects: identity -> object, for the objects of the runs. Objects that the cluster does not have are missing.
         warnings: events of type Warning, the oldest first.
-        unreadable: a text for each kind, and for each log, that could not be read. The text has the reason.
+        unreadable: messages about the kinds and the logs that tfgen could not read. Each message contains the reason.
         workloads: Kueue's Workloads of the runs.
         logs: pod name -> last lines of the log, for the logs that were read.
         nodes: node name -> node, for the nodes that have pods of the runs and may be lost.

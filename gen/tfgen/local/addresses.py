@@ -44,7 +44,7 @@ def loopback(maps: ConfigMaps) -> dict[str, str]:
 
 
 def replace_addresses(text: str, local: Mapping[str, str]) -> str:
-    """Replace each host of the TensorFlow cluster in a text by its local address in `local`, from `loopback`."""
+    """Return `text` with local addresses in place of the hosts. `local` is host -> local address, from `loopback`."""
     return _ADDRESS.sub(lambda match: local.get(match[0], match[0]), text) if local else text
 
 

@@ -54,7 +54,8 @@ class Container(Record):
         pod: the pod of the task.
         words: the command and the arguments of the container, with the values of variables in place of `$(NAME)`.
         variables: all variables of the container.
-        secrets: the names of the secret variables, whose values docker or podman takes from its own environment.
+        secrets: the names of the secret variables. The `docker run` process reads the values from its environment
+            variables, because the command line must not contain the values.
         mounts: the folders that are mounted into the container.
         gpus: the indexes of the container's GPUs, separated by commas.
     """

@@ -74,7 +74,11 @@ class State:
 
 
 class Run:
-    """A run of a job on this machine. The attributes have their final values after the last item of `lines()`."""
+    """A run of a job on this machine. `states`, `code` and `reason` are final after the last item of `lines()`.
+
+    Attributes:
+        states: name of the task -> state of the task.
+    """
 
     def __init__(self, tasks: Sequence[Task], ending: Ending, processes: Processes, clock: Callable[[], float]) -> None:
         self.states = {task.name: State(task) for task in tasks}

@@ -201,7 +201,8 @@ def _tell(event: "dict[str, Any]") -> None:
 def main() -> None:
     """Supervise the tasks until the input ends.
 
-    The signal handlers do nothing. If the supervisor ignored the signals, the tasks would ignore the signals as well.
+    The handlers of SIGINT, SIGHUP and SIGTERM do nothing, so that these signals do not end the supervisor. With
+    `SIG_IGN` in place of a handler, each task would inherit `SIG_IGN` and ignore the signals as well.
     """
     for number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM):
         signal.signal(number, lambda *_: None)

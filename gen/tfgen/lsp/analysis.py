@@ -24,7 +24,7 @@ class Analysis(Record):
     Attributes:
         documents: the documents with the defaults from each tfgen.yaml, including documents with errors.
         accepted: the documents that have no schema errors and inherit from no tfgen.yaml with schema errors.
-        problems: the problems of the file and of each tfgen.yaml that applies to the file, in order.
+        problems: the problems of the file and of each tfgen.yaml that applies to the file.
         is_parsed: whether the file is valid YAML.
         of_objects: the problems of the jobs' Kubernetes objects; empty before `check_built_objects`.
     """
