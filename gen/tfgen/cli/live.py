@@ -152,13 +152,13 @@ def change_arguments(parser: ArgumentParser, dry_run: str) -> None:
 
 
 def read_target(args: Namespace) -> tuple[Target, Sequence[Object]]:
-    """Return the target namespace of a run, and the objects of the run.
+    """Return the cluster and namespace of a run, and the objects of the run without Helm hooks.
 
     Raises:
         UsageError: the file does not have the job, the file has several jobs and --job is missing, or the environment
             does not exist.
         ProblemsError: the job has errors.
-        TfgenError: the job is retired in the environment.
+        TfgenError: the job is retired in the environment, or the kubeconfig has no access to the cluster.
     """
     from tfgen.commands.cluster.declared_runs import find_run
     from tfgen.commands.pipeline.render_objects import render_objects

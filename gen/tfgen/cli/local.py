@@ -187,7 +187,7 @@ def _status(run: Run) -> str:
 
 
 def _training_errors(run: Run) -> Iterator[tuple[str, TrainingError]]:
-    """Find common training errors in the logs of a run. Yield (name of the first task, error), each error once."""
+    """Yield (name of the first task with the error, error), for each common training error in the logs of a run."""
     names: set[str] = set()
     for name, state in run.states.items():
         text = state.task.log.read_text(errors="replace") if state.task.log.exists() else ""

@@ -91,7 +91,7 @@ def _print_errors(run: DeclaredRun, progress: Snapshot, choice: LogChoice, ends:
     Args:
         run: the run.
         progress: the pods and other objects of the run.
-        choice: the selection of the logs on the command line.
+        choice: the tasks that the user selected on the command line.
         ends: the last log lines of each task.
     """
     from tfgen.live.task_errors import failed_pods, task_errors

@@ -56,7 +56,7 @@ def jobs_argument(parser: ArgumentParser, default: str = "") -> None:
 
     Args:
         parser: the parser of the command.
-        default: the text for the help about a command line without JOB; empty if the command requires a JOB.
+        default: the default of JOB in the words of the help, such as "the repository"; empty if JOB is required.
     """
     text = f"a job.yaml, or a folder that contains jobs{f' (default: {default})' if default else ''}"
     parser.add_argument("jobs", nargs="*" if default else "+", type=path, metavar="JOB", help=text)

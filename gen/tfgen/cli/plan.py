@@ -87,7 +87,7 @@ def _print_plans(plans: Mapping[str | None, Plan]) -> None:
 
 
 def _of_file(args: Namespace, runs: Sequence[RunObjects]) -> dict[str | None, Plan]:
-    """Plan the runs on the nodes in the file of --nodes. Return None -> plan, as for a single cluster."""
+    """Plan the runs on the nodes in the file of --nodes. Return None -> plan: a file has no kubeconfig context."""
     from tfgen.commands.cluster.read_cluster_file import read_cluster_file
     from tfgen.commands.plan import plan_runs
 
@@ -117,7 +117,10 @@ def _of_clusters(args: Namespace, runs: Iterable[RunObjects]) -> dict[str | None
 
 
 def _print_size(source: str, objects: Iterable[Object]) -> None:
-    """Print the number of nodes and pods, so that the user sees whether `source` contains the whole cluster."""
+    """Print the number of nodes and pods in `objects`, so that the user sees whether a node is missing.
+
+    `source` is the origin of the objects: a file name, or the host of an API server.
+    """
     from tfgen.plural import count
 
     kinds = [item["kind"] for item in objects]
