@@ -111,7 +111,7 @@ def _check_version(kubernetes_version: str | None) -> None:
 
 
 def _check_changed(results: FileResults, spool: Spool, out: Path, options: CheckOptions) -> Report:
-    """Check the objects and the rendered files of the jobs that are not cached."""
+    """Check the objects and the rendered files of the jobs without cached results, and return the report."""
     checked = results.checked
     if checked.files and all(file.is_cached for file in checked.files):
         return Report(checked.problems, (), 0, ())
@@ -136,10 +136,16 @@ def _branches(results: FileResults) -> dict[str, str]:
 def _unmatched_ledgers(
     results: FileResults, orphans: Sequence[Problem], out: Path, options: CheckOptions
 ) -> tuple[Problem, ...]:
-    """Return a problem for each ledger whose job is in no checked file. Ledgers in `orphans` are left out.
+    """Return a problem for each ledger whose job is in no checked file, or has a separate branch of rendered files.
 
-    A check against HEAD reports no such ledger. A check against a different revision reports only ledgers of jobs that
-    changed since the revision. With `is_verified`, every check reports all such ledgers.
+    With `is_verified`, the function reads all ledgers. Without `is_verified`, the function reads only the ledgers of
+    jobs that changed since the revision `options.against`. If the revision is HEAD, the function reads no ledger.
+
+    Args:
+        results: the results of `check_files`.
+        orphans: the problems about removed jobs. A ledger with such a problem gets no second problem.
+        out: the output folder.
+        options: the options of the check.
     """
     if options.against == git.HEAD and not options.is_verified:
         return ()
@@ -183,10 +189,10 @@ def _unlisted(out: Path, against: str) -> tuple[Problem, ...]:
 def _find_unchanged(
     sources: Sequence[Source], out: Path, manifests: Sequence[Manifest], options: CheckOptions
 ) -> dict[str, CachedFile]:
-    """Return file name -> cached results, for the job files that equal their committed versions.
+    """Return job file -> cached results, for the job files that need no new check.
 
-    The overlays of the jobs must equal their committed versions as well. A quick check requires this of all rendered
-    files.
+    Such a job file, its tfgen.yaml files and the overlays of its jobs equal the versions in the revision
+    `options.against`. A quick check requires the same equality of the other rendered files.
     """
     cached = find_cached(sources, out, manifests)
     if cached:
@@ -208,9 +214,9 @@ def _unchanged_jobs(sources: Sequence[Source], out: Path, against: str) -> Calla
 
 
 def _with_cached(report: Report, checked: Checked, cached: Mapping[str, CachedFile], *, is_quick: bool) -> Report:
-    """Return the report on the changed files, with the cached problems and the number of jobs of the unchanged files.
+    """Return a copy of `report`, the report on the changed job files, with data of the unchanged job files added.
 
-    A quick check (`is_quick`) adds no cached problems.
+    The data are the cached problems and the number of jobs. A quick check (`is_quick`) adds no cached problems.
     """
     unchanged = [cached[file.source.file] for file in checked.whole_files if file.is_cached]
     problems = (problem for file in unchanged for problem in (*file.object_problems, *file.unused))

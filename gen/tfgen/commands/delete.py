@@ -120,9 +120,9 @@ def _finisher_last(live_objects: Mapping[Identity, Object]) -> dict[Identity, Ob
 
 
 def _objects_of_missing_kinds(target: Target, inventory: Iterable[Identity]) -> Iterator[ObjectChange]:
-    """Yield the outcome `left` for each object of the last apply whose kind the server does not have.
+    """Yield the outcome `left` for each object of `inventory`, the last apply, whose kind the server does not have.
 
-    The user may have named a wrong server.
+    The message tells the user to check the address of the server, because a wrong server may not have the kind.
     """
     for item in inventory:
         if target.api.resource(*item[:2]) is None:

@@ -20,7 +20,8 @@ class Diff(Record):
     Attributes:
         changed: the changes of each changed job.
         compared: the number of compared jobs, including removed jobs.
-        notes: messages about jobs that were not compared, or that keep their committed files.
+        notes: messages about jobs that tfgen did not compare, and about jobs whose rendered files do not change yet,
+            because only the defaults of the jobs changed.
     """
 
     changed: tuple[JobDiff, ...]
@@ -54,7 +55,10 @@ def diff_jobs(jobs: Checked, paths: Sequence[Path], against: str, track: Track =
 
 
 def _diff(places: PairPlaces) -> tuple[JobDiff | None, bool, dict[str, str]]:
-    """Return (changes of a job, True if the job keeps its committed files, claim that the job uses -> job name)."""
+    """Return (changes of a job, True if the text of the job is unchanged, name of each claim -> name of the job).
+
+    The changes are None if the job file and its tfgen.yaml files are unchanged. The claims are those of the job.
+    """
     if places.is_unchanged:
         return None, True, {}
     pair = places.read()

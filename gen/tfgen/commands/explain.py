@@ -127,7 +127,10 @@ def _keys_that_end(schema: Schema, steps: Sequence[str | int]) -> Iterator[_Key]
 
 
 def _list(path: str, keys: Sequence[_Key]) -> str:
-    """Return a text that lists the keys, which all end with the path `path`, each with the start of its description."""
+    """Return a text with a line for each key: the path, and the first sentence of the description.
+
+    All keys end with the path `path`.
+    """
     table = columns([(_name(key.path), first_sentence(key.node)) for key in keys])
     return f"{len(keys)} keys end with {path}:\n\n{_indented(table)}"
 

@@ -411,10 +411,13 @@ class _Planner:
         self._problems.append(Problem(*self._document.place(path), message, rule))
 
     def _path(self, pod: Pod, *keys: str) -> DataPath:
-        """Return the path in job.yaml of the setting that a pod gets for a key, such as `("env", "HOME")`.
+        """Return the path in job.yaml of the value that a pod gets for a key; the path of the role if no value exists.
 
-        A setting of the environment overrides a setting of the job. A setting of the role overrides a setting of all
-        roles.
+        A value of the environment overrides a value of the job. A value of the role overrides a value of all roles.
+
+        Args:
+            pod: the pod.
+            keys: the path of the key below `spec` or below a role, for example `"env", "HOME"`.
         """
         parents: list[DataPath] = [("spec",)]
         if self._options.environment is not None:

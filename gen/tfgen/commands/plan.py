@@ -82,9 +82,9 @@ def _is_in_gang(pods: Pods) -> bool:
 
 
 def _doubts(pods: Pods, objects: Sequence[Object]) -> Iterator[str]:
-    """Yield a message for each controller, such as Kueue, that may change the number of `pods` or choose their nodes.
+    """Yield a message for each controller that makes the plan of `pods` uncertain.
 
-    `objects` are the objects of the same run.
+    For example, Kueue may delay the pods, and an operator may change the pods. `objects` are all objects of the run.
     """
     queue = (pods.owner["metadata"].get("labels") or {}).get(keys.QUEUE)
     if queue:

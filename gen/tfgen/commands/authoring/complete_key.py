@@ -65,7 +65,10 @@ def complete_assignment(word: str, documents: Sequence[Document]) -> Iterator[Ke
 
 
 def _keys(parent: str, documents: Sequence[Document]) -> Iterator[tuple[str, Schema]]:
-    """Yield (key, schema of the key) for each key below the path `parent`. An empty path has the keys of `spec` too."""
+    """Yield (key, schema of the key) for each key below the path `parent`.
+
+    If `parent` is empty, the keys are the top-level keys of job.yaml and the keys of `spec`.
+    """
     schema = schema_file.load()
     node = _node(parent)
     if node is not None:
@@ -79,7 +82,11 @@ def keys_below(
 ) -> Sequence[tuple[str, Schema]]:
     """Return (key, schema of the key) for each key below a schema node.
 
-    For a map that allows any key, return the keys that the mappings in `values` have.
+    Args:
+        node: the schema node. For a list, the function uses the schema of the items.
+        values: the values that the jobs have for the node. If the node is a map that allows any key, the result has
+            the keys of these values, or the placeholder NAME if the values have no key.
+        schema_name: the name of the schema.
     """
     schema = schema_file.load(schema_name)
     while "items" in node:

@@ -86,12 +86,14 @@ class Clusters:
         of the release.
 
         Args:
-            run: the run with the name of its job.
-            release: the name of the Helm release; None for the release with the job's name, or else the only release.
+            run: the run, with object names that begin with the name of the job.
+            release: the name of the Helm release; None to use the release with the name of the job or, if this release
+                has no pods, the only release with pods of the job.
 
         Raises:
-            UsageError: the release does not exist, or several releases exist and none has the name of the job.
-            ApiError: the user may not list pods, and the command line names a release.
+            UsageError: the release has no pods, or several releases have pods and none has the name of the job.
+            ApiError: the user may not list pods, and `release` is set. If `release` is None, the method returns the
+                unchanged run.
             TfgenError: the server does not answer in time.
         """
         live = self.place(run)

@@ -132,7 +132,7 @@ def commit_to_branch(before: Repository, branch: str, paths: Sequence[str], mess
 
 
 def source_paths(pair: PairPlaces) -> set[Path]:
-    """Return the paths of the job file and the tfgen.yaml files of a job, as committed and as on disk."""
+    """Return the paths of a job file and of its tfgen.yaml files, for the committed version and the version on disk."""
     sources = [place.source for place in (pair.before, pair.after) if place]
     return {Path(file.file) for source in sources for file in (source, *source.layers())}
 

@@ -169,7 +169,7 @@ def _files_of_jobs(
 
 
 def _repository_files(repository: Repository) -> tuple[str, ...]:
-    """Return the paths, from the root, of the files with uncommitted content that `tfgen init --repo` wrote."""
+    """Return the files whose uncommitted content `tfgen init --repo` wrote, as paths from the repository root."""
     root = repository.root
     paths = [*REPOSITORY_FILES, *(f"{PROJECTS}/{path.name}" for path in (root / PROJECTS).glob("*.yaml"))]
     present = [path for path in paths if (root / path).is_file()]

@@ -154,9 +154,10 @@ def _pairs(jobs: Sequence[Path], checked: Checked, revision: str) -> tuple[PairP
 
 
 def _last_source_commit(repository: Repository, tip: str) -> str:
-    """Return the id of the commit whose job files were rendered last; HEAD if the repository lacks this commit.
+    """Return the id of the commit whose job files tfgen rendered last; HEAD if the repository has no such commit.
 
-    The commit `tip`, the last commit of rendered files, names this id in its trailer. `tip` is empty without a commit.
+    A trailer of `tip`, the last commit of rendered files, has the id. If tfgen has not committed rendered files yet,
+    `tip` is empty, and the result is HEAD.
     """
     named = trailer(repository, tip, SOURCE_COMMIT) if tip else ""
     return named if named and has_commit(repository, named) else git.HEAD

@@ -151,7 +151,8 @@ def _committed_ledger(tree: Repository, job: str, path: str, revision: str) -> L
 def _source_paths(tree: Repository, folder: str, ledger: Ledger) -> Iterator[str]:
     """Yield the path of the job file that a ledger lists, relative to the root of the repository.
 
-    The path in the ledger is relative to the root folder of the job, which may differ from the output folder.
+    The ledger has the path relative to the output folder `folder`, or relative to the root. If neither path exists on
+    disk, yield the path below `folder`. If the ledger lists no job file, yield nothing.
     """
     if not ledger.source:
         return
@@ -163,11 +164,13 @@ _DEFAULTS_SUFFIX: Final = f"/{FILE}"
 
 
 def _needs_render(differing: Iterable[str], files: _JobFiles) -> bool:
-    """Return whether tfgen must render the jobs of a commit again, because the remote branch also changed their files.
+    """Return whether tfgen must render the jobs of a commit again, if the remote branch changes the same jobs.
 
-    The result is True if a path in `differing` is a tfgen.yaml or one of the files `files` of the jobs in the commit.
-    `differing` has the paths of the files that the remote branch changes. If the commit changes no job, the result is
-    False.
+    The result is True if the commit changes a job, and the remote branch changes a file of the job or a tfgen.yaml.
+
+    Args:
+        differing: the paths of the files that the remote branch changes.
+        files: the files of the jobs that the commit changes.
     """
     of_jobs = files.rendered.union(*files.sources.values())
     return bool(of_jobs) and any(path in of_jobs or f"/{path}".endswith(_DEFAULTS_SUFFIX) for path in differing)
@@ -208,7 +211,7 @@ def _check(tree: Repository, to: Target, upstream: str, folder: str, sources: It
 
 @contextmanager
 def _merge_errors(tree: Repository, to: Target) -> Iterator[None]:
-    """Add a note that nothing was pushed to each ProblemsError of the block, and shorten the paths in the problems."""
+    """Raise each ProblemsError of the `with` block again, with shorter paths and a note that tfgen pushed nothing."""
     try:
         yield
     except ProblemsError as error:
@@ -219,7 +222,7 @@ def _merge_errors(tree: Repository, to: Target) -> Iterator[None]:
 
 
 def _without_root(tree: Repository, problem: Problem) -> Problem:
-    """Return a problem whose paths below the temporary working tree are relative to the root of the repository."""
+    """Return a copy of a problem, in which the paths do not begin with the path of the temporary working tree."""
     root = f"{tree.root}/"
     return problem.replaced(file=problem.file.removeprefix(root), message=problem.message.replace(root, ""))
 

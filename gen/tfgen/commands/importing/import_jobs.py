@@ -260,7 +260,7 @@ def _submitted(script: str, file: str, report: ImportReport) -> Iterator[Part]:
 
 
 def _refuse_forbidden_characters(words: Sequence[Word], file: str, report: ImportReport) -> bool:
-    """Report each word with a character that YAML cannot contain. Return True if such a word exists."""
+    """Report each word of a command with a character that is not allowed in YAML. Return True if such a word exists."""
     refused = [(word, match[0]) for word in words if (match := find_forbidden_character(word.text))]
     for word, character in refused:
         report.refuse(scalar_part(file, word.position, "command", word.text), forbidden_character_message(character))
@@ -332,7 +332,11 @@ def _grouped(
 
 
 def _name(variant: Variant, env: EnvironmentName, jobs_by_env: Mapping[EnvironmentName, _EnvironmentJobs]) -> str:
-    """Return the name of the job of a variant. If the import has several environments, remove `env` from the name."""
+    """Return the name of the job to which a variant belongs.
+
+    If the import has several environments, remove the environment from the name: mnist-dev in the environment dev is a
+    variant of the job mnist.
+    """
     return (len(jobs_by_env) > 1 and base_name({env: variant.job.name})) or variant.job.name
 
 

@@ -130,7 +130,10 @@ def _containers(data: Any) -> Iterator[Mapping[str, Any]]:
 
 
 def _companions(companions: Sequence[Object], jobs: Sequence[Object]) -> Iterator[Object]:
-    """Yield each runtime in `companions` that a TrainJob refers to. If a job is a TFJob, also yield all PodGroups."""
+    """Yield the objects from `companions` that belong to the jobs `jobs`: runtimes of TrainJobs, and PodGroups.
+
+    A runtime belongs to a TrainJob that refers to the runtime. If one of the jobs is a TFJob, yield all PodGroups.
+    """
     has_tf_job = any(item["kind"] == "TFJob" for item in jobs)
     runtimes = {item["spec"].get("runtimeRef", {}).get("name") for item in jobs if item["kind"] == "TrainJob"}
     for item in companions:

@@ -333,7 +333,9 @@ def _normalization(change: FieldChange) -> str:
 
 
 def _reported_pull_secrets(new: Any, root: Part, entries: Sequence[Entry]) -> str:
-    """Return the reason for the added pull secrets `new` of a pod; empty if the import report lacks a pull secret.
+    """Return the reason for the pull secrets `new` that the import added to a pod.
+
+    The result is empty if the import report has no reason for one of these pull secrets.
 
     Args:
         new: the list of pull secrets, or a single pull secret, that only the rendered object has.
@@ -357,8 +359,8 @@ def _reported_reason(change: FieldChange, root: Part, explained: Mapping[str, st
     Args:
         change: the change of the field.
         root: the original object.
-        explained: field name -> reason, for the fields that the import changed or dropped.
-        reported: field name -> reason, for all fields of the report. A field that did not change has an empty reason.
+        explained: field name -> reason, for the fields that the import report lists as changed or dropped.
+        reported: `explained`, and field name -> empty text for the fields that the import report lists as carried.
     """
     part: Part | None = root
     why = ""
