@@ -25,7 +25,7 @@ _STRAY_FILES: Final = (".DS_Store", ".git/", ".idea/", ".vscode/", "*.bak", "*.o
 
 
 def chart(job: TrainingJob, spec: Mapping[str, Any], *, uses_cache: bool = False) -> tuple[dict[str, str], Revision]:
-    """Return the chart of a job: (path in the output folder -> text of each file, ``Chart.yaml`` as a `Revision`).
+    """Return the chart of a job as (path in the output folder -> text of the file, `Revision` of ``Chart.yaml``).
 
     Args:
         job: the job.

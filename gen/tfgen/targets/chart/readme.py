@@ -84,7 +84,7 @@ zeros of a number. The chart refuses null for a required value. To set an empty 
 
 
 def _operators(structure: Structure) -> str:
-    """Return the operators that the job's objects need as the end of a sentence; empty if the job needs no operator."""
+    """Return the part of a sentence that names a job's operators, such as ", Volcano"; empty without operators."""
     names = [_BY_KIND.get(structure.kind, ""), _BY_GANG.get(structure.gang or "kubernetes", "")]
     return "".join(f", {name}" for name in dict.fromkeys(names) if name)
 

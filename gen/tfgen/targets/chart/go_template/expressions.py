@@ -151,7 +151,10 @@ def _test(node: _Test, context: Context) -> str:
 
 
 def texts(tree: Node, template: NamedTemplate, context: Context) -> str:
-    """Return the ``include`` of a named template that converts all values of a map, list or scalar to strings."""
+    """Return an ``include`` of the named template `template`, which converts the values in `tree` to strings.
+
+    The node `tree` is a map, a list or a scalar.
+    """
     return f"include {literal(context.full_name(template.name))} {argument(tree, context)}"
 
 
@@ -173,10 +176,10 @@ def typed(node: Node, context: Context) -> str:
 
 
 def dict_of(entries: Mapping[Name, Node], context: Context) -> str:
-    """Return the call of ``dict`` that creates a map. Each entry must have a value for all values of the chart.
+    """Return the call of ``dict`` that creates a map with the entries `entries`. Omit empty entries.
 
     Raises:
-        TypeError: for some values of the chart, an entry has no value.
+        TypeError: an entry depends on the values of the chart.
     """
     if not all(map(is_constant, entries.values())):
         raise TypeError(f"only the first map of a merge may have an entry that may be empty: {entries!r}")
@@ -185,7 +188,7 @@ def dict_of(entries: Mapping[Name, Node], context: Context) -> str:
 
 
 def chart_only(node: ChartOnly, context: Context) -> str:
-    """Return the template text of a node. Outputs other than the chart contain a fixed value instead of this text.
+    """Return the Go template text of a `ChartOnly`. A plain object has a fixed value in place of this text.
 
     Raises:
         TypeError: the template text needs the root context at the dot, but the dot contains the arguments of a

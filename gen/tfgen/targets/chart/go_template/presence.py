@@ -107,10 +107,10 @@ def parts_of_test(test: Node) -> tuple[Node, ...]:
 
 
 def let_facts(name: str, expression: Expression) -> tuple[Node, ...]:
-    """Return the tests that are always true in a `Let` that binds the variable `name` to `expression`.
+    """Return the tests that are true in the whole body of a `Let`, which binds the variable `name` to `expression`.
 
-    For a map with a constant entry, the result is the test that the variable is not empty. For all other expressions,
-    the result is empty.
+    For a `Merged` whose first map has a constant entry, the variable is never empty, so the result is one test: the
+    variable itself. For all other expressions, the result is empty.
     """
     lowest = expression.layers[0] if isinstance(expression, Merged) else None
     is_never_empty = isinstance(lowest, MapOf) and any(map(_is_literal, lowest.entries.values()))
@@ -195,7 +195,10 @@ def ends_in_tree(node: Node) -> bool:
 
 
 def _last_ends_in_tree(children: Sequence[Node]) -> bool:
-    """Test whether the last of the present children may end with output of ``toYaml``."""
+    """Test whether the output of the nodes `children`, one after the other, may end with output of ``toYaml``.
+
+    The last nodes may have no output. In this case, an earlier node decides.
+    """
     for child in reversed(children):
         if ends_in_tree(child):
             return True

@@ -77,9 +77,9 @@ def body_lines(node: Node, context: Context, indent: str) -> Lines:
 
 
 def first_lines(node: Node, context: Context) -> Lines:
-    """Return the lines of the content of a named template.
+    """Return the lines that print the content of a named template.
 
-    If an entry of the content is always present, no line break precedes the output of the lines.
+    The output of Helm begins without a line break if at least one entry of the content is always present.
     """
     if isinstance(node, When) and presence(node) is True:
         return _first_branches(node, context)
@@ -195,7 +195,7 @@ def _entry(name: Key, node: Node, context: Context, indent: str) -> Lines:
 
 
 def _block(node: File, context: Context, head: str, indent: str) -> Lines:
-    """Return the lines that print the text of a file after `head` as a literal block of YAML (`|`)."""
+    """Return the lines that print `head`, such as ``key:``, and the text of a file as a literal block of YAML (`|`)."""
     header = "|" if node.text.endswith("\n") else "|-"
     return [f"{head} {header}", f"{indent}{{{{- {expression(node, context)} | nindent {len(indent)} }}}}"]
 
@@ -265,7 +265,10 @@ def _included(node: NamedTemplate | Call, context: Context, indent: str, head: L
 
 @cached_on_record
 def _begins_with_break(template: NamedTemplate) -> bool:
-    """Test whether the output of a named template begins with a line break, because each entry may be missing."""
+    """Test whether the output of a named template begins with a line break.
+
+    The line break comes first if the template has no entry that is always present.
+    """
     node, context = template.node, Context(chart="", parameters=template.parameters)
     while isinstance(node, Let):
         context, node = context.with_facts(*let_facts(node.name, node.expression)), node.body
