@@ -45,7 +45,7 @@ def next_run(run: str) -> str:
 def precedes(run: str, later: str) -> bool:
     """Return True if the run name `later` comes after the run name `run` in one sequence, such as lr, lr-2, lr-3.
 
-    The names of a sequence have the same text before the number.
+    The names of a sequence have the same text before the number, and increasing numbers.
 
     >>> precedes("", "2"), precedes("2", "10"), precedes("lr", "lr-2"), precedes("2", "lr-3"), precedes("3", "2")
     (True, True, True, False, False)

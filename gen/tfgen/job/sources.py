@@ -239,7 +239,8 @@ class _Layers:
 def defaults_under(job: Path, content: Callable[[Path], bytes | None]) -> Source | None:
     """Return the tfgen.yaml nearest to a job file, in the same folder or in a parent folder; None without a tfgen.yaml.
 
-    The attribute `defaults` of the returned file is the next tfgen.yaml in a parent folder.
+    The attribute `defaults` of the returned file is the next tfgen.yaml in a parent folder. If the returned file sets
+    `root: true`, the next tfgen.yaml is the attribute `left_out`.
 
     Args:
         job: the path of the job file. The file need not exist.

@@ -27,7 +27,7 @@ def group(item: Object) -> str:
 
 
 def creation_time(item: Object) -> str:
-    """Return the creation time of an object in a cluster, as a text. In comparisons, an earlier text is smaller."""
+    """Return the creation time of an object in a cluster as text. In text order, an earlier time comes first."""
     return str(item["metadata"]["creationTimestamp"])
 
 

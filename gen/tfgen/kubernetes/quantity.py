@@ -97,7 +97,7 @@ def canonical(quantity: str | int) -> str:
 def _reduced(number: int, base: int, most: int, step: int) -> tuple[int, int]:
     """Divide `number` by `base` as long as no remainder is left. Return (quotient, exponent).
 
-    Each division adds `step` to the exponent, until the exponent is `most`. The exponent of the number 0 is `step`.
+    Each division adds `step` to the exponent, until the exponent is `most`. If `number` is 0, the exponent is `step`.
     """
     power = 0
     while power < most and number % base == 0:
