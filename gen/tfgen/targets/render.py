@@ -39,7 +39,7 @@ def render(
         job_data: the job without its layers; None for a job without layers. The ledger uses this data to distinguish a
             change of the job from a change of a layer.
         built: the result of `build` for `data`; None if the caller has not called `build`.
-        uses_cache: as in `chart`.
+        uses_cache: whether to use the cache on disk for the texts that depend only on the structure of the job.
     """
     built = built or build(data)
     job, environments = built.job, built.environments
@@ -77,7 +77,10 @@ def render_document(document: Document, built: BuiltJob | None = None, *, uses_c
 
 
 def _delivery(job: TrainingJob, environments: Mapping[str, Objects]) -> dict[str, dict[str, str]]:
-    """Return the GitOps files of a job: `_ONE_JOB` or `_SEVERAL_JOBS` (for files that jobs share) -> path -> text."""
+    """Return group of files -> path -> text, for the GitOps files of a job; empty for a job without ``gitops``.
+
+    The group is `_ONE_JOB` for files that only this job has, and `_SEVERAL_JOBS` for files that jobs share.
+    """
     if job.gitops is None:
         return {}
     from tfgen.targets.gitops.gitops import gitops, texts  # for gitops only: takes 5 ms, which other jobs save

@@ -1,7 +1,7 @@
-"""Returns the lines of a chart's templates. Each line has the node of the object graph that the line prints.
+"""Returns the templates of a chart as lines. A line that prints a node of the object graph refers to this node.
 
-`templates.template_files` returns the same texts, and is faster because it caches the texts for all jobs with the
-same structure.
+`tfgen explain FILE:LINE` needs the nodes. `templates.template_files` returns the templates as texts without nodes, and
+is faster, because it caches the texts for all jobs with the same structure.
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ from tfgen.targets.chart.wrap import wrap
 
 
 def chart_lines(structure: Structure, environments: Iterable[str]) -> dict[str, Lines]:
-    """Return path in the chart -> lines, for each template. A line without a node is constant text.
+    """Return path in the chart -> lines, for each template and for the notes.
+
+    A line is a `Line` with the node that the line prints, or a plain string for constant text.
 
     Args:
         structure: the structure of the job.
@@ -45,13 +47,16 @@ def chart_lines(structure: Structure, environments: Iterable[str]) -> dict[str, 
 
 
 def _wrapped(line: str) -> Lines:
-    """Break a long line into several lines, and return the new lines."""
+    """Return the pieces of a long line, or a short line unchanged. The pieces of a `Line` have the node of the line."""
     pieces = wrap(line).split("\n")
     return lines_of(line.node, pieces, line.context) if isinstance(line, Line) else pieces
 
 
 def _text_lines(text: Node, context: Context) -> Lines:
-    """Return the lines of a free text such as NOTES.txt. The node of a line is a `Text` with the parts in the line."""
+    """Return the lines of `text`, the node of a file that is not YAML, such as NOTES.txt.
+
+    The node of a line is a `Text` that consists of the parts of `text` in this line.
+    """
     nodes: list[list[Node]] = [[]]
     printed = text_of(text, context).splitlines()
     for part in text.parts if isinstance(text, Text) else (text,):

@@ -63,9 +63,10 @@ def upgrade_guards(templates: Sequence[Template], context: Context) -> Lines:
 
 
 def _immutable_objects(node: Node, pod_hash: Node = None) -> Iterator[_Immutable]:
-    """Yield the object that a node prints, if the object has an immutable field.
+    """Find the object in the node of a template, and yield the object if it has an immutable field.
 
-    `pod_hash` is the node for the hash of the pod template, or None for an object without such a hash.
+    A `When` or a `Let` may surround the object. `pod_hash` is the node for the hash of the pod template; None for an
+    object without such a hash.
     """
     match node:
         case When(_, if_true):
@@ -90,8 +91,9 @@ def _fields(item: Mapping[str, Any], pod_hash: Node) -> Iterator[tuple[_Path, No
 def _exit_codes(item: Mapping[str, Any]) -> Iterator[tuple[_Path, Node]]:
     """Yield (path of a Job's failure rules, hole for the exit codes that do not count as a retry).
 
-    The Job of the finisher has no such rule. The guard reads the last rule of the Job in the cluster. So if a patch
-    appends another rule, the Job has no guard, and only the API server refuses a change of the exit codes.
+    The Job of the finisher has no rule for exit codes. The guard reads only the last rule of the Job in the cluster. If
+    a patch in job.yaml appends another rule, the rule for exit codes is not the last rule. So the function yields
+    nothing, and only the API server refuses a change of the exit codes.
     """
     rules = data_path.at(item, _EXIT_CODES)
     if not is_hole(rules) and rules and isinstance(rules[-1], When) and type_of(rules[-1].test) == "list":
@@ -99,9 +101,10 @@ def _exit_codes(item: Mapping[str, Any]) -> Iterator[tuple[_Path, Node]]:
 
 
 def _holes(item: Mapping[str, Any], part: str, keys: Iterable[str]) -> Iterator[tuple[_Path, Node]]:
-    """Return pairs (path, value) for the keys `keys` of an object's field `part`. Omit values that are not a hole.
+    """Return ((`part`, key), hole) for each key in `keys` whose value in the object's field `part` is a hole.
 
-    Files are excluded, because the name of their ConfigMap contains the digest of the files.
+    Omit the text of a file: the name of a ConfigMap with files contains the digest of the files, so a changed file
+    makes a new ConfigMap.
     """
     holes = ((key, item[part].get(key)) for key in keys)
     return (((part, key), hole) for key, hole in holes if is_hole(hole) and not isinstance(hole, File))

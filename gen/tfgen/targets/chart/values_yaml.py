@@ -36,7 +36,10 @@ def values_yaml(values: Mapping[str, Any], form: ValuesForm) -> str:
 
 @once_a_form
 def _entries(form: ValuesForm) -> tuple[ValuesText, ...]:
-    """Return the lines of each value: the parent keys that no earlier line contains, the comment, and the value."""
+    """Return the writer of each value.
+
+    A writer writes the parent keys that no earlier writer writes, the comments of the keys, and the value.
+    """
     entries = []
     printed: set[ValuesPath] = set()
     commented: set[ValuesPath] = set()
@@ -72,7 +75,8 @@ def _comment(path: ValuesPath, lacks: tuple[str, ...]) -> str:
 
     Args:
         path: the path of the value.
-        lacks: the nested keys of the value that the job does not support.
+        lacks: the paths of the keys below the value that the comment omits, because the job does not support these
+            keys. For example, the profile "restricted" does not support ``storage.*.nfs``.
     """
     indent = _indent(path)
     node, width = schema_file.node(schema_file.load(), ("spec", *path)) or {}, _WIDTH - len(indent)

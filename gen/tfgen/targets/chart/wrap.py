@@ -115,7 +115,7 @@ def _best_break(tokens: Sequence[_Token], room: int) -> int | None:
 def _may_be_broken(tokens: Sequence[_Token], blank: int) -> bool:
     """Test whether a line may end at the token with the index `blank`.
 
-    A line may not end after a word of `_HEADS` or before a closing brace.
+    A line may not end after a word of `_HEADS`, such as `if`, or before the closing braces of an action.
     """
     if not 0 < blank < len(tokens) - 1:
         return False
@@ -123,7 +123,7 @@ def _may_be_broken(tokens: Sequence[_Token], blank: int) -> bool:
 
 
 def _tokens(part: str) -> Iterator[_Token]:
-    """Yield the words of a part of a template line: the words of an action, or a text between actions as one word."""
+    """Yield the words of `part`, an action or a text outside of actions. A text or a comment is a single word."""
     if not _ACTION.fullmatch(part) or part.startswith(("{{/*", "{{- /*")):
         yield _Token(part)
         return

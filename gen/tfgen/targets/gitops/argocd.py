@@ -48,7 +48,10 @@ _OPERATORS: Final = {f"{group}_{kind}": resource.argocd_health for (group, kind)
 
 
 def argocd(variants: Sequence[DeployedVariant]) -> Delivery:
-    """Return the Argo CD files for the environments of a job. The job has the field ``gitops.argocd``."""
+    """Return the files in ``overlays/argocd`` for a job that has the field ``gitops.argocd``.
+
+    `variants` has a variant for each environment of the job.
+    """
     job_files: dict[str, tuple[Object, ...]] = {}
     shared_files: dict[str, tuple[Object, ...]] = {f"{ARGOCD}/patches/argocd-cm.yaml": (health_checks(),)}
     for variant in variants:

@@ -1,7 +1,7 @@
 """Records and functions that the modules for Argo CD and Flux share.
 
-Several jobs may share a file with equal content. A shared file never lists the jobs. With a list, two authors who each
-add a job would have a merge conflict.
+Several jobs may share a file if all these jobs render the same content for the file. So a shared file contains no list
+of jobs. Such a list would also cause a merge conflict between two authors who each add a job.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class DeployedVariant(Record):
         return self.gitops.is_chart and self.environment.enabled
 
     def path(self, *parts: str) -> str:
-        """Join the parts of a path in the output folder, and return the path from the root of the repository."""
+        """Return a path from the root of the repository. `parts` are the steps of the path below the output folder."""
         return "/".join(part for part in (self.gitops.path, *parts) if part)
 
     @property
@@ -82,8 +82,9 @@ class DeployedVariant(Record):
 def controller_fields(objects: Iterable[Object]) -> Iterator[ChangedField]:
     """Yield the fields that a controller in the cluster changes, and that a GitOps tool must not reset.
 
-    The finisher changes the replicas of the kinds in its Role. If git or the webhook of a queue suspends an object,
-    another controller later resumes the object. A GitOps tool that suspends the object again would kill the pods.
+    The finisher changes the replicas of the kinds in its Role. If git or the webhook of a queue suspends an object, a
+    controller in the cluster later resumes the object. If the GitOps tool then reset the field, the tool would suspend
+    the object again and kill the pods.
     """
     fields: dict[ChangedField, None] = {}
     for item in objects:

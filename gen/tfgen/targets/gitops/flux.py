@@ -37,7 +37,10 @@ https://fluxcd.io/flux/components/kustomize/kustomizations/#health-check-express
 
 
 def flux(variants: Sequence[DeployedVariant]) -> Delivery:
-    """Return the Flux files for the environments of a job. The job has the field ``gitops.flux``."""
+    """Return the files in ``overlays/flux`` for a job that has the field ``gitops.flux``.
+
+    `variants` has a variant for each environment of the job.
+    """
     job_files: dict[str, tuple[Object, ...]] = {}
     shared_files: dict[str, tuple[Object, ...]] = {}
     for variant in variants:

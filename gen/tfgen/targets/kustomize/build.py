@@ -83,9 +83,9 @@ def _objects(files: Mapping[str, str], folder: str) -> Iterator[Object]:
 
 
 def _target(items: Iterable[Object], target: Mapping[str, str]) -> tuple[str, str, str]:
-    """Return the identity of the only object that the field `target` of a patch selects.
+    """Return the identity of the object that `target`, a field of a patch, selects. Exactly one object must match.
 
-    Old versions of tfgen omitted the API group in the field.
+    A target without an API group matches objects of every group, because old versions of tfgen omitted the group.
     """
     kind, name = target["kind"], target["name"]
     candidates = [item for item in items if item["kind"] == kind and target.get("group", group(item)) == group(item)]

@@ -112,7 +112,10 @@ def image_changes(
 
 
 def matched_images(item: Object) -> Iterator[str | None]:
-    """Yield each text in an object that kustomize reads as an image; None for each value on which kustomize fails."""
+    """Yield the text of each image that kustomize finds in an object.
+
+    Yield None for each value on which kustomize fails, such as an image that is a number.
+    """
     if item["kind"] != _SKIPPED_KIND:
         yield from _container_images(item)
     for path in _PATHS:
@@ -129,7 +132,10 @@ def with_images(item: Object, change: Callable[[Image], Image | None]) -> Object
 
 
 def image_changer(changes: Sequence[ImageChange]) -> Callable[[Image], Image | None]:
-    """Return a function for `with_images` that changes images as the field ``images`` of a kustomization does."""
+    """Return a function `change` with which `with_images` has the same effect as ``images`` in a kustomization.
+
+    The function returns the new image for an image with the name of an old image in `changes`; None for other images.
+    """
     new = {change.old.name: change.new for change in changes}
     return lambda image: new.get(image.name)
 
@@ -178,7 +184,10 @@ def _container_images(node: Any) -> Iterator[str | None]:
 
 
 def _image_texts(node: Any, path: Sequence[str]) -> Iterator[str | None]:
-    """Yield each text at the path `path`, and None for each value of an unexpected type. Search all items of a list."""
+    """Yield the text at the path `path`; None for a value of an unexpected type.
+
+    If a list is on the path, search each item of the list.
+    """
     if not path:
         yield _text(node)
     elif isinstance(node, list):

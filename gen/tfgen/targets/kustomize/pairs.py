@@ -15,13 +15,13 @@ from tfgen.targets.kustomize.references import references
 def object_pairs(base: Objects, target: Objects) -> dict[str, tuple[Object, Object]]:
     """Return key of an object in the base -> (object, counterpart of the object in an environment).
 
-    The counterpart has the same name. If the environment has no such object, the counterpart is the object of the same
-    kind and key, which belongs to a different run. These renamed objects have no pair, so that kustomize deletes the
-    old object and adds the new object:
+    The counterpart has the same kind and name. If the environment has no such object, the counterpart has the same kind
+    and key, and a new name, because the environment has a different run. Omit an object with a new name in the
+    following cases. kustomize then deletes the old object and adds the new object:
 
-    - an object whose old name is in a reference of the user, because kustomize would change the reference
-    - an object of `objects` in job.yaml, because any text can refer to the object
-    - an object that loses a label or an annotation (`_is_renamable`)
+    - A reference of the user contains the old name. kustomize would change the reference.
+    - The object comes from `objects` in job.yaml. Any text can refer to such an object.
+    - The object loses a label or an annotation (`_is_renamable`).
     """
     before = {identity(item) for item in base.values()}
     after = {identity(item): item for item in target.values()}

@@ -88,7 +88,10 @@ def patch_target(item: Object, patch: Patch) -> dict[str, Any]:
 
 
 def patch_text(item: Object, patch: Patch) -> str:
-    """Return the text of a patch. A comment explains list items that have only a name, or the tests of a JSON patch."""
+    """Return the YAML text of a patch.
+
+    If the patch contains list items with only a name, or `test` operations, a comment in the first line explains why.
+    """
     if isinstance(patch, list):
         has_test = any(operation["op"] == "test" for operation in patch)
         return f"{_WHY_TESTS}\n{yaml_text.dump(patch)}" if has_test else yaml_text.dump(patch)

@@ -56,7 +56,7 @@ _FIELDS: Final[Mapping[str, Sequence[tuple[str, tuple[str, ...]]]]] = {
 
 
 def new_names(pairs: Iterable[tuple[Object, Object]]) -> NewNames:
-    """Return (kind, old name) -> new name. A pair is (object before a rename, object after the rename)."""
+    """Return (kind, old name) -> new name, for `pairs` of (object before a rename, object after the rename)."""
     names = ((old["kind"], old["metadata"]["name"], new["metadata"]["name"]) for old, new in pairs)
     return {(kind, old): new for kind, old, new in names if old != new}
 

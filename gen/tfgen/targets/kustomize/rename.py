@@ -41,7 +41,7 @@ class Rename(Record):
         return Rename(before, after, identical if before is after else object_pairs(before, after))
 
     def renamed_pairs(self, pairs: Mapping[str, tuple[Object, Object]]) -> dict[str, tuple[Object, Object]]:
-        """Return the pairs with the second object after the rename. Omit the pairs that kustomize cannot rename.
+        """Return key -> (object of the base, counterpart after the rename). Omit objects that kustomize cannot rename.
 
         Args:
             pairs: key -> (object of the base, counterpart in the environment before the rename).
@@ -68,7 +68,7 @@ class Rename(Record):
     def entries(self, from_base: Collection[Identity]) -> Iterator[dict[str, Any]]:
         """Yield entries of ``patches``. An entry renames an object, or deletes an object that kustomize cannot rename.
 
-        `from_base` is as in `resources`.
+        `from_base` contains the identities, before the rename, of the objects that come from the base.
         """
         added = self._added(from_base)
         pairs = [
@@ -86,9 +86,9 @@ class Rename(Record):
                 yield {"patch": patch_text(item, patch), **patch_target(item, patch)}
 
     def _added(self, from_base: Collection[Identity]) -> Objects:
-        """Return the objects that do not come from the base and that kustomize can rename, as before the rename.
+        """Return key -> object before the rename, for objects that are not from the base and that kustomize can rename.
 
-        An object with a new key after the rename is omitted, so that two objects never use the same file.
+        Omit an object whose key changes with the rename, so that two objects never use the same file.
         """
         return {
             key: old

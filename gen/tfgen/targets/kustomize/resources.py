@@ -51,8 +51,9 @@ def _can_generate(item: Object, files: Mapping[str, File]) -> bool:
     """Test whether kustomize can generate the ConfigMap `item` from the files without a mistake.
 
     kustomize writes the keys of labels, annotations and data without quotes, and then reads ``1e3`` as a number
-    (SetField in https://github.com/kubernetes-sigs/kustomize/blob/master/kyaml/yaml/fns.go). kustomize writes a text of
-    several lines as a literal block (`yaml_text.is_misread_by_kustomize`).
+    (SetField in https://github.com/kubernetes-sigs/kustomize/blob/master/kyaml/yaml/fns.go). kustomize also writes a
+    text of several lines as a literal block, and cannot parse some of these blocks
+    (`yaml_text.is_misread_by_kustomize`).
     """
     metadata = item["metadata"]
     keys = [*metadata.get("labels", {}), *metadata.get("annotations", {}), *files]
@@ -81,8 +82,8 @@ def _generator(item: Object, files: Mapping[str, File]) -> dict[str, Any]:
 def file_stem(name: str) -> str:
     """Return a valid and unique file name, without the extension, for the object with the key `name`.
 
-    The key may contain the name that the user gave to a volume or a class. Such a name may be as long as a file name,
-    and may contain dots, as in ``x.patch``.
+    The key may end with a name from job.yaml, such as the name of a volume or a priority class. So the key may be too
+    long for a file name, and may contain dots, as in ``x.patch``.
     """
     stem = name.replace(".", "_")
     if len(stem) <= _LONGEST_STEM:
