@@ -146,7 +146,10 @@ def as_data(origin: LineOrigin) -> dict[str, Any]:
 
 
 def _table(rows: tuple[Origin, ...]) -> str:
-    """Return a table with a line for each origin. After six lines, keys with default values are only counted."""
+    """Return a table with a line for each origin.
+
+    The table leaves out default values after the sixth line. The last line then has the number of omitted keys.
+    """
     written = tuple(row for row in rows if row.place)
     defaults = tuple(row for row in rows if not row.place)
     listed = written + defaults[: max(0, _FEW - len(written))]

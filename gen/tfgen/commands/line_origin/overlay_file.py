@@ -51,7 +51,15 @@ def overlay_line(parts: JobParts, file: str, number: int, text: str) -> LineFact
 
 
 def _patch_line(parts: JobParts, environment: str | None, key: str, path: Path, data: Any) -> LineFacts:
-    """Explain the line for the field at a path of a kustomize patch. `key` is the object that the patch changes."""
+    """Explain a line of a kustomize patch that changes or deletes the object `key`.
+
+    Args:
+        parts: the job.
+        environment: the environment of the overlay.
+        key: the name of the object's template, such as `finisher-role`.
+        path: the path, in the patch, of the field on the line.
+        data: the parsed patch: a list for a JSON patch, a mapping for a merge patch.
+    """
     objects = parts.objects(environment)
     if key not in objects:
         return _deletion_line(parts, environment, key, path)
@@ -74,7 +82,7 @@ def _data(text: str) -> Any:
 
 
 def _object_line(parts: JobParts, environment: str | None, key: str, path: Path) -> LineFacts:
-    """Explain the line for the field at a path of the object `key`."""
+    """Explain the line that sets the field `path` of the object `key`."""
     about = purpose(key)
     part = parts.objects(environment)[key][path]
     fixed = f"The line is a fixed part of {about.text}."
@@ -88,7 +96,10 @@ def _object_line(parts: JobParts, environment: str | None, key: str, path: Path)
 
 
 def _patched_path(patch: Mapping[str, Any], path: Path, item: Mapping[str, Any]) -> Path | None:
-    """Convert a path in a merge patch to a path in the patched object `item`; None for a list item not in `item`."""
+    """Convert a path in a merge patch to the path of the same field in the patched object `item`.
+
+    Return None if the path leads into a list item that `item` does not have.
+    """
     keys = kustomize_keys(item["kind"])
     patched: Any = patch
     value: Any = item
@@ -118,7 +129,10 @@ def _has_names(item: Any, patched: Any, names: tuple[str, ...]) -> bool:
 
 
 def _directives_before(patch: Any, path: Path, index: int) -> int:
-    """Return the number of ``$patch`` directives before an index of the list at a path of a patch."""
+    """Return the number of ``$patch`` directives before the index `index` of a list in a patch.
+
+    `path` is the path of the list in `patch`.
+    """
     for step in path:
         patch = patch[step]
     return sum(isinstance(item, Mapping) and "$patch" in item for item in patch[:index])
@@ -143,9 +157,9 @@ def _deletion_line(parts: JobParts, environment: str | None, key: str, path: Pat
 
 
 def _line_in_value(text: str, number: int) -> int:
-    """Convert the number of a line in a file to its number in the YAML block scalar around the line, from 1.
+    """Convert `number`, the number of a line in a file, to the number of the line in a YAML block scalar, from 1.
 
-    Return 0 for the line that starts the block scalar.
+    Return 0 for the line with the key of the block scalar.
     """
     paths = line_paths(text)
     block = [at for at, path in enumerate(paths, 1) if path == paths[number - 1]]

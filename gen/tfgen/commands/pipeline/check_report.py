@@ -20,7 +20,7 @@ class Report(Record):
         problems: the problems, in order.
         notes: messages that are not problems, for example about a check that was skipped.
         compared: the number of jobs that were compared with the committed jobs.
-        jobs: the valid jobs; empty after the spool with their rendered files is closed.
+        jobs: the valid jobs; empty in the result of `check_paths`, which has closed the spool.
     """
 
     problems: tuple[Problem, ...]

@@ -23,7 +23,8 @@ class CheckScope(Record):
         find_unchanged: returns a function that tests whether a job is unchanged. Unchanged jobs are not rendered. The
             check calls `find_unchanged` once, before the first job.
         ends_with_errors: whether the check renders no more files after the first file with errors.
-        cache_out: the output folder whose ledgers belong to the cached results; None to use no cache.
+        cache_out: the output folder of the jobs; None to use no cache. The cache stores the results together with the
+            digests of the ledgers in this folder.
     """
 
     find_manifests: Callable[[], Sequence[Manifest]] = tuple

@@ -98,7 +98,7 @@ def full_check(
 
 
 def _find_cached(scope: CheckScope, sources: Sequence[Source]) -> Mapping[str, CachedFile]:
-    """Return file name -> cached results of the job files. Without a job file, no manifests are read."""
+    """Return file name -> cached results of the job files. If `sources` is empty, do not read the manifests."""
     return read_cached_files(sources, scope.find_manifests()) if sources else {}
 
 
@@ -107,7 +107,7 @@ def _nothing_cached(_: Sequence[Source]) -> Mapping[str, CachedFile]:
 
 
 def _base(out: Path, against: str, plan: WritePlan) -> Base:
-    """Return the state of the rendered files in the revision `against`."""
+    """Return the base of comparison for the revision `against`: the unchanged jobs, and the changed rendered files."""
     if plan.is_done:
         return Base(committed=plan.ledgers.keys(), revision=against)
     find_changed = changed_files(out, against)
@@ -137,13 +137,19 @@ def _check_committed(
 
 
 def _merge_uses(rendered: Sequence[JobUse], committed: Sequence[JobUse]) -> tuple[JobUse, ...]:
-    """Merge the resources that the jobs of a file request. For a job in both sequences, use the item in `committed`."""
+    """Return the resources that the jobs of a file request.
+
+    If a job has items in both arguments, the result has only the items from `committed`.
+    """
     jobs = {use.job for use in committed}
     return (*(use for use in rendered if use.job not in jobs), *committed)
 
 
 def _find_unused(results: FileResults, file: CheckedFile, rendered: RenderedFile) -> tuple[Problem, ...]:
-    """Return a problem for each ignore comment that suppresses no problem, not even a clash with another job file."""
+    """Return a problem for each ignore comment in a job file that suppresses no problem.
+
+    The suppressed problem may also be a clash with another job file.
+    """
     if not file.clashes:
         return rendered.unused
     jobs = {job.name for job in rendered.jobs}

@@ -16,7 +16,7 @@ def find_loosened_rails(paths: Iterable[Path], sources: Sequence[Source], agains
 
     Args:
         paths: files and folders. The check reads each tfgen.yaml in the repositories that contain the paths.
-        sources: the job files. The check also reads the tfgen.yaml files of these jobs that are not in git yet.
+        sources: the job files. The check also reads the untracked tfgen.yaml files of these jobs.
         against: the commit.
 
     Raises:

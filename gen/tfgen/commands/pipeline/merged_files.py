@@ -128,7 +128,7 @@ def _digests(out: Path, paths: Iterable[str]) -> dict[str, str]:
 
 
 def _files_of_jobs(plan: WritePlan, unmerged: Set[str]) -> Iterator[set[str]]:
-    """Yield the paths of the files of each job that the plan writes or that has a file in `unmerged`."""
+    """Yield the set of all file paths of a job, for each job that the plan changes or that has a file in `unmerged`."""
     for job in plan.jobs:
         before = job.before.paths() if job.before else set()
         paths = {ledger_path(job.rendering.job), *before, *job.target.files}

@@ -1,7 +1,7 @@
 """Find the runs that a change of jobs ends, and the claims that remain in the cluster.
 
-A run ends if a job is removed, gets another name, or is retired in an environment. The results are those changes of
-`tfgen diff` that belong to environments with ended runs.
+A run ends if a job is removed, gets another name, or is retired in an environment. Each result is a JobDiff, as for
+`tfgen diff`, with only the environments in which a run ends or a claim remains.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ _PLACE = ("enabled", "namespace", "cluster", "storage")
 
 
 def find_run_ends(places: Iterable[PairPlaces]) -> tuple[JobDiff, ...]:
-    """Return the ended runs and the remaining claims of each changed job.
+    """Return the runs that the change of each job ends, and the claims that the change leaves in the cluster.
 
-    Jobs with neither an ended run nor a remaining claim are left out.
+    A job whose change ends no run and leaves no claim has no item in the result.
 
     Raises:
         TfgenError: git or the disk fails.
