@@ -98,12 +98,15 @@ class Document(Record):
         return self._layer(path)._nearest(path)[1].position
 
     def text(self, path: Path) -> str | None:
-        """Return the file's text of the scalar at a path, such as `1.10` for 1.1; None if the path has no scalar."""
+        """Return the scalar at a path as text of the file, such as `1.10` for 1.1; None if the path has no scalar."""
         _, place, depth = self._layer(path)._nearest(path)
         return place.text if depth == len(path) else None
 
     def _layer(self, path: Path) -> Document:
-        """Return the document or layer that contains the longest part of a path; of equal ones, return the nearest."""
+        """Return the document or layer that contains the most steps of a path.
+
+        If several contain equally many steps, prefer the document, and then the nearest layer.
+        """
         if self.under is None:
             return self
         lower = self.under._layer(path)

@@ -45,8 +45,8 @@ class Assignment(NamedTuple):
 
     Attributes:
         value: plain data to set, or `REMOVED` to remove the key or list item.
-        after: for each step of the path, the keys after which a new key is inserted. If the mapping has none of these
-            keys, the new key becomes the first key.
+        after: for each step of `path`, the keys that must precede this step if tfgen inserts the step as a new key. If
+            the mapping has none of these keys, the new key becomes the first key.
     """
 
     path: Path
@@ -64,7 +64,7 @@ def with_values(text: str, document: Document, changes: Changes) -> str:
     Args:
         text: the text of the file from `disk_file.read_text`.
         document: the job in the file, without errors.
-        changes: the values, in the order in which new keys are written.
+        changes: path of a mapping in the job -> key -> new value. tfgen writes new keys in this order.
 
     Raises:
         TfgenError: the edit would also change another value.
@@ -132,7 +132,10 @@ def _edited(text: str, document: Document, assignment: Assignment) -> str:
 
 
 def _edit(text: str, root: YamlNode, assignment: Assignment) -> _Edit | None:
-    """Return the edit that sets or removes a value; None if an edit in place is impossible."""
+    """Return the edit that sets or removes a value.
+
+    Return None if an edit in place is impossible, such as the removal of a key that `<<` merges.
+    """
     path, value = assignment.path, assignment.value
     owner, owner_slot = root, _Slot(root, None)
     style = _Style(root.is_flow, _quote(text, root.entries))
@@ -200,7 +203,7 @@ def _replace(text: str, slot: _Slot, written: str) -> _Edit | None:
 
 
 def _header_comment(text: str, node: YamlNode) -> str:
-    """Return the comment in the first line of a block scalar, with the blanks before the comment; may be empty."""
+    """Return the comment in the first line of a block scalar, with the blanks before it; empty without a comment."""
     header, _, _ = text[node.start : node.end].partition("\n")
     comment = re.fullmatch(r"[|>][-+0-9]*([ \t]+#.*?)\r?", header)
     return comment[1] if comment else ""
@@ -261,7 +264,11 @@ def _append(text: str, items: YamlNode, written: str) -> _Edit | None:
 
 
 def _insert(text: str, mapping: YamlNode, pair: str, preceding_keys: Sequence[str]) -> _Edit | None:
-    """Return the edit that inserts the entry `pair` after the last of the preceding keys, or as the first entry."""
+    """Return the edit that inserts the entry `pair` into a mapping; None if an edit in place is impossible.
+
+    The entry follows the last entry whose key is in `preceding_keys`. Without such an entry, `pair` becomes the first
+    entry, or the last entry if `_insert_first` finds no place.
+    """
     before = [entry for entry in mapping.entries if entry.key in preceding_keys]
     if not before:
         return _insert_first(text, mapping, pair) or _insert_after(text, mapping, mapping.entries[-1:], pair)

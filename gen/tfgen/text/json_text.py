@@ -56,10 +56,10 @@ class _Member(NamedTuple):
 
 
 def _member(head: str, value: Any, listings: Collection[str], *, is_listing: bool = False) -> _Member:
-    """Return the member for a key and a value.
+    """Return the member for a value and its key. `head` is the key with the colon; empty for a list item.
 
-    A value in a listing is never itself a listing. The user chooses the key of such a value, so the key may be in
-    `listings` by chance.
+    A mapping is a listing if its key is in `listings`, except for a mapping inside a listing. The user chooses the keys
+    inside a listing, so such a key may equal a key in `listings` by chance.
     """
     if isinstance(value, dict):
         members = [

@@ -300,7 +300,7 @@ class _Layout:
         return (header["note"] or "").rstrip() if header else ""
 
     def _fits(self, node: YamlNode, data: Any, column: int) -> bool:
-        """Return whether a value fits on the line of its key or dash. `column` is the length of the key or dash."""
+        """Test whether a value fits on the line of its key or dash, after the first `column` characters of the line."""
         if node.form in ("scalar", "alias") or not (node.entries or node.items):
             return True
         written = self._text[node.start : node.end]

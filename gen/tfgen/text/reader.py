@@ -325,7 +325,7 @@ def _position(event: yaml.Event) -> Position:
 
 
 def _group(event: yaml.ScalarEvent) -> str | None:
-    """Return the name of the group in `_CORE` that a plain scalar matches, such as `integer`; None for a string."""
+    """Return the type of a plain scalar, such as `integer`: the name of a group in `_CORE`; None for a string."""
     match = _CORE.fullmatch(event.value) if event.implicit[0] else None
     return match.lastgroup if match else None
 

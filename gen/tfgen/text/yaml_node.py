@@ -62,7 +62,7 @@ class YamlNode(NamedTuple):
 
 
 def nodes(text: str) -> dict[Position, YamlNode]:
-    """Return position -> root node, for each document of a text. The position is that of `Document.root`."""
+    """Return position of the root -> root node, for each document of a text. `Document.root` has the same position."""
     events: Iterator[Any] = yaml.parse(text, Loader=yaml.CSafeLoader)
     roots = {}
     for event in events:

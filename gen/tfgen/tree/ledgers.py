@@ -65,7 +65,10 @@ class Ledgers(Mapping[str, Ledger]):
             raise TfgenError("\n".join(faults))
 
     def owners(self, path: str) -> tuple[str, ...]:
-        """Return the names of the jobs whose ledgers list a path outside the jobs' own folders. Case is ignored."""
+        """Return the names of the jobs whose ledgers list `path`; empty for a path in a job's own folder.
+
+        The comparison of paths ignores upper and lower case.
+        """
         return self._owners.get(path.casefold(), ())
 
     def lists(self, path: str) -> bool:

@@ -235,7 +235,7 @@ class OutputFolder:
             self._rename_file(folder, name, path)
 
     def remove(self, batches: Iterable[Mapping[str, str | None]]) -> None:
-        """Remove the files of each mapping path -> digest. Raises TfgenError at the first file with another digest."""
+        """Remove the files in `batches`, mappings of path -> digest. Raises TfgenError at the first changed file."""
         for folder, name, path, digest in self._entries(batches):
             check_digest(folder, name, path, digest)
             with errors_at(path):
@@ -317,7 +317,10 @@ class OutputFolder:
             os.close(descriptor)
 
     def _entries(self, batches: Iterable[Mapping[str, _Value]]) -> Iterator[tuple[int, str, str, _Value]]:
-        """Yield (descriptor of the parent folder, file name, path, value) for each path. The folders must exist."""
+        """Yield (descriptor of the parent folder, file name, path, value) for each path -> value in `batches`.
+
+        The parent folders must exist.
+        """
         with self._folders() as way:
             for values in batches:
                 for parent, entries in _by_folder(values):
@@ -366,7 +369,8 @@ class OutputFolder:
     def _staged_path(self, path: str, new: Set[str]) -> str:
         """Return the temporary path of the file with the final path `path`.
 
-        A file of a job folder in `new` is in the temporary folder that later gets the name of the job folder.
+        `new` contains the job folders that do not exist yet. A file of such a job folder is in a temporary folder,
+        which later gets the name of the job folder.
         """
         folder = job_folder(path)
         if folder is None or folder not in new:

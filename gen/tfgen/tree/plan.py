@@ -165,7 +165,7 @@ class JobPlan(Record):
         return self.before is None and revision is not None and revision.path in replaced
 
     def touches_files(self) -> bool:
-        """Return whether the write creates, changes, removes or forgets a file."""
+        """Return whether the write creates, changes or removes a file, or removes a path only from the ledger."""
         return any(change.action is not FileAction.KEEP for change in self.changes)
 
     def is_done(self) -> bool:

@@ -11,11 +11,13 @@ from tfgen.tree.spool import Spool
 
 
 class Revision(Record):
-    """A rendered file that contains a revision number. The number rises by one whenever `digest` changes.
+    """A rendered file that contains a revision number, such as ``Chart.yaml``.
+
+    The number rises by one whenever `digest` changes.
 
     Attributes:
         path: the path of the file.
-        digest: the digest whose changes the number counts.
+        digest: the digest of the content whose changes the number counts, such as all files of a chart.
         head: the text of the file before the number.
         tail: the text of the file after the number.
     """
@@ -30,7 +32,10 @@ class Revision(Record):
         return f"{self.head}{number}{self.tail}"
 
     def number(self, before: Ledger | None) -> int:
-        """Return the revision number that follows the ledger `before` of the earlier render; 0 without a ledger."""
+        """Return the revision number of the ledger `before`, plus one if `digest` has changed.
+
+        `before` is the ledger of the earlier render. Without this ledger, or without a revision in it, return 0.
+        """
         if before is None or not before.revised_digest:
             return 0
         return before.revision + (before.revised_digest != self.digest)
@@ -44,8 +49,8 @@ class Rendering(Record):
         source: the path of the job file from the root of the repository.
         revision: the file that contains a revision number; None if no file of the job contains a revision number.
         number: the revision number in the tree; 0 before `following` sets the number.
-        earlier_revised_digest: the `revised_digest` of the earlier ledger if `revision` is None; empty before a call of
-            `following`.
+        earlier_revised_digest: the field `revised_digest` of the earlier ledger, which the new ledger keeps if
+            `revision` is None; empty until `following` sets the digest.
     """
 
     job: str
@@ -59,9 +64,10 @@ class Rendering(Record):
     earlier_revised_digest: str = ""
 
     def following(self, before: Ledger | None) -> Rendering:
-        """Return the rendering with the revision number that follows the ledger `before` of the earlier render.
+        """Return the rendering with the new revision number. `before` is the ledger of the earlier render, or None.
 
-        If `revision` is None, the rendering gets the revision number and the `revised_digest` of the ledger.
+        `Revision.number` computes the new number. If `revision` is None, the rendering gets the revision number and the
+        `revised_digest` of `before`.
         """
         if self.revision is None:
             if before is None:
