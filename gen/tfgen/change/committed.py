@@ -10,7 +10,7 @@ from tfgen.job.sources import Source, defaults_paths, defaults_under
 
 
 def find_committed(sources: Sequence[Source], revision: str) -> set[str]:
-    """Return the names of the job files that, together with all their layers, equal the committed versions.
+    """Return the names of the job files whose content, and whose layers, are the same on disk and in `revision`.
 
     Raises:
         UsageError: the revision does not exist.
@@ -23,11 +23,10 @@ def find_committed(sources: Sequence[Source], revision: str) -> set[str]:
 def with_committed(
     sources: Sequence[Source], files: Iterable[str], revision: str
 ) -> Iterator[tuple[Source | None, Source]]:
-    """Yield (current file, committed file) for each job file of `files` that the commit contains.
+    """Yield (current job file, committed job file) for each job file in `files` that exists in the commit `revision`.
 
-    The current file is None if the file no longer exists.
-
-    A committed file gets the committed versions of its tfgen.yaml files, and a current file gets the current versions.
+    The current job file comes from `sources`; None for a file that is not in `sources`, such as a deleted file. The
+    committed job file has the content, and the tfgen.yaml files, of the commit.
     """
     now = {source.file: source for source in sources}
     paths = [Path(file) for file in dict.fromkeys(files)]

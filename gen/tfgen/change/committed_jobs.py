@@ -29,14 +29,18 @@ def committed_jobs(out: Path, revision: str, find_changed: FindNames | None = No
     Args:
         out: output folder.
         revision: commit to compare with.
-        find_changed: the function that `changed_files` returned for the same arguments, or None.
+        find_changed: function that returns the same paths as `changed_files(out, revision)`, for a caller that already
+            knows the paths; None to call `changed_files`.
     """
     ledger_names = cache(partial(git.committed_names, out / LEDGER_FOLDER, revision))
     return partial(_find, ledger_names, find_changed or changed_files(out, revision))
 
 
 def changed_files(out: Path, revision: str) -> FindNames:
-    """Return a function that lists the rendered files that differ from a commit, relative to the output folder."""
+    """Return a function that lists the files in `charts`, `overlays` and `.tfgen` that differ from a commit.
+
+    Each listed path is relative to the output folder `out`.
+    """
     return cache(partial(git.changed, out, revision, places=(CHARTS, OVERLAYS, LEDGER_FOLDER)))
 
 

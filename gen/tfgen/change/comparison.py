@@ -39,7 +39,8 @@ class Pair(Record):
     Attributes:
         before: committed version; None for a new job.
         after: current version; None for a removed job.
-        earlier_runs: earlier runs of the job, read only if the run changed or an environment is enabled again.
+        earlier_runs: (environment or None, run name) of each earlier run of the job, if the run changes or an
+            environment is enabled again; empty for all other jobs.
     """
 
     before: Document | None
@@ -114,10 +115,10 @@ class PairPlaces(Record):
 
 
 class Pairs(Record):
-    """Jobs with their committed versions.
+    """The result of `pair_jobs`: the current jobs and the removed jobs, each with its committed version.
 
     Attributes:
-        pairs: locations of the versions of each job.
+        pairs: locations of both versions of each job, including new jobs and removed jobs.
         notes: messages about jobs that tfgen cannot compare, with the reason.
     """
 
@@ -130,7 +131,7 @@ class Comparison(Record):
 
     Attributes:
         problems: problems in the order of the files.
-        pairs: jobs with a committed version.
+        pairs: locations of both versions, for each job that exists in the commit and on disk.
         notes: messages about jobs that tfgen cannot compare, with the reason.
     """
 

@@ -46,7 +46,10 @@ def in_words(was: Any, now: Any, longest: int) -> str:
 
 
 class Item(Record):
-    """A step of a field path into a list: the merge key values of the list item, such as `("tensorflow",)`."""
+    """The step of a field path that selects one item of a list, by the values of the item's merge keys.
+
+    The merge key of a container is `name`, so the `keys` of the container `tensorflow` are `("tensorflow",)`.
+    """
 
     keys: tuple[Any, ...]
 
@@ -144,9 +147,10 @@ def _are_equal(before: Any, after: Any) -> bool:
 
 
 def _by_keys(items: Any, names: Sequence[str], second_key: Sequence[str]) -> dict[Item, Any] | None:
-    """Return key values -> list item; None if an item has no merge key, or if two items have equal values.
+    """Return merge key values -> list item, for the items of a list.
 
-    The keys are the merge keys `names` and the additional keys `second_key`.
+    The merge keys are the fields `names`, followed by the fields `second_key`. The result is None if the merge keys do
+    not identify each item: an item has none of the fields `names`, or two items have the same merge key values.
     """
     if not isinstance(items, list) or not all(isinstance(item, Mapping) for item in items):
         return None

@@ -35,7 +35,7 @@ class ForbiddenChange(Record):
     """A change that Kubernetes refuses, or that reaches no running pod.
 
     Attributes:
-        effect: effect of the change in the cluster.
+        effect: effect of the change as text for a message, such as `the claim model can only grow`.
         before: old object; None for a new object.
         after: new object; None for a removed object.
     """
@@ -243,8 +243,8 @@ def _fields(was: Object, now: Object) -> Iterator[str]:
 def _operated(free: Sequence[str], name: str, was: Object, now: Object) -> str | None:
     """Describe the effect of a changed object of an operator, such as a TFJob; None if the operator applies the change.
 
-    An operator applies changes of the `free` fields. If a different field changes, the operator refuses the change, or
-    keeps the running pods.
+    The parameter `free` lists the fields below `spec` whose changes the operator applies. If a different field changes,
+    the operator refuses the change, or keeps the running pods.
     """
     fixed_before, fixed_after = was["spec"], now["spec"]
     for path in free:

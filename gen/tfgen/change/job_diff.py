@@ -197,7 +197,11 @@ def _object_diffs(was: Mapping[Any, Object], now: Mapping[Any, Object]) -> Itera
 
 
 def _place(document: Document | None, environment: str | None) -> dict[str, Any]:
-    """Return the namespace, the cluster and `enabled` of an environment; empty if the job lacks the environment."""
+    """Return the namespace, the cluster and `enabled` of an environment as a mapping, without missing values.
+
+    The mapping contains `enabled` only for a retired environment. For the environment None, the mapping contains only
+    the namespace of the job. For a job that lacks the environment, the mapping is empty.
+    """
     if document is None or not _has(document, environment):
         return {}
     job = TrainingJob.from_document(document.data)

@@ -133,9 +133,16 @@ def _blames(
     forbidden: dict[str, ForbiddenChange],
     reported: Mapping[Path, set[str]],
 ) -> Iterator[_Blame]:
-    """Yield the changes of one variant of a job that a rule in `forbidden` forbids.
+    """Yield a blame for each change in one variant of a job, and for each rule that forbids the change.
 
-    `reported` maps the path of each change to the rules that the function does not report again.
+    If a rule forbids no single change, the blame for the rule has the common parent path of all changes.
+
+    Args:
+        before: the committed version.
+        after: the current version.
+        environment: the environment of the variant; None for the job without an environment.
+        forbidden: rule id -> change that the rule forbids, for each rule that the variant breaks.
+        reported: path of a change -> ids of the rules for which tfgen has already reported the change.
     """
     if not forbidden:
         return
@@ -196,7 +203,11 @@ def _with_change(before: Any, after: Any, path: Path) -> Any:
 
 
 def _deepest(before: Any, after: Any, path: Path) -> Path:
-    """Return the path of a new or removed key, extended by the keys of nested mappings that have only one key."""
+    """Return the path of the innermost key that is new or removed: follow each mapping that has only one key.
+
+    For the new block `gang: {queue: research}`, for example, the path ends with `queue`. If both versions have the
+    key, return `path` unchanged.
+    """
     was, now = data_path.at(before, path), data_path.at(after, path)
     only = now if was is None else was if now is None else None
     while isinstance(only, Mapping) and len(only) == 1:
@@ -228,7 +239,11 @@ def cure(document: Document, environment: str | None, rule: str) -> str:
 
 
 def _value(data: Any, environment: str | None, path: Path) -> Any:
-    """Return the value of a field in an environment, or the default; None if neither exists."""
+    """Return the value at `path` below `spec`, as an environment uses the value; None if no value exists.
+
+    The value comes from the environment, the job or the default of the tunable. For the environment None, the value
+    comes from the job or the default.
+    """
     spec = data["spec"]
     values: Any = tunables.values(spec) if environment is None else tunables.environment_values(spec, environment)
     places = (values, spec) if environment is None else (values, spec["environments"][environment], spec)

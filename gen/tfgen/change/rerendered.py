@@ -101,10 +101,10 @@ class _Concerned(Record):
     """The jobs whose overlays may differ from the committed overlays.
 
     Attributes:
-        planned: job name -> position in the plan, for each job whose files the plan changes.
+        planned: job name -> index of the job in `plan.jobs`, for each job whose files the render would change.
         overlays_changed: names of the jobs whose overlays on disk differ from the committed overlays.
-        rendered: job name -> digest of the ledger that this tfgen writes for the committed job. The mapping has only
-            jobs whose results are cached.
+        rendered: job name -> digest of the ledger that this tfgen would write for the committed version of the job. The
+            digest comes from the cache, so the mapping has only cached jobs.
     """
 
     planned: Mapping[str, int]

@@ -76,11 +76,13 @@ def earlier_runs(before: Document, revision: str) -> Runs:
 
 
 def _runs_of(data: Any, of_defaults: Collection[str]) -> set[tuple[str | None, str]]:
-    """Return (environment or None, run name) for each run in the data of a job. The data may be invalid.
+    """Return (environment, run name) for each run in the data of a job, without the runs of retired environments.
+
+    The environment is None for the run of the job itself. The data may be invalid.
 
     Args:
         data: data of the job.
-        of_defaults: environments that the layers add.
+        of_defaults: names of the environments that the layers of the job define.
     """
     run = data_path.at(data, ("spec", "run"))
     of_job = run if isinstance(run, str) else ""

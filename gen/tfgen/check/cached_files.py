@@ -56,7 +56,7 @@ def read_cached_files(sources: Iterable[Source], manifests: Sequence[Manifest] =
 
 
 def from_cache(source: Source, cached: CachedFile) -> CheckedFile:
-    """Return the cached results of a file as a checked file."""
+    """Convert `cached`, the cached results of the job file `source`, to a `CheckedFile`."""
     names = tuple(record.job for record in cached.records)
     return CheckedFile(source, CheckResult(Reported(cached.rule_problems), cached.records, names), is_cached=True)
 
@@ -71,12 +71,14 @@ def read_cached_jobs(source: Source) -> Any:
 
 
 def store(source: Source, results: CachedFile, jobs: str, manifests: Sequence[Manifest] = ()) -> None:
-    """Store the check results of a job file in the cache. The results are valid until a ledger of the jobs changes.
+    """Store the check results of a job file in the cache.
+
+    The results are valid until the job file, a tfgen.yaml of the file, a manifest or the version of tfgen changes.
 
     Args:
         source: the job file with its defaults.
         results: the results.
-        jobs: the data of the jobs and their defaults, as a JSON list.
+        jobs: a JSON list with the data of each job, merged with the defaults.
         manifests: the hand-written manifests of the repository, such as quotas.
     """
     cache.store_results({_key(source, manifests): {**_data_of(results), "jobs": jobs}})

@@ -1,4 +1,4 @@
-"""Records of `tfgen check` for a file that was read, for a checked file, and for all files of one check."""
+"""Results of `tfgen check`: for a file with its documents, for a checked file, and for all files of one check."""
 
 from __future__ import annotations
 

@@ -17,11 +17,11 @@ from tfgen.text.document import Document
 
 
 class _Field(Record):
-    """A field, identified by the end of its path, that clusters of earlier versions refuse.
+    """A field that clusters of earlier versions refuse, and that tfgen finds by the last steps of its path.
 
     Attributes:
         end: the last steps of the path.
-        depth: the number of last steps that tfgen removes from the path to report the key that the user must change.
+        depth: the number of steps from the field up to the key that the user must change; 0 for the field itself.
         first: the first version that accepts the field by default.
         name: the description of the field in the message.
         cure: the advice in the message.

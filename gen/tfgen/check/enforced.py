@@ -110,14 +110,17 @@ def enforced_values(data: Any, enforced: Enforced) -> Iterator[tuple[Path, Any]]
 def _variant_values(
     document: Any, base: Path, keys: Path, sources: list[Path], layer: Any
 ) -> Iterator[tuple[Path, Any]]:
-    """Yield (path, enforced value) for each path in a variant to which an `enforce` entry applies.
+    """Yield (path in the job, enforced value) for each path in a variant to which an `enforce` entry applies.
+
+    The value is None if the layer sets no value. A role may override some keys of the job, so the function also yields
+    the path of such a key in each role of the variant.
 
     Args:
         document: the data of the job.
-        base: the path of the variant in the document, which is the path of the spec or of an environment.
+        base: the path of the variant in the job, such as ("spec",) or ("spec", "environments", "prod").
         keys: the enforced path, relative to the base.
-        sources: the paths in the layer from which the variant takes its values, in order of priority.
-        layer: the data of the layer that enforces the path.
+        sources: the paths in the layer below which tfgen looks for `keys`. The first path with a value is used.
+        layer: the data of the tfgen.yaml that contains the entry.
     """
     value = _first(layer, [(*source, *keys) for source in sources])
     yield (*base, *keys), value
@@ -189,7 +192,15 @@ def _closed_differences(data: Any, value: Any, path: Path, excepted: Sequence[Pa
 
 
 def _message(written: Document, contradiction: Path, path: Path, value: Any, enforced: Enforced) -> str:
-    """Return the message for the path `contradiction`, which is the enforced `path`, or a parent or child of `path`."""
+    """Return the message for a value of a document that contradicts an enforced value.
+
+    Args:
+        written: the job or the tfgen.yaml with the wrong value.
+        contradiction: the path of the wrong value: the enforced path, or a path above or below the enforced path.
+        path: the enforced path.
+        value: the enforced value at the path; None if the layer sets no value.
+        enforced: the `enforce` entry.
+    """
     actual = shown(data_path.at(written.data, contradiction))
     name = path_name(contradiction)
     keys = contradiction[len(path) :]

@@ -88,7 +88,11 @@ def _read(text: str) -> Path:
 
 
 def _read_below(block: str, key: str) -> tuple[Path, Path]:
-    """Return (path in the document, path in the block) of a key, such as `argocd.prune` in the block `spec.gitops`."""
+    """Return (path from the document, path from the block) of `key`, an item of `except`.
+
+    For the block `spec.gitops` and the key `argocd.prune`, the first path is ("spec", "gitops", "argocd", "prune"), and
+    the second path is ("argocd", "prune").
+    """
     base = _read(block)
     path = read_path(f"{path_name(base)}.{key}")
     return path, path[len(base) :]
@@ -178,7 +182,10 @@ def _nearest(schema: Schema, path: Path, end: int, owner: Schema) -> str | None:
 
 
 def _paths(schema: Schema, node: Schema, path: Path) -> Iterator[Path]:
-    """Yield each path of a job whose keys are all fixed in the schema, without the paths under `environments`."""
+    """Yield the path of each key of a job that the schema lists by name, up to a length of `_MAX_DEPTH` keys.
+
+    The paths begin with `spec`, and exclude `spec.environments`. `node` is the schema of the value at `path`.
+    """
     for key, written in node.get("properties", {}).items() if len(path) < _MAX_DEPTH else ():
         child = (*path, key)
         if child[0] == "spec" and child != ENVIRONMENTS:

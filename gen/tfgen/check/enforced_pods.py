@@ -151,10 +151,15 @@ def _is_pod_template(part: Mapping[str, Any]) -> bool:
 def _template_faults(
     template: Mapping[str, Any], path: Path, requirements: list[_Requirement], *, is_whole: bool, skipped: int = 0
 ) -> Iterator[_Fault]:
-    """Yield a fault for each field of a pod template whose value is not the required value.
+    """Yield a fault for each field of a pod template that differs from the enforced value of a requirement.
 
-    A missing field is a fault only if `is_whole` is true. The path of a fault omits the first `skipped` steps of the
-    field's path in the template.
+    Args:
+        template: the pod template, or a mapping with some fields of a pod template.
+        path: the path of the template below `spec` of the document.
+        requirements: the enforced values.
+        is_whole: True for a complete pod template, in which a missing field is a fault.
+        skipped: the number of steps at the beginning of a field's path that the document lacks, because the caller has
+            wrapped the fields in a mapping such as {"spec": fields}.
     """
     for field, value, place in requirements:
         for fault_path, actual, expected in _differences(template, field, value, is_whole=is_whole):
@@ -163,9 +168,13 @@ def _template_faults(
 
 
 def _differences(data: Any, field: Path, value: Any, *, is_whole: bool) -> Iterator[tuple[Path, Any, Any]]:
-    """Yield (path, actual value, enforced value) for each field that differs from the enforced `value` of `field`.
+    """Yield (path, actual value, enforced value) for each field that differs from the enforced value.
 
-    A missing field differs only if `is_whole` is true.
+    Args:
+        data: the pod template, or a mapping with some fields of a pod template.
+        field: the path of the enforced field.
+        value: the enforced value of the field; None for a field that no job may set.
+        is_whole: True if a missing field also differs, apart from the fields in `_OPTIONAL`.
     """
     if isinstance(value, Mapping):
         for key in value:
@@ -249,7 +258,11 @@ def _patch_faults(document: Document, environment: str | None, requirements: lis
 
 
 def _patched(patch: Mapping[str, Any]) -> Iterator[tuple[Path, Mapping[str, Any]]]:
-    """Yield (path in the patch, written fields as a nested mapping) for each operation of a patch."""
+    """Yield (path, fields) for the `merge` of a patch, and for each operation in `json` that changes a field.
+
+    The path is ("merge",) or, for example, ("json", 0). The fields are a nested mapping with the new values: for the
+    operation `replace` of `/spec/replicas`, for example, {"spec": {"replicas": 2}}.
+    """
     if patch.get("merge"):
         yield ("merge",), patch["merge"]
     for index, operation in enumerate(patch.get("json") or ()):

@@ -68,7 +68,11 @@ def _enforced_keys(enforced: Enforced, block: Mapping[str, Any]) -> Iterator[str
 
 
 def _contexts(data: Any) -> Iterator[tuple[Path, tuple[str, ...], Any]]:
-    """Yield (path, keys of `spec.security` that the context can contain, context) for each security context."""
+    """Yield (path, keys, security context) for each security context in the pod templates of a job or a tfgen.yaml.
+
+    The keys are the keys of `spec.security` that are also fields of the security context: `_OF_POD` for a pod, and
+    `_OF_CONTAINER` for a container.
+    """
     templates: list[Path] = [("spec", "podTemplate")]
     templates += [("spec", "roles", role, "podTemplate") for role in data_path.at(data, ("spec", "roles")) or ()]
     for template in templates:

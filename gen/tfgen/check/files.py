@@ -81,7 +81,7 @@ def compare_files(names: Mapping[str, Place], plan: WritePlan, base: Base) -> Fi
     """Compare the files on disk with the rendered jobs, without writing a file.
 
     Args:
-        names: name of a job without errors -> file and line of the name.
+        names: job name -> file and line of the key `metadata.name`, for each job without errors.
         plan: the plan of `tfgen render --upgrade` for the jobs, in the same order.
         base: the base of comparison in git.
 

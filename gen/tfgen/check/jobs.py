@@ -69,7 +69,11 @@ class Checker:
         self._layers: dict[str, LayerResult] = {}
 
     def read_defaults(self, sources: Iterable[Source]) -> tuple[Document, ...]:
-        """Return the nearest tfgen.yaml of each file, except tfgen.yaml files with errors."""
+        """Read the nearest tfgen.yaml of each file, and return the tfgen.yaml files without errors.
+
+        Each returned tfgen.yaml occurs once, merged with the tfgen.yaml files of parent folders. The checker keeps the
+        layers in memory, so that `check` does not read the layers again.
+        """
         from tfgen.check.source import read_layer  # takes 60 ms, which a check of only cached files saves
 
         files = {source.defaults.file: source.defaults for source in sources if source.defaults}
@@ -103,7 +107,10 @@ class Checker:
         return Checked(tuple(files), in_order(problems), ignored)
 
     def _report_clashes(self, files: list[CheckedFile], read: Mapping[str, ReadFile]) -> list[Reported]:
-        """Return the problems of jobs that conflict with each other, and mark their files in `files`."""
+        """Return the problems of jobs that conflict with each other.
+
+        In the list `files`, replace each file that contains such a job by a file with `clashes=True`.
+        """
         places = [(number, at) for number, file in enumerate(files) for at in range(len(file.result.records))]
         clashes: dict[int, list[tuple[int, AcrossRule, Clash]]] = {}
         for rule, clash in find_clashes([record for file in files for record in file.result.records]):

@@ -167,9 +167,10 @@ def _use(job: str, where: tuple[str | None, str | None, str | None], items: Iter
 
 
 def _parts(item: Object) -> Iterator[tuple[Path, Amounts]]:
-    """Yield (path, amounts) for the parts of an object.
+    """Yield (path, amounts) for each group of equal pods of an object, and for the claims of the object.
 
-    The value at the path in the spec creates the object or its pods. Values of a wrong type count as 0.
+    The path leads to the part of the job that requests the amounts, such as ("roles", "worker") below `spec`. The path
+    is empty for generated pods that belong to no role. A value of a wrong type counts as 0.
     """
     name = literal_name(item)
     if name is not None:

@@ -152,9 +152,9 @@ def _defaulted(container: Mapping[str, Any], ranges: Sequence[Mapping[str, Any]]
 
 
 def _out_of_range(amounts: Amounts, limit: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
-    """Yield (``requests`` or ``limits``, resource, start of a message) for each amount that `limit` refuses.
+    """Yield (part, resource, text) for each amount of a container that `limit`, an item of a LimitRange, refuses.
 
-    `limit` is an item of a LimitRange.
+    The part is `requests` or `limits`. The text is for a message: `allows at most 4 of cpu, less than the limit 8`.
     """
     for resource, minimum in sorted(_quantities(limit.get("min")).items()):
         request = amounts["requests"].get(resource)

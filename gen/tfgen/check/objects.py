@@ -314,7 +314,10 @@ def _longest_match(paths: Sequence[Path], field: FieldPath) -> Path | None:
 
 
 def _in_patch(document: Document, environment: str | None, fault: Fault) -> Path | None:
-    """Return the path in a patch that sets the field of `fault`, or a key in the message of `fault`; else None."""
+    """Return the path in a patch of the job that sets the faulty field; None if no patch sets the field.
+
+    The faulty field is the field of `fault`, or a key of this field that the message quotes, such as an unknown key.
+    """
     spec = document.data["spec"]
     bases: list[Path] = [("environments", environment)] if environment is not None else []
     for base in (*bases, ()):

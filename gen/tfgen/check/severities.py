@@ -113,7 +113,10 @@ def set_severities(document: Document, problems: Iterable[Problem], *, is_guarde
 
 
 def with_severities(defaults: Document | None, problems: Iterable[Problem]) -> tuple[Problem, ...]:
-    """Return problems with the severities that a tfgen.yaml and its parent folders set. Ignore all comments."""
+    """Return problems with the severities that a tfgen.yaml and its parent folders set.
+
+    The result contains no problem of a disabled rule. Comments that ignore warnings have no effect on the result.
+    """
     severities = severities_of(defaults)
     reported = (_reported(problem, severities) for problem in problems)
     return tuple(problem for problem in reported if problem is not None)

@@ -216,7 +216,10 @@ def _where(occurrence: _Occurrence) -> str:
 
 
 def _findings(rule: Rule, variants: Sequence[View]) -> dict[tuple[Place, str], _Occurrence]:
-    """Return (line, cause) -> mistake for the first `MAX_PROBLEMS` mistakes that a rule finds."""
+    """Return (line, cause) -> mistake for the first `MAX_PROBLEMS` mistakes that a rule finds.
+
+    The cause is a text that is equal for the same mistake in all variants: `Finding.cause` or, if empty, the message.
+    """
     occurrences: dict[tuple[Place, str], _Occurrence] = {}
     for view, (path, message, cause) in find_in_variants(rule.check, variants):
         place, environment = view.locate(path)

@@ -1,4 +1,4 @@
-"""Check for namespaces, environments, Argo CD projects and unlisted files that a change of tfgen.yaml newly allows.
+"""Check for namespaces, environments, Argo CD projects and `unlistedFiles` that a change of tfgen.yaml newly allows.
 
 base      allowedNamespaces: [ads-dev, ads]
 change    allowedNamespaces: [ads-dev, ads, kube-system]
@@ -65,7 +65,7 @@ def _index(layers: Layers, file: str, key: str, name: str) -> Path:
 
 
 def find_added_files(layers: Layers) -> Iterator[Loosening]:
-    """Yield the patterns of unlisted files that the change allows and the base does not allow."""
+    """Yield a loosening for each new pattern under `unlistedFiles`, apart from patterns that the base covers."""
     before = {layer.file: layer.data.get(UNLISTED_FILES, ()) for layer in layers.layers_before()}
     for layer in layers.layers_after():
         for index, pattern in enumerate(layer.data.get(UNLISTED_FILES, ())):

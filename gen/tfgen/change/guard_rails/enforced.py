@@ -123,9 +123,11 @@ def _unenforced_paths(layers: Layers, data: Any, entry: Enforced, entries: Seque
 
 
 def _bound_keys(entry: Enforced, value: Any) -> Iterator[tuple[Path, Sequence[Path] | None]]:
-    """Yield (path, keys below the path that a job may set) for each path that an `enforce` entry of the base enforces.
+    """Yield (path, keys that jobs may set) for each path that `entry`, an `enforce` entry of the base, enforces.
 
-    The paths are relative to the path of the entry. A path with a single value has None in place of the keys.
+    The path is relative to the path of the entry, and each key is relative to the yielded path. A path with a single
+    value, such as a text, has None in place of the keys. `value` is the enforced value at the path of the entry; None
+    if the tfgen.yaml sets no value.
     """
     if entry.excepted is not None:
         yield (), entry.excepted

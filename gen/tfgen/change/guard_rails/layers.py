@@ -16,10 +16,10 @@ from tfgen.text.document import Document
 
 
 class Loosening(Record):
-    """A guard rail that is looser in the change than in the base.
+    """A change that makes a guard rail looser, such as a higher limit or a new pattern under `unlistedFiles`.
 
     Attributes:
-        rail: the line of the guard rail in the base; the line in the change if the base lacks the guard rail.
+        rail: the line of the guard rail in the base; for a new pattern under `unlistedFiles`, the line of the pattern.
         place: the line of the change that loosens the guard rail.
     """
 

@@ -48,7 +48,7 @@ _SELECTORS: Final[Sequence[Path]] = tuple(
 
 
 def find_weaker_policies(layers: Layers) -> Iterator[Loosening]:
-    """Yield each manifest of a policy folder that the change removes, and each changed field that weakens a policy."""
+    """Yield a loosening for each manifest that a change removes, and for each changed field that weakens a policy."""
     after = {identity(new): new for folder in layers.policies_after.values() for new in folder.documents}
     for layer in layers.layers_before():
         folder = layers.policies_before.get(layer.file)
@@ -134,7 +134,10 @@ def _narrower_resources(before: Any, after: Any) -> Iterator[Path]:
 
 
 def _different_fields(layers: Layers, old: Document, new: Document) -> Iterator[tuple[Path, str]]:
-    """Yield (path, message) for the first changed field of an object that policies may read."""
+    """Yield (path, message) for the first changed field of an object, such as a ConfigMap or a Namespace.
+
+    A policy may read each field of the object, apart from the annotations. If no such field changed, yield nothing.
+    """
     for path in _differences(old.data, new.data, ()):
         if path[:2] != ("metadata", "annotations"):
             was = layers.in_base(old.place(path))

@@ -37,8 +37,9 @@ class PolicyFault(NamedTuple):
     """A violation of a policy by an object.
 
     Attributes:
-        item: the object of the job.
-        expression: the text of the policy's expression that is false, and of the variables that the expression reads.
+        item: the object that violates the policy; for a pod of a controller, the object that creates the pod.
+        expression: the expressions of the policy variables that the failed expression reads, and then the failed
+            expression itself, as one text.
     """
 
     rule: str
@@ -137,7 +138,10 @@ def _faults(bound: _BoundPolicy, request: Request, decision: Decision) -> Iterat
 
 
 def _whole_expression(policy: Mapping[str, Any], expression: str) -> str:
-    """Return `expression`, after the expressions of the policy's variables that `expression` reads, as one text."""
+    """Return one text: the expression of each policy variable that `expression` reads, and then `expression` itself.
+
+    The parameter `policy` is the spec of the policy.
+    """
     variables = policy.get("variables") or ()
     read = [variable["expression"] for variable in variables if f"variables.{variable['name']}" in expression]
     return " ; ".join((*read, expression))
@@ -153,9 +157,10 @@ def _not_evaluated(document: Document, path: Path, message: str) -> Problem:
 
 
 def _bindings(folders: Sequence[PolicyFolder]) -> Iterator[tuple[tuple[Document, ...], Document]]:
-    """Yield (manifests, binding) for each binding.
+    """Yield (manifests, binding) for each binding in `folders`, the policy folders of a job from the root to the job.
 
-    The manifests are in the policy folder of the binding, or in the policy folder of a tfgen.yaml in a parent folder.
+    The manifests are all manifests to which the binding may refer: the manifests in the policy folder of the binding,
+    and in the policy folders of the tfgen.yaml files in parent folders.
     """
     manifests: tuple[Document, ...] = ()
     for folder in folders:

@@ -68,7 +68,7 @@ NO_POLICIES: Final[PolicyFolders] = EMPTY
 
 
 def read_policy_folders(documents: Iterable[Document]) -> PolicyFolders:
-    """Read the policy folders that the tfgen.yaml files of the jobs `documents` name.
+    """Read the policy folders that apply to the jobs in `documents`. Return tfgen.yaml -> policy folder.
 
     Raises:
         UsageError: the repository has policies, but the packages that evaluate policies are not installed.

@@ -90,10 +90,10 @@ def any_of(answers: Iterable[Answer]) -> Answer:
 
 
 def matches_resources(resources: Mapping[str, Any], request: Request, namespaces: Iterable[Object]) -> Answer:
-    """Return the answer True if the MatchResources of a policy or a binding match a request.
+    """Return True if `resources` match a request, False if not, or the reason why only a cluster knows the answer.
 
     Args:
-        resources: `spec.matchConstraints`, or `spec.matchResources`.
+        resources: the `spec.matchConstraints` of a policy, or the `spec.matchResources` of a binding.
         request: the request.
         namespaces: the manifests of namespaces in the folders of policies.
     """

@@ -122,7 +122,10 @@ def _message(validation: Mapping[str, Any], view: _View) -> str:
 
 
 class _View:
-    """Data that the expressions of a policy read for one request."""
+    """Evaluator of the expressions of one policy for one request.
+
+    The expressions read names such as `object`, `request`, `params` and `namespaceObject`.
+    """
 
     def __init__(
         self, policy: Mapping[str, Any], params: Object | None, request: Request, namespaces: Sequence[Object]

@@ -23,5 +23,5 @@ CHECKS: Final[tuple[Check, ...]] = (
 
 
 def faults(objects: Objects) -> Iterator[Fault]:
-    """Yield the faults of all checks."""
+    """Yield each fault that the checks in `CHECKS` find in the objects of one environment."""
     return (fault for check in CHECKS for fault in check(objects))
