@@ -79,7 +79,7 @@ Bindings: TypeAlias = Mapping[str, tuple[NameBinding, ...]]
 
 
 def bind(bindings: Bindings, name: str, node: Node, steps: Path = ()) -> Bindings:
-    """Return a copy of the bindings, in which `name` refers to a node, or to the entry at `steps` of the node."""
+    """Return a copy of `bindings` in which `name` refers to `node`, or to the entry at the path `steps` in `node`."""
     return {**bindings, bound_key(name): (NameBinding(node, bindings, steps),)}
 
 
@@ -370,7 +370,7 @@ def _parts_of_value(node: Node, value: Any, position: _Position, steps: Path = (
 
 
 def _present(keys: frozenset[Path], scope: Scope) -> frozenset[Path]:
-    """Return the keys that the job sets. If the job sets none of the given keys, return all given keys."""
+    """Return the keys in `keys` that the job sets. If the job sets no key in `keys`, return `keys`."""
     present = frozenset(key for key in keys if key == JOB_NAME or _has(scope.values, key[1:]))
     return present or keys
 

@@ -148,7 +148,7 @@ def _values(spec: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _distance(specs: Mapping[EnvironmentName, Mapping[str, Any]], env: EnvironmentName) -> int:
-    """Return the number of values in which another spec differs from the spec of `env`, added up over all specs."""
+    """Compare the spec of `env` with all other specs, and return the total number of different values."""
     base = _values(specs[env])
     return sum(_size(values_patch(base, _values(spec))) for spec in specs.values())
 

@@ -21,7 +21,10 @@ _WHY_SHARED: Final = "in the imported job, each task restarts in its pod after e
 
 
 def report_difference(codes_by_pod: Iterable[frozenset[int]], report: ImportReport) -> frozenset[int]:
-    """Return the union of the exit codes in the restart rules of all pods. Report a change if the pods differ."""
+    """Return the union of the sets in `codes_by_pod`. If the sets differ, report a change.
+
+    Each set contains the exit codes of one pod, role or policy for `restart.ignoreExitCodes`.
+    """
     pods = list(codes_by_pod)
     codes = frozenset[int]().union(*pods)
     if any(pod_codes != codes for pod_codes in pods):

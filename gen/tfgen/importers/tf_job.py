@@ -512,9 +512,10 @@ class _TFJob(JobReader):
     # -- fields that the operator ignores --------------------------------------------------------------------------
 
     def _ignored_fields(self, owner: str, *read: str) -> Fields:
-        """Return a table that drops all fields except the fields `read`, which other functions read.
+        """Return a table that reports all fields as dropped, except the fields with the names in `read`.
 
-        `owner` is the name of the object or mapping that contains the fields, for the import report.
+        Other functions read the fields in `read`. `owner` is the text for the owner of the fields in the import report,
+        such as "a TFJob" or "runPolicy".
         """
         return {**_OLD_FIELDS, **dict.fromkeys(read), ANY_KEY: lambda key, part: self._drop_ignored(key, part, owner)}
 

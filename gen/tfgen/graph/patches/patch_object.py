@@ -111,7 +111,7 @@ class ObjectPatch:
             self.layers.append(MetadataLayer(name, entries, test))
 
     def _secured(self, item: Mapping[Key, Node], merge: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return `merge`, with the security settings of the job in each container that `merge` adds to the object."""
+        """Return the patch `merge`, with the job's security settings in each container that is new in the object."""
         template, over = data_path.at(item, ("spec", "template")), data_path.at(merge, ("spec", "template"))
         if not isinstance(template, dict) or not _has_containers(over):
             return merge

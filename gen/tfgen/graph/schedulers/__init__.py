@@ -23,5 +23,8 @@ GANGS: dict[Scheduler, Gang] = {
 
 
 def queue_labels(structure: Structure) -> Mapping[Key, Node]:
-    """Return the labels that assign the workload object to a queue; empty if no label of this object sets the queue."""
+    """Return the labels of the workload object that select its queue; empty without a gang.
+
+    If the scheduler queues pods instead of workload objects, the result is empty as well.
+    """
     return GANGS[structure.gang].object_labels() if structure.gang else {}

@@ -43,8 +43,8 @@ class Gang(Record):
         task: a function that takes the name of a role, and returns the binding of the role's tasks.
         group: the API group of the PodGroup; empty for a scheduler without a PodGroup.
         version: the API version of the PodGroup.
-        spec: a function that returns the spec of the PodGroup.
-        workload_labels: the labels of the workload object, if the scheduler queues this object instead of pods.
+        spec: a function that takes a structure, and returns the spec of the PodGroup; None without a PodGroup.
+        workload_labels: the labels that select the queue of a workload object; empty if the scheduler queues only pods.
         evaluator: the binding of the evaluator, which is not a member of the gang.
         scheduler_name: the ``schedulerName`` of the pods if ``gang.schedulerName`` is empty; empty for the default
             scheduler of the cluster.

@@ -282,7 +282,7 @@ def role_scope(structure: Structure, scope: Scope, role: RoleName) -> Scope:
 def reads_in_role(structure: Structure, role: RoleName, nodes: Sequence[Node] = ()) -> tuple[Steps, ...]:
     """Return the values paths that tfgen reads to fill `nodes`, which are nodes of a role's pod template.
 
-    The result also contains the values paths for all bound names of the pod template, even without a use in `nodes`.
+    The result also contains the values paths for the bound names of the pod template that `nodes` does not use.
     """
     expressions = [expression for lets in _lets(structure) for _, expression in lets]
     reader = NamedTemplate("", "", [*expressions, *nodes], parameters=(ROLE.name, ROLE_VALUES.name))
