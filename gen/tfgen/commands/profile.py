@@ -51,12 +51,13 @@ def check_traceable(document: Document) -> None:
 
 
 class TaskProfile(Record):
-    """The trace of a task.
+    """The step times of a traced task.
 
     Attributes:
-        task: the name of the task.
-        steps: the step times; None for a trace with fewer than two steps.
-        is_slowest: whether the steps of the task have the longest active time. False if only one task has step times.
+        task: the name of the task, such as `worker-0`.
+        steps: the number of the steps and their mean times; None for a trace with fewer than two steps.
+        is_slowest: True for the task with the greatest mean time of a step without the collective operations. If only
+            one task has step times, the attribute is False.
     """
 
     task: str
@@ -79,11 +80,11 @@ class TraceRequest(Record):
 
 
 class Traces(Record):
-    """The traces of tasks.
+    """The trace files of a run, and the errors.
 
     Attributes:
-        files: name -> content of each trace file.
-        failures: an error message for each task without a trace.
+        files: file name -> content of the trace file.
+        failures: the error messages, one for each task without a trace.
     """
 
     files: Mapping[str, bytes]
@@ -131,12 +132,15 @@ def write_profile(folder: Path, files: Mapping[str, bytes], time: datetime) -> P
 
 
 def task_profiles(files: Mapping[str, bytes]) -> list[TaskProfile]:
-    """Return the profiles of all traced tasks, in the order of the task indexes. The slowest task is marked.
+    """Return a profile for each trace file in `files`, in the order of the task indexes.
 
-    `files` is a mapping of name -> content of each trace file.
+    If at least two tasks have step times, the attribute `is_slowest` of the slowest task is True.
+
+    Args:
+        files: file name -> content. A file without the extension of trace files, `.xplane.pb`, is skipped.
 
     Raises:
-        TfgenError: a file with the name of a trace is not a valid trace.
+        TfgenError: the content of a trace file is invalid.
     """
     traces = {name.removesuffix(_TRACE): data for name, data in files.items() if name.endswith(_TRACE)}
     profiles = [TaskProfile(task, step_times(data)) for task, data in sorted(traces.items(), key=_order)]

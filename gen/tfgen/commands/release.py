@@ -30,8 +30,9 @@ class Released(Record):
 def release_run(api: Api, namespace: str, run: DeclaredRun) -> Iterator[Released]:
     """Free the GPUs of a run: scale its StatefulSets to 0, and suspend its Jobs.
 
-    Helm, `kubectl apply` and GitOps tools do not reset `replicas` and `suspend` (docs/runs.md). The object that ends
-    the run is released last, so that after an interrupt the next `tfgen release` frees the remaining objects.
+    Helm, `kubectl apply` and GitOps tools do not reset `replicas` and `suspend` (docs/runs.md). The function releases
+    the object that decides when the run ends, such as the chief's Job, after all other objects. So after an interrupt,
+    this object is not yet released, and the next `tfgen release` frees the remaining objects.
 
     Kueue starts a suspended object again. So for an object in a queue of Kueue, the function deactivates the Workload
     of the object. Then Kueue frees the quota and suspends the object.
@@ -48,13 +49,14 @@ def release_run(api: Api, namespace: str, run: DeclaredRun) -> Iterator[Released
 
 
 class _Step(Record):
-    """The requests that free the GPUs of an object.
+    """The plan for the release of an object of a run: the requests to send, and the outcome to report.
 
     Attributes:
-        identity: the object.
-        outcome: the outcome after the requests.
-        paths: the URL paths of the objects that the patch changes.
-        patch: the merge patch.
+        identity: the object to release.
+        outcome: the outcome to report after all requests have succeeded, such as "released".
+        paths: the URL path of each request. A request patches the object, or for an object in a queue of Kueue a
+            Workload of the object. If the object needs no request, the tuple is empty.
+        patch: the merge patch, which all requests send.
     """
 
     identity: Identity

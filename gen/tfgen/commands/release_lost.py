@@ -75,7 +75,7 @@ def _sign_of_life(api: Api, name: str) -> str:
 
 
 def _check_controllers(run: DeclaredRun, pods: Iterable[Object]) -> None:
-    """Raise TfgenError if no controller would replace a pod after its deletion."""
+    """Raise TfgenError if a pod in `pods` has no controller, because nothing would replace the deleted pod."""
     bare = [pod["metadata"]["name"] for pod in pods if not pod["metadata"].get("ownerReferences")]
     if bare:
         raise TfgenError(

@@ -36,7 +36,8 @@ class Removed(Record):
         files: the removed files.
         lost: messages about removed files that somebody edited by hand.
         remaining: the files that tfgen did not write and that remain in the folders of the job.
-        ends: the runs that end, and the claims that remain in the cluster.
+        ends: a `JobDiff` that lists the runs that the removal ends, and the claims that remain in the cluster. The
+            tuple is empty if the job has no such run or claim.
         has_file: whether the job file remains, because the file contains other jobs.
     """
 
@@ -53,13 +54,13 @@ def remove_job(job: Path, out: Path | None, *, force: bool, name: str | None = N
     Args:
         job: the job file, or the name of a job whose file was deleted.
         out: the output folder; None for the output folder of the job.
-        force: whether to remove uncommitted text, edited rendered files, and the files of a job that a job file still
-            contains.
+        force: True removes the job even if its text is not committed or a rendered file was edited by hand. If `job` is
+            a name, True also removes the rendered files of a job whose job file exists.
         name: the name of the job in a file with several jobs.
 
     Raises:
-        UsageError: the job does not exist, the file has several jobs and `name` is None, or the text of the job is not
-            committed.
+        UsageError: the job does not exist, or the file has several jobs and `name` is None. If `force` is false: the
+            text of the job is not committed, or `job` is a name and a job file contains the job.
         ConflictsError: somebody edited a rendered file, and `force` is false.
         TfgenError: the disk fails, or the text of the job cannot be removed without a change of other jobs.
     """
@@ -142,7 +143,7 @@ class _JobText(Record):
 
 
 def _text_of_job(path: Path, name: str | None, *, force: bool) -> _JobText:
-    """Find a job in its file, and check that the text of the job is committed.
+    """Return the text of the job file `path` with and without the job. Check that the text of the job is committed.
 
     Raises:
         UsageError: the file does not have the job, the file has several jobs and `name` is None, or the text of the job
@@ -170,7 +171,10 @@ def _text_of_job(path: Path, name: str | None, *, force: bool) -> _JobText:
 
 
 def _remove_text(path: Path, text: _JobText) -> list[Path]:
-    """Remove a job from its file, and return the removed files."""
+    """Remove the text of a job from the job file `path`, and return the deleted files.
+
+    If the file contains other jobs, the file remains, and the result is empty.
+    """
     if not text.is_shared:
         return _remove_file(path)
     replace_text(path, text.before, text.after)
@@ -210,7 +214,7 @@ def _up_to_root(folder: Path) -> Iterator[Path]:
 
 
 def _has_committed(path: Path, text: str, document: Document) -> bool:
-    """Return whether the version of a file in HEAD contains `text` and the document.
+    """Test whether HEAD has a version of the file `path` with `text` and with a document that equals `document`.
 
     Line endings may differ, because git may convert line endings.
     """

@@ -40,8 +40,8 @@ class Written(Record):
         plan: the plan of the write.
         jobs: the number of jobs.
         resolved: the number of merge conflicts that the render resolved.
-        fields_reset_by_gitops: name of each new job -> fields that controllers in the cluster change and that a GitOps
-            tool would reset, if tfgen does not render the GitOps objects of the job.
+        fields_reset_by_gitops: name of a new job without `gitops` -> fields that controllers in the cluster change. A
+            GitOps tool with a hand-written Application or Kustomization would reset these fields.
     """
 
     problems: tuple[Problem, ...]

@@ -106,9 +106,9 @@ def _preceding_keys(data: Any, parent: Path, step: str | int) -> tuple[str, ...]
 
 
 def _is_map_entry(path: Path) -> bool:
-    """Return whether the last step of a path is the name of an entry in a map, such as a label.
+    """Test whether the last step of a path is a name that the user chooses, such as the name of a label.
 
-    The value null removes such an entry.
+    If an environment sets such a name to null, the environment removes the entry of the job.
     """
     parent = schema_file.node(schema_file.load(), path[:-1]) or {}
     return isinstance(path[-1], str) and not schema_file.is_record(parent)

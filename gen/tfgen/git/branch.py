@@ -65,7 +65,10 @@ def find_tip(repository: Repository, branch: str, to: Target | None) -> str:
 
 @contextmanager
 def working_tree(repository: Repository, tip: str) -> Iterator[Repository]:
-    """Check out a commit in a temporary working tree. If `tip` is empty, the working tree is empty."""
+    """Check out the commit `tip` in a temporary working tree, and yield the tree. If `tip` is empty, the tree is empty.
+
+    At the end of the `with` block, tfgen deletes the tree.
+    """
     with tempfile.TemporaryDirectory(prefix="tfgen-branch-") as folder:
         root = Path(folder) / "tree"
         start = tip or _empty_commit(repository)

@@ -305,7 +305,11 @@ def _hidden_changes(repository: Repository, digests: Mapping[str, str | None], p
 
 
 def _differs(repository: Repository, path: str, digests: Mapping[str, str | None]) -> bool:
-    """Return whether the new content of a file, from `digests` or from the disk, differs from the committed content."""
+    """Return whether the new content of the file `path` differs from the content in HEAD.
+
+    `digests` has the digest of the new content, or None for a removed file. If `digests` lacks the path, the new
+    content is the file on disk.
+    """
     file = repository.root / path
     before = git.committed(file)
     if path not in digests:
