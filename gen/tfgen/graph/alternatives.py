@@ -121,7 +121,15 @@ def _name_first(item: Node) -> Node:
 
 
 def _join_some(present: _Alternatives, alternatives: _Alternatives, choice: _Choice) -> Node:
-    """Join the values `present` of a key into one node. Add a test around the node if an alternative lacks the key."""
+    """Join the values that several alternatives have at the same key into one node.
+
+    If an alternative lacks the key, add a test that omits the node for this alternative.
+
+    Args:
+        present: name of an alternative with the key -> value at the key.
+        alternatives: all alternatives, with or without the key.
+        choice: the parameter that selects an alternative.
+    """
     joined = _join(present, choice)
     return joined if len(present) == len(alternatives) else When(choice.is_one_of([*present], alternatives), joined)
 
@@ -150,7 +158,11 @@ def _choose_whole(alternatives: _Alternatives, choice: _Choice) -> Node:
 
 
 def _all_keys(sequences: Sequence[Sequence[_Key]]) -> list[_Key]:
-    """Return each key of the sequences once, if possible in an order that agrees with all sequences."""
+    """Merge several sequences of keys into a list that contains each key once.
+
+    A new key comes directly after its predecessor in the sequence, or first. So the list has the order of the first
+    sequence, but a later sequence may have a different order.
+    """
     keys: list[_Key] = []
     for sequence in sequences:
         position = 0

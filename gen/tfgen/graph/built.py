@@ -81,10 +81,10 @@ def objects_with_run_name_of_job(built: BuiltJob, environment: str) -> Objects:
 
 
 def object_parts(built: BuiltJob, environment: str | None = None) -> Mapping[str, Mapping[Path, Part]]:
-    """Return file name -> path -> `Part` for each mapping, list and scalar in the objects of an environment.
+    """Return file name -> path in the object -> `Part`, for each object of an environment.
 
-    A `Part` is a value with its origin. The file name belongs to the object, and the path is the path in the object. If
-    `environment` is None, return the parts of the job without an environment.
+    A `Part` is a mapping, list or scalar in the object, with the keys of the job that set its value. The file name has
+    no extension: `worker`. If `environment` is None, return the parts of the job without an environment.
     """
     variant = next((variant for variant in built.job.environments if variant.name == environment), None)
     scope = _scope(built.job, built.job.values if variant is None else variant.values)
@@ -132,12 +132,14 @@ def _environment_objects(
 
 
 def _scope(job: TrainingJob, values: Mapping[str, Any], filled: dict[Hashable, Any] | None = None) -> Scope:
-    """Return the scope that fills the object graph for a variant. The Helm release has the name of the job.
+    """Return the `Scope` that contains the values of a variant, so that `fill` can fill the object graph.
+
+    In the scope, the name of the Helm release is the name of the job.
 
     Args:
         job: the job.
         values: the values of the variant.
-        filled: the cache of filled nodes, which all variants of the job share.
+        filled: the cache of filled nodes, which all variants of the job share; None for a new cache.
     """
     cache = FillCache(values, job.values, {} if filled is None else filled)
     return Scope(values, release=job.name, chart=job.name, cache=cache)

@@ -117,9 +117,11 @@ def evaluate(node: Node, scope: Scope) -> Any:
 
 
 def failing_scopes(guard: Guard, scope: Scope) -> Iterator[Scope]:
-    """Yield a scope for each failure of a guard. In the scope, the names of the guard are bound to the failing entries.
+    """Evaluate a guard, and yield a scope for each failure, with which the caller fills the message of the guard.
 
-    A guard over several maps checks each combination of their entries. A guard without maps yields at most one scope.
+    A guard over maps, such as the roles, checks each combination of their entries, and can fail for several of the
+    combinations. In the scope of a failure, the names of the guard have the values of the failing combination. A guard
+    without maps fails at most once.
     """
     entry_scope, bound = scope.fork()
     for _ in _bind_entries(guard.over, entry_scope, bound):
@@ -130,9 +132,10 @@ def failing_scopes(guard: Guard, scope: Scope) -> Iterator[Scope]:
 
 
 def _bind_entries(entries: Sequence[Entries], scope: Scope, bound: dict[str, Any]) -> Iterator[None]:
-    """Bind each combination of the entries of several maps in turn, and yield after each combination.
+    """Write each combination of the entries of several maps to `bound` in turn, and yield None after each combination.
 
-    The function changes the mapping `bound`, in which `scope` looks up bound names.
+    After a yield, the caller evaluates expressions in `scope`, which looks up bound names in the mapping `bound`. If
+    `entries` is empty, the function yields once.
     """
     if not entries:
         yield
@@ -160,9 +163,9 @@ class FillCache:
 
     Args:
         values: the values of the variant.
-        job_values: the values of the job without an environment. A value counts as unchanged if `values` and
-            `job_values` contain the same Python object.
-        filled: the filled nodes by cache key. All variants of the job share this mapping.
+        job_values: the values of the job without an environment. A variant reuses a filled node of the job only if the
+            values that the node reads are the same Python objects in `values` and `job_values`.
+        filled: cache key -> (filled node, arguments of the scope). All variants of the job share this mapping.
     """
 
     def __init__(self, values: Mapping[str, Any], job_values: Mapping[str, Any], filled: dict[Hashable, Any]) -> None:
@@ -320,9 +323,9 @@ def _mapping(node: Mapping[Key, Node]) -> Filler:
 
 
 def _commented_entries(node: Mapping[Key, Node]) -> Iterator[tuple[Name | Splice, Node, str]]:
-    """Yield (key, value, comment) for each entry of a mapping. The comment is "" for an entry without a comment.
+    """Yield (key, node, comment) for each entry of a mapping in a graph. An entry without a comment has the comment "".
 
-    A comment above a `Splice` belongs to the first entry that the `Splice` inserts.
+    The caller moves the comment above a `Splice` to the first entry that the `Splice` inserts.
     """
     comment = ""
     for key, child in node.items():
@@ -372,11 +375,15 @@ def _choice(test: Filler, if_true: Filler, if_false: Filler) -> Filler:
 
 
 def _call_filler(call: Call, fill_template: Filler) -> Filler:
-    """Return a function that fills a call. `fill_template` is the filler of the named template that the call inserts.
+    """Return a function that fills the named template of `call` with the arguments of `call`.
 
     A named template reads its arguments, but no names that are bound outside the named template. So the cache key of a
     call consists of the arguments and of the values that the named template reads. For example, the pod template and
     the digest of the pod template use the same cached result.
+
+    Args:
+        call: the call.
+        fill_template: the function that fills the named template in a scope with arguments.
     """
     arguments = [(name, compile_expression(argument)) for name, argument in call.arguments]
     computed = [name for name, argument in call.arguments if not isinstance(argument, Value)]
@@ -494,7 +501,10 @@ def compile_expression(node: Node) -> Filler:  # noqa: C901 - a branch a node
 
 
 def _lookup(data: Filler, path: str) -> Filler:
-    """Return a function that looks up `path` in the result of `data`, and returns None if the path does not exist."""
+    """Return a function that calls `data` with a scope, and returns the value at `path` in the result.
+
+    `path` has the form `resources.gpu`. If the path does not exist, the function returns None.
+    """
     if not path:
         return data
     keys = path.split(".")
@@ -638,9 +648,10 @@ def _repeated(node: Repeat) -> Filler:
 
 
 def _split_at_index(name: str, node: Node) -> list[list[Node]] | None:
-    """Split a text at each occurrence of a bound name, and return the nodes between the occurrences.
+    """Split a text at each occurrence of the bound name `name`. Return the text parts of each fragment.
 
-    Return None if another hole of the text, such as a sum, uses the name.
+    For example, `Text(("ps-", Bound("index"), ":2222"))` becomes [["ps-"], [":2222"]] for the name `index`. Return None
+    if another hole in the text, such as a sum, uses the name.
     """
     match node:
         case Bound(name=bound, path="") if bound == name:

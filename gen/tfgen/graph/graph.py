@@ -95,5 +95,8 @@ def _finisher(structure: Structure, plan: Plan) -> Iterator[Template]:
 
 
 def objects(templates: Sequence[Template], scope: Scope) -> dict[str, dict[str, Any]]:
-    """Fill the templates with values. Return the plain objects by file name, in the order of the templates."""
+    """Fill the templates with the values of `scope`. Return file name -> plain object, in the order of the templates.
+
+    The result omits the objects that only the chart contains.
+    """
     return {name: item for template in templates if not template.chart_only for name, item in template.objects(scope)}

@@ -114,7 +114,8 @@ class ChartOnly(Hole):
     Attributes:
         template: the Go template text.
         filled: the value in the plain objects.
-        reads_root: whether the text is in a named template with parameters, so that ``.root`` is the root context.
+        reads_root: whether the text reads Helm's root context at ``.root``. A named template with parameters needs such
+            a text, because its ``.`` contains the arguments.
     """
 
     template: str
@@ -196,10 +197,10 @@ class Default(Hole):
 
 
 class MapOf(Hole):
-    """A map of computed entries, used as a layer of a `Merged`.
+    """A map with computed entries, for example as a layer of a `Merged`.
 
-    Entries with a false value, such as "" or 0, are omitted. Only the lowest layer of a `Merged` may have an entry that
-    can be false.
+    The output omits an entry with a false value, such as "" or 0. In a `Merged`, only the first layer may contain an
+    entry whose value can be false.
     """
 
     entries: Mapping[Name, Node]
@@ -424,12 +425,13 @@ class Guard(Record):
 
     Attributes:
         test: an expression that is true if the values are wrong.
-        path: the values path of the problem. The path is a tuple of steps if a step depends on a map entry.
+        path: the values path of the problem, such as `run`. If the path contains the name of a map entry, the path is a
+            tuple: ``("roles", ROLE_NAME, "nodeName")``.
         message: the text of the problem: the invalid value, the allowed values, and the fix.
         rule: the id of the rule.
         over: the maps whose entries the guard checks. If there are several maps, the guard checks each combination of
             their entries.
-        let: pairs of a name and an expression. The test and the message may use the names.
+        let: (name, expression) for each name that the test and the message may use for the value of the expression.
     """
 
     test: Expression

@@ -65,8 +65,8 @@ class Plan(Record):
     Attributes:
         ends: the role whose Job ends the run.
         starts: (resource of the controller, role) for each role whose pods must start before the start deadline.
-        start_with: the number of pods that must start before the start deadline, if the gang may start without all
-            pods.
+        start_with: `When(test, number)` if the job may have a gang that starts without all pods. If the test is true,
+            only `number` pods must start before the start deadline. `ABSENT` if all pods must always start.
         scale: the roles whose StatefulSets the finisher scales to 0.
         suspend: the roles whose Jobs the finisher suspends. The Job of the evaluator gets a grace period first.
         deployments: the names of the Deployments that the finisher scales to 0. `When(test, name)` is the name of
@@ -260,11 +260,11 @@ def _image(structure: Structure, plan: Plan) -> When:
 def _choose_image(
     structure: Structure, plan: Plan, finisher_image: Node, make_role_image: Callable[[RoleName], Node]
 ) -> When:
-    """Return `finisher_image` if `completion.image` is set. If not, return the image of the role that ends the run.
+    """Return a node that is `finisher_image` if `completion.image` is set, and the image of a role if not.
 
-    If the job has a start deadline, and no other role has the image of the role that ends the run, return the image of
-    another role. If the kubelet cannot pull the image of the role that ends the run, a finisher with the same image
-    could not start, and so could not release the other roles. `make_role_image` returns the image of a role.
+    `make_role_image` returns the image of a role. The node has the image of the role that ends the run, with one
+    exception. After a start deadline, the finisher must release the run even if the kubelet cannot pull this image. So
+    if the job has a start deadline and no other role has the same image, the node has the image of another role.
     """
     peers = [role.name for role in structure.roles if role.name != plan.ends]
     if not peers:

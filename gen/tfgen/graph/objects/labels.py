@@ -136,7 +136,10 @@ def has_common_labels(item: Mapping[Key, Node]) -> bool:
 
 
 def entries_set_by_tfgen(item: Mapping[Key, Node], field: str) -> dict[Key, Node]:
-    """Return the labels or annotations (`field`) that tfgen sets on an object, except for the labels of all objects."""
+    """Return key -> node for each label or annotation that tfgen sets on an object, without the entries of all objects.
+
+    `field` is `labels` or `annotations`.
+    """
     node = _metadata_of(item)[field]
     return {key: child for key, child in node.items() if not isinstance(key, Splice)} if isinstance(node, dict) else {}
 

@@ -46,7 +46,8 @@ _GPU_COUNT: Final = role_value("resources.gpu.count")
 def has_gpus() -> Expression:
     """Return a test that is true if the tasks of a role request a GPU or a share of a GPU.
 
-    The test refers to the name `DEVICES`. The caller must add a `Let` that binds the name to `devices()`.
+    The caller must add a `Let` that binds the name `DEVICES` to `devices()`. Around this `Let`, the caller must add a
+    `Let` that binds the name `LIMITS` to `limits()`.
     """
     return AnyOf((_GPU_COUNT, DEVICES))
 

@@ -49,7 +49,7 @@ _ATTEMPTS: Final = 1_000_000  # one attempt per second, practically without limi
 
 
 def locked(role: Node = ROLE) -> Filtered:
-    """Return the map of a role's volumes to which only one run may write at a time.
+    """Return the map volume name -> settings, for each volume of a role to which only one run may write at a time.
 
     The caller must add a `Let` that binds the name `LOCKED` to the map.
     """
@@ -58,7 +58,7 @@ def locked(role: Node = ROLE) -> Filtered:
 
 
 def config_map(role: RoleName) -> Node:
-    """Return the ConfigMap with the program of the run lock, if the role has volumes with a lock.
+    """Return the ConfigMap with the program of the run lock. If no volume of the role has a lock, the node is absent.
 
     Args:
         role: the role whose end also ends the run.
@@ -74,9 +74,10 @@ def config_map(role: RoleName) -> Node:
 
 
 def volume() -> When:
-    """Return the volume with the program of the run lock, for a pod that has volumes with a lock.
+    """Return the pod volume that contains the program of the run lock. If no volume has a lock, the node is absent.
 
-    The caller must add the volume to a named template, and pass `locked()` to the parameter `LOCKED.name`.
+    The caller must add the node to a named template with the parameter `LOCKED.name`, and pass `LOCKED` as the
+    argument. Around the call, the caller must add a `Let` that binds the name `LOCKED` to `locked()`.
     """
     source: Node = {"name": names.run_lock_program(_DIGEST)}
     return When(Parameter(LOCKED.name, LOCKED.type), {"name": VOLUME, "configMap": source})

@@ -201,7 +201,11 @@ def _parameter(field: str, value_type: ValueType = "string") -> Parameter:
 
 
 def _for_role(role: Node, body: Node) -> ForEach:
-    """Return the list item `body` for each volume that a role mounts. Every role mounts each volume without ``for``."""
+    """Return a `ForEach` with the list item `body` for each volume that a role mounts.
+
+    Every role mounts a volume whose field ``for`` is empty. In `body`, the name `storage` contains the settings of the
+    volume.
+    """
     roles = Bound("storage", "list", "for")
     return ForEach(value("storage"), When(AnyOf((Not(roles), HasItem(roles, role))), body), item="storage")
 

@@ -92,8 +92,8 @@ class Field(Record):
 
     Attributes:
         kind: the kind of the object.
-        template: the name of the template of the object.
-        bindings: the values path for each name that a `ForEach` or `Let` around the object binds.
+        template: the name of the template that contains the object.
+        bindings: name -> values path, for each name that a `ForEach` or `Let` around the object binds to a value.
         path: the path of the field. The step to a list item is the name or the index of the item.
     """
 
@@ -202,9 +202,9 @@ def _holes(node: object) -> Iterator[Node]:
 
 
 def open_mapping(node: Node, key: str) -> Node:
-    """Replace each `Splice` in a mapping by its entries. A `key` inside a `Splice` becomes a key of the mapping.
+    """Replace each `Splice` in a mapping by its entries, so that a patch finds the key `key` directly in the mapping.
 
-    A `Splice` whose value is a hole remains. A mapping that already contains `key` is unchanged.
+    A `Splice` whose value is a hole, such as a `When`, remains. A mapping that already contains `key` is unchanged.
     """
     while isinstance(node, NamedTemplate) and not node.parameters and isinstance(node.node, dict):
         node = node.node

@@ -41,8 +41,8 @@ class MetadataLayer(Record):
 def join_layers(by_variant: Mapping[str, Sequence[MetadataLayer]]) -> list[MetadataLayer]:
     """Join the lists of metadata layers of all variants of a template into one list.
 
-    The layers with which all lists begin come first, unchanged. Each other layer gets a test that is true only in the
-    layer's variant.
+    The result begins with the layers that all lists have in common at the start. Each remaining layer gets a test that
+    is true only in the layer's variant.
 
     Args:
         by_variant: name of the environment -> metadata layers. The key "" is for the job without an environment.

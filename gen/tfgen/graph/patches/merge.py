@@ -135,7 +135,7 @@ class Merger:
         return replaced
 
     def _attempt(self, base: Any, path: Path, change: Callable[[], _Part]) -> _Part:
-        """Return the result of `change`. If the function `change` refuses, record a fault and return `base`."""
+        """Return the result of `change()`. If the call raises RefusedError, add a fault at `path` and return `base`."""
         try:
             return change()
         except RefusedError as refusal:
@@ -145,10 +145,15 @@ class Merger:
 
 
 def _valid_item(patch: Any, name: str, field: Field) -> Mapping[str, Any]:
-    """Return the list item `patch` of a patch if the item has the key `name`, by which items are merged.
+    """Return the argument `patch`, an item in a list of a merge patch, after a check of the item.
+
+    Args:
+        patch: the item.
+        name: the key by which items of the list are merged, such as `name` or `containerPort`.
+        field: the list in the object.
 
     Raises:
-        RefusedError: the item lacks the key, or has an unsupported directive.
+        RefusedError: the item is not a mapping, lacks the key, or has an unsupported directive.
     """
     if not isinstance(patch, Mapping) or name not in patch:
         raise RefusedError(f"an item of {field.name} has no {name}, by which items are merged; add {name}")

@@ -72,7 +72,10 @@ def _steps(pointer: str) -> list[str]:
 
 
 def _edit(node: Node, steps: list[str], field: Field, change: _Change) -> Node:
-    """Apply the function `change` to the mapping or list around the value at `steps`, and return the changed node."""
+    """Return a copy of `node` in which the function `change` has edited the mapping or list around the last step.
+
+    For the steps ["spec", "replicas"], the function edits the mapping `spec` at the key `replicas`.
+    """
     step, *following = steps
     if field.path == _POD:
         raise RefusedError(
