@@ -65,7 +65,7 @@ class Pair(Record):
 
     @property
     def new_runs(self) -> Iterator[Problem]:
-        """Yield the changes that need a new run; nothing for an unchanged job."""
+        """Yield a problem for each change that needs a new run; nothing for an unchanged job."""
         if self.before and self.after and not self.has_same_text:
             yield from find_new_runs(self.before, self.after, self.built_before, self.built_after)
             yield from find_runs_back(self.before, self.after, self.earlier_runs)

@@ -97,7 +97,7 @@ class JobDiff(Record):
     """The changes of a job.
 
     Attributes:
-        needs_new_run: changes that Kubernetes cannot apply to a started run, with the lines of the changes.
+        needs_new_run: a problem for each change that Kubernetes cannot apply to a started run.
         delivery: changed GitOps objects.
     """
 
@@ -239,7 +239,7 @@ def _place_words(namespace: str, cluster: str) -> str:
 
 
 def _delivery_diffs(pair: Pair) -> Iterator[ObjectDiff]:
-    """Yield the changes of the GitOps objects in the job's files and in shared files."""
+    """Yield an `ObjectDiff` for each changed GitOps object, in the job's own files and in the files that jobs share."""
     before, after = _delivery(pair.built_before), _delivery(pair.built_after)
     was, now = ({**of_job, **shared} for of_job, shared in (before, after))
     for key, diff in _object_diffs(was, now):

@@ -60,7 +60,7 @@ class _Blame(NamedTuple):
 def find_new_runs(
     before: Document, after: Document, built_before: BuiltJob | None = None, built_after: BuiltJob | None = None
 ) -> Iterator[Problem]:
-    """Yield the changes of a job that need a new run, because the committed run may still be active.
+    """Yield a problem for each change of a job that needs a new run, because the committed run may still be active.
 
     Both versions must be valid, and have the same name. In an environment with a new run, tfgen compares only claims
     and priority classes. A job with environments never runs without an environment.

@@ -36,7 +36,10 @@ def record_job(document: Document) -> JobRecord:
 
 
 def find_clashes(records: Sequence[JobRecord]) -> Iterator[tuple[AcrossRule, Clash]]:
-    """Yield (rule, clash) for each clash that a rule finds. `Clash.number` is the index of the job in `records`."""
+    """Yield (rule, clash) for each clash that a rule finds.
+
+    `Clash.number` is the index in `records` of the job in which tfgen reports the clash.
+    """
     for rule in ACROSS:
         recorded = [
             Recorded(number, record.job, record.data_by_rule[rule.id])

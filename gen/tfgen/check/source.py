@@ -108,7 +108,10 @@ def check_source(source: Source, layers: dict[str, LayerResult], *, is_guarded: 
 
 
 def report_clash(file: ReadFile, at: int, rule: AcrossRule, clash: Clash, *, is_guarded: bool) -> Reported:
-    """Return the problem that reports `clash`, a conflict that `rule` found, in the job `file.accepted[at]`."""
+    """Return the problem for `clash`, a conflict that `rule` found, at a line of the job `file.accepted[at]`.
+
+    The severities and the comments of the job apply to the problem, if `is_guarded` is true.
+    """
     document = file.accepted[at]
     place = Place(document.source(clash.path), document.value(clash.path))
     return set_severities(document, (Problem(*place, clash.message, rule.id, rule.severity),), is_guarded=is_guarded)

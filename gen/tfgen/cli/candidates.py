@@ -73,7 +73,7 @@ def _options(parser: ArgumentParser) -> Iterator[Candidate]:
 
 
 def _read(parser: ArgumentParser, words: Sequence[str]) -> Line:
-    """Parse the words after a command. Find the option or argument of `parser` to which the next word belongs."""
+    """Parse the words after a command to a `Line`. Find the option or argument of `parser` that takes the next word."""
     options_by_name = options(parser)
     remaining = list(positionals(parser))
     names: set[str] = set()
@@ -221,6 +221,6 @@ def _documents(line: Line) -> Sequence[Document]:
 
 
 def _names(document: Document, key: str) -> Iterable[str]:
-    """Return the keys of a mapping in the spec of a job, such as the names of its environments."""
+    """Return the keys of the mapping at `key` in the spec of a job, such as the environment names at `environments`."""
     value = data_path.at(document.data, ("spec", key))
     return [name for name in value if isinstance(name, str)] if isinstance(value, dict) else ()

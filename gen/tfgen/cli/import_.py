@@ -139,7 +139,10 @@ def _run(args: Namespace) -> int:
 
 
 def _live(args: Namespace) -> list[Source]:
-    """Read from the cluster the jobs that ``--cluster`` names."""
+    """Read the manifests of jobs from the cluster; nothing without ``--cluster``.
+
+    The jobs are the jobs that ``--cluster`` names; without a name, all jobs that run TensorFlow.
+    """
     if args.cluster is None:
         return []
     from tfgen.commands.importing.live_manifests import live_manifests

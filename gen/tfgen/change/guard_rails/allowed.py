@@ -24,7 +24,7 @@ _ANY: Final = {"allowedNamespaces": "namespace", "allowedEnvironments": "environ
 
 
 def find_unenforced_projects(layers: Layers) -> Iterator[Loosening]:
-    """Yield the Argo CD projects that a change no longer enforces."""
+    """Yield a loosening for each Argo CD project that a change no longer enforces."""
     projects = {data_path.at(layer.data, PROJECT): layer for layer in layers.layers_after()}
     for layer in layers.layers_before():
         project = data_path.at(layer.data, PROJECT)
@@ -37,7 +37,7 @@ def find_unenforced_projects(layers: Layers) -> Iterator[Loosening]:
 
 
 def find_added_names(layers: Layers) -> Iterator[Loosening]:
-    """Yield the namespaces and environments that the change allows and the base does not allow."""
+    """Yield a loosening for each namespace and each environment that the change allows and the base does not allow."""
     for layer in layers.layers_before():
         for key in NAME_LISTS:
             if key in layer.data:

@@ -23,7 +23,7 @@ from tfgen.words import path_name, shown
 
 
 def find_unenforced(layers: Layers) -> Iterator[Loosening]:
-    """Yield each path that the base enforces and that the change lets a job set."""
+    """Yield a loosening for each path that the base enforces and that the change lets a job set."""
     if layers.before is None:
         return
     entries = tuple(all_enforced(layers.after))

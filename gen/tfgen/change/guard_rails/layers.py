@@ -19,7 +19,7 @@ class Loosening(Record):
     """A change that makes a guard rail looser, such as a higher limit or a new pattern under `unlistedFiles`.
 
     Attributes:
-        rail: the line of the guard rail in the base; for a new pattern under `unlistedFiles`, the line of the pattern.
+        rail: the line of the guard rail in the base; equal to `place` if the base has no line for the guard rail.
         place: the line of the change that loosens the guard rail.
     """
 

@@ -14,7 +14,7 @@ from tfgen.words import path_name, shown
 
 
 def find_higher_limits(layers: Layers) -> Iterator[Loosening]:
-    """Yield each limit of the base that the change raises or removes."""
+    """Yield a loosening for each limit of the base that the change raises or removes."""
     for layer in layers.layers_before():
         for path in limit_paths(layer):
             with_limit = [new for new in layers.layers_after() if path in limit_paths(new)]

@@ -24,6 +24,6 @@ _FINDERS: Final = (
 
 
 def find_loosened(layers: Layers) -> Iterator[Loosening]:
-    """Yield each guard rail that is looser for the jobs of a folder in the change than in the base."""
+    """Yield a loosening for each guard rail that is looser for the jobs of a folder in the change than in the base."""
     for find in _FINDERS:
         yield from find(layers)

@@ -16,7 +16,10 @@ _DEFAULT: Final = "warning"
 
 
 def find_lower_severities(layers: Layers) -> Iterator[Loosening]:
-    """Yield each rule that the change makes less severe than the base, or lets a comment ignore."""
+    """Yield a loosening for each rule that the change makes less severe than the base, or lets a comment ignore.
+
+    Yield another loosening if the base sets `warningsAsErrors: true` and the change does not.
+    """
     before, after = severities_of(layers.before), severities_of(layers.after)
     if before.as_errors and not after.as_errors:
         message = f"warnings are no longer errors, but {layers.in_base(before.as_errors)} makes them errors"
