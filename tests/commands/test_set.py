@@ -230,6 +230,17 @@ def test_an_alias_is_left_to_its_author(
     assert Path("job.yaml").read_text() == HEAD + body
 
 
+def test_a_key_of_an_alias_is_not_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    body = "spec: {image: a:1, roles: {chief: &c {resources: {cpu: 1}}, worker: *c}}\n"
+    Path("job.yaml").write_text(HEAD + body)
+    assert run(["set", "job.yaml", "roles.worker.resources=null"]) == 3
+    assert "cannot remove resources from spec.roles.worker without a change of other values" in capsys.readouterr().err
+    assert Path("job.yaml").read_text() == HEAD + body
+
+
 @pytest.mark.parametrize("text", ["just text\n", "- a\n", "1\n"])
 def test_a_file_whose_root_is_no_mapping_is_a_problem(text: str) -> None:
     new = set_values(Source("job.yaml", text), text, ["args[0]=a"])

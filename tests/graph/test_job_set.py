@@ -69,7 +69,7 @@ def test_an_order_under_a_gang_is_a_deadlock():
     workload = {"kind": "JobSet", "jobSet": {"startOrder": "PsFirst"}}
     document = job(workload=workload, gang={"scheduler": "volcano"})
     (problem,) = check(yaml.safe_dump(document), "job.yaml").problems
-    assert 'support workload.jobSet.startOrder "PsFirst", only Together: a gang waits for all' in problem.message
+    assert 'support workload.jobSet.startOrder "PsFirst", only Together: a gang starts' in problem.message
 
 
 def test_a_topology_of_its_own_is_an_annotation():

@@ -55,7 +55,7 @@ def test_a_pod_that_a_node_ends_starts_the_job_again_and_one_past_its_deadline_e
 def test_worker_0_alone_ends_no_volcano_job():
     document = job(workload={"kind": "VolcanoJob"}, roles={"ps": {}, "worker": {}}, completion={"by": "Worker0"})
     (problem,) = check(yaml.safe_dump(document), "job.yaml").problems
-    assert 'support completion.by "Worker0", only "", Chief and AllWorkers: TaskCompleted' in problem.message
+    assert 'support completion.by "Worker0", only "", Chief and AllWorkers: Volcano detects' in problem.message
     assert problem.message.endswith("use AllWorkers, a chief, or the kind Job or TFJob")
 
 

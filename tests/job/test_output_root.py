@@ -135,4 +135,4 @@ def test_a_ledger_that_is_gone_is_missed(capsys: Printed) -> None:
     Path(".tfgen").rmdir()
     capsys.readouterr()
     assert cli.run(["check", "jobs"]) == 1
-    assert ".tfgen/mnist.json, the ledger of mnist, is missing; tfgen render" in capsys.readouterr().out
+    assert ".tfgen/mnist.json, the ledger of mnist, is missing; run tfgen render" in capsys.readouterr().out

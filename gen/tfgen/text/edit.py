@@ -160,6 +160,8 @@ def _edit(text: str, root: YamlNode, assignment: Assignment) -> _Edit | None:
         if not remaining or slot.node.form == "scalar":
             return None if value is REMOVED else _replace(text, slot, _written(_nested(remaining, value), style))
         if slot.node.form == "alias":
+            if value is REMOVED:  # other keys may refer to the same anchor
+                return None
             pair = _pair(str(remaining[0]), _nested(remaining[1:], value), style)
             return _Edit(slot.node.start, slot.node.end, f"{{{pair}, <<: {text[slot.node.start : slot.node.end]}}}")
         owner, owner_slot, style = slot.node, slot, style._replace(is_flow=style.is_flow or slot.node.is_flow)

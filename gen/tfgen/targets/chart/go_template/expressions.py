@@ -182,7 +182,7 @@ def dict_of(entries: Mapping[Name, Node], context: Context) -> str:
         TypeError: an entry depends on the values of the chart.
     """
     if not all(map(is_constant, entries.values())):
-        raise TypeError(f"only the first map of a merge may have an entry that may be empty: {entries!r}")
+        raise TypeError(f"an entry of this map must not depend on values of the chart: {entries!r}")
     not_empty = {key: node for key, node in entries.items() if isinstance(node, MapOf) or node}
     return " ".join(["dict", *(argument(part, context) for entry in not_empty.items() for part in entry)])
 
