@@ -202,7 +202,10 @@ class Structure(Record):
 
     @cached_property
     def text(self) -> str:
-        """The structure as text, without the name of the job. Equal structures have equal texts."""
+        """The structure as text, without the name of the job. Structures with equal texts are equal.
+
+        Equal structures can have different texts, because the text keeps the order of the keys.
+        """
         return repr(self.replaced(name=""))
 
     def patches_in(self, environment: str | None) -> tuple[Patch, ...]:
