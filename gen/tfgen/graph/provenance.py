@@ -340,9 +340,9 @@ def _items(nodes: Sequence[Node], position: _Position) -> Iterator[tuple[Node, _
 
 
 def _literal(item: Any, keys: frozenset[Path], position: _Position) -> tuple[Node, _Position]:
-    """Return (node, position) for `item`, an item of a tunable list. The node is a bound name with the value `item`.
+    """Return (node, position) for `item`, an item of a tunable list, so that the item has an origin.
 
-    `keys` are the keys of the job that set the list. At the returned position, these keys are the sources of the node.
+    The node is a name, and the position binds the name to `item` and to `keys`, the keys of the job that set the list.
     """
     scope, bound = position.scope.fork()
     bound[_ITEM] = item

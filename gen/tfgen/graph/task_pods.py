@@ -17,7 +17,7 @@ class Pod(Record):
 
     Attributes:
         name: the host name of the pod.
-        labels: the labels of the pod template and of the controller.
+        labels: the labels of the pod template, and the labels that the controller adds to the pod.
         spec: the PodSpec of Kubernetes.
         retries: the number of times that the controller restarts the pod; None for no limit.
     """

@@ -33,7 +33,7 @@ def job_data(job: ForeignJob, report: ImportReport) -> dict[str, Any]:
 
 
 def full_spec(job: ForeignJob, report: ImportReport) -> dict[str, Any]:
-    """Return the ``spec`` of job.yaml for a foreign job. Each role in the spec has a complete set of fields."""
+    """Return the ``spec`` of job.yaml for a foreign job. Each role sets all fields of its tasks."""
     names = [name for name in ROLE_NAMES if name in job.roles]
     roles: dict[str, dict[str, Any]] = {}
     for name in names:

@@ -59,8 +59,8 @@ KUBECTL: Final = kubectl("Pod")
 def kustomize(kind: str) -> Dialect:
     """Return the rules by which kustomize applies a strategic merge patch to a kind.
 
-    https://github.com/kubernetes-sigs/kustomize/issues/4045. In a list whose items have several key fields, kustomize
-    puts only the added items first.
+    kustomize moves the items of the patch to the front of a list. In a list whose items have several key fields,
+    kustomize moves only the items that the patch adds: https://github.com/kubernetes-sigs/kustomize/issues/4045.
     """
     return Dialect(kustomize_keys(kind), puts_patch_first=True)
 

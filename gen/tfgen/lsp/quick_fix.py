@@ -228,7 +228,7 @@ def _assignments(document: Document, path: Path, problem: Problem, phrase: Phras
 
 
 def _removals(document: Document, path: Path) -> Iterator[list[Assignment]]:
-    """Yield changes that remove a key, or the list item that contains the key, or a parent that has no other key."""
+    """Yield the ways to remove a key: the key alone, its list item, or each parent that contains only this key."""
     if path[-1:] in (("name",), ("value",)) and isinstance(path[-2], int):
         yield [Assignment(path[:-1], REMOVED)]
     yield [Assignment(path, REMOVED)]

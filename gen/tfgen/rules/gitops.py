@@ -97,7 +97,10 @@ def _place(document: Document, environment: Mapping[str, Any]) -> _Place | None:
 
 
 def _clusters(document: Document) -> Any:
-    """Return [environment, cluster or None] for each environment of a job. For a job without Flux, return None."""
+    """Return a list of [environment, cluster] for a job that Flux applies; None for another job.
+
+    The cluster is None if the environment sets no cluster.
+    """
     if "flux" not in (_gitops(document) or {}):
         return None
     return [[name, environment.get("cluster")] for name, environment in environments_of(document).items()]

@@ -72,7 +72,9 @@ def program_of(view: View, role: RoleName) -> PurePosixPath | None:
 
 
 def _volume_over(view: View, role: RoleName, program: PurePosixPath) -> str | None:
-    """Return the name of the volume of a role whose mount path contains `program`, or None.
+    """Return the name of the volume of `role` that hides the file `program`, or None.
+
+    A volume hides the files below its mount path.
 
     Of several such volumes, the result is the volume with the deepest mount path.
     """

@@ -282,10 +282,10 @@ def _maximum_loss(losses: list[tuple[int, int]], pods: int) -> int:
 
 
 def outcomes(board: Board, effort: Effort | None = None, states: int = STATES) -> Outcomes | None:
-    """Return the results of all ways in which the scheduler may place the pods of a board.
+    """Search an order in which the scheduler places all pods, and an order that leaves a pod without a node.
 
-    If several nodes differ only in their names, the search tries only one of the nodes. The result is None if the
-    number of ways exceeds a limit.
+    The board contains the nodes with their free resources, and the pods that wait. If several nodes differ only in
+    their names, the search tries only one of the nodes. Return None if the search exceeds a limit.
     """
     effort = effort or Effort()
     if board.pods > _DEEPEST or not effort.take(len(board.nodes) * len(board.sets)):

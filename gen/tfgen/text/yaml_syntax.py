@@ -44,7 +44,7 @@ class _Failure(Record):
 
     @property
     def before(self) -> str:
-        """Return the text of the line before the position where libyaml stopped."""
+        """Return the start of the line in which libyaml stopped, up to the position where libyaml stopped."""
         return self.line[: self.at.column - 1]
 
     @property

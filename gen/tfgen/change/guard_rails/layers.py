@@ -35,8 +35,8 @@ class Layers(Record):
         before: the nearest tfgen.yaml of the base, merged over the files of the parent folders; None without a file.
         after: the nearest tfgen.yaml of the change, merged over the files of the parent folders; None without a file.
         revision: the revision of the base, such as `origin/main`.
-        policies_before: tfgen.yaml of the base -> admission policies in the folder that the tfgen.yaml names.
-        policies_after: tfgen.yaml of the change -> admission policies in the folder that the tfgen.yaml names.
+        policies_before: path of a tfgen.yaml in the base -> admission policies in the folder that the tfgen.yaml names.
+        policies_after: path of a tfgen.yaml in the change -> admission policies in the folder that the file names.
     """
 
     before: Document | None

@@ -79,7 +79,7 @@ class ImportedJob(Record):
 
     Attributes:
         format: the name of the original format, such as TFJob.
-        origins: environment -> origin; the key None is for the job without an environment.
+        origins: environment -> the imported object and its report entries; None is the job without an environment.
         data: the data of job.yaml.
         text: the text of job.yaml.
     """

@@ -62,12 +62,12 @@ def devices() -> Filtered:
 
 
 def requests() -> Merged:
-    """Return the map of resource requests. The caller must add a `Let` that binds the name `REQUESTS` to the map."""
+    """Return the map of resource requests, for a `Let` of the caller that binds the name `REQUESTS` to the map."""
     return Merged((MapOf(_cpu_and_memory()), role_value("resources.requests")))
 
 
 def limits() -> Merged:
-    """Return the map of resource limits. The caller must add a `Let` that binds the name `LIMITS` to the map."""
+    """Return the map of resource limits, for a `Let` of the caller that binds the name `LIMITS` to the map."""
     gpu: dict[Name, Node] = {role_value("resources.gpu.resource"): _GPU_COUNT}
     share = When(_GPU_COUNT, role_value("resources.gpu.share"), MapOf({}))
     return Merged((MapOf({**_cpu_and_memory(), **gpu}), share, role_value("resources.limits")))

@@ -62,7 +62,11 @@ def _values_schema(form: ValuesForm, uses_cache: bool) -> str:
 
 
 def _helm_ignore(files: Iterable[str]) -> str:
-    """Return the text of ``.helmignore``. Omit a pattern that matches a path in `files`, such as a program x.tmp."""
+    """Return the text of ``.helmignore``, for a chart with the paths `files`.
+
+    A pattern that matches one of the paths is omitted, so that Helm packages the file. For example, a program x.tmp
+    removes the pattern ``*.tmp``.
+    """
     names = [path.rpartition("/")[2] for path in files]
     patterns = [pattern for pattern in _STRAY_FILES if not fnmatch.filter(names, pattern)]
     return "\n".join(("# Files of editors and operating systems.", *patterns, ""))
