@@ -66,6 +66,8 @@ def test_the_index_lists_each_environment(repository: Path) -> None:
     table = rows((repository / "public/index.html").read_text())
     header, *lines = table[:5]
     assert header[:6] == ["Job", "Environment", "Team", "Queue", "Cluster", "Namespace"]
+    page = (repository / "public/index.html").read_text()
+    assert re.findall(r"<th[^>]* hidden><button>(\w+)<", page) == ["Cluster"]
     # The sums contain the chief, the ps, the workers and the finisher, which requests 0.1 CPU and 128Mi.
     assert [line[:11] for line in lines] == [
         ["alpha", "dev", "vision", "", "", "ml", "4", "7.1", "14.12Gi", "1 NVIDIA-A100", "20Gi"],

@@ -193,3 +193,15 @@ class Site(Record):
     notes: tuple[str, ...] = ()
     live_at: str = ""
     plan: PlanFacts | None = None
+
+    @property
+    def empty_columns(self) -> frozenset[str]:
+        """Return the columns of the table of jobs that have no value in any row."""
+        environments = [environment for job in self.jobs for environment in job.environments]
+        values = {
+            "Team": (job.team for job in self.jobs),
+            "Queue": (environment.queue for environment in environments),
+            "Cluster": (environment.cluster for environment in environments),
+            "Namespace": (environment.namespace for environment in environments),
+        }
+        return frozenset(column for column, texts in values.items() if not any(texts))
