@@ -27,9 +27,9 @@ text.
 Data goes to standard output, and messages go to standard error. `--format json` prints a single JSON object, and
 `--debug` prints the Python traceback of an error.
 
-On a terminal, tfgen shows the progress of long work, and prints each problem with its line of the file. The variable
-`COLUMNS` sets the width of the output if tfgen cannot read the width of the terminal. The variable `NO_COLOR` turns the
-colours off: see <https://no-color.org>.
+On a terminal, tfgen shows the progress of long work. Below each problem, tfgen prints the line of the file that causes
+the problem. The variable `COLUMNS` sets the width of the output if tfgen cannot read the width of the terminal. The
+variable `NO_COLOR` turns the colours off: see <https://no-color.org>.
 
 `tfgen completion` prints a script with which a shell completes commands, options, job files, environments and the keys
 of a job. To load the script, add a line to the start-up file of the shell:
