@@ -131,8 +131,8 @@ def _count_values(tree: SourceTree) -> int:
 
 def _too_large(document: Document) -> Problem:
     message = (
-        f"with this document, the file exceeds {MAX_SIZE:,} values, where a value of a job counts once for each "
-        "environment; split the file or the job"
+        f"with this document, the file has more than {MAX_SIZE:,} values (a value of a job counts once for each "
+        "environment); move each document to a separate file, or split the job"
     )
     return Problem(document.file, document.value(()), message, "yaml-size")
 

@@ -71,7 +71,8 @@ def _print_written(args: Namespace, written: Written) -> None:
         print_message(f"lost: {conflict.describe_past()}")
     for name in plan.restarted_revisions:
         print_message(
-            f"restarted: the version number of {CHARTS}/{name} starts again, because {ledger_path(name)} is missing"
+            f"note: the number in the version of {CHARTS}/{name} starts again at 0, because the ledger "
+            f"{ledger_path(name)} is missing"
         )
     for name, version in plan.kept_jobs.items():
         print_message(f"kept: the files of {name}, rendered by tfgen {version}; add --upgrade to render the job again")

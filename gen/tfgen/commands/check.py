@@ -165,7 +165,7 @@ def _unmatched_ledgers(
     from tfgen.commands.pipeline.unmatched_ledgers import find_unmatched_ledgers  # 20 ms, which few checks need
 
     reason = (
-        "the ledger lists rendered files"
+        "this ledger lists rendered files of the job"
         if options.is_verified
         else f"the files that the ledger lists differ from {options.against}"
     )

@@ -119,7 +119,7 @@ def _failure(error: Exception) -> str:
     if isinstance(error, TypeError):
         return "the expression returns a value that the CEL library of tfgen cannot convert, such as an optional value"
     first, *_ = str(error).splitlines() or [type(error).__name__]
-    return f"the CEL library of tfgen fails: {first}"
+    return f"the CEL library of tfgen fails with the error {first}, so only the cluster evaluates the expression"
 
 
 @functools.cache

@@ -70,7 +70,8 @@ def _source(out: Path, job: str, ledger: Ledger) -> Path:
     source = (root_above(out) or out) / ledger.source
     if not ledger.source or not source.is_file():
         raise TfgenError(
-            f"{ledger.source or f'the file of the job {job}'}: no such file, so tfgen cannot explain the line"
+            f"{ledger.source or f'the file of the job {job}'}: the job file does not exist, so tfgen cannot explain "
+            "the line; restore the file, or render the job from its current file"
         )
     shown = os.path.relpath(source)
     return source if shown.startswith("..") else Path(shown)

@@ -26,7 +26,7 @@ def find_unmatched_ledgers(
         ledgers: the names of the jobs whose ledgers the function reads.
         checked: the names of all checked jobs, including jobs with errors.
         branches: job name -> branch of the rendered files, for each job with `gitops.rendered`.
-        reason: the reason for the problem, such as "the ledger lists rendered files".
+        reason: the reason for the problem, such as "this ledger lists rendered files of the job".
 
     Raises:
         UsageError: a file of the repository cannot be read.
