@@ -30,7 +30,7 @@ def _idle(view: View) -> Iterator[tuple[Path, str]]:
             yield tuple(idle.path.split(".")), idle.why
     wait: Path = ("lockWait",)
     if not any(values.get("deadline") for values in _values_of_users(view, wait)):
-        yield wait, "deadline is 0, so a task may wait for the run lock without limit"
+        yield wait, "deadline is 0, so the pods have no deadline that lockWait extends; set deadline, or remove the key"
     if not view.job.environments:
         yield ("gitops",), "GitOps tools apply only environments, and the job has no environments"
     if structure.kind == "JobSet" and structure.ps_first and structure.role("ps") is None:

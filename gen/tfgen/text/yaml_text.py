@@ -260,7 +260,9 @@ def _quoted(text: str) -> str:
 
 def _checked_text(text: str) -> str:
     if match := find_forbidden_character(text):
-        raise ValueError(f"U+{ord(match[0]):04X} at {match.start()} is not supported by all YAML parsers")
+        raise ValueError(
+            f"some YAML parsers reject or change the character U+{ord(match[0]):04X} at offset {match.start()}"
+        )
     return text
 
 

@@ -96,7 +96,8 @@ def read_text(path: Path) -> str:
         return read_file(path).decode("utf-8")
     except UnicodeDecodeError as error:
         raise TfgenError(
-            f"{path}: another program changed the file while tfgen ran, and the file is no longer UTF-8 text"
+            f"{path}: another program changed the file while tfgen ran, and the file is no longer UTF-8 text; save the "
+            "file as UTF-8, and run the command again"
         ) from error
 
 

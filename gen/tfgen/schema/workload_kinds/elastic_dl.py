@@ -92,7 +92,11 @@ FACTS: Final = Facts(
         Without("port", "the ps use port 2222 and the workers use port 3333; remove the key"),
         Without("gang", "ElasticDL starts with the workers that can be scheduled; remove the key"),
         Without("podDisruptionBudget", "the master replaces lost workers; remove the key"),
-        Without("tensorboard", "use a separate job, or --tensorboard_log_dir in args"),
+        Without(
+            "tensorboard",
+            "tfgen creates no TensorBoard for ElasticDL; set --tensorboard_log_dir in args, or set tensorboard in a "
+            "separate job",
+        ),
         Without("code", "the master creates pods without a volume for code; add the code to the image"),
         Without("completion.by", "the job ends when all workers end; remove the key"),
         Without("completion.release", "the master deletes the pods at the end of the job; remove the key"),
@@ -103,7 +107,8 @@ FACTS: Final = Facts(
         Only(
             "security.profile",
             ("baseline", "privileged"),
-            "the master creates pods without a security context, which the profile restricted refuses; use baseline",
+            "the master creates pods without a security context, which the profile restricted refuses; "
+            "set security.profile to baseline",
         ),
     ),
     supported_by_few=("workload.elasticDL",),

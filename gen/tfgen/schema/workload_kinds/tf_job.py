@@ -59,7 +59,7 @@ FACTS: Final = Facts(
         Only(
             "completion.by",
             ("", "Chief", "Worker0"),
-            "kubeflow.org/v1beta1 has no successPolicy; use v1",
+            "kubeflow.org/v1beta1 has no successPolicy; set workload.tfJob.apiVersion to v1",
             _OLD,
         ),
         Only(
@@ -71,7 +71,8 @@ FACTS: Final = Facts(
         Only(
             "workload.tfJob.gang",
             ("PodGroup",),
-            "the operator creates a PodGroup from spec.runPolicy, which kubeflow.org/v1beta1 does not have",
+            "the operator creates a PodGroup from spec.runPolicy, which kubeflow.org/v1beta1 does not have; "
+            "set workload.tfJob.gang to PodGroup, or set workload.tfJob.apiVersion to v1",
             _OLD,
         ),
         Only(

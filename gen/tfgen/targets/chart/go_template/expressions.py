@@ -112,7 +112,7 @@ def expression(node: Node, context: Context) -> str:  # noqa: C901 - a branch a 
         case Not() | AllOf() | AnyOf() | Equal() | Greater() | HasItem() | HasKey() | Contains() | IsMap() | Matches():
             return _test(node, context)
         case When() | Merged() | Filtered() | ForEach() | Items() | Let() | Repeat() | JoinEntries() | ChartOnly():
-            raise TypeError(f"no expression of Go templates: {node!r}")
+            raise TypeError(f"Go templates have no expression for the node {node!r}")
         case None | Absent() | Mapping() | Sequence():
             raise TypeError(f"not an expression: {node!r}")
     assert_never(node)
@@ -195,7 +195,7 @@ def chart_only(node: ChartOnly, context: Context) -> str:
             named template.
     """
     if context.parameters and not node.reads_root:
-        raise TypeError(f"the dot of a named template with parameters is not the root context: {node!r}")
+        raise TypeError(f"in a named template with parameters, a ChartOnly must read the root at .root: {node!r}")
     return node.template
 
 
