@@ -273,7 +273,10 @@ def blobs(root: Path, ids: Iterable[bytes]) -> dict[bytes, bytes]:
         end = printed.index(b"\n", at)
         blob_id, object_type, *size = printed[at:end].split()
         if object_type != b"blob":
-            raise TfgenError(f"{root}: git has no content of the blob {blob_id.decode()} ({object_type.decode()})")
+            raise TfgenError(
+                f"{root}: the repository lacks the content of the blob {blob_id.decode()} ({object_type.decode()}); "
+                "make a complete clone of the repository, and run the command there"
+            )
         at = end + 2 + int(size[0])
         contents[blob_id] = printed[end + 1 : at - 1]
     return contents

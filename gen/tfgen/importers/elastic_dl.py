@@ -46,7 +46,10 @@ _PRIORITY_OF_ALL: Final = changed(
     "spec", "priorityClassName", why="in the imported job, the priority class applies to the ps as well"
 )
 _FLAGS: Final[Fields] = {
-    "cluster_spec": dropped("tfgen cannot read this file of ElasticDL's client; add --cluster_spec_json to args"),
+    "cluster_spec": dropped(
+        "only ElasticDL's client can read the file of this flag; to change the pods as the file does, add "
+        "--cluster_spec_json with these changes and the labels of the run to spec.args"
+    ),
     "distribution_strategy": carried("spec", "strategy", sets=False),
     "image_name": carried("spec", "image"),
     "image_pull_policy": carried("spec", "imagePullPolicy"),
@@ -227,8 +230,8 @@ class _ElasticDLJob(FieldReader):
 
     def _cluster_spec(self, _key: str, part: Part) -> None:
         message = (
-            "tfgen sets --cluster_spec_json to a value with the labels of the run; remove the flag from the command, "
-            "and add --cluster_spec_json with both values to args of the imported job"
+            "tfgen sets --cluster_spec_json to JSON with the labels of the run; remove the flag from the command, "
+            "and add --cluster_spec_json with the labels of the run and your fields to spec.args of the imported job"
         )
         self.report.refuse(part, message)
 

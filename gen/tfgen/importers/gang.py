@@ -125,7 +125,10 @@ def read(sources: Sources, report: ImportReport) -> Gang:
     pod_scheduler = _BY_SCHEDULER_NAME.get(scheduler_name or "")
     if group is None and policy is None and pod_scheduler is None:
         for part in group_keys:
-            why = "the scheduler does not support gangs, and the files contain no PodGroup of this name; see spec.gang"
+            why = (
+                "the files do not contain the PodGroup of the pods, and the pods select no gang scheduler; import the "
+                "file of the PodGroup as well, or set spec.gang in the imported job"
+            )
             report.drop(part, why)
         for part in schedulers:
             report.carry(part, "spec", "podTemplate", "spec", "schedulerName")

@@ -278,7 +278,11 @@ def _merge_tasks(
     indexes = [number if task.index is None else task.index for number, task in enumerate(tasks)]
     if sorted(indexes) != list(range(len(tasks))) and len(tasks) > 1:
         problem = f"the tasks of {role} have the indexes {indexes}"
-        report.refuse(tasks[0].item, f"{problem}, expected each index from 0 to {len(tasks) - 1} once")
+        report.refuse(
+            tasks[0].item,
+            f"{problem}, expected each number from 0 to {len(tasks) - 1} exactly once; change the index of a task, or "
+            "add the files of the missing tasks",
+        )
         return None
     number = sum(task.replicas for task in tasks)
     if role in ("chief", "evaluator") and number > 1:

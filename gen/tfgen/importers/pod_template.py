@@ -328,7 +328,9 @@ class _PodReader(FieldReader):
     def _grace_period(self, key: str, part: Part) -> None:
         if part.value == 0:
             self.report.drop(
-                part, "with 0, Kubernetes kills a task immediately; tfgen gives each task 5 or 30 seconds to stop"
+                part,
+                "with 0, Kubernetes kills a task immediately; in the imported job, a task that only serves has 5 "
+                "seconds to stop, and any other task has 30 seconds",
             )
         else:
             self.apply_row(part, _ROLE_FIELD, key)

@@ -357,7 +357,9 @@ class _TFJob(JobReader):
         if role != last_role or (index and index.value != 0):
             task = f"{role} {index.as_text if index else 0}"
             self.report.refuse(
-                chief, f"found {task}, expected {last_role} 0, which completes the job; see spec.completion"
+                chief,
+                f"found {task}, expected {last_role} 0, the task that ends the imported job; set replicaName and "
+                "replicaIndex to this task, and see spec.completion for other ends",
             )
         else:
             self.report.carry(chief, "spec", "completion", "by")

@@ -115,11 +115,11 @@ def _varint(data: memoryview, position: int) -> tuple[int, int]:
 
 def _message(value: int | memoryview) -> memoryview:
     if isinstance(value, int):
-        raise TypeError("a number in the place of a message")
+        raise TypeError("found a number, expected a message of Protocol Buffers")
     return value
 
 
 def _number(value: int | memoryview) -> int:
     if not isinstance(value, int):
-        raise TypeError("bytes in the place of a number")
+        raise TypeError("found bytes, expected a number")
     return value

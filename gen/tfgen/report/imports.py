@@ -88,4 +88,4 @@ def _lines(result: Verified) -> Iterator[str]:
 
 
 def _unexplained(difference: Difference) -> str:
-    return f"{difference.field} {difference.change}; the reason is unknown"
+    return f"{difference.field} {difference.change}; the import report does not explain this difference"
