@@ -125,7 +125,7 @@ class JobDiff(Record):
 
 
 def claim_users(document: Document | None) -> dict[str, str]:
-    """Return name of the claim -> name of the job, for each claim in the volumes of a job."""
+    """Return claim name -> name of the job, for each claim of a job. The caller merges the mappings of all jobs."""
     if document is None:
         return {}
     spec = document.data["spec"]

@@ -234,7 +234,7 @@ def _rules(layer: Document) -> Mapping[str, Any]:
 
 
 def _ignored(directives: Sequence[Directive]) -> Iterator[tuple[int, str]]:
-    """Yield (line, rule id) for each correct comment. The comment ignores the problems of the rule at the line."""
+    """Yield (line, rule id) for each valid ignore comment. tfgen ignores the problems of this rule at this line."""
     return ((directive.line, _rule(directive)) for directive in directives if not _fault(directive))
 
 

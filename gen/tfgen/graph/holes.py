@@ -74,7 +74,7 @@ class Hole(Record):
 
 
 class Value(Hole):
-    """The value of a tunable. The path is the path in the job without ``spec``, such as `roles.worker.replicas`."""
+    """A hole for the value of a tunable. `path` is the path in the job without ``spec``: `roles.worker.replicas`."""
 
     path: str
     type: ValueType

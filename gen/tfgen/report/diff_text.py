@@ -238,10 +238,10 @@ def _signed_texts(before: Any, after: Any) -> list[tuple[str, str]]:
 
 
 def _list_size_changes(before: str, after: str) -> list[tuple[str, str]]:
-    """Return ("", text) for each list whose length changes, such as "worker: 4 -> 8 items".
+    """Return (sign, text) for each list whose length changes. An example of the text is "worker: 4 -> 8 items".
 
-    `before` and `after` are JSON objects of lists, such as the hosts in TF_CONFIG. For any other texts, the result is
-    empty.
+    `before` and `after` are the JSON texts of two objects with lists, such as the hosts in TF_CONFIG. The result is
+    empty for other texts. The sign is always empty.
     """
     try:
         was, now = json.loads(before), json.loads(after)

@@ -369,7 +369,7 @@ class PlanInput(Record):
         return ledger is not None and any(ledger.wrote(path, digest) for digest in digests)
 
     def any_wrote(self, path: str, job: str) -> bool:
-        """Return whether the file at a path on disk has the digest in the ledger of `job` or of another job."""
+        """Return whether tfgen wrote the file on disk: the ledger of `job` or of another job lists its digest."""
         return any(self.wrote(path, owner) for owner in {job, *self.ledgers.owners(path)})
 
 

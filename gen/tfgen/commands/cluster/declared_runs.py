@@ -78,7 +78,7 @@ def _run_objects(data: Mapping[str, Any], built: BuiltJob, environment: str | No
 
 
 def _live_runs(retired: Environment, environments: Iterable[Environment]) -> Mapping[str, str]:
-    """Return environment name -> run name, for each enabled environment in the cluster and namespace of `retired`."""
+    """Return environment name -> run name, for each enabled environment with the cluster and namespace of `retired`."""
     place = retired.cluster, retired.namespace
     return {
         item.name: item.values.get("run", "")

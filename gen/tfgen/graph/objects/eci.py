@@ -25,7 +25,7 @@ def _enabled() -> Expression:
 
 
 def pod_annotations(structure: Structure) -> Mapping[Key, Node]:
-    """Return the pod annotations that select the type of the container instance for the tasks."""
+    """Return the pod annotations that select the instance type of Elastic Container Instance (ECI) for the tasks."""
     if not structure.eci:
         return {}
     annotations: dict[str, Node] = {

@@ -150,7 +150,7 @@ class Pods(Record):
 
 
 def call_for_role(named_template: NamedTemplate, role: RoleName) -> Node:
-    """Return a call of a named template in `Pods`. The arguments are the name and the values of the role `role`."""
+    """Return a call of `named_template`, a template of `Pods`, with the name and the values of the role `role`."""
     return call(named_template, **_used_arguments(named_template, arguments(role)))
 
 

@@ -53,7 +53,8 @@ def replacing_patch(before: Object, after: Object) -> dict[str, Any]:
 def changes_shape(before: Object, after: Object) -> bool:
     """Test whether a top-level field of an object changes its type between a mapping, a list and a scalar.
 
-    kustomize refuses a merge patch with such a change, and allows no directive at the top level.
+    kustomize refuses a merge patch with such a change. `$patch: replace` does not help, because kustomize does not
+    support the directive at the top level.
     """
     return any(_shape(value) != _shape(after[key]) for key, value in before.items() if key in after)
 
