@@ -216,28 +216,35 @@ def test_a_job_with_errors_is_mended(
     assert Path("job.yaml").read_text() == HEAD + JOB
 
 
+@pytest.mark.parametrize(
+    ("roles", "assignment", "message"),
+    [
+        (
+            "{chief: {}, ps: &p {replicas: 2}, worker: *p}",
+            "roles.ps.replicas=3",
+            "job.yaml:4:43: cannot set replicas to 3 in spec.roles.ps without a change of other values",
+        ),
+        (
+            "{chief: &c {resources: {cpu: 1}}, worker: *c}",
+            "roles.worker.resources=null",
+            "cannot remove resources from spec.roles.worker without a change of other values",
+        ),
+    ],
+    ids=["set", "remove"],
+)
 def test_an_alias_is_left_to_its_author(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    roles: str,
+    assignment: str,
+    message: str,
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    body = "spec: {image: a:1, roles: {chief: {}, ps: &p {replicas: 2}, worker: *p}}\n"
+    body = f"spec: {{image: a:1, roles: {roles}}}\n"
     Path("job.yaml").write_text(HEAD + body)
-    assert run(["set", "job.yaml", "roles.ps.replicas=3"]) == 3
-    assert (
-        "job.yaml:4:43: cannot set replicas to 3 in spec.roles.ps without a change of other values"
-        in capsys.readouterr().err
-    )
-    assert Path("job.yaml").read_text() == HEAD + body
-
-
-def test_a_key_of_an_alias_is_not_removed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    body = "spec: {image: a:1, roles: {chief: &c {resources: {cpu: 1}}, worker: *c}}\n"
-    Path("job.yaml").write_text(HEAD + body)
-    assert run(["set", "job.yaml", "roles.worker.resources=null"]) == 3
-    assert "cannot remove resources from spec.roles.worker without a change of other values" in capsys.readouterr().err
+    assert run(["set", "job.yaml", assignment]) == 3
+    assert message in capsys.readouterr().err
     assert Path("job.yaml").read_text() == HEAD + body
 
 

@@ -174,11 +174,13 @@ class Node:
         node = self.client.find("Node", NAME)
         if not node:
             return f"Node {NAME} does not exist"
-        expected = {"Ready": "True"}
+        conditions = {condition["type"]: condition for condition in node["status"].get("conditions", ())}
+        if "Ready" not in conditions:
+            return f"Node {NAME} has no condition Ready"
         return "; ".join(
-            f"{condition['type']} is {condition['status']}: {condition.get('message', '')}"
-            for condition in node["status"].get("conditions", ())
-            if condition["status"] != expected.get(condition["type"], "False")
+            f"{name} is {condition['status']}: {condition.get('message', '')}"
+            for name, condition in conditions.items()
+            if condition["status"] != ("True" if name == "Ready" else "False")
         )
 
     def load(self, image: oci.Image) -> None:
@@ -236,9 +238,7 @@ class Node:
             self.client.patch("Node", NAME, None, status, subresource="status")
 
     def _is_ready(self) -> bool:
-        node = self.client.find("Node", NAME)
-        conditions = node["status"].get("conditions", ()) if node else ()
-        return any(condition["type"] == "Ready" and condition["status"] == "True" for condition in conditions)
+        return not self.problem()
 
     def _has_names(self) -> bool:
         return bool(self.client.get("Deployment", "coredns", core_dns.NAMESPACE)["status"].get("availableReplicas"))
