@@ -163,7 +163,10 @@ def _text(template: str, **values: Any) -> str:
 
 
 def _repository_address(folder: Path) -> str:
-    """Return the URL of the remote `origin` without its password, or an example URL if a cluster cannot use the URL."""
+    """Return the URL of the remote `origin` without its password.
+
+    If `gitops.repository` does not allow the URL, for example a path on this machine, return an example URL.
+    """
     address = git.remote_address(folder)
     if "://" in address:
         parts = urlsplit(address)

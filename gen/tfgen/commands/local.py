@@ -411,9 +411,10 @@ class _Planner:
         self._problems.append(Problem(*self._document.place(path), message, rule))
 
     def _path(self, pod: Pod, *keys: str) -> DataPath:
-        """Return the path in job.yaml of the value that a pod gets for a key; the path of the role if no value exists.
+        """Return the path in job.yaml of the value that a pod gets for a key, such as ("spec", "env", "HOME").
 
-        A value of the environment overrides a value of the job. A value of the role overrides a value of all roles.
+        The method searches the role in the environment, then the environment, then the role in the job, then the job.
+        If no value exists, the result is the path of the role.
 
         Args:
             pod: the pod.

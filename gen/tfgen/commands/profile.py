@@ -56,8 +56,8 @@ class TaskProfile(Record):
     Attributes:
         task: the name of the task, such as `worker-0`.
         steps: the number of the steps and their mean times; None for a trace with fewer than two steps.
-        is_slowest: True for the task with the greatest mean time of a step without the collective operations. If only
-            one task has step times, the attribute is False.
+        is_slowest: whether the steps of the task take longest, without the collective operations, in which the tasks
+            wait for each other. False if no other task has step times.
     """
 
     task: str

@@ -54,8 +54,8 @@ class _Step(Record):
     Attributes:
         identity: the object to release.
         outcome: the outcome to report after all requests have succeeded, such as "released".
-        paths: the URL path of each request. A request patches the object, or for an object in a queue of Kueue a
-            Workload of the object. If the object needs no request, the tuple is empty.
+        paths: the URL paths of the requests; empty if the object needs no request. The path is the path of the object.
+            If the object is in a queue of Kueue, the paths are the paths of its Workloads.
         patch: the merge patch, which all requests send.
     """
 

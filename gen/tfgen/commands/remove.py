@@ -202,9 +202,9 @@ def _remove_file(path: Path) -> list[Path]:
 
 
 def _up_to_root(folder: Path) -> Iterator[Path]:
-    """Yield a folder and its parent folders, the nearest first.
+    """Yield a folder and its parent folders, the nearest first, without the root of the repository.
 
-    Stop before the root of the repository, the working directory, or a parent of the working directory.
+    Stop before a folder that is, or contains, the working directory.
     """
     root, working_directory = root_above(folder), Path.cwd()
     for candidate in (folder, *folder.parents):

@@ -204,9 +204,9 @@ def _claim_edits(document: Document, volumes: list[str]) -> Iterator[Assignment]
 
 
 def _without_defaults(document: Document, volume: str) -> dict[str, None]:
-    """Return key -> None for each key of a claim that has an inherited default, such as `size`.
+    """Return key -> None for each key of a claim, such as `size`, for which a tfgen.yaml sets a default.
 
-    The null values remove the defaults, because an existing claim needs no defaults.
+    In the job file, `size: null` removes the default, which is only for a generated claim.
     """
     path = ("spec", "storage", volume, "claim")
     under = data_path.at(document.under.data, path) if document.under else None
@@ -214,9 +214,10 @@ def _without_defaults(document: Document, volume: str) -> dict[str, None]:
 
 
 def _outermost_empty(data: Any, path: DataPath) -> DataPath:
-    """Return the path of the outermost mapping that is empty after the removal of the key at `path`.
+    """Return the path to remove instead of `path`, so that no empty mapping remains.
 
-    If no mapping is then empty, return `path`.
+    For example, if `claim` is the only key of the volume `model`, return the path of `model`. If the mapping around
+    `path` has other keys, return `path`.
     """
     while len(path) > len(("spec", "environments", "NAME", "storage")) and len(data_path.at(data, path[:-1])) == 1:
         path = path[:-1]

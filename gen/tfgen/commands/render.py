@@ -113,9 +113,9 @@ def render_paths(
 def _fields_reset_by_gitops(
     files: Mapping[str, RenderedFile], ledgers: Mapping[str, Ledger]
 ) -> dict[str, tuple[ChangedField, ...]]:
-    """Return name of a new job -> fields that controllers in the cluster change and that a GitOps tool would reset.
+    """Return name of a new job -> fields that a GitOps tool would reset, such as the replicas of a StatefulSet.
 
-    A new job has no ledger in `ledgers`.
+    Controllers in the cluster change these fields. A job is new if `ledgers` has no ledger for the job.
     """
     jobs = (job for file in files.values() for job in file.jobs)
     fields = {job.name: job.fields_reset_by_gitops for job in jobs if job.name not in ledgers}

@@ -35,8 +35,8 @@ class Git(Record):
 
     Attributes:
         stdin: the standard input of the command.
-        runs_hooks: whether the command may run git hooks and therefore uses the user's locale. Any other command prints
-            English messages, and reads paths literally instead of as patterns.
+        runs_hooks: whether the command may run git hooks. Such a command uses the user's locale. All other commands
+            print English messages, and take a `*` in a path literally.
     """
 
     folder: Path

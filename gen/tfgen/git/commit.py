@@ -246,7 +246,7 @@ def wait(attempt: int, took_s: float = 0.05) -> None:
 
     Args:
         attempt: the number of earlier failed attempts. The maximum time grows with this number.
-        took_s: the duration of one attempt in seconds. Two attempts that start within this time collide.
+        took_s: the duration of one attempt in seconds. A longer attempt needs a longer sleep.
     """
     time.sleep(random.uniform(0, min(_LONGEST_WAIT_S, took_s * 2 ** min(attempt, 4))))  # noqa: S311 - no secret
 

@@ -92,12 +92,12 @@ def target(repository: Repository) -> Target:
 
 
 def find_pushed(repository: Repository, to: Target) -> str:
-    """Return the id of the newest ancestor of HEAD that the remote already has, according to the last fetch.
+    """Return the id of the newest commit that HEAD and the remote branch share, according to the last fetch.
 
-    The function searches the history of the remote branch. If the remote branch does not exist, the function searches
-    the upstream of the current branch, then the default branch of the remote, then all branches of the remote.
+    If the remote branch does not exist, the function compares HEAD with the upstream of the current branch, then with
+    the default branch of the remote, then with all branches of the remote.
 
-    The function returns "" if the remote already has HEAD, or if no fetched branch shares a commit with HEAD.
+    The result is "" if the remote already has HEAD, or if no fetched branch shares a commit with HEAD.
     """
     remote = f"refs/remotes/{to.remote}"
     branches = os.fsdecode(repository.git("for-each-ref", "--format=%(refname)", remote).output()).split()

@@ -257,9 +257,9 @@ def verify(
 
     Args:
         imported: the imported jobs.
-        sources: the files of the jobs.
+        sources: the files of the jobs without an environment.
         options: the options of the import.
-        environments: environment -> files.
+        environments: environment -> files with the variants of the jobs in this environment.
     """
     for position, job in enumerate(imported.jobs):
         job_format = next((job_format for job_format in FORMATS if job_format.name == job.format), None)
@@ -305,7 +305,8 @@ def differences(job: ImportedJob, environment: EnvironmentName = None) -> tuple[
 def _move_roles(original: dict[str, Any], rendered: Mapping[str, Any]) -> Iterator[Difference]:
     """Rename roles in `original` as the import renames roles, and yield a difference for each renamed role.
 
-    A single task becomes the chief. In a job without ps, the chief becomes worker 0.
+    For example, the only role of a job becomes the chief. In a job with workers and without ps, the chief becomes
+    worker 0.
     """
     for field, (chiefs, worker) in _NAMES.items():
         old_roles, new_roles = original["spec"].get(field, {}), rendered["spec"].get(field, {})
@@ -333,13 +334,13 @@ def _normalization(change: FieldChange) -> str:
 
 
 def _reported_pull_secrets(new: Any, root: Part, entries: Sequence[Entry]) -> str:
-    """Return the reason for the pull secrets `new` that the import added to a pod.
+    """Return the reason that the import report gives for `new`, the pull secrets that the import added to a pod.
 
-    The result is empty if the import report has no reason for one of these pull secrets.
+    If a pull secret has no reason in the import report, the result is empty.
 
     Args:
         new: the list of pull secrets, or a single pull secret, that only the rendered object has.
-        root: the original object.
+        root: the original object, whose fields the import report names.
         entries: the entries of the import report.
     """
     reasons = {
@@ -360,7 +361,7 @@ def _reported_reason(change: FieldChange, root: Part, explained: Mapping[str, st
         change: the change of the field.
         root: the original object.
         explained: field name -> reason, for the fields that the import report lists as changed or dropped.
-        reported: `explained`, and field name -> empty text for the fields that the import report lists as carried.
+        reported: field name -> reason, for all fields in the import report. A carried field has an empty reason.
     """
     part: Part | None = root
     why = ""
@@ -484,11 +485,11 @@ def _hoist_user(spec: dict[str, Any]) -> None:
 
 
 def _with_comparable_volumes(data: Any, names: Mapping[str, str]) -> Any:
-    """Return the data with comparable volumes: names that contain the mount path, and no default file modes.
+    """Return `data` with comparable volumes: with new names, normalized paths and no default file modes.
 
     Args:
         data: any part of a pod template.
-        names: name of a volume -> comparable name.
+        names: name of a volume -> new name, such as `at /model` for a volume that is mounted at /model.
     """
     if isinstance(data, list):
         return [_with_comparable_volumes(child, names) for child in data]

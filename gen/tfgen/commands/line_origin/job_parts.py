@@ -44,9 +44,10 @@ class JobParts(Record):
         return chart_lines(job.structure, [form.name for form in job.environments if form.enabled])
 
     def objects(self, environment: str | None) -> Mapping[str, Mapping[Path, Part]]:
-        """Return object -> path in the object -> field, for the objects of an environment.
+        """Return name of an object -> path in the object -> `Part`, for the objects of an environment.
 
-        The objects have the names of their templates, such as `finisher-role`.
+        The name of an object is the name of its template, such as `finisher-role`. A `Part` is a mapping, list or
+        scalar in the object, together with the job keys that set its value.
         """
         if environment not in self._objects:
             self._objects[environment] = object_parts(self.built, environment)
@@ -59,9 +60,9 @@ class JobParts(Record):
         return self._origins[environment]
 
     def keys_that_shape_object(self, environment: str | None, key: str, path: Path) -> frozenset[Path]:
-        """Return the job keys that decide the field at a path of the object `key`.
+        """Return the job keys without which the field `path` would be missing or would have another value.
 
-        Without such a job key, the field is missing or has another value.
+        `key` is the name of the object that has the field, such as `finisher-role`.
         """
         value = self.objects(environment)[key][path].value
         return frozenset(

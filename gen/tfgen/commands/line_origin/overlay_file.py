@@ -98,7 +98,8 @@ def _object_line(parts: JobParts, environment: str | None, key: str, path: Path)
 def _patched_path(patch: Mapping[str, Any], path: Path, item: Mapping[str, Any]) -> Path | None:
     """Convert a path in a merge patch to the path of the same field in the patched object `item`.
 
-    Return None if the path leads into a list item that `item` does not have.
+    For example, the container `main` may be item 0 of a list in the patch, and item 2 of the list in the object. Return
+    None if the path contains a list item that only the patch has.
     """
     keys = kustomize_keys(item["kind"])
     patched: Any = patch
@@ -129,9 +130,9 @@ def _has_names(item: Any, patched: Any, names: tuple[str, ...]) -> bool:
 
 
 def _directives_before(patch: Any, path: Path, index: int) -> int:
-    """Return the number of ``$patch`` directives before the index `index` of a list in a patch.
+    """Count the items with a ``$patch`` directive, such as ``$patch: delete``, before the index `index` of a list.
 
-    `path` is the path of the list in `patch`.
+    `path` is the path of the list in the merge patch `patch`. The patched object does not have these items.
     """
     for step in path:
         patch = patch[step]
@@ -139,7 +140,11 @@ def _directives_before(patch: Any, path: Path, index: int) -> int:
 
 
 def _operation_path(operations: list[Any], path: Path) -> Path | None:
-    """Convert a path in a JSON patch to the path of the changed field in the patched object; None for an empty path."""
+    """Convert a path in a JSON patch to the path of the changed field in the patched object.
+
+    For example, (0, "value", "cpu") becomes ("spec", "limits", "cpu") if operation 0 has the path /spec/limits. If
+    `path` is empty, return None.
+    """
     if not path:
         return None
     steps = operations[int(path[0])]["path"].split("/")[1:]
@@ -159,7 +164,7 @@ def _deletion_line(parts: JobParts, environment: str | None, key: str, path: Pat
 def _line_in_value(text: str, number: int) -> int:
     """Convert `number`, the number of a line in a file, to the number of the line in a YAML block scalar, from 1.
 
-    Return 0 for the line with the key of the block scalar.
+    For example, if line 7 is the key `patch: |-`, line 9 is line 2 of the block scalar. For line 7, return 0.
     """
     paths = line_paths(text)
     block = [at for at, path in enumerate(paths, 1) if path == paths[number - 1]]
@@ -211,13 +216,13 @@ def _kustomization_line(
 
 
 def _rename_line(parts: JobParts, environment: str | None, text: str, number: int) -> LineFacts:
-    """Explain a line of a patch that renames an object for the run. The patch is in kustomization.yaml.
+    """Explain a line of a patch in kustomization.yaml that renames an object for the run of the environment.
 
     Args:
         parts: the job.
         environment: the environment.
-        text: the patch.
-        number: the number of the line in the patch, from 1; 0 for a line outside the patch.
+        text: the text of the patch.
+        number: the number of the line in `text`, from 1; 0 for a line outside of `text`, such as the key `patch`.
     """
     reason = "The environment has a run of a different name, so kustomize renames the object."
     about = LineFacts(reason, RUNS, sources=frozenset({("spec", "run")}), environment=environment)

@@ -1,7 +1,6 @@
 """Check and render job files in parallel processes, except for files whose results are in the cache.
 
-The rendered files are written to the spool, a temporary file. Only the data for rules that compare all jobs remains in
-memory.
+The texts of the rendered files go to the spool, a temporary file, so that memory use remains low.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ class FileResults(Record):
     """The results of `check_files`.
 
     Attributes:
-        checker: the checker, which has already read the defaults of the files.
+        checker: the `Checker` that checked the files. A second check with this checker reads no tfgen.yaml again.
         checked: the check results of all files.
         rendered: file name -> rendered file, for the files that were not in the cache.
         scope: the settings of the check.

@@ -20,7 +20,8 @@ class Report(Record):
         problems: the problems, in order.
         notes: messages that are not problems, for example about a check that was skipped.
         compared: the number of jobs that were compared with the committed jobs.
-        jobs: the valid jobs; empty in the result of `check_paths`, which has closed the spool.
+        jobs: the valid jobs. `tfgen check` returns a report without jobs, because the temporary file with the rendered
+            files of the jobs is then closed.
     """
 
     problems: tuple[Problem, ...]

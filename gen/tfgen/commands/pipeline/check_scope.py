@@ -20,8 +20,8 @@ class CheckScope(Record):
         find_manifests: returns the hand-written manifests of the repository, such as quotas.
         kubernetes_version: the Kubernetes version whose schemas the objects are validated against; None for no
             validation.
-        find_unchanged: returns a function that tests whether a job is unchanged. Unchanged jobs are not rendered. The
-            check calls `find_unchanged` once, before the first job.
+        find_unchanged: returns a function that is True for each unchanged job. The check does not render these jobs. If
+            `find_unchanged` is None, the check renders all jobs.
         ends_with_errors: whether the check renders no more files after the first file with errors.
         cache_out: the output folder of the jobs; None to use no cache. The cache stores the results together with the
             digests of the ledgers in this folder.

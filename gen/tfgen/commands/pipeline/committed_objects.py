@@ -34,8 +34,8 @@ class CommittedObjects(Record):
 
     Attributes:
         problems: a problem for each guard rail that a committed object breaks.
-        uses: the resources that the committed objects request. Jobs without a limit on the sum of several jobs have no
-            item.
+        uses: the resources that the committed objects request, for each job whose tfgen.yaml limits the sum of several
+            jobs.
         notes: a message for each job whose overlays could not be read, with the reason.
     """
 

@@ -107,7 +107,10 @@ def _nothing_cached(_: Sequence[Source]) -> Mapping[str, CachedFile]:
 
 
 def _base(out: Path, against: str, plan: WritePlan) -> Base:
-    """Return the base of comparison for the revision `against`: the unchanged jobs, and the changed rendered files."""
+    """Return the base of comparison for the revision `against`.
+
+    The base lists the jobs of `plan` whose rendered files are unchanged, and the paths of the changed rendered files.
+    """
     if plan.is_done:
         return Base(committed=plan.ledgers.keys(), revision=against)
     find_changed = changed_files(out, against)
@@ -148,7 +151,8 @@ def _merge_uses(rendered: Sequence[JobUse], committed: Sequence[JobUse]) -> tupl
 def _find_unused(results: FileResults, file: CheckedFile, rendered: RenderedFile) -> tuple[Problem, ...]:
     """Return a problem for each ignore comment in a job file that suppresses no problem.
 
-    The suppressed problem may also be a clash with another job file.
+    If a job of the file conflicts with a job of another file, the function checks the file again, because a comment may
+    suppress the problem of the conflict.
     """
     if not file.clashes:
         return rendered.unused

@@ -103,7 +103,8 @@ def _ledger_versions(out: Path, job: str, text: str, stages: Mapping[int, str]) 
         out: the output folder.
         job: the name of the job.
         text: the ledger on disk, with conflict markers.
-        stages: stage of the git index -> id of the blob; empty if the index has no conflict.
+        stages: stage of the git index (2 for the current branch, 3 for the merged branch) -> git id of the version. If
+            the mapping is empty, the function reads both versions from `text`.
 
     Raises:
         TfgenError: a version is not a valid ledger.

@@ -40,7 +40,7 @@ def find_removed_jobs(
         sources: name of each rendered job -> its job file.
         paths: the files and folders, which may be deleted.
         names: the names of the jobs in the files and folders.
-        committed: the paths of the committed job files that are deleted on disk.
+        committed: the paths of deleted job files that the last commit still contains.
 
     Raises:
         UsageError: a path does not exist, and never contained a job.

@@ -39,7 +39,7 @@ class RenderedFile(NamedTuple):
     Attributes:
         result: the result of the check of the file.
         jobs: the rendered jobs; empty for a file with errors.
-        uses: the resources that the jobs request, for the jobs to which a limit on the sum of several jobs applies.
+        uses: the resources that each job requests, for the jobs whose tfgen.yaml limits the sum of several jobs.
         unused: the problems about ignore comments that have no effect.
         error: the error of an admission policy that cannot be evaluated, or None. With an error, no job is rendered.
     """

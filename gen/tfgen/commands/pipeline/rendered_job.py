@@ -29,10 +29,10 @@ class RenderedJob(NamedTuple):
         branch: the separate branch for rendered files (gitops.rendered); empty without such a branch.
         reported: the problems of the job's objects.
         kinds_without_schema: the kinds of the job's objects for which no schema exists.
-        uses: the resources that the job requests, if a limit on the sum of several jobs applies.
-        rendering: the position of the job's files (`Rendering`) in the spool.
-        fields_reset_by_gitops: the fields that controllers in the cluster change and that a GitOps tool would reset;
-            empty if tfgen renders the GitOps objects of the job, which ignore these fields.
+        uses: the resources that the job requests; empty if no tfgen.yaml of the job limits the sum of several jobs.
+        rendering: the position of the job's rendered files in the spool.
+        fields_reset_by_gitops: for a job without `gitops`, the fields that controllers in the cluster change, such as
+            `spec.replicas`. A hand-written Application or Kustomization would reset these fields.
     """
 
     name: str

@@ -29,6 +29,9 @@ def find_run_ends(places: Iterable[PairPlaces]) -> tuple[JobDiff, ...]:
 
     A job whose change ends no run and leaves no claim has no item in the result.
 
+    Args:
+        places: the committed version and the current version of each job, as locations in files.
+
     Raises:
         TfgenError: git or the disk fails.
     """
@@ -86,7 +89,10 @@ def _ends_at(place: PairPlaces) -> tuple[JobDiff | None, dict[str, str]]:
 
 
 def _place(data: Any) -> tuple[Any, ...]:
-    """Return the values, in the data of a job, that decide the clusters and namespaces of its runs and claims."""
+    """Return the settings of a job, such as the namespace, that decide which runs end and which claims remain.
+
+    If a changed job has the same settings, the change ends no run and leaves no claim.
+    """
     environments = data_path.at(data, ("spec", "environments")) or {}
     by_name = {name: [values.get(key) for key in _PLACE] for name, values in environments.items()}
     return (data_path.at(data, ("metadata", "namespace")), data_path.at(data, ("spec", "storage")), by_name)

@@ -19,14 +19,14 @@ from tfgen.tree.ledger import ledger_path
 def find_unmatched_ledgers(
     out: Path, ledgers: Collection[str], checked: Collection[str], branches: Mapping[str, str], reason: str
 ) -> Iterator[Problem]:
-    """Yield a problem for each ledger whose job was not checked, or has a separate branch for its rendered files.
+    """Yield a problem for each ledger of an unchecked job, or of a job with a separate branch for its rendered files.
 
     Args:
         out: the output folder.
         ledgers: the names of the jobs whose ledgers the function reads.
         checked: the names of all checked jobs, including jobs with errors.
         branches: job name -> branch of the rendered files, for each job with `gitops.rendered`.
-        reason: the reason for the problem, such as "this ledger lists rendered files of the job".
+        reason: a part of each message, such as "this ledger lists rendered files of the job".
 
     Raises:
         UsageError: a file of the repository cannot be read.
