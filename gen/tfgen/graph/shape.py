@@ -19,9 +19,10 @@ NAME: Final = "\ufdd0"
 
 
 class Shape:
-    """A cache key for a structure. Structures that differ only in the name of the job have equal shapes.
+    """A cache key for a structure: the text of the structure, without the name of the job.
 
-    Equal structures can differ in the order of their keys. In this case, the shapes differ as well.
+    For example, two jobs that differ only in their names have equal shapes. Two jobs that differ in the order of the
+    keys in `podTemplate` have different shapes.
     """
 
     def __init__(self, structure: Structure) -> None:
@@ -38,7 +39,8 @@ class Shape:
 def cached_by_shape(function: Callable[[Structure], _Result]) -> Callable[[Structure], _Result]:
     """Decorate a function so that its results are cached by the shape of a structure. Equal shapes share a result.
 
-    The function receives the structure without the name of the job. Callers must not change the result.
+    Jobs with different names share a result, so the function receives a structure with an empty name. Callers must not
+    change the result.
     """
     cached = functools.lru_cache(maxsize=MAX_CACHED)(lambda shape: function(shape.structure.replaced(name="")))
     return functools.wraps(function)(lambda structure: cached(Shape(structure)))

@@ -13,12 +13,13 @@ from tfgen.record import Record
 
 
 class Template(Record):
-    """An object or a `ForEach` of objects, with a file name that is the same for all runs and Helm releases.
+    """A template of the chart, which renders one object, or one object for each entry of a map.
 
     Attributes:
         name: the name of the file in the chart and in the overlays, without the extension: ``worker``,
-            ``finisher-role``.
-        node: the object, an object with a condition, or a `ForEach` of objects.
+            ``finisher-role``. The name is the same for all runs and Helm releases.
+        node: the object; a `When` for an object that exists only under a condition; or a `ForEach` for an object for
+            each entry of a map.
         chart_only: whether only the chart contains the object, because the object is a test for ``helm test``.
         survives_retirement: whether a retired job keeps the object, such as a claim.
     """
@@ -30,7 +31,7 @@ class Template(Record):
 
     @property
     def files(self) -> Mapping[str, File]:
-        """The files in the data of a ConfigMap, by the key in the data. Empty for other objects."""
+        """Key -> file, for the files in ``data`` of a ConfigMap. Empty for all other objects."""
         node = self.node
         while isinstance(node, (When, Let)):
             node = node.if_true if isinstance(node, When) else node.body
@@ -38,7 +39,10 @@ class Template(Record):
         return {key: part for key, part in data.items() if isinstance(part, File)}
 
     def objects(self, scope: Scope) -> Sequence[tuple[str, dict[str, Any]]]:
-        """Return (file name, plain object) for each object. For a `ForEach`, the file name ends with the map key."""
+        """Fill the template with the values of `scope`. Return (file name, plain object) for each object.
+
+        A `ForEach` gives a file name for each entry of the map, such as ``claim-model`` and ``claim-data``.
+        """
         filled: Sequence[tuple[str, dict[str, Any]]] = self._filler(scope)
         return filled
 

@@ -1,7 +1,6 @@
 """Guards that check, in a chart, the volumes and the amounts of resources that a user of the chart may add.
 
-The functions that return a message are public, because rules report the same problems for fields that exist only in
-a job file.
+The rules for job files use the same messages, for example `duplicate_mount_message`.
 """
 
 from __future__ import annotations
@@ -59,7 +58,7 @@ def volume_and_resource_guards(structure: Structure) -> list[Guard]:
 
 
 def supports_field(structure: Structure, path: str) -> bool:
-    """Return whether the workload kind of a job supports a field."""
+    """Return whether the workload kind of a job supports the field of ``spec`` at `path`, such as `resumeFrom`."""
     return not kinds.lacking({"workload": {"kind": structure.kind}}, path.split("."))
 
 
@@ -175,9 +174,9 @@ def duplicate_mount_message(name: Node, path: Node, user: Node) -> Text:
 
 
 def _mounts(volume: str) -> Expression:
-    """Return a test that is true if a role mounts a volume. All roles mount a volume without the key `for`.
+    """Return a test that is true if a role mounts a volume: `for` of the volume lists the role, or is not set.
 
-    The argument `volume` is the bound name that refers to the volume: "storage" or "second".
+    `volume` is the name of the volume in the guard: "storage", or "second" in a guard that compares two volumes.
     """
     roles = Bound(volume, "list", "for")
     return AnyOf((Not(roles), HasItem(roles, ROLE_NAME)))

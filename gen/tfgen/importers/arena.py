@@ -135,7 +135,10 @@ def job(words: Sequence[Word], file: str, report: ImportReport) -> Part | None:
 
 
 def canonical(item: Part) -> Part:
-    """Return the TFJob of a command in the shape of kubeflow.org/v1. Omit the flags that are no field of a TFJob."""
+    """Return the TFJob `item`, which `job` made from a command, in the shape of kubeflow.org/v1.
+
+    The result omits the flags that have no field in a TFJob, such as `--gang`.
+    """
     fields = {key: part for key, part in item.value.items() if key != GROUP}
     version = item.value["apiVersion"].replaced(value="kubeflow.org/v1")
     return tf_job.canonical(item.replaced(value={**fields, "apiVersion": version}))
@@ -298,8 +301,8 @@ def _build(shape: Any, flags: _Flags, role: str = "") -> Part | None:
     """Build the value of a TFJob field from the flags of a command. Return None if the TFJob omits the field.
 
     Args:
-        shape: the description of the value: a constant, a `_Flag`, a function of the flags and the role, or a mapping
-            or a list of such descriptions.
+        shape: the description of the value: a `_Flag`, a function that takes the flags and the role, or a constant. A
+            mapping or a list contains such descriptions: `{"image": _Flag(...), "name": "tensorflow"}`.
         flags: the flags.
         role: the role whose field this function builds, such as "worker"; empty for a field of the whole TFJob.
     """

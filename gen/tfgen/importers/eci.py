@@ -20,7 +20,7 @@ class Instance(Record):
     Attributes:
         data: the keys of ``cloud.eci``; empty for a pod template without such settings.
         role_fields: the same settings as fields of a role, for a job whose roles have different settings.
-        parts: (value in the source, path in ``cloud.eci``, path in a role) for each setting.
+        parts: (value in the source, path in `data`, path in `role_fields`) for each setting.
     """
 
     data: Mapping[str, Any] = EMPTY
@@ -77,9 +77,9 @@ def _value(name: str, part: Part) -> Any:
 
 
 def _instance_kind(template: Part) -> tuple[str | None, list[tuple[str, Part]]]:
-    """Return (kind, fields of the pod) for a pod template that selects a kind of instance; (None, []) for all others.
+    """Return (`VirtualNode` or `VNode`, fields) for a template that selects virtual nodes; (None, []) for all others.
 
-    A template selects a kind with a node selector and a toleration together. The fields are
+    A template selects virtual nodes by a node selector together with a toleration. The list of these two fields is
     [("nodeSelector", value of the label), ("tolerations", toleration)].
     """
     for way, (label, text) in eci.NODE_LABELS.items():

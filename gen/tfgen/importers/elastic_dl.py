@@ -198,9 +198,10 @@ class _ElasticDLJob(FieldReader):
         return ForeignRole(number or self.item, _number(number, default), PodData(fields, storage, (), {}, None, None))
 
     def _amounts(self, prefix: str, target: Path, *, is_master: bool = False) -> bool:
-        """Set the resources of a role or of the master from two flags. Return True if the flags set resources.
+        """Set the resources of a role or of the master from the request flag. Return True if the flag sets resources.
 
-        A limit flag that differs from the request flag becomes an argument of the master, and overrides the resources.
+        If the limit flag has a different value, the limit flag becomes an argument of the master. This argument
+        overrides the limit that tfgen sets.
 
         Args:
             prefix: the common prefix of the flags, such as `ps_resource` for --ps_resource_request and

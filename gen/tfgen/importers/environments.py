@@ -100,9 +100,9 @@ def job_with_environments(
 def _with_equal_job_fields(
     specs: Mapping[EnvironmentName, dict[str, Any]], variants: Mapping[EnvironmentName, Variant], base: EnvironmentName
 ) -> dict[EnvironmentName, dict[str, Any]]:
-    """Set each field in `_JOB_FIELDS` to one value for all environments. Return environment -> new spec.
+    """Set the fields that an environment cannot change to one value in all specs. Return environment -> new spec.
 
-    Report each value that differs from the common value.
+    For example, all specs get the `port` of the spec of `base`. Report each value that changes.
     """
     equal_specs = dict(specs)
     for path in _JOB_FIELDS:
@@ -158,7 +158,10 @@ def _size(data: Any) -> int:
 
 
 def _with_sections(specs: Mapping[EnvironmentName, dict[str, Any]]) -> dict[EnvironmentName, dict[str, Any]]:
-    """Return the specs, each with all sections of `_SECTIONS` that any spec has. The added sections are disabled."""
+    """Add sections, such as `gang`, so that all specs have the same sections. Return environment -> new spec.
+
+    For example, if only prod has a gang, the spec of dev gets the gang of prod with `enabled: false`.
+    """
     completed = dict(specs)
     for section, setting_paths in _SECTIONS.items():
         model = next((spec for spec in specs.values() if data_path.has(spec, section)), None)
@@ -221,7 +224,10 @@ def _namespaces(variants: Mapping[EnvironmentName, Variant]) -> dict[Environment
 
 
 def _path_in_job_file(env: str, patch: Mapping[str, Any], target: Path) -> Path:
-    """Return the path at which job.yaml sets a value for an environment: under `environments`, or `target` itself.
+    """Return the path at which job.yaml sets the value of an environment.
+
+    For example, with the environment dev and the target `spec.image`, the path is `spec.environments.dev.image` if
+    `patch` contains `image`. If not, the environment has the value of the job, and the path is `spec.image`.
 
     Args:
         env: the name of the environment.

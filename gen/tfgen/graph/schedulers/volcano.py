@@ -32,7 +32,8 @@ _COMPLETE_ROLES: Final[tuple[RoleName, ...]] = ("chief", "ps")
 def _spec(structure: Structure) -> Mapping[Key, Node]:
     """Return the spec of the PodGroup.
 
-    ``minResources`` has no default, because a finished PodGroup would continue to occupy the resources of its queue.
+    Only a job with ``gang.minResources`` gets ``minResources``, because Volcano reserves these resources in the queue
+    even after the end of the run.
     """
     complete: dict[Key, Node] = {role: cluster_spec.replicas(role) for role in _COMPLETE_ROLES if structure.role(role)}
     return {

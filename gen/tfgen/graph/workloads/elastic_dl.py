@@ -3,9 +3,10 @@
 The pod `elasticdl-RUN-master` creates the pods `RUN-ps-0`, `RUN-worker-0` and so on.
 
 https://github.com/sql-machine-learning/elasticdl. tfgen writes the objects that the client of ElasticDL would create:
-the pod of the master, with the arguments of elasticdl_client/common/args.py, and the service account of the master. A
-worker priority is the class ``high`` or ``low``, or a number: the fraction of the workers with high priority
-(_parse_worker_pod_priority in elasticdl/python/master/pod_manager.py).
+the pod of the master, with the arguments of elasticdl_client/common/args.py, and the service account of the master.
+
+The key `workload.elasticDL.workerPriority` is ``high``, ``low``, or the fraction of the workers that get high priority,
+such as 0.5 (_parse_worker_pod_priority in elasticdl/python/master/pod_manager.py).
 """
 
 from __future__ import annotations
@@ -146,14 +147,18 @@ def _ps_priority() -> Default:
 
 
 def _role_arguments(role: RoleName) -> list[Node]:
-    """Return the arguments with the resources of a role, as requests and as limits."""
+    """Return the arguments of the master for the resources of a role.
+
+    For example, the arguments for ps are ``--ps_resource_request=cpu=2,memory=4096Mi`` and ``--ps_resource_limit=...``
+    with the same value.
+    """
     has_any = AnyOf(tuple(value(f"roles.{role}.resources.{name}") for name in ("cpu", "memory", "gpu.count")))
     amounts = call(_AMOUNTS, resources=Value(f"roles.{role}.resources", "map"))
     return [When(has_any, Text((f"--{role}_resource_{bound}=", amounts))) for bound in ("request", "limit")]
 
 
 def _amounts() -> Text:
-    """Return the resources of a role as text, for example ``cpu=2,memory=2048Mi,gpu=1``."""
+    """Return the named template's parameter `resources` as text, for example ``cpu=2,memory=2048Mi,gpu=1``."""
     cpu, memory = (Parameter("resources", "quantity", name) for name in ("cpu", "memory"))
     gpus = Parameter("resources", "integer", "gpu.count")
     return Text(
@@ -173,7 +178,10 @@ _AMOUNTS: Final = NamedTemplate(
 
 
 def _volumes(structure: Structure) -> NamedTemplate:
-    """Return the argument --volume. Format: k8s_volume.py of https://github.com/sql-machine-learning/elasticdl."""
+    """Return a named template with the value of --volume, such as ``claim_name=c,mount_path=/data``.
+
+    The file k8s_volume.py of https://github.com/sql-machine-learning/elasticdl defines the format.
+    """
     path = Bound("storage", "string", "hostPath.path")
     sub_path = Bound("storage", "string", "subPath")
     claim: Node = Text(("claim_name=", storage.claim_name()))

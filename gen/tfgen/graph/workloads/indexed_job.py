@@ -24,7 +24,7 @@ from tfgen.kubernetes import keys
 
 
 def controller(structure: Structure) -> pod.Controller:
-    """Return the `Controller` for the pods of an Indexed Job."""
+    """Return a `Controller` that describes an Indexed Job, which creates the pods."""
     subdomain: dict[Key, Node] = {"subdomain": names.RUN} if structure.is_distributed else {}
     return pod.Controller(keys.JOB_INDEX, {**subdomain, "restartPolicy": "Never"})
 
@@ -78,12 +78,13 @@ def _success(structure: Structure, role: Role) -> dict[Key, Node]:
 
 
 def finisher_plan(structure: Structure, stateful: Collection[RoleName]) -> Plan:
-    """Return the plan of the finisher.
+    """Return the roles that the finisher watches, and the roles that the finisher releases at the end of the run.
 
-    The finisher scales the StatefulSets to 0 and suspends the Jobs, if the job releases its tasks at the end.
+    To release a role, the finisher scales the StatefulSet of the role to 0, or suspends the Job of the role. If
+    `structure.releases` is False, the finisher releases no role.
 
     Args:
-        structure: the job.
+        structure: the structure of the job.
         stateful: the roles with a StatefulSet.
     """
     starts: list[tuple[Kind, RoleName]] = [
@@ -98,7 +99,7 @@ def finisher_plan(structure: Structure, stateful: Collection[RoleName]) -> Plan:
 
 
 def _start_with(structure: Structure) -> When | Absent:
-    """Return the number of tasks that must start, if the gang may start without all tasks."""
+    """Return `gang.minAvailable` if the gang may start without all tasks; `ABSENT` if all tasks must start."""
     if not gang.may_be_partial(structure):
         return ABSENT
     return When(AllOf((gang.ENABLED, gang.is_partial(structure))), gang.MIN_AVAILABLE)

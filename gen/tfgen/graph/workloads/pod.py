@@ -1,8 +1,8 @@
 """The pod of a task, for all roles and all workload kinds.
 
-tfgen builds the pod of each role. `alternatives.join_alternatives` joins the pods into a single template, so that the
-chart contains the common parts once. The named templates in this template have two parameters: the name and the
-values of the role.
+tfgen builds the pod of each role, and joins these pods into a single named template (`alternatives.join_alternatives`).
+So the chart contains the common parts of the pods once. The chart calls the named template for each role, with two
+arguments: the name and the values of the role.
 """
 
 from __future__ import annotations
@@ -130,13 +130,14 @@ class Controller(Record):
 
 
 class Pods(Record):
-    """The pods of the roles of a job, as named templates with the role as a parameter.
+    """The pods of all roles, as named templates of the chart. Each call of a named template passes the role.
 
     Attributes:
         labels: the labels of a pod.
         annotations: the annotations of a pod.
         spec: the spec of a pod.
-        template: the PodTemplateSpec. If the pods have a hash as a label, the hash is an additional parameter.
+        template: the PodTemplateSpec. If the pods have the hash of this template as a label, a call also passes the
+            hash.
     """
 
     labels: NamedTemplate
@@ -155,7 +156,7 @@ def call_for_role(named_template: NamedTemplate, role: RoleName) -> Node:
 
 
 def arguments(role: RoleName) -> dict[str, Node]:
-    """Return parameter -> argument of a named template for a fixed role: the name and the values of the role."""
+    """Return parameter -> argument, to call a named template for `role`: the name and the values of the role."""
     return {ROLE.name: role, ROLE_VALUES.name: Value(f"roles.{role}", "map")}
 
 
@@ -249,13 +250,14 @@ def _main_container(container: Node) -> Node:
 
 
 def _named_template(name: str, doc: str, node: Node, lets: _Lets, file: str = "pod") -> NamedTemplate:
-    """Return a named template in the pod template, with only the bound names and parameters that its content uses.
+    """Return a named template for a part of the pod template, with the parameters that `node` uses.
 
     Args:
         name: the name of the named template.
         doc: the description of the named template.
         node: the content.
-        lets: (name, expression) for each name that the named template may bind.
+        lets: (name, expression) for names that `node` may use. The named template begins with a `Let` for each name
+            that `node` does use.
         file: the file of the chart that defines the named template.
     """
     for bound, expression in reversed(lets):
@@ -274,7 +276,10 @@ def _used_arguments(named_template: NamedTemplate, values: Mapping[str, Node]) -
 
 
 def role_scope(structure: Structure, scope: Scope, role: RoleName) -> Scope:
-    """Return a copy of `scope` with values for all bound names and parameters of a role's pod template."""
+    """Return a copy of `scope` that can fill each node of a role's pod template.
+
+    The copy has a value for each parameter of the pod template, and for each name that a `Let` in the template binds.
+    """
     bound, template_arguments = _role_binders(structure)[role](scope)
     return Scope(scope.values, scope.release, scope.chart, bound, template_arguments, scope.cache)
 
@@ -282,7 +287,7 @@ def role_scope(structure: Structure, scope: Scope, role: RoleName) -> Scope:
 def reads_in_role(structure: Structure, role: RoleName, nodes: Sequence[Node] = ()) -> tuple[Steps, ...]:
     """Return the values paths that tfgen reads to fill `nodes`, which are nodes of a role's pod template.
 
-    The result also contains the values paths for the bound names of the pod template that `nodes` does not use.
+    The result also contains the values paths that every `role_scope` of the role reads.
     """
     expressions = [expression for lets in _lets(structure) for _, expression in lets]
     reader = NamedTemplate("", "", [*expressions, *nodes], parameters=(ROLE.name, ROLE_VALUES.name))
@@ -291,9 +296,9 @@ def reads_in_role(structure: Structure, role: RoleName, nodes: Sequence[Node] = 
 
 @cached_by_shape
 def _role_binders(structure: Structure) -> Mapping[RoleName, Filler]:
-    """Return role -> function for the pod template of the role.
+    """Return role -> function that takes a scope, and returns the two mappings that `role_scope` adds to the scope.
 
-    The function takes a scope, and returns (bound name -> value, parameter -> value).
+    The mappings are (name of a `Let` -> value, parameter -> value), for the pod template of the role.
     """
     lets = _lets(structure)
     return {
@@ -303,7 +308,7 @@ def _role_binders(structure: Structure) -> Mapping[RoleName, Filler]:
 
 
 def _lets(structure: Structure) -> Sequence[_Lets]:
-    """Return lists of (name, expression), with all names that the named templates of a pod bind.
+    """Return (name, expression) for each `Let` in the named templates of a pod, as several lists.
 
     An expression may use the preceding names in its list, and all names in the preceding lists.
     """
@@ -375,7 +380,7 @@ def generated_template(structure: Structure, role: Role, controller: Controller)
 
 
 def _with_security_templates(pod: dict[str, Any], structure: Structure) -> dict[str, Any]:
-    """Replace each security context that equals the default context by the named template of the default context."""
+    """Replace each security context that has tfgen's default values by a named template with these values."""
     pod_context = security.pod_context(structure.profile)
     container_context = security.container_context(structure.profile)
     spec = dict(pod["spec"])
@@ -449,7 +454,7 @@ def _container(structure: Structure, role: Role, controller: Controller) -> Node
 
 
 def _is_pod_of_job(controller: Controller) -> bool:
-    """Return whether a Job creates the pod. In pods of other controllers, the kubelet always restarts the container."""
+    """Return whether Jobs create the pods: only then, `fields` contains the restart policy `Never`."""
     return controller.fields.get("restartPolicy") == "Never"
 
 

@@ -1,4 +1,8 @@
-"""The workload kind StatefulSet, which runs serving roles in a StatefulSet, and other roles in an Indexed Job."""
+"""The workload kind StatefulSet, which runs each role in a StatefulSet or in an Indexed Job.
+
+A role whose tasks run until the job is complete, such as ps, has a StatefulSet. A role whose tasks exit by themselves,
+such as chief, has an Indexed Job.
+"""
 
 from __future__ import annotations
 
@@ -22,8 +26,10 @@ def stateful_set(role: Role, template: NamedTemplate) -> Node:
     """Return the StatefulSet of a role.
 
     The StatefulSet creates all pods at once, because a gang that starts its pods in order causes a deadlock
-    (https://github.com/kubernetes-sigs/kueue/issues/3189). All tasks of a run must have the same pod template. So the
-    template contains a hash that makes Kubernetes reject a new template, and no update restarts a pod.
+    (https://github.com/kubernetes-sigs/kueue/issues/3189).
+
+    All tasks of a run must have the same pod template. So the selector contains the hash of the template, and
+    Kubernetes rejects an update to a different template.
     """
     spec: dict[Key, Node] = {
         "serviceName": names.RUN,

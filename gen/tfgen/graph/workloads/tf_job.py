@@ -102,7 +102,10 @@ def _success(structure: Structure) -> dict[Key, Node]:
 
 
 def _controller(structure: Structure) -> pod.Controller:
-    """Return the `Controller` for the pods of a TFJob. The training operator sets the restart policy of these pods."""
+    """Return a `Controller` that describes the training operator, which creates the pods.
+
+    The operator sets the restart policy of the pods, so `fields` is empty.
+    """
     return pod.Controller(
         index_label=keys.TF_JOB_INDEX if structure.tf_job.api_version == "v1" else keys.OLD_TF_JOB_INDEX,
         fields={},
@@ -114,7 +117,7 @@ def _controller(structure: Structure) -> pod.Controller:
 
 
 def _guards(structure: Structure) -> list[Guard]:
-    """Return the guard that limits the length of pod names. The operator creates a Service with each pod name."""
+    """Return the guard that limits the length of pod names. The operator uses each pod name as a Service name."""
     leader = _type(structure, "chief").lower()
 
     def pod_name(role: Node, index: Node) -> Node:

@@ -116,8 +116,9 @@ def _task(structure: Structure, role: Role, template: Node) -> Node:
 def _min_available(structure: Structure, role: Role) -> Node:
     """Return `minAvailable` of a task of the Volcano Job: the number of the task's pods that the gang needs.
 
-    The gang needs all pods, except for the evaluator and for some workers of a partial gang. Volcano ignores the
-    numbers if their sum exceeds the minAvailable of the Job (CheckTaskReady in pkg/scheduler/api/job_info.go).
+    The number is `replicas`, with two exceptions. The number of the evaluator is 0, because the evaluator is not in the
+    gang. The number of the workers is 0 if `gang.minAvailable` lets the gang start without all workers: Volcano ignores
+    all numbers if their sum exceeds the minAvailable of the Job (CheckTaskReady in pkg/scheduler/api/job_info.go).
     """
     if role.name == "evaluator":
         return 0
