@@ -14,7 +14,11 @@ _EXAMPLE: Final = "tfgen apply job.yaml --env dev --dry-run"
 
 
 def _arguments(parser: ArgumentParser) -> None:
-    change_arguments(parser, dry_run="print the fields that the server would change, and apply nothing")
+    change_arguments(
+        parser,
+        dry_run="print the fields that the server would change, and apply nothing",
+        force="also change objects and fields that another tool or user manages",
+    )
     parser.add_argument("--wait", action="store_true", help="wait until all tasks run or the run has ended")
     parser.add_argument("--timeout", type=seconds, metavar="TIME", help="with --wait: the maximum time, such as 10m")
 

@@ -38,7 +38,10 @@ _BREAKS: Final = re.compile(r".*[=:]", re.DOTALL)
 def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument("shell", choices=SHELLS, metavar="SHELL", help="bash, zsh or fish")
     parser.add_argument(
-        "words", nargs=REMAINDER, metavar="-- WORD", help="the line to complete (in bash), or the words of the line"
+        "words",
+        nargs=REMAINDER,
+        metavar="-- WORD",
+        help="the words of the command line to complete; in bash, the command line as one word",
     )
 
 

@@ -13,7 +13,11 @@ _EXAMPLE: Final = "tfgen delete job.yaml --env dev"
 
 
 def _arguments(parser: ArgumentParser) -> None:
-    change_arguments(parser, dry_run="print the objects that the command would delete, and delete nothing")
+    change_arguments(
+        parser,
+        dry_run="print the objects that the command would delete, and delete nothing",
+        force="also delete objects that another tool or user manages",
+    )
     parser.add_argument(
         "--claim", action="append", default=[], metavar="NAME", help="also delete this claim and its data; repeatable"
     )

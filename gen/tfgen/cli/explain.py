@@ -10,7 +10,7 @@ from tfgen.cli.command import OK, Command
 from tfgen.cli.output import columns, print_json, print_result, read_jobs
 from tfgen.errors import UsageError
 
-_SUMMARY: Final = "explain a key of job.yaml or a rule, or print the lines that set a value or a rendered line"
+_SUMMARY: Final = "explain a key of job.yaml or a rule, or print the source lines of a value or of a rendered line"
 _EXAMPLE: Final = "tfgen explain spec.roles.worker.resources.gpu"
 
 

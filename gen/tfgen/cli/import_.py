@@ -50,7 +50,7 @@ def _arguments(parser: ArgumentParser) -> None:
         "--cluster",
         nargs="*",
         metavar="KIND/NAME",
-        help="import these jobs from a cluster, such as tfjob/mnist; without a name, all jobs that run TensorFlow",
+        help="import these jobs from a cluster, such as tfjob/mnist; without KIND/NAME, all jobs that run TensorFlow",
     )
     cluster_arguments(parser)
     parser.add_argument(

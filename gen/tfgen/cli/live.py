@@ -136,18 +136,17 @@ def wait_for_run(args: Namespace, run: DeclaredRun, *, ends_when_running: bool) 
     return state
 
 
-def change_arguments(parser: ArgumentParser, dry_run: str) -> None:
+def change_arguments(parser: ArgumentParser, dry_run: str, force: str) -> None:
     """Add the arguments of a command that changes the objects of a job in a cluster.
 
     Args:
         parser: the parser of the command.
         dry_run: the help text of --dry-run.
+        force: the help text of --force.
     """
     run_arguments(parser)
     parser.add_argument("--dry-run", action="store_true", help=dry_run)
-    parser.add_argument(
-        "--force", action="store_true", help="also change objects and fields that another tool or user manages"
-    )
+    parser.add_argument("--force", action="store_true", help=force)
     cluster_arguments(parser)
 
 

@@ -15,7 +15,7 @@ _EXAMPLE: Final = "tfgen merge-driver .merge_O .merge_A .merge_B charts/cifar/Ch
 def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument("base", type=path, metavar="BASE", help="the version of the common ancestor")
     parser.add_argument(
-        "ours", type=path, metavar="OURS", help="the version of the current branch, which the result replaces"
+        "ours", type=path, metavar="OURS", help="the version of the current branch; the result overwrites this file"
     )
     parser.add_argument("theirs", type=path, metavar="THEIRS", help="the version of the merged branch")
     parser.add_argument("path", metavar="NAME", help="the path of the file in the repository")

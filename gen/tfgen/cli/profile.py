@@ -24,7 +24,9 @@ _LONGEST: Final = 60
 
 def _arguments(parser: ArgumentParser) -> None:
     run_arguments(parser)
-    parser.add_argument("--role", metavar="ROLE", help="the role of the task (chief; worker in a job without a chief)")
+    parser.add_argument(
+        "--role", metavar="ROLE", help="the role of the task (default: chief, or worker in a job without a chief)"
+    )
     parser.add_argument("--index", type=number, metavar="N", help="the index of the task in its role (default: 0)")
     parser.add_argument(
         "--all", action="store_true", help="trace all tasks of the role together (default role: worker)"

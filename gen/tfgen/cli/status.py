@@ -43,7 +43,7 @@ def _arguments(parser: ArgumentParser) -> None:
         "-w",
         "--watch",
         action="store_true",
-        help="print each new state until the runs have ended; on a terminal, redraw a tree",
+        help="print each new state until the runs have ended; on a terminal, redraw the states in place",
     )
     release_arguments(parser)
 
