@@ -23,7 +23,7 @@ RULES: Final[Mapping[str, str]] = {
     CLAIM_CHANGE: "A change makes an existing claim smaller, or changes an immutable field of the claim.",
     NEW_RUN: (
         "A change of a committed run needs a new run, because Kubernetes refuses the change or the running tasks "
-        "ignore it."
+        "ignore the change."
     ),
     OBJECT_CHANGE: "A change of an object under `objects` changes an immutable field.",
     PRIORITY_CLASS_CHANGE: "A change of an existing priority class changes an immutable field.",

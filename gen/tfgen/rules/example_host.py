@@ -60,7 +60,7 @@ RULES: Final = (
     Rule(
         "example-host",
         "warning",
-        "A job that a GitOps tool applies names an example host such as `example.com`.",
+        "A job with `gitops` uses an example host such as `example.com`.",
         _check,
     ),
 )

@@ -41,7 +41,7 @@ RULES: Final = (
     Rule(
         "flag-variable",
         "error",
-        "A variable has a name that legacyFlags, legacyVariables or the strategy KerasDistribution sets.",
+        "The job sets a variable that legacyFlags, legacyVariables or the strategy KerasDistribution also sets.",
         _check,
     ),
 )

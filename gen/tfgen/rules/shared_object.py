@@ -74,7 +74,7 @@ RULES: Final = (
     AcrossRule(
         "shared-object",
         "warning",
-        "Two jobs or environments create the same object in the same place.",
+        "Two jobs or environments create the same object in the same cluster.",
         _record,
         _check,
     ),

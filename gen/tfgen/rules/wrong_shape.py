@@ -123,7 +123,7 @@ RULES: Final = (
     Rule(
         "unknown-field",
         "warning",
-        "A field of a pod or an object is not in Kubernetes' types.",
+        "A pod or an object has a field that Kubernetes does not define.",
         _check_mistake("unknown"),
     ),
     Rule(
