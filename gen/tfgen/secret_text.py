@@ -55,7 +55,7 @@ def looks_secret(name: str, value: str) -> bool:
 
 
 def names_secret(name: str, value: str) -> bool:
-    """Test whether a name marks a secret and the value could be a secret."""
+    """Test whether a name marks a secret, such as `HUB_TOKEN`, and the value is not harmless, such as a path."""
     return _SECRET_NAME.search(name) is not None and not _HARMLESS.fullmatch(value)
 
 

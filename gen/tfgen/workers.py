@@ -129,8 +129,9 @@ def _begin(
     Args:
         function: the function of `map_items`.
         items: the items of `map_items`.
-        given_up: a shared byte that the parent process sets to 1 to stop the work.
-        lifeline: (read end, write end) of a pipe whose write end only the parent process keeps open.
+        given_up: a byte in shared memory. If the byte is 1, the worker processes skip their remaining items.
+        lifeline: (read end, write end) of a pipe. Only the parent process keeps the write end open, so the system
+            closes the pipe when the parent process ends.
     """
     _WORK.append((function, items, given_up))
     reader, writer = lifeline

@@ -10,7 +10,7 @@ from tfgen.job.sources import Source, defaults_paths, defaults_under
 
 
 def find_committed(sources: Sequence[Source], revision: str) -> set[str]:
-    """Return the names of the job files whose content, and whose layers, are the same on disk and in `revision`.
+    """Return the names of the job files that, with all their layers, are the same on disk and in `revision`.
 
     Raises:
         UsageError: the revision does not exist.

@@ -1,8 +1,9 @@
 """The jobs whose rendered files equal the files of a commit.
 
-A digest in a ledger proves nothing, because a commit can change a rendered file together with the ledger. So tfgen asks
-git whether the ledger, and each file that the ledger lists, equal the files of the commit. tfgen ignores the files that
-several jobs share. The render of a changed job may change a shared file, but the other jobs are still unchanged.
+The digests in a ledger do not prove that the rendered files are unchanged, because a commit can change a file and its
+digest together. So tfgen asks git whether the ledger, and each file that the ledger lists, equal the files of the
+commit. tfgen ignores the files that several jobs share, such as the GitRepository of Flux, because a changed shared
+file does not mean that all these jobs have changed.
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ def committed_jobs(out: Path, revision: str, find_changed: FindNames | None = No
     Args:
         out: output folder.
         revision: commit to compare with.
-        find_changed: function that returns the same paths as `changed_files(out, revision)`, for a caller that already
-            knows the paths; None to call `changed_files`.
+        find_changed: function that lists the changed files, for a caller that has created this function with
+            `changed_files`; None to create the function.
     """
     ledger_names = cache(partial(git.committed_names, out / LEDGER_FOLDER, revision))
     return partial(_find, ledger_names, find_changed or changed_files(out, revision))

@@ -39,8 +39,8 @@ class Pair(Record):
     Attributes:
         before: committed version; None for a new job.
         after: current version; None for a removed job.
-        earlier_runs: (environment or None, run name) of each earlier run of the job, if the run changes or an
-            environment is enabled again; empty for all other jobs.
+        earlier_runs: (environment, run name) of each earlier run of the job. The environment is None for a run of the
+            job itself. The list is empty unless the run name changes or an environment is enabled again.
     """
 
     before: Document | None
@@ -72,7 +72,7 @@ class Pair(Record):
 
     @property
     def has_same_text(self) -> bool:
-        """Return True if the text of the job is unchanged. A changed layer alone does not change the result."""
+        """Return True if the job is unchanged, apart from the values that the job inherits from its layers."""
         if self.before is None or self.after is None:
             return False
         return self.before is self.after or own_data(self.before) == own_data(self.after)
@@ -146,7 +146,8 @@ def compare(checked: Checked, revision: str, find_cached: FindCached = read_cach
     Args:
         checked: current jobs.
         revision: revision of the committed versions.
-        find_cached: function that returns the cached results of committed job files.
+        find_cached: function that takes committed job files and returns file name -> check results, for the cached
+            files.
 
     Raises:
         UsageError: the revision does not exist.
@@ -171,7 +172,8 @@ def pair_jobs(
         checked: current jobs.
         revision: revision of the committed versions.
         gone: job files that exist in the revision, but no longer on disk.
-        find_cached: function that returns the cached results of committed job files.
+        find_cached: function that takes committed job files and returns file name -> check results, for the cached
+            files.
 
     Raises:
         UsageError: the revision does not exist.

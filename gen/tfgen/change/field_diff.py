@@ -121,11 +121,16 @@ def _changes(before: Any, after: Any, steps: tuple[Step, ...], keys: _Keys) -> I
 def _by_keys_of_both(
     before: Any, after: Any, steps: tuple[Step, ...], keys: _Keys
 ) -> tuple[Mapping[Item, Any], Mapping[Item, Any]] | None:
-    """Return (items of `before`, items of `after`), two mappings of merge key values -> list item.
+    """Return two mappings of merge key values -> list item: one for the list `before`, one for the list `after`.
 
-    The result is None if the merge keys do not identify each item.
+    The result is None if the merge keys do not identify each item of both lists. For example, the merge key of ports is
+    the port number. If two ports have the same number, the merge keys are the number and the protocol.
 
-    Ports, for example, are indexed by their number, or by number and protocol if two ports have the same number.
+    Args:
+        before: the list in the old object.
+        after: the list in the new object.
+        steps: the path of the list. The last step is the name of the list, such as `ports`.
+        keys: name of a list -> merge keys of its items.
     """
     field = steps[-1] if steps else None
     if not isinstance(field, str) or field not in keys:

@@ -48,8 +48,9 @@ class ForbiddenChange(Record):
 def find_forbidden_changes(before: Iterable[Object], after: Iterable[Object]) -> dict[str, ForbiddenChange]:
     """Return rule id -> first forbidden change, for each rule that the change from `before` to `after` breaks.
 
-    The objects of the finisher are compared last, because a message about a task is easier to understand. A new or
-    removed object breaks a rule only if the object creates tasks.
+    The objects of the finisher come last. So if a change affects both a task and the finisher, the result has the
+    change of the task, because a user knows the tasks better. A new or removed object breaks a rule only if the object
+    creates tasks.
     """
     was, now = _by_name(before), _by_name(after)
     forbidden: dict[str, ForbiddenChange] = {}
@@ -163,7 +164,11 @@ def _stateful_set(name: str, was: Object, now: Object) -> str | None:
 
 
 def _pod_group(name: str, was: Object, now: Object) -> str | None:
-    """Describe the effect of a changed PodGroup. Only the PodGroup of Kubernetes itself is immutable."""
+    """Describe the effect of a changed PodGroup; None if the PodGroup may change.
+
+    The spec of a PodGroup of Kubernetes (`scheduling.k8s.io`) is immutable. A PodGroup of Volcano, for example, may
+    change.
+    """
     if not was["apiVersion"].startswith("scheduling.k8s.io/") or was["spec"] == now["spec"]:
         return None
     return f"Kubernetes refuses to change the spec of the PodGroup {name}"
@@ -214,9 +219,9 @@ _FREE: Final[Mapping[tuple[str, str], tuple[str, frozenset[str]]]] = {
 
 
 def _literal(was: Object, now: Object) -> str | None:
-    """Describe the effect of a changed object under `objects`; None if Kubernetes applies the change.
+    """Describe the effect of a change of an `objects` entry of job.yaml; None if Kubernetes applies the change.
 
-    The object may be invalid: if its `spec`, for example, is not a mapping, the result is None.
+    The user writes such an entry, so the entry may be invalid: if its `spec`, for example, is a text, return None.
     """
     kind, name = was["kind"], was["metadata"]["name"]
     if kind in ("ConfigMap", "Secret") and was.get("immutable") is True:

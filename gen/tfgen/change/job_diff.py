@@ -150,7 +150,8 @@ def diff_job(pair: Pair) -> JobDiff:
 def _environments(pair: Pair) -> Sequence[str | None]:
     """Return the environments of both versions, in the order of the current version.
 
-    If a version has no environments, the first item is None, which represents the job without an environment.
+    If one version has no environments, the first item is None, for the job without an environment. Example: a job gets
+    its first environments `dev` and `prod`, and the result is [None, "dev", "prod"].
     """
     name_lists = [tuple(environments_of(d)) for d in (pair.after, pair.before) if d is not None]
     job_alone = [None] if not all(name_lists) else []
@@ -197,10 +198,10 @@ def _object_diffs(was: Mapping[Any, Object], now: Mapping[Any, Object]) -> Itera
 
 
 def _place(document: Document | None, environment: str | None) -> dict[str, Any]:
-    """Return the namespace, the cluster and `enabled` of an environment as a mapping, without missing values.
+    """Return the place of an environment without missing values, such as {"namespace": "ml", "cluster": "west"}.
 
-    The mapping contains `enabled` only for a retired environment. For the environment None, the mapping contains only
-    the namespace of the job. For a job that lacks the environment, the mapping is empty.
+    For a retired environment, the mapping also contains `"enabled": False`. For the job without an environment (None),
+    the mapping contains only the namespace. For an environment that the job lacks, the mapping is empty.
     """
     if document is None or not _has(document, environment):
         return {}

@@ -45,10 +45,14 @@ _LONGEST: Final = 100
 
 
 class _Blame(NamedTuple):
-    """A change that a rule forbids, with the path of the change in the document.
+    """A change of the job that breaks a rule.
 
-    `effect` is the effect of the change in the cluster. `is_alone` is True if the rule forbids the change even without
-    the other changes of the job.
+    Attributes:
+        path: the path of the change in the job.
+        rule: the id of the rule.
+        effect: the effect of the change in the cluster.
+        is_alone: True if this change alone breaks the rule, False if only all changes of the job together break the
+            rule.
     """
 
     path: Path
@@ -62,8 +66,8 @@ def find_new_runs(
 ) -> Iterator[Problem]:
     """Yield a problem for each change of a job that needs a new run, because the committed run may still be active.
 
-    Both versions must be valid, and have the same name. In an environment with a new run, tfgen compares only claims
-    and priority classes. A job with environments never runs without an environment.
+    Both versions must be valid, and have the same name. If the run name of an environment changes, the environment gets
+    a new run, so tfgen reports only forbidden changes of claims, priority classes and entries of `objects`.
 
     Args:
         before: the committed version.
@@ -119,7 +123,7 @@ def _spec_of(data: Any, environment: str | None) -> Mapping[str, Any]:
 
 
 def _variant_data(document: Document, environment: str | None) -> JobData:
-    """Return the data of a document with only the environment `environment`. For None, return no environments."""
+    """Return the data of a job with `environment` as the only environment; for None, without environments."""
     spec: Any = tunables.without_environments(document.data["spec"])
     if environment is not None:
         spec["environments"] = {environment: _spec_of(document.data, environment)}
@@ -133,9 +137,10 @@ def _blames(
     forbidden: dict[str, ForbiddenChange],
     reported: Mapping[Path, set[str]],
 ) -> Iterator[_Blame]:
-    """Yield a blame for each change in one variant of a job, and for each rule that forbids the change.
+    """Yield a blame for each change in one variant of a job, and for each rule that the change breaks.
 
-    If a rule forbids no single change, the blame for the rule has the common parent path of all changes.
+    If no single change breaks a rule, but all changes together do, the path of the blame is the common parent of the
+    changes.
 
     Args:
         before: the committed version.
@@ -172,7 +177,10 @@ def _blames(
 
 
 def _breaks_rule_in(before: Document, after: Document, environment: str, blame: _Blame) -> bool:
-    """Return True if a change of the job also breaks the rule in an environment, which may override the value."""
+    """Return True if the change in `blame` also breaks the rule in `environment`.
+
+    If the environment overrides the changed value, the change has no effect in the environment.
+    """
     was, now = _variant_data(before, environment), _variant_data(after, environment)
     tried = _with_change(was, now, blame.path) if blame.is_alone else now
     if schema.check(before.replaced(data=tried)):
@@ -203,10 +211,10 @@ def _with_change(before: Any, after: Any, path: Path) -> Any:
 
 
 def _deepest(before: Any, after: Any, path: Path) -> Path:
-    """Return the path of the innermost key that is new or removed: follow each mapping that has only one key.
+    """Return a more exact path for a new or removed mapping with a single key: the path of this key.
 
-    For the new block `gang: {queue: research}`, for example, the path ends with `queue`. If both versions have the
-    key, return `path` unchanged.
+    For the new block `gang: {queue: research}`, for example, the path ends with `queue`. If both versions have the key,
+    return `path` unchanged.
     """
     was, now = data_path.at(before, path), data_path.at(after, path)
     only = now if was is None else was if now is None else None
@@ -239,10 +247,10 @@ def cure(document: Document, environment: str | None, rule: str) -> str:
 
 
 def _value(data: Any, environment: str | None, path: Path) -> Any:
-    """Return the value at `path` below `spec`, as an environment uses the value; None if no value exists.
+    """Return the value at `path` below `spec` that applies in an environment; None without a value.
 
-    The value comes from the environment, the job or the default of the tunable. For the environment None, the value
-    comes from the job or the default.
+    The environment overrides the job, and the job overrides the default of the tunable. `environment` is None for the
+    job without an environment.
     """
     spec = data["spec"]
     values: Any = tunables.values(spec) if environment is None else tunables.environment_values(spec, environment)

@@ -3,9 +3,8 @@
     job.yaml:3:18: StatefulSet mnist-ps: spec.template.spec.enableServiceLinks was true and is false, because the
     version of tfgen changed from 0.1.0 to 0.2.0: the pods of the StatefulSet mnist-ps would stay unchanged; for a ...
 
-`new_run` renders the old job and the new job with this tfgen, and so reports the changes of the job. This module
-compares the committed overlays with the overlays on disk, or with the overlays that tfgen is about to write. It does
-not report the changes of the job again.
+This module compares the committed overlays with the overlays on disk, or with the overlays that tfgen is about to
+write. The result does not include the changes of the job itself, because the module `new_run` reports these changes.
 """
 
 from __future__ import annotations
@@ -71,9 +70,10 @@ def compare_overlays(
         pairs: jobs without errors.
         plan: plan of a render of the jobs.
         revision: revision of the committed overlays.
-        is_written: True to compare the overlays that tfgen is about to write. False to compare the overlays on disk
-            for each job that is unchanged since its last render.
-        find_cached: function that returns the cached results of committed job files.
+        is_written: True to compare the overlays that tfgen is about to write. False to compare the overlays on disk for
+            each job that is unchanged since its last render.
+        find_cached: function that takes committed job files and returns file name -> check results, for the cached
+            files.
 
     Raises:
         TfgenError: git or the disk fails.
@@ -103,8 +103,8 @@ class _Concerned(Record):
     Attributes:
         planned: job name -> index of the job in `plan.jobs`, for each job whose files the render would change.
         overlays_changed: names of the jobs whose overlays on disk differ from the committed overlays.
-        rendered: job name -> digest of the ledger that this tfgen would write for the committed version of the job. The
-            digest comes from the cache, so the mapping has only cached jobs.
+        rendered: job name -> digest of the ledger, as the running tfgen would write the ledger for the committed
+            version of the job. The mapping has only the jobs that are in the cache.
     """
 
     planned: Mapping[str, int]
@@ -119,7 +119,8 @@ def _compare_job(
 
     Args:
         plan: as in `compare_overlays`.
-        revision: as in `compare_overlays`. The revision of the pair may be a revision of a different branch.
+        revision: revision of the committed overlays. For a job with `gitops.rendered`, the overlays are in a different
+            branch than the job file, so `pair.revision` may be a different revision.
         concerned: the jobs whose overlays may differ.
         pair: locations of the versions of the job.
         is_written: as in `compare_overlays`.
@@ -159,9 +160,13 @@ def _is_as_rendered(job: JobPlan) -> bool:
 
 
 def _is_as_cached(name: str, files: _Files, ledger: Ledger, digest: str | None) -> bool:
-    """Return True if the committed overlays equal the overlays that this tfgen renders from the committed job.
+    """Return True if the running tfgen would render the committed job to exactly the committed overlays.
 
-    `files` and `ledger` are from the commit. `digest` is the digest of the ledger that this tfgen writes for the job.
+    Args:
+        name: name of the job.
+        files: committed overlays.
+        ledger: committed ledger.
+        digest: digest of the ledger that the running tfgen would write for the committed job; None if not in the cache.
     """
     if digest != digest_of(ledger.to_text()):
         return False
@@ -206,7 +211,11 @@ def overlays_on_disk(out: Path, name: str, ledger: Ledger) -> _Files | None:
 
 
 def _problems_of_job(before: Document, after: Document, versions: _Versions) -> Iterator[Problem]:
-    """Yield at most one problem of each rule for the job, and for each environment that sets `run`."""
+    """Yield a problem for each rule that the overlays of a job break, but no second problem of the same rule.
+
+    An environment with its own run name, the key `run`, needs a new run of its own. So for the rule `new-run`, also
+    yield a problem for each such environment.
+    """
     runs_itself = not environments_of(before)
     reported: set[tuple[str | None, str]] = set()
     for environment in (*((None,) if runs_itself else ()), *environments_at_work(before, after)):
@@ -223,7 +232,10 @@ def _problems_of_job(before: Document, after: Document, versions: _Versions) -> 
 def _forbidden_changes(
     before: Document, after: Document, environment: str | None, versions: _Versions
 ) -> Mapping[str, ForbiddenChange]:
-    """Return rule id -> forbidden change of an environment's objects. Leave out rules that the job's changes break."""
+    """Return rule id -> forbidden change in the overlay of an environment.
+
+    The mapping lacks the rules that the changes of the job itself break, because `new_run` reports these rules.
+    """
     if not (has_overlay(versions.before, environment) and has_overlay(versions.after, environment)):
         return {}
     was, now = build_objects(versions.before, environment), build_objects(versions.after, environment)

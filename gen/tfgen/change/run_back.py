@@ -81,8 +81,9 @@ def _runs_of(data: Any, of_defaults: Collection[str]) -> set[tuple[str | None, s
     The environment is None for the run of the job itself. The data may be invalid.
 
     Args:
-        data: data of the job.
-        of_defaults: names of the environments that the layers of the job define.
+        data: data of the job, without the values of its layers.
+        of_defaults: names of the environments that the layers of the job define, because `data` may lack such an
+            environment.
     """
     run = data_path.at(data, ("spec", "run"))
     of_job = run if isinstance(run, str) else ""

@@ -22,7 +22,8 @@ class JobRecord(Record):
 
     Attributes:
         job: the name of the job.
-        data_by_rule: rule id -> data of the job that the rule compares. The mapping lacks rules without data.
+        data_by_rule: rule id -> data of the job that the rule compares. A rule that needs no data of this job is
+            missing.
     """
 
     job: str

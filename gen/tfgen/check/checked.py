@@ -81,7 +81,7 @@ class Checked(Record):
     """Files that were checked together.
 
     Attributes:
-        files: the checked files, in the order of the call.
+        files: the checked files, in the order in which the caller passed the files.
         problems: all problems, sorted by file and line.
         ignored: the warnings that comments ignore.
     """

@@ -17,11 +17,12 @@ from tfgen.text.document import Document
 
 
 class _Field(Record):
-    """A field that clusters of earlier versions refuse, and that tfgen finds by the last steps of its path.
+    """A field that clusters of earlier versions refuse.
 
     Attributes:
-        end: the last steps of the path.
-        depth: the number of steps from the field up to the key that the user must change; 0 for the field itself.
+        end: the last steps of the field's path, such as ("image", "reference"), by which tfgen finds the field.
+        depth: the number of steps in `end` after the key that the user must change: 1 if the key is `image` in this
+            example, 0 if the key is the last step.
         first: the first version that accepts the field by default.
         name: the description of the field in the message.
         cure: the advice in the message.

@@ -58,8 +58,8 @@ def find_overrides(document: Document) -> Iterator[Problem]:
 def _with_account(entries: Iterable[Enforced]) -> Iterator[Enforced]:
     """Yield all `enforce` entries. For each `serviceAccountName`, also yield an entry for `serviceAccount`.
 
-    With the key `serviceAccount`, a job could create and use a different account, or set the annotations of the
-    enforced account, which may determine the identity of the account in a cloud.
+    With the key `serviceAccount`, a job creates an account. Such a job could use a different account than the enforced
+    account, or give the enforced account different rights in a cloud by annotations.
     """
     for entry in entries:
         yield entry
@@ -119,7 +119,8 @@ def _variant_values(
         document: the data of the job.
         base: the path of the variant in the job, such as ("spec",) or ("spec", "environments", "prod").
         keys: the enforced path, relative to the base.
-        sources: the paths in the layer below which tfgen looks for `keys`. The first path with a value is used.
+        sources: the blocks of the layer that may set the value, in order of precedence. For prod, for example, the
+            blocks are ("spec", "environments", "prod") and ("spec",).
         layer: the data of the tfgen.yaml that contains the entry.
     """
     value = _first(layer, [(*source, *keys) for source in sources])

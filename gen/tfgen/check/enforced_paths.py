@@ -40,7 +40,7 @@ class Enforced(Record):
     """An `enforce` entry of a tfgen.yaml.
 
     Attributes:
-        path: the enforced path in a job, or `REGISTRY`.
+        path: the enforced path in a job, such as ("spec", "gang"), or ("registry",) for the registry of all images.
         place: the line of the entry.
         data: the tfgen.yaml with the entry, merged with the tfgen.yaml files of parent folders.
         excepted: the keys of `except`, which a job may set, relative to the path; None for an entry without `except`.
@@ -171,9 +171,15 @@ def _unknown_pod_field(path: Path) -> str:
 
 
 def _nearest(schema: Schema, path: Path, end: int, owner: Schema) -> str | None:
-    """Return the valid path that is most similar to `path`, or None. Prefer a path with the same parent key.
+    """Return the valid path that is most similar to an invalid path, as text; None without a similar path.
 
-    `path[end - 1]` is the first invalid step, and `owner` is the schema of the parent key.
+    For the path `spec.gang.queu`, the result is `spec.gang.queue`. A path with the same parent key has precedence.
+
+    Args:
+        schema: the schema of the job.
+        path: the invalid path.
+        end: the number of steps up to the first invalid step, inclusive; 3 in the example.
+        owner: the schema of the parent key of the first invalid step; `spec.gang` in the example.
     """
     sibling = nearest(path[end - 1], owner.get("properties", {}))
     if sibling:

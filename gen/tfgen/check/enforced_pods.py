@@ -4,8 +4,9 @@
                     spec: {serviceAccountName: training, nodeSelector: {pool: training}}
 
 A CronJob in `objects` whose pods lack this account, or this node selector, has an error at its line. An object is
-copied into the outputs without defaults, so its pod templates must set each enforced value. A kind such as Workflow has
-no pod template, but has fields of the same or a similar name. The value of such a field may not differ.
+copied into the outputs without defaults, so its pod templates must set each enforced value. A Workflow has no pod
+template, but sets fields of pods, such as `serviceAccountName` and `podPriorityClassName`. Such a field may be missing,
+but may not have a different value.
 """
 
 from __future__ import annotations
@@ -158,8 +159,8 @@ def _template_faults(
         path: the path of the template below `spec` of the document.
         requirements: the enforced values.
         is_whole: True for a complete pod template, in which a missing field is a fault.
-        skipped: the number of steps at the beginning of a field's path that the document lacks, because the caller has
-            wrapped the fields in a mapping such as {"spec": fields}.
+        skipped: the number of first steps to remove from the path of each fault. For a part of an object, for example,
+            the caller passes the template {"spec": part}, and 1 to remove the step `spec`.
     """
     for field, value, place in requirements:
         for fault_path, actual, expected in _differences(template, field, value, is_whole=is_whole):
@@ -225,10 +226,10 @@ def _security_faults(part: Mapping[str, Any], path: Path, enforced: list[Enforce
 
 
 def _weak_pods(items: Iterable[Object], enforced: list[Enforced]) -> Iterator[str]:
-    """Yield a message for each field of a job's pods that needs a weaker profile than the enforced profile.
+    """Yield a message for each pod field that needs a weaker Pod Security profile than the enforced profile.
 
-    tfgen does not render such a field. But committed overlays may contain such a field, if an earlier profile allowed
-    the field, or if a user edited the overlays.
+    The objects that the running tfgen renders have no such field. Committed overlays may have such a field, because an
+    earlier guard rail allowed the weaker profile, or because a user edited the overlays.
     """
     for item in items if any(entry.path[:2] == SECURITY for entry in enforced) else ():
         if literal_name(item) is None and item["kind"] not in _TEXT_KINDS:

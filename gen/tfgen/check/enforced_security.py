@@ -4,8 +4,8 @@
                     spec: {security: {runAsUser: 1000}}
     job.yaml        podTemplate: {spec: {securityContext: {runAsUser: 2000}}}
 
-A pod template of a job, or of a role, may set the fields of a security context that follow from `spec.security`. Such a
-field may not differ from the enforced value.
+Some keys of `spec.security`, such as `runAsUser`, are also fields of a security context. A pod template of a job, or of
+a role, may set such a field only to the enforced value. In this example, `runAsUser: 2000` is an error.
 """
 
 from __future__ import annotations
@@ -70,8 +70,7 @@ def _enforced_keys(enforced: Enforced, block: Mapping[str, Any]) -> Iterator[str
 def _contexts(data: Any) -> Iterator[tuple[Path, tuple[str, ...], Any]]:
     """Yield (path, keys, security context) for each security context in the pod templates of a job or a tfgen.yaml.
 
-    The keys are the keys of `spec.security` that are also fields of the security context: `_OF_POD` for a pod, and
-    `_OF_CONTAINER` for a container.
+    The keys are the keys of `spec.security` that the security context may replace, such as `fsGroup` for a pod.
     """
     templates: list[Path] = [("spec", "podTemplate")]
     templates += [("spec", "roles", role, "podTemplate") for role in data_path.at(data, ("spec", "roles")) or ()]

@@ -150,7 +150,10 @@ def _pending_files(folder: OutputFolder, plan: WritePlan, pending: Sequence[File
 
 
 def _edits_by_hand(job: JobPlan) -> Iterator[FileChange]:
-    """Yield the files that differ both from the files that tfgen wrote and from the files that tfgen would write."""
+    """Yield the files that somebody edited or deleted by hand.
+
+    An edited file has neither the content that tfgen wrote, nor the content that tfgen would write.
+    """
     if job.before is None:
         return
     for change in job.changes:
@@ -205,9 +208,9 @@ def _hand_edited_problems(
 def _not_reproduced(
     folder: OutputFolder, source: str, plan: WritePlan, job: JobPlan, changes: Sequence[FileChange], base: Base
 ) -> Iterator[Problem]:
-    """Yield a problem for each of the first `_MAX_FILES` changed files, and one problem for all other changed files.
+    """Yield a problem for each file that differs from the file that this version of tfgen renders.
 
-    A changed file differs from the file that this version of tfgen renders.
+    `changes` lists these files. After the first `_MAX_FILES` files, all other files share a single problem.
     """
     cure = _cure(source, job, base)
     for change in changes[:_MAX_FILES]:
@@ -260,7 +263,7 @@ def _hand_edited_problem(folder: OutputFolder, source: str, plan: WritePlan, cha
 
 
 def _blocked_files(places: Sequence[Place], plan: WritePlan) -> Iterator[Problem]:
-    """Yield a problem for each file that tfgen cannot write, for example because a folder has the path."""
+    """Yield a problem for each file that tfgen cannot write, for example because a folder has the same path."""
     blocked = [conflict for conflict in plan.conflicts if not conflict.can_force]
     if blocked:
         paths = {conflict.path for conflict in blocked}

@@ -30,15 +30,15 @@ def check(content: str | bytes, file: str, under: Source | None = None) -> Check
 def check_all(
     sources: Iterable[Source], cached: Mapping[str, CheckedFile] = EMPTY, *, is_guarded: bool = True
 ) -> CheckedJobs:
-    """Check several files together, each with the tfgen.yaml files that apply to it.
+    """Check several files together, each with the tfgen.yaml files that apply to the file.
 
-    If a tfgen.yaml has errors, its jobs inherit values that tfgen does not know. The check of such a job covers only
-    the keys and values in the job file.
+    If a tfgen.yaml has errors, tfgen does not know the values that the jobs of the folder inherit. The check of such a
+    job covers only the keys and values in the job file.
 
     Args:
         sources: the files.
-        cached: name -> file, for the files whose results come from the cache. tfgen reads such a file only if one of
-            its jobs conflicts with a job of the checked files.
+        cached: file name -> result from the cache. tfgen does not read these files, except for a file with a job that
+            conflicts with a job of a different file.
         is_guarded: True if the guard rails of tfgen.yaml apply, and False for committed jobs.
     """
     checker = Checker(is_guarded=is_guarded)
@@ -95,8 +95,8 @@ class Checker:
 
         Args:
             checked: the files.
-            read: name -> file, for the files with documents in memory. tfgen reads any other file again if one
-                of its jobs conflicts with another job.
+            read: file name -> file, for the files that are already in memory. tfgen reads any other file again if a job
+                of the file conflicts with another job.
         """
         files = [*checked]
         reported = self._report_clashes(files, read)

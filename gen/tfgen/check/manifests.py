@@ -107,7 +107,10 @@ def _objects(documents: Sequence[Document]) -> Iterator[Object]:
 
 
 def _is_of_namespace(item: Object) -> bool:
-    """Return True for a LimitRange, a NetworkPolicy or a ResourceQuota that has a spec."""
+    """Return True for an object that restricts a namespace.
+
+    Such an object is a LimitRange, a NetworkPolicy or a ResourceQuota with a spec.
+    """
     parts = (item.get("metadata"), item.get("spec"))
     return item.get("kind") in KINDS and all(isinstance(part, dict) for part in parts)
 

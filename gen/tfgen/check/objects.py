@@ -73,7 +73,9 @@ def check_objects(
     manifests: Sequence[Manifest] = (),
     policies: PolicyFolders = NO_POLICIES,
 ) -> tuple[Problem, ...]:
-    """Return the problems of the objects of a job. Equal problems of objects or environments become one problem.
+    """Return the problems of the objects of a job.
+
+    A fault that several objects or environments have is a single problem, which names the objects and the environments.
 
     Args:
         document: the job.
@@ -172,10 +174,10 @@ def _find_faults(
 
     Args:
         items: the objects.
-        texts: all strings in the job, for example the names of Secrets.
+        texts: all texts in the job, as in `Objects`.
         minimum: the minimum size of the gang that the job sets, or 0.
         schemas: the schemas that validate the objects.
-        faults_by_item: `id()` of an object -> [(rule, fault)] of the object alone. The mapping is a cache.
+        faults_by_item: cache that the function fills: `id()` of an object -> [(rule, fault)] of this object.
     """
     generated = tuple(item for item in items if literal_name(item) is None)
     literals = tuple(item for item in items if literal_name(item) is not None)
@@ -239,9 +241,13 @@ def _describe(fault: Fault) -> str:
 
 
 def _objects(environments_by_name: Mapping[str, Sequence[str | None]]) -> str:
-    """Return the names of the objects with a fault, for a message.
+    """Return the names of the objects with a fault, for a message, such as `StatefulSet mnist-ps and Service mnist`.
 
-    If objects of the job without an environment have the fault, the text names only these objects.
+    If objects of the job without an environment have the fault, the text leaves out all other objects.
+
+    Args:
+        environments_by_name: kind and name of an object -> environments in which the object has the fault; None is the
+            job without an environment.
     """
     names = [name for name, environments in environments_by_name.items() if None in environments] or [
         *environments_by_name
@@ -300,7 +306,12 @@ def _origin(document: Document, environment: str | None, fault: Fault) -> Path |
 
 
 def _longest_match(paths: Sequence[Path], field: FieldPath) -> Path | None:
-    """Return the path that shares the most last steps with a field, or the common parent of several such paths."""
+    """Return the path in `paths` that has the most last steps in common with the field; None without such a path.
+
+    For the field `spec.template.spec.nodeSelector.pool` of an object, for example, return the path of
+    `spec.podTemplate.spec.nodeSelector.pool` in the job. If several paths match equally well, return their common
+    parent.
+    """
     matches: list[Path] = []
     best = _MIN_COMMON_STEPS
     for path in paths:
@@ -362,6 +373,9 @@ def _paths(tree: SourceTree, parent: Path = ()) -> Iterator[Path]:
 
 
 def _common_steps(path: Path, field: FieldPath) -> int:
-    """Return the number of equal last steps of two paths. All indexes count as equal, because a merge moves items."""
+    """Return the number of equal last steps of two paths.
+
+    All list indexes count as equal, because a list item may have different indexes in the job and in the object.
+    """
     pairs = zip(reversed(path), reversed(field), strict=False)
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1] or all(isinstance(x, int) for x in pair), pairs))

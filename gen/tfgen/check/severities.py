@@ -3,10 +3,9 @@
     tfgen.yaml      rules: {latest-tag: {severity: error}}
     job.yaml        image: tf:latest  # tfgen: ignore latest-tag it moves on purpose
 
-No setting changes the severity of an error, because an error means that a cluster would refuse the job, or that the
-chart, the overlays and the objects that tfgen fills would differ. A comment with a reason ignores a warning, even if
-`severity: error` or `warningsAsErrors` makes the warning an error. With `ignorable: false`, no comment ignores the
-problems of a rule.
+A problem that is an error by default remains an error: a cluster would refuse the job, or the chart would give
+different objects than the overlays. A comment with a reason ignores a warning, even if `severity: error` or
+`warningsAsErrors` makes the warning an error. With `ignorable: false`, no comment ignores the problems of a rule.
 """
 
 from __future__ import annotations

@@ -201,10 +201,12 @@ def _rule_problems(document: Document) -> Iterator[Problem]:
 
 
 class _Occurrence(NamedTuple):
-    """A mistake in one or more variants of a job, with a message and an environment for each variant.
+    """A mistake at one line, which a rule finds in one or more variants of a job.
 
-    tfgen reports only the first message. The environment is None for the job itself, and for a mistake at a line inside
-    the environment, because the line already identifies the environment.
+    Attributes:
+        messages: the message for each variant. tfgen reports only the first message.
+        environments: for each variant, the environment that the report must name. None is the job without an
+            environment, or an environment whose own line has the mistake.
     """
 
     messages: list[str]
@@ -221,7 +223,8 @@ def _where(occurrence: _Occurrence) -> str:
 def _findings(rule: Rule, variants: Sequence[View]) -> dict[tuple[Place, str], _Occurrence]:
     """Return (line, cause) -> mistake for the first `MAX_PROBLEMS` mistakes that a rule finds.
 
-    The cause is a text that is equal for the same mistake in all variants: `Finding.cause` or, if empty, the message.
+    tfgen reports a mistake once, even if several variants have the mistake with different messages. So the cause is a
+    text that is equal in all variants: `Finding.cause` or, if this text is empty, the message.
     """
     occurrences: dict[tuple[Place, str], _Occurrence] = {}
     for view, (path, message, cause) in find_in_variants(rule.check, variants):

@@ -117,7 +117,7 @@ def _print_error(error: Exception, argv: Sequence[str]) -> int:
 
 
 def _read_arguments(argv: Sequence[str]) -> Namespace:
-    """Parse the command line. Flush a help text before argparse exits, so that `run` reports a failed write."""
+    """Parse the command line. After the text of --help, flush standard output, so that `run` reports a failed write."""
     try:
         return read_arguments(argv)
     except SystemExit:

@@ -94,7 +94,9 @@ def _unquoted(word: str) -> str:
 
 
 def _for_bash(items: Sequence[Candidate], written: str) -> Iterator[str]:
-    """Yield the completions for bash: the text after the last `=` or `:`, where bash begins a new word.
+    """Yield the text that bash must insert for each completion.
+
+    bash begins a new word after `=` or `:`. For the completion `--env=dev`, for example, the text is `dev`.
 
     If the last word of the command line, `written`, begins with a quote, the text is quoted in the same way, and bash
     adds the closing quote.

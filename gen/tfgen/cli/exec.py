@@ -71,7 +71,8 @@ def command_words(args: Namespace) -> list[str]:
 def _streams(args: Namespace, output: dict[int, bytes]) -> Iterator[LocalStreams]:
     """Yield the input and output streams for the command.
 
-    With --format json, the streams append the output of the command to `output`: number of a stream -> bytes.
+    With --format json, the streams do not print the output of the command, but append the output to the values of
+    `output`: {1: standard output, 2: standard error}.
     """
     from tfgen.live.execution import STDERR, STDOUT, LocalStreams
 

@@ -170,13 +170,14 @@ def read_target(args: Namespace) -> tuple[Target, Sequence[Object]]:
 
 
 def read_deletion_target(args: Namespace) -> tuple[Target, Sequence[Object]]:
-    """Return the target namespace and the objects of a run to delete. The job may be retired in the environment.
+    """Return (cluster and namespace, objects) of a run to delete. The job may be retired in the environment.
 
     Raises:
         UsageError: the file does not have the job, the file has several jobs and --job is missing, or the environment
             does not exist.
         ProblemsError: the job has errors.
-        TfgenError: the kubeconfig has no access to the cluster, or the objects belong to an enabled environment.
+        TfgenError: the kubeconfig has no access to the cluster. Or the job is retired in the environment, and the
+            objects now belong to an enabled environment with the same namespace and run name.
     """
     from tfgen.commands.cluster.declared_runs import check_place, find_run
     from tfgen.live.pauses import ONCE

@@ -136,10 +136,12 @@ def _branches(results: FileResults) -> dict[str, str]:
 def _unmatched_ledgers(
     results: FileResults, orphans: Sequence[Problem], out: Path, options: CheckOptions
 ) -> tuple[Problem, ...]:
-    """Return a problem for each ledger whose job is in no checked file, or has a separate branch of rendered files.
+    """Return a problem for each ledger that does not belong in the output folder.
 
-    With `is_verified`, the function reads all ledgers. Without `is_verified`, the function reads only the ledgers of
-    jobs that changed since the revision `options.against`. If the revision is HEAD, the function reads no ledger.
+    Such a ledger is about a job that is in no checked file, or about a job whose rendered files have a separate branch.
+
+    With `is_verified`, the function reports all such ledgers. Without `is_verified`, the function reports such a ledger
+    only if the files of the job have changed since the revision `options.against`; if the revision is HEAD, never.
 
     Args:
         results: the results of `check_files`.
@@ -191,8 +193,9 @@ def _find_unchanged(
 ) -> dict[str, CachedFile]:
     """Return job file -> cached results, for the job files that need no new check.
 
-    Such a job file, its tfgen.yaml files and the overlays of its jobs equal the versions in the revision
-    `options.against`. A quick check requires the same equality of the other rendered files.
+    Such a job file, its tfgen.yaml files and the overlays of its jobs are the same as in the revision
+    `options.against`. A quick check (`is_quick`) also requires that the charts and the ledgers of its jobs are the
+    same.
     """
     cached = find_cached(sources, out, manifests)
     if cached:

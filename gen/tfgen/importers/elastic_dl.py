@@ -200,8 +200,8 @@ class _ElasticDLJob(FieldReader):
     def _amounts(self, prefix: str, target: Path, *, is_master: bool = False) -> bool:
         """Set the resources of a role or of the master from the request flag. Return True if the flag sets resources.
 
-        If the limit flag has a different value, the limit flag becomes an argument of the master. This argument
-        overrides the limit that tfgen sets.
+        If the limit flag of a role has a different value, the limit flag becomes an argument of the master. This
+        argument overrides the limit that tfgen sets.
 
         Args:
             prefix: the common prefix of the flags, such as `ps_resource` for --ps_resource_request and

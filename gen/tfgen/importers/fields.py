@@ -31,8 +31,8 @@ class Row(NamedTuple):
         outcome: the outcome in the import report.
         target: the path in the job that gets the field's value.
         why: the reason for the outcome.
-        default: the value of the field that means the same as a missing field.
-        sets: whether the reader copies the value to the target.
+        default: the default of the field, which `FieldReader` does not copy to the job; None to copy each value.
+        sets: whether `FieldReader` copies the value to the target. If False, only the import report uses the target.
         why_default: the reason in the report for a field that has the default value.
     """
 
@@ -94,7 +94,10 @@ class FieldReader:
                 row(key, field)
 
     def apply_row(self, part: Part, row: Row, key: str = "") -> None:
-        """Copy the value of a field to the target in the row, and add the outcome to the import report."""
+        """Copy the value of a field to the target in the row, and add the outcome to the import report.
+
+        The name `key` of the field replaces the placeholder `KEY` in the target and in the reason of the row.
+        """
         if row.default is not None and part.data == row.default:
             row = carried(why=row.why_default)
         steps = {KEY: key, ROLE: self.role_name}

@@ -42,7 +42,7 @@ class ForeignJob(Record):
 
     Attributes:
         format: the usual name of the format, such as TFJob.
-        root: the object of the job.
+        root: the object that the reader has read. For hand-written tasks, one object that combines all of the tasks.
         name: the name of the job.
         namespace: the namespace of the job; None if the source does not set a namespace.
         roles: name of the role in job.yaml -> role.
@@ -50,7 +50,8 @@ class ForeignJob(Record):
         spec: the fields of ``spec`` that belong to the whole job, without the strategy.
         comments: path of a field -> comment above the field in job.yaml, about a decision of the import.
         tensorboard_storage: volume name -> volume, for the volumes that TensorBoard mounts.
-        has_pod_templates: whether the source has pod templates, which determine the user and the rights of the pods.
+        has_pod_templates: whether the source has pod templates. If False, as for a command of ElasticDL, the imported
+            job gets the default user and rights.
     """
 
     format: str

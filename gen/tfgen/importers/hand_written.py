@@ -147,7 +147,11 @@ def _shared_limit(tasks: Sequence[_Task]) -> Part | None:
 
 
 def _combined_tasks(tasks: Sequence[_Task], job: str, plan: TrainingPlan) -> Part:
-    """Combine all tasks into one object, with `spec.replicas` (role -> number) and `spec.tasks` (pod templates)."""
+    """Combine all tasks into one object, so that tfgen can compare the object with the result of `rendered`.
+
+    For example, `spec` is `{replicas: {worker: 2}, tasks: {worker-0: {template: ...}, worker-1: {template: ...}}}`.
+    `job` is the name of the object.
+    """
     first = tasks[0].item
     by_name: dict[str, Part] = {}
     replicas: dict[str, Part] = {}
@@ -164,9 +168,9 @@ def _combined_tasks(tasks: Sequence[_Task], job: str, plan: TrainingPlan) -> Par
 
 
 def rendered(objects: Sequence[Mapping[str, Any]], root: Part) -> dict[str, Any]:
-    """Combine the objects of a rendered job into one object, for the comparison with `root`.
+    """Combine the StatefulSets and Jobs of a rendered job into one object, as `_combined_tasks` combines the sources.
 
-    `root` is the result of `_combined_tasks` for the original objects.
+    `root` is the result of `_combined_tasks`. The returned object has the same name and the same tasks.
     """
     specs: dict[str, Mapping[str, Any]] = {
         item["spec"]["template"]["metadata"]["labels"].get(keys.ROLE): item["spec"]
@@ -271,7 +275,10 @@ def _drop_hosts(tasks: Sequence[_Task], companions: Sequence[Part], report: Impo
 def _merge_tasks(
     role: RoleName, tasks: Sequence[_Task], is_shared_limit: bool, report: ImportReport
 ) -> ForeignRole | None:
-    """Merge all tasks of a role into one `ForeignRole`. Return None for a role without tasks, or after a problem."""
+    """Merge all tasks of a role into one `ForeignRole`. Return None for a role without tasks, or after a problem.
+
+    If `is_shared_limit` is True, backoffLimit has the same value in all tasks, and becomes `retries` of the job.
+    """
     tasks = [task for task in tasks if task.role == role]
     if not tasks:
         return None

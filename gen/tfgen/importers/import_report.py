@@ -35,7 +35,8 @@ class Entry(Record):
         source: the path of the part in its object.
         target: the path in the job that gets the part's value, or None.
         why: the reason for the outcome; may be empty for the outcome "carried".
-        explains_all: whether the entry explains all differences between this part and the rendered objects.
+        explains_all: whether `why` is the reason for each difference that tfgen finds between this part and the
+            rendered objects.
     """
 
     file: str
@@ -102,9 +103,10 @@ class ImportReport:
             self.problems.append(Problem(file, position, message, REFUSED))
 
     def note(self, part: Part, why: str, *, explains_all: bool = False) -> None:
-        """Report an additional change that a part of the source causes.
+        """Report an additional effect of a part of the source, such as "the chief becomes worker 0".
 
-        The caller must also report the outcome of the part itself, for example with `carry`.
+        The caller must also report the outcome of the part itself, for example with `carry`. `explains_all` is the
+        attribute of the new `Entry`.
         """
         self.entries.append(Entry(part.file, part.key, "changed", part.name, None, why, explains_all))
 

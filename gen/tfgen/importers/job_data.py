@@ -113,8 +113,8 @@ def hoist_shared(
     Args:
         spec: a full spec.
         report: the import report. This function updates the targets of the entries.
-        model: the new spec of the job itself, if `spec` is the spec of an environment; None if not. If possible, this
-            function moves the fields that the model has in the job, so that the two specs differ in few values.
+        model: for the spec of an environment, the result of this function for the job itself; None for the job itself.
+            The function moves the same fields as in `model` where possible, so that the specs differ in few values.
     """
     new: dict[str, Any] = json.loads(json.dumps(spec))
     roles: Mapping[str, dict[str, Any]] = new["roles"]
@@ -137,7 +137,11 @@ def hoist_shared(
 
 
 def _hoist_value(path: Path, spec: dict[str, Any], model: Mapping[str, Any] | None) -> dict[Path, Path]:
-    """Move the value at a path of the roles to the job, if possible. Return old path -> new path for a moved value."""
+    """Move the value at `path` of the roles to the job, if all roles can share a value of the job.
+
+    Return old path -> new path for each role that loses the value; empty if the roles keep their values. An example is
+    {("spec", "roles", "worker", "image"): ("spec", "image")}.
+    """
     roles: Mapping[str, dict[str, Any]] = spec["roles"]
     values = [data_path.at(role, path) for role in roles.values() if data_path.has(role, path)]
     if len(values) < len(roles) or _is_role_field(model, path):

@@ -100,9 +100,9 @@ class JobReader(FieldReader):
             self.set_value(entries, "spec", key)
 
     def foreign_job(self, plan: TrainingPlan, **fields: Any) -> ForeignJob:
-        """Return the foreign job, with the strategy and roles of `plan` and the data that this reader has collected.
+        """Return the foreign job, with the strategy and the roles of `plan`, and with the data of this reader.
 
-        `fields` contains additional attributes of the `ForeignJob`, such as `tensorboard_storage`.
+        `fields` sets attributes of the `ForeignJob` that this reader does not have, such as `tensorboard_storage`.
         """
         self.spec.update(legacy_keys(self.commands.values()))
         if port := next((command.port for command in self.commands.values() if command.port), None):
@@ -149,10 +149,13 @@ def read_pod(
 
 
 def by_role(parts: Iterable[Part], role_of: Callable[[Part], RoleName | None]) -> dict[str, Part]:
-    """Return role -> task for the tasks `parts`. A task without a role has its name or its index as the key.
+    """Return key -> task. The key is the role of the task; without a role, the task's name, or the index in `parts`.
 
-    `role_of` is a function that takes a task, and returns the role or None. If two tasks have the same key, the key of
-    the second task gets the index of the task as a suffix, such as `worker-1`.
+    If two tasks have the same key, the key of the second task ends with the index in `parts`, such as `worker-1`.
+
+    Args:
+        parts: the tasks.
+        role_of: a function that takes a task, and returns the role or None.
     """
     tasks: dict[str, Part] = {}
     for position, part in enumerate(parts):

@@ -108,7 +108,7 @@ def _is_flow(value: Any, path: Path, indent: int, comments: Mapping[Path, str]) 
 
 
 def _has_bare_pair(value: Any) -> bool:
-    """Return whether a value contains a list such as `[{name: hub}]`, for which ruamel.yaml would omit the braces."""
+    """Return whether a value contains a list such as `[{name: hub}]`, for which ruamel.yaml writes `[name: hub]`."""
     if isinstance(value, list):
         return any(isinstance(item, Mapping) and len(item) == 1 for item in value)
     return isinstance(value, Mapping) and any(_has_bare_pair(item) for item in value.values())

@@ -1,6 +1,7 @@
 """Foreign object as a tree of parts. Each part is a value with its position in the user's file.
 
-For example, `document_part(document).get("spec", "replicas")` has the value 2 and the position line 6, column 3.
+For example, line 6 of a file is `  replicas: 2`. Then `document_part(document).get("spec", "replicas")` is a part with
+the value 2 and the position (6, 13). The position of the part's key is (6, 3).
 
 A reader may move parts into the shape of a later version of the format. Each part keeps its position and its path.
 """

@@ -42,11 +42,11 @@ _POD_FIELD: Final = carried(*_POD, KEY)
 
 
 def _by_default(*target: str | int, **values: Any) -> dict[str, Row]:
-    """Return field name -> row, for fields that job.yaml omits if they have the default value of Kubernetes.
+    """Return field name -> row, for fields of a pod that job.yaml needs only with a different value.
 
     Args:
         target: the path of a mapping in the job. The import copies a field with a different value into this mapping.
-        values: field name -> default value of the field in Kubernetes.
+        values: field name -> default value of the field in Kubernetes, such as `hostNetwork=False`.
     """
     return {
         key: carried(*target, KEY, default=value, why_default="Kubernetes' default") for key, value in values.items()
@@ -54,11 +54,11 @@ def _by_default(*target: str | int, **values: Any) -> dict[str, Row]:
 
 
 def _as_tfgen(*target: str | int, **values: Any) -> dict[str, Row]:
-    """Return field name -> row, for fields that job.yaml omits if they have the value that tfgen sets in its pods.
+    """Return field name -> row, for fields of a pod that job.yaml needs only with a different value.
 
     Args:
         target: the path of a mapping in the job. The import copies a field with a different value into this mapping.
-        values: field name -> value of the field that tfgen sets in its pods.
+        values: field name -> value that tfgen sets in its pods, such as `enableServiceLinks=False`.
     """
     return {key: carried(*target, KEY, default=value) for key, value in values.items()}
 

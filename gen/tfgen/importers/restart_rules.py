@@ -21,9 +21,10 @@ _WHY_SHARED: Final = "in the imported job, each task restarts in its pod after e
 
 
 def report_difference(codes_by_pod: Iterable[frozenset[int]], report: ImportReport) -> frozenset[int]:
-    """Return the union of the sets in `codes_by_pod`. If the sets differ, report a change.
+    """Return the exit codes for `restart.ignoreExitCodes`: the union of the sets in `codes_by_pod`.
 
-    Each set contains the exit codes of one pod, role or policy for `restart.ignoreExitCodes`.
+    Each set contains the exit codes of one pod, role or policy. If the sets differ, report a change, because the job
+    has one list of exit codes for all pods.
     """
     pods = list(codes_by_pod)
     codes = frozenset[int]().union(*pods)

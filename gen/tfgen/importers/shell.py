@@ -81,8 +81,8 @@ def _split(script: str) -> Iterator[tuple[str, str]]:
 def _bare_characters(text: str, brackets: str, *, has_comments: bool = False) -> Iterator[tuple[int, str, int]]:
     """Yield (position, character, nesting depth) for each character of `text` outside of quotes.
 
-    Skip escaped characters. With `has_comments`, skip comments as well. The nesting depth counts the pairs of opening
-    and closing characters in `brackets`, such as `(){}`.
+    Skip escaped characters. With `has_comments`, skip comments as well. The nesting depth is the number of brackets
+    that are open after the character. `brackets` contains the pairs of brackets to count, such as `(){}`.
     """
     quote, depth, position = "", 0, 0
     while position < len(text):

@@ -74,8 +74,8 @@ class TaskCommand(Record):
         has_cluster: whether the container has a cluster configuration.
         has_legacy_flags: whether flags contain the cluster configuration.
         has_legacy_variables: whether variables with the names of the flags contain the cluster configuration.
-        references: the names of the variables to which the removed cluster configuration refers.
-        flag_role: the role in --job_name, for a command that has no flags for the hosts and so configures no cluster.
+        references: the names of the variables that the cluster configuration uses, such as N for `--task_index=$(N)`.
+        flag_role: the task type in --job_name, if the flags do not configure a cluster; empty for all other commands.
         notes: texts about changes, for the import report.
         refusal: the message about a command that cannot be imported; empty for all other commands.
     """
@@ -229,12 +229,14 @@ def _words(container: Part) -> list[str]:
 def _unneeded_variables(
     references: Iterable[str], env: Mapping[str, Part], replaced: Mapping[str, str], words: Iterable[str]
 ) -> dict[str, str]:
-    """Return variable -> reason, for the variables of a container that the imported job does not need.
+    """Return variable -> reason, for the variables of a container that the import drops.
+
+    The import drops a variable that only the cluster configuration uses, and a variable that tfgen itself sets.
 
     Args:
         references: the variables that the cluster configuration uses.
-        env: all variables of the container.
-        replaced: variable that tfgen sets -> reason.
+        env: variable -> entry of the container's ``env``.
+        replaced: variable that tfgen itself sets -> reason, for example for TF_CONFIG.
         words: the words of the command without the cluster configuration.
     """
     omitted = {**dict.fromkeys(_cluster_variables(references, env, replaced, words), WHY_CLUSTER), **replaced}
@@ -246,10 +248,13 @@ def _cluster_variables(
 ) -> set[str]:
     """Return the variables that only the cluster configuration uses, directly or through another variable.
 
+    For example, the value of `A` is `$(B)`. If the configuration uses `A`, and nothing else uses `A` or `B`, the result
+    is {"A", "B"}.
+
     Args:
-        references: the variables that the cluster configuration uses.
-        env: all variables of the container.
-        replaced: the variables that tfgen sets.
+        references: the variables that the cluster configuration uses directly.
+        env: variable -> entry of the container's ``env``.
+        replaced: the variables that tfgen itself sets, such as TF_CONFIG.
         words: the words of the command without the cluster configuration.
     """
     values = {name: value.as_text if (value := item.get("value")) else "" for name, item in env.items()}
@@ -365,9 +370,13 @@ def _take_flags(words: list[str], flags: dict[str, str]) -> Iterator[str]:
 def _have_cluster(flags: Mapping[str, str], env: Mapping[str, Part]) -> bool:
     """Return whether the flags of a command configure a TensorFlow cluster.
 
-    A program may use --job_name for a different purpose. If --job_name is the only key of `flags`, the flag configures
-    a cluster only under three conditions: the value of --job_name is a task type, variables of the container configure
-    the cluster, and these variables do not set the task type.
+    A flag for the hosts or for the index is sufficient. The flag --job_name alone is not, because a program may use
+    --job_name for a different purpose. So --job_name alone counts only if the value is a task type such as `worker`,
+    and the variables in `env` configure the rest of the cluster: the hosts, but not the task type.
+
+    Args:
+        flags: flag of the cluster configuration -> value.
+        env: variable -> entry of the container's ``env``.
     """
     if not flags or flags.keys() - {"job_name"}:
         return bool(flags)
@@ -494,7 +503,8 @@ def _only_sets(statement: Statement, names: set[str]) -> bool:
 def _take_flags_in_script(text: str, flags: dict[str, str]) -> str:
     """Remove the flags of the cluster configuration from a script, and add the values of these flags to `flags`.
 
-    `"$@"` replaces the first flag, because tfgen passes the flags as arguments of the script.
+    In the script, `"$@"` replaces the first of these flags: tfgen passes new flags to the shell as arguments, and the
+    shell inserts the arguments for `"$@"`.
     """
 
     def take(match: re.Match[str]) -> str:

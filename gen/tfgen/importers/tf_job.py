@@ -514,10 +514,11 @@ class _TFJob(JobReader):
     # -- fields that the operator ignores --------------------------------------------------------------------------
 
     def _ignored_fields(self, owner: str, *read: str) -> Fields:
-        """Return a table that reports all fields as dropped, except the fields with the names in `read`.
+        """Return a table that reports fields as dropped, because the training operator ignores the fields.
 
-        Other functions read the fields in `read`. `owner` is the text for the owner of the fields in the import report,
-        such as "a TFJob" or "runPolicy".
+        Args:
+            owner: the object or field that contains the fields, for the reason: "a TFJob has no field foo, ...".
+            read: the names of fields that the table skips, because other functions read these fields.
         """
         return {**_OLD_FIELDS, **dict.fromkeys(read), ANY_KEY: lambda key, part: self._drop_ignored(key, part, owner)}
 

@@ -188,7 +188,11 @@ def _identity(item: Part, key: str, number: int) -> str | int:
 
 
 def _trainer_job(jobs: Sequence[Part]) -> Part | None:
-    """Return the replicated Job to which ``trainer`` applies: the Job with the label `_STEP`, or the Job named node."""
+    """Return the replicated Job that ``trainer`` of a TrainJob changes; None without such a Job.
+
+    The Job is the first Job with the label `trainer.kubeflow.org/trainjob-ancestor-step: trainer`, or else the Job with
+    the name node.
+    """
     steps = {number: job.get("template", "metadata", "labels", _STEP) for number, job in enumerate(jobs)}
     labelled = next((jobs[number] for number, part in steps.items() if part and part.value == "trainer"), None)
     return labelled or next((job for job in jobs if job.text_at("name") == _NODE), None)

@@ -91,7 +91,10 @@ _SHAPE: Final = {
 
 
 def canonical(item: Part) -> Part:
-    """Return the Volcano Job with a mapping in place of the list of tasks: role, or else the task name -> task."""
+    """Return the Volcano Job with a mapping in place of the list of tasks.
+
+    The key of a task is its role, such as `worker`, or the name of a task without a role.
+    """
     spec, tasks = item.get("spec"), item.get("spec", "tasks")
     if spec is None or tasks is None or not isinstance(tasks.value, list):
         return item

@@ -26,7 +26,7 @@ class VolumeData(Record):
 
     Attributes:
         storage: volume name -> volume for ``storage``, without the key ``for`` that lists the roles.
-        role: the field ``shm`` of the role, if ``shm`` replaces a volume; empty if not.
+        role: {"shm": size} if the field ``shm`` of the role replaces a volume at /dev/shm; empty if not.
         volumes: the volumes that ``storage`` does not support, for podTemplate.
         mounts: the mounts of the main container that ``storage`` does not support, for podTemplate.
         names: name of a renamed volume in the foreign pod -> new name.
@@ -134,7 +134,16 @@ class _Volumes:
     def _is_built_in(
         self, name: str, storage_source: Mapping[str, Any], first: Part, extra_mounts: Sequence[Part]
     ) -> bool:
-        """Return whether a volume is /tmp or ``shm``. tfgen itself creates these volumes, without ``storage``."""
+        """Test whether tfgen creates a volume without ``storage``: an emptyDir at /tmp, or in memory at /dev/shm.
+
+        For such a volume, add the outcome to the import report. For /dev/shm, set the field ``shm`` of the role.
+
+        Args:
+            name: the name of the volume.
+            storage_source: the source of the volume, converted to fields of ``storage``.
+            first: the first mount of the volume in the main container.
+            extra_mounts: the other mounts of the volume in the main container.
+        """
         is_plain = {key for key, part in first.entries() if part.value is not False} <= {"name", "mountPath"}
         if "emptyDir" not in storage_source or extra_mounts or name in self.sidecar_mounts or not is_plain:
             return False

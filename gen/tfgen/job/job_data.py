@@ -53,7 +53,7 @@ class PodData(TypedDict, total=False):
 
 
 class RoleData(PodData, total=False):
-    """A role, for example `worker`. A chief and an evaluator have neither `replicas` nor `runs`."""
+    """A role, for example `worker`. Only ps and worker have `replicas`, and only worker has `runs`."""
 
     replicas: int
     runs: Literal["Serving", "ToCompletion"]

@@ -28,7 +28,7 @@ class Origin(Record):
     """A value of a job, and the line that sets the value.
 
     Attributes:
-        path: the path of the field, such as ("spec", "retries"); the same path if an environment sets the value.
+        path: the path of the field in the job, such as ("spec", "retries"), even if `environments.dev` sets the value.
         place: the file, line and column that set the value; None for a default of the schema.
         registry: the file, line and column that set the registry of an image; None if the image names its registry.
     """

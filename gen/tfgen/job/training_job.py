@@ -202,9 +202,9 @@ class Structure(Record):
 
     @cached_property
     def text(self) -> str:
-        """The structure as text, without the name of the job. Structures with equal texts are equal.
+        """The structure as text, without the name of the job, for comparisons and as a cache key.
 
-        Equal structures can have different texts, because the text keeps the order of the keys.
+        The text keeps the order of the keys, so structures with equal keys in a different order have different texts.
         """
         return repr(self.replaced(name=""))
 

@@ -19,9 +19,9 @@ class AddedLabels(Record):
     Attributes:
         common: the labels of every pod.
         numbered: one mapping for each pod, with the labels whose values differ between pods; empty if no label differs.
-        opaque: the keys of labels whose values only the controller can compute. Each of these labels has the same value
-            in all pods of the controller.
-        controller: the kind and the name of the controller.
+        opaque: the keys of labels whose values tfgen cannot predict, such as `pod-template-hash`. All pods of the
+            controller have the same values.
+        controller: the kind and the name of the controller, such as `StatefulSet mnist-ps`.
     """
 
     common: Mapping[str, str] = EMPTY

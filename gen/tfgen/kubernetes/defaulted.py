@@ -35,9 +35,10 @@ def _plain(value: Any) -> Any:
 
 
 def _at(value: Mapping[str, Any], key: str, fill: _Fill) -> Mapping[str, Any]:
-    """Return a copy of `value` with `fill(value[key])` at `key`, if `value[key]` is a mapping.
+    """Return a copy of `value` in which the mapping at `key`, or each mapping in the list at `key`, has its defaults.
 
-    If `value[key]` is a list, call `fill` for each mapping in the list. Leave any other `value[key]` unchanged.
+    `fill` is a function that takes a mapping, and returns the mapping with defaults. Any other value at `key` remains
+    unchanged.
     """
     part = value.get(key)
     if isinstance(part, Mapping):

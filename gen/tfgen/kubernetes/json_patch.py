@@ -67,7 +67,17 @@ def _operations(before: Any, after: Any, path: str) -> Iterator[Operation]:
 def _item_operations(
     before: Sequence[Any], after: Sequence[Any], kept_names: Sequence[str], path: str
 ) -> Iterator[Operation]:
-    """Yield the operations on list items: first removals from the end of the list, then additions and changes."""
+    """Yield the operations that turn the list `before` into the list `after`.
+
+    The first operations remove items, from the end of the list. The other operations add and change items, in the order
+    of `after`.
+
+    Args:
+        before: the items of the old list.
+        after: the items of the new list.
+        kept_names: the names of the items that are in both lists.
+        path: the JSON pointer of the list, such as `/spec/containers`.
+    """
     for place, item in reversed([*enumerate(before)]):
         if item["name"] not in kept_names:
             yield _test(path, place, item)

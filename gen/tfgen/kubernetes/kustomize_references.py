@@ -1,4 +1,4 @@
-"""The fields in which kustomize looks for names of objects, and the values of these fields that make kustomize fail.
+"""The fields that kustomize reads as names of other objects, and the values of such fields that make kustomize fail.
 
     >>> next(unreadable({"apiVersion": "example.com/v1", "kind": "CronJob", "spec": "text"}))
     Unreadable(path=('spec',), value='text', expected='a mapping or a list')
@@ -130,9 +130,13 @@ def _unreadable_on_path(path: Path, value: Any, steps: Sequence[str]) -> Iterato
 
 
 def _unreadable_names(path: Path, value: Any) -> Iterator[Unreadable]:
-    """Yield the value of a field, if the value is a mapping without `name`.
+    """Yield the value of a field if kustomize cannot read the value as a name: a mapping without the key `name`.
 
-    If the value is a list, yield each item that is a list or a mapping without `name`.
+    If the value is a list of names, yield each item that is such a mapping or a list.
+
+    Args:
+        path: the path of the field.
+        value: the value of the field.
     """
     items = [((*path, index), element) for index, element in enumerate(value)] if isinstance(value, list) else []
     for place, element in items or [(path, value)]:

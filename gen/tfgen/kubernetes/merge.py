@@ -110,21 +110,22 @@ def _merge_items(under: Any, patches: Sequence[Mapping[str, Any]], field: str, d
 def pair(
     items: Sequence[Any], patches: Sequence[Mapping[str, Any]], field: str, dialect: Dialect
 ) -> Sequence[Sequence[int]]:
-    """Match the items of a patch with the items of a list. Return the indexes of the matches for each patch item.
+    """Match patch items with list items that have the same key. Return the indexes in `items` for each patch item.
 
-    A patch item with `$patch: delete` matches all list items with the same key, and the caller removes these list
-    items. Any other patch item matches one list item or none. Without a match, the caller adds the patch item to the
-    list. A list item matches at most one patch item. If the patch deletes a key, other patch items with this key match
-    no list item.
+    For example, the result [[2], []] has two meanings: the first patch item changes `items[2]`, and the second patch
+    item is a new item of the list.
 
-    If the key occurs several times in the list or in the patch, the patch item matches the first list item with the
-    same value of the second key field (`SECOND_KEY_FIELDS`), such as the protocol of a port.
+    - A patch item with `$patch: delete` matches all list items with its key. The caller removes these list items.
+    - Any other patch item matches at most one list item, and no list item if the patch also deletes the key.
+    - A list item matches at most one patch item.
+    - If several items have the same key, a patch item matches the first list item that is equal in a second field as
+      well (`SECOND_KEY_FIELDS`). For example, two ports with the same number differ in their protocol.
 
     Args:
-        items: the list. A list item that depends on values of the chart has no key.
+        items: the items of the list. A list item that depends on values of the chart has no key.
         patches: the items of the patch.
-        field: the name of the list.
-        dialect: the rules with the keys of the items.
+        field: the name of the list, such as `containers`.
+        dialect: the rules of the tool, with the key fields of the list.
     """
     keys = [_key(item, dialect.keys[field]) for item in items]
     own_keys = [_key(patch, dialect.keys[field]) for patch in patches]

@@ -34,8 +34,8 @@ def creation_time(item: Object) -> str:
 def literal_name(item: Object) -> str | None:
     """Return the key under `objects` in job.yaml that defines an object; None for an object that tfgen generates.
 
-    If the result is a key, the object may have invalid fields: tfgen checks only the API version, the kind and the
-    metadata of such an object.
+    An object under `objects` may have invalid fields, because tfgen checks only the API version, the kind and the
+    metadata.
     """
     labels = (item.get("metadata") or {}).get("labels") or {}
     name: str | None = labels.get(keys.OBJECT)

@@ -21,11 +21,12 @@ _HUGE_PAGES: Final = "hugepages-"
 def pod_requests(spec: Mapping[str, Any], status: Mapping[str, Any] = EMPTY) -> dict[str, Amount]:
     """Return resource -> request of a pod, including the overhead of the pod. CPU is in cores, memory in bytes.
 
-    The scheduler adds the requests of containers that run at the same time, and uses the maximum over time. First, each
-    init container runs together with the sidecars that precede the init container. Then all main containers run
-    together with all sidecars. Requests at the pod level replace the requests of the containers. During a resize of a
-    running pod, the scheduler uses the larger of the old and the new request, or the old request if the kubelet has
-    refused the new request.
+    The containers of a pod run in phases. In one phase for each init container, the init container runs together with
+    the sidecars before it in the list. In the last phase, all main containers run together with all sidecars. The
+    request is the largest sum of a phase. Requests at the pod level replace this sum.
+
+    During a resize of a running pod, the scheduler uses the larger of the old and the new request. If the kubelet has
+    refused the new request, the scheduler uses the old request.
 
     Args:
         spec: the PodSpec.

@@ -34,7 +34,7 @@ def refuses(profile: Profile, source: str) -> bool:
 
 
 def least_profile(source: str) -> Profile:
-    """Return the strictest profile that allows a type of volume, such as `hostPath`."""
+    """Return the strictest profile that allows a type of volume, for example `privileged` for `hostPath`."""
     if source in _OF_RESTRICTED:
         return "restricted"
     return "privileged" if source == "hostPath" else "baseline"

@@ -1,6 +1,7 @@
 """Objects in the notation of the operators' webhooks, so that a comparison finds only real differences.
 
-The JSON encoder of Go writes each quantity as a string, adds each missing divisor, and omits an empty variable value.
+A webhook of an operator reads an object into Go types, and writes the object as JSON. In this JSON, each quantity is a
+string, each resourceFieldRef has a divisor, and a variable with an empty value has no value.
 
 >>> written_form({"limits": {"cpu": 2}})
 {'limits': {'cpu': '2'}}

@@ -242,10 +242,10 @@ class Api:
             time.sleep(seconds)
 
     def _is_wrong_server(self, seconds: float) -> bool:
-        """Test whether no request of the client has succeeded, and `seconds` is more than `ONCE.total`.
+        """Test whether the server is probably not an API server: no request has succeeded for 30 s (`ONCE.total`).
 
-        `seconds` is the time since the first try of the current request. If the result is True, even a command without
-        a time limit stops.
+        In this case, even a command without a time limit, such as `tfgen wait`, stops. `seconds` is the time since the
+        first try of the current request.
         """
         return not self._allowed and ONCE.total is not None and seconds > ONCE.total
 

@@ -40,8 +40,9 @@ class DeclaredRun(Record):
         namespace: namespace in job.yaml. None selects the namespace of the kubeconfig's context.
         cluster: cluster in job.yaml. None selects the cluster of the context.
         is_enabled: whether the environment is enabled. In an environment that is not enabled, the job is retired.
-        live_runs: environment name -> run name, for the enabled environments with the same namespace and cluster. The
-            objects in this namespace may belong to these runs. Empty unless the job is retired in `environment`.
+        live_runs: environment name -> run name, for a job that is retired in `environment`; empty for all other jobs.
+            The mapping contains the enabled environments with the same namespace and cluster, because the objects in
+            the namespace may belong to the runs of these environments.
         roles: role -> number of tasks.
         controllers: role -> StatefulSet or Job that creates the pods. Objects of an operator, such as a TFJob, are not
             in the mapping.
@@ -102,8 +103,8 @@ def declared_run(built: BuiltJob, tasks: TaskObjects, environment: str | None) -
 
     Args:
         built: the job, with the plain Kubernetes objects that tfgen renders.
-        tasks: the StatefulSets and other objects that would run the tasks if the job used no operator. tfgen counts the
-            tasks in these objects, for every workload kind.
+        tasks: StatefulSets and Jobs that would run the same tasks. For a TFJob, for example, an operator creates the
+            pods, so tfgen counts the tasks in these StatefulSets and Jobs.
         environment: environment of the job; None for the job without an environment.
     """
     job, structure = built.job, built.job.structure

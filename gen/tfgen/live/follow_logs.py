@@ -270,10 +270,10 @@ class _ContainerLog:
             self._emit(TaskLine(*self._names, line))
 
     def _wait_for_updates(self) -> None:
-        """Wait for two more calls of `update`, so that the status of the pod is newer than the end of the log.
+        """Wait for a status of the pod that is newer than the end of the log.
 
-        The first call may pass a status from before the end of the log. Do not wait after a failure of the server, or
-        after `close`.
+        The next call of `update` may pass a status that the server sent before the end of the log. So wait for two
+        calls. Return at once after a failure of the server, or after `close`.
         """
         with self._updated:
             updates = self._updates

@@ -22,10 +22,10 @@ class LostNode(Record):
         since: the time since which the node is not ready, in Kubernetes' format; empty without a condition Ready.
         message: the message of the node's condition Ready.
         is_silent: whether the kubelet does not answer.
-        tasks: the tasks of the run on the node.
+        tasks: the names of the run's tasks on the node, such as `worker-1`.
         pods: the names of the pods of these tasks.
-        gpus: the number of GPUs that the pods hold.
-        claims: the claims that the pods mount.
+        gpus: the number of GPUs that the pods use.
+        claims: the names of the claims that the pods mount.
     """
 
     name: str

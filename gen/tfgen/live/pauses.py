@@ -23,7 +23,7 @@ class Patience(Record):
         answer: timeout for the connection, and for each read of the answer.
         total: maximum time from the first try to the last try; None for no limit.
         deadline: value of `time.monotonic` after which no new try starts; None for no deadline.
-        unreachable: time limit in place of `total` while no request has reached the server; None for the limit `total`.
+        unreachable: shorter limit in place of `total` for a server that no request has reached; None for `total`.
     """
 
     answer: float

@@ -65,7 +65,7 @@ def path_of(api: Api, namespace: str, pod: Object, subresource: str) -> str:
 
 
 def _state(pods: Sequence[Object]) -> str:
-    """Return a text with the state of the newest pod in `pods`, and the reason if the pod has a reason."""
+    """Return a text about the newest pod in `pods`, such as "Pending: Unschedulable: 0/3 nodes are available"."""
     state = task_state(max(pods, key=creation_time))
     parts = [state.word, *((state.reason.word, state.reason.message) if state.reason else ())]
     return ": ".join(part for part in dict.fromkeys(parts) if part)

@@ -1,7 +1,7 @@
 """Reads the Workload that Kueue creates for an object in a queue: https://kueue.sigs.k8s.io/docs/concepts/workload/.
 
-If a Workload has `spec.active: false`, the Workload returns its quota, and Kueue suspends the object. While a Workload
-is admitted, Kueue resumes the object after each suspension.
+While the Workload of a Job has quota, Kueue starts the Job again after a user suspends the Job. A Workload with
+`spec.active: false` has no quota, so Kueue suspends the Job.
 """
 
 from __future__ import annotations
@@ -21,12 +21,15 @@ _VERSIONS: Final = ("kueue.x-k8s.io/v1beta2", "kueue.x-k8s.io/v1beta1")
 
 
 def workload_kind(api: Api) -> tuple[str, str]:
-    """Return (API version, kind) of Kueue's Workloads in a cluster; the newest version for a cluster without Kueue."""
+    """Return (API version of Kueue, "Workload"), with the newest version in `_VERSIONS` that the cluster has.
+
+    For a cluster without Kueue, return the first version in `_VERSIONS`.
+    """
     return next((version for version in _VERSIONS if api.resource(version, KIND)), _VERSIONS[0]), KIND
 
 
 def workload_query(items: Iterable[Object]) -> Mapping[str, str]:
-    """Return the query of a list request that selects the Workloads of the given objects."""
+    """Return the query parameters of a list request for the Workloads of some objects: {"labelSelector": ...}."""
     uids = ",".join(sorted(item["metadata"]["uid"] for item in items))
     return {"labelSelector": f"{keys.QUEUED_OBJECT} in ({uids})"}
 
@@ -67,7 +70,7 @@ def queue_reason(item: Object, workload: Object | None) -> Reason | None:
 
 
 def _waiting_checks(workload: Object) -> str:
-    """Return a text with the admission checks that a Workload waits for."""
+    """Return a text with each admission check that is not ready: "the Workload waits for CHECK: Pending"."""
     checks = (workload.get("status") or {}).get("admissionChecks") or ()
     texts = [
         f"{check['name']}: {check.get('message') or check['state']}" for check in checks if check["state"] != "Ready"

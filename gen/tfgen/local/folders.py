@@ -96,7 +96,10 @@ class Volumes(Record):
         return Folders(tuple(sorted(mounts, key=lambda mount: -len(mount.path))), self.workdir)
 
     def remaining_folders(self, pods: Sequence[Pod]) -> dict[str, Path]:
-        """Return volume name -> local folder, for the folders that remain after the tasks have ended."""
+        """Return volume name -> local folder, for the volumes whose files the user may want to read after the run.
+
+        The result omits `emptyDir` volumes and the code from git, unless the user passes a folder for the volume.
+        """
         return {
             volume["name"]: self._shared_folder(volume["name"])
             for pod in pods
@@ -105,7 +108,10 @@ class Volumes(Record):
         }
 
     def volumes_without_content(self, pods: Sequence[Pod]) -> Iterator[str]:
-        """Yield the name of each volume whose content exists only in the cluster, unless the user passes a folder."""
+        """Yield the name of each volume that is empty on this machine, such as a volume from a Secret of the cluster.
+
+        A volume for which the user passes a folder is not empty.
+        """
         for volume in {volume["name"]: volume for pod in pods for volume in _volumes(pod)}.values():
             is_own = volume.get("configMap", {}).get("name") in self.maps
             if volume["name"] not in self.user_folders and not is_own and any(source in volume for source in _UNKNOWN):
@@ -166,7 +172,10 @@ def _is_of_task(volume: Mapping[str, Any]) -> bool:
 
 
 def _write_files(folder: Path, data: Mapping[str, str], items: Sequence[Mapping[str, Any]] | None) -> None:
-    """Write the `data` of a ConfigMap to files in `folder`, as the kubelet does for a volume with the field `items`.
+    """Write the `data` of a ConfigMap to files in `folder`, as the kubelet does for a mounted ConfigMap.
+
+    Each item of `items` names a key and a file, such as {"key": "hosts", "path": "hosts.json"}. Without `items`, write
+    each key to a file with the name of the key.
 
     Source: https://kubernetes.io/docs/concepts/storage/volumes/#configmap.
     """

@@ -74,7 +74,7 @@ class State:
 
 
 class Run:
-    """A run of a job on this machine. `states`, `code` and `reason` are final after the last item of `lines()`.
+    """A run of a job on this machine. The caller reads all items of `lines()`, and then the exit code in `code`.
 
     Attributes:
         states: name of the task -> state of the task.

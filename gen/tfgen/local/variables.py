@@ -73,7 +73,7 @@ def variables(pod: Pod, maps: ConfigMaps, user_values: Mapping[str, str]) -> Var
 
 
 def unknown_sources(pod: Pod, maps: ConfigMaps) -> Iterator[str]:
-    """Yield the ConfigMaps and Secrets of `envFrom` that exist only in the cluster."""
+    """Yield a text such as "Secret api" for each ConfigMap or Secret in `envFrom` that exists only in the cluster."""
     for source in pod.container.get("envFrom", ()):
         for kind, noun in (("configMapRef", "ConfigMap"), ("secretRef", "Secret")):
             name = source.get(kind, {}).get("name")
@@ -115,9 +115,10 @@ def _field(pod: Pod, path: str) -> str:
 
 
 def _resource(pod: Pod, reference: Mapping[str, Any]) -> str:
-    """Return the value of the `resourceFieldRef` `reference`: a limit or request, divided by `divisor` and rounded up.
+    """Return the limit or request that a variable refers to, divided by the divisor and rounded up.
 
-    A missing limit or request has the value of this machine: the number of CPUs, or the size of the memory.
+    `reference` is the field `resourceFieldRef` of the variable, such as {"resource": "limits.cpu", "divisor": "1m"}. A
+    missing limit or request has the value of this machine: the number of CPUs, or the size of the memory.
     """
     side, _, resource = reference["resource"].partition(".")
     amounts: Mapping[str, str] = pod.container.get("resources", {}).get(side, {})

@@ -23,7 +23,7 @@ class Analysis(Record):
 
     Attributes:
         documents: the documents with the defaults from each tfgen.yaml, including documents with errors.
-        accepted: the documents that have no schema errors and inherit from no tfgen.yaml with schema errors.
+        accepted: the documents without schema errors; empty if a tfgen.yaml that applies to the file has schema errors.
         problems: the problems of the file and of each tfgen.yaml that applies to the file.
         is_parsed: whether the file is valid YAML.
         of_objects: the problems of the jobs' Kubernetes objects; empty before `check_built_objects`.

@@ -74,7 +74,10 @@ def phrases(message: str) -> Iterator[Phrase]:
 
 
 def _alternatives(clause: str) -> Iterator[str]:
-    """Split a clause of a message at each "or", and remove explanations. Omit each alternative that needs two edits."""
+    """Yield each fix in a part of a message: "write 4Gi", then "4G", for "write 4Gi, or 4G for powers of 1000".
+
+    The function removes explanations, such as "for powers of 1000", and omits each fix that needs two edits.
+    """
     part, at, is_explained, is_one_edit = "", 0, False, True
     while at < len(clause):
         if (choice := _OR.match(clause, at)) and part:

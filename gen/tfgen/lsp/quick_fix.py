@@ -118,7 +118,11 @@ def _edits(analysis: Analysis, text: str, problem: Problem, phrase: Phrase) -> I
 
 
 def _paths_at(document: Document, problem: Problem) -> list[Path]:
-    """Return the paths of the keys and values at the position of a problem. A path in the message comes first."""
+    """Return the path of each key and value that begins at the position of a problem.
+
+    For example, a mapping and the first key of the mapping begin at the same position. If the message begins with a
+    path, this path is first in the result.
+    """
     paths = _positions(document.root, (), problem.position)
     return sorted(paths, key=lambda path: (not problem.message.startswith(f"{path_name(path)}:"), -len(path)))
 
@@ -187,9 +191,9 @@ def _without(text: str, is_odd: Callable[[str], object], instead: str) -> str:
 
 
 def _assignments(document: Document, path: Path, problem: Problem, phrase: Phrase) -> Iterator[list[Assignment]]:
-    """Yield possible edits of the document, each as a list of assignments that applies the fix `phrase` at `path`.
+    """Yield the possible edits that apply the fix `phrase` to the document. Each edit is a list of assignments.
 
-    `path` is a path at the position of the problem.
+    For example, the first edit for the fix "write 4Gi" is [Assignment(path, "4Gi")]. `path` is a path from `_paths_at`.
     """
     value, words = _at(document, path), phrase.words
     match phrase.verb:
@@ -228,7 +232,11 @@ def _assignments(document: Document, path: Path, problem: Problem, phrase: Phras
 
 
 def _removals(document: Document, path: Path) -> Iterator[list[Assignment]]:
-    """Yield the ways to remove a key: the key alone, its list item, or each parent that contains only this key."""
+    """Yield the possible edits that remove the key at `path`. Each edit is a list with one assignment.
+
+    If the key is `name` or `value` of a list item, the first edit removes the list item. The next edit removes the key
+    alone. The last edits remove the parents that contain only this key.
+    """
     if path[-1:] in (("name",), ("value",)) and isinstance(path[-2], int):
         yield [Assignment(path[:-1], REMOVED)]
     yield [Assignment(path, REMOVED)]
@@ -240,13 +248,15 @@ def _removals(document: Document, path: Path) -> Iterator[list[Assignment]]:
 
 
 def _entry_assignments(path: Path, key: str, value: Any, *, replaces: bool) -> Iterator[list[Assignment]]:
-    """Yield changes that set a key in the mapping at a path, in a parent of this mapping, or at the document's root.
+    """Yield the possible edits that set a key to a value. Each edit is a list of assignments.
+
+    The first edits set the key in the mapping at `path`, the next edits in the parents of this mapping.
 
     Args:
         path: the path of the problem.
-        key: the key; a key with dots is a path from the root of the document.
+        key: the key, such as `count`, or the path of the key in the job, such as `gang.queue`.
         value: the new value.
-        replaces: whether the change also removes the key at the path.
+        replaces: True if the problem is an unknown key. The first edits then also remove the unknown key at `path`.
     """
     if "." in key and not replaces:
         yield [Assignment(read_path(key), value)]
@@ -260,9 +270,9 @@ def _entry_assignments(path: Path, key: str, value: Any, *, replaces: bool) -> I
 
 
 def _paths_ending_with(tree: SourceTree, path: Path, name: str) -> Iterator[Path]:
-    """Yield the path of each key `name` at any depth of a value.
+    """Yield the path of each key `name` in a part of a document, at any depth.
 
-    `tree` is the source tree of the value, and `path` is the path of the value in the document.
+    `tree` has the keys of the part, and `path` is the path of the part in the document.
     """
     for step, (_, child) in tree.children.items():
         if step == name:
@@ -271,7 +281,10 @@ def _paths_ending_with(tree: SourceTree, path: Path, name: str) -> Iterator[Path
 
 
 def _targets(owner: Path, name: str) -> Iterator[Path]:
-    """Yield the paths that `name` may mean, such as `gpu.count`: below the path `owner`, or from the document root."""
+    """Yield the two paths that `name` may mean, such as (*owner, "gpu", "count") and ("spec", "gpu", "count").
+
+    If `name` is not a valid path, yield only the first path.
+    """
     steps = tuple(name.split("."))
     yield (*owner, *steps)
     try:

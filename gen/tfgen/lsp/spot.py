@@ -74,9 +74,10 @@ def find_spot(text: str, position: Position) -> Spot | None:
 
 
 def _typed_forms(before: str, bracket: str) -> Iterator[str]:
-    """Yield the placeholder `_TYPED` as YAML text that may follow `before`: a value, or a key with a value.
+    """Yield the YAML text that replaces the typed word after `before`: a value, or a key with a value.
 
-    Yield nothing if neither form may follow.
+    After "image:", the text is the value `_TYPED`. At the beginning of a line, the text is "_TYPED: 0", with the key
+    `_TYPED`. Yield nothing if YAML allows neither a key nor a value after `before`.
 
     Args:
         before: the line up to the typed word.

@@ -90,7 +90,7 @@ def _gpu_changes(diffs: Sequence[JobDiff]) -> Iterator[str]:
 
 
 def _run_changes(diffs: Sequence[JobDiff]) -> Iterator[str]:
-    """Yield the number of jobs that need a new run, the number of new runs, and the number of ending runs, as texts."""
+    """Yield the texts about runs, such as "2 of 3 jobs need a new run", "starts 1 new run" and "ends 1 run"."""
     environments = [environment for diff in diffs for environment in diff.environments]
     needing = sum(bool(diff.needs_new_run) for diff in diffs)
     if needing:

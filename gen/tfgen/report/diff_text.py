@@ -48,9 +48,10 @@ def diff_text(diffs: Sequence[JobDiff], *, colour: bool = False) -> str:
 
 
 def ended_runs_text(diffs: Sequence[JobDiff]) -> str:
-    """Return text about the runs that a change ends: environments, kept claims and GitOps objects.
+    """Return a text about the runs that end, for example after `tfgen rm`, in the format of `diff_text`.
 
-    The lines have the format of `diff_text`, but omit the changed objects of the environments.
+    The text has the requests and the kept claims of each environment, and the GitOps objects of the job. The text omits
+    the other objects.
     """
     return "".join(f"{line}\n" for diff in diffs for line in _ended_run_lines(diff))
 
@@ -105,7 +106,7 @@ _RETIRED: Final = {False: "retired", True: "enabled again"}
 
 
 def place_changes(environment: EnvironmentDiff) -> tuple[FieldChange, ...]:
-    """Return the changes of an environment's namespace, cluster and similar settings, except `enabled`."""
+    """Return the changes of an environment's namespace and cluster."""
     return tuple(change for change in environment.place if str(change.path) != "enabled")
 
 
@@ -218,10 +219,10 @@ def field_lines(change: FieldChange, paint: Paint = _plain) -> Iterator[str]:
 
 
 def _signed_texts(before: Any, after: Any) -> list[tuple[str, str]]:
-    """Return (sign, text) pairs: the sign `-` with the old value, and the sign `+` with the new value.
+    """Return (sign, text) pairs for a changed value: ("-", old value) and ("+", new value).
 
     A missing value has no pair. For long values, the texts contain only the part that differs. Values with several
-    lines have a pair for each line that differs. A note about both values has an empty sign.
+    lines have a pair for each line that differs. A note, such as "... and 3 more lines", has the empty sign "".
     """
     if isinstance(before, str) and isinstance(after, str):
         if "\n" in before or "\n" in after:

@@ -34,11 +34,9 @@ _TOKEN: Final = re.compile(r""""(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[^\s,:\[\]{}#]+(
 
 
 def as_excerpts(problems: Iterable[Problem], lines: Lines) -> str:
-    """Return a text with the first `MOST_ALIKE` problems of each rule.
+    """Return a text with at most `MOST_ALIKE` problems of each rule. The last lines count the omitted problems.
 
-    At the end, a line for each rule with more problems counts the omitted problems.
-
-    `lines` is the function that returns the lines of a file.
+    `lines` is a function that returns the lines of a file.
     """
     shown: dict[str, int] = {}
     text = ""

@@ -73,7 +73,10 @@ def verified_rows(verified: Iterable[Verified]) -> list[dict[str, Any]]:
 
 
 def verified_text(verified: Iterable[Verified]) -> str:
-    """Return the differences from the original objects as text. For an explained difference, print only the reason."""
+    """Return the differences from the original objects as text.
+
+    If the import report explains a difference, the text has the explanation in place of the difference.
+    """
     return "".join(f"{printable(line)}\n" for result in verified for line in _lines(result))
 
 

@@ -99,7 +99,10 @@ def _names(group: NodeGroup) -> str:
 
 
 def _tasks(node: NodeSlots, is_single: bool) -> str:
-    """Return the pods that the plan places on a node, such as `chief, 2 worker`, or `mnist: chief; pong: 2 worker`."""
+    """Return a text with the pods that the plan places on a node, such as `mnist: chief; pong: 2 worker`.
+
+    If the plan has only one run (`is_single`), the text omits the title of the run, as in `chief, 2 worker`.
+    """
     texts = (text if is_single and run else f"{run or 'waiting'}: {text}" for run, text in role_counts(node).items())
     return printable("; ".join(texts))
 

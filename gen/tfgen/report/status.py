@@ -116,7 +116,7 @@ def progress_lines(state: RunState) -> Iterator[str]:
 
 
 def note_lines(state: RunState) -> Iterator[str]:
-    """Yield the lines about numbers that differ from job.yaml, and about objects that tfgen could not read."""
+    """Yield the lines about numbers of tasks that differ from job.yaml, and about objects that tfgen could not read."""
     for text in state.differences:
         yield f"differs:  {text}"
     for text in state.unreadable:
@@ -124,9 +124,9 @@ def note_lines(state: RunState) -> Iterator[str]:
 
 
 def listed_tasks(role: RoleState, most: int = _TASKS) -> tuple[TaskState, ...]:
-    """Return the tasks of a role that `tfgen status` shows on separate lines: all tasks or no tasks.
+    """Return the tasks of a role that get a line each in `tfgen status`; empty if one line about the role suffices.
 
-    The result is empty for a role with more than `most` tasks if all tasks are ready and no task has restarted.
+    One line suffices if the role has more than `most` tasks, all tasks are ready, and no task has restarted.
     """
     is_well = role.ready == role.requested and not role.restarts
     return role.tasks if not is_well or len(role.tasks) <= most else ()

@@ -136,10 +136,14 @@ def _fields(part: Part, role: RoleName, overriding: tuple[str, ...], lists: tupl
 
 
 def _job_key(part: Part, role: RoleName, field: str) -> str:
-    """Return the key of job.yaml that the user can set in place of the field `field` of a podTemplate.
+    """Return the key of job.yaml that replaces a field of a podTemplate, such as `roles.worker.resources`.
 
-    If only roles have the key, the result for the podTemplate of the job contains the word ROLE, such as
-    `roles.ROLE.resources`.
+    For a field in the podTemplate of the job, the result may contain the word ROLE: `roles.ROLE.resources`.
+
+    Args:
+        part: the part of a podTemplate that contains the field.
+        role: the role of the podTemplate.
+        field: the name of the field.
     """
     field = _JOB_KEYS.get(field, field)
     is_in_role = part.path[:1] == ("roles",)

@@ -119,10 +119,10 @@ def _find_duplicates(path: Path, items: Sequence[Any], keys: Sequence[str]) -> I
 
 
 def _has_equal_keys(item: Any, namesake: Any, keys: Sequence[str]) -> bool:
-    """Return True if no key of `keys` has different values in the two list items `item` and `namesake`.
+    """Return True if two list items have equal values for all `keys`. A missing value counts as equal.
 
-    A value that an item lacks is not different: kustomize, for example, compares the protocols of ports only if every
-    port of the list sets a protocol. The caller compares the first merge key. `keys` are the other merge keys.
+    For example, kustomize treats a port without a protocol and a port with `protocol: UDP` as equal ports. `keys` are
+    the merge keys after the first merge key, which the caller compares.
     """
     pairs = ((item.get(key), namesake.get(key)) for key in keys)
     return all(None in pair or pair[0] == pair[1] for pair in pairs)

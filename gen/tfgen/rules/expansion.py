@@ -48,7 +48,7 @@ class _Reference(NamedTuple):
 
 
 def find_references(text: str) -> tuple[str, ...]:
-    """Return each variable name to which a text refers, once. The function does not cache the names of a long text.
+    """Return each variable name to which a text refers, once.
 
     Example:
         >>> find_references("$(A)/$$(B)/$(A)")

@@ -131,9 +131,9 @@ def _conflicts(jobs: Sequence[Recorded]) -> Iterator[Clash]:
 
 
 def _with_record_at(jobs: Sequence[Recorded], name: str) -> list[Recorded]:
-    """Return `jobs` with a part of each record in place of the record. `name` is the key of the part, such as "files".
+    """Return `jobs`, each with `record[name]` as the new record. `name` is a key such as "files".
 
-    The result omits the jobs whose part is empty.
+    The result omits the jobs for which `record[name]` is empty.
     """
     return [job._replace(record=job.record[name]) for job in jobs if job.record[name]]
 

@@ -69,10 +69,10 @@ def _has_gpus(values: Mapping[str, Any], role: str) -> bool:
 
 
 def _values_of_users(view: View, path: Path) -> tuple[Mapping[str, Any], ...]:
-    """Return the values of each variant in which the value at `path` may have an effect.
+    """Return the chart values of each variant in which the key at `path` may have an effect.
 
-    A value that the environment of `view` sets has an effect only in that environment. A value of the job may have an
-    effect in all variants.
+    If the environment of `view` sets the key, the result has only the values of this environment. If the job sets the
+    key, the result has the values of all variants.
     """
     return (view.values,) if view.is_set_in_environment(path) else view.all_values
 

@@ -67,10 +67,15 @@ def _check(view: View) -> Iterator[Finding]:
 
 
 def locate_amount(view: View, path: Path, amounts_key: str, name: str) -> Path:
-    """Return the path of the field that sets the amount of the resource `name` in the resources at `path`.
+    """Return the path of the field that sets a request or a limit, such as (*path, "requests", "cpu").
 
-    `amounts_key` is `requests` or `limits`. The field is, for example, `requests.cpu`, the short form `cpu`, or
-    `gpu.count`.
+    The field may also be the short form `cpu`, or `gpu.count`.
+
+    Args:
+        view: the variant.
+        path: the path of a key `resources`.
+        amounts_key: "requests" or "limits".
+        name: the name of the resource, such as "cpu".
     """
     resources: Any = view.values
     for key in path:

@@ -32,8 +32,8 @@ def _check(view: View) -> Iterator[Finding]:
 def _containers(view: View, role: RoleName) -> Iterator[Finding]:
     """Report equal names among the init containers, the sidecars and the containers of podTemplate.
 
-    A container of podTemplate may have the name of a generated container in the same list of the pod, because the two
-    containers are merged.
+    A container of podTemplate may have the name of a generated container of the same kind, because tfgen merges the two
+    containers. The two kinds are init containers and regular containers.
     """
     main, locks = {CONTAINER: "the main container"}, _locks(view, role)
     owner_by_name = {**main, **locks, **_code_parts(view, code.init_containers)}

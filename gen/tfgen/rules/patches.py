@@ -48,16 +48,17 @@ def _has_patches(view: View) -> bool:
 def _faults(view: View) -> Sequence[Fault]:
     """Return the faults in the patches of this variant.
 
-    If patches of an environment have faults, the result leaves out the faults in patches of the job.
+    If the patches that the environment itself sets have faults, return only these faults.
     """
     faults = _variant_parts(view, patched_graph(view.job.structure).faults)
     return [fault for fault in faults if fault.path[1] in view.variant_data.get("patches", {})] or faults
 
 
 def _variant_parts(view: View, by_environment: Mapping[str, Sequence[_Part]]) -> Sequence[_Part]:
-    """Return the items of this variant, such as faults. For an environment, omit the items that the job also has.
+    """Return the faults or map entries in `by_environment` that belong to this variant.
 
-    `by_environment` is name of an environment -> items of the environment. The key "" has the items of the job itself.
+    `by_environment` is name of an environment -> faults or map entries. The key "" has the faults or map entries of the
+    job itself. For an environment, the result omits the faults or map entries that the job has as well.
     """
     if view.environment is None:
         return by_environment[""]

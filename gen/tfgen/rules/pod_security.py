@@ -67,7 +67,7 @@ class WeakField(NamedTuple):
         path: the path of the field.
         profile: the strongest profile that allows the field.
         description: the field and the value of the field, as words for a message.
-        cure: the change after which a stronger profile accepts the field.
+        cure: the fix, as words for a message. After the fix, a stronger profile allows the field.
     """
 
     path: Path

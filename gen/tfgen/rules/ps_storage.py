@@ -1,8 +1,8 @@
 """Volumes for checkpoints that the chief can write and the parameter servers cannot write.
 
 Each parameter server writes its part of a checkpoint to the path that the chief sends. With CheckpointOptions, the
-chief writes all parts: https://www.tensorflow.org/api_docs/python/tf/train/CheckpointOptions. The rule assumes
-CheckpointOptions for a claim that only one node can mount, because the default access mode allows several nodes.
+chief writes all parts: https://www.tensorflow.org/api_docs/python/tf/train/CheckpointOptions. The rule skips a claim
+that only one node can mount: a user who sets such an access mode probably uses CheckpointOptions.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Texts of a job that kustomize changes or cannot read, even in quotes.
 
-When kustomize 5 applies a patch, kustomize reads the keys of an object's annotations as YAML 1.1, even in quotes, and
-writes the values as blocks whose indentation kustomize cannot read again. kustomize also reads these names as YAML 1.1:
-the label keys of a renamed object, the label keys of a generated ConfigMap, and the new name of a renamed object.
+kustomize 5 reads some names as YAML 1.1, so that the key "true" becomes a boolean: the annotation keys of a patched
+object, the label keys of a renamed object or of a generated ConfigMap, and the new name of a renamed object. kustomize
+also cannot read a multi-line annotation of a patched object if the first line begins with a tab.
 """
 
 from __future__ import annotations
@@ -40,7 +40,10 @@ def _check(view: View) -> Iterator[Finding]:
 
 
 def _check_new_name(view: View) -> Iterator[Finding]:
-    """Check the name of the job. For a run without a name, kustomize renames the Service to the name of the job."""
+    """Check the name of the job, if an environment removes the run name that the job sets.
+
+    The overlay of such an environment renames the Service to the name of the job.
+    """
     name, run = view.job.name, view.values["run"]
     if NOT_TEXT.fullmatch(name) and not run and run != view.spec.get("run", ""):
         message = (

@@ -86,10 +86,10 @@ class View(Record):
 
     @property
     def scope(self) -> Scope:
-        """The values and Helm's built-in objects for the chart's expressions. The Helm release has the job's name.
+        """The values, and the name of the Helm release, with which tfgen fills the object graph for this variant.
 
-        The view cannot record which values a rule reads from the scope. So tfgen runs a rule that uses the scope for
-        each variant.
+        The view cannot record the values that a rule reads from the scope. So a rule that uses the scope runs for each
+        variant.
         """
         self._reading.paths.add(ALL)
         return self._scope
@@ -100,14 +100,15 @@ class View(Record):
         return evaluate(node, self._scope)
 
     def evaluate_in_role(self, role: RoleName, node: Node) -> Any:
-        """Return the value of an expression that may use the template variables of a role's pod template."""
+        """Return the value of an expression that may use the variables from `bindings(role)`."""
         self._reading.paths |= whole_values(pod.reads_in_role(self.job.structure, role, (node,)))
         return evaluate(node, self._role_scopes[role])
 
     def failing_guards(self, rule: str) -> Iterator[tuple[Guard, Scope]]:
         """Yield (guard, scope) for each failure of the guards with the rule id `rule`.
 
-        The scope has the values with which the guard fails. The caller evaluates the message of the guard in the scope.
+        A guard that checks each role can fail for several roles. The scope has the name of the failing role. The caller
+        evaluates the message of the guard in the scope.
         """
         for guard, paths in self._shape.guards.get(rule, ()):
             self._reading.paths |= paths
@@ -115,7 +116,7 @@ class View(Record):
                 yield guard, scope
 
     def bindings(self, role: RoleName) -> Mapping[str, Any]:
-        """Return name -> value of each template variable that the pod template of a role defines."""
+        """Return name -> value of each variable of a role's pod template, such as "limits" -> {"cpu": "2"}."""
         self._reading.paths |= self._shape.bound[role]
         return self._role_scopes[role].bound
 
@@ -213,7 +214,7 @@ class _Shape(Record):
 
     Attributes:
         guards: rule id -> [(guard, paths of the values that the guard reads)].
-        bound: role -> paths of the values from which `View.bindings` computes the template variables of the role.
+        bound: role -> paths of the values that `View.bindings` reads for the role.
         variables: role -> (function, paths of the values that the function reads). The function computes the
             environment variables of the role's main container.
     """

@@ -36,9 +36,10 @@ def _check(view: View) -> Iterator[Finding]:
 
 
 def _empty_records(view: View, settings: Any, parent: Path = ()) -> Iterator[Finding]:
-    """Report each key of an environment that the workload kind does not support, if the value is an empty mapping.
+    """Report each empty mapping of an environment, as in `KEY: {}`, if the workload kind supports no key inside KEY.
 
-    `settings` is the mapping of the environment, or a part of the mapping at the path `parent`.
+    `_check` does not find such a mapping, because `_check` searches for the keys inside KEY. `settings` is the mapping
+    of the environment, or a part of the mapping at the path `parent`.
     """
     for key, value in settings.items():
         path = (*parent, key)

@@ -32,14 +32,12 @@ class Board:
     Attributes:
         suitable_nodes: for each set, a `SuitableNodes` with the nodes that may run the pods of the set.
         node_indexes: for each set, the indexes of the nodes that may run the pods of the set.
-        room: for each set, index of a node -> number of the set's pods that fit on the node without other placed
-            pods.
+        room: for each set, index of a node -> number of the set's pods that fit on the node before a pod is placed.
         domains: for each set, a `Domains` for each topology spread constraint of the set.
-        counting: for each set, the topology spread constraints that count the pods of the set. A constraint is a pair:
-            the index of the set that has the constraint, and the index of the constraint in `domains` of that set.
-        conflicts: for each set, the conflicts with other sets, or of the set with itself. A conflict is a pair:
-            the key of a node label, and the index of the other set. Nodes with the same value of the label form a
-            domain. Anti-affinity keeps the pods of the two sets out of the same domain.
+        counting: for each set, the topology spread constraints that count the pods of the set. A pair (2, 0) means
+            the first constraint of the set with the index 2: `domains[2][0]`.
+        conflicts: for each set, the sets that anti-affinity separates from the set. A pair ("zone", 2) means that no
+            zone may run both a pod of the set and a pod of the set with the index 2. A set can conflict with itself.
     """
 
     def __init__(self, pool: NodePool, sets: Sequence[PodSet]) -> None:

@@ -43,7 +43,7 @@ class Rivals(Record):
         count: the number of competing pods.
         room: index of a node -> number of competing pods that fit on the node, for each node that may run these pods.
         requests: the amounts that a competing pod uses.
-        is_bounded: whether a topology spread limits the number of competing pods on the examined nodes.
+        is_bounded: whether the topology spread of the set counts the competing pods, and so limits their number.
         keeps_away: whether anti-affinity forbids the pods of the set on a node with a competing pod.
     """
 
@@ -67,12 +67,13 @@ class Certainty:
     def always_placed(self, set_index: int) -> bool:
         """Return True if all pods of a set get a node in every order of scheduling; False without a proof.
 
-        A place is room for one pod of the set on a node. The requests of another pod limit the number of places that
-        the other pod takes. If all other pods together cannot take every place on all nodes, a place remains for each
-        pod of the set. Only scarce resources count: the resources that the pods on a node can use up.
+        A place is room for one pod of the set on a node: a node with 4 free GPUs has 2 places for pods with 2 GPUs. If
+        all other pods together, also of the same set, cannot take every place, then each pod of the set gets a place.
+        Only scarce resources count. For example, GPUs are scarce on a node if other pods can use so many GPUs of the
+        node that one more pod of the set does not fit.
 
-        With a topology spread, a place must remain in each domain that may have the fewest pods, because the scheduler
-        certainly accepts another pod only in the domain with the fewest pods.
+        With a topology spread, a place must remain in each domain that may have the fewest pods. Only in such a domain
+        does the scheduler certainly accept one more pod.
         """
         board = self._board
         domains = board.domains[set_index]
@@ -115,7 +116,7 @@ class Certainty:
             set_index: the index of the set.
             nodes: the indexes of the nodes.
             rivals: all pods except the pod that needs a place.
-            bound: the maximum number of pods that all rivals with `is_bounded` together have on the nodes.
+            bound: the maximum number of pods on the nodes, summed over the rivals with `is_bounded`.
         """
         board = self._board
         requests, room = board.sets[set_index].requests, board.room[set_index]
@@ -149,10 +150,10 @@ class Certainty:
 
         Args:
             requests: the amounts that one pod of the set uses.
-            places: tuple of resources -> nodes on which exactly these resources are scarce. Each node is a pair: the
-                number of places on the node, and the index of the node. The nodes with the most places come first.
+            places: scarce resources -> nodes on which these resources are scarce. A node is a pair: (number of places
+                on the node, index of the node). The nodes with the most places come first.
             rivals: the pods that take places.
-            bound: the maximum number of pods that all rivals with `is_bounded` together have on the nodes.
+            bound: the maximum number of pods on the nodes, summed over the rivals with `is_bounded`.
         """
         lost = 0
         bounded: list[tuple[int, int]] = []
@@ -179,12 +180,14 @@ class Certainty:
         return lost + _maximum_loss(bounded, bound)
 
     def _rivals(self, set_index: int, counted: Iterable[int] = ()) -> list[Rivals]:
-        """Return all pods of the board except one pod of a set. Pods with equal requests and nodes share a `Rivals`.
+        """Return the pods that compete with one pod of a set: all pods of the board, except the one pod.
+
+        Pods with equal requests and nodes share a `Rivals`. Each set in `counted`, and each set in conflict with the
+        set, has a separate `Rivals`.
 
         Args:
             set_index: the index of the set.
-            counted: the indexes of the sets that the topology spread of the set counts. Each counted set has a
-                separate `Rivals`, and so has each set in conflict with the set.
+            counted: the indexes of the sets that the topology spread of the set counts.
         """
         board = self._board
         separate = {*counted, *(rival for _, rival in board.conflicts[set_index])}
@@ -205,7 +208,7 @@ class Certainty:
         return [rival for rival in rivals if rival.count]
 
     def _scarce(self, set_index: int, node_index: int) -> tuple[str, ...]:
-        """Return the resources of a node of which other pods may leave less than one pod of the set needs."""
+        """Return the scarce resources of a node: other pods may leave too little for one pod of the set."""
         board = self._board
         requests, free, use = (
             board.sets[set_index].requests,
@@ -271,7 +274,8 @@ def _maximum_loss(losses: list[tuple[int, int]], pods: int) -> int:
     """Return the maximum number of places that a number of competing pods can take together.
 
     Args:
-        losses: pairs of the number of places that one pod takes, and the maximum number of such pods.
+        losses: for each node, (number of places that one pod takes on the node, maximum number of such pods on the
+            node).
         pods: the number of competing pods.
     """
     total = 0
@@ -298,9 +302,9 @@ def outcomes(board: Board, effort: Effort | None = None, states: int = STATES) -
     ends = {True: False, False: False}
 
     def follow() -> bool:
-        """Try each possible placement of the remaining pods, and record the results in `ends`.
+        """Try each possible placement of the remaining pods. Return False if a limit ends the search.
 
-        Return False if a limit ends the search.
+        If all pods get a node, set `ends[True]`. If no node has room for a remaining pod, set `ends[False]`.
         """
         key = tuple(
             sorted(
@@ -383,7 +387,7 @@ def _node_classes(board: Board) -> Iterator[int]:
 
 
 def _if_shared(nodes_of: Mapping[tuple[str, str], int], key: str, value: str) -> str:
-    """Return the value of a node's label; empty if no other node has the same value of this label.
+    """Return the value of a node's label if other nodes have the same value of this label, or else an empty text.
 
     Args:
         nodes_of: (key, value) of a label -> number of nodes with the label.

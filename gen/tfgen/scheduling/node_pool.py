@@ -51,8 +51,8 @@ class SuitableNodes(Record):
         room: index of a node -> number of the set's pods that fit on the node if no other pods are placed.
         capacity: the number of the set's pods that fit on all these nodes together.
         domains: the domains of each topology spread of the set.
-        alone_keys: the keys of node labels for which anti-affinity separates the pods of the set: all nodes with the
-            same value of such a label may together run only one pod of the set.
+        alone_keys: the topology keys of anti-affinity between the pods of the set. For example, the key `zone` means
+            that each zone may run only one pod of the set.
     """
 
     nodes: int
@@ -109,7 +109,7 @@ class NodePool:
         return self._capacities[key]
 
     def selects(self, term: Term, pods: PodSet) -> bool:
-        """Test whether an anti-affinity term forbids the pods of a set in the domain of the pod that has the term."""
+        """Test whether an anti-affinity term of a pod keeps the pods of a set away from the pod's node or zone."""
         return term.selects(pods.labels, pods.namespace, self.namespaces)
 
     def refusals(self, pods: PodSet) -> Iterator[str]:
@@ -222,11 +222,11 @@ class NodePool:
         return self._bit_sets[name]
 
     def _capacity_of_domains(self, room: Mapping[int, int], key: str) -> int:
-        """Return the number of pods that fit if all nodes with the same value of a label together run at most one pod.
+        """Return the number of pods that fit on all nodes if at most one pod runs in each domain, such as a zone.
 
         Args:
             room: index of a node -> number of pods that fit on the node.
-            key: the key of the label.
+            key: the key of a node label, such as `zone`. Nodes with the same value of the label form a domain.
         """
         domains: dict[str | int, int] = {}
         for index, pods in room.items():
@@ -258,10 +258,10 @@ class NodePool:
         ]
 
     def _forbidden_domains(self, pods: PodSet) -> Mapping[tuple[str, str], str]:
-        """Return (key, value) of a node label -> `NAMESPACE/NAME` of a running pod, for the nodes that a set avoids.
+        """Return (key, value) of a node label -> running pod because of which a set avoids the nodes with this label.
 
-        The running pod is on a node with this label. The anti-affinity of the running pod or of the set keeps the set
-        away from all nodes with this label.
+        For example, ("zone", "a") -> "ml/web-0" means that anti-affinity of the set, or of the running pod web-0 in the
+        namespace ml, keeps the set away from the zone of web-0.
         """
         domains: dict[tuple[str, str], str] = {}
         for node, term, pod in self._terms_of_running_pods:
@@ -276,12 +276,12 @@ class NodePool:
         return domains
 
     def volume_doubts(self, pods: PodSet, placed_sets: Sequence[PodSet]) -> Iterator[str]:
-        """Yield a text about the first suitable node that may be unable to attach the volumes of a set, if any.
+        """Yield at most one text: the reason why a suitable node may be unable to attach the volumes of a set.
 
         Args:
             pods: the set.
-            placed_sets: all sets of the placement, including `pods`. The volume limit of a node also counts the volumes
-                of these sets.
+            placed_sets: all sets that the plan places, including `pods`. The volume limit of a node counts the volumes
+                of all pods on the node.
         """
         drivers = {driver for driver, _ in csi_volumes(pods.volumes)}
         if not drivers:

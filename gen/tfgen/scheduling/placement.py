@@ -74,7 +74,7 @@ class Placement:
 
         Args:
             set_index: the index of the set.
-            order: the index of the topology spread among those of the set.
+            order: the index of the topology spread in `board.domains[set_index]`.
             node_index: the index of the node.
         """
         domains: Domains = self.board.domains[set_index][order]

@@ -29,7 +29,7 @@ class Spread(Record):
     Attributes:
         key: the node label. Nodes with the same value of the label are one domain.
         selector: the label selector of the counted pods, in the namespace of the pod that has the constraint.
-        min_domains: the minimum number of domains. If there are fewer, the scheduler takes 0 as the smallest count.
+        min_domains: the field `minDomains`. With fewer domains, the scheduler takes 0 as the smallest number of pods.
         by_selection: whether the constraint considers only the nodes that the pod selects.
         by_taints: whether the constraint considers only the nodes whose taints the pod tolerates.
     """
@@ -55,8 +55,8 @@ class PodSet(Record):
         volumes: the PersistentVolumes that the pods mount.
         obstacles: the reasons why no pod of the set can start on any node, in words.
         doubts: the reasons, in words, why the pods may get no node even if tfgen finds a node with room.
-        is_open: True if the pods may get a node that tfgen excludes, for example because tfgen does not know their
-            RuntimeClass.
+        is_open: True if Kubernetes may place the pods on a node that tfgen excludes, for example because tfgen does not
+            know the RuntimeClass of the pods.
         in_gang: whether no pod of the set starts unless the whole gang of its owner can start.
     """
 

@@ -43,8 +43,8 @@ class LabelReaders:
 
     Attributes:
         keys: the label keys that the selectors read.
-        copied: the items of `matchLabelKeys` and `mismatchLabelKeys`. For each of these label keys, Kubernetes adds a
-            requirement to the selector, with the value from the pod that has the selector.
+        copied: the label keys in `matchLabelKeys` and `mismatchLabelKeys`. Kubernetes compares the values of such a
+            label in two pods: in the pod that has the selector, and in the pod that the selector may match.
     """
 
     def __init__(self, specs: Iterable[Mapping[str, Any]]) -> None:
@@ -54,9 +54,9 @@ class LabelReaders:
         self.keys = self.copied.union(*map(label_keys, self._selectors))
 
     def comparing(self, keys: Set[str], labels: Mapping[str, str]) -> set[str]:
-        """Return the label keys, among `keys`, for which a selector requires certain values.
+        """Return each label key in `keys` whose value decides if a selector matches a pod with the labels `labels`.
 
-        Ignore a selector that refuses a pod with the labels `labels` because of a label whose key is not in `keys`.
+        A selector that does not match the other labels of the pod has no influence.
         """
         return {
             key

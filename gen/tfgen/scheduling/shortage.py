@@ -10,7 +10,7 @@ from tfgen.scheduling.pod_set import PodSet
 
 
 class Demand:
-    """Sums of the requests of pods. Each sum covers the pods that may run on the same set of nodes."""
+    """Sums of the requests of pods: one sum for all pods that may run on the same nodes."""
 
     def __init__(self, pool: NodePool) -> None:
         self._pool = pool

@@ -188,10 +188,10 @@ class _Queue:
         return self._no_room(run, sets, lacks, self._before)
 
     def _has_no_room(self, before: Sequence[PodSet], sets: Sequence[PodSet], demand: Demand) -> bool:
-        """Test whether every placement leaves a pod without a node.
+        """Return True if no placement gives every pod of a run and of the earlier runs a node; False without a proof.
 
         Args:
-            before: the pod sets of the earlier runs.
+            before: the pod sets of the earlier runs; empty for a check of the run alone.
             sets: the pod sets of the run.
             demand: the requests of the pod sets in `before`.
         """

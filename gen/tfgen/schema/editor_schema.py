@@ -156,16 +156,17 @@ class _Shared:
 
 
 def _required_form(pointer: str, named: Mapping[str, Schema]) -> str | None:
-    """Return the pointer of the definition that allows the values of the definition at `pointer`, except null.
+    """Return the pointer of the definition of the same name that allows the same values, except null; None without one.
 
-    The result is None without such a definition. The argument `named` is JSON pointer -> definition.
+    For example, return `#/definitions/size` for `#/definitions/environment/definitions/size`. The argument `named` is
+    JSON pointer -> definition.
     """
     plain = named.get(f"{_ROOT}{pointer.rpartition('/')[2]}")
     return f"{_ROOT}{pointer.rpartition('/')[2]}" if named[pointer] == {"anyOf": [plain, _NULL]} else None
 
 
 def _without_null(node: Schema, optional: Mapping[str, str]) -> dict[str, Any]:
-    """Replace each reference to a definition that allows null by a choice: null, or the definition without null.
+    """Replace each `$ref` to a definition that allows null by an `anyOf`: the definition without null, or null.
 
     The argument `optional` is pointer of a definition that allows null -> pointer of the definition without null.
     """
@@ -184,7 +185,10 @@ def _key(node: Schema) -> str:
 
 
 def _pointers(definitions: Schema, base: str) -> Iterator[str]:
-    """Yield the JSON pointers of all definitions, including definitions inside another definition."""
+    """Yield the JSON pointers of all definitions, including definitions inside another definition.
+
+    `base` is the pointer above the definitions, such as `#/definitions/`.
+    """
     for name, node in definitions.items():
         yield f"{base}{name}"
         if "definitions" in node:

@@ -140,8 +140,9 @@ def misfits(path: Path, value: Any, type_name: str, text: WrittenText, base: Any
         value: the value in the job.
         type_name: NAME, [TYPE] for a list, {TYPE} for a map, or the type of a scalar.
         text: function that returns the text of the scalar at a path in the file.
-        base: the value of the rendered object, over which tfgen merges `value`; None without such a value; `...` if
-            tfgen does not know the value, so that no required field counts as missing.
+        base: the value of the same field in the generated object, into which tfgen merges `value`; None if the
+            generated object lacks the field; `...` if tfgen does not know the generated object. With `...`, no required
+            field counts as missing.
     """
     if value is None:
         return
@@ -257,7 +258,7 @@ def _directive(path: Path) -> Misfit:
 def _item_with_key(items: Any, key: str, name: Any) -> Any:
     """Return the item of the list `items` whose field `key` has the value `name`; None without such an item.
 
-    If `items` is not a list, the result is `items`.
+    If `items` is None or `...`, as the argument `base` of `misfits` may be, return `items`.
     """
     if items is None or not isinstance(items, (list, tuple)):
         return items
@@ -272,9 +273,8 @@ def is_misspelt(name: str, type_name: str) -> bool:
 def misspelt(name: str, fields: Collection[str]) -> str | None:
     """Return the field in `fields` that differs from `name` by one typing error; None without such a field.
 
-    A typing error is an extra, a missing, a wrong or two swapped letters, or the wrong case. No two fields of a type
-    are so similar, apart from clusterIP and clusterIPs of a Service. No field that Kubernetes added since 1.26 is so
-    similar to an earlier field.
+    A typing error is an extra, a missing, a wrong or two swapped letters, or the wrong case. The names of two fields
+    of a type differ more, apart from clusterIP and clusterIPs of a Service.
     """
     return _slip_of(name, _by_length(fields))
 

@@ -68,7 +68,8 @@ class SchemaError(Record):
         keyword: the keyword of JSON Schema, such as `maximum`.
         node: the node of the schema that contains the keyword.
         names: the unknown keys, the missing key, or the wrong key.
-        of_key: whether the keyword constrains the key `names[0]`, and not the value of the key.
+        of_key: True if the key `names[0]` violates the keyword, for example if the name of a volume has a wrong format;
+            False if a value violates the keyword.
     """
 
     path: Path
@@ -186,7 +187,7 @@ def _is_caused_by_another(
     Args:
         error: the error.
         unknown_keys: path of a mapping -> unknown keys of the mapping.
-        reported: the attributes `path` and `names` of the errors that tfgen reports.
+        reported: (path, unknown or missing keys) for each error that tfgen already reports. A wrong value has no keys.
     """
     path = error.path
     if any(path[end] in unknown_keys.get(path[:end], ()) for end in range(len(path))):
@@ -214,7 +215,7 @@ def _unknown_key(checked: CheckedData, error: SchemaError) -> Iterator[Problem]:
 
 
 def _advice(checked: CheckedData, path: Path) -> str:
-    """Return the advice of `habits` for the key at a path, if the key is written as in Kubernetes; else empty."""
+    """Return the hint for a key in the notation of Kubernetes, such as `; write gpu: {count: 2}`; else empty."""
     return advice_for(path, checked.value(path))
 
 

@@ -6,11 +6,12 @@
 A property with `x-tunable: true` is tunable; on a record, the keyword applies to all properties of the record, except
 for properties with `x-tunable: false`. A values path is the path in the spec without `spec`. A record without a default
 is a *section*, such as a role or the gang. A job has the tunables of a section only if the job has the section. A
-job has no tunable for a value that its workload kind never reads (`workload_kinds`), and none for an idle value
-(`idle_values`).
+job has no tunable for a value that its workload kind does not support (`workload_kinds`), and no tunable for an idle
+value, which has no effect in the job (`idle_values`). For example, `completion.evaluatorGrace` is idle in a job without
+an evaluator.
 
 values.yaml, values.schema.json and the allowed keys of an environment all come from this module. values.schema.json
-also accepts an idle value, because the check accepts the value in an environment.
+also accepts idle values, because an environment may set idle values.
 """
 
 from __future__ import annotations
@@ -66,9 +67,9 @@ class Tunable(Record):
 
 
 class _Present(Record):
-    """The tunables of a job, with lookup tables.
+    """The tunables of a job, with indexes by path and by record.
 
-    All jobs that have the same sections and the same unused values share an instance.
+    Jobs with the same sections, and with the same unsupported and idle values, share one instance.
     """
 
     tunables: tuple[Tunable, ...]
@@ -82,7 +83,8 @@ class _Present(Record):
     def by_record(self) -> Sequence[tuple[ValuesPath, Sequence[tuple[str, Tunable]]]]:
         """Pairs (path of a record, [(key, tunable), ...]) in the order of the schema.
 
-        A record may have several pairs, because the schema may list a nested record between two tunables.
+        For example, the record roles.worker has the tunable `replicas`. If the schema lists a nested record between two
+        tunables of a record, the record has two pairs.
         """
         groups = groupby(self.tunables, key=lambda tunable: tunable.path[:-1])
         return [(record, [(tunable.path[-1], tunable) for tunable in group]) for record, group in groups]
@@ -112,10 +114,9 @@ def tunables(spec: Mapping[str, Any], *, of_any_kind: bool = False) -> tuple[Tun
 
 
 def idle_paths(spec: Mapping[str, Any]) -> tuple[ValuesPath, ...]:
-    """Return the paths of the tunables that have no effect in a job, although the job may set them.
+    """Return the paths of the tunables that a job may set, but that have no effect in the job.
 
-    The result does not contain values that the check refuses: values of missing sections, and values that the workload
-    kind does not support.
+    For example, `completion.evaluatorGrace` has no effect in a job without an evaluator.
     """
     without = [lack.path.split(".") for lack in kinds.without(spec)]
     paths = (tuple(idle.path.split(".")) for idle in idle_values(spec))
@@ -185,7 +186,7 @@ def overrides(environment: Mapping[str, Any]) -> dict[str, Any]:
 def chart_overrides(spec: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """Return name of an environment -> chart values that the environment sets.
 
-    Omit values that the chart of the job does not have.
+    Omit each value that has no effect in the job, because the chart has no such value.
     """
     present = _present(spec)
     return {
@@ -253,7 +254,10 @@ def _of_environment(
 
 
 def _of_chart(spec: Mapping[str, Any], name: str) -> dict[str, str]:
-    """Return the values of an environment that have no key in the job file, such as the environment's name."""
+    """Return {"environment": `name`} if an environment of the job sets `patches`, or else {}.
+
+    Only a chart with patches for environments needs the name of the environment as a value.
+    """
     return {ENVIRONMENT: name} if distinguished_environments(spec) else {}
 
 
@@ -301,9 +305,9 @@ def _present(spec: Mapping[str, Any], *, of_any_kind: bool = False) -> _Present:
 
 
 def _unused_paths(spec: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the paths of the values that the job does not use: unsupported values and idle values.
+    """Yield the paths of the values that the workload kind does not support, and of the idle values.
 
-    An unsupported path may contain ``*`` for any key.
+    An idle value has no effect in the job. An unsupported path may contain ``*`` for any key, as in ``roles.*.args``.
     """
     yield from (lack.path for lack in kinds.without(spec))
     yield from (idle.path for idle in idle_values(spec))
@@ -311,7 +315,7 @@ def _unused_paths(spec: Mapping[str, Any]) -> Iterator[str]:
 
 @functools.cache
 def _present_with(has: frozenset[ValuesPath], lacks: tuple[str, ...]) -> _Present:
-    """Return the tunables of a job that has the sections `has`. Omit the tunables at the paths `lacks`."""
+    """Return the tunables of a job with the sections `has`. Omit the tunables at or below the paths `lacks`."""
     without = [path.split(".") for path in lacks]
     leaves_there = (leaf for leaf in all_leaves().values() if has.issuperset(leaf.sections))
     return _Present(

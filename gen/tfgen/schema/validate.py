@@ -140,10 +140,9 @@ def _schema_errors(error: ValidationError, data: Any, schema: Schema) -> Iterato
 def _paths(data: Any, pointer: Sequence[str | int], instance: Any) -> Iterator[Path]:
     """Yield the paths in the data that a JSON pointer of the validator may mean.
 
-    The pointer is not exact: the key "08" of a mapping becomes the number 8, and an empty key is missing. So for the
-    number 8, the function tries the keys "8", "08" and so on, and yields each path whose value equals `instance`. All
-    these keys have the same schema, because the key names in the schema contain letters. If no path has the value, the
-    function tries an empty key.
+    The validator reports a key of digits as a number, so that the key "08" becomes 8. For the number 8, the function
+    tries each key that represents 8, such as "8" and "08", and yields each path whose value equals `instance`. The
+    validator also omits an empty key. If no path has the value, the function therefore tries an empty key.
     """
     if not pointer and data == instance:
         yield ()
@@ -166,7 +165,7 @@ def _without_nulls(value: Any) -> Any:
 
 
 def _steps(data: Any, first: str | int) -> list[str | int]:
-    """Return the keys of a mapping, or the index of a list, that the first step of a pointer may mean."""
+    """Return the keys of a mapping, or the index of a list, that the step `first` may mean: "8" and "08" for 8."""
     if isinstance(data, list):
         return [first] if isinstance(first, int) and first < len(data) else []
     if not isinstance(data, dict):

@@ -24,7 +24,7 @@ def described(values_schema: Schema, environments: Sequence[str]) -> Schema:
 
     Args:
         values_schema: the schema of the values, without descriptions.
-        environments: the environments of the chart, from `chart_values.distinguished_environments`.
+        environments: the names of all environments if an environment of the job sets `patches`; or else empty.
     """
     schema: dict[str, Any] = copy.deepcopy(dict(values_schema))
     job = schema_file.load()

@@ -27,8 +27,8 @@ class ValuesForm(Record):
         paths: the paths of the values, in the order of the schema.
         lacks: the paths that the workload kind or the Pod Security profile of a job does not support, such as
             ``storage.*.nfs``.
-        environments: the environments of the chart, from `distinguished_environments`.
-        idle: the paths of values that no template reads and that a job or an environment may set.
+        environments: the names of all environments if an environment of the job sets `patches`; or else empty.
+        idle: the paths of values that a job or an environment may set, but that no template reads.
     """
 
     paths: tuple[ValuesPath, ...]
@@ -42,7 +42,7 @@ once_a_form: Final = functools.lru_cache(maxsize=64)
 
 
 class ValuesText(Record):
-    """Writer of a part of a file of the chart: the method `text` returns the part for given values.
+    """A part of a chart file that contains values, such as an entry of values.yaml with its comment.
 
     Attributes:
         paths: the paths of the values.
@@ -62,13 +62,13 @@ class ValuesText(Record):
 
     @classmethod
     def of(cls, paths: Iterable[ValuesPath], start: str, write: Callable[[Sequence[Any]], str], end: str = "") -> Self:
-        """Create the writer of the values at some paths, and cache the text of the default values."""
+        """Create the part with the values at `paths`, and cache the text of the default values."""
         places = tuple(paths)
         defaults = tuple(tunables.at(path).default for path in places)
         return cls(places, start, write, end, defaults, write(defaults))
 
     def text(self, values: Mapping[str, Any]) -> str:
-        """Return `start`, the text of the values at the paths, and `end`. `values` are the complete values of a job."""
+        """Return the text of the part. `values` are the complete values of a job."""
         current = [data_path.follow(values, path) for path in self.paths]
         # Equal values are not sufficient: True equals 1, but has a different text.
         is_default = all(map(operator.is_, current, self.defaults))

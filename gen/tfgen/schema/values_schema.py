@@ -93,9 +93,9 @@ def _accepted(node: Schema) -> Any:
 
 
 def _in_values(node: Schema) -> Any:
-    """Return the short schema of a map or list of texts. In addition to each text, the schema accepts other types.
+    """Return the short schema of a map or list of texts. Each text may also have another type, such as integer.
 
-    The keyword `CHART_ACCEPTS` in the schema node lists the types.
+    The keyword `CHART_ACCEPTS` of `node` lists the other types.
     """
     (place,) = (key for key in ("additionalProperties", "items") if key in node)
     entry = schema_file.resolve(schema_file.load(), node[place])
@@ -149,7 +149,11 @@ def _shared(roles: Mapping[str, Schema]) -> dict[str, Any]:
 
 
 def _of_shared(role: Schema, shared: Schema) -> dict[str, Any]:
-    """Return the schema of a role as a reference to the shared definition, with the differences from the definition."""
+    """Return the schema of a role as a `$ref` to `shared`, the schema of all roles.
+
+    If the role requires more keys than `shared`, the result lists these keys under `required`. If the role lacks keys,
+    the result forbids these keys.
+    """
     required = [key for key in role["required"] if key not in shared["required"]]
     lacks = {key: False for key in shared["properties"] if key not in role["properties"]}
     differences = {**({"required": required} if required else {}), **({"properties": lacks} if lacks else {})}
@@ -179,7 +183,10 @@ def _share(schema: dict[str, Any]) -> None:
 
 
 def _refer_to_bases(schema: dict[str, Any]) -> None:
-    """Shorten each node that has all keywords of the definition of a text: a `$ref` replaces these keywords."""
+    """Shorten each node that repeats all keywords of a definition, such as its `pattern`, and adds the keyword `not`.
+
+    A `$ref` to the definition replaces the repeated keywords.
+    """
     definitions = schema["definitions"]
     bases = {name: node for name, node in definitions.items() if "pattern" in node and "not" not in node}
     candidates = [(parent, key) for parent, key, _ in _nodes(schema)]

@@ -55,7 +55,13 @@ def read_live_states(clusters: Clusters, runs: Sequence[DeclaredRun]) -> LiveSta
 def with_states(
     jobs: Sequence[JobFacts], states: Mapping[str, LiveState], runs: Sequence[DeclaredRun]
 ) -> list[JobFacts]:
-    """Return the facts about the jobs, with the states of the runs. `states` is title of a run -> state."""
+    """Return the facts about the jobs, with the state of the run of each environment.
+
+    Args:
+        jobs: the facts about the jobs, without states.
+        states: title of a run -> state of the run.
+        runs: the runs, each with its job, environment and title.
+    """
     titles = {(run.job, run.environment or ""): run.title for run in runs}
     return [
         job.replaced(

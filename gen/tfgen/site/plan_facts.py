@@ -45,7 +45,7 @@ class GroupFacts(Record):
 
     Attributes:
         names: names of the nodes.
-        pods: slots of each pod on such a node, and the free slots.
+        pods: the slots on such a node: an item for each pod with GPUs, and an item for the free slots.
         label: text about the slots, for a screen reader.
         runs: pods of each run on such a node, as text.
     """
@@ -57,7 +57,7 @@ class GroupFacts(Record):
 
 
 class VerdictFacts(Record):
-    """A run of a job, and the verdict: a line that tells whether the run fits. `text` omits the title of the run."""
+    """A run of a job, and the verdict `text`, such as "does not fit: worker lacks 2 nvidia.com/gpu"."""
 
     job: str
     title: str
@@ -69,8 +69,8 @@ class PlanFacts(Record):
 
     Attributes:
         source: the file with the nodes.
-        legend: (example of a slot, text that explains the slot), for each role of a run, and for the slots of running
-            pods, the slots of waiting pods, and the free slots.
+        legend: (slot, text that explains the slot), for a slot of each kind: a slot of each role, of a running pod, of
+            a waiting pod, and a free slot.
         gpus: number of GPUs of all nodes together.
         free: number of GPUs that the plan leaves free.
     """

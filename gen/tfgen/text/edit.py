@@ -45,8 +45,8 @@ class Assignment(NamedTuple):
 
     Attributes:
         value: plain data to set, or `REMOVED` to remove the key or list item.
-        after: for each step of `path`, the keys that must precede this step if tfgen inserts the step as a new key. If
-            the mapping has none of these keys, the new key becomes the first key.
+        after: for each step of `path`, the keys that precede the step in its mapping. tfgen inserts a new key after
+            these keys, or as the first key if the mapping has none of these keys.
     """
 
     path: Path
@@ -183,7 +183,10 @@ class _Style(NamedTuple):
 
 
 def _slot(owner: YamlNode, step: str | int) -> _Slot | None:
-    """Return the value at a key or an index of a node; None if the node lacks the value, or merges it by `<<`."""
+    """Return the value at a key or an index of `owner`; None if the text of `owner` does not contain the value.
+
+    For example, the text does not contain a key that `<<` merges.
+    """
     if isinstance(step, int):
         return _Slot(owner.items[step], None) if step < len(owner.items) else None
     entry = owner.entry(step)

@@ -371,9 +371,10 @@ def _is_block(node: YamlNode) -> bool:
 
 
 def _move_to_foot(element: _Element, lines: list[_Line], column: int) -> list[_Line]:
-    """Add the first comment lines, if indented deeper than a column, to the `foot` of an entry or item.
+    """Add the comment lines at the end of the value of `element` to the `foot` of `element`. Return the other lines.
 
-    Return the other lines. If the value is not a block, return all lines.
+    These comment lines are the first of `lines`, up to the last comment that is indented deeper than `column`. If the
+    value is not a block, the function returns all lines.
     """
     if not _is_block(element.node):
         return lines

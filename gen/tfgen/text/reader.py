@@ -325,7 +325,10 @@ def _position(event: yaml.Event) -> Position:
 
 
 def _group(event: yaml.ScalarEvent) -> str | None:
-    """Return the type of a plain scalar, such as `integer`: the name of a group in `_CORE`; None for a string."""
+    """Return the type of a plain scalar, such as `integer`, `true` or `null`; None for a string.
+
+    The types are the names of the groups in the pattern `_CORE`.
+    """
     match = _CORE.fullmatch(event.value) if event.implicit[0] else None
     return match.lastgroup if match else None
 

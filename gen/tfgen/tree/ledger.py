@@ -96,7 +96,7 @@ class Ledger(Record):
         return {*self.files, *(self.unfinished or {})}
 
     def wrote(self, path: str, digest: str) -> bool:
-        """Return True if the ledger lists the path with this digest, so that tfgen wrote this content to the path."""
+        """Return whether tfgen wrote a file with this digest to the path: the ledger lists the path with the digest."""
         return digest in (self.files.get(path), (self.unfinished or {}).get(path))
 
     def digest_after_complete_render(self, path: str) -> str | None:

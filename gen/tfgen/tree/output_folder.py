@@ -161,9 +161,9 @@ class OutputFolder:
 
         Args:
             texts: Final path -> text of each file.
-            number: An upper bound of the number of files in the whole batch. In a small batch, tfgen calls fsync for
+            number: The number of files in the whole batch, or slightly more. In a small batch, tfgen calls fsync for
                 each file.
-            replaced: The paths at which a file, and therefore its folder, already exists.
+            replaced: The paths at which a file already exists. The job folder of such a file is not new.
         """
         new = {folder for folder in _own_folders(texts) - _own_folders(replaced) if not self._is_there(folder)}
         staged = {self._staged_path(path, new): path for path in texts}
@@ -369,8 +369,8 @@ class OutputFolder:
     def _staged_path(self, path: str, new: Set[str]) -> str:
         """Return the temporary path of the file with the final path `path`.
 
-        `new` contains the job folders that do not exist yet. A file of such a job folder is in a temporary folder,
-        which later gets the name of the job folder.
+        `new` contains the job folders that do not exist yet, such as `charts/mnist`. tfgen writes the files of a new
+        job folder to a temporary folder, and later renames the temporary folder to the job folder.
         """
         folder = job_folder(path)
         if folder is None or folder not in new:

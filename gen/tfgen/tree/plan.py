@@ -240,7 +240,7 @@ class JobPlans(Record):
 
     Attributes:
         plans: the plan of each job.
-        counts: for each job, action -> number of files. With these numbers, a method reads only the needed plans.
+        counts: for each job, action -> number of files. So tfgen can skip the plans of jobs without a certain action.
         repeated: index of a job -> changes of shared files that the plan of an earlier job already contains.
         undone: the indices of the jobs whose files or ledgers on disk differ from the plan.
     """
@@ -287,11 +287,11 @@ class WritePlan(Record):
         request: the input of the plan.
         ledgers: the ledgers of all jobs below the output folder, before the write.
         jobs: the plans of the jobs that the write includes.
-        done_files: the paths of the files of each job in `request.done`; a shared path occurs only once.
+        done_files: for each job in `request.done`, the paths of its files. A shared path occurs only once.
         kept_jobs: job name -> version of tfgen in the ledger, for each job that keeps the files of an earlier version
             of tfgen or of earlier defaults.
         conflicts: the paths that tfgen may not write.
-        lost: the conflicts that `request.force` overrides.
+        lost: the conflicts at the paths that tfgen writes only because `request.force` is true.
         leftovers: the temporary files that a killed render left.
         restarted_revisions: the jobs whose revision number starts again at 0, because the ledger is missing.
     """
@@ -342,7 +342,8 @@ class PlanInput(Record):
     Attributes:
         ledgers: the ledgers of all jobs.
         on_disk: path -> state on disk, for each path in the job's tree or ledger.
-        final: case-folded path -> number of jobs that list the path after the write, for paths that jobs may share.
+        final: case-folded path -> number of jobs whose ledgers list the path after the write, for each path that is not
+            in the folder of a job.
         read: returns the text on disk at a path. tfgen calls this function only for a conflict, to find the lost lines.
     """
 
@@ -363,7 +364,7 @@ class PlanInput(Record):
         return self.final.get(path.casefold(), 0) > (path.casefold() in rendering.folded_paths)
 
     def wrote(self, path: str, job: str) -> bool:
-        """Return whether the file at a path on disk has the digest in the job's ledger. CRLF counts as LF."""
+        """Return whether the ledger of `job` lists the digest of the file on disk at the path. CRLF counts as LF."""
         ledger, entry = self.ledgers.get(job), self.on_disk[path]
         digests = (digest for digest in (entry.digest, entry.unix_digest) if digest is not None)
         return ledger is not None and any(ledger.wrote(path, digest) for digest in digests)
@@ -374,9 +375,11 @@ class PlanInput(Record):
 
 
 def plan_job(rendering: Rendering, inputs: PlanInput, tool_version: str) -> tuple[JobPlan, tuple[Conflict, ...]]:
-    """Return the plan of a job as if `force` were set, and the paths that tfgen may not write without `force`.
+    """Return (plan of a job, conflicts of the job).
 
-    The plan has a change for each path in the rendered tree or in the ledger of the job.
+    The plan has a change for each path in the rendered tree or in the ledger of the job. A file that the user edited
+    has a change and a conflict: tfgen makes the change only with `force`. A path that tfgen cannot write even with
+    `force` has only a conflict.
 
     Args:
         rendering: The name and the files of the job.

@@ -48,9 +48,9 @@ class Rendering(Record):
         shared: the paths that several jobs may have. tfgen removes a shared file when no job has the file any longer.
         source: the path of the job file from the root of the repository.
         revision: the file that contains a revision number; None if no file of the job contains a revision number.
-        number: the revision number in the tree; 0 before `following` sets the number.
-        earlier_revised_digest: the field `revised_digest` of the earlier ledger, which the new ledger keeps if
-            `revision` is None; empty until `following` sets the digest.
+        number: the revision number in the tree; 0 until `following` sets the number.
+        earlier_revised_digest: the field `revised_digest` of the ledger of the earlier render. If `revision` is None,
+            the new ledger contains the same digest. Empty until `following` sets the digest.
     """
 
     job: str
@@ -64,10 +64,12 @@ class Rendering(Record):
     earlier_revised_digest: str = ""
 
     def following(self, before: Ledger | None) -> Rendering:
-        """Return the rendering with the new revision number. `before` is the ledger of the earlier render, or None.
+        """Return the rendering with the revision number that follows the number in `before`.
 
-        `Revision.number` computes the new number. If `revision` is None, the rendering gets the revision number and the
-        `revised_digest` of `before`.
+        If `revision` is None, the number and the `revised_digest` of `before` remain unchanged.
+
+        Args:
+            before: the ledger of the earlier render; None for the first render.
         """
         if self.revision is None:
             if before is None:

@@ -94,9 +94,10 @@ class _Jobs(Record):
 
     Attributes:
         written: index of the rendering -> job name, for each job to write.
-        final: case-folded path -> number of jobs that list the path after the write, for paths that jobs may share.
-        kept_jobs: job name -> version of tfgen in the ledger, for each job that only differs by the version of tfgen
-            or by its defaults, and therefore keeps its files.
+        final: case-folded path -> number of jobs whose ledgers list the path after the write, for each path that is not
+            in the folder of a job.
+        kept_jobs: job name -> version of tfgen in the ledger, for each committed job in which only the version of tfgen
+            or the defaults changed. tfgen does not write the files of such a job.
     """
 
     written: Mapping[int, str]
@@ -138,10 +139,10 @@ def _check_together(renderings: Iterable[Rendering], ledgers: Ledgers, find_comm
 
 
 class _Planned(NamedTuple):
-    """The position of the stored plan of one job, and a summary of this plan for the plan of all jobs.
+    """A summary of the plan of one job. The spool stores the complete plan.
 
     Attributes:
-        slot: the position of the stored plan.
+        slot: the position of the complete plan in the spool, or the plan itself if tfgen uses no spool.
         conflicts: the conflicts of the job.
         counts: action -> number of files.
         shared: (path, action) for each file that is not in the job's own folder.

@@ -46,12 +46,14 @@ def _unenforced_registry(layers: Layers, entry: Enforced, entries: Sequence[Enfo
 
 
 class _EnforcedPath(Record):
-    """A path that the change enforces in a job, for example in one role.
+    """A path that the change enforces in a job.
+
+    For example, the entry `spec.nodeSelector` enforces `spec.nodeSelector` and `spec.roles.worker.nodeSelector`.
 
     Attributes:
         entry: the `enforce` entry of the tfgen.yaml that enforces the path.
         path: the path in the job.
-        value: the value that a job must have at the path; None for no value.
+        value: the value that a job must have at the path; None if no job may set a value.
     """
 
     entry: Enforced
@@ -63,11 +65,12 @@ class _EnforcedPath(Record):
         return path[: len(self.path)] == self.path
 
     def binds(self, path: Path, excepted: Sequence[Path] | None) -> bool:
-        """Return True if a job cannot choose the value at a path.
+        """Return True if the change lets no job choose the value at `path`.
 
         Args:
-            path: the path in the job.
-            excepted: the keys below the path that a job may set in the base; None for a path with a single value.
+            path: a path that the base enforces, such as ("spec", "gitops").
+            excepted: the keys below the path that the base lets a job set, such as [("source",)]; None if the path has
+                a single value, such as a text, and therefore no keys.
         """
         if not self.contains(path):
             return False
@@ -87,9 +90,14 @@ class _EnforcedPath(Record):
         return self.contains(path) and data_path.at(self.value, path[len(self.path) :]) is not None
 
     def exceptions_within(self, path: Path, excepted: Sequence[Path] | None) -> list[int]:
-        """Return the indexes of the `except` items that let a job set `path`, or an enforced key below `path`.
+        """Return the indexes of the `except` items with which the change lets a job set more than the base allows.
 
-        `excepted` is as in `binds`.
+        Example for the path ("spec", "gitops"): the base has `except: [source]`, so `excepted` is [("source",)]. The
+        change has `except: [source, argocd]`. The result is [1], the index of `argocd`.
+
+        Args:
+            path: a path that the base enforces.
+            excepted: as in `binds`.
         """
         opening = []
         for index, keys in enumerate(self.entry.excepted or ()):
@@ -123,11 +131,16 @@ def _unenforced_paths(layers: Layers, data: Any, entry: Enforced, entries: Seque
 
 
 def _bound_keys(entry: Enforced, value: Any) -> Iterator[tuple[Path, Sequence[Path] | None]]:
-    """Yield (path, keys that jobs may set) for each path that `entry`, an `enforce` entry of the base, enforces.
+    """Yield (path, keys that a job may set) for each path that an `enforce` entry of the base enforces.
 
-    The path is relative to the path of the entry, and each key is relative to the yielded path. A path with a single
-    value, such as a text, has None in place of the keys. `value` is the enforced value at the path of the entry; None
-    if the tfgen.yaml sets no value.
+    For the entry {path: spec.gitops, except: [source]}, the first pair is ((), [("source",)]): the block `spec.gitops`,
+    in which a job may set only `source`. A pair such as (("branch",), None) follows for each single value that the
+    tfgen.yaml sets in the block. An entry without `except` has only such pairs, or ((), ()) if the tfgen.yaml sets no
+    value.
+
+    Args:
+        entry: the `enforce` entry. Each yielded path is relative to the path of the entry.
+        value: the enforced value at the path of the entry; None if the tfgen.yaml sets no value.
     """
     if entry.excepted is not None:
         yield (), entry.excepted
@@ -152,7 +165,15 @@ def _leaves(value: Any) -> Iterator[Path]:
 def _opened(
     layers: Layers, entry: Enforced, path: Path, excepted: Sequence[Path] | None, candidates: Sequence[_EnforcedPath]
 ) -> Iterator[Loosening]:
-    """Yield each loosening of a path that the base enforces and the change enforces only in part, or not at all."""
+    """Yield each loosening of a path that the base enforces and the change enforces only in part, or not at all.
+
+    Args:
+        layers: the tfgen.yaml files of the base and of the change.
+        entry: the `enforce` entry of the base.
+        path: the path that the entry enforces.
+        excepted: as in `_EnforcedPath.binds`.
+        candidates: all paths that the change enforces.
+    """
     base = layers.in_base(entry.place)
     around = [candidate for candidate in candidates if candidate.contains(path)]
     closed = next((candidate for candidate in around if candidate.entry.excepted is not None), None)

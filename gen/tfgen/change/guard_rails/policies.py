@@ -98,7 +98,11 @@ def _weaker_fields(layers: Layers, old: Document, new: Document) -> Iterator[tup
 
 
 def _decisive_fields(key: str, item: Mapping[str, Any]) -> tuple[Any, ...]:
-    """Return the fields of a validation or a variable that affect the decision of the policy."""
+    """Return (None, expression) for a validation of a policy, and (name, expression) for a variable of a policy.
+
+    All other fields, such as a message, do not affect the decision of the policy. `key` is the name of the list that
+    contains the item: `validations` or `variables`.
+    """
     return (item.get("name") if key == "variables" else None, item["expression"])
 
 

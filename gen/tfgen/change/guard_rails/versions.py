@@ -2,8 +2,8 @@
 
     tfgen.yaml:3:22: warning: limits.job.gpus: found 32, but tfgen.yaml:3:22 of origin/main allows 16 [...]
 
-The tfgen.yaml of the commit decides the severity of a problem, so that a change of tfgen.yaml cannot hide the problem
-that it causes.
+The tfgen.yaml of the commit sets the severity of such a problem. So nobody can loosen a guard rail and switch off the
+problem in the same change.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class _Rails:
     def layer_of(self, folder: Path) -> LayerResult:
         """Return the tfgen.yaml of a folder, merged over the files of parent folders, or the problems of these files.
 
-        The function does not report a guard rail that is looser than in a parent folder.
+        The problems do not include a guard rail that is looser than in a parent folder.
         """
         job = folder / FILE
         source = defaults_under(job, self._content) if self._content else defaults_on_disk(job)
@@ -110,7 +110,13 @@ def _committed_folder(against: str, layer: Document) -> PolicyFolder:
 
 
 def _of_broken_file(before: Document | None, problem: Problem, against: str) -> Iterator[Loosening]:
-    """Yield one loosening for a tfgen.yaml with errors, because tfgen cannot read the guard rails of such a file."""
+    """Yield one loosening if a tfgen.yaml has errors after the change, because tfgen cannot read its guard rails.
+
+    Args:
+        before: the tfgen.yaml in the base. If neither this file nor a parent file has a guard rail, yield nothing.
+        problem: the first error of the changed file.
+        against: the revision of the base.
+    """
     for layer in () if before is None else before.layers():
         if rail := next((key for key in (*GUARD_RAILS, UNLISTED_FILES) if key in layer.data), None):
             place = layer.place((rail,))

@@ -38,8 +38,8 @@ class PolicyFault(NamedTuple):
 
     Attributes:
         item: the object that violates the policy; for a pod of a controller, the object that creates the pod.
-        expression: the expressions of the policy variables that the failed expression reads, and then the failed
-            expression itself, as one text.
+        expression: a text with the failed expression, and with the expressions of all policy variables in the failed
+            expression.
     """
 
     rule: str
@@ -49,7 +49,11 @@ class PolicyFault(NamedTuple):
 
 
 class _BoundPolicy(NamedTuple):
-    """An admission policy with one of its bindings, and the manifests of its params and of namespaces."""
+    """An admission policy with one of its bindings.
+
+    `manifests` are all manifests that the binding may need: Namespaces, and objects such as the ConfigMap of
+    `paramRef`.
+    """
 
     policy: Document
     binding: Document
@@ -211,7 +215,10 @@ def _is_referenced(reference: Mapping[str, Any], item: Object) -> bool:
 
 
 def requests_of(item: Object, namespace: str | None) -> Iterator[Request]:
-    """Yield the request to create `item`, then the requests to create its pods, with the API server's defaults."""
+    """Yield the request to create `item`, and then a request for each group of equal pods that `item` creates.
+
+    Each request contains the object with the defaults that the API server adds.
+    """
     # The API server leaves the namespace of a request for a cluster-wide object empty.
     request = Request(item, item, None if item["kind"] in CLUSTER_KINDS else namespace)
     where = {"namespace": request.namespace} if request.namespace else {}

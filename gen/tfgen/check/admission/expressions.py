@@ -71,7 +71,8 @@ def evaluate(expression: str, data: Mapping[str, Any]) -> Result:
 
     Args:
         expression: the text of the expression.
-        data: name in `VARIABLES` -> value. A missing name has the value null.
+        data: name such as `object` or `params` -> value of the name in the expression. A missing name has the value
+            null.
     """
     compiled = _compiled(expression)
     if isinstance(compiled, str):

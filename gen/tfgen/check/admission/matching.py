@@ -139,9 +139,10 @@ def _has(names: Iterable[str] | None, name: str) -> bool:
 
 
 def _matches_namespace(selector: Mapping[str, Any], request: Request, namespaces: Iterable[Object]) -> Answer:
-    """Match `selector` with the labels of the request's namespace.
+    """Return True if `selector` matches the labels of the request's namespace, and False if not.
 
-    Without a manifest of the namespace, the only known label is `NAMESPACE_NAME`.
+    If only a cluster knows these labels, return a text with the reason. Without a manifest of the namespace, tfgen
+    knows only the label `kubernetes.io/metadata.name`.
     """
     if request.is_cluster_wide or not (selector.get("matchLabels") or selector.get("matchExpressions")):
         return True
@@ -166,7 +167,10 @@ def _matches_namespace(selector: Mapping[str, Any], request: Request, namespaces
 
 
 def find_namespace(name: str, namespaces: Iterable[Object]) -> Object | None:
-    """Return the manifest of the namespace `name` with the added label `NAMESPACE_NAME`; None without a manifest."""
+    """Return the manifest of the namespace `name`, or None without a manifest.
+
+    The label `kubernetes.io/metadata.name` is added, as in the API server.
+    """
     for namespace in namespaces:
         if namespace["metadata"]["name"] == name:
             metadata = namespace["metadata"]

@@ -44,7 +44,8 @@ class Decision(Record):
         path: the path of the expression in the policy.
         message: the message of the policy for a refusal, or the reason why tfgen cannot evaluate the policy.
         is_known: True for a refusal, False for a policy that tfgen cannot evaluate.
-        is_strict: True if the API server refuses the object even if the binding does not have the action `Deny`.
+        is_strict: True if a binding with only the action `Warn` also refuses the object. The only such case is an audit
+            annotation with an error.
     """
 
     path: Path

@@ -26,7 +26,8 @@ class Objects(Record):
 
     Attributes:
         items: the objects that tfgen creates.
-        texts: all texts of the job. An object may refer to a user's object whose name is among the texts.
+        texts: all texts in the job. If an object refers to a Secret that is not among `items`, for example, the name of
+            the Secret must be one of these texts.
         min_available: the minimum size of the gang that the job sets; 0 for the default.
         literals: the entries of `objects`, which may have any shape.
     """

@@ -51,7 +51,10 @@ class Pods(Record):
 
     @property
     def is_complete(self) -> bool:
-        """True if the template has all labels of its pods. The operator of a custom kind may add labels."""
+        """True if the pods have exactly the labels of the pod template.
+
+        The result is False for a custom kind such as TFJob, because the operator may add labels.
+        """
         return group(self.owner) in _KUBERNETES_GROUPS
 
 

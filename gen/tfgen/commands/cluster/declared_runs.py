@@ -88,7 +88,10 @@ def _live_runs(retired: Environment, environments: Iterable[Environment]) -> Map
 
 
 def check_place(run: DeclaredRun, command: str) -> None:
-    """Raise TfgenError if a run is in a retired environment and its objects now belong to an enabled environment.
+    """Raise TfgenError if the objects of a retired environment now belong to an enabled environment.
+
+    Two environments with the same cluster, namespace and run name have objects of the same names. For example, a team
+    retires `dev` and uses the namespace for `prod`. Then `tfgen delete --env dev` would delete the objects of `prod`.
 
     Args:
         run: the run that the command changes.

@@ -79,11 +79,11 @@ class Clusters:
         return LiveRun(run, context, self._access.namespace or run.namespace or self.api(context).connection.namespace)
 
     def named(self, run: DeclaredRun, release: str | None) -> DeclaredRun:
-        """Find the Helm release of a run in the cluster. Return the run with the object names that the release has.
+        """Return the run with the object names in the cluster, which depend on the name of the Helm release.
 
-        The pods of a Helm release have the name of the job in the label app.kubernetes.io/name, and the name prefix of
-        the objects in the label tfgen/job. If the Helm release and the job have different names, tfgen prints the name
-        of the release.
+        After `helm install mnist-b charts/mnist`, for example, the names begin with `mnist-b`. The pods then have the
+        label `app.kubernetes.io/name: mnist` (the job) and the label `tfgen/job: mnist-b` (the beginning of the object
+        names). If the two names differ, tfgen prints the name of the release.
 
         Args:
             run: the run, with object names that begin with the name of the job.

@@ -32,8 +32,8 @@ def objects_of_neighbors(target: Target, candidates: Collection[Identity]) -> di
 
     Args:
         target: the cluster and namespace.
-        candidates: the objects that the command may delete. If the finisher of another environment has the same name as
-            a candidate, the finisher in the cluster does not prove that somebody applied the other environment.
+        candidates: the objects that the command may delete. Two environments may have a finisher of the same name. So a
+            finisher among the candidates does not count as the finisher of another environment.
 
     Raises:
         ApiError: the user may not read the objects.

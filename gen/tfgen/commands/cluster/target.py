@@ -151,7 +151,10 @@ def check_owner(target: Target, live: Object) -> None:
 
 
 def is_kept(live: Object) -> bool:
-    """Return whether `tfgen delete` keeps an object: a claim, or an object with the annotations of `keys.KEEP`."""
+    """Return whether `tfgen delete` keeps an object: a claim, or an object with all annotations of `keys.KEEP`.
+
+    A claim of tfgen has these annotations, for example `helm.sh/resource-policy: keep`.
+    """
     annotations = live["metadata"].get("annotations") or {}
     return identity(live)[:2] == CLAIM or keys.KEEP.items() <= annotations.items()
 

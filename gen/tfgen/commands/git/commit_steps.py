@@ -114,7 +114,10 @@ def open_on_branch(out: Path, branch: str) -> Repository:
 
 
 def with_removals(report: Report, removals: Iterable[Rendering], spool: Spool) -> Spooled[Rendering]:
-    """Return the rendered files of all checked jobs, and a rendering without files for each removed job."""
+    """Return the rendered files of all checked jobs, and the renderings `removals` of the removed jobs.
+
+    A rendering in `removals` has no files, so the write of the rendering deletes the files of the removed job.
+    """
     return Spooled([*(job.rendering for job in report.jobs), *map(spool.store, removals)])
 
 

@@ -178,9 +178,12 @@ def _repository_files(repository: Repository) -> tuple[str, ...]:
 
 
 def _is_of_init(content: bytes, path: str, committed: bytes | None) -> bool:
-    """Return whether `tfgen init --repo` wrote the content that a file on disk adds to its committed content.
+    """Return whether `tfgen init --repo` wrote a new file, or wrote the lines at the end of an existing file.
 
-    If `committed` is None, the file is new.
+    Args:
+        content: the content of the file on disk.
+        path: the path of the file from the root of the repository.
+        committed: the committed content, which lacks the new lines; None for a new file.
     """
     if committed is None:
         return _WRITTEN in content

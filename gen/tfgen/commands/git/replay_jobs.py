@@ -54,7 +54,8 @@ class _JobFiles(NamedTuple):
     """The files of all jobs that a commit changes. All paths are relative to the root of the repository.
 
     Attributes:
-        rendered: the rendered files and ledgers that are in the parent commit, in the commit or in the remote branch.
+        rendered: the ledgers of these jobs, and each file that a ledger lists in the commit, in its parent commit or in
+            the remote branch.
         sources: output folder -> paths of the job files.
     """
 
@@ -164,13 +165,13 @@ _DEFAULTS_SUFFIX: Final = f"/{FILE}"
 
 
 def _needs_render(differing: Iterable[str], files: _JobFiles) -> bool:
-    """Return whether tfgen must render the jobs of a commit again, if the remote branch changes the same jobs.
+    """Return True if tfgen must render the jobs of a local commit again on top of the remote branch.
 
-    The result is True if the commit changes a job, and the remote branch changes a file of the job or a tfgen.yaml.
+    A render is necessary if the remote branch changes a file of these jobs, or a tfgen.yaml.
 
     Args:
         differing: the paths of the files that the remote branch changes.
-        files: the files of the jobs that the commit changes.
+        files: the files of the jobs that the commit changes; without files, the result is False.
     """
     of_jobs = files.rendered.union(*files.sources.values())
     return bool(of_jobs) and any(path in of_jobs or f"/{path}".endswith(_DEFAULTS_SUFFIX) for path in differing)

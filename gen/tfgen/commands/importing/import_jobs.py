@@ -219,7 +219,8 @@ def _read_all(
 ) -> dict[EnvironmentName, _EnvironmentJobs]:
     """Read the jobs of all environments.
 
-    If a job has several tasks in some environments and a single task in others, the single task becomes worker 0.
+    If the jobs have several workers in some environments and a single task in others, import the single task as worker
+    0 and not as a chief. So the jobs have the same strategy in all environments.
     """
     jobs_by_env = {env: _read(files, options) for env, files in parsed.items()}
     strategies = {variant.job.strategy for env_jobs in jobs_by_env.values() for variant in env_jobs.variants}
@@ -353,7 +354,10 @@ def _refuse_second_names(jobs_by_env: Mapping[EnvironmentName, _EnvironmentJobs]
 
 
 def _report_object(part: Part, parts: Sequence[Part], report: ImportReport) -> None:
-    """Report an object that belongs to no job. For the object of a job, report the values that no importer has read."""
+    """Report an object as kept if no importer has read a value of the object.
+
+    For all other objects, report the unread values as dropped, except for the fields that the API server added.
+    """
     unread = list(report.unread(part))
     if len(unread) == sum(1 for _ in part.leaves()):
         if kind(part) == "ConfigMap" and not _is_named(name(part), part, parts):

@@ -110,7 +110,13 @@ def _selected(
 
 
 def _runs_tensorflow(item: Object, companions: Sequence[Object]) -> bool:
-    """Return True if the job `item` configures a TensorFlow cluster. For a TrainJob, the runtime may do so."""
+    """Return True if a job configures a TensorFlow cluster, for example with TF_CONFIG.
+
+    Args:
+        item: the job.
+        companions: additional objects in the cluster, such as the TrainingRuntime that a TrainJob names. The runtime
+            may also configure the TensorFlow cluster.
+    """
     if item["kind"] == "TFJob" or "tensorflow" in item.get("spec", {}).get("plugins", {}):
         return True
     trainer = item.get("spec", {}).get("trainer", {}) if item["kind"] == "TrainJob" else {}

@@ -74,7 +74,7 @@ def _owned_by_others(kind: WorkloadKind) -> tuple[Without, ...]:
 
 
 def only(spec: Mapping[str, Any]) -> Iterator[Only]:
-    """Yield the keys for which the workload kind of a spec supports only some values."""
+    """Yield an `Only` for each key, such as `strategy`, for which the workload kind supports only some values."""
     yield from (key for key in FACTS[of_spec(spec)].only if _holds(spec, key.when))
 
 

@@ -80,12 +80,13 @@ class Facts(Record):
         resource: the custom resource; None if built-in kinds of Kubernetes run the roles.
         controller_keys: the keys of the labels and annotations that controllers set on pods. An item that ends in "/",
             such as "apps.kubernetes.io/", means all keys with this prefix.
-        makes_object_a_role: whether each role has a separate object.
+        makes_object_a_role: whether each role has a separate object, such as a StatefulSet.
         makes_pods: whether the pod of a role is an object of the job itself, and not created by a controller.
         is_admitted_whole: whether Kueue admits all roles together.
         default_end: the role whose end completes a job by default; None if the default depends on the strategy.
-        calls_api_server: whether a pod next to the tasks, or before them, sends requests to the API server.
-        tf_config_setter: the component that sets TF_CONFIG instead of tfgen, and the fix that lets tfgen set TF_CONFIG.
+        calls_api_server: whether a pod of the job, such as the finisher, sends requests to the API server.
+        tf_config_setter: (component that may set TF_CONFIG instead of tfgen, fix for a chief that waits for the
+            evaluator in this TF_CONFIG); empty texts if only tfgen sets TF_CONFIG.
     """
 
     without: tuple[Without, ...] = ()

@@ -38,10 +38,9 @@ _TF_CONFIG_STRATEGIES: Final = ("ParameterServer", "MultiWorkerMirrored", "Singl
 
 
 def reads_tf_config(sender: str, cure: str, when: Condition = None) -> Only:
-    """Return the strategies that a workload kind supports if a component other than tfgen sets TF_CONFIG.
+    """Return the limit of the key `strategy` for a workload kind in which a component other than tfgen sets TF_CONFIG.
 
-    The strategy KerasDistribution is not supported, because the component sets only TF_CONFIG, and keras.distribution
-    reads other variables.
+    The component sets no variable except TF_CONFIG, so the kind supports only the strategies that read TF_CONFIG.
 
     Args:
         sender: the component that sets TF_CONFIG, in words, such as "the operator".

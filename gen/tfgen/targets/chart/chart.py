@@ -25,7 +25,9 @@ _STRAY_FILES: Final = (".DS_Store", ".git/", ".idea/", ".vscode/", "*.bak", "*.o
 
 
 def chart(job: TrainingJob, spec: Mapping[str, Any], *, uses_cache: bool = False) -> tuple[dict[str, str], Revision]:
-    """Return the chart of a job as (path in the output folder -> text of the file, `Revision` of ``Chart.yaml``).
+    """Return (path in the output folder -> text of each file of the chart, ``Chart.yaml`` as a `Revision`).
+
+    A `Revision` is a file in which tfgen later inserts a number that counts the changes of the chart.
 
     Args:
         job: the job.

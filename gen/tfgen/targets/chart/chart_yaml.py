@@ -37,8 +37,8 @@ _CONTENT_LENGTH: Final = 12
 def chart_yaml(job: TrainingJob, files: Mapping[str, str]) -> Revision:
     """Return ``Chart.yaml``, in which tfgen later inserts the revision number of the chart.
 
-    `files` is path -> text of all other files of the chart. The version contains a digest of all files of the chart,
-    without the version itself.
+    `files` is path -> text of all other files of the chart. The version contains a digest of these files and of all
+    other fields of ``Chart.yaml``.
     """
     head = generated_note(job.name) + yaml_text.dump(_head_fields(job))
     tail = yaml_text.dump(_tail_fields(job))

@@ -36,7 +36,7 @@ FILE_HEADS: Final[Mapping[str, str]] = {
 
 
 def print_templates(structure: Structure, length: int) -> dict[str, str]:
-    """Return path -> text of the templates, with wrapped lines, and of the files that the templates read.
+    """Return path -> text of the templates, with wrapped lines, and of other files, such as the finisher's program.
 
     The templates contain a placeholder of `length` characters instead of the name of the chart.
     """

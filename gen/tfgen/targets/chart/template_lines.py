@@ -55,7 +55,7 @@ def _wrapped(line: str) -> Lines:
 def _text_lines(text: Node, context: Context) -> Lines:
     """Return the lines of `text`, the node of a file that is not YAML, such as NOTES.txt.
 
-    The node of a line is a `Text` that consists of the parts of `text` in this line.
+    The node of each line is a `Text` with the parts of `text` that the line prints.
     """
     nodes: list[list[Node]] = [[]]
     printed = text_of(text, context).splitlines()

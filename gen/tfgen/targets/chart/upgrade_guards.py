@@ -89,11 +89,10 @@ def _fields(item: Mapping[str, Any], pod_hash: Node) -> Iterator[tuple[_Path, No
 
 
 def _exit_codes(item: Mapping[str, Any]) -> Iterator[tuple[_Path, Node]]:
-    """Yield (path of a Job's failure rules, hole for the exit codes that do not count as a retry).
+    """Yield (path of the rules of a Job's podFailurePolicy, hole for the exit codes), if the last rule has exit codes.
 
-    The Job of the finisher has no rule for exit codes. The guard reads only the last rule of the Job in the cluster. If
-    a patch in job.yaml appends another rule, the rule for exit codes is not the last rule. So the function yields
-    nothing, and only the API server refuses a change of the exit codes.
+    These exit codes do not count as a retry. The Job of the finisher has no such rule. If a patch in job.yaml appends a
+    rule, the function yields nothing, and only the API server refuses a change of the exit codes.
     """
     rules = data_path.at(item, _EXIT_CODES)
     if not is_hole(rules) and rules and isinstance(rules[-1], When) and type_of(rules[-1].test) == "list":
@@ -101,7 +100,7 @@ def _exit_codes(item: Mapping[str, Any]) -> Iterator[tuple[_Path, Node]]:
 
 
 def _holes(item: Mapping[str, Any], part: str, keys: Iterable[str]) -> Iterator[tuple[_Path, Node]]:
-    """Return ((`part`, key), hole) for each key in `keys` whose value in the object's field `part` is a hole.
+    """Yield ((`part`, key), hole) for each key in `keys` whose value in the object's field `part` is a hole.
 
     Omit the text of a file: the name of a ConfigMap with files contains the digest of the files, so a changed file
     makes a new ConfigMap.

@@ -36,9 +36,9 @@ def values_yaml(values: Mapping[str, Any], form: ValuesForm) -> str:
 
 @once_a_form
 def _entries(form: ValuesForm) -> tuple[ValuesText, ...]:
-    """Return the writer of each value.
+    """Return the part of values.yaml for each value: the value with its comment.
 
-    A writer writes the parent keys that no earlier writer writes, the comments of the keys, and the value.
+    The part of the first value below a parent key, such as `roles`, also contains the parent key with its comment.
     """
     entries = []
     printed: set[ValuesPath] = set()

@@ -39,8 +39,8 @@ class _Token(Record):
     Attributes:
         text: the text of the word.
         depth: the number of open brackets around the word in an action; None for a word outside of actions.
-        joins: whether the word is the blank between two pieces of a split text. Without a line break at this blank,
-            tfgen joins the two pieces again.
+        joins: whether the word is the blank between two pieces of a long text that tfgen has split. If the line does
+            not break at this blank, tfgen joins the two pieces again.
     """
 
     text: str

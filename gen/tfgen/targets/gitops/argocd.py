@@ -131,7 +131,14 @@ def _settings(variant: DeployedVariant) -> Mapping[str, Any]:
 def _application(
     variant: DeployedVariant, source: Object, ignored: Sequence[ChangedField], *, may_be_empty: bool
 ) -> dict[str, Any]:
-    """Return the fields that an Application and the template of an ApplicationSet share, without the name."""
+    """Return the fields that an Application and the template of an ApplicationSet share, without the name.
+
+    Args:
+        variant: the variant that the Application applies, or a variant of any job for an ApplicationSet.
+        source: the fields of the source that name the chart or the overlay.
+        ignored: the fields that a sync must not reset.
+        may_be_empty: whether the overlay may contain no object, so that Argo CD may prune all objects.
+    """
     settings, gitops = _settings(variant), variant.gitops
     empty = {"allowEmpty": True} if may_be_empty else {}
     automated = {"prune": settings["prune"], "selfHeal": settings["selfHeal"], **empty}

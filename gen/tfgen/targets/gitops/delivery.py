@@ -82,9 +82,8 @@ class DeployedVariant(Record):
 def controller_fields(objects: Iterable[Object]) -> Iterator[ChangedField]:
     """Yield the fields that a controller in the cluster changes, and that a GitOps tool must not reset.
 
-    The finisher changes the replicas of the kinds in its Role. If git or the webhook of a queue suspends an object, a
-    controller in the cluster later resumes the object. If the GitOps tool then reset the field, the tool would suspend
-    the object again and kill the pods.
+    For example, the finisher scales StatefulSets to 0, and Kueue resumes suspended Jobs. If the GitOps tool suspended
+    the Job again, Kubernetes would kill the pods.
     """
     fields: dict[ChangedField, None] = {}
     for item in objects:

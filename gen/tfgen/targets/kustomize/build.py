@@ -83,9 +83,12 @@ def _objects(files: Mapping[str, str], folder: str) -> Iterator[Object]:
 
 
 def _target(items: Iterable[Object], target: Mapping[str, str]) -> tuple[str, str, str]:
-    """Return the identity of the object that `target`, a field of a patch, selects. Exactly one object must match.
+    """Return (API version, kind, name) of the object that `target`, a field of a patch, selects.
 
     A target without an API group matches objects of every group, because old versions of tfgen omitted the group.
+
+    Raises:
+        ValueError: the target does not match exactly one object.
     """
     kind, name = target["kind"], target["name"]
     candidates = [item for item in items if item["kind"] == kind and target.get("group", group(item)) == group(item)]
@@ -106,9 +109,9 @@ def _generated(files: Mapping[str, str], folder: str, entry: Mapping[str, Any]) 
 
 
 def _changed(images: Mapping[str, Mapping[str, str]], image: Image) -> Image | None:
-    """Return the new image for `image`; None if the field ``images`` has no entry with the name of `image`.
+    """Return the new image that replaces `image`; None if the field ``images`` has no entry for `image`.
 
-    `images` is image name -> entry of the field.
+    `images` is name of an image -> entry of the field ``images``.
     """
     entry = images.get(image.name)
     if entry is None:

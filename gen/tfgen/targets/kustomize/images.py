@@ -132,9 +132,9 @@ def with_images(item: Object, change: Callable[[Image], Image | None]) -> Object
 
 
 def image_changer(changes: Sequence[ImageChange]) -> Callable[[Image], Image | None]:
-    """Return a function `change` with which `with_images` has the same effect as ``images`` in a kustomization.
+    """Return a function for the argument `change` of `with_images`, which makes the given changes.
 
-    The function returns the new image for an image with the name of an old image in `changes`; None for other images.
+    The function returns None for an image whose name is not the name of an old image in `changes`.
     """
     new = {change.old.name: change.new for change in changes}
     return lambda image: new.get(image.name)

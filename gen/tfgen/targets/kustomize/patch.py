@@ -25,22 +25,22 @@ def merge_patch(before: Object, after: Object) -> dict[str, Any]:
 
 
 def strategic_merge_patch(before: Object, after: Object) -> dict[str, Any]:
-    """Return a strategic merge patch, which merges the lists of `kustomize_keys` item by item.
+    """Return a strategic merge patch, which merges some lists item by item, such as `containers` by `name`.
 
-    kustomize inserts the items of a patch before all other items, so a patch names all items up to the last new or
-    changed item, in the order of the result: https://github.com/kubernetes-sigs/kustomize/issues/4045. If several keys
-    identify an item, kustomize keeps the old order, so the patch replaces the whole list. The patch also replaces a
-    list in which two items have the same key, such as two ports with the same number.
+    `kustomize_keys` returns these lists. kustomize inserts the items of a patch before all other items. So a patch
+    names all items up to the last new or changed item, in the order of the result:
+    https://github.com/kubernetes-sigs/kustomize/issues/4045. The patch replaces the whole list in two cases: several
+    keys identify an item, or two items have the same key, such as two ports with the same number.
     """
     return _difference(before, after, kustomize_keys(after.get("kind", "")))
 
 
 def replacing_patch(before: Object, after: Object) -> dict[str, Any]:
-    """Return a patch for an object of an unknown kind. The patch replaces each mapping that contains a changed list.
+    """Return a patch that replaces each mapping in which a list changes, so that kustomize merges no list item by item.
 
-    So the result does not depend on the keys by which kustomize merges the lists of the kind. kustomize accepts the
-    directive ``$patch: replace`` in each mapping except the object itself. Of the lists at the top level of the object,
-    kustomize merges only the lists in `TOP_LISTS`.
+    An object of an unknown kind needs such a patch. The directive ``$patch: replace`` marks each replaced mapping. At
+    the top level of the object, kustomize refuses the directive, and merges only the lists in `TOP_LISTS`. The patch of
+    such a list begins with the directive as an item.
     """
     merging = TOP_LISTS.get((group(before), before["kind"]), ())
     patch = _replacing(before, after)
@@ -51,10 +51,9 @@ def replacing_patch(before: Object, after: Object) -> dict[str, Any]:
 
 
 def changes_shape(before: Object, after: Object) -> bool:
-    """Test whether a top-level field of an object changes its type between a mapping, a list and a scalar.
+    """Test whether a top-level field of an object, such as `data`, changes its type (mapping, list or scalar).
 
-    kustomize refuses a merge patch with such a change. `$patch: replace` does not help, because kustomize does not
-    support the directive at the top level.
+    kustomize refuses a merge patch with such a change.
     """
     return any(_shape(value) != _shape(after[key]) for key, value in before.items() if key in after)
 

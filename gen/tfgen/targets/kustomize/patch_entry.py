@@ -65,7 +65,7 @@ def _takes_json_patch(item: Object, target: Object) -> bool:
 
 
 def merges_by_key(item: Object) -> bool:
-    """Test whether kustomize merges the lists of an object by the keys in `kustomize_keys`."""
+    """Test whether kustomize merges lists of an object item by item, such as `containers` by `name`."""
     return group(item) in STRATEGIC_GROUPS and literal_name(item) is None
 
 
@@ -90,7 +90,7 @@ def patch_target(item: Object, patch: Patch) -> dict[str, Any]:
 def patch_text(item: Object, patch: Patch) -> str:
     """Return the YAML text of a patch.
 
-    If the patch contains list items with only a name, or `test` operations, a comment in the first line explains why.
+    If the patch has items with only a name, or operations `test`, the first line is a comment with their purpose.
     """
     if isinstance(patch, list):
         has_test = any(operation["op"] == "test" for operation in patch)

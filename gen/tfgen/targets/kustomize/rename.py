@@ -24,10 +24,9 @@ class Rename(Record):
     """The objects of an environment, before and after the overlay renames the objects for the run of the environment.
 
     Attributes:
-        before: the objects with the names that contain the run of the base.
-        after: the objects with the names that contain the run of the environment.
-        pairs: key of the object -> (object before the rename, object after the rename), if kustomize can rename the
-            object.
+        before: key -> object with the name for the run of the base, such as mnist-worker.
+        after: key -> object with the name for the run of the environment, such as mnist-2-worker.
+        pairs: key -> (object in `before`, object in `after`), for each object that kustomize can rename.
     """
 
     before: Objects
@@ -41,10 +40,12 @@ class Rename(Record):
         return Rename(before, after, identical if before is after else object_pairs(before, after))
 
     def renamed_pairs(self, pairs: Mapping[str, tuple[Object, Object]]) -> dict[str, tuple[Object, Object]]:
-        """Return key -> (object of the base, counterpart after the rename). Omit objects that kustomize cannot rename.
+        """Return key -> (object of the base, the same object of the environment after the rename).
+
+        Omit objects that kustomize cannot rename.
 
         Args:
-            pairs: key -> (object of the base, counterpart in the environment before the rename).
+            pairs: key -> (object of the base, the same object of the environment before the rename).
         """
         renamed_objects = {identity(old): new for old, new in self.pairs.values()}
         return {
@@ -54,10 +55,12 @@ class Rename(Record):
         }
 
     def resources(self, from_base: Collection[Identity]) -> Objects:
-        """Return the objects for which the overlay has files, with the names before the rename.
+        """Return key -> object, for each object that has a file in the overlay.
+
+        A new object that kustomize can rename has the name before the rename. Any other object has its final name.
 
         Args:
-            from_base: the identities, before the rename, of the objects that come from the base.
+            from_base: (API version, kind, name before the rename) of each object that comes from the base.
         """
         added = self._added(from_base)
         renamed = {
@@ -68,7 +71,7 @@ class Rename(Record):
     def entries(self, from_base: Collection[Identity]) -> Iterator[dict[str, Any]]:
         """Yield entries of ``patches``. An entry renames an object, or deletes an object that kustomize cannot rename.
 
-        `from_base` contains the identities, before the rename, of the objects that come from the base.
+        `from_base` contains (API version, kind, name before the rename) of each object that comes from the base.
         """
         added = self._added(from_base)
         pairs = [
@@ -86,9 +89,9 @@ class Rename(Record):
                 yield {"patch": patch_text(item, patch), **patch_target(item, patch)}
 
     def _added(self, from_base: Collection[Identity]) -> Objects:
-        """Return key -> object before the rename, for objects that are not from the base and that kustomize can rename.
+        """Return key -> object before the rename, for each new object of the overlay that kustomize can rename.
 
-        Omit an object whose key changes with the rename, so that two objects never use the same file.
+        Omit an object that has a different key after the rename, so that two objects never use the same file.
         """
         return {
             key: old

@@ -24,10 +24,10 @@ class Context(Record):
         parameters: the parameters of the printed named template. With parameters, the dot is a ``dict``, which contains
             the parameters, and the root context under the key ``root``.
         dot: the expression for the dot outside of any ``range``: ``.``, or ``$`` in the body of a ``range``.
-        variables: full name of a named template -> variable that contains the output of the named template.
-        subject: the node that the dot refers to in the body of a ``with``; None outside of such a body.
+        variables: full name of a named template -> Go variable that contains the output of the named template.
+        subject: the node whose value is the dot in the body of a ``with``; None outside of such a body.
         facts: the tests that are true at the printed node, because an ``if`` around the node contains the tests.
-        bindings: variable of the object graph -> node that the variable refers to.
+        bindings: name that a `Let` or a ``range`` around the node assigns -> node whose value has this name.
         reason: the comment above the printed mapping entry, or above its nearest parent that has a comment.
         template_doc: the sentence that describes the printed named template; empty outside of named templates.
     """
@@ -66,7 +66,7 @@ class Context(Record):
 
     @property
     def base(self) -> str:
-        """Return the text to write before ``.NAME`` for a parameter: empty, or ``$`` in the body of a ``range``."""
+        """Return the text before a parameter: empty for ``.NAME``; ``$`` for ``$.NAME`` in the body of a ``range``."""
         return self.dot.rstrip(".")
 
     def full_name(self, name: str) -> str:

@@ -151,9 +151,9 @@ def _test(node: _Test, context: Context) -> str:
 
 
 def texts(tree: Node, template: NamedTemplate, context: Context) -> str:
-    """Return an ``include`` of the named template `template`, which converts the values in `tree` to strings.
+    """Return an ``include`` that prints `tree`, a map, a list or a scalar, with each value as a string.
 
-    The node `tree` is a map, a list or a scalar.
+    The named template `template` converts the values to strings.
     """
     return f"include {literal(context.full_name(template.name))} {argument(tree, context)}"
 
@@ -191,8 +191,8 @@ def chart_only(node: ChartOnly, context: Context) -> str:
     """Return the Go template text of a `ChartOnly`. A plain object has a fixed value in place of this text.
 
     Raises:
-        TypeError: the template text needs the root context at the dot, but the dot contains the arguments of a
-            named template.
+        TypeError: the template text does not read the root context at ``.root``, as a named template with parameters
+            requires.
     """
     if context.parameters and not node.reads_root:
         raise TypeError(f"in a named template with parameters, a ChartOnly must read the root at .root: {node!r}")
@@ -209,8 +209,7 @@ def _file(node: File, context: Context) -> str:
 def _data(tree: NamedTemplate | Call, context: Context) -> str:
     """Return the expression that parses the YAML output of a named template into a map.
 
-    ``printf`` adds the last line break. Without this line break, a text at the end of the output would lose an empty
-    line.
+    ``printf`` adds the last line break. Without this line break, the last text of the output would lose a line break.
     """
     if type_of(tree) != "map" or presence(tree) is not True:
         raise TypeError(f"not a mapping that is always present: {tree!r}")
@@ -220,7 +219,7 @@ def _data(tree: NamedTemplate | Call, context: Context) -> str:
 def _argument_of_include(node: Call, context: Context) -> str:
     """Return the argument of an ``include``: the dot if it contains all arguments of the call, or a new ``dict``.
 
-    The new ``dict`` omits each argument that is None, because a missing key of a ``dict`` is null.
+    The new ``dict`` omits each argument that is None, because Helm reads a missing key as null.
     """
     if context.parameters and all(_is_at_dot(name, value, context) for name, value in node.arguments):
         return context.dot

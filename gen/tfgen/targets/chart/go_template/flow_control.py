@@ -63,7 +63,10 @@ def range_over(node: ForEach, context: Context, indent: str, lines: Branch) -> L
 
 
 def _if(test: Node, node: Node, context: Context, indent: str, lines: Branch) -> Lines:
-    """Return the lines of a node in ``if TEST``; in ``with TEST`` if the tested value is the only hole in the node."""
+    """Return the lines of a node in ``if TEST``. If the context guarantees the test, return the lines without ``if``.
+
+    If the tested value is the only hole in the node, ``with TEST`` replaces ``if TEST``.
+    """
     nested_test = branch_test(node)
     needed_test = remaining_test(test if nested_test is None else all_of(test, nested_test), context.facts)
     if needed_test is True:

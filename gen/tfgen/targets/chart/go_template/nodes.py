@@ -36,7 +36,7 @@ def is_constant(node: Node) -> bool:
 
 
 def has_holes(node: Node) -> bool:
-    """Test whether a node of the object graph contains a hole, or another node that is not plain data."""
+    """Test whether a node of the object graph contains more than plain data, such as a hole, a comment or `ABSENT`."""
     match node:
         case Hole() | Absent():
             return True

@@ -107,10 +107,10 @@ def parts_of_test(test: Node) -> tuple[Node, ...]:
 
 
 def let_facts(name: str, expression: Expression) -> tuple[Node, ...]:
-    """Return the tests that are true in the whole body of a `Let`, which binds the variable `name` to `expression`.
+    """Return the tests that are true in the body of a `Let`, which assigns `expression` to the variable `name`.
 
-    For a `Merged` whose first map has a constant entry, the variable is never empty, so the result is one test: the
-    variable itself. For all other expressions, the result is empty.
+    If `expression` merges maps, and the first map has a constant entry, the variable is never empty, and the result is
+    the variable itself. For all other expressions, the result is empty.
     """
     lowest = expression.layers[0] if isinstance(expression, Merged) else None
     is_never_empty = isinstance(lowest, MapOf) and any(map(_is_literal, lowest.entries.values()))
@@ -122,7 +122,7 @@ def _is_literal(node: Node) -> bool:
 
 
 def branch_test(node: Node) -> Node:
-    """Return the test on which the whole output of `node`, a branch of a `When`, depends; None without such a test.
+    """Return the test that must be true for `node`, a branch of a `When`, to print anything; None without such a test.
 
     The printer adds this test to the ``if`` of the branch.
     """
@@ -175,7 +175,10 @@ def mentions(node: Node | Record, names: Collection[str]) -> bool:
 
 
 def ends_in_tree(node: Node) -> bool:
-    """Test whether the text of a node may end with output of ``toYaml``, which may end with necessary empty lines."""
+    """Test whether the text of a node may end with output of ``toYaml``.
+
+    The last empty lines of such output may be part of a value, so Helm must not remove these lines.
+    """
     match node:
         case When(_, if_true, if_false):
             return ends_in_tree(if_true) or ends_in_tree(if_false)
@@ -197,7 +200,7 @@ def ends_in_tree(node: Node) -> bool:
 def _last_ends_in_tree(children: Sequence[Node]) -> bool:
     """Test whether the output of the nodes `children`, one after the other, may end with output of ``toYaml``.
 
-    The last nodes may have no output. In this case, an earlier node decides.
+    If the last node may print nothing, the result also depends on the node before the last node.
     """
     for child in reversed(children):
         if ends_in_tree(child):

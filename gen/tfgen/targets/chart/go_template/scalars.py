@@ -62,7 +62,7 @@ def _is_safe(part: Node) -> bool:
 def _has_only_names(node: Node) -> bool:
     """Test whether a node of the object graph prints only names of objects, such as ``mnist-ps``.
 
-    The schema of the values allows nothing but names in the holes of such a node.
+    A hole in such a node always has a name as its value, because values.schema.json refuses other values.
     """
     match node:
         case NamedTemplate(node=child) | Call(template=child) | Repeat(body=child):

@@ -91,7 +91,14 @@ def _choose(name: str, node: When, context: Context) -> Lines:
 
 
 def _tested_layer(name: str, layer: Node, context: Context, *, flat: bool) -> Lines:
-    """Return the ``if`` block of a `When`, which merges the map in the `When` into the map variable `name`."""
+    """Return an ``if`` block that merges a map into the map variable `name` if a test is true.
+
+    Args:
+        name: the name of the map variable.
+        layer: a `When` that contains the test and the map.
+        context: the context of the lines.
+        flat: whether all entries of the map are scalars.
+    """
     if not isinstance(layer, When) or layer.if_false != MapOf({}) or not is_hole(layer.if_true):
         raise TypeError(f"a merged map must not have a second branch: {layer!r}")
     if isinstance(layer.if_true, MapOf):
@@ -105,7 +112,10 @@ def _tested_layer(name: str, layer: Node, context: Context, *, flat: bool) -> Li
 
 
 def _layers(name: str, layers: Sequence[Expression], context: Context, *, flat: bool) -> Lines:
-    """Return the lines that merge the maps `layers`, in order, into the map variable `name`."""
+    """Return the lines that merge the maps `layers`, in order, into the map variable `name`.
+
+    If all entries of the maps are scalars (`flat`), a single call of ``mergeOverwrite`` merges all maps.
+    """
     if flat:
         return [" ".join([f"{{{{- ${name} = mergeOverwrite ${name}", *arguments(layers, context), "}}"])]
     lines: Lines = []
@@ -130,9 +140,9 @@ def _filter(name: str, node: Filtered, context: Context) -> Lines:
 
 
 def _map_of(name: str, lowest: MapOf, context: Context) -> tuple[str, Lines]:
-    """Return (``dict`` call with the constant entries of a map, lines that add each remaining entry if present).
+    """Return (``dict`` call with the constant entries of the map `lowest`, lines that add the other entries).
 
-    The lines add the entries to the map variable `name`.
+    The lines add each other entry to the map variable `name`, if the entry is not empty.
     """
     constants = {key: node for key, node in lowest.entries.items() if is_constant(node)}
     lines: Lines = []

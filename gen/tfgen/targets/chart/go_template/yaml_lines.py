@@ -79,7 +79,7 @@ def body_lines(node: Node, context: Context, indent: str) -> Lines:
 def first_lines(node: Node, context: Context) -> Lines:
     """Return the lines that print the content of a named template.
 
-    The output of Helm begins without a line break if at least one entry of the content is always present.
+    If possible, an entry that is always present comes first. Then the output does not begin with a line break.
     """
     if isinstance(node, When) and presence(node) is True:
         return _first_branches(node, context)
