@@ -137,7 +137,7 @@ def _compare_job(
         return Rerendered((), ())
     try:
         before = _committed_overlays(plan.out, name, revision)
-        if before and files and _is_as_cached(name, *before, concerned.rendered.get(name)):
+        if before and files and _is_unchanged_render(name, *before, concerned.rendered.get(name)):
             return Rerendered((), ())  # only the job itself causes the changes, and `new_run` reports these changes
         files = files or overlays_on_disk(plan.out, name, ledger)
         versions = _Versions(*before, files, ledger) if before and files else None
@@ -159,7 +159,7 @@ def _is_as_rendered(job: JobPlan) -> bool:
     return job.before is not None and job.before.is_of_same_job(job.target)
 
 
-def _is_as_cached(name: str, files: _Files, ledger: Ledger, digest: str | None) -> bool:
+def _is_unchanged_render(name: str, files: _Files, ledger: Ledger, digest: str | None) -> bool:
     """Return True if the running tfgen would render the committed job to exactly the committed overlays.
 
     Args:

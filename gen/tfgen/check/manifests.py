@@ -59,7 +59,7 @@ def read_foreign_manifests(out: Path, ledgers: Ledgers) -> tuple[Manifest, ...]:
 
 def literal_manifests(file: str, items: Iterable[Object], namespace: str | None) -> Iterator[Manifest]:
     """Yield each LimitRange, NetworkPolicy and ResourceQuota among the `objects` of a job."""
-    return (Manifest(file, item, namespace) for item in items if _is_of_namespace(item))
+    return (Manifest(file, item, namespace) for item in items if _restricts_namespace(item))
 
 
 def _files(root: Path, ledgers: Ledgers) -> Iterator[Path]:
@@ -102,11 +102,11 @@ def _objects(documents: Sequence[Document]) -> Iterator[Object]:
         data = document.data
         items = data.get("items") if isinstance(data, dict) and data.get("kind") == "List" else [data]
         for item in items if isinstance(items, list) else ():
-            if isinstance(item, dict) and _is_of_namespace(item):
+            if isinstance(item, dict) and _restricts_namespace(item):
                 yield item
 
 
-def _is_of_namespace(item: Object) -> bool:
+def _restricts_namespace(item: Object) -> bool:
     """Return True for an object that restricts a namespace.
 
     Such an object is a LimitRange, a NetworkPolicy or a ResourceQuota with a spec.

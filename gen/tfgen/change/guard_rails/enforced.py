@@ -121,7 +121,7 @@ def _unenforced_paths(layers: Layers, data: Any, entry: Enforced, entries: Seque
             bound = (*path, *keys)
             enforced = data_path.at(value, keys)
             if not any(candidate.binds(bound, excepted) for candidate in candidates):
-                loosenings = [*_opened(layers, entry, bound, excepted, candidates)]
+                loosenings = [*_path_loosenings(layers, entry, bound, excepted, candidates)]
             elif enforced is not None and not any(candidate.sets(bound) for candidate in candidates):
                 loosenings = [_without_value(layers, entry, bound, enforced)]
             else:
@@ -162,7 +162,7 @@ def _leaves(value: Any) -> Iterator[Path]:
         yield from ((key, *keys) for keys in _leaves(child))
 
 
-def _opened(
+def _path_loosenings(
     layers: Layers, entry: Enforced, path: Path, excepted: Sequence[Path] | None, candidates: Sequence[_EnforcedPath]
 ) -> Iterator[Loosening]:
     """Yield each loosening of a path that the base enforces and the change enforces only in part, or not at all.

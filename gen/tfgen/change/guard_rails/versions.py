@@ -55,7 +55,7 @@ def judge_rails(root: Path, files: Collection[str], against: str) -> Iterator[Pr
     for folder in sorted(concerned, key=lambda folder: (len(real_path(folder).parts), folder)):
         rails, changed = before.layer_of(folder).defaults, after.layer_of(folder)
         if changed.problems:
-            loosenings = [*_of_broken_file(rails, changed.problems[0], against)]
+            loosenings = [*_broken_file_loosening(rails, changed.problems[0], against)]
         else:
             policies = (_policies(rails, read_before), _policies(changed.defaults, read_folder))
             loosenings = [*find_loosened(Layers(rails, changed.defaults, against, *policies))]
@@ -109,7 +109,7 @@ def _committed_folder(against: str, layer: Document) -> PolicyFolder:
     return parse_folder(layer, {folder / name: files[name] for name in sorted(files) if holds_manifests(Path(name))})
 
 
-def _of_broken_file(before: Document | None, problem: Problem, against: str) -> Iterator[Loosening]:
+def _broken_file_loosening(before: Document | None, problem: Problem, against: str) -> Iterator[Loosening]:
     """Yield one loosening if a tfgen.yaml has errors after the change, because tfgen cannot read its guard rails.
 
     Args:

@@ -174,10 +174,12 @@ def _repository_files(repository: Repository) -> tuple[str, ...]:
     paths = [*REPOSITORY_FILES, *(f"{PROJECTS}/{path.name}" for path in (root / PROJECTS).glob("*.yaml"))]
     present = [path for path in paths if (root / path).is_file()]
     committed = git.committed_files(root / path for path in present) if present else {}
-    return tuple(path for path in present if _is_of_init((root / path).read_bytes(), path, committed.get(root / path)))
+    return tuple(
+        path for path in present if _is_from_init((root / path).read_bytes(), path, committed.get(root / path))
+    )
 
 
-def _is_of_init(content: bytes, path: str, committed: bytes | None) -> bool:
+def _is_from_init(content: bytes, path: str, committed: bytes | None) -> bool:
     """Return whether `tfgen init --repo` wrote a new file, or wrote the lines at the end of an existing file.
 
     Args:
