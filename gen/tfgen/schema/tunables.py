@@ -66,7 +66,7 @@ class Tunable(Record):
         return types
 
 
-class _Present(Record):
+class _JobTunables(Record):
     """The tunables of a job, with indexes by path and by record.
 
     Jobs with the same sections, and with the same unsupported and idle values, share one instance.
@@ -110,7 +110,7 @@ def tunables(spec: Mapping[str, Any], *, of_any_kind: bool = False) -> tuple[Tun
         spec: the spec of the job.
         of_any_kind: whether to include the values without effect in the job, such as values for other workload kinds.
     """
-    return _present(spec, of_any_kind=of_any_kind).tunables
+    return _job_tunables(spec, of_any_kind=of_any_kind).tunables
 
 
 def idle_paths(spec: Mapping[str, Any]) -> tuple[ValuesPath, ...]:
@@ -149,7 +149,7 @@ def values(spec: Mapping[str, Any], *, of_any_kind: bool = False) -> dict[str, A
         spec: the spec of the job.
         of_any_kind: whether to include the values without effect in the job, such as values for other workload kinds.
     """
-    return _complete(spec, _present(spec, of_any_kind=of_any_kind))
+    return _complete(spec, _job_tunables(spec, of_any_kind=of_any_kind))
 
 
 def environment_values(spec: Mapping[str, Any], name: str, *, of_any_kind: bool = False) -> dict[str, Any]:
@@ -158,7 +158,7 @@ def environment_values(spec: Mapping[str, Any], name: str, *, of_any_kind: bool 
     Raises:
         KeyError: the spec has no such environment.
     """
-    present = _present(spec, of_any_kind=of_any_kind)
+    present = _job_tunables(spec, of_any_kind=of_any_kind)
     return _of_environment(spec, _complete(spec, present), name, present)
 
 
@@ -167,7 +167,7 @@ def all_values(spec: Mapping[str, Any], *, of_any_kind: bool = False) -> tuple[d
 
     The values are the results of `values` and `environment_values`.
     """
-    present = _present(spec, of_any_kind=of_any_kind)
+    present = _job_tunables(spec, of_any_kind=of_any_kind)
     job_values = _complete(spec, present)
     return job_values, {name: _of_environment(spec, job_values, name, present) for name in spec.get("environments", ())}
 
@@ -188,14 +188,14 @@ def chart_overrides(spec: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 
     Omit each value that has no effect in the job, because the chart has no such value.
     """
-    present = _present(spec)
+    present = _job_tunables(spec)
     return {
-        name: {**_of_chart(spec, name), **_chart_part(overrides(environment), (), present)}
+        name: {**_environment_name_value(spec, name), **_chart_part(overrides(environment), (), present)}
         for name, environment in spec.get("environments", {}).items()
     }
 
 
-def _chart_part(data: Mapping[str, Any], parent: ValuesPath, present: _Present) -> dict[str, Any]:
+def _chart_part(data: Mapping[str, Any], parent: ValuesPath, present: _JobTunables) -> dict[str, Any]:
     values_of_chart: dict[str, Any] = {}
     for key, value in data.items():
         path = (*parent, key)
@@ -247,13 +247,13 @@ def order_keys(value: Any, node: Schema) -> Any:
 
 
 def _of_environment(
-    spec: Mapping[str, Any], job_values: Mapping[str, Any], name: str, present: _Present
+    spec: Mapping[str, Any], job_values: Mapping[str, Any], name: str, present: _JobTunables
 ) -> dict[str, Any]:
     merged_values = _merge_complete(job_values, overrides(spec["environments"][name]), (), present.by_path)
-    return {**merged_values, **_of_chart(spec, name)}
+    return {**merged_values, **_environment_name_value(spec, name)}
 
 
-def _of_chart(spec: Mapping[str, Any], name: str) -> dict[str, str]:
+def _environment_name_value(spec: Mapping[str, Any], name: str) -> dict[str, str]:
     """Return {"environment": `name`} if an environment of the job sets `patches`, or else {}.
 
     Only a chart with patches for environments needs the name of the environment as a value.
@@ -283,7 +283,7 @@ def _merge_complete(
     return merged_values
 
 
-def _complete(spec: Mapping[str, Any], present: _Present) -> dict[str, Any]:
+def _complete(spec: Mapping[str, Any], present: _JobTunables) -> dict[str, Any]:
     """Return the value of each tunable in `present`, in the order of the schema.
 
     The value comes from the spec, or is the default of the tunable.
@@ -299,12 +299,12 @@ def _complete(spec: Mapping[str, Any], present: _Present) -> dict[str, Any]:
     return complete
 
 
-def _present(spec: Mapping[str, Any], *, of_any_kind: bool = False) -> _Present:
+def _job_tunables(spec: Mapping[str, Any], *, of_any_kind: bool = False) -> _JobTunables:
     has = frozenset(section for section in _sections() if data_path.has(spec, section))
-    return _present_with(has, () if of_any_kind else tuple(_unused_paths(spec)))
+    return _tunables_with(has, () if of_any_kind else tuple(_paths_without_effect(spec)))
 
 
-def _unused_paths(spec: Mapping[str, Any]) -> Iterator[str]:
+def _paths_without_effect(spec: Mapping[str, Any]) -> Iterator[str]:
     """Yield the paths of the values that the workload kind does not support, and of the idle values.
 
     An idle value has no effect in the job. An unsupported path may contain ``*`` for any key, as in ``roles.*.args``.
@@ -314,14 +314,14 @@ def _unused_paths(spec: Mapping[str, Any]) -> Iterator[str]:
 
 
 @functools.cache
-def _present_with(has: frozenset[ValuesPath], lacks: tuple[str, ...]) -> _Present:
-    """Return the tunables of a job with the sections `has`. Omit the tunables at or below the paths `lacks`."""
-    without = [path.split(".") for path in lacks]
-    leaves_there = (leaf for leaf in all_leaves().values() if has.issuperset(leaf.sections))
-    return _Present(
+def _tunables_with(sections: frozenset[ValuesPath], omitted: tuple[str, ...]) -> _JobTunables:
+    """Return the tunables of a job with the `sections`. The result has no tunable at or below a path in `omitted`."""
+    without = [path.split(".") for path in omitted]
+    leaves_of_job = (leaf for leaf in all_leaves().values() if sections.issuperset(leaf.sections))
+    return _JobTunables(
         tuple(
             leaf.tunable
-            for leaf in leaves_there
+            for leaf in leaves_of_job
             if not any(kinds.covers(steps, leaf.tunable.path) for steps in without)
         )
     )

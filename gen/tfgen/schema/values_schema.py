@@ -73,7 +73,7 @@ def values_schema(form: ValuesForm) -> Schema:
         _remove_key(schema, lacking.split("."))
     roles = root["properties"]["roles"]["properties"]
     schema["definitions"][_ROLE] = _shared(roles)
-    roles.update({name: _of_shared(role, schema["definitions"][_ROLE]) for name, role in roles.items()})
+    roles.update({name: _reference_to_shared(role, schema["definitions"][_ROLE]) for name, role in roles.items()})
     schema["definitions"] = used_definitions(root, schema["definitions"])
     _share(schema)
     _refer_to_bases(schema)
@@ -148,7 +148,7 @@ def _shared(roles: Mapping[str, Schema]) -> dict[str, Any]:
     }
 
 
-def _of_shared(role: Schema, shared: Schema) -> dict[str, Any]:
+def _reference_to_shared(role: Schema, shared: Schema) -> dict[str, Any]:
     """Return the schema of a role as a `$ref` to `shared`, the schema of all roles.
 
     If the role requires more keys than `shared`, the result lists these keys under `required`. If the role lacks keys,

@@ -219,7 +219,7 @@ class _Builder:
         if isinstance(event, yaml.ScalarEvent):
             self._refuse_tag(event)
             self._refuse_characters(event)
-            if _group(event) is not None:
+            if _scalar_type(event) is not None:
                 message = f"a key must be text; quote it: {shown(event.value)}" if event.value else "a key is missing"
                 self._report(event, message, "yaml-key")
             elif event.value == "<<" and not _is_merge(event):
@@ -252,7 +252,7 @@ class _Builder:
         """Return the value of a scalar. For an invalid number, report a problem and return the text."""
         self._refuse_characters(event)
         text = event.value
-        match _group(event):
+        match _scalar_type(event):
             case "null":
                 return None
             case "true":
@@ -324,7 +324,7 @@ def _position(event: yaml.Event) -> Position:
     return Position(mark.line + 1, mark.column + 1)
 
 
-def _group(event: yaml.ScalarEvent) -> str | None:
+def _scalar_type(event: yaml.ScalarEvent) -> str | None:
     """Return the type of a plain scalar, such as `integer`, `true` or `null`; None for a string.
 
     The types are the names of the groups in the pattern `_CORE`.

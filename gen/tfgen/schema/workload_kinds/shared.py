@@ -37,20 +37,20 @@ RELEASES: Final = Only(
 _TF_CONFIG_STRATEGIES: Final = ("ParameterServer", "MultiWorkerMirrored", "Single")
 
 
-def reads_tf_config(sender: str, cure: str, when: Condition = None) -> Only:
+def reads_tf_config(setter: str, fix: str, when: Condition = None) -> Only:
     """Return the limit of the key `strategy` for a workload kind in which a component other than tfgen sets TF_CONFIG.
 
     The component sets no variable except TF_CONFIG, so the kind supports only the strategies that read TF_CONFIG.
 
     Args:
-        sender: the component that sets TF_CONFIG, in words, such as "the operator".
-        cure: the fix for a job with another strategy.
+        setter: the component that sets TF_CONFIG, in words, such as "the operator".
+        fix: the fix for a job with another strategy.
         when: the condition on the spec under which the component sets TF_CONFIG.
     """
     return Only(
         "strategy",
         _TF_CONFIG_STRATEGIES,
-        f"{sender} sets only TF_CONFIG, which the strategy ignores; {cure}",
+        f"{setter} sets only TF_CONFIG, which the strategy ignores; {fix}",
         when,
     )
 

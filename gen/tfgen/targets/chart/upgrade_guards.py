@@ -82,10 +82,10 @@ def _fields(item: Mapping[str, Any], pod_hash: Node) -> Iterator[tuple[_Path, No
     if pod_hash is not None:
         yield _POD_TEMPLATE_HASH, pod_hash
     if item["kind"] == "Job":
-        yield from _holes(item, "spec", _JOB_FIELDS)
+        yield from _hole_fields(item, "spec", _JOB_FIELDS)
         yield from _exit_codes(item)
     if item["kind"] == "ConfigMap" and item["immutable"]:
-        yield from _holes(item, "data", item["data"])
+        yield from _hole_fields(item, "data", item["data"])
 
 
 def _exit_codes(item: Mapping[str, Any]) -> Iterator[tuple[_Path, Node]]:
@@ -99,7 +99,7 @@ def _exit_codes(item: Mapping[str, Any]) -> Iterator[tuple[_Path, Node]]:
         yield _EXIT_CODES, rules[-1].test
 
 
-def _holes(item: Mapping[str, Any], part: str, keys: Iterable[str]) -> Iterator[tuple[_Path, Node]]:
+def _hole_fields(item: Mapping[str, Any], part: str, keys: Iterable[str]) -> Iterator[tuple[_Path, Node]]:
     """Yield ((`part`, key), hole) for each key in `keys` whose value in the object's field `part` is a hole.
 
     Omit the text of a file: the name of a ConfigMap with files contains the digest of the files, so a changed file

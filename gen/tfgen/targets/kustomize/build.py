@@ -62,7 +62,7 @@ def _objects(files: Mapping[str, str], folder: str) -> Iterator[Object]:
     names: dict[tuple[str, str], str] = {}
     for entry in kustomization.get("patches", ()):
         patch = _parsed(entry["patch"], folder) if "patch" in entry else _read(files, f"{folder}/{entry['path']}")
-        key = _target(objects.values(), entry["target"]) if "target" in entry else identity(patch)
+        key = _selected_identity(objects.values(), entry["target"]) if "target" in entry else identity(patch)
         if key not in objects:
             raise ValueError(f"a patch changes the {key[1]} {key[2]}, which the overlay does not have")
         item = objects.pop(key)
@@ -79,10 +79,10 @@ def _objects(files: Mapping[str, str], folder: str) -> Iterator[Object]:
     for item in (with_new_names(item, names) for item in objects.values()):
         count = counts.get(item["metadata"]["name"]) if item["kind"] == "StatefulSet" else None
         sized = item if count is None else {**item, "spec": {**item["spec"], "replicas": count}}
-        yield with_images(sized, lambda image: _changed(images, image))
+        yield with_images(sized, lambda image: _new_image(images, image))
 
 
-def _target(items: Iterable[Object], target: Mapping[str, str]) -> tuple[str, str, str]:
+def _selected_identity(items: Iterable[Object], target: Mapping[str, str]) -> tuple[str, str, str]:
     """Return (API version, kind, name) of the object that `target`, a field of a patch, selects.
 
     A target without an API group matches objects of every group, because old versions of tfgen omitted the group.
@@ -108,7 +108,7 @@ def _generated(files: Mapping[str, str], folder: str, entry: Mapping[str, Any]) 
     }
 
 
-def _changed(images: Mapping[str, Mapping[str, str]], image: Image) -> Image | None:
+def _new_image(images: Mapping[str, Mapping[str, str]], image: Image) -> Image | None:
     """Return the new image that replaces `image`; None if the field ``images`` has no entry for `image`.
 
     `images` is name of an image -> entry of the field ``images``.

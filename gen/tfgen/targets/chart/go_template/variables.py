@@ -71,9 +71,9 @@ def assign(name: str, node: Node, context: Context) -> Lines:
     lines.insert(0, f"{{{{- ${name} := {first} }}}}")
     for is_tested, run in groupby(layers, key=lambda layer: isinstance(layer, When)):
         if is_tested:
-            lines += [line for layer in run for line in _tested_layer(name, layer, context, flat=node.flat)]
+            lines += [line for layer in run for line in _conditional_merge_lines(name, layer, context, flat=node.flat)]
         else:
-            lines += _layers(name, [*run], context, flat=node.flat)
+            lines += _merge_lines(name, [*run], context, flat=node.flat)
     return with_shared_tests(lines)
 
 
@@ -90,7 +90,7 @@ def _choose(name: str, node: When, context: Context) -> Lines:
     ]
 
 
-def _tested_layer(name: str, layer: Node, context: Context, *, flat: bool) -> Lines:
+def _conditional_merge_lines(name: str, layer: Node, context: Context, *, flat: bool) -> Lines:
     """Return an ``if`` block that merges a map into the map variable `name` if a test is true.
 
     Args:
@@ -107,11 +107,11 @@ def _tested_layer(name: str, layer: Node, context: Context, *, flat: bool) -> Li
             f"{{{{- $_ := set ${name} {argument(key, context)} {argument(item, context)} }}}}" for key, item in entries
         ]
     else:
-        lines = _layers(name, [layer.if_true], context, flat=flat)
+        lines = _merge_lines(name, [layer.if_true], context, flat=flat)
     return [f"{{{{- if {expression(layer.test, context)} }}}}", *lines, ENDED]
 
 
-def _layers(name: str, layers: Sequence[Expression], context: Context, *, flat: bool) -> Lines:
+def _merge_lines(name: str, layers: Sequence[Expression], context: Context, *, flat: bool) -> Lines:
     """Return the lines that merge the maps `layers`, in order, into the map variable `name`.
 
     If all entries of the maps are scalars (`flat`), a single call of ``mergeOverwrite`` merges all maps.
