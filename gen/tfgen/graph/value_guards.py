@@ -100,7 +100,7 @@ def run_folder_guards() -> tuple[Guard, ...]:
 
 
 def refused_volume_message(name: Node, source: str, profile: Profile) -> Text:
-    """Return the message about the volume `name`, whose volume source the security profile forbids."""
+    """Return the message about the volume `name`, whose source, such as `hostPath`, the profile forbids."""
     replacement = "an emptyDir or a claim" if source == "hostPath" else "a claim or a CSI volume"
     minimum = least_profile(source)
     return Text(
@@ -151,13 +151,13 @@ def _mount_path_guards(structure: Structure) -> list[Guard]:
 
 
 def _reserved_path_guard(mount_path: Expression, path: Node, user: str, tests: tuple[Expression, ...]) -> Guard:
-    """Return the guard that rejects a volume at a path that tfgen uses.
+    """Return the guard that rejects a volume at a path that tfgen uses, such as `/tmp`.
 
     Args:
         mount_path: the path at which a task mounts the volume.
         path: the path that tfgen uses.
-        user: a phrase that describes the use of the path, such as `the temporary folder of every pod`.
-        tests: the conditions under which tfgen uses the path.
+        user: the current use of the path, for the message: `the temporary folder of every pod`.
+        tests: the conditions under which tfgen uses the path. For `/dev/shm`, a role sets `shm`.
     """
     return Guard(
         rule="duplicate-mount-path",
@@ -169,7 +169,10 @@ def _reserved_path_guard(mount_path: Expression, path: Node, user: str, tests: t
 
 
 def duplicate_mount_message(name: Node, path: Node, user: Node) -> Text:
-    """Return the message about the volume `name`, whose mount path `path` is already in use by `user`."""
+    """Return the message about the volume `name`, whose mount path `path` is also the path of `user`.
+
+    `user` is the name of a second volume, or a phrase such as `the temporary folder of every pod`.
+    """
     return Text((name, " is mounted at ", path, ", and so is ", user, "; choose another mountPath"))
 
 

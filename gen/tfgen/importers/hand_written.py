@@ -222,7 +222,7 @@ def _task(item: Part, report: ImportReport) -> _Task | None:
 
 
 def _name(names: Sequence[str]) -> str:
-    """Return the common prefix of the object names. A role such as `worker` at the end of the prefix is removed."""
+    """Return the common prefix of the object names without the role: `mnist` for `mnist-ps-0` and `mnist-ps-1`."""
     prefix = "".join(str(letter) for letter in shared(tuple(name) for name in names))
     return re.sub(r"[^a-z0-9]+$", "", re.sub(r"-?(ps|worker|chief|master)-?\d*$", "", prefix.rstrip("-")))
 

@@ -420,9 +420,9 @@ class _PodReader(FieldReader):
             self.set_value(host_ports, *self.container_path, "ports")
 
     def _host_port(self, port: Part) -> dict[str, Any] | None:
-        """Report hostPort and hostIP of a port. Return the port for podTemplate.
+        """Return the data of a port with hostPort or hostIP, for podTemplate; None for a port without these fields.
 
-        Return None for a port that podTemplate does not need.
+        Report these fields as carried. With hostNetwork, report these fields as dropped, and return None.
         """
         # In Kubernetes, hostPort 0 is the same as no hostPort.
         node_fields = {key: part for key in _NODE_PORT_FIELDS if (part := port.get(key)) and part.value != 0}
@@ -447,7 +447,10 @@ class _PodReader(FieldReader):
         return sum(1 for key in ("containers", "initContainers") for _ in self.template.items("spec", key)) == 1
 
     def _read_sidecars(self, names: Mapping[str, str]) -> None:
-        """Convert the init containers, and convert all containers except the main container to sidecars."""
+        """Convert the init containers, and convert all containers except the main container to sidecars.
+
+        `names` is name of a renamed volume in the foreign pod -> new name.
+        """
         containers: dict[str, list[Any]] = {"initContainers": [], "sidecars": []}
         for container in self.template.items("spec", "initContainers"):
             policy = container.get("restartPolicy")
@@ -463,7 +466,10 @@ class _PodReader(FieldReader):
             self.set_value(items, *self.role_path, key)
 
     def _container_data(self, container: Part, names: Mapping[str, str]) -> dict[str, Any]:
-        """Return the data of a sidecar or init container, with the new names of volumes and of the main container."""
+        """Return the data of a sidecar or init container, with the new names of volumes and of the main container.
+
+        `names` is name of a renamed volume in the foreign pod -> new name.
+        """
         data = container.data
         data.pop("restartPolicy", None)
         if mounts := data.get("volumeMounts"):
@@ -506,7 +512,10 @@ def _restart_codes(container: Part) -> frozenset[int]:
 
 
 def _variable(item: Part, container: str) -> Any:
-    """Return the value of a variable for ``env`` of job.yaml, or None for a source that ``env`` does not support."""
+    """Return the value of a variable for ``env`` of job.yaml, or None for a source that ``env`` does not support.
+
+    `container` is the name of the main container, which contains the variable.
+    """
     source = item.get("valueFrom")
     if source is None:
         value = item.get("value")

@@ -176,7 +176,12 @@ def _is_complete(node: Schema, value: Any) -> bool:
 def _without_unused_defaults(schema: Schema, node: Schema, environment: Any, spec: Any, unmerged: Any) -> Any:
     """Return an environment without the defaults for roles and other sections that the job does not have.
 
-    `unmerged` is the environment as the job file sets it, without defaults.
+    Args:
+        schema: the schema of job.yaml.
+        node: the part of the schema for `environment` and `spec`.
+        environment: the environment, merged with its defaults.
+        spec: the spec of the job.
+        unmerged: the environment in the job file, without defaults.
     """
     if not (isinstance(environment, Mapping) and isinstance(spec, Mapping) and isinstance(unmerged, Mapping)):
         return environment

@@ -80,7 +80,7 @@ class PatchTarget(KindTarget, total=False):
 
 
 class EmptyPatch(TypedDict):
-    """A patch with only the required field `target`. Such a patch changes nothing."""
+    """The required field of a patch: `target`. `PatchData` adds the optional fields with the changes."""
 
     target: PatchTarget
 

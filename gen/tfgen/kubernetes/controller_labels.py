@@ -31,10 +31,11 @@ class AddedLabels(Record):
 
 
 def added_labels(owner: Object, count: int) -> AddedLabels:
-    """Return the labels that a controller adds to the pods of an object; no labels for an object of an operator.
+    """Return the labels that a controller of Kubernetes adds to the pods of an object.
 
     Args:
-        owner: the object that creates the pods.
+        owner: the object that creates the pods, such as a StatefulSet. For an object of an operator, such as a TFJob,
+            the result contains no labels.
         count: the number of pods.
     """
     added = _CONTROLLERS.get((group(owner), owner["kind"]), _no_labels)(owner, count)

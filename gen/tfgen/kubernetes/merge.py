@@ -59,8 +59,9 @@ KUBECTL: Final = kubectl("Pod")
 def kustomize(kind: str) -> Dialect:
     """Return the rules by which kustomize applies a strategic merge patch to a kind.
 
-    kustomize moves the items of the patch to the front of a list. In a list whose items have several key fields,
-    kustomize moves only the items that the patch adds: https://github.com/kubernetes-sigs/kustomize/issues/4045.
+    kustomize moves the items of the patch to the front of a list. In a list with several key fields, such as
+    topologySpreadConstraints, kustomize moves only the items that the patch adds to the list:
+    https://github.com/kubernetes-sigs/kustomize/issues/4045.
     """
     return Dialect(kustomize_keys(kind), puts_patch_first=True)
 
@@ -149,7 +150,11 @@ def removes(patch: Mapping[str, Any]) -> bool:
 
 
 def _is_alike(item: Mapping[str, Any], patch: Mapping[str, Any], field: str) -> bool:
-    """Return True if a patch item and a list item with the same key agree in the field of `SECOND_KEY_FIELDS`."""
+    """Return True if two items with the same key are also equal in the second key field, such as `protocol` of a port.
+
+    A patch item without the second key field is equal to each list item. A list without a second key field has only
+    equal items.
+    """
     if field not in SECOND_KEY_FIELDS:
         return True
     name, default = SECOND_KEY_FIELDS[field]

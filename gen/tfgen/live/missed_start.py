@@ -86,10 +86,8 @@ def _missing(run: DeclaredRun, snapshot: Snapshot) -> set[tuple[str, str]]:
 def _pod_warnings(snapshot: Snapshot, controller: str, since: str) -> dict[str, Object]:
     """Return pod name -> last warning event about the pod, for the pods of the controller with the name `controller`.
 
-    Events before the time `since` are left out.
-
-    The release of the run deletes the waiting pods. The scheduler reports each deletion as a separate warning, which
-    must not replace the reason why the pod waited.
+    Skip the events before the time `since`, the creation time of the controller. Also skip the warnings about the
+    deletion of a pod, which would replace the reason why the pod waited: the finisher deletes the waiting pods.
     """
     name = re.compile(rf"{re.escape(controller)}-\d+(-\w+)?")
     warnings: dict[str, Object] = {}
