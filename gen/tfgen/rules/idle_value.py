@@ -29,7 +29,7 @@ def _idle(view: View) -> Iterator[tuple[Path, str]]:
         if not idle.path.startswith("gang."):  # The guards already report the fields of a gang as errors.
             yield tuple(idle.path.split(".")), idle.why
     wait: Path = ("lockWait",)
-    if not any(values.get("deadline") for values in _values_of_users(view, wait)):
+    if not any(values.get("deadline") for values in _affected_values(view, wait)):
         yield wait, "deadline is 0, so the pods have no deadline that lockWait extends; set deadline, or remove the key"
     if not view.job.environments:
         yield ("gitops",), "GitOps tools apply only environments, and the job has no environments"
@@ -37,16 +37,16 @@ def _idle(view: View) -> Iterator[tuple[Path, str]]:
         yield ("workload", "jobSet", "startOrder"), "the job has no ps"
     if structure.kind == "VolcanoJob" and not view.values["workload"]["volcanoJob"]["networkTopology"]["mode"]:
         tier: Path = ("workload", "volcanoJob", "networkTopology", "highestTierAllowed")
-        modes = [values["workload"]["volcanoJob"]["networkTopology"]["mode"] for values in _values_of_users(view, tier)]
+        modes = [values["workload"]["volcanoJob"]["networkTopology"]["mode"] for values in _affected_values(view, tier)]
         if not any(modes):
             yield tier, "networkTopology.mode is empty, so Volcano ignores the tier"
     annotations: Path = ("serviceAccount", "annotations")
-    accounts = [values.get("serviceAccount", {}) for values in _values_of_users(view, annotations)]
+    accounts = [values.get("serviceAccount", {}) for values in _affected_values(view, annotations)]
     if not any(account.get("create", True) for account in accounts):
         yield annotations, "serviceAccount.create is false, so the job does not create the account"
     rules: Path = ("network", "egress", "rules")
     egress = view.values["network"]["egress"]
-    if egress["rules"] and not any(values["network"]["egress"]["limited"] for values in _values_of_users(view, rules)):
+    if egress["rules"] and not any(values["network"]["egress"]["limited"] for values in _affected_values(view, rules)):
         yield rules, "network.egress.limited is false, so the tasks may connect to every address"
     yield from _idle_gpus(view)
 
@@ -57,7 +57,7 @@ def _idle_gpus(view: View) -> Iterator[tuple[Path, str]]:
         for key in ("product", "share"):
             path = (*gpu, key)
             setting = view.values["roles"][role.name]["resources"]["gpu"][key]
-            if setting and not any(_has_gpus(values, role.name) for values in _values_of_users(view, path)):
+            if setting and not any(_has_gpus(values, role.name) for values in _affected_values(view, path)):
                 yield path, f"the role has no GPU; set {path_name((*gpu, 'count'))}"
 
 
@@ -68,7 +68,7 @@ def _has_gpus(values: Mapping[str, Any], role: str) -> bool:
     )
 
 
-def _values_of_users(view: View, path: Path) -> tuple[Mapping[str, Any], ...]:
+def _affected_values(view: View, path: Path) -> tuple[Mapping[str, Any], ...]:
     """Return the chart values of each variant in which the key at `path` may have an effect.
 
     If the environment of `view` sets the key, the result has only the values of this environment. If the job sets the

@@ -23,7 +23,7 @@ def _check(view: View) -> Iterator[Finding]:
             name = ".".join(map(str, path))
             yield Finding(path, f"the workload kind {kind} does not support {name}{value_text}: {lack.why}")
     if view.environment is not None:
-        yield from _empty_records(view, view.variant_data)
+        yield from _unsupported_empty_mappings(view, view.variant_data)
     else:  # An environment cannot change the workload kind, so check only the job.
         for key in kinds.only(view.spec):
             value = kinds.value_of(view.spec, key.path)
@@ -35,7 +35,7 @@ def _check(view: View) -> Iterator[Finding]:
                 yield Finding(tuple(key.path.split(".")), message)
 
 
-def _empty_records(view: View, settings: Any, parent: Path = ()) -> Iterator[Finding]:
+def _unsupported_empty_mappings(view: View, settings: Any, parent: Path = ()) -> Iterator[Finding]:
     """Report each empty mapping of an environment, as in `KEY: {}`, if the workload kind supports no key inside KEY.
 
     `_check` does not find such a mapping, because `_check` searches for the keys inside KEY. `settings` is the mapping
@@ -45,7 +45,7 @@ def _empty_records(view: View, settings: Any, parent: Path = ()) -> Iterator[Fin
         path = (*parent, key)
         node = schema_file.node(schema_file.load(), ("spec", *path))
         if isinstance(value, Mapping) and node and schema_file.is_record(node) and not kinds.lacking(view.spec, path):
-            yield from _empty_records(view, value, path)
+            yield from _unsupported_empty_mappings(view, value, path)
             if not value and data_path.at(view.job.values, path) is None:
                 kind, name = view.job.structure.kind, ".".join(map(str, path))
                 yield Finding(path, f"an environment cannot set {name} with the workload kind {kind}; remove the key")

@@ -40,7 +40,9 @@ class Placement:
         for key, rival in board.conflicts[set_index]:
             if key in labels and self._near.get((key, labels[key], rival)):
                 return False
-        return all(self._is_even(set_index, order, node_index) for order in range(len(board.domains[set_index])))
+        return all(
+            self._is_even(set_index, spread_index, node_index) for spread_index in range(len(board.domains[set_index]))
+        )
 
     def place(self, set_index: int, node_index: int, pods: int = 1) -> None:
         """Place `pods` more pods of the set `set_index` on the node `node_index`. A negative `pods` removes pods."""
@@ -69,16 +71,16 @@ class Placement:
             for node_index in [node_index for node_index, placed in self.placed.items() if set_index in placed]:
                 self.place(set_index, node_index, -self.placed[node_index][set_index])
 
-    def _is_even(self, set_index: int, order: int, node_index: int) -> bool:
+    def _is_even(self, set_index: int, spread_index: int, node_index: int) -> bool:
         """Test whether a topology spread of a set allows one more pod of the set on a node.
 
         Args:
             set_index: the index of the set.
-            order: the index of the topology spread in `board.domains[set_index]`.
+            spread_index: the index of the topology spread in `board.domains[set_index]`.
             node_index: the index of the node.
         """
-        domains: Domains = self.board.domains[set_index][order]
-        counts, spread = self._counts[set_index][order], domains.spread
+        domains: Domains = self.board.domains[set_index][spread_index]
+        counts, spread = self._counts[set_index][spread_index], domains.spread
         least = counts.least if len(counts.of_domain) >= spread.min_domains else 0
         present = counts.of_domain.get(self.board.nodes[node_index].labels[spread.key], 0)
         return present + domains.counts_itself - least <= spread.max_skew

@@ -101,7 +101,7 @@ class _Shared:
         self._pointers: dict[str, str] = {}
         self._count: Counter[str] = Counter()
         named = {pointer: _plain(target(schema, pointer)) for pointer in _pointers(schema["definitions"], _ROOT)}
-        optional = {pointer: base for pointer in named if (base := _required_form(pointer, named)) is not None}
+        optional = {pointer: base for pointer in named if (base := _pointer_without_null(pointer, named)) is not None}
         named = {pointer: _without_null(node, optional) for pointer, node in named.items() if pointer not in optional}
         self.root = _without_null(_plain(schema), optional)
         for pointer in named:
@@ -155,7 +155,7 @@ class _Shared:
         return {"$ref": f"{_SHORT_ROOT}{self._names[key]}"}
 
 
-def _required_form(pointer: str, named: Mapping[str, Schema]) -> str | None:
+def _pointer_without_null(pointer: str, named: Mapping[str, Schema]) -> str | None:
     """Return the pointer of the definition of the same name that allows the same values, except null; None without one.
 
     For example, return `#/definitions/size` for `#/definitions/environment/definitions/size`. The argument `named` is
