@@ -36,7 +36,7 @@ def extract_instance(template: Part) -> tuple[Part, Instance]:
         if key.startswith(keys.ECI_PREFIX) and key.removeprefix(keys.ECI_PREFIX) in _PATHS
     }
     label = template.get("metadata", "labels", keys.ECI)
-    way, placement = _instance_kind(template)
+    way, placement = _virtual_node_placement(template)
     is_labelled = label is not None and label.value in ("true", True)
     if not annotations and not is_labelled and way is None:
         return template, Instance()
@@ -76,7 +76,7 @@ def _value(name: str, part: Part) -> Any:
     return part.as_text.split(",") if name in eci.LISTS else part.as_text
 
 
-def _instance_kind(template: Part) -> tuple[str | None, list[tuple[str, Part]]]:
+def _virtual_node_placement(template: Part) -> tuple[str | None, list[tuple[str, Part]]]:
     """Return (`VirtualNode` or `VNode`, fields) for a template that selects virtual nodes; (None, []) for all others.
 
     A template selects virtual nodes by a node selector together with a toleration. The list of these two fields is

@@ -273,11 +273,11 @@ def _drop_hosts(tasks: Sequence[_Task], companions: Sequence[Part], report: Impo
 
 
 def _merge_tasks(
-    role: RoleName, tasks: Sequence[_Task], is_shared_limit: bool, report: ImportReport
+    role: RoleName, tasks: Sequence[_Task], has_shared_limit: bool, report: ImportReport
 ) -> ForeignRole | None:
     """Merge all tasks of a role into one `ForeignRole`. Return None for a role without tasks, or after a problem.
 
-    If `is_shared_limit` is True, backoffLimit has the same value in all tasks, and becomes `retries` of the job.
+    If `has_shared_limit` is True, backoffLimit has the same value in all tasks, and becomes `retries` of the job.
     """
     tasks = [task for task in tasks if task.role == role]
     if not tasks:
@@ -298,7 +298,7 @@ def _merge_tasks(
             f"found {number} tasks of {role}, expected at most 1; keep only one of these tasks",
         )
         return None
-    pods = [pod for task in tasks if (pod := _pod(task, tasks, is_shared_limit, report))]
+    pods = [pod for task in tasks if (pod := _pod(task, tasks, has_shared_limit, report))]
     if len(pods) < len(tasks):
         return None
     storage = _shared_storage(tasks, pods, report)
@@ -331,7 +331,7 @@ def _shared_storage(tasks: Sequence[_Task], pods: Sequence[PodData], report: Imp
     return storage
 
 
-def _pod(task: _Task, tasks: Sequence[_Task], is_shared_limit: bool, report: ImportReport) -> PodData | None:
+def _pod(task: _Task, tasks: Sequence[_Task], has_shared_limit: bool, report: ImportReport) -> PodData | None:
     template = _without_labels(task, report)
     if policy := template.get("spec", "restartPolicy"):
         report.change(policy, "spec", "retries", why=RESTARTS)
@@ -340,7 +340,7 @@ def _pod(task: _Task, tasks: Sequence[_Task], is_shared_limit: bool, report: Imp
         report.drop(node, "the tasks of a role cannot name different nodes; see spec.placement")
         template = template.without_path(("spec", "nodeName"))
     problems = len(report.problems)
-    _report_object(task, is_shared_limit, report)
+    _report_object(task, has_shared_limit, report)
     return read_pod(template, task.role, task.command, report) if len(report.problems) == problems else None
 
 
@@ -357,10 +357,10 @@ def _without_labels(task: _Task, report: ImportReport) -> Part:
     return template.without_path(("metadata", "labels"))
 
 
-def _report_object(task: _Task, is_shared_limit: bool, report: ImportReport) -> None:
+def _report_object(task: _Task, has_shared_limit: bool, report: ImportReport) -> None:
     """Add the fields of a task's object, except the pod template, to the import report.
 
-    If `is_shared_limit` is True, backoffLimit has the same value in all tasks, and becomes `retries` of the job.
+    If `has_shared_limit` is True, backoffLimit has the same value in all tasks, and becomes `retries` of the job.
     """
     item, is_job = task.item, kind(task.item) == "Job"
     mark_server_fields_read(item, report)
@@ -371,7 +371,9 @@ def _report_object(task: _Task, is_shared_limit: bool, report: ImportReport) -> 
     if claims := item.get("spec", "volumeClaimTemplates"):
         report.refuse(claims, "a job cannot have a claim for each task; use one claim with subPathExpr: $(TASK_INDEX)")
     controller_field = dropped(f"the field belongs to the {kind(item)}, and tfgen may render the tasks as another kind")
-    job_fields: Fields = {"backoffLimit": _SHARED_LIMIT if is_shared_limit else _LIMITS, POLICY: None} if is_job else {}
+    job_fields: Fields = (
+        {"backoffLimit": _SHARED_LIMIT if has_shared_limit else _LIMITS, POLICY: None} if is_job else {}
+    )
     read = dict.fromkeys(("template", "replicas", "volumeClaimTemplates"))
     reader.fields(item.get("spec"), {ANY_KEY: controller_field, **read, **job_fields})
 

@@ -41,7 +41,7 @@ _ROLE_FIELD: Final = carried(*_ROLE, KEY)
 _POD_FIELD: Final = carried(*_POD, KEY)
 
 
-def _by_default(*target: str | int, **values: Any) -> dict[str, Row]:
+def _kubernetes_defaults(*target: str | int, **values: Any) -> dict[str, Row]:
     """Return field name -> row, for fields of a pod that job.yaml needs only with a different value.
 
     Args:
@@ -53,7 +53,7 @@ def _by_default(*target: str | int, **values: Any) -> dict[str, Row]:
     }
 
 
-def _as_tfgen(*target: str | int, **values: Any) -> dict[str, Row]:
+def _tfgen_defaults(*target: str | int, **values: Any) -> dict[str, Row]:
     """Return field name -> row, for fields of a pod that job.yaml needs only with a different value.
 
     Args:
@@ -69,9 +69,9 @@ _SPEC: Final[Fields] = {
     **dict.fromkeys(
         ("preemptionPolicy", "readinessGates", "resourceClaims", "resources", "schedulingGates"), _POD_FIELD
     ),
-    **_by_default(*_POD, dnsPolicy="ClusterFirst", hostIPC=False, hostNetwork=False, hostPID=False),
-    **_by_default(*_POD, setHostnameAsFQDN=False, shareProcessNamespace=False),
-    **_as_tfgen(*_POD, automountServiceAccountToken=False, enableServiceLinks=False),
+    **_kubernetes_defaults(*_POD, dnsPolicy="ClusterFirst", hostIPC=False, hostNetwork=False, hostPID=False),
+    **_kubernetes_defaults(*_POD, setHostnameAsFQDN=False, shareProcessNamespace=False),
+    **_tfgen_defaults(*_POD, automountServiceAccountToken=False, enableServiceLinks=False),
     "activeDeadlineSeconds": dropped(
         "the limit applies to one pod; set spec.deadline, which limits the task that ends the job"
     ),
@@ -87,7 +87,7 @@ Defaults: https://kubernetes.io/docs/reference/kubernetes-api/workload-resources
 _CONTAINER_FIELDS: Final[Fields] = {
     **dict.fromkeys(("name", "volumeMounts")),
     **dict.fromkeys(("image", "imagePullPolicy", "workingDir", "envFrom"), _ROLE_FIELD),
-    **_by_default(*_MAIN, terminationMessagePath="/dev/termination-log", terminationMessagePolicy="File"),
+    **_kubernetes_defaults(*_MAIN, terminationMessagePath="/dev/termination-log", terminationMessagePolicy="File"),
     ANY_KEY: carried(*_MAIN, KEY),
 }
 """The conversion of each field of the main container."""
@@ -95,14 +95,14 @@ _SECURITY: Final = carried(*_ROLE, "security", KEY)
 _PROFILE: Final = {"type": "RuntimeDefault"}
 _POD_SECURITY: Final[Fields] = {
     **dict.fromkeys(("runAsUser", "runAsGroup", "fsGroup"), _SECURITY),
-    **_as_tfgen(*_POD, "securityContext", fsGroupChangePolicy="OnRootMismatch", seccompProfile=_PROFILE),
+    **_tfgen_defaults(*_POD, "securityContext", fsGroupChangePolicy="OnRootMismatch", seccompProfile=_PROFILE),
     ANY_KEY: carried(*_POD, "securityContext", KEY),
 }
 _CONTEXT: Final = (*_MAIN, "securityContext")
 _MAIN_SECURITY: Final[Fields] = {
     "readOnlyRootFilesystem": _SECURITY,
-    **_as_tfgen(*_CONTEXT, allowPrivilegeEscalation=False, privileged=False, seccompProfile=_PROFILE),
-    **_as_tfgen(*_CONTEXT, capabilities={"drop": ["ALL"]}),
+    **_tfgen_defaults(*_CONTEXT, allowPrivilegeEscalation=False, privileged=False, seccompProfile=_PROFILE),
+    **_tfgen_defaults(*_CONTEXT, capabilities={"drop": ["ALL"]}),
     ANY_KEY: carried(*_CONTEXT, KEY),
 }
 _SCHEDULER: Final = "default-scheduler"

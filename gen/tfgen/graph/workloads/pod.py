@@ -447,13 +447,13 @@ def _container(structure: Structure, role: Role, controller: Controller) -> Node
         "ports": [{"name": controller.port_name, "containerPort": structure.port}, *map(plain_mapping, role.ports)],
         "resources": {"requests": resources.REQUESTS, "limits": Parameter(resources.LIMITS.name, "map")},
         **(probe if role.serves and controller.publishes_unready else {}),
-        **(disruption.RESTART_IN_PLACE if structure.in_place and _is_pod_of_job(controller) else {}),
+        **(disruption.RESTART_IN_PLACE if structure.in_place and _is_job(controller) else {}),
         "securityContext": security.container_context(structure.profile),
         "volumeMounts": [*storage.mounts(), *code.mounts(structure)],
     }
 
 
-def _is_pod_of_job(controller: Controller) -> bool:
+def _is_job(controller: Controller) -> bool:
     """Return whether Jobs create the pods: only then, `fields` contains the restart policy `Never`."""
     return controller.fields.get("restartPolicy") == "Never"
 
