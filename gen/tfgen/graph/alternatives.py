@@ -6,8 +6,7 @@ example, {"chief": {"a": 1, "b": 2}, "ps": {"a": 1, "c": 3}} with the parameter 
 and `ps`.
 
 So the code that builds the pod of a role needs no tests of the role, and the chart contains one named template for the
-pods of all roles. If the value of the parameter is the name of an alternative, the plain data of the joined node equals
-the plain data of this alternative.
+pods of all roles. If the parameter `role` has the value "ps", the filled node equals the filled alternative `ps`.
 """
 
 from __future__ import annotations
@@ -34,7 +33,11 @@ class _Choice(Record):
     default: str | None
 
     def is_one_of(self, names: Collection[str], alternatives: _Alternatives) -> Expression:
-        """Return a test that is true if the parameter selects one of the alternatives with the given `names`."""
+        """Return a test that is true if the value of the parameter selects one of the alternatives in `names`.
+
+        `alternatives` contains all alternatives. If `names` contains the default, the test is also true for a value
+        that names no alternative.
+        """
         if self.default in names:
             return Not(self.is_one_of([name for name in alternatives if name not in names], alternatives))
         tests = tuple(Equal(self.parameter, name) for name in names)
@@ -140,9 +143,10 @@ def _join_field(field: str, alternatives: _Alternatives, choice: _Choice) -> Nod
 
 
 def _choose_whole(alternatives: _Alternatives, choice: _Choice) -> Node:
-    """Return nested `When` nodes that select one whole alternative, without merging common parts.
+    """Return nested `When` nodes that select one of the alternatives as a whole.
 
-    The most frequent node needs no test. If several nodes are equally frequent, the default alternative needs no test.
+    For example, {"chief": 1, "ps": 2, "worker": 2} becomes When(Equal(role, "chief"), 1, 2). The most frequent node, 2
+    in the example, needs no test. If several nodes are equally frequent, the default alternative needs no test.
     """
     groups: list[tuple[Node, list[str]]] = []
     for name, node in alternatives.items():
@@ -160,8 +164,8 @@ def _choose_whole(alternatives: _Alternatives, choice: _Choice) -> Node:
 def _all_keys(sequences: Sequence[Sequence[_Key]]) -> list[_Key]:
     """Merge several sequences of keys into a list that contains each key once.
 
-    A new key comes directly after its predecessor in the sequence, or first. So the list has the order of the first
-    sequence, but a later sequence may have a different order.
+    The function begins with the first sequence, and inserts each new key of a later sequence directly after its
+    predecessor in the later sequence, or first. For example, (a, c) and (b, c, d) become (b, a, c, d).
     """
     keys: list[_Key] = []
     for sequence in sequences:

@@ -82,9 +82,9 @@ class Scope(NamedTuple):
     takes a third of the time.
 
     Attributes:
-        bound: the values of the names that `ForEach`, `Repeat` and `Let` bind around the current node.
-        arguments: the arguments of the named template that contains the current node.
-        cache: the filled nodes of the variants of a job. Without a cache, tfgen fills a node again at each use.
+        bound: name -> value, for each name that a `ForEach`, `Repeat` or `Let` around the current node defines.
+        arguments: parameter -> value, for the parameters of the named template that contains the current node.
+        cache: the cache of filled nodes; None to fill a node again at each use.
     """
 
     values: Mapping[str, Any]
@@ -95,7 +95,10 @@ class Scope(NamedTuple):
     cache: FillCache | None = None
 
     def fork(self) -> tuple[Scope, dict[str, Any]]:
-        """Return a copy of the scope, and the mutable mapping in which the copy looks up bound names."""
+        """Return (copy of the scope, mapping `bound` of the copy).
+
+        The caller sets the values of names in the mapping, and then fills nodes in the copy.
+        """
         bound = dict(self.bound)
         return Scope(self.values, self.release, self.chart, bound, self.arguments, self.cache), bound
 
@@ -117,11 +120,11 @@ def evaluate(node: Node, scope: Scope) -> Any:
 
 
 def failing_scopes(guard: Guard, scope: Scope) -> Iterator[Scope]:
-    """Evaluate a guard, and yield a scope for each failure, with which the caller fills the message of the guard.
+    """Evaluate a guard, and yield a scope for each failure. With this scope, the caller fills the message of the guard.
 
-    A guard over maps, such as the roles, checks each combination of their entries, and can fail for several of the
-    combinations. In the scope of a failure, the names of the guard have the values of the failing combination. A guard
-    without maps fails at most once.
+    A guard with maps in `over`, such as the roles, checks each combination of the entries of the maps, and may fail for
+    several combinations. In the scope of a failure, the names of the guard have the values of the failing combination:
+    for example, `role` has the value "ps". A guard without maps fails at most once.
     """
     entry_scope, bound = scope.fork()
     for _ in _bind_entries(guard.over, entry_scope, bound):
@@ -132,10 +135,11 @@ def failing_scopes(guard: Guard, scope: Scope) -> Iterator[Scope]:
 
 
 def _bind_entries(entries: Sequence[Entries], scope: Scope, bound: dict[str, Any]) -> Iterator[None]:
-    """Write each combination of the entries of several maps to `bound` in turn, and yield None after each combination.
+    """Set names in `bound` to each combination of the entries of maps in turn, and yield after each combination.
 
-    After a yield, the caller evaluates expressions in `scope`, which looks up bound names in the mapping `bound`. If
-    `entries` is empty, the function yields once.
+    For example, if `entries` contains the map `roles`, the function sets `role` to "chief" and yields, and then sets
+    `role` to "ps" and yields. After a yield, the caller evaluates expressions in `scope`, which reads the names from
+    `bound`. If `entries` is empty, the function yields once.
     """
     if not entries:
         yield
@@ -159,13 +163,13 @@ def clean_path(path: str) -> str:
 
 
 class FillCache:
-    """The cache of filled nodes, for use by one variant of a job. All variants share the filled nodes.
+    """The cache of filled nodes of one variant of a job. The caches of all variants share the mapping `filled`.
 
     Args:
         values: the values of the variant.
-        job_values: the values of the job without an environment. A variant reuses a filled node of the job only if the
-            values that the node reads are the same Python objects in `values` and `job_values`.
-        filled: cache key -> (filled node, arguments of the scope). All variants of the job share this mapping.
+        job_values: the values of the job without an environment. If all values that a node reads are the same Python
+            objects in `values` and `job_values`, the variant and the job share the filled node.
+        filled: cache key -> (filled node, arguments of the scope).
     """
 
     def __init__(self, values: Mapping[str, Any], job_values: Mapping[str, Any], filled: dict[Hashable, Any]) -> None:
@@ -174,9 +178,10 @@ class FillCache:
         self._identities = {path: _identity(at(values, path)) for path in self.differing}
 
     def key(self, node_key: Hashable, paths: frozenset[Path]) -> Hashable:
-        """Return the cache key of a node. The key depends only on the values at the paths that the node reads.
+        """Return the cache key of a node that reads the values at `paths`.
 
-        Two variants with equal values at these paths have the same key.
+        If these values are the same Python objects as in the job without an environment, the cache key is `node_key`.
+        If not, the cache key also contains the changed values: the text of a string, or the `id()` of any other value.
         """
         differing = paths & self.differing
         return (node_key, frozenset((path, self._identities[path]) for path in differing)) if differing else node_key
@@ -323,10 +328,7 @@ def _mapping(node: Mapping[Key, Node]) -> Filler:
 
 
 def _commented_entries(node: Mapping[Key, Node]) -> Iterator[tuple[Name | Splice, Node, str]]:
-    """Yield (key, node, comment) for each entry of a mapping in a graph. An entry without a comment has the comment "".
-
-    The caller moves the comment above a `Splice` to the first entry that the `Splice` inserts.
-    """
+    """Yield (key, node, comment) for each entry of a mapping in a graph. The comment may be empty."""
     comment = ""
     for key, child in node.items():
         if isinstance(key, Comment):
@@ -377,13 +379,12 @@ def _choice(test: Filler, if_true: Filler, if_false: Filler) -> Filler:
 def _call_filler(call: Call, fill_template: Filler) -> Filler:
     """Return a function that fills the named template of `call` with the arguments of `call`.
 
-    A named template reads its arguments, but no names that are bound outside the named template. So the cache key of a
-    call consists of the arguments and of the values that the named template reads. For example, the pod template and
-    the digest of the pod template use the same cached result.
+    The function caches the result by the arguments and by the values that the named template reads. For example, the
+    pod template and the hash of the pod template use the same cached result.
 
     Args:
         call: the call.
-        fill_template: the function that fills the named template in a scope with arguments.
+        fill_template: the function that fills the content of the named template, in a scope with the arguments.
     """
     arguments = [(name, compile_expression(argument)) for name, argument in call.arguments]
     computed = [name for name, argument in call.arguments if not isinstance(argument, Value)]
@@ -566,7 +567,10 @@ def _text(parts: Sequence[Node]) -> Filler:
 
 
 def _map_of(entries: Mapping[Name, Node]) -> Filler:
-    """Return a function that fills a `MapOf`. The result omits each entry with a false value, such as "" or 0."""
+    """Return a function that fills a `MapOf`, a map with computed entries.
+
+    The result omits each entry with a false value, such as "" or 0.
+    """
     compiled = [
         (compile_expression(key), compile_expression(child), compile_filler(child)) for key, child in entries.items()
     ]
@@ -621,10 +625,10 @@ def _joined(node: JoinEntries) -> Filler:
 
 
 def _repeated(node: Repeat) -> Filler:
-    """Return a function that fills a `Repeat`.
+    """Return a function that fills a `Repeat`: copies of a text, each with its index 0, 1, 2 ..., separated by commas.
 
-    A `Repeat` for the hosts of a job may have ten thousand copies. So, if possible, the function evaluates the text
-    around the index only once for all copies.
+    A `Repeat` for the hosts of a job may have ten thousand copies. If the copies differ only in the index, the function
+    evaluates the rest of the text once for all copies.
     """
     count = compile_expression(node.count)
     if (fragments := _split_at_index(node.index, node.body)) is not None:

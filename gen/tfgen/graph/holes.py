@@ -13,7 +13,8 @@ template text. Both modules follow these rules:
 - The values 0, "", {}, [], null and false are false, in Go as in Python.
 - An `ABSENT` value removes its key or its list item. A mapping or sequence that becomes empty is removed as well. A
   literal ``{}`` or ``[]`` remains.
-- An empty tunable map or list is absent. A tunable quantity, which a user may write as a number, is a string.
+- A tunable map or list that is empty removes its key, too.
+- A tunable quantity becomes a string: the value of `cpu: 2` is "2".
 - The order of a mapping is the order of the printed fields. `ForEach` sorts the keys, as ``range`` of Go does.
 """
 
@@ -81,9 +82,9 @@ class Value(Hole):
 
 
 class Bound(Hole):
-    """The value that a `ForEach`, `Repeat` or `Let` around the node binds to `name`, or a field of the value.
+    """The value of a name that a `ForEach`, `Repeat` or `Let` around the node defines, or a field of the value.
 
-    The field is at `path`. A missing field is null.
+    `path` is the path of the field, such as `resources.gpu`; empty for the whole value. A missing field is null.
     """
 
     name: str
@@ -92,9 +93,10 @@ class Bound(Hole):
 
 
 class Parameter(Hole):
-    """The argument that a `Call` passes to the named template around the node, or a field of the argument.
+    """The argument of a `Call` for a parameter of the named template around the node, or a field of the argument.
 
-    The field is at `path`. A missing field is null.
+    `name` is the name of the parameter. `path` is the path of the field, such as `resources.gpu`; empty for the whole
+    argument. A missing field is null.
     """
 
     name: str
@@ -103,7 +105,7 @@ class Parameter(Hole):
 
 
 class Release(Hole):
-    """The name of the Helm release or of the chart."""
+    """The name of the Helm release (`Release.Name` in Helm), or the name of the chart (`Chart.Name`)."""
 
     fact: Literal["Release.Name", "Chart.Name"]
 
@@ -114,8 +116,8 @@ class ChartOnly(Hole):
     Attributes:
         template: the Go template text.
         filled: the value in the plain objects.
-        reads_root: whether the text reads Helm's root context at ``.root``. A named template with parameters needs such
-            a text, because its ``.`` contains the arguments.
+        reads_root: whether the text uses ``.root``. In a named template with parameters, ``.`` contains the arguments,
+            and ``.root`` contains the usual ``.`` of Helm, such as ``.root.Release``.
     """
 
     template: str
@@ -197,10 +199,10 @@ class Default(Hole):
 
 
 class MapOf(Hole):
-    """A map with computed entries, for example as a layer of a `Merged`.
+    """A map with computed entries, for example the defaults in a `Merged`.
 
-    The output omits an entry with a false value, such as "" or 0. In a `Merged`, only the first layer may contain an
-    entry whose value can be false.
+    The output omits an entry with a false value, such as "" or 0. Only the first layer of a `Merged` may have such an
+    entry: in a later `MapOf`, no value may be false.
     """
 
     entries: Mapping[Name, Node]
@@ -364,9 +366,10 @@ class When(Hole):
 
 
 class ForEach(Hole):
-    """A list item for each entry of a map, in the order of the keys. The `ForEach` itself is an item of a sequence.
+    """A list item for each entry of a map, in the order of the keys.
 
-    `key` and `item` are the names that `body` uses for the key and the value of the entry.
+    For a map with two entries, `[a, ForEach(...)]` becomes a list with three items. `key` and `item` are the names that
+    `body` uses for the key and the value of the entry.
     """
 
     over: Expression
@@ -411,7 +414,10 @@ class Splice(Record):
 
 
 class Entries(Record):
-    """The entries of a map, sorted by key. `key` and `item` are the names for the key and the value of an entry."""
+    """A map whose entries a `Guard` checks one by one, in the order of the keys. `over` is the map.
+
+    `key` and `item` are the names that the guard uses for the key and the value of the entry.
+    """
 
     over: Expression
     key: str
@@ -425,12 +431,12 @@ class Guard(Record):
 
     Attributes:
         test: an expression that is true if the values are wrong.
-        path: the values path of the problem, such as `run`. If the path contains the name of a map entry, the path is a
-            tuple: ``("roles", ROLE_NAME, "nodeName")``.
+        path: the values path of the problem, such as `run`. If the guard checks each role, the path is a tuple of steps
+            with the hole `ROLE_NAME` for the name of the role: ``("roles", ROLE_NAME, "nodeName")``.
         message: the text of the problem: the invalid value, the allowed values, and the fix.
         rule: the id of the rule.
-        over: the maps whose entries the guard checks. If there are several maps, the guard checks each combination of
-            their entries.
+        over: the maps whose entries the guard checks, such as the roles. If `over` has several maps, the guard checks
+            each combination of their entries. If `over` is empty, the guard checks the values once.
         let: (name, expression) for each name that the test and the message may use for the value of the expression.
     """
 

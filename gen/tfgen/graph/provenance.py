@@ -51,12 +51,14 @@ JOB_NAME: Final[Path] = ("metadata", "name")
 
 
 class NameBinding(Record):
-    """The node, or the entry of a map, to which a bound name or a parameter refers.
+    """The node to which a name in a graph refers, or the current entry of a map in a loop.
+
+    For example, in the template of the claims, the name `storage` refers to a volume of the job.
 
     Attributes:
-        node: the node. If the name refers to an entry of a map, `node` is the whole map.
+        node: the node, or the whole map in a loop.
         scope_bindings: the bindings of the other names that the node uses.
-        steps: the path of the entry in the map; empty if the name refers to the whole node.
+        steps: the path of the entry in the map, such as ("model",); empty for a node.
     """
 
     node: Node
@@ -79,17 +81,20 @@ Bindings: TypeAlias = Mapping[str, tuple[NameBinding, ...]]
 
 
 def bind(bindings: Bindings, name: str, node: Node, steps: Path = ()) -> Bindings:
-    """Return a copy of `bindings` in which `name` refers to `node`, or to the entry at the path `steps` in `node`."""
+    """Return a copy of `bindings` in which `name` refers to `node`.
+
+    With `steps`, the name refers to the field at this path in the value of `node`.
+    """
     return {**bindings, bound_key(name): (NameBinding(node, bindings, steps),)}
 
 
 def bind_entry(bindings: Bindings, entries: ForEach | Entries | Filtered | JoinEntries, steps: Path = ()) -> Bindings:
-    """Return a copy of `bindings` with two more names, which refer to the key and to the value of a map entry.
+    """Return a copy of `bindings` for the body of a loop over a map, with two more names.
 
     Args:
         bindings: the bindings.
-        entries: the loop over the map. The two names are the values of `entries.key` and `entries.item`.
-        steps: the path of the entry in the map; empty for all entries of the map.
+        entries: the loop over the map, such as a `ForEach`. Its attributes `key` and `item` are the two names.
+        steps: the path of the current entry in the map, such as ("model",); empty for all entries of the map.
     """
     entry = (NameBinding(entries.over, bindings, steps),)
     return {**bindings, bound_key(entries.key): entry, bound_key(entries.item): entry}
@@ -101,7 +106,7 @@ def bind_arguments(call: Call, bindings: Bindings) -> Bindings:
 
 
 def bindings_of_named_templates(nodes: Iterable[Node | Record]) -> Mapping[str, Bindings]:
-    """Return named template -> bindings of its parameters, collected from all calls of the named template."""
+    """Return name of a named template -> bindings of its parameters. A parameter has a binding for each call."""
     by_template: dict[str, dict[str, tuple[NameBinding, ...]]] = {}
     for node in nodes:
         for call, scope_bindings in _calls(node, EMPTY):
@@ -152,7 +157,10 @@ def sources(node: Node | Record, bindings: Bindings = EMPTY, steps: Path = ()) -
 
 
 def _parts_at(node: Hole, step: str | int) -> Sequence[Node | Record]:
-    """Return the child nodes that can set the value of the key `step` in a map. The hole `node` produces the map."""
+    """Return the child nodes of a hole that can set the value at the key `step` of the filled hole.
+
+    For example, the result for a `MapOf` is the node of the entry `step`.
+    """
     match node:
         case MapOf(entries):
             return [entries[str(step)]] if step in entries else _with_computed_names(entries)
@@ -340,9 +348,10 @@ def _items(nodes: Sequence[Node], position: _Position) -> Iterator[tuple[Node, _
 
 
 def _literal(item: Any, keys: frozenset[Path], position: _Position) -> tuple[Node, _Position]:
-    """Return (node, position) for `item`, an item of a tunable list, so that the item has an origin.
+    """Return (node, position) for a plain item of a tunable list, so that tfgen can tell the origin of the item.
 
-    The node is a name, and the position binds the name to `item` and to `keys`, the keys of the job that set the list.
+    The node is a name. In the position, the name has the value `item` and the origin `keys`, the keys of the job that
+    set the list.
     """
     scope, bound = position.scope.fork()
     bound[_ITEM] = item

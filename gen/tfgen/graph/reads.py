@@ -40,9 +40,10 @@ def reads(node: Node | Guard) -> tuple[Steps, ...]:
 
 
 def reads_of_call(call: Call) -> tuple[Steps, ...]:
-    """Return the values paths that a called template reads, directly or through an argument that is a `Value`.
+    """Return the values paths that the named template of a call reads, directly or through an argument.
 
-    The result does not contain the paths that a computed argument reads, such as the paths in a `Text`.
+    For example, the argument `Value("image")` adds the path of `image`. A computed argument, such as a `Text`, adds no
+    path.
     """
     targets = {parameter_key(name): _direct_read(argument) for name, argument in call.arguments}
     return tuple(sorted({path for name, path in _resolve(_reads(call.template), targets) if not name}))
@@ -58,8 +59,7 @@ def used_names(node: Node, names: Iterable[_Name]) -> list[_Name]:
 def _reads(node: Node | Record) -> frozenset[_Read]:
     """Return (name, path) for each value that a node reads. If the node reads a value of the chart, the name is empty.
 
-    If a `Let` inside the node binds a name, the result contains the reads of the expression in the `Let`, and not the
-    name.
+    For a name that a `Let` inside the node defines, the result contains the reads of its expression.
     """
     read = _direct_read(node)
     if read is not None:
@@ -85,12 +85,14 @@ def _all_reads(nodes: Iterable[Node | Record]) -> Iterator[_Read]:
 
 
 def _resolve(template_reads: Iterable[_Read], targets: Mapping[str, _Read | None]) -> Iterator[_Read]:
-    """Translate the reads inside a named template or a `Let` into reads outside. Yield (name, path).
+    """Replace the names inside a named template or a `Let` by the values to which the names refer. Yield (name, path).
+
+    For example, if `role` refers to ("", ("roles", "ps")), ("role", ("image",)) becomes ("", ("roles", "ps", "image")).
 
     Args:
-        template_reads: (name, path) for each read inside.
-        targets: name inside -> (name, path) outside; None for a name with a computed expression. The result omits the
-            reads of such a name.
+        template_reads: (name, path) for each value that the content of the named template or of the `Let` reads.
+        targets: name -> (name, path) to which the name refers; None for a name with a computed expression. The result
+            omits the reads of such a name.
     """
     for name, path in template_reads:
         if not name:

@@ -68,7 +68,7 @@ def _stay_released(template: Template, ends: RoleName, conditions: tuple[Node, .
     Args:
         template: the template.
         ends: the role whose Job ends the run.
-        conditions: the conditions under which the job has a finisher that releases the objects.
+        conditions: tests that are all true if the finisher releases the objects; empty if the finisher always does so.
     """
 
     def keep(item: dict[Key, Node]) -> Node:

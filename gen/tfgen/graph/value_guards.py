@@ -100,7 +100,7 @@ def run_folder_guards() -> tuple[Guard, ...]:
 
 
 def refused_volume_message(name: Node, source: str, profile: Profile) -> Text:
-    """Return the message about the volume `name`, whose source, such as `hostPath`, the profile forbids."""
+    """Return the message about the volume `name`: `profile` forbids the source of the volume, such as `hostPath`."""
     replacement = "an emptyDir or a claim" if source == "hostPath" else "a claim or a CSI volume"
     minimum = least_profile(source)
     return Text(
@@ -157,7 +157,8 @@ def _reserved_path_guard(mount_path: Expression, path: Node, user: str, tests: t
         mount_path: the path at which a task mounts the volume.
         path: the path that tfgen uses.
         user: the current use of the path, for the message: `the temporary folder of every pod`.
-        tests: the conditions under which tfgen uses the path. For `/dev/shm`, a role sets `shm`.
+        tests: the conditions under which tfgen uses the path, such as `shm` for `/dev/shm`; empty if tfgen always uses
+            the path.
     """
     return Guard(
         rule="duplicate-mount-path",

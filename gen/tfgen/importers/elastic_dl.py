@@ -105,7 +105,11 @@ def job(words: Sequence[Word], file: str, report: ImportReport) -> Part | None:
 
 
 def canonical(item: Part) -> Part:
-    """Return the flags of `elasticdl train` from `item`, which is an imported command or a rendered master pod."""
+    """Return an object that has the flags of `elasticdl train` in `spec.args`: {"num_workers": "2", ...}.
+
+    `item` is the object of an imported command, or a rendered pod of the master. For both, the result has the same
+    shape, so that tfgen can compare the flags.
+    """
     flags = item.get("flags")
     if flags is None:
         args = _flags_of_master(item)
@@ -126,7 +130,10 @@ def canonical(item: Part) -> Part:
 
 
 def _flags_of_master(item: Part) -> dict[str, Part]:
-    """Convert the arguments, the resources and the priority of a master pod to flags of ElasticDL's client."""
+    """Return flag of `elasticdl train` -> value, for a rendered pod of the master.
+
+    The flags come from the arguments, the resources and the priority class of the pod.
+    """
     (container,) = item.items("spec", "containers")
     words = [part.as_text.removeprefix("--") for part in container.items("args")]
     args = {flag: item.replaced(value=value, text=value) for flag, _, value in (word.partition("=") for word in words)}

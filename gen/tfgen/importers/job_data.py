@@ -137,10 +137,10 @@ def hoist_shared(
 
 
 def _hoist_value(path: Path, spec: dict[str, Any], model: Mapping[str, Any] | None) -> dict[Path, Path]:
-    """Move the value at `path` of the roles to the job, if all roles can share a value of the job.
+    """Move the value at `path` from the roles to the job, unless a role would then have a wrong value.
 
-    Return old path -> new path for each role that loses the value; empty if the roles keep their values. An example is
-    {("spec", "roles", "worker", "image"): ("spec", "image")}.
+    Return old path -> new path for each role from which the value moved; empty if the roles keep the value. An example
+    is {("spec", "roles", "worker", "image"): ("spec", "image")}.
     """
     roles: Mapping[str, dict[str, Any]] = spec["roles"]
     values = [data_path.at(role, path) for role in roles.values() if data_path.has(role, path)]

@@ -85,7 +85,10 @@ _SHAPE: Final = {
 
 
 def canonical(item: Part) -> Part:
-    """Return the JobSet with a spec that contains only the number of tasks and the pod template of each role."""
+    """Return the JobSet with only the parts that tfgen compares: the number of tasks and the pod template of each role.
+
+    For example, the spec is `{tasks: {worker: {replicas: 2, template: ...}}}`.
+    """
     jobs = list(item.items("spec", "replicatedJobs"))
     tasks = {key: _task(job) for key, job in by_role(jobs, _role).items()}
     spec = item.get("spec") or item

@@ -157,7 +157,7 @@ def part_of(data: Any, path: Path = ()) -> Part:
 def scalar_part(file: str, position: Position, name: str, value: str) -> Part:
     """Return a part with the text `value`, for a word of a command line.
 
-    In messages, the path of the part is the text in `name`, such as "--workers".
+    `name` is the name of the part in messages, such as "--workers".
     """
     return Part(file, (name,), position, position, value, value)
 

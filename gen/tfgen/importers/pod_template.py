@@ -42,10 +42,10 @@ _POD_FIELD: Final = carried(*_POD, KEY)
 
 
 def _kubernetes_defaults(*target: str | int, **values: Any) -> dict[str, Row]:
-    """Return field name -> row, for fields of a pod that job.yaml needs only with a different value.
+    """Return field name -> row, for fields that the import omits if the value is the default of Kubernetes.
 
     Args:
-        target: the path of a mapping in the job. The import copies a field with a different value into this mapping.
+        target: the path of the mapping in the job that gets a field with any other value.
         values: field name -> default value of the field in Kubernetes, such as `hostNetwork=False`.
     """
     return {
@@ -54,11 +54,11 @@ def _kubernetes_defaults(*target: str | int, **values: Any) -> dict[str, Row]:
 
 
 def _tfgen_defaults(*target: str | int, **values: Any) -> dict[str, Row]:
-    """Return field name -> row, for fields of a pod that job.yaml needs only with a different value.
+    """Return field name -> row, for fields that the import omits if the value is the value in the pods of tfgen.
 
     Args:
-        target: the path of a mapping in the job. The import copies a field with a different value into this mapping.
-        values: field name -> value that tfgen sets in its pods, such as `enableServiceLinks=False`.
+        target: the path of the mapping in the job that gets a field with any other value.
+        values: field name -> value of the field in the pods of tfgen, such as `enableServiceLinks=False`.
     """
     return {key: carried(*target, KEY, default=value) for key, value in values.items()}
 
@@ -449,7 +449,7 @@ class _PodReader(FieldReader):
     def _read_sidecars(self, names: Mapping[str, str]) -> None:
         """Convert the init containers, and convert all containers except the main container to sidecars.
 
-        `names` is name of a renamed volume in the foreign pod -> new name.
+        `names` contains old name -> new name of each volume that the import renames.
         """
         containers: dict[str, list[Any]] = {"initContainers": [], "sidecars": []}
         for container in self.template.items("spec", "initContainers"):
@@ -468,7 +468,7 @@ class _PodReader(FieldReader):
     def _container_data(self, container: Part, names: Mapping[str, str]) -> dict[str, Any]:
         """Return the data of a sidecar or init container, with the new names of volumes and of the main container.
 
-        `names` is name of a renamed volume in the foreign pod -> new name.
+        `names` contains old name -> new name of each volume that the import renames.
         """
         data = container.data
         data.pop("restartPolicy", None)
@@ -479,7 +479,7 @@ class _PodReader(FieldReader):
 
 
 def with_container(data: Any, name: str) -> Any:
-    """Return `data` with the name of tfgen's main container in each resourceFieldRef that names the container `name`.
+    """Return a copy of `data` in which each reference to the container `name` refers to the main container of tfgen.
 
     Args:
         data: any data of a pod, such as a volume.

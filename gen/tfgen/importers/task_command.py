@@ -291,7 +291,10 @@ def _value_of_reference(text: str | None, env: Mapping[str, Part]) -> str | None
 
 
 def _index_problem(variable: Part | None) -> str:
-    """Return the error message for a TASK_INDEX that is not the index of the task; empty for a valid TASK_INDEX."""
+    """Return the error message for a variable TASK_INDEX with a wrong value; empty for a valid value or no variable.
+
+    The valid values are a number and a reference to the index of the pod, such as `$(JOB_COMPLETION_INDEX)`.
+    """
     if variable is None:
         return ""
     value, field = variable.get("value"), variable.get("valueFrom", "fieldRef", "fieldPath")
@@ -516,7 +519,14 @@ def _take_flags_in_script(text: str, flags: dict[str, str]) -> str:
 
 
 def _program(head: list[str], script: str, script_args: list[str], *, has_flags: bool) -> Program:
-    """Convert a script to a program. A script with one plain command needs no shell, so its words are the program."""
+    """Convert a script to a program. A script with one plain command needs no shell, so its words are the program.
+
+    Args:
+        head: the words before the script, such as ["sh", "-c"].
+        script: the script without the cluster configuration.
+        script_args: the words after the script.
+        has_flags: whether the script contained flags of the cluster configuration.
+    """
     words = shell.words(script.replace(' "$@"', ""))
     if words and not script_args:
         return Program(words, [])
@@ -526,7 +536,10 @@ def _program(head: list[str], script: str, script_args: list[str], *, has_flags:
 
 
 def _script_problem(script: str, hosts: Mapping[str, str]) -> str:
-    """Return the error message for a script that still sets or uses the cluster configuration; empty for all others."""
+    """Return the error message for a script that still sets or uses the cluster configuration; empty for all others.
+
+    `hosts` is the attribute of `_Script`.
+    """
     if re.search(rf"\b{TF_CONFIG}=", script):
         return "tfgen sets TF_CONFIG, but cannot remove the lines of the script that set TF_CONFIG; remove these lines"
     cure = "tfgen provides the hosts only in TF_CONFIG; read the hosts from TF_CONFIG"

@@ -365,7 +365,10 @@ class _TFJob(JobReader):
             self.report.carry(chief, "spec", "completion", "by")
 
     def _with_policies(self, roles: Mapping[RoleName, ForeignRole]) -> dict[RoleName, ForeignRole]:
-        """Add restart policies to the roles if the job stays a TFJob. If not, report how tfgen restarts the tasks."""
+        """Set the restart policies of the job and of its roles, if the imported job has the workload kind TFJob.
+
+        For any other workload kind, report how tfgen restarts the tasks, and return `roles` unchanged.
+        """
         by_role: dict[RoleName, str] = {
             role: policy.as_text if (policy := self.policies[role]) else _DEFAULT_RESTART_POLICY for role in roles
         }

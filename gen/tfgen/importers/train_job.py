@@ -161,7 +161,8 @@ def _patches(item: Part, template: Part, report: ImportReport) -> Iterator[Part]
 def _merged(base: Part, patch: Part, report: ImportReport, key: str = "") -> Part:
     """Apply the strategic merge patch `patch` to `base`, and return the result. Report replaced values as dropped.
 
-    This function has the same rules as `kubernetes.merge`, and also keeps the position of each part.
+    This function has the same rules as `kubernetes.merge`, and also keeps the position of each part. `key` is the name
+    of the field that contains `base`; empty for a whole object.
     """
     if isinstance(base.value, Mapping) and isinstance(patch.value, Mapping) and key not in _ATOMIC_KEYS:
         values = dict(base.value)

@@ -204,7 +204,7 @@ class Structure(Record):
     def text(self) -> str:
         """The structure as text, without the name of the job, for comparisons and as a cache key.
 
-        The text keeps the order of the keys, so structures with equal keys in a different order have different texts.
+        The text keeps the order of the keys, so two structures that differ only in this order have different texts.
         """
         return repr(self.replaced(name=""))
 

@@ -49,7 +49,10 @@ def _at(value: Mapping[str, Any], key: str, fill: _Fill) -> Mapping[str, Any]:
 
 
 def _amounts(value: Mapping[str, Any], *keys: str) -> Mapping[str, Any]:
-    """Return a copy of `value` with the quantities of `value[key]`, for each of `keys`, in the API server's format."""
+    """Return a copy of `value` in which the quantities under `keys` have the API server's format: `500m` for `0.5`.
+
+    For example, `keys` is ("limits", "requests") for the resources of a container.
+    """
     for key in keys:
         value = _at(value, key, lambda amounts: {name: _amount(amount) for name, amount in amounts.items()})
     return value

@@ -9,8 +9,8 @@ the same key. If a list of the patch contains ``$patch: replace``, the other ite
 list of the object. A patch mapping with ``$patch: replace`` replaces the whole mapping of the object.
 https://github.com/kubernetes/community/blob/master/contributors/devel/sig-api-machinery/strategic-merge-patch.md
 
-`pair` matches the items of two lists. This module uses `pair` for plain objects, and `graph.patches.merge` uses `pair`
-for objects with holes (placeholders for values of the chart). `pair` differs from kubectl in one case: kubectl merges
+The function `pair` matches the items of two lists, for this module and for `graph.patches.merge`, which merges patches
+into objects with holes (placeholders for values of the chart). `pair` differs from kubectl in one case: kubectl merges
 two ports that have the same number and different protocols (https://github.com/kubernetes/kubernetes/issues/39188).
 
 Three other modules merge by other rules. `tunables.merge` merges Helm values, and keeps a null for a key that the
@@ -113,8 +113,8 @@ def pair(
 ) -> Sequence[Sequence[int]]:
     """Match patch items with list items that have the same key. Return the indexes in `items` for each patch item.
 
-    For example, the result [[2], []] has two meanings: the first patch item changes `items[2]`, and the second patch
-    item is a new item of the list.
+    For example, with the result [[2], []], the first patch item changes `items[2]`, and the second patch item is a new
+    item of the list.
 
     - A patch item with `$patch: delete` matches all list items with its key. The caller removes these list items.
     - Any other patch item matches at most one list item, and no list item if the patch also deletes the key.
@@ -152,8 +152,7 @@ def removes(patch: Mapping[str, Any]) -> bool:
 def _is_alike(item: Mapping[str, Any], patch: Mapping[str, Any], field: str) -> bool:
     """Return True if two items with the same key are also equal in the second key field, such as `protocol` of a port.
 
-    A patch item without the second key field is equal to each list item. A list without a second key field has only
-    equal items.
+    Return True as well if the list has no second key field, or if the patch item does not set this field.
     """
     if field not in SECOND_KEY_FIELDS:
         return True

@@ -242,17 +242,17 @@ class Api:
             time.sleep(seconds)
 
     def _is_wrong_server(self, seconds: float) -> bool:
-        """Test whether the server is probably not an API server: no request has succeeded for 30 s (`ONCE.total`).
+        """Test whether the server is probably not an API server, so that even `tfgen wait` stops.
 
-        In this case, even a command without a time limit, such as `tfgen wait`, stops. `seconds` is the time since the
-        first try of the current request.
+        The result is True if no request has ever succeeded, and the first try of the current request was more than 30
+        seconds ago (`ONCE.total`). `seconds` is the time since the first try.
         """
         return not self._allowed and ONCE.total is not None and seconds > ONCE.total
 
     def _may_succeed(self, status: int, path: str) -> bool:
         """Test whether another request for `path` may succeed after an answer with the error status `status`.
 
-        An API server that has just started answers 403 to permitted requests until the server has loaded the Roles.
+        For example, a server that has just started answers 403 even to permitted requests, until the Roles are loaded.
         """
         return status in AGAIN or (status == _FORBIDDEN and path in self._allowed and self._patience.total is None)
 

@@ -103,8 +103,8 @@ def declared_run(built: BuiltJob, tasks: TaskObjects, environment: str | None) -
 
     Args:
         built: the job, with the plain Kubernetes objects that tfgen renders.
-        tasks: StatefulSets and Jobs that would run the same tasks. For a TFJob, for example, an operator creates the
-            pods, so tfgen counts the tasks in these StatefulSets and Jobs.
+        tasks: StatefulSets and Jobs that would run the same tasks without an operator. tfgen counts the tasks in these
+            objects, because for a TFJob, for example, only the operator creates the pods.
         environment: environment of the job; None for the job without an environment.
     """
     job, structure = built.job, built.job.structure

@@ -152,7 +152,8 @@ def _edits_of_line(text: str, position: Position, phrase: Phrase) -> Iterator[st
 def _changed_lines(before: str, token: str, tail: str, phrase: Phrase) -> Iterator[tuple[str, ...]]:
     """Yield the possible results of the fix `phrase` for the line `before + token + tail`.
 
-    Each result is a tuple with the changed line, or an empty tuple if the fix removes the line.
+    `token` is the word at the position of the problem. Each result is a tuple with the changed line, or an empty tuple
+    if the fix removes the line.
     """
     match phrase:
         case Phrase("mean", name):

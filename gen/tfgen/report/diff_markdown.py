@@ -47,9 +47,9 @@ def diff_markdown(diffs: Sequence[JobDiff], longest: int = LONGEST) -> str:
 
 
 def _fitting(text: str, parts: Sequence[str], longest: int, noun: str) -> tuple[str, str]:
-    """Append the texts `parts` to `text`, up to a total of `longest` characters. Return (longer text, note).
+    """Append as many of the texts `parts` to `text` as fit into `longest` characters. Return (longer text, note).
 
-    The note is the line "… and 2 more jobs: `tfgen diff` shows all.", in which `noun` is "job"; empty if all parts fit.
+    The note, with the noun "job", is the line "… and 2 more jobs: `tfgen diff` shows all."; empty if all parts fit.
     """
     for number, part in enumerate(parts):
         if len(text) + len(part) > longest:

@@ -79,7 +79,7 @@ def _role_lines(roles: Sequence[RoleState], now: datetime, *, is_single: bool) -
 
 
 def _tree_prefixes(items: Sequence[object]) -> Iterator[tuple[str, str]]:
-    """Yield (branch characters, such as `├─ `, indentation of the lines below the item) for each item."""
+    """Yield (prefix of the line of an item, such as `├─ `, prefix of the lines below, such as `│  `) for each item."""
     if items:
         yield from repeat(("├─ ", "│  "), len(items) - 1)
         yield "└─ ", "   "

@@ -15,7 +15,7 @@ _EMPTY: Final[Mapping[str, Any]] = {}
 def _record(document: Document) -> Any:
     """Return [environment, cluster, kind, name, advice] for each cluster-wide object that an environment creates.
 
-    For a job without gitops, return None.
+    The advice is the fix in the message. For a job without gitops, return None.
     """
     spec, job = document.data["spec"], document.data["metadata"]["name"]
     if "gitops" not in spec:

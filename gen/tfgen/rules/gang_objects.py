@@ -1,4 +1,4 @@
-"""Gangs of several objects with the scheduler Kueue, which admits each object separately."""
+"""Gangs with one object for each role, although the scheduler Kueue admits each object separately."""
 
 from __future__ import annotations
 

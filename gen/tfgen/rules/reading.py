@@ -20,7 +20,7 @@ class Reading:
 
     Attributes:
         paths: the values paths that the rule reads. A path includes all values under the path.
-        queried_paths: the paths for which the rule checks if the environment sets the value.
+        queried_paths: the paths that the rule passes to `View.is_set_in_environment`.
     """
 
     def __init__(self) -> None:

@@ -35,8 +35,8 @@ from tfgen.text.document import Document
 class View(Record):
     """A variant of a job, for the rules.
 
-    The properties and methods record each read of data that differs between variants. If an environment does not change
-    the recorded data, `find_in_variants` reuses the findings of the job.
+    A view records the values that a rule reads. `find_in_variants` runs the rule for an environment only if the
+    environment changes a recorded value, and reuses the findings of the job for the other environments.
 
     Attributes:
         document: the document of the job. The schema accepts the document.

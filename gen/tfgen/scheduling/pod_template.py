@@ -1,4 +1,4 @@
-"""Pod templates with the labels that a controller adds. tfgen splits a template if a selector distinguishes its pods.
+"""Pod templates with the labels that a controller adds. tfgen splits a template whose pods differ for the scheduler.
 
 A StatefulSet sets labels on a pod, such as the pod's index, that no other pod has. A topology spread or an
 anti-affinity that reads such a label treats the pods differently, so the pods are no longer equal for the scheduler.
@@ -101,7 +101,7 @@ def split(template: PodTemplate, readers: LabelReaders) -> Iterator[PodTemplate]
 
 
 def _label_readers(spec: Mapping[str, Any]) -> Iterator[LabelReader]:
-    """Yield (label selector, copied label keys) for each topology spread and anti-affinity term in a PodSpec."""
+    """Yield (label selector, items of `matchLabelKeys`) of each topology spread and anti-affinity term in a PodSpec."""
     yield from anti_affinity.selectors_of(spec)
     for constraint in spec.get("topologySpreadConstraints") or ():
         if constraint.get("whenUnsatisfiable", "DoNotSchedule") == "DoNotSchedule":

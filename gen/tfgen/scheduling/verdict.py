@@ -102,8 +102,8 @@ def plan_placement(cluster: Cluster, runs: Sequence[PlannedRun]) -> Plan:
     """Return the answer for each run, and a possible placement of the pods.
 
     A run fits only if all its pods get a node in every order of scheduling. A run does not fit if the free resources
-    are too small for the run alone, or for the run together with the earlier runs. The scheduler may place the waiting
-    pods of the cluster before any run.
+    are too small for the run alone, or for the run together with the earlier runs. If neither is
+    certain, the answer is `not known`. The pods that already wait in the cluster are part of each order of scheduling.
     """
     running = (pod["spec"] for node in cluster.nodes for pod in node.pods if pod["spec"].get("affinity"))
     waiting = (pod["spec"] for pod in cluster.waiting)
@@ -227,7 +227,7 @@ def _preempts(pods: PodSet, priorities: Iterable[int | None]) -> bool:
 
 
 def _is_refused_for_gang(refusal: Verdict, sets: Iterable[PodSet]) -> bool:
-    """Test whether a run does not fit because the gang of the same run can never start.
+    """Test whether the gang of a run can never start, even without the earlier runs.
 
     Args:
         refusal: the answer for the run.

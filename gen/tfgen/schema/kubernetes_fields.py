@@ -78,7 +78,7 @@ class FieldTypes(NamedTuple):
     """A type in the table of types, such as `Container`.
 
     Attributes:
-        fields: field name -> type of the field, in the notation of the argument `type_name` of `misfits`.
+        fields: field name -> type of the field: a name such as `Container`, or `[Container]` for a list of containers.
         required: the names of the required fields.
         keys: name of a list field -> keys that identify the items of the list. A merge uses the first key.
     """
@@ -116,7 +116,7 @@ def keyed_lists(path: Path, value: Any, type_name: str) -> Iterator[KeyedList]:
     Args:
         path: the path of the value.
         value: the value in the job. Nested values with a wrong type are ignored.
-        type_name: the type, as for `misfits`.
+        type_name: the type of the value, such as `Container`, or `[Container]` for a list of containers.
     """
     if type_name.startswith("["):
         for index, item in enumerate(value if isinstance(value, list) else ()):

@@ -165,7 +165,7 @@ def _disabled_section(section: Path, values: Mapping[str | int, Any]) -> str:
 
 
 def _root_causes(schema_errors: Iterable[SchemaError]) -> Iterator[SchemaError]:
-    """Yield the errors, except an error that another error causes, such as a missing key after a misspelt key."""
+    """Yield each error that no other error causes. For example, a misspelt key causes the error about a missing key."""
     ordered = sorted(schema_errors, key=lambda error: TRANSLATED_KEYWORDS.index(error.keyword))
     unknown_keys: dict[Path, set[str]] = {}
     for error in ordered:

@@ -96,7 +96,7 @@ class _JobTunables(Record):
 
 
 class Leaf(Record):
-    """A tunable, its schema node with an unresolved `$ref`, and the paths of the sections that contain the tunable."""
+    """A tunable, its node in the job schema with `$ref`, and the paths of the sections that contain the tunable."""
 
     tunable: Tunable
     written: Schema
@@ -340,7 +340,7 @@ def all_leaves() -> Mapping[ValuesPath, Leaf]:
 
 
 def leaves(schema: Schema) -> Iterator[Leaf]:
-    """Yield every tunable of a job schema."""
+    """Yield a `Leaf` for every tunable of a job schema."""
     return _walk(schema, schema["properties"]["spec"], (), (), inherited=False)
 
 

@@ -261,7 +261,7 @@ def _ordered(node: dict[str, Any]) -> dict[str, Any]:
 def _keep_roles(mounted_by: dict[str, Any], paths: Sequence[ValuesPath]) -> None:
     """Remove the roles that the job does not have from `mounted_by`, the schema of the list `storage.NAME.for`.
 
-    TensorBoard counts as a role.
+    The values paths `paths` show the roles of the job, such as `roles.worker.replicas`. TensorBoard counts as a role.
     """
     mounting = {path[1] if path[0] == "roles" else path[0] for path in paths}
     mounted_by["items"]["enum"] = [role for role in mounted_by["items"]["enum"] if role in mounting]

@@ -13,9 +13,9 @@ class Sum(Record):
     """A row of a `SumTable`: the sum of the requests of all enabled environments that have the same key.
 
     Attributes:
-        key: the team, queue or cluster of the environments, or the name of the environments, depending on the table;
-            empty for environments without a queue, for example.
-        jobs: number of jobs that have such environments.
+        key: the value in the first column, such as the name of a team; empty in the row of the environments without a
+            queue, for example.
+        jobs: number of jobs with environments in this row.
     """
 
     key: str

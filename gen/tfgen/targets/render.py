@@ -77,9 +77,10 @@ def render_document(document: Document, built: BuiltJob | None = None, *, uses_c
 
 
 def _delivery(job: TrainingJob, environments: Mapping[str, Objects]) -> dict[str, dict[str, str]]:
-    """Return group of files -> path -> text, for the GitOps files of a job; empty for a job without ``gitops``.
+    """Return name of a group -> path -> text, for the GitOps files of a job; empty for a job without ``gitops``.
 
-    The group is `_ONE_JOB` for files that only this job has, and `_SEVERAL_JOBS` for files that jobs share.
+    The group `_ONE_JOB` contains the files that only this job has. The group `_SEVERAL_JOBS` contains the files that
+    several jobs share.
     """
     if job.gitops is None:
         return {}

@@ -32,7 +32,10 @@ def replicas(role: RoleName) -> Node:
 
 
 def hosts(role: RoleName, port: int, pod: PodName) -> Node:
-    """Return the hosts of a role, sorted by index, as text: `"mnist-ps-0.mnist:2222","mnist-ps-1.mnist:2222"`."""
+    """Return the hosts of a role, sorted by index, as text: `"mnist-ps-0.mnist:2222","mnist-ps-1.mnist:2222"`.
+
+    `pod` is a function that takes a role and an index, and returns the name of the pod, such as `mnist-ps-0`.
+    """
     if role in SINGLE_TASK_ROLES:
         return Text(('"', names.host(pod(role, 0), port), '"'))
     host = Text(('"', names.host(pod(ROLE, Bound("i", "integer")), port), '"'))

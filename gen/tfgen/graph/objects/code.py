@@ -73,7 +73,7 @@ def config_map(code: FileCode) -> Node:
 
 
 def file_path(name: str) -> str:
-    """Return the path of a code file in the chart and in the kustomize base. The programs of tfgen have other paths."""
+    """Return the path of a code file in the chart and in the kustomize base, such as `files/code/train.py`."""
     return f"files/code/{name}"
 
 

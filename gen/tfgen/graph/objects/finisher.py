@@ -65,8 +65,8 @@ class Plan(Record):
     Attributes:
         ends: the role whose Job ends the run.
         starts: (resource of the controller, role) for each role whose pods must start before the start deadline.
-        start_with: `When(test, number)` if the job may have a gang that starts without all pods. If the test is true,
-            only `number` pods must start before the start deadline. `ABSENT` if all pods must always start.
+        start_with: the number of pods that must start before the start deadline, as `When(test, number)`. If the test
+            is false, or if `start_with` is `ABSENT`, all pods must start.
         scale: the roles whose StatefulSets the finisher scales to 0.
         suspend: the roles whose Jobs the finisher suspends. The Job of the evaluator gets a grace period first.
         deployments: the names of the Deployments that the finisher scales to 0. `When(test, name)` is the name of
@@ -135,7 +135,7 @@ def _rule(group: str, resource: str, resource_names: list[Node], verbs: list[Nod
 
 
 def _map_name(name: Node, make: Callable[[Node], Node]) -> Node:
-    """Apply the function `make` to a name. If the name has a condition (`When`), the result has the same condition."""
+    """Return `make(name)`. If the name has a condition, as in `When(test, name)`, return `When(test, make(name))`."""
     return When(name.test, make(name.if_true)) if isinstance(name, When) else make(name)
 
 
@@ -262,9 +262,11 @@ def _choose_image(
 ) -> When:
     """Return a node that is `finisher_image` if `completion.image` is set, and the image of a role if not.
 
-    `make_role_image` returns the image of a role. The node has the image of the role that ends the run, with one
-    exception. After a start deadline, the finisher must release the run even if the kubelet cannot pull this image. So
-    if the job has a start deadline and no other role has the same image, the node has the image of another role.
+    The node has the image of the role that ends the run, with one exception: if the job has a start deadline, and no
+    other role has the same image, the node has the image of another role. So the finisher can release the run after the
+    start deadline, even if the kubelet cannot pull the image of the role that ends the run.
+
+    `make_role_image` takes the name of a role, and returns the image of the role.
     """
     peers = [role.name for role in structure.roles if role.name != plan.ends]
     if not peers:

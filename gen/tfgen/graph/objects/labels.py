@@ -129,14 +129,14 @@ def literal_metadata(name: Node, key: Node) -> Node:
 
 
 def has_common_labels(item: Mapping[Key, Node]) -> bool:
-    """Return True if an object has the labels that the function `metadata()` sets. A Pod has the labels of its role."""
+    """Return whether the function `metadata` set the labels of an object; False for a Pod, which has other labels."""
     metadata = item["metadata"]
     node = metadata["labels"] if isinstance(metadata, dict) else None
     return node == _COMMON or (isinstance(node, dict) and node.get(Splice("labels")) == _COMMON)
 
 
 def entries_set_by_tfgen(item: Mapping[Key, Node], field: str) -> dict[Key, Node]:
-    """Return key -> node for each label or annotation that tfgen sets on an object, without the entries of all objects.
+    """Return key -> node for the labels or annotations that tfgen sets on the object `item`, but not on every object.
 
     `field` is `labels` or `annotations`.
     """
@@ -147,12 +147,13 @@ def entries_set_by_tfgen(item: Mapping[Key, Node], field: str) -> dict[Key, Node
 def with_layers(
     item: Mapping[Key, Node], over_labels: Sequence[Expression], over_annotations: Sequence[Expression]
 ) -> Node:
-    """Return an object with additional labels and annotations, which override existing labels and annotations.
+    """Return an object with additional labels and annotations, which override the labels and annotations of the job.
 
     Args:
         item: the object.
         over_labels: maps of labels. A later map overrides an earlier map.
-        over_annotations: maps of annotations, which may override annotations of tfgen.
+        over_annotations: maps of annotations. A later map overrides an earlier map, and each map overrides the
+            annotations that tfgen sets.
     """
     changed, result = {**_metadata_of(item)}, {**item}
     lets: list[tuple[Bound, Expression]] = []

@@ -49,8 +49,8 @@ def _length_guard(rule: str, bound: Bound, name: Node, maximum: int, words: tupl
 
     Args:
         rule: the id of the rule.
-        bound: the hole for the name in the test and in the message. The guard binds the hole to `name`.
-        name: the node from which tfgen computes the name.
+        bound: a hole, which the guard uses in the test and in the message as a short form of `name`.
+        name: the checked name, as a node.
         maximum: the maximum number of bytes.
         words: three parts of the message: the words before the name, the words after the name, and the type of the
             name, such as `a DNS label`.

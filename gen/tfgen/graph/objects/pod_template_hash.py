@@ -34,13 +34,13 @@ LABEL: Final[Mapping[Key, Node]] = {
 def hashed(pod: NamedTemplate, arguments: Mapping[str, Node], workload: Callable[[Node], Node]) -> Let:
     """Return a workload object whose pod template has the hash as a label.
 
-    A `Let` around the object binds the name `HASH` to the hash.
+    A `Let` around the object computes the hash once, and `HASH` is the hole with the hash.
 
     Args:
-        pod: the pod template, as a named template that contains `LABEL`.
+        pod: the pod template, as a named template whose labels include `LABEL`, the label with the hash.
         arguments: parameter -> argument, for each parameter of `pod` except the hash.
         workload: a function that takes the pod template with the hash, and returns the workload object. The object may
-            contain the hole `HASH`, for example in a selector.
+            contain `HASH`, for example in a selector.
     """
     doc = f"The hash of {pod.name}, for a label of the pods and for the immutable selector of a StatefulSet."
     parameters = tuple(name for name in pod.parameters if name != PARAMETER.name)

@@ -46,16 +46,15 @@ _GPU_COUNT: Final = role_value("resources.gpu.count")
 def has_gpus() -> Expression:
     """Return a test that is true if the tasks of a role request a GPU or a share of a GPU.
 
-    The caller must add a `Let` that binds the name `DEVICES` to `devices()`. Around this `Let`, the caller must add a
-    `Let` that binds the name `LIMITS` to `limits()`.
+    The caller must define two names around the test: Let(LIMITS.name, limits(), Let(DEVICES.name, devices(), ...)).
     """
     return AnyOf((_GPU_COUNT, DEVICES))
 
 
 def devices() -> Filtered:
-    """Return the map of resource limits for GPUs and shares of GPUs.
+    """Return the map of resource limits for GPUs and shares of GPUs: the GPU entries of the map `LIMITS`.
 
-    The map refers to the name `LIMITS`. The caller must add a `Let` that binds the name to `limits()`.
+    The caller must define the name around the result: Let(LIMITS.name, limits(), ...).
     """
     name, amount = Bound("name"), Text((Bound("value"),))
     return Filtered(LIMITS, AllOf((Matches(name, IS_GPU), Not(Equal(amount, "0")))))
@@ -74,9 +73,9 @@ def limits() -> Merged:
 
 
 def resources() -> Node:
-    """Return the field `resources` of a container, with the names `REQUESTS` and `LIMITS` as values.
+    """Return the field `resources` of a container, with the maps `REQUESTS` and `LIMITS` as values.
 
-    The caller must add `Let` nodes that bind the names to the map of resource requests and the map of resource limits.
+    The caller must define both names around the result, as in Let(LIMITS.name, limits(), ...).
     """
     return {"requests": REQUESTS, "limits": LIMITS}
 

@@ -76,8 +76,8 @@ def config_map(role: RoleName) -> Node:
 def volume() -> When:
     """Return the pod volume that contains the program of the run lock. If no volume has a lock, the node is absent.
 
-    The caller must add the node to a named template with the parameter `LOCKED.name`, and pass `LOCKED` as the
-    argument. Around the call, the caller must add a `Let` that binds the name `LOCKED` to `locked()`.
+    The volume is part of a named template with the parameter `LOCKED.name`. The caller must pass the volumes with a
+    lock as the argument: Let(LOCKED.name, locked(), call(template, locked=LOCKED)).
     """
     source: Node = {"name": names.run_lock_program(_DIGEST)}
     return When(Parameter(LOCKED.name, LOCKED.type), {"name": VOLUME, "configMap": source})

@@ -129,7 +129,7 @@ def reader_volumes(structure: Structure, reader: str) -> list[Node]:
 def reader_mounts(reader: str) -> list[Node]:
     """Return the read-only mounts of a pod, such as TensorBoard's pod, at the mount paths of the tasks.
 
-    If each task or run has a separate folder in a volume, the pod mounts a parent folder of these folders.
+    Each mount contains the folders of all tasks and of all runs in the volume.
     """
     mount: Node = {
         "name": _NAME,

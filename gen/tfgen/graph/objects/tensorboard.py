@@ -56,12 +56,12 @@ def released_deployment() -> When:
 
 
 def requests() -> Merged:
-    """Return the map of TensorBoard's resource requests, to which `_deployment` binds the name `resources.REQUESTS`."""
+    """Return the map of TensorBoard's resource requests, which `_deployment` names `resources.REQUESTS`."""
     return Merged((_cpu_and_memory(), value("tensorboard.resources.requests")))
 
 
 def limits() -> Merged:
-    """Return the map of TensorBoard's resource limits, to which `_deployment` binds the name `resources.LIMITS`."""
+    """Return the map of TensorBoard's resource limits, which `_deployment` names `resources.LIMITS`."""
     return Merged((_cpu_and_memory(), value("tensorboard.resources.limits")))
 
 

@@ -93,7 +93,9 @@ class Field(Record):
     Attributes:
         kind: the kind of the object.
         template: the name of the template that contains the object.
-        bindings: name -> values path, for each name that a `ForEach` or `Let` around the object binds to a value.
+        bindings: name -> values path, for a name that a `ForEach` around the object defines. For a claim, the mapping
+            is {"storage": "storage.NAME"}: the name `storage` in the object refers to the settings of a volume in the
+            job.
         path: the path of the field. The step to a list item is the name or the index of the item.
     """
 
@@ -221,7 +223,7 @@ def open_mapping(node: Node, key: str) -> Node:
 
 
 def splices(node: Mapping[Key, Node]) -> Iterator[Node]:
-    """Yield the value of each `Splice` in a mapping. The keys of such a value may depend on values of the job."""
+    """Yield the value of each `Splice` in a mapping, such as a `When` that adds entries for some values of the job."""
     return (child for key, child in node.items() if isinstance(key, Splice) and child is not ABSENT)
 
 

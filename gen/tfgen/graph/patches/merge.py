@@ -2,9 +2,9 @@
 
 For example, {"minReadySeconds": 10} merged over {"replicas": hole} is {"replicas": hole, "minReadySeconds": 10}.
 
-The order of merging and filling must not matter: if the holes are filled after the merge, the object is the same as if
-the holes are filled before the merge. So a patch changes both branches of a condition, and adds a new entry if a branch
-is absent. `kubernetes.merge.pair` pairs the items of lists for plain objects and for objects with holes.
+A merge and then a fill must give the same object as a fill and then a merge. So a patch of `When(test, a, b)` changes
+both `a` and `b`. If `a` or `b` is `ABSENT`, the content of the patch replaces `ABSENT`. `kubernetes.merge.pair` pairs
+the items of lists for plain objects and for objects with holes.
 """
 
 from __future__ import annotations

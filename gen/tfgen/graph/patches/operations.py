@@ -181,7 +181,7 @@ def _set_entry(parent: Node, step: str | int, value: Node, field: Field) -> Node
 
 
 def _mapping(node: Node, step: str, field: Field) -> dict[Key, Node]:
-    """Return `node` as a mapping, so that an operation can change the entry with the key `step` or add this entry.
+    """Return `node` as a mapping, in which an operation can change or add the entry with the key `step`.
 
     Raises:
         RefusedError: the node is a pod template or not a mapping, or values of the job decide whether the node has the

@@ -27,7 +27,8 @@ class PatchedGraph(Record):
 
     Attributes:
         faults: environment -> faults in the patches of the environment. The key "" is for the patches of the job.
-        entries: environment -> map entries that the patches change. The values of the job must contain these entries.
+        entries: environment -> patches whose target depends on the values of the job, such as the claim of a volume. A
+            rule checks that the target exists.
     """
 
     templates: tuple[Template, ...]
@@ -42,7 +43,8 @@ class _Variant(Record):
         nodes: the patched node of each template, without the labels and annotations in `layers`.
         layers: the labels and annotations that the patches add to the objects of each template.
         faults: the faults in the patches.
-        entries: the map entries that the patches change. The values of the job must contain these entries.
+        entries: the patches whose target depends on the values of the job, such as the claim of a volume. A rule checks
+            that the target exists.
     """
 
     nodes: Sequence[Node]

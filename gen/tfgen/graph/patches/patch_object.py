@@ -38,12 +38,12 @@ _REMAINING: Final = ""
 
 
 class ObjectPatch:
-    """A patch, and a template whose objects the patch changes. The method `apply` fills the two attributes.
+    """The application of a patch to the objects of a template. The method `apply` sets `layers` and `faults`.
 
     Attributes:
         layers: the labels and annotations that the patch adds. The node that `apply` returns does not contain this
             metadata.
-        faults: the faults in the patch, as the keys of a mapping.
+        faults: the faults in the patch, each as a key with the value None.
     """
 
     def __init__(self, patch: Patch, template: Template, profile: Profile) -> None:

@@ -24,10 +24,12 @@ _MAX_NAMES: Final = 12
 
 
 class Entry(Record):
-    """A patch of the object for a single map entry, for example of `claim-model`, the claim for the volume `model`.
+    """A patch for a single object of a template that renders an object for each map entry.
+
+    For example, the target of the patch is `claim-model`, the claim of the volume `model`.
 
     Attributes:
-        template: the template that renders an object for each entry of the map.
+        template: the template, such as the template of all claims.
     """
 
     patch: Patch

@@ -200,7 +200,7 @@ def _volumes(structure: Structure) -> NamedTemplate:
 
 
 def _cluster_spec() -> NamedTemplate:
-    """Return a named template that prints a JSON text: the labels that the master adds to its pods."""
+    """Return a named template with the JSON of --cluster_spec_json: the labels that the master adds to its pods."""
     text = Text(
         (
             f'{{"pod_spec":{{"labels":{{"{keys.JOB}":"',

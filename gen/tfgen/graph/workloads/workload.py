@@ -41,7 +41,7 @@ def is_distributed(structure: Structure) -> bool:
 
 
 class Workload(Record):
-    """A workload kind. Most attributes are functions of the structure of a job, and receive no values of tunables.
+    """A workload kind. Most attributes are functions of the structure of a job, such as `has_service(structure)`.
 
     Attributes:
         templates: returns the templates of the roles, in the order in which the objects must be applied.

@@ -112,7 +112,13 @@ def _cell(text: str) -> str:
 
 
 def _default(paths: Sequence[ValuesPath], values: Sequence[Any], *, in_all_roles: bool) -> str:
-    """Return the table cell with the default of a value. If the roles differ, the cell has the default of each role."""
+    """Return the table cell with the default of a value. If the roles differ, the cell has the default of each role.
+
+    Args:
+        paths: the path of the value; for a value of roles, the path in each role that has the value.
+        values: the default at each path.
+        in_all_roles: whether all roles of the job have the value.
+    """
     defaults = [_shown(value) for value in values]
     if paths[0][0] != "roles" or (in_all_roles and len({*defaults}) == 1):
         return _cell(defaults[0])

@@ -63,10 +63,10 @@ def upgrade_guards(templates: Sequence[Template], context: Context) -> Lines:
 
 
 def _immutable_objects(node: Node, pod_hash: Node = None) -> Iterator[_Immutable]:
-    """Find the object in the node of a template, and yield the object if it has an immutable field.
+    """Yield the object in the node of a template, if the object has an immutable field.
 
-    A `When` or a `Let` may surround the object. `pod_hash` is the node for the hash of the pod template; None for an
-    object without such a hash.
+    A `When` or a `Let` may surround the object. `pod_hash` is the node for the hash of the pod template, which a `Let`
+    assigns; None for an object without such a hash.
     """
     match node:
         case When(_, if_true):

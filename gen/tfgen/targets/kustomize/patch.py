@@ -106,7 +106,7 @@ def _replacing(before: Object, after: Object) -> dict[str, Any]:
 
 
 def _must_replace(before: Object, after: Object) -> bool:
-    """Test whether two mappings differ in a list or in the type of a field. kustomize cannot merge such differences."""
+    """Test whether two mappings differ in a list or in the type of a field, which kustomize cannot merge."""
     pairs = [(before[key], value) for key, value in after.items() if key in before]
     return any(isinstance(old, list) or _shape(old) != _shape(new) for old, new in pairs if not _is_equal(old, new))
 

@@ -72,7 +72,7 @@ def _definition(node: Node, context: Context) -> Lines:
 
 
 def _body_lines(node: Node, context: Context) -> tuple[Lines, Lines]:
-    """Return (lines that print the content, lines that assign the variables) of a named template."""
+    """Return (lines that print the content of a named template, lines that assign the variables for this content)."""
     assignments: Lines = []
     while isinstance(node, Let):
         assignments += lines_of(node.expression, assign(node.name, node.expression, context), context)
