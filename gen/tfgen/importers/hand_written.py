@@ -22,7 +22,7 @@ from tfgen.importers.objects import api_group, kind, mark_server_fields_read, na
 from tfgen.importers.options import Options
 from tfgen.importers.part import Part, mapping
 from tfgen.importers.pod_template import PodData
-from tfgen.importers.restart_rules import report_difference
+from tfgen.importers.restart_rules import shared_exit_codes
 from tfgen.importers.shapes import ANY_KEY, METADATA, SCALAR, refuse_misshapen
 from tfgen.importers.task_command import TASK_TYPES, WHY_CLUSTER, TaskCommand, read_command
 from tfgen.job.training_job import ROLE_NAMES, RoleName
@@ -314,7 +314,7 @@ def _merge_tasks(
     for task in tasks[1:]:
         report.note(task.item, f"the object becomes a task of the role {role}")
     secrets = pod_template.join_pull_secrets(pods, report)
-    codes = report_difference([pod.restart_codes for pod in pods], report)
+    codes = shared_exit_codes([pod.restart_codes for pod in pods], report)
     pod = pods[0].replaced(role=merged["role"], storage=merged["storage"], pull_secrets=secrets, restart_codes=codes)
     return ForeignRole(tasks[0].item, number, pod)
 

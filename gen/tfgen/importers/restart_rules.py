@@ -20,7 +20,7 @@ from tfgen.schema import workload_kinds
 _WHY_SHARED: Final = "in the imported job, each task restarts in its pod after each of these exit codes"
 
 
-def report_difference(codes_by_pod: Iterable[frozenset[int]], report: ImportReport) -> frozenset[int]:
+def shared_exit_codes(codes_by_pod: Iterable[frozenset[int]], report: ImportReport) -> frozenset[int]:
     """Return the exit codes for `restart.ignoreExitCodes`: the union of the sets in `codes_by_pod`.
 
     Each set contains the exit codes of one pod, role or policy. If the sets differ, report a change, because the job
@@ -45,5 +45,5 @@ def add_restart_in_place(spec: dict[str, Any], job: ForeignJob, report: ImportRe
     ignored = frozenset(restart.get("ignoreExitCodes", ()))
     # A ps restarts in its pod after each exit code, with rules or without.
     restarted = [codes for name, codes in by_role.items() if name != "ps" or codes]
-    codes = report_difference([*restarted, *([ignored] if ignored else [])], report)
+    codes = shared_exit_codes([*restarted, *([ignored] if ignored else [])], report)
     spec["restart"] = {**restart, "inPlace": True, "ignoreExitCodes": sorted(codes)}

@@ -75,7 +75,8 @@ class TaskCommand(Record):
         has_legacy_flags: whether flags contain the cluster configuration.
         has_legacy_variables: whether variables with the names of the flags contain the cluster configuration.
         references: the names of the variables that the cluster configuration uses, such as N for `--task_index=$(N)`.
-        flag_role: the task type in --job_name, if the flags do not configure a cluster; empty for all other commands.
+        role_in_job_name_flag: the task type in --job_name, if the command has this flag without a cluster
+            configuration; empty for all other commands.
         notes: texts about changes, for the import report.
         refusal: the message about a command that cannot be imported; empty for all other commands.
     """
@@ -89,7 +90,7 @@ class TaskCommand(Record):
     has_legacy_flags: bool = False
     has_legacy_variables: bool = False
     references: tuple[str, ...] = ()
-    flag_role: str = ""
+    role_in_job_name_flag: str = ""
     notes: tuple[str, ...] = ()
     refusal: str = ""
 
@@ -157,7 +158,7 @@ def no_cluster_message(kind: str, commands: Iterable[TaskCommand], expected: str
         commands: the commands of all tasks.
         expected: the ways to configure a cluster in a job of this kind.
     """
-    role = next((command.flag_role for command in commands if command.flag_role), "")
+    role = next((command.role_in_job_name_flag for command in commands if command.role_in_job_name_flag), "")
     hint = f"; --job_name={role} alone is not enough; add --ps_hosts and --worker_hosts" if role else ""
     return f"the {kind} does not configure a TensorFlow cluster; expected {expected}{hint}"
 
@@ -355,7 +356,7 @@ def _read_words(command: list[str], args: list[str], env: Mapping[str, Part]) ->
     flags: dict[str, str] = {}
     command, args = (list(_take_flags(words, flags)) for words in (command, args))
     if not _have_cluster(flags, env):
-        return TaskCommand(flag_role=_flag_role(flags, env))
+        return TaskCommand(role_in_job_name_flag=_role_in_job_name_flag(flags, env))
     return _legacy_command(flags, Program(command, args))
 
 
@@ -390,7 +391,7 @@ def _have_cluster(flags: Mapping[str, str], env: Mapping[str, Part]) -> bool:
     return _is_role(_value_of_reference(flags["job_name"], env)) and not _is_role(variable_role)
 
 
-def _flag_role(flags: Mapping[str, str], env: Mapping[str, Part]) -> str:
+def _role_in_job_name_flag(flags: Mapping[str, str], env: Mapping[str, Part]) -> str:
     role = _value_of_reference(flags.get("job_name"), env)
     return role if role and _is_role(role) else ""
 
@@ -442,11 +443,11 @@ def _read_script(command: list[str], args: list[str], env: Mapping[str, Part]) -
     if _have_cluster(flags, env):
         statements = without_flags
     else:
-        flag_role, flags = _flag_role(flags, env), {}
+        flag_role, flags = _role_in_job_name_flag(flags, env), {}
     statements = _without_unused(statements, " ".join((config or "", *flags.values())))
     if not (hosts or config or flags):
         refusal = _script_problem(script, {}) if TF_CONFIG in script else ""
-        return TaskCommand(has_cluster=TF_CONFIG in script, refusal=refusal, flag_role=flag_role)
+        return TaskCommand(has_cluster=TF_CONFIG in script, refusal=refusal, role_in_job_name_flag=flag_role)
     text = shell.joined(statements)
     refusal = _script_problem(text, hosts)
     program = _program(head, _INDEX.sub("${TASK_INDEX}", text), script_args, has_flags=bool(flags))
