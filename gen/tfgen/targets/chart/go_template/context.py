@@ -62,10 +62,10 @@ class Context(Record):
     @property
     def root(self) -> str:
         """Return the root context as the text before ``.Values``: empty, ``$``, ``.root`` or ``$.root``."""
-        return f"{self.base}.root" if self.parameters else self.base
+        return f"{self.parameter_prefix}.root" if self.parameters else self.parameter_prefix
 
     @property
-    def base(self) -> str:
+    def parameter_prefix(self) -> str:
         """Return the text before a parameter: empty for ``.NAME``; ``$`` for ``$.NAME`` in the body of a ``range``."""
         return self.dot.rstrip(".")
 

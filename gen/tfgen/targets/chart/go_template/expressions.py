@@ -75,7 +75,7 @@ def expression(node: Node, context: Context) -> str:  # noqa: C901 - a branch a 
         case Bound(name, _, path):
             return field(f"${name}", path)
         case Parameter(name, _, path):
-            return field(f"{context.base}.{name}", path)
+            return field(f"{context.parameter_prefix}.{name}", path)
         case Release(fact):
             return f"{context.root}.{fact}"
         case File():
@@ -88,7 +88,7 @@ def expression(node: Node, context: Context) -> str:  # noqa: C901 - a branch a 
         case Call(template):
             return f"include {literal(context.full_name(template.name))} {_argument_of_include(node, context)}"
         case AsText(tree, template):
-            return f"{texts(tree, template, context)}{_FROM_YAML.get(type_of(tree), '')}"
+            return f"{include_as_strings(tree, template, context)}{_FROM_YAML.get(type_of(tree), '')}"
         case Text(parts):
             return _printf(parts, context)
         case Sum((minuend, int(number))) if number < 0:
@@ -150,7 +150,7 @@ def _test(node: _Test, context: Context) -> str:
     assert_never(node)
 
 
-def texts(tree: Node, template: NamedTemplate, context: Context) -> str:
+def include_as_strings(tree: Node, template: NamedTemplate, context: Context) -> str:
     """Return an ``include`` that prints `tree`, a map, a list or a scalar, with each value as a string.
 
     The named template `template` converts the values to strings.

@@ -38,7 +38,7 @@ from tfgen.graph.holes import (
     type_of,
 )
 from tfgen.targets.chart.go_template.context import Context, lines_of, with_text
-from tfgen.targets.chart.go_template.expressions import argument, expression, texts
+from tfgen.targets.chart.go_template.expressions import argument, expression, include_as_strings
 from tfgen.targets.chart.go_template.flow_control import range_over, when, when_present
 from tfgen.targets.chart.go_template.go_text import Lines, comment, escape, indent_lines, keep_space, literal
 from tfgen.targets.chart.go_template.neighbours import entries_under_one_test, items_under_one_test
@@ -240,7 +240,7 @@ def _tree_text(node: Expression, context: Context, depth: int) -> str:
     if not isinstance(node, AsText):
         return f"{' ' * depth}{{{{- toYaml {argument(node, context)} | nindent {depth} }}}}"
     nindent = f' | trimPrefix "\\n" | nindent {depth}' if depth else ""
-    return f"{' ' * depth}{{{{- {texts(node.tree, node.template, context)}{nindent} }}}}"
+    return f"{' ' * depth}{{{{- {include_as_strings(node.tree, node.template, context)}{nindent} }}}}"
 
 
 def _included(node: NamedTemplate | Call, context: Context, indent: str, head: Lines) -> Lines:
