@@ -14,7 +14,7 @@ from tfgen.text.document import Document
 from tfgen.words import either
 
 if TYPE_CHECKING:
-    from tfgen.job.job_data import EnvironmentData, FormData, JobData
+    from tfgen.job.job_data import EnvironmentData, JobData, VariantData
 
 
 def data_of(document: Document) -> JobData:
@@ -55,7 +55,7 @@ def source_branch(document: Document) -> str:
 def run_of(data: JobData, environment: str | None) -> str:
     """Return the run name of a job, or of a job in an environment; empty for a run without a name."""
     spec = data["spec"]
-    variant_data: FormData = spec if environment is None else spec["environments"][environment]
+    variant_data: VariantData = spec if environment is None else spec["environments"][environment]
     return variant_data.get("run", spec.get("run", ""))
 
 

@@ -79,13 +79,13 @@ class PatchTarget(KindTarget, total=False):
     name: str
 
 
-class EmptyPatch(TypedDict):
+class PatchBase(TypedDict):
     """The required field of a patch: `target`. `PatchData` adds the optional fields with the changes."""
 
     target: PatchTarget
 
 
-class PatchData(EmptyPatch, total=False):
+class PatchData(PatchBase, total=False):
     """A patch of generated objects, as a merge patch or as JSON patch operations."""
 
     merge: Foreign
@@ -177,7 +177,7 @@ class CloudData(TypedDict, total=False):
     eci: Foreign
 
 
-class FormData(PodData, total=False):
+class VariantData(PodData, total=False):
     """Settings that a job and each of its environments may have."""
 
     run: str
@@ -205,7 +205,7 @@ class FormData(PodData, total=False):
     security: SecurityData
 
 
-class EnvironmentData(FormData, total=False):
+class EnvironmentData(VariantData, total=False):
     """An environment of a job: the settings that differ from the job."""
 
     namespace: str
@@ -231,7 +231,7 @@ class ChartData(TypedDict, total=False):
     icon: str
 
 
-class Spec(FormData, total=False):
+class Spec(VariantData, total=False):
     """The `spec` of a job. The field `roles` is always set."""
 
     strategy: Strategy
