@@ -10,7 +10,7 @@ from tfgen.errors import TfgenError
 from tfgen.live.api import NOT_FOUND, Api, ApiError, find
 from tfgen.live.declared_run import DeclaredRun, Identity
 from tfgen.live.run_end import end_of, suspend_path
-from tfgen.live.workload import queue_of, workload_kind, workload_query
+from tfgen.live.workload import query_parameters, queue_of, workload_kind
 from tfgen.record import EMPTY, Record
 
 _MANAGER: Final = {"fieldManager": "tfgen"}
@@ -99,7 +99,7 @@ def _deactivation(api: Api, namespace: str, item: Mapping[str, Any], identity: I
         TfgenError: the object has no Workload, so nothing stops its pods.
     """
     resource = api.resource(*workload_kind(api))
-    workloads = api.objects(resource, namespace, workload_query([item])) if resource else []
+    workloads = api.objects(resource, namespace, query_parameters([item])) if resource else []
     if resource is None or not workloads:
         raise TfgenError(
             f"{run.title}: {identity[1]} {identity[2]} is in the queue {queue_of(item)}, but the cluster has no "

@@ -33,13 +33,13 @@ _DELETION: Final = "skip schedule deleting pod"
 
 def end_of_run(run: DeclaredRun, snapshot: Snapshot) -> End | None:
     """Return the end of a run, also of a run that missed its start deadline; None while the run continues."""
-    lead = snapshot.lead_of(run)
+    lead = snapshot.deciding_object_of(run)
     return (end_of(lead) if lead else None) or missed_start(run, snapshot)
 
 
 def missed_start(run: DeclaredRun, snapshot: Snapshot) -> End | None:
     """Return the end of a run that missed its start deadline; None for a run that did not miss the deadline."""
-    lead = snapshot.lead_of(run)
+    lead = snapshot.deciding_object_of(run)
     finisher = snapshot.objects.get(run.finisher) if run.finisher else None
     if lead is None or finisher is None or not is_suspended(lead) or end_of(lead):
         return None

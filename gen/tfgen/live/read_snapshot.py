@@ -16,7 +16,7 @@ from tfgen.live.run_state import leading_pod
 from tfgen.live.snapshot import Snapshot
 from tfgen.live.task_errors import failed_pods
 from tfgen.live.task_state import main_container
-from tfgen.live.workload import queue_of, workload_kind, workload_query
+from tfgen.live.workload import query_parameters, queue_of, workload_kind
 
 _POD: Final = ("v1", "Pod")
 _NODE: Final = ("v1", "Node")
@@ -58,7 +58,7 @@ def read_snapshot(api: Api, namespace: str, runs: Sequence[DeclaredRun], *, with
         objects |= {item: live for item, live in _by_identity(kind, listed).items() if item in identities}
     warnings = reader.objects_if_allowed(_EVENT, {"fieldSelector": "type=Warning"})
     queued = [item for run in runs if run.deciding_object in objects and queue_of(item := objects[run.deciding_object])]
-    workloads = reader.objects_if_allowed(workload_kind(api), workload_query(queued)) if queued else []
+    workloads = reader.objects_if_allowed(workload_kind(api), query_parameters(queued)) if queued else []
     snapshot = Snapshot(tuple(pods), objects, tuple(sorted(warnings, key=_time)), workloads=tuple(workloads))
     logged = [pod for run in runs if with_logs for pod in _logged_pods(run, snapshot)]
     containers = {pod["metadata"]["name"]: main_container(pod) for pod in logged}

@@ -147,7 +147,7 @@ def state_of_run(run: DeclaredRun, snapshot: Snapshot, namespace: str) -> RunSta
     pods = snapshot.pods_of(run)
     states = task_states(pods)
     roles = _roles(live_task_counts(run, snapshot), states)
-    lead, end = snapshot.lead_of(run), end_of_run(run, snapshot)
+    lead, end = snapshot.deciding_object_of(run), end_of_run(run, snapshot)
     leader = leading_pod(run, snapshot)
     return RunState(
         run=run,
@@ -295,7 +295,7 @@ def _gang_causes(run: DeclaredRun, snapshot: Snapshot) -> Iterator[Cause]:
 
 def _queue_causes(run: DeclaredRun, snapshot: Snapshot) -> Iterator[Cause]:
     """Yield a Cause with the reason why a run waits in a queue of Kueue, if the run waits in a queue."""
-    lead = snapshot.lead_of(run)
+    lead = snapshot.deciding_object_of(run)
     if lead is None or not queue_of(lead) or any(KIND in text for text in snapshot.unreadable):
         return
     reason = queue_reason(lead, workload_of(lead, snapshot.workloads))

@@ -36,7 +36,7 @@ class Snapshot(Record):
     workloads: tuple[Object, ...] = ()
     nodes: Mapping[str, Object] = EMPTY
 
-    def lead_of(self, run: DeclaredRun) -> Object | None:
+    def deciding_object_of(self, run: DeclaredRun) -> Object | None:
         """Return the object that decides when a run ends; None if the cluster does not have the object."""
         return self.objects.get(run.deciding_object) if run.deciding_object else None
 

@@ -35,7 +35,7 @@ def failed_pods(run: DeclaredRun, snapshot: Snapshot) -> list[Object]:
 
     TensorBoard counts as a task.
     """
-    lead = snapshot.lead_of(run)
+    lead = snapshot.deciding_object_of(run)
     end = end_of(lead) if lead else None
     if end and end.result == "Succeeded":
         return []

@@ -28,7 +28,7 @@ def workload_kind(api: Api) -> tuple[str, str]:
     return next((version for version in _VERSIONS if api.resource(version, KIND)), _VERSIONS[0]), KIND
 
 
-def workload_query(items: Iterable[Object]) -> Mapping[str, str]:
+def query_parameters(items: Iterable[Object]) -> Mapping[str, str]:
     """Return the query parameters of a list request for the Workloads of some objects: {"labelSelector": ...}."""
     uids = ",".join(sorted(item["metadata"]["uid"] for item in items))
     return {"labelSelector": f"{keys.QUEUED_OBJECT} in ({uids})"}
