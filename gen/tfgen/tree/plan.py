@@ -342,14 +342,14 @@ class PlanInput(Record):
     Attributes:
         ledgers: the ledgers of all jobs.
         on_disk: path -> state on disk, for each path in the job's tree or ledger.
-        final: case-folded path -> number of jobs whose ledgers list the path after the write, for each path that is not
-            in the folder of a job.
+        owners_after_write: the number of jobs whose ledgers list a path after the write, by case-folded path. Example:
+            {"overlays/argocd/mnist-prod.yaml": 1}. Paths in the folder of a job are left out.
         read: returns the text on disk at a path. tfgen calls this function only for a conflict, to find the lost lines.
     """
 
     ledgers: Ledgers
     on_disk: Mapping[str, DiskEntry]
-    final: Mapping[str, int]
+    owners_after_write: Mapping[str, int]
     read: Callable[[str], str]
 
     def owner(self, path: str, job: str) -> str | None:
@@ -361,17 +361,17 @@ class PlanInput(Record):
 
         If so, tfgen must not remove the file.
         """
-        return self.final.get(path.casefold(), 0) > (path.casefold() in rendering.folded_paths)
+        return self.owners_after_write.get(path.casefold(), 0) > (path.casefold() in rendering.folded_paths)
 
-    def wrote(self, path: str, job: str) -> bool:
+    def ledger_lists(self, path: str, job: str) -> bool:
         """Return whether the ledger of `job` lists the digest of the file on disk at the path. CRLF counts as LF."""
         ledger, entry = self.ledgers.get(job), self.on_disk[path]
         digests = (digest for digest in (entry.digest, entry.unix_digest) if digest is not None)
         return ledger is not None and any(ledger.wrote(path, digest) for digest in digests)
 
-    def any_wrote(self, path: str, job: str) -> bool:
+    def any_ledger_lists(self, path: str, job: str) -> bool:
         """Return whether tfgen wrote the file on disk: the ledger of `job` or of another job lists its digest."""
-        return any(self.wrote(path, owner) for owner in {job, *self.ledgers.owners(path)})
+        return any(self.ledger_lists(path, owner) for owner in {job, *self.ledgers.owners(path)})
 
 
 def plan_job(rendering: Rendering, inputs: PlanInput, tool_version: str) -> tuple[JobPlan, tuple[Conflict, ...]]:
@@ -387,7 +387,7 @@ def plan_job(rendering: Rendering, inputs: PlanInput, tool_version: str) -> tupl
         tool_version: The version of tfgen for the new ledger.
     """
     before = inputs.ledgers.get(rendering.job)
-    rendering = rendering.following(before)
+    rendering = rendering.with_revision_number(before)
     stale = before.paths() - rendering.tree.files.keys() if before else set()
     decided = [
         *(_decide_rendered(path, rendering, inputs) for path in rendering.tree.files),
@@ -419,7 +419,7 @@ def _decide_rendered(path: str, rendering: Rendering, inputs: PlanInput) -> _Dec
     change = FileChange(path, FileAction.CHANGE, entry.digest, rendering.tree, entry.unix_digest)
     if entry.unix_digest == digest:
         return change, None
-    if inputs.any_wrote(path, rendering.job) if is_shared else inputs.wrote(path, rendering.job):
+    if inputs.any_ledger_lists(path, rendering.job) if is_shared else inputs.ledger_lists(path, rendering.job):
         return change, None
     before = inputs.ledgers.get(rendering.job)
     text = inputs.read(path)
@@ -435,7 +435,7 @@ def _decide_stale(path: str, rendering: Rendering, inputs: PlanInput) -> _Decisi
     if entry.digest is None or inputs.is_kept(path, rendering):
         return FileChange(path, FileAction.FORGET), None
     change = FileChange(path, FileAction.REMOVE, entry.digest, None, entry.unix_digest)
-    if inputs.any_wrote(path, rendering.job) or has_conflict(text := inputs.read(path)):
+    if inputs.any_ledger_lists(path, rendering.job) or has_conflict(text := inputs.read(path)):
         return change, None
     what = "the file was edited by hand, and the job no longer renders the file"
     return change, Conflict(path, what, _loss(text, "", _REMOVE))

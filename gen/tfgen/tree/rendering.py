@@ -48,9 +48,9 @@ class Rendering(Record):
         shared: the paths that several jobs may have. tfgen removes a shared file when no job has the file any longer.
         source: the path of the job file from the root of the repository.
         revision: the file that contains a revision number; None if no file of the job contains a revision number.
-        number: the revision number in the tree; 0 until `following` sets the number.
+        number: the revision number in the tree; 0 until `with_revision_number` sets the number.
         earlier_revised_digest: the field `revised_digest` of the ledger of the earlier render. If `revision` is None,
-            the new ledger contains the same digest. Empty until `following` sets the digest.
+            the new ledger contains the same digest. Empty until `with_revision_number` sets the digest.
     """
 
     job: str
@@ -63,7 +63,7 @@ class Rendering(Record):
     number: int = 0
     earlier_revised_digest: str = ""
 
-    def following(self, before: Ledger | None) -> Rendering:
+    def with_revision_number(self, before: Ledger | None) -> Rendering:
         """Return the rendering with the revision number that follows the number in `before`.
 
         If `revision` is None, the number and the `revised_digest` of `before` remain unchanged.

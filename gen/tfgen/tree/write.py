@@ -79,7 +79,7 @@ def digest_of_ledger(out: Path, rendering: Rendering) -> str:
             before = parse_ledger(rendering.job, folder.read_text(ledger_path(rendering.job), LEDGER_READ))
         except TfgenError:  # no ledger, or an invalid one, which `plan_write` reports
             before = None
-    return digest_of(rendering.following(before).ledger(__version__).to_text())
+    return digest_of(rendering.with_revision_number(before).ledger(__version__).to_text())
 
 
 def _is_unchanged(folder: OutputFolder, job: str, digest: str) -> bool:

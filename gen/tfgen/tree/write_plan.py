@@ -51,7 +51,7 @@ def plan_jobs(folder: OutputFolder, request: WriteRequest) -> WritePlan:
     decided: dict[PathAction, PathAction] = {}  # many jobs share one object
     repeated: dict[int, Set[PathAction]] = {}
     undone: list[int] = []
-    plan_one = partial(_plan_one, folder, ledgers, together.final, request.store)
+    plan_one = partial(_plan_one, folder, ledgers, together.owners_after_write, request.store)
     with closing(
         map_items(lambda at: plan_one(request.renderings[at]), [*together.written], many=MANY_SMALL)
     ) as planned:
@@ -94,14 +94,14 @@ class _Jobs(Record):
 
     Attributes:
         written: index of the rendering -> job name, for each job to write.
-        final: case-folded path -> number of jobs whose ledgers list the path after the write, for each path that is not
-            in the folder of a job.
+        owners_after_write: the number of jobs whose ledgers list a path after the write, by case-folded path. Example:
+            {"overlays/argocd/mnist-prod.yaml": 1}. Paths in the folder of a job are left out.
         kept_jobs: job name -> version of tfgen in the ledger, for each committed job in which only the version of tfgen
             or the defaults changed. tfgen does not write the files of such a job.
     """
 
     written: Mapping[int, str]
-    final: Mapping[str, int]
+    owners_after_write: Mapping[str, int]
     kept_jobs: Mapping[str, str]
 
 
@@ -132,10 +132,10 @@ def _check_together(renderings: Iterable[Rendering], ledgers: Ledgers, find_comm
             shared |= rendering.shared
     FileTree.combine(parts, shared)
     names_written = frozenset(written.values())
-    final = Counter(path.casefold() for part in parts.values() for path in part)
+    owners_after_write = Counter(path.casefold() for part in parts.values() for path in part)
     for path, owners in ledgers.shared_paths():
-        final[path] += len({*owners} - names_written)
-    return _Jobs(written, final, kept_jobs)
+        owners_after_write[path] += len({*owners} - names_written)
+    return _Jobs(written, owners_after_write, kept_jobs)
 
 
 class _Planned(NamedTuple):
@@ -162,11 +162,11 @@ class _Planned(NamedTuple):
 
 
 def _plan_one(
-    folder: OutputFolder, ledgers: Ledgers, final: Mapping[str, int], store: Store, rendering: Rendering
+    folder: OutputFolder, ledgers: Ledgers, owners_after_write: Mapping[str, int], store: Store, rendering: Rendering
 ) -> _Planned:
     before = ledgers.get(rendering.job)
     on_disk = folder.states({*rendering.tree.files, *(before.paths() if before else ())})
-    inputs = PlanInput(ledgers, on_disk, final, partial(folder.read_text, limit=_LOSS_READ))
+    inputs = PlanInput(ledgers, on_disk, owners_after_write, partial(folder.read_text, limit=_LOSS_READ))
     job, conflicts = plan_job(rendering, inputs, __version__)
     check_ledger(rendering.job, job.target)
     return _Planned(
