@@ -16,7 +16,7 @@ import jinja2
 
 from tfgen import __version__
 from tfgen.commands.authoring.job_name import check_name
-from tfgen.commands.authoring.new_files import NewFile, Present
+from tfgen.commands.authoring.new_files import IfPresent, NewFile
 from tfgen.commands.authoring.new_job_place import JOB_FILE, Place, find_place
 from tfgen.git import read as git
 from tfgen.job import defaults
@@ -94,7 +94,7 @@ def new_job(options: JobOptions, folder: Path | None) -> NewJob:
     if place.schema is not None:
         return NewJob(base, (NewFile(path, _job_text(options, place)),))
     place = place.replaced(schema=Path(os.path.relpath(schema, Path(path).parent)).as_posix())
-    return NewJob(base, (NewFile(path, _job_text(options, place)), NewFile(schema, editor_schema(), Present.KEEP)))
+    return NewJob(base, (NewFile(path, _job_text(options, place)), NewFile(schema, editor_schema(), IfPresent.KEEP)))
 
 
 def new_repository(options: JobOptions, folder: Path, *, team: str = "", ci: Ci | None = None) -> tuple[NewFile, ...]:
@@ -121,14 +121,14 @@ def new_repository(options: JobOptions, folder: Path, *, team: str = "", ci: Ci 
     return (
         NewFile(path, _job_text(options, place)),
         *(_of_team(team, repository, environments) if team else ()),
-        NewFile(defaults.FILE, _text("tfgen.yaml", job=path, repository=repository), Present.KEEP),
-        NewFile(f"schemas/{JOB_SCHEMA}", editor_schema(), Present.KEEP),
-        NewFile("schemas/tfgen.schema.json", editor_schema(schema_file.DEFAULTS), Present.KEEP),
-        NewFile(".gitattributes", _text("gitattributes"), Present.ADD_LINES),
-        NewFile(".gitignore", _text("gitignore"), Present.ADD_LINES),
-        NewFile(".pre-commit-config.yaml", _text("pre-commit-config.yaml"), Present.KEEP),
-        NewFile(ci_path, _text(ci_template, version=__version__), Present.KEEP),
-        NewFile(owners, _text("codeowners", ci=ci_path, owner=_owner(repository)), Present.ADD_LINES),
+        NewFile(defaults.FILE, _text("tfgen.yaml", job=path, repository=repository), IfPresent.KEEP),
+        NewFile(f"schemas/{JOB_SCHEMA}", editor_schema(), IfPresent.KEEP),
+        NewFile("schemas/tfgen.schema.json", editor_schema(schema_file.DEFAULTS), IfPresent.KEEP),
+        NewFile(".gitattributes", _text("gitattributes"), IfPresent.ADD_LINES),
+        NewFile(".gitignore", _text("gitignore"), IfPresent.ADD_LINES),
+        NewFile(".pre-commit-config.yaml", _text("pre-commit-config.yaml"), IfPresent.KEEP),
+        NewFile(ci_path, _text(ci_template, version=__version__), IfPresent.KEEP),
+        NewFile(owners, _text("codeowners", ci=ci_path, owner=_owner(repository)), IfPresent.ADD_LINES),
     )
 
 
@@ -137,8 +137,8 @@ def _of_team(team: str, repository: str, environments: tuple[str, ...]) -> tuple
     namespaces = {**{environment: f"{team}-{environment}" for environment in environments_before}, last: team}
     values = {"team": team, "repository": repository, "namespaces": namespaces}
     return (
-        NewFile(f"jobs/{team}/{defaults.FILE}", _text("team.yaml", **values), Present.KEEP),
-        NewFile(f"{PROJECTS}/{team}.yaml", _text("project.yaml", **values), Present.KEEP),
+        NewFile(f"jobs/{team}/{defaults.FILE}", _text("team.yaml", **values), IfPresent.KEEP),
+        NewFile(f"{PROJECTS}/{team}.yaml", _text("project.yaml", **values), IfPresent.KEEP),
     )
 
 

@@ -12,7 +12,7 @@ from tfgen.record import Record
 from tfgen.tree.output_folder import DiskEntry, OutputFolder
 
 
-class Present(Enum):
+class IfPresent(Enum):
     """The action if a file already exists at the path of a new file."""
 
     REFUSE = "write no file, and raise an error"
@@ -25,7 +25,7 @@ class NewFile(Record):
 
     path: str
     text: str
-    present: Present = Present.REFUSE
+    if_present: IfPresent = IfPresent.REFUSE
 
 
 class Added(Record):
@@ -77,7 +77,7 @@ def add_files(folder: Path, files: Sequence[NewFile]) -> Added:
 
 
 def _check_places(folder: Path, files: Sequence[NewFile], on_disk: Mapping[str, DiskEntry]) -> None:
-    refusing = [file.path for file in files if file.present is Present.REFUSE]
+    refusing = [file.path for file in files if file.if_present is IfPresent.REFUSE]
     if existing := [str(folder / path) for path in refusing if on_disk[path].digest is not None]:
         raise UsageError(
             f"{', '.join(existing)} exists already, and tfgen does not replace files that it did not render"
@@ -90,7 +90,7 @@ def _content(file: NewFile, text: str | None) -> str:
     """Return the text to write for a new file. `text` is the text of the existing file, or None without such a file."""
     if text is None:
         return file.text
-    if file.present is not Present.ADD_LINES:
+    if file.if_present is not IfPresent.ADD_LINES:
         return text
     present = {" ".join(line.split()) for line in text.splitlines()}
     lines = file.text.splitlines(keepends=True)
