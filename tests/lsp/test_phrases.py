@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tfgen.lsp.phrases import phrases
+from tfgen.lsp.phrases import proposed_fixes
 
 
 @pytest.mark.parametrize(
@@ -44,4 +44,4 @@ from tfgen.lsp.phrases import phrases
     ],
 )
 def test_each_cure_that_is_one_edit_is_read(message: str, cures: list[str]) -> None:
-    assert [f"{phrase.verb} {phrase.words}" for phrase in phrases(message)] == cures
+    assert [f"{fix.verb} {fix.words}" for fix in proposed_fixes(message)] == cures

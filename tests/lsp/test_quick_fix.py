@@ -8,7 +8,7 @@ import pytest
 
 from tfgen.job.sources import Source
 from tfgen.lsp.analysis import analyse
-from tfgen.lsp.phrases import phrases
+from tfgen.lsp.phrases import proposed_fixes
 from tfgen.lsp.quick_fix import QuickFix, quick_fixes
 
 INVALID = Path(__file__).parents[1] / "invalid"
@@ -133,7 +133,7 @@ def test_each_cure_that_is_one_edit_has_a_quick_fix() -> None:
     for path in sorted(INVALID.glob("*.yaml")):
         analysis = analyse(Source(path.name, path.read_text(encoding="utf-8")))
         for problem in analysis.problems:
-            if [*phrases(problem.message)]:
+            if [*proposed_fixes(problem.message)]:
                 cures += 1
                 without |= set() if quick_fixes(analysis, problem) else {(path.stem, problem.rule)}
     assert cures > 200

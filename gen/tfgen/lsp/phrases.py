@@ -1,9 +1,9 @@
 """Parse the fixes that the message of a problem proposes, such as `write 4Gi`.
 
->>> [*phrases('unknown key "replica" in spec; did you mean "replicas"?')]
-[Phrase(verb='mean', words='replicas')]
->>> [*phrases('spec.shm: found "4g", expected a quantity; write 4Gi, or 4G for powers of 1000')]
-[Phrase(verb='write', words='4Gi'), Phrase(verb='write', words='4G')]
+>>> [*proposed_fixes('unknown key "replica" in spec; did you mean "replicas"?')]
+[ProposedFix(verb='mean', words='replicas')]
+>>> [*proposed_fixes('spec.shm: found "4g", expected a quantity; write 4Gi, or 4G for powers of 1000')]
+[ProposedFix(verb='write', words='4Gi'), ProposedFix(verb='write', words='4G')]
 """
 
 from __future__ import annotations
@@ -44,19 +44,19 @@ _PRONOUNS: Final = ("it", "them", "that", "those", "one")
 _DUPLICATE: Final = "one of the two entries"
 
 
-class Phrase(NamedTuple):
+class ProposedFix(NamedTuple):
     """A fix that a message proposes: the verb, or "mean" for `did you mean NAME?`, and the words after the verb."""
 
     verb: str
     words: str
 
 
-def phrases(message: str) -> Iterator[Phrase]:
+def proposed_fixes(message: str) -> Iterator[ProposedFix]:
     """Yield the fixes in a message that a single edit can apply, in the order of the message."""
     if meant := _MEANT.search(message):
         names = meant["names"]
         for name in [json.loads(names)] if names.startswith('"') else names.split(" or "):
-            yield Phrase("mean", name)
+            yield ProposedFix("mean", name)
     if in_place := _IN_PLACE.search(message):
         parts = [f"write {in_place['words'][1:-1] if in_place['words'].startswith('{') else in_place['words']}"]
     else:
@@ -70,7 +70,7 @@ def phrases(message: str) -> Iterator[Phrase]:
             words = "it"
         is_named = words not in _PRONOUNS or (verb, words) == ("remove", "it")
         if is_named and _ONE_EDIT[verb].fullmatch(words) and not _PLACEHOLDER.search(words):
-            yield Phrase(verb, words)
+            yield ProposedFix(verb, words)
 
 
 def _alternatives(clause: str) -> Iterator[str]:

@@ -18,7 +18,7 @@ from tfgen import data_path
 from tfgen.data_path import Path
 from tfgen.errors import TfgenError, UsageError
 from tfgen.lsp.analysis import Analysis, analyse
-from tfgen.lsp.phrases import Phrase, phrases
+from tfgen.lsp.phrases import ProposedFix, proposed_fixes
 from tfgen.problems import Position, Problem
 from tfgen.report.excerpts import token_at
 from tfgen.schema.job_path import read_path
@@ -55,23 +55,23 @@ def quick_fixes(analysis: Analysis, problem: Problem) -> list[QuickFix]:
     if isinstance(text, Problem) or problem.file != analysis.source.file:
         return []
     fixes = []
-    for phrase in phrases(problem.message):
-        edits = dict.fromkeys(edited for edited in _edits(analysis, text, problem, phrase) if edited != text)
+    for fix in proposed_fixes(problem.message):
+        edits = dict.fromkeys(edited for edited in _edits(analysis, text, problem, fix) if edited != text)
         fixed = next(
-            (edited for edited in islice(edits, _MOST) if _solves_problem(analysis, problem, phrase, edited)), None
+            (edited for edited in islice(edits, _MOST) if _solves_problem(analysis, problem, fix, edited)), None
         )
         if fixed is not None:
-            fixes.append(QuickFix(_title(phrase), fixed))
+            fixes.append(QuickFix(_title(fix), fixed))
     return fixes
 
 
-def _title(phrase: Phrase) -> str:
-    if phrase.verb == "mean":
-        return f"Change to {shown(phrase.words)}"
-    return f"{phrase.verb.capitalize()} {phrase.words}"
+def _title(fix: ProposedFix) -> str:
+    if fix.verb == "mean":
+        return f"Change to {shown(fix.words)}"
+    return f"{fix.verb.capitalize()} {fix.words}"
 
 
-def _solves_problem(analysis: Analysis, problem: Problem, phrase: Phrase, edited: str) -> bool:
+def _solves_problem(analysis: Analysis, problem: Problem, fix: ProposedFix, edited: str) -> bool:
     """Test whether an edited text no longer has the problem and has no new errors.
 
     After the fix of a misspelled name or of a schema error, new errors of other rules are allowed, because these rules
@@ -86,7 +86,7 @@ def _solves_problem(analysis: Analysis, problem: Problem, phrase: Phrase, edited
     growth.subtract(_errors(analysis))
     if is_yaml_or_schema_rule and growth[problem.rule] >= 0:
         return False  # the same mistake in other words
-    shows_more = phrase.verb == "mean" or is_yaml_or_schema_rule or problem.rule == "wrong-shape"
+    shows_more = fix.verb == "mean" or is_yaml_or_schema_rule or problem.rule == "wrong-shape"
     return not any(number > 0 and (_is_yaml_or_schema_rule(rule) or not shows_more) for rule, number in growth.items())
 
 
@@ -99,16 +99,16 @@ def _is_yaml_or_schema_rule(rule: str) -> bool:
     return rule in SCHEMA_RULES or rule.startswith("yaml-") or rule == "duplicate-key"
 
 
-def _edits(analysis: Analysis, text: str, problem: Problem, phrase: Phrase) -> Iterator[str]:
+def _edits(analysis: Analysis, text: str, problem: Problem, fix: ProposedFix) -> Iterator[str]:
     """Yield edited texts that may fix the problem, the most probable text first."""
-    yield from _edits_of_line(text, problem.position, phrase)
+    yield from _edits_of_line(text, problem.position, fix)
     document = analysis.document_above(problem.position.line)
     if document is None or not analysis.is_parsed:
         return
     for path in _paths_at(document, problem):
-        if phrase.verb == "mean":
-            yield from _edits_of_line(text, document.alone().key(path), phrase)
-        for assignments in _assignments(document, path, problem, phrase):
+        if fix.verb == "mean":
+            yield from _edits_of_line(text, document.alone().key(path), fix)
+        for assignments in _assignments(document, path, problem, fix):
             if not all(assignment.path for assignment in assignments):
                 continue
             try:
@@ -136,8 +136,8 @@ def _positions(tree: SourceTree, path: Path, position: Position) -> Iterator[Pat
         yield from _positions(child, (*path, step), position)
 
 
-def _edits_of_line(text: str, position: Position, phrase: Phrase) -> Iterator[str]:
-    """Yield edited texts of the file. Each text applies the fix `phrase` to the line at `position` only."""
+def _edits_of_line(text: str, position: Position, fix: ProposedFix) -> Iterator[str]:
+    """Yield edited texts of the file. Each text applies the fix `fix` to the line at `position` only."""
     lines = text.split("\n")
     if position.line > len(lines):
         return
@@ -145,18 +145,18 @@ def _edits_of_line(text: str, position: Position, phrase: Phrase) -> Iterator[st
     token = token_at(line, position.column)
     before = line[: position.column - 1]
     tail = line[len(before) + len(token) :]
-    for changed in _changed_lines(before, token, tail, phrase):
+    for changed in _changed_lines(before, token, tail, fix):
         yield "\n".join((*lines[: position.line - 1], *changed, *lines[position.line :]))
 
 
-def _changed_lines(before: str, token: str, tail: str, phrase: Phrase) -> Iterator[tuple[str, ...]]:
-    """Yield the possible results of the fix `phrase` for the line `before + token + tail`.
+def _changed_lines(before: str, token: str, tail: str, fix: ProposedFix) -> Iterator[tuple[str, ...]]:
+    """Yield the possible results of the fix `fix` for the line `before + token + tail`.
 
     `token` is the word at the position of the problem. Each result is a tuple with the changed line, or an empty tuple
     if the fix removes the line.
     """
-    match phrase:
-        case Phrase("mean", name):
+    match fix:
+        case ProposedFix("mean", name):
             words = [word for word in _WORD.findall(token) if word != name]
             if word := nearest(name, words):
                 yield (f"{before}{token.replace(word, name, 1)}{tail}",)
@@ -164,26 +164,26 @@ def _changed_lines(before: str, token: str, tail: str, phrase: Phrase) -> Iterat
             yield (f"{before}{quote}{name}{quote}{tail}",)
             if word := nearest(name, _WORD.findall(tail)):
                 yield (f"{before}{token}{tail.replace(word, name, 1)}",)
-        case Phrase("quote", words):
+        case ProposedFix("quote", words):
             quoted = words.removeprefix("it: ")
             yield (f"{before}{(token + tail).replace(json.loads(quoted), quoted, 1)}",)
-        case Phrase("remove", "this line"):
+        case ProposedFix("remove", "this line"):
             yield ()
-        case Phrase("remove", "the comment"):
+        case ProposedFix("remove", "the comment"):
             yield (before.rstrip(),) if before.strip() else ()
-        case Phrase("remove", "it") if not (token or tail)[:1].isprintable():
+        case ProposedFix("remove", "it") if not (token or tail)[:1].isprintable():
             yield (f"{before}{(token + tail)[1:]}",)
-        case Phrase("write", "a blank"):
+        case ProposedFix("write", "a blank"):
             for blank in (" ", ""):
                 yield (_without(f"{before}{token}{tail}", find_odd_space, blank),)
-        case Phrase("write", reference) if variable := _REFERENCE.fullmatch(reference):
+        case ProposedFix("write", reference) if variable := _REFERENCE.fullmatch(reference):
             written = re.compile(rf"\${{{variable['name']}}}|\${variable['name']}\b")
             yield (f"{before}{written.sub(reference, token + tail, count=1)}",)
-        case Phrase("write", '"' | "'" as quote):
+        case ProposedFix("write", '"' | "'" as quote):
             yield (f"{before}{_without(token + tail, _CURLY.match, quote)}",)
-        case Phrase("use", "blanks"):
+        case ProposedFix("use", "blanks"):
             yield (f"{before}{token}{tail}".replace("\t", "  "),)
-        case Phrase("write", word) if _WORD.fullmatch(word) and token:
+        case ProposedFix("write", word) if _WORD.fullmatch(word) and token:
             yield (f"{before}{word}{tail}",)
 
 
@@ -191,21 +191,21 @@ def _without(text: str, is_odd: Callable[[str], object], instead: str) -> str:
     return "".join(instead if is_odd(character) else character for character in text)
 
 
-def _assignments(document: Document, path: Path, problem: Problem, phrase: Phrase) -> Iterator[list[Assignment]]:
-    """Yield the possible edits that apply the fix `phrase` to the document. Each edit is a list of assignments.
+def _assignments(document: Document, path: Path, problem: Problem, fix: ProposedFix) -> Iterator[list[Assignment]]:
+    """Yield the possible edits that apply the fix `fix` to the document. Each edit is a list of assignments.
 
     For example, the first edit for the fix "write 4Gi" is [Assignment(path, "4Gi")]. `path` is a path from `_paths_at`.
     """
-    value, words = _at(document, path), phrase.words
-    match phrase.verb:
+    value, words = _at(document, path), fix.words
+    match fix.verb:
         case "mean":
             yield [Assignment(path, words)]
-            for target in _targets(path[:-1], words):
+            for target in _possible_paths(path[:-1], words):
                 yield [Assignment(target, value), Assignment(path, REMOVED)]
         case "remove":
             is_path = words in _THIS
             for target in (
-                (path,) if is_path else (*_targets(path, words), *_paths_ending_with(document.root, (), words))
+                (path,) if is_path else (*_possible_paths(path, words), *_paths_ending_with(document.root, (), words))
             ):
                 yield from _removals(document, target)
         case "set" if move := _MOVE.fullmatch(words):
@@ -263,7 +263,7 @@ def _entry_assignments(path: Path, key: str, value: Any, *, replaces: bool) -> I
         yield [Assignment(read_path(key), value)]
         return
     for end in range(len(path) - replaces, -1, -1):
-        for target in _targets(path[:end], key):
+        for target in _possible_paths(path[:end], key):
             if replaces:
                 yield [Assignment(path, REMOVED), Assignment(target, value)]
                 yield [Assignment(target, value), Assignment(path, REMOVED)]
@@ -281,7 +281,7 @@ def _paths_ending_with(tree: SourceTree, path: Path, name: str) -> Iterator[Path
         yield from _paths_ending_with(child, (*path, step), name)
 
 
-def _targets(owner: Path, name: str) -> Iterator[Path]:
+def _possible_paths(owner: Path, name: str) -> Iterator[Path]:
     """Yield the two paths that `name` may mean, such as (*owner, "gpu", "count") and ("spec", "gpu", "count").
 
     If `name` is not a valid path, yield only the first path.
