@@ -55,7 +55,7 @@ def test_the_status_of_a_retired_environment_shows_no_task_of_an_enabled_one(
         "status": {},
     }
     monkeypatch.setattr(status, "read_snapshot", lambda *_, **__: Snapshot((pod,)))
-    clusters = SimpleNamespace(is_named=False, by_namespace=lambda runs: [(None, "ml", runs)])
+    clusters = SimpleNamespace(is_place_set=False, by_namespace=lambda runs: [(None, "ml", runs)])
     for live_runs, subjects in ((run.live_runs, []), ({}, [("worker",)])):
         (state,) = status.read_states(cast("Any", clusters), [run.replaced(live_runs=live_runs)])
         assert state.phase == "Disabled"

@@ -76,7 +76,7 @@ def test_the_command_redraws_on_a_terminal_until_the_end(monkeypatch: pytest.Mon
     monkeypatch.setattr(terminal, "isatty", lambda: True)
     monkeypatch.setattr(sys, "stdout", terminal)
     monkeypatch.setattr("tfgen.commands.status.read_states", lambda *_, **__: [next(states)])
-    monkeypatch.setattr("tfgen.commands.cluster.live_runs.Clusters.named", lambda _, run, __: run)
+    monkeypatch.setattr("tfgen.commands.cluster.live_runs.Clusters.with_release_names", lambda _, run, __: run)
     monkeypatch.setattr("time.sleep", lambda _: None)
     monkeypatch.setenv("COLUMNS", "200")
     monkeypatch.setenv("LINES", "40")

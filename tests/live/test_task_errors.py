@@ -51,7 +51,9 @@ def test_wait_prints_the_error_of_a_failed_task_once(
     snapshot, _, _ = read_recorded(FAILED / "cluster.json")
     state = state_of_run(read_run(FAILED / "job.yaml", None), snapshot.replaced(logs={CHIEF: LOG}), "ml")
     monkeypatch.setattr("tfgen.commands.wait.follow_run", lambda *_: iter([state, state]))
-    monkeypatch.setattr("tfgen.commands.cluster.live_runs.Clusters.named", lambda _clusters, run, _release: run)
+    monkeypatch.setattr(
+        "tfgen.commands.cluster.live_runs.Clusters.with_release_names", lambda _clusters, run, _release: run
+    )
     assert cli.run(["wait", str(FAILED / "job.yaml"), "--timeout", "1m"]) == cli.PROBLEMS
     assert capsys.readouterr().out.count(f"error:    {LINE}\n") == 1
 

@@ -48,7 +48,7 @@ def _run(args: Namespace) -> int:
     run = read_run(args)
     check_role(args.role, run)
     clusters = clusters_of(args, ONCE)
-    run = clusters.named(run, args.release)
+    run = clusters.with_release_names(run, args.release)
     live = clusters.place(run)
     api = clusters.api(live.context)
     pod = task_pod(api, live.namespace, run, args.role or leading_role(run), args.index)

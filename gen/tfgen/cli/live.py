@@ -119,7 +119,7 @@ def wait_for_run(args: Namespace, run: DeclaredRun, *, ends_when_running: bool) 
     deadline = None if args.timeout is None else time.monotonic() + args.timeout
     clusters = clusters_of(args, FOLLOWING.replaced(deadline=deadline))
     if not ends_when_running:
-        run = clusters.named(run, args.release)
+        run = clusters.with_release_names(run, args.release)
     last, has_ended = "", False
     errors: set[str] = set()
     for state in follow_run(clusters, run, args.timeout, deadline):
@@ -184,7 +184,7 @@ def read_deletion_target(args: Namespace) -> tuple[Target, Sequence[Object]]:
 
     document = read_job(args)
     item = find_run(document, args.env, may_be_retired=True)
-    if not clusters_of(args, ONCE).is_named:
+    if not clusters_of(args, ONCE).is_place_set:
         check_place(item.run, "delete")
     return _target(args, document, item.run), _without_hooks(item.objects)
 

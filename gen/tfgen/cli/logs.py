@@ -47,7 +47,7 @@ def _run(args: Namespace) -> int:
     run = read_run(args)
     check_role(args.role, run)
     clusters = clusters_of(args, FOLLOWING if args.follow else ONCE)
-    run = clusters.named(run, args.release)
+    run = clusters.with_release_names(run, args.release)
     live = clusters.place(run)
     choice = LogChoice(args.role, args.index, args.all, args.since, args.tail)
     api = clusters.api(live.context)

@@ -59,7 +59,7 @@ def _run(args: Namespace) -> int:
     run = find_run(document, args.env).run
     request = _request(args, run)
     clusters = clusters_of(args, ONCE)
-    run = clusters.named(run, args.release)
+    run = clusters.with_release_names(run, args.release)
     live = clusters.place(run)
     if may_end_workers(run):
         print_message(

@@ -36,9 +36,9 @@ def _run(args: Namespace) -> int:
 
     run = read_run(args, may_be_retired=True)
     clusters = clusters_of(args, ONCE)
-    if not clusters.is_named:
+    if not clusters.is_place_set:
         check_place(run, "release")
-    run = clusters.named(run, args.release)
+    run = clusters.with_release_names(run, args.release)
     live = clusters.place(run)
     api = clusters.api(live.context)
     if args.lost:

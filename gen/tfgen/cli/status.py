@@ -62,7 +62,7 @@ def _run(args: Namespace) -> int:
         runs = read_all_runs(args)
     clusters = clusters_of(args, FOLLOWING if args.watch else ONCE)
     if is_one:
-        runs = [clusters.named(run, args.release) for run in runs]
+        runs = [clusters.with_release_names(run, args.release) for run in runs]
     elif args.release is not None:
         raise UsageError("--release needs a job file; pass the path of the file")
     previous: Sequence[RunState] = ()

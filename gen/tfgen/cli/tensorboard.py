@@ -41,7 +41,7 @@ def _run(args: Namespace) -> int:
             f"{run.title}: the job has no TensorBoard; set tensorboard.logDir, and remove tensorboard.enabled: false"
         )
     clusters = clusters_of(args, ONCE)
-    run = clusters.named(run, args.release)
+    run = clusters.with_release_names(run, args.release)
     live = clusters.place(run)
     api = clusters.api(live.context)
     pod = functools.partial(tensorboard_pod, api, live.namespace, run)

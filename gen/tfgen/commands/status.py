@@ -29,7 +29,7 @@ def read_states(clusters: Clusters, runs: Sequence[DeclaredRun], *, with_logs: b
         snapshot = read_snapshot(api, namespace, of_namespace, with_logs=with_logs)
         enabled = {(run.full_name, run.run) for run in of_namespace if run.is_enabled}
         for run in of_namespace:
-            live_runs = () if clusters.is_named else run.live_runs.values()
+            live_runs = () if clusters.is_place_set else run.live_runs.values()
             is_hidden = not run.is_enabled and ((run.full_name, run.run) in enabled or run.run in live_runs)
             # A retired and an enabled environment may have the same object names. Then the objects belong to the
             # enabled environment.

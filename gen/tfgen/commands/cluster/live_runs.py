@@ -44,7 +44,7 @@ class Clusters:
         self._apis: dict[str | None, Api] = {}
 
     @property
-    def is_named(self) -> bool:
+    def is_place_set(self) -> bool:
         """Return whether the command line sets the cluster (--context) or the namespace (--namespace)."""
         return self._access.context is not None or self._access.namespace is not None
 
@@ -78,7 +78,7 @@ class Clusters:
             context = run.cluster
         return LiveRun(run, context, self._access.namespace or run.namespace or self.api(context).connection.namespace)
 
-    def named(self, run: DeclaredRun, release: str | None) -> DeclaredRun:
+    def with_release_names(self, run: DeclaredRun, release: str | None) -> DeclaredRun:
         """Return the run with the object names in the cluster, which depend on the name of the Helm release.
 
         After `helm install mnist-b charts/mnist`, for example, the names begin with `mnist-b`. The pods then have the
