@@ -113,7 +113,7 @@ def open_on_branch(out: Path, branch: str) -> Repository:
     return repository
 
 
-def with_removals(report: Report, removals: Iterable[Rendering], spool: Spool) -> Spooled[Rendering]:
+def all_renderings(report: Report, removals: Iterable[Rendering], spool: Spool) -> Spooled[Rendering]:
     """Return the rendered files of all checked jobs, and the renderings `removals` of the removed jobs.
 
     A rendering in `removals` has no files, so the write of the rendering deletes the files of the removed job.

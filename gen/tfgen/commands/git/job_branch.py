@@ -20,13 +20,13 @@ from tfgen.commands.git.commit_message import commit_message
 from tfgen.commands.git.commit_steps import (
     CommitOptions,
     Outcome,
+    all_renderings,
     commit_to_branch,
     job_words,
     open_on_branch,
     paths_from_root,
     push_branch,
     source_paths,
-    with_removals,
 )
 from tfgen.commands.pipeline.check_files import FileResults
 from tfgen.commands.pipeline.check_report import Report
@@ -129,7 +129,7 @@ def _plan_work(jobs: Sequence[Path], results: FileResults, spool: Spool, out: Pa
     if not (matched or removals):
         raise no_job_below(jobs)
     plan = plan_write(
-        out, with_removals(report, removals, spool), find_committed=committed_jobs(out, git.HEAD), store=spool.store
+        out, all_renderings(report, removals, spool), find_committed=committed_jobs(out, git.HEAD), store=spool.store
     )
     if plan.conflicts:
         raise ConflictsError(plan.conflicts, "tfgen render --force")

@@ -24,13 +24,13 @@ from tfgen.commands.git.commit_message import commit_message, job_changes
 from tfgen.commands.git.commit_steps import (
     CommitOptions,
     Outcome,
+    all_renderings,
     commit_to_branch,
     job_words,
     open_on_branch,
     paths_from_root,
     push_branch,
     source_paths,
-    with_removals,
 )
 from tfgen.commands.pipeline.check_files import FileResults, check_files
 from tfgen.commands.pipeline.check_report import Report
@@ -262,7 +262,7 @@ def _commit_once(repository: Repository, branch: str, tip: str, work: _Work) -> 
         removals = find_removed_jobs(ledgers.sources, work.jobs, names, removed)
         if not (pairs or removals):
             raise no_job_below(work.jobs)
-        renderings = with_removals(work.report, removals, work.spool)
+        renderings = all_renderings(work.report, removals, work.spool)
         plan = plan_write(out, renderings, find_committed=committed_jobs(out, git.HEAD), store=work.spool.store)
         if plan.conflicts:
             raise ConflictsError(plan.conflicts, "tfgen render --force")
