@@ -41,16 +41,18 @@ class Rivals(Record):
 
     Attributes:
         count: the number of competing pods.
-        room: index of a node -> number of competing pods that fit on the node, for each node that may run these pods.
-        requests: the amounts that a competing pod uses.
-        is_bounded: whether the topology spread of the set counts the competing pods, and so limits their number.
-        keeps_away: whether anti-affinity forbids the pods of the set on a node with a competing pod.
+        room: the number of competing pods that fit on each node that may run these pods, by index of the node.
+            Example: {0: 4, 2: 1}.
+        requests: the amounts that one competing pod uses.
+        is_counted_by_spread: True if the topology spread of the set counts the competing pods. The topology spread then
+            limits the number of these pods in a domain, such as a zone.
+        keeps_away: True if anti-affinity forbids the pods of the set on a node with a competing pod.
     """
 
     count: int
     room: Mapping[int, int]
     requests: Counts
-    is_bounded: bool = False
+    is_counted_by_spread: bool = False
     keeps_away: bool = False
 
 
@@ -61,7 +63,7 @@ class Certainty:
         self._board = board
         self._groups: dict[object, list[int]] = {}
         for set_index in range(len(board.sets)):
-            self._groups.setdefault(self._key(set_index), []).append(set_index)
+            self._groups.setdefault(self._group_key(set_index), []).append(set_index)
         self._answers: dict[object, bool] = {}
 
     def always_placed(self, set_index: int) -> bool:
@@ -81,7 +83,7 @@ class Certainty:
             return self._is_placed_evenly(set_index)
         if board.conflicts[set_index]:
             return self._has_place(set_index, board.node_indexes[set_index], self._rivals(set_index), 0)
-        key = self._key(set_index)
+        key = self._group_key(set_index)
         if key not in self._answers:
             self._answers[key] = self._has_place(set_index, board.node_indexes[set_index], self._rivals(set_index), 0)
         return self._answers[key]
@@ -109,26 +111,26 @@ class Certainty:
                 return False
         return bool(spread.counts)
 
-    def _has_place(self, set_index: int, nodes: Sequence[int], rivals: Sequence[Rivals], bound: int) -> bool:
+    def _has_place(self, set_index: int, nodes: Sequence[int], rivals: Sequence[Rivals], max_counted: int) -> bool:
         """Test whether the competing pods always leave room for one pod of a set on the given nodes.
 
         Args:
             set_index: the index of the set.
             nodes: the indexes of the nodes.
             rivals: all pods except the pod that needs a place.
-            bound: the maximum number of pods on the nodes, summed over the rivals with `is_bounded`.
+            max_counted: the maximum number of pods on the nodes, summed over the rivals with `is_counted_by_spread`.
         """
         board = self._board
         requests, room = board.sets[set_index].requests, board.room[set_index]
         closers = [rival for rival in rivals if rival.keeps_away]
         if closers and any(self._is_shared(key) for key, _ in board.conflicts[set_index]):
             return False
-        is_alone = bool(board.suitable_nodes[set_index].alone_keys)
+        is_alone = bool(board.suitable_nodes[set_index].self_separating_keys)
         places: dict[tuple[str, ...], list[tuple[int, int]]] = {}
         for node_index in nodes:
             if not room[node_index]:
                 continue
-            scarce = self._scarce(set_index, node_index)
+            scarce = self._scarce_resources(set_index, node_index)
             if not scarce and not any(rival.room.get(node_index) for rival in closers):
                 return True
             free = board.nodes[node_index].free
@@ -137,14 +139,14 @@ class Certainty:
         for of_scarce in places.values():
             of_scarce.sort(reverse=True)
         total = sum(count for of_scarce in places.values() for count, _ in of_scarce)
-        return total > self._loss(requests, places, rivals, bound)
+        return total > self._loss(requests, places, rivals, max_counted)
 
     def _loss(
         self,
         requests: Counts,
         places: Mapping[tuple[str, ...], Sequence[tuple[int, int]]],
         rivals: Iterable[Rivals],
-        bound: int,
+        max_counted: int,
     ) -> int:
         """Return the maximum number of a set's places (see `always_placed`) that the competing pods can take.
 
@@ -153,10 +155,10 @@ class Certainty:
             places: scarce resources -> nodes on which these resources are scarce. A node is a pair: (number of places
                 on the node, index of the node). The nodes with the most places come first.
             rivals: the pods that take places.
-            bound: the maximum number of pods on the nodes, summed over the rivals with `is_bounded`.
+            max_counted: the maximum number of pods on the nodes, summed over the rivals with `is_counted_by_spread`.
         """
         lost = 0
-        bounded: list[tuple[int, int]] = []
+        losses_of_counted: list[tuple[int, int]] = []
         for rival in rivals:
             losses: list[tuple[int, int]] = []
             for scarce, of_scarce in places.items():
@@ -173,11 +175,11 @@ class Certainty:
                     if most:
                         losses.append((count if rival.keeps_away else min(loss, count), most))
                         pods -= most
-            if rival.is_bounded:
-                bounded += losses
+            if rival.is_counted_by_spread:
+                losses_of_counted += losses
             else:
                 lost += _maximum_loss(losses, rival.count)
-        return lost + _maximum_loss(bounded, bound)
+        return lost + _maximum_loss(losses_of_counted, max_counted)
 
     def _rivals(self, set_index: int, counted: Iterable[int] = ()) -> list[Rivals]:
         """Return the pods that compete with one pod of a set: all pods of the board, except the one pod.
@@ -192,7 +194,7 @@ class Certainty:
         board = self._board
         separate = {*counted, *(rival for _, rival in board.conflicts[set_index])}
         conflicts = {rival for _, rival in board.conflicts[set_index]}
-        bounded = {*counted}
+        counted_sets = {*counted}
         rivals = []
         for set_indexes in self._groups.values():
             requests = board.sets[set_indexes[0]].requests
@@ -200,14 +202,16 @@ class Certainty:
             for rival in separate.intersection(set_indexes):
                 size = board.sets[rival].count - (rival == set_index)
                 count -= size
-                rivals.append(Rivals(size, board.room[rival], requests, rival in bounded, rival in conflicts))
+                rivals.append(Rivals(size, board.room[rival], requests, rival in counted_sets, rival in conflicts))
             room = (
-                board.room[set_indexes[0]] if len(set_indexes) == 1 else self._room_of_groups[self._key(set_indexes[0])]
+                board.room[set_indexes[0]]
+                if len(set_indexes) == 1
+                else self._room_of_groups[self._group_key(set_indexes[0])]
             )
             rivals.append(Rivals(count, room, requests))
         return [rival for rival in rivals if rival.count]
 
-    def _scarce(self, set_index: int, node_index: int) -> tuple[str, ...]:
+    def _scarce_resources(self, set_index: int, node_index: int) -> tuple[str, ...]:
         """Return the scarce resources of a node: other pods may leave too little for one pod of the set."""
         board = self._board
         requests, free, use = (
@@ -215,19 +219,19 @@ class Certainty:
             board.nodes[node_index].free,
             self._maximum_use[node_index],
         )
-        set_indexes = self._groups[self._key(set_index)]
+        set_indexes = self._groups[self._group_key(set_index)]
         count = sum(board.sets[member].count for member in set_indexes)
         # The pod does not compete with itself, so a node with room for all equal pods gets one pod less.
-        without = 1 if self._room_of_groups[self._key(set_index)][node_index] >= count else 0
+        without = 1 if self._room_of_groups[self._group_key(set_index)][node_index] >= count else 0
         return tuple(
             [name for name, value in requests.items() if use[name] - without * value > free.get(name, 0) - value]
         )
 
-    def _key(self, set_index: int) -> object:
+    def _group_key(self, set_index: int) -> object:
         """Return the key of a set's group. Sets with the same requests and the same usable nodes are one group."""
         board = self._board
         suitable, requests = board.suitable_nodes[set_index], board.sets[set_index].requests
-        return (suitable.nodes, tuple(sorted(requests.items())), set_index if suitable.alone_keys else None)
+        return (suitable.nodes, tuple(sorted(requests.items())), set_index if suitable.self_separating_keys else None)
 
     def _is_shared(self, key: str) -> bool:
         """Test whether at least two nodes of the board have the same value of the label `key`."""
@@ -299,27 +303,31 @@ def outcomes(board: Board, effort: Effort | None = None, states: int = STATES) -
     for node_index, node_class in enumerate(classes):
         nodes_of_class.setdefault(node_class, []).append(node_index)
     visited: set[object] = set()
-    ends = {True: False, False: False}
+    some_place_all = some_leave_over = False
 
     def follow() -> bool:
         """Try each possible placement of the remaining pods. Return False if a limit ends the search.
 
-        If all pods get a node, set `ends[True]`. If no node has room for a remaining pod, set `ends[False]`.
+        If all pods get a node, set `some_place_all`. If no node has room for a remaining pod, set `some_leave_over`.
         """
+        nonlocal some_place_all, some_leave_over
         key = tuple(
             sorted(
                 (classes[node_index], tuple(sorted(of_node.items())))
                 for node_index, of_node in placement.placed.items()
             )
         )
-        if key in visited or all(ends.values()):
+        if key in visited or (some_place_all and some_leave_over):
             return True
         visited.add(key)
         if len(visited) > states or not effort.take((len(nodes_of_class) + len(placement.placed)) * len(board.sets)):
             return False
         next_placements = [*_next_placements(board, placement, classes, nodes_of_class)]
         if not next_placements:
-            ends[not any(placement.left)] = True
+            if any(placement.left):
+                some_leave_over = True
+            else:
+                some_place_all = True
         for set_index, node_index in next_placements:
             placement.place(set_index, node_index)
             is_whole = follow()
@@ -328,7 +336,7 @@ def outcomes(board: Board, effort: Effort | None = None, states: int = STATES) -
                 return False
         return True
 
-    return Outcomes(ends[True], ends[False]) if follow() else None
+    return Outcomes(some_place_all, some_leave_over) if follow() else None
 
 
 _DEEPEST: Final = 200

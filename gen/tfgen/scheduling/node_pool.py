@@ -48,11 +48,12 @@ class SuitableNodes(Record):
     Attributes:
         nodes: the nodes, as an integer with one bit for each node.
         node_indexes: the indexes of the nodes.
-        room: index of a node -> number of the set's pods that fit on the node if no other pods are placed.
+        room: the number of the set's pods that fit on each node if no other pods are placed, by index of the node.
+            Example: {0: 4, 2: 1}.
         capacity: the number of the set's pods that fit on all these nodes together.
         domains: the domains of each topology spread of the set.
-        alone_keys: the topology keys of anti-affinity between the pods of the set. For example, the key `zone` means
-            that each zone may run only one pod of the set.
+        self_separating_keys: the topology keys of anti-affinity between the pods of the set. For example, the key
+            `zone` means that each zone may run only one pod of the set.
     """
 
     nodes: int
@@ -60,7 +61,7 @@ class SuitableNodes(Record):
     room: Mapping[int, int]
     capacity: int
     domains: tuple[SpreadDomains, ...]
-    alone_keys: tuple[str, ...]
+    self_separating_keys: tuple[str, ...]
 
 
 class NodePool:
@@ -161,9 +162,9 @@ class NodePool:
         if volumes := csi_volumes(pods.volumes):
             nodes &= self._attaching(volumes)
         node_indexes = self.indexes(nodes)
-        alone_keys = tuple({term.key: None for term in pods.terms if self.selects(term, pods)})
+        self_separating_keys = tuple({term.key: None for term in pods.terms if self.selects(term, pods)})
         alone = 0
-        for key in alone_keys:
+        for key in self_separating_keys:
             alone |= self._labelled(key)
         room = {
             index: min(pods.count, capacity, 1 if alone >> index & 1 else UNBOUND)
@@ -173,9 +174,11 @@ class NodePool:
             nodes=nodes,
             node_indexes=node_indexes,
             room=room,
-            capacity=min((self._capacity_of_domains(room, key) for key in alone_keys), default=sum(room.values())),
+            capacity=min(
+                (self._capacity_of_domains(room, key) for key in self_separating_keys), default=sum(room.values())
+            ),
             domains=tuple(self._domains(pods, spread) for spread in pods.spreads),
-            alone_keys=alone_keys,
+            self_separating_keys=self_separating_keys,
         )
 
     def _selected(self, pods: PodSet) -> int:

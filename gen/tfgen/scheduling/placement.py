@@ -41,7 +41,8 @@ class Placement:
             if key in labels and self._near.get((key, labels[key], rival)):
                 return False
         return all(
-            self._is_even(set_index, spread_index, node_index) for spread_index in range(len(board.domains[set_index]))
+            self._spread_allows(set_index, spread_index, node_index)
+            for spread_index in range(len(board.domains[set_index]))
         )
 
     def place(self, set_index: int, node_index: int, pods: int = 1) -> None:
@@ -71,7 +72,7 @@ class Placement:
             for node_index in [node_index for node_index, placed in self.placed.items() if set_index in placed]:
                 self.place(set_index, node_index, -self.placed[node_index][set_index])
 
-    def _is_even(self, set_index: int, spread_index: int, node_index: int) -> bool:
+    def _spread_allows(self, set_index: int, spread_index: int, node_index: int) -> bool:
         """Test whether a topology spread of a set allows one more pod of the set on a node.
 
         Args:

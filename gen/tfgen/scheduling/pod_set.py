@@ -53,11 +53,11 @@ class PodSet(Record):
         priority: the priority; None if the PriorityClass is not known.
         terms: the terms of the pods' required anti-affinity.
         volumes: the PersistentVolumes that the pods mount.
-        obstacles: the reasons why no pod of the set can start on any node, in words.
+        obstacles: the reasons, in words, that keep the pods from starting on any node.
         doubts: the reasons, in words, why the pods may get no node even if tfgen finds a node with room.
-        is_open: True if Kubernetes may place the pods on a node that tfgen excludes, for example because tfgen does not
-            know the RuntimeClass of the pods.
-        in_gang: whether no pod of the set starts unless the whole gang of its owner can start.
+        may_use_excluded_nodes: True if Kubernetes may place the pods on a node that tfgen excludes, for example because
+            tfgen does not know the RuntimeClass of the pods.
+        in_gang: True if the pods start only if the whole gang of their owner can start.
     """
 
     owner: str
@@ -73,7 +73,7 @@ class PodSet(Record):
     volumes: tuple[Object, ...]
     obstacles: tuple[str, ...]
     doubts: tuple[str, ...]
-    is_open: bool
+    may_use_excluded_nodes: bool
     in_gang: bool
 
     def is_counted_by(self, namespace: str, selector: Mapping[str, Any]) -> bool:
@@ -104,7 +104,7 @@ def pod_set(template: PodTemplate, cluster: Cluster) -> PodSet:
         volumes=tuple(claim.volume for claim in claims if claim.volume),
         obstacles=(*_obstacles(template.spec, cluster), *(claim.obstacle for claim in claims if claim.obstacle)),
         doubts=(*template.doubts, *_doubts(template, cluster), *(claim.doubt for claim in claims if claim.doubt)),
-        is_open=bool(spec.get("nodeName")) or _lacks_runtime_class(template.spec, cluster),
+        may_use_excluded_nodes=bool(spec.get("nodeName")) or _lacks_runtime_class(template.spec, cluster),
         in_gang=template.in_gang,
     )
 

@@ -53,7 +53,7 @@ class LabelReaders:
         self.copied = {key for _, keys in readers for key in keys}
         self.keys = self.copied.union(*map(label_keys, self._selectors))
 
-    def comparing(self, keys: Set[str], labels: Mapping[str, str]) -> set[str]:
+    def deciding_keys(self, keys: Set[str], labels: Mapping[str, str]) -> set[str]:
         """Return each label key in `keys` whose value decides if a selector matches a pod with the labels `labels`.
 
         A selector that does not match the other labels of the pod has no influence.
@@ -81,7 +81,7 @@ def split(template: PodTemplate, readers: LabelReaders) -> Iterator[PodTemplate]
     doubts = (
         f"only Kubernetes can compute the label {key} of the pods of the {added.controller}, "
         "and a label selector reads this label"
-        for key in sorted(readers.comparing(added.opaque, labels))
+        for key in sorted(readers.deciding_keys(added.opaque, labels))
     )
     whole = template.replaced(labels=labels, doubts=(*template.doubts, *doubts))
     numbered = readers.keys & {key for of_pod in added.numbered[:1] for key in of_pod}

@@ -165,10 +165,10 @@ class _Queue:
             Verdict(run, DOES_NOT_FIT, lacks) if lacks else self._alone(run, sets) or self._with_earlier_runs(run, sets)
         )
         if refusal is None:
-            closed = [item for item in sets if not item.is_open]
-            self._before += closed
-            self._demand.add(closed)
-            self._placement.withdraw(self._set_indexes[id(item)] for item in sets if item.is_open)
+            restricted = [item for item in sets if not item.may_use_excluded_nodes]
+            self._before += restricted
+            self._demand.add(restricted)
+            self._placement.withdraw(self._set_indexes[id(item)] for item in sets if item.may_use_excluded_nodes)
         return refusal
 
     def _alone(self, run: PlannedRun, sets: Sequence[PodSet]) -> Verdict | None:
@@ -198,13 +198,13 @@ class _Queue:
         exceeds_capacity = any(item.count > self._pool.suitable_nodes(item).capacity for item in sets)
         if exceeds_capacity or demand.leaves_too_little(sets):
             return True
-        ends = outcomes(Board(self._pool, [*before, *sets]), self._effort)
-        return ends is not None and not ends.some_place_all
+        possible = outcomes(Board(self._pool, [*before, *sets]), self._effort)
+        return possible is not None and not possible.some_place_all
 
     def _no_room(
         self, run: PlannedRun, sets: Sequence[PodSet], lacks: tuple[Lack, ...], before: Sequence[PodSet]
     ) -> Verdict:
-        doubts = [(reason, item.role) for item in sets if item.is_open for reason in item.doubts]
+        doubts = [(reason, item.role) for item in sets if item.may_use_excluded_nodes for reason in item.doubts]
         priorities = self._running | {item.priority for item in before}
         doubts += [
             ("the pods may evict pods of lower priority", item.role) for item in sets if _preempts(item, priorities)
@@ -290,8 +290,8 @@ def _certain(board: Board, effort: Effort) -> set[int]:
     certain = {set_index for set_index in set_indexes if certainty.always_placed(set_index)}
     if certain == set_indexes:
         return certain
-    ends = outcomes(board, effort)
-    if ends is not None and not ends.some_leave_over:
+    possible = outcomes(board, effort)
+    if possible is not None and not possible.some_leave_over:
         return set_indexes
     priorities = {board.sets[set_index].priority for set_index in set_indexes - certain}
     return {
