@@ -193,7 +193,7 @@ def _is_allowed(spec: Any, values: Any) -> bool:
         return False
     if not all(_validator(path).is_valid(_texts(path, data_path.at(values, path))) for path in paths):
         return False
-    return not any(_has_entry(values, lack.path.split(".")) for lack in kinds.without(spec))
+    return not any(_has_entry(values, lack.path.split(".")) for lack in kinds.unsupported_keys(spec))
 
 
 def _texts(path: tuple[str, ...], value: Any) -> Any:

@@ -501,7 +501,7 @@ def jobs(draw: st.DrawFn, *, environments: int = 2) -> dict[str, Any]:
     if by:
         spec["completion"] = {**spec.get("completion", {}), "by": by}
     spec["workload"] = {**draw(_WORKLOAD), "kind": draw(_KINDS)}
-    for only in kinds.only(spec):
+    for only in kinds.limited_keys(spec):
         if kinds.value_of(spec, only.path) not in (None, *only.values):
             spec = _merged(spec, _at(only.path, draw(st.sampled_from(only.values))))
     spec = sayable(spec, spec)
@@ -569,7 +569,7 @@ def _carry(spec: Mapping[str, Any], said: dict[str, Any]) -> None:
 def sayable(spec: Mapping[str, Any], said: Mapping[str, Any]) -> dict[str, Any]:
     """Return a spec or an environment without the keys that the workload kind does not support."""
     kept = copy.deepcopy(dict(said))
-    for lack in kinds.without(spec):
+    for lack in kinds.unsupported_keys(spec):
         _remove(kept, lack.path.split("."))
     if "storage" in kept:  # the remaining keys may not form a volume
         kept["storage"] = {name: v for name, v in kept["storage"].items() if v is None or not {*v}.isdisjoint(_SOURCES)}

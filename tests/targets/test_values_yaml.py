@@ -36,7 +36,7 @@ priorityClasses: {}
 
 
 def test_what_a_chart_has_no_place_for_is_not_listed() -> None:
-    form = ValuesForm((("storage",),), lacks=("storage.*.nfs", "storage.*.claim.volumeName"))
+    form = ValuesForm((("storage",),), unsupported_paths=("storage.*.nfs", "storage.*.claim.volumeName"))
     text = values_yaml({"storage": {}}, form)
     assert "\n#   mountPath: Required. " in text
     assert "\n#     Exactly one of name or size.\n" in text

@@ -14,7 +14,7 @@ _KEY: Final = ("restart", "inPlace")
 
 
 def _check(view: View) -> Iterator[Finding]:
-    is_supported = all(lack.path != ".".join(_KEY) for lack in kinds.without(view.spec))
+    is_supported = all(lack.path != ".".join(_KEY) for lack in kinds.unsupported_keys(view.spec))
     if view.job.structure.in_place and is_supported and not view.values["restart"]["ignoreExitCodes"]:
         message = (
             "restart.inPlace has no effect, because restart.ignoreExitCodes lists no exit code; list the exit codes "

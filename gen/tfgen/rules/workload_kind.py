@@ -17,7 +17,7 @@ from tfgen.words import either, shown
 
 def _check(view: View) -> Iterator[Finding]:
     kind = view.job.structure.kind
-    for lack in kinds.without(view.spec):
+    for lack in kinds.unsupported_keys(view.spec):
         for path, data in _find_values(view.variant_data, lack.path.split(".")):
             value_text = "" if isinstance(data, (Mapping, list)) else f" (found {shown(data)})"
             name = ".".join(map(str, path))
@@ -25,7 +25,7 @@ def _check(view: View) -> Iterator[Finding]:
     if view.environment is not None:
         yield from _unsupported_empty_mappings(view, view.variant_data)
     else:  # An environment cannot change the workload kind, so check only the job.
-        for key in kinds.only(view.spec):
+        for key in kinds.limited_keys(view.spec):
             value = kinds.value_of(view.spec, key.path)
             if value is not None and value not in key.values:
                 allowed = either([value or '""' for value in key.values], "and")

@@ -40,7 +40,7 @@ def chart_values(environments: Sequence[str]) -> Mapping[str, Schema]:
     """Return key -> schema, for the chart values that have no key in the job file. Each value is empty by default.
 
     Args:
-        environments: the environments of the chart, from `distinguished_environments`.
+        environments: the environments of the chart, from `environments_if_patched`.
     """
     if not environments:
         return _NAMES
@@ -55,7 +55,7 @@ def chart_values(environments: Sequence[str]) -> Mapping[str, Schema]:
     return {**_NAMES, ENVIRONMENT: environment}
 
 
-def distinguished_environments(spec: Mapping[str, Any]) -> tuple[str, ...]:
+def environments_if_patched(spec: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the names of all environments of a job if an environment sets `patches`, or else an empty tuple.
 
     The objects of a chart depend on the name of the environment only if an environment sets `patches`.

@@ -41,7 +41,7 @@ def idle_values(spec: Mapping[str, Any]) -> Iterator[IdleValue]:
     if kind == "StatefulSet" and not any(serves(spec, role) for role in roles):  # only serving roles use it
         why = "every role runs as a Job, whose tasks may not be evicted"
         yield IdleValue("podDisruptionBudget.maxUnavailable", why)
-    if not kinds.FACTS[kind].calls_api_server:
+    if not kinds.FACTS[kind].has_pod_that_calls_api_server:
         yield IdleValue("network.egress.apiServer", f"no pod of a {kind} sends requests to the API server")
     if "gang" in spec:
         yield from _idle_in_gang(spec)

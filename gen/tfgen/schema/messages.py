@@ -68,15 +68,15 @@ class SchemaError(Record):
         keyword: the keyword of JSON Schema, such as `maximum`.
         node: the node of the schema that contains the keyword.
         names: the unknown keys, the missing key, or the wrong key.
-        of_key: True if the key `names[0]` violates the keyword, for example if the name of a volume has a wrong format;
-            False if a value violates the keyword.
+        is_about_key: True if the key `names[0]` violates the keyword, for example if the name of a volume has a wrong
+            format. False if a value violates the keyword.
     """
 
     path: Path
     keyword: str
     node: Schema
     names: tuple[str, ...]
-    of_key: bool = False
+    is_about_key: bool = False
 
 
 class CheckedData(Record):
@@ -169,7 +169,7 @@ def _root_causes(schema_errors: Iterable[SchemaError]) -> Iterator[SchemaError]:
     ordered = sorted(schema_errors, key=lambda error: TRANSLATED_KEYWORDS.index(error.keyword))
     unknown_keys: dict[Path, set[str]] = {}
     for error in ordered:
-        if error.keyword == "additionalProperties" or (error.of_key and error.keyword == "enum"):
+        if error.keyword == "additionalProperties" or (error.is_about_key and error.keyword == "enum"):
             unknown_keys.setdefault(error.path, set()).update(error.names)
     reported: set[tuple[Path, tuple[str, ...]]] = set()
     for error in ordered:
@@ -203,10 +203,10 @@ def _is_caused_by_another(
 def _unknown_key(checked: CheckedData, error: SchemaError) -> Iterator[Problem]:
     for key in error.names:
         path = (*error.path, key)
-        if not error.of_key and _is_in_spec(checked.schema, path):
+        if not error.is_about_key and _is_in_spec(checked.schema, path):
             yield _not_tunable(checked, path)
         else:
-            owner = {"propertyNames": error.node} if error.of_key else error.node
+            owner = {"propertyNames": error.node} if error.is_about_key else error.node
             hint = _odd_space(key) or _advice(checked, path) or hint_for_key(key, owner, checked.schema, error.path)
             if key.startswith("x-"):
                 hint = "; move the key to the top level of the document, which allows keys that begin with x-"
@@ -297,7 +297,7 @@ def _wrong_constant(checked: CheckedData, error: SchemaError) -> Iterator[Proble
 
 
 def _not_allowed(checked: CheckedData, error: SchemaError) -> Iterator[Problem]:
-    if error.of_key:
+    if error.is_about_key:
         yield from _unknown_key(checked, error)
         return
     value = checked.value(error.path)
@@ -317,7 +317,7 @@ def _out_of_range(checked: CheckedData, error: SchemaError) -> Iterator[Problem]
 
 def _wrong_format(checked: CheckedData, error: SchemaError) -> Iterator[Problem]:
     rule = "quantity" if error.node.get("x-kind") == "quantity" else "wrong-format"
-    if error.of_key:
+    if error.is_about_key:
         hint = as_name(error.names[0], error.node)
     else:
         value = checked.value(error.path)
@@ -330,7 +330,7 @@ def _refused(checked: CheckedData, error: SchemaError) -> Iterator[Problem]:
 
 
 def _wrong_text(checked: CheckedData, error: SchemaError, requirement: str, rule: str) -> Problem:
-    if error.of_key:
+    if error.is_about_key:
         (key,) = error.names
         message = f"{checked.name(error.path)}: found the key {shown(key)}, expected {requirement}"
         return checked.problem((*error.path, key), message, rule, at_key=True)
@@ -339,7 +339,7 @@ def _wrong_text(checked: CheckedData, error: SchemaError, requirement: str, rule
 
 
 def _too_long(checked: CheckedData, error: SchemaError) -> Iterator[Problem]:
-    long = error.names[0] if error.of_key else checked.value(error.path)
+    long = error.names[0] if error.is_about_key else checked.value(error.path)
     requirement = f"at most {error.node['maxLength']} characters (the text has {len(long)})"
     yield _wrong_text(checked, error, requirement, "too-long")
 

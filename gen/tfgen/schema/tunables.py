@@ -26,7 +26,7 @@ from tfgen import data_path
 from tfgen.record import Record
 from tfgen.schema import file as schema_file
 from tfgen.schema import workload_kinds as kinds
-from tfgen.schema.chart_values import ENVIRONMENT, distinguished_environments
+from tfgen.schema.chart_values import ENVIRONMENT, environments_if_patched
 from tfgen.schema.file import Schema, is_record, resolve
 from tfgen.schema.idle_values import idle_values
 
@@ -118,7 +118,7 @@ def idle_paths(spec: Mapping[str, Any]) -> tuple[ValuesPath, ...]:
 
     For example, `completion.evaluatorGrace` has no effect in a job without an evaluator.
     """
-    without = [lack.path.split(".") for lack in kinds.without(spec)]
+    without = [lack.path.split(".") for lack in kinds.unsupported_keys(spec)]
     paths = (tuple(idle.path.split(".")) for idle in idle_values(spec))
     return tuple(
         path
@@ -258,7 +258,7 @@ def _environment_name_value(spec: Mapping[str, Any], name: str) -> dict[str, str
 
     Only a chart with patches for environments needs the name of the environment as a value.
     """
-    return {ENVIRONMENT: name} if distinguished_environments(spec) else {}
+    return {ENVIRONMENT: name} if environments_if_patched(spec) else {}
 
 
 def _merge_complete(
@@ -309,7 +309,7 @@ def _paths_without_effect(spec: Mapping[str, Any]) -> Iterator[str]:
 
     An idle value has no effect in the job. An unsupported path may contain ``*`` for any key, as in ``roles.*.args``.
     """
-    yield from (lack.path for lack in kinds.without(spec))
+    yield from (lack.path for lack in kinds.unsupported_keys(spec))
     yield from (idle.path for idle in idle_values(spec))
 
 

@@ -128,13 +128,13 @@ def _schema_errors(error: ValidationError, data: Any, schema: Schema) -> Iterato
     if keyword in ("minimum", "maximum") and isinstance(error.instance, float) and "number" not in json_types(node):
         return  # the error of the wrong type is reported instead
     details = error.kind.as_dict()
-    of_key = "error" in details  # propertyNames: the nested error belongs to the key
-    if of_key:
+    is_about_key = "error" in details  # propertyNames: the nested error belongs to the key
+    if is_about_key:
         names = [details["error"].instance]
     else:
         names = details.get("unexpected") or [details[key] for key in ("property",) if key in details]
     for path in _paths(data, error.instance_path, error.instance):
-        yield SchemaError(path, str(keyword), node, tuple(names[: schema_messages.MOST]), of_key)
+        yield SchemaError(path, str(keyword), node, tuple(names[: schema_messages.MOST]), is_about_key)
 
 
 def _paths(data: Any, pointer: Sequence[str | int], instance: Any) -> Iterator[Path]:

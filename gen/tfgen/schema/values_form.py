@@ -16,7 +16,7 @@ from tfgen.record import Record
 from tfgen.schema import file as schema_file
 from tfgen.schema import tunables
 from tfgen.schema import workload_kinds as kinds
-from tfgen.schema.chart_values import distinguished_environments
+from tfgen.schema.chart_values import environments_if_patched
 from tfgen.schema.tunables import ValuesPath
 
 
@@ -25,14 +25,14 @@ class ValuesForm(Record):
 
     Attributes:
         paths: the paths of the values, in the order of the schema.
-        lacks: the paths that the workload kind or the Pod Security profile of a job does not support, such as
-            ``storage.*.nfs``.
+        unsupported_paths: the paths that the workload kind or the Pod Security profile of a job does not support, such
+            as ``storage.*.nfs``.
         environments: the names of all environments if an environment of the job sets `patches`; or else empty.
         idle: the paths of values that a job or an environment may set, but that no template reads.
     """
 
     paths: tuple[ValuesPath, ...]
-    lacks: tuple[str, ...] = ()
+    unsupported_paths: tuple[str, ...] = ()
     environments: tuple[str, ...] = ()
     idle: tuple[ValuesPath, ...] = ()
 
@@ -41,7 +41,7 @@ once_a_form: Final = functools.lru_cache(maxsize=64)
 """Decorator that caches the results of a function for the 64 most recently used `ValuesForm` arguments."""
 
 
-class ValuesText(Record):
+class ValuesPart(Record):
     """A part of a chart file that contains values, such as an entry of values.yaml with its comment.
 
     Attributes:
@@ -78,12 +78,12 @@ class ValuesText(Record):
 def values_form(spec: Mapping[str, Any]) -> ValuesForm:
     """Return the form of the values in the chart of a job."""
     paths = tuple(tunable.path for tunable in tunables.tunables(spec))
-    return ValuesForm(paths, _lacks(spec), distinguished_environments(spec), tunables.idle_paths(spec))
+    return ValuesForm(paths, _unsupported_paths(spec), environments_if_patched(spec), tunables.idle_paths(spec))
 
 
-def _lacks(spec: Mapping[str, Any]) -> tuple[str, ...]:
+def _unsupported_paths(spec: Mapping[str, Any]) -> tuple[str, ...]:
     profile = spec.get("security", {}).get("profile", "restricted")
-    return tuple(dict.fromkeys([*(lack.path for lack in kinds.without(spec)), *_refused_volumes(profile)]))
+    return tuple(dict.fromkeys([*(lack.path for lack in kinds.unsupported_keys(spec)), *_refused_volumes(profile)]))
 
 
 @functools.cache

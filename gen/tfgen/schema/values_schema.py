@@ -69,7 +69,7 @@ def values_schema(form: ValuesForm) -> Schema:
         place["properties"][key] = {"enum": [leaf.tunable.default]} if is_of_gang else _accepted(leaf.written)
     schema = {"$schema": _DRAFT, **root, "definitions": json.loads(_definitions())}
     _keep_roles(schema["definitions"]["volume"]["properties"]["for"], form.paths)
-    for lacking in form.lacks:
+    for lacking in form.unsupported_paths:
         _remove_key(schema, lacking.split("."))
     roles = root["properties"]["roles"]["properties"]
     schema["definitions"][_ROLE] = _shared(roles)

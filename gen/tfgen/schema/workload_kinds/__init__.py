@@ -17,7 +17,7 @@ from typing import Any, Final, get_args
 from tfgen import data_path
 from tfgen.schema import file as schema_file
 from tfgen.schema.workload_kinds import elastic_dl, job, job_set, pod, stateful_set, tf_job, volcano_job
-from tfgen.schema.workload_kinds.facts import Condition, CustomResource, Facts, Only, Without, WorkloadKind
+from tfgen.schema.workload_kinds.facts import Condition, CustomResource, Facts, LimitedKey, Without, WorkloadKind
 
 WORKLOAD_KINDS: Final[tuple[WorkloadKind, ...]] = get_args(WorkloadKind)
 
@@ -55,11 +55,11 @@ def _default(path: str) -> Any:
     return node.get("default") if node else None
 
 
-def without(spec: Mapping[str, Any]) -> Iterator[Without]:
+def unsupported_keys(spec: Mapping[str, Any]) -> Iterator[Without]:
     """Yield the keys that a job with this spec cannot set, because the workload kind does not support the keys."""
     kind = of_spec(spec)
     yield from _owned_by_others(kind)
-    yield from (lack for lack in FACTS[kind].without if _holds(spec, lack.when))
+    yield from (lack for lack in FACTS[kind].unsupported_keys if _holds(spec, lack.when))
 
 
 @functools.cache
@@ -73,14 +73,14 @@ def _owned_by_others(kind: WorkloadKind) -> tuple[Without, ...]:
     )
 
 
-def only(spec: Mapping[str, Any]) -> Iterator[Only]:
-    """Yield an `Only` for each key, such as `strategy`, for which the workload kind supports only some values."""
-    yield from (key for key in FACTS[of_spec(spec)].only if _holds(spec, key.when))
+def limited_keys(spec: Mapping[str, Any]) -> Iterator[LimitedKey]:
+    """Yield a `LimitedKey` for each key, such as `strategy`, for which the workload kind supports only some values."""
+    yield from (key for key in FACTS[of_spec(spec)].limited_keys if _holds(spec, key.when))
 
 
 def lacking(spec: Mapping[str, Any], path: Sequence[str | int]) -> str:
     """Return the reason why the workload kind does not support the key at `path`, and the fix; empty if supported."""
-    return next((lack.why for lack in without(spec) if covers(lack.path.split("."), path)), "")
+    return next((lack.why for lack in unsupported_keys(spec) if covers(lack.path.split("."), path)), "")
 
 
 def _holds(spec: Mapping[str, Any], when: Condition) -> bool:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tfgen.schema.workload_kinds.facts import Facts, Only, Without
+from tfgen.schema.workload_kinds.facts import Facts, LimitedKey, Without
 from tfgen.schema.workload_kinds.shared import NO_FINISHER, NO_LEGACY
 
 _LED: Final = ("chief", "evaluator")
@@ -47,7 +47,7 @@ _OF_ITS_PODS: Final = (
 _NONE: Final = "the pods of ElasticDL do not support this field; remove the key"
 
 FACTS: Final = Facts(
-    without=(
+    unsupported_keys=(
         *NO_FINISHER,
         *(
             Without(f"roles.{role}", "the master leads the training and evaluates the model; remove the key")
@@ -102,9 +102,11 @@ FACTS: Final = Facts(
         Without("completion.release", "the master deletes the pods at the end of the job; remove the key"),
         *NO_LEGACY,
     ),
-    only=(
-        Only("strategy", ("ParameterServer",), "the master creates only ps and workers; use the kind Job or JobSet"),
-        Only(
+    limited_keys=(
+        LimitedKey(
+            "strategy", ("ParameterServer",), "the master creates only ps and workers; use the kind Job or JobSet"
+        ),
+        LimitedKey(
             "security.profile",
             ("baseline", "privileged"),
             "the master creates pods without a security context, which the profile restricted refuses; "
@@ -113,5 +115,5 @@ FACTS: Final = Facts(
     ),
     supported_by_few=("workload.elasticDL",),
     default_end="AllWorkers",
-    calls_api_server=True,
+    has_pod_that_calls_api_server=True,
 )

@@ -32,7 +32,7 @@ class Without(Record):
     when: Condition = None
 
 
-class Only(Record):
+class LimitedKey(Record):
     """A key for which a workload kind supports only some values.
 
     Attributes:
@@ -74,8 +74,8 @@ class Facts(Record):
     """The keys of job.yaml that a workload kind does not support, and the properties of the objects of the kind.
 
     Attributes:
-        without: the keys that a job with this kind cannot set.
-        only: the keys for which the kind supports only some values.
+        unsupported_keys: the keys that a job with this kind cannot set.
+        limited_keys: the keys for which the kind supports only some values.
         supported_by_few: the paths of the keys that this kind supports and at least one other kind does not support.
         resource: the custom resource; None if built-in kinds of Kubernetes run the roles.
         controller_keys: the keys of the labels and annotations that controllers set on pods. An item that ends in "/",
@@ -84,13 +84,13 @@ class Facts(Record):
         makes_pods: whether the pod of a role is an object of the job itself, and not created by a controller.
         is_admitted_whole: whether Kueue admits all roles together.
         default_end: the role whose end completes a job by default; None if the default depends on the strategy.
-        calls_api_server: whether a pod of the job, such as the finisher, sends requests to the API server.
+        has_pod_that_calls_api_server: whether a pod of the job, such as the finisher, sends requests to the API server.
         tf_config_setter: (component that may set TF_CONFIG instead of tfgen, fix for a chief that waits for the
             evaluator in this TF_CONFIG); empty texts if only tfgen sets TF_CONFIG.
     """
 
-    without: tuple[Without, ...] = ()
-    only: tuple[Only, ...] = ()
+    unsupported_keys: tuple[Without, ...] = ()
+    limited_keys: tuple[LimitedKey, ...] = ()
     supported_by_few: tuple[str, ...] = ()
     resource: CustomResource | None = None
     controller_keys: tuple[str, ...] = ()
@@ -98,5 +98,5 @@ class Facts(Record):
     makes_pods: bool = False
     is_admitted_whole: bool = False
     default_end: CompletionBy | None = None
-    calls_api_server: bool = False
+    has_pod_that_calls_api_server: bool = False
     tf_config_setter: tuple[str, str] = ("", "")

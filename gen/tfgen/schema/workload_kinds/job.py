@@ -10,4 +10,9 @@ from typing import Final
 from tfgen.schema.workload_kinds.facts import Facts
 from tfgen.schema.workload_kinds.shared import JOB_KEYS, WHOLE_BUDGET
 
-FACTS: Final = Facts(without=(WHOLE_BUDGET,), controller_keys=JOB_KEYS, makes_object_a_role=True, calls_api_server=True)
+FACTS: Final = Facts(
+    unsupported_keys=(WHOLE_BUDGET,),
+    controller_keys=JOB_KEYS,
+    makes_object_a_role=True,
+    has_pod_that_calls_api_server=True,
+)

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from typing import Final
 
-from tfgen.schema.workload_kinds.facts import CustomResource, Facts, Only
+from tfgen.schema.workload_kinds.facts import CustomResource, Facts, LimitedKey
 from tfgen.schema.workload_kinds.shared import JOB_KEYS, NO_FINISHER, RELEASES, WHOLE_BUDGET
 
 FACTS: Final = Facts(
-    without=(*NO_FINISHER, WHOLE_BUDGET),
-    only=(
+    unsupported_keys=(*NO_FINISHER, WHOLE_BUDGET),
+    limited_keys=(
         RELEASES,
-        Only(
+        LimitedKey(
             "workload.jobSet.startOrder",
             ("Together",),
             "a gang starts all tasks together, but this order starts the ps first; remove gang or startOrder",

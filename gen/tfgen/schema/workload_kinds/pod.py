@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from tfgen.schema.workload_kinds.facts import Facts, Only, Without
+from tfgen.schema.workload_kinds.facts import Facts, LimitedKey, Without
 from tfgen.schema.workload_kinds.shared import NO_FINISHER, WHOLE_BUDGET
 
 FACTS: Final = Facts(
-    without=(
+    unsupported_keys=(
         *(
             lack
             for lack in NO_FINISHER
@@ -30,5 +30,5 @@ FACTS: Final = Facts(
         WHOLE_BUDGET,
     ),
     makes_pods=True,
-    only=(Only("strategy", ("Single",), "a Pod has one task; use the kind StatefulSet, Job or JobSet"),),
+    limited_keys=(LimitedKey("strategy", ("Single",), "a Pod has one task; use the kind StatefulSet, Job or JobSet"),),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tfgen.schema.workload_kinds.facts import Condition, Only, Without
+from tfgen.schema.workload_kinds.facts import Condition, LimitedKey, Without
 
 NO_FINISHER: Final = (
     Without(
@@ -30,14 +30,14 @@ NO_LEGACY: Final = tuple(
     Without(key, "the tasks of this workload kind read TF_CONFIG; use the kind StatefulSet or Job") for key in LEGACY
 )
 # For kinds whose controller ends the remaining tasks.
-RELEASES: Final = Only(
+RELEASES: Final = LimitedKey(
     "completion.release", ("ScaleToZero",), "the controller ends the remaining tasks when the job is complete"
 )
 
 _TF_CONFIG_STRATEGIES: Final = ("ParameterServer", "MultiWorkerMirrored", "Single")
 
 
-def reads_tf_config(setter: str, fix: str, when: Condition = None) -> Only:
+def only_tf_config_strategies(setter: str, fix: str, when: Condition = None) -> LimitedKey:
     """Return the limit of the key `strategy` for a workload kind in which a component other than tfgen sets TF_CONFIG.
 
     The component sets no variable except TF_CONFIG, so the kind supports only the strategies that read TF_CONFIG.
@@ -47,7 +47,7 @@ def reads_tf_config(setter: str, fix: str, when: Condition = None) -> Only:
         fix: the fix for a job with another strategy.
         when: the condition on the spec under which the component sets TF_CONFIG.
     """
-    return Only(
+    return LimitedKey(
         "strategy",
         _TF_CONFIG_STRATEGIES,
         f"{setter} sets only TF_CONFIG, which the strategy ignores; {fix}",

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from tfgen.schema.workload_kinds.facts import CustomResource, Facts, Only, Without
-from tfgen.schema.workload_kinds.shared import NO_FINISHER, NO_LEGACY, WHOLE_BUDGET, reads_tf_config
+from tfgen.schema.workload_kinds.facts import CustomResource, Facts, LimitedKey, Without
+from tfgen.schema.workload_kinds.shared import NO_FINISHER, NO_LEGACY, WHOLE_BUDGET, only_tf_config_strategies
 
 _OLD: Final = ("workload.tfJob.apiVersion", "v1beta1")
 _DYNAMIC: Final = ("workload.tfJob.enableDynamicWorker", True)
@@ -18,7 +18,7 @@ _WITHOUT_ADDRESSES: Final = (
 )
 
 FACTS: Final = Facts(
-    without=(
+    unsupported_keys=(
         *NO_FINISHER,
         *NO_LEGACY,
         WHOLE_BUDGET,
@@ -48,34 +48,34 @@ FACTS: Final = Facts(
             ("workload.tfJob.gang", "Operator"),
         ),
     ),
-    only=(
-        reads_tf_config("the operator", "use the kind StatefulSet, Job, JobSet or VolcanoJob"),
-        Only(
+    limited_keys=(
+        only_tf_config_strategies("the operator", "use the kind StatefulSet, Job, JobSet or VolcanoJob"),
+        LimitedKey(
             "gang.scheduler",
             ("volcano", "kube-batch", "coscheduling", "kueue"),
             "this scheduler needs the field schedulingGroup of the pods, but the CRD of TFJob drops the field; use the "
             "kind Job",
         ),
-        Only(
+        LimitedKey(
             "completion.by",
             ("", "Chief", "Worker0"),
             "kubeflow.org/v1beta1 has no successPolicy; set workload.tfJob.apiVersion to v1",
             _OLD,
         ),
-        Only(
+        LimitedKey(
             "strategy",
             ("ParameterServer",),
             "dynamic workers receive only the addresses of the ps; remove enableDynamicWorker",
             _DYNAMIC,
         ),
-        Only(
+        LimitedKey(
             "workload.tfJob.gang",
             ("PodGroup",),
             "the operator creates a PodGroup from spec.runPolicy, which kubeflow.org/v1beta1 does not have; "
             "set workload.tfJob.gang to PodGroup, or set workload.tfJob.apiVersion to v1",
             _OLD,
         ),
-        Only(
+        LimitedKey(
             "gang.scheduler",
             ("volcano",),
             "the operator itself creates a PodGroup only for Volcano; set workload.tfJob.gang to PodGroup, so that "

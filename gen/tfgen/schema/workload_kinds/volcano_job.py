@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from tfgen.schema.workload_kinds.facts import CustomResource, Facts, Only, Without
-from tfgen.schema.workload_kinds.shared import LEGACY, NO_FINISHER, RELEASES, WHOLE_BUDGET, reads_tf_config
+from tfgen.schema.workload_kinds.facts import CustomResource, Facts, LimitedKey, Without
+from tfgen.schema.workload_kinds.shared import LEGACY, NO_FINISHER, RELEASES, WHOLE_BUDGET, only_tf_config_strategies
 
 _PLUGIN: Final = ("workload.volcanoJob.tfConfig", "Plugin")
 
 FACTS: Final = Facts(
-    without=(
+    unsupported_keys=(
         *NO_FINISHER,
         WHOLE_BUDGET,
         *(
@@ -28,16 +28,16 @@ FACTS: Final = Facts(
         ),
         Without("gang.minResources", "Volcano computes the resources of the gang; remove the key"),
     ),
-    only=(
+    limited_keys=(
         RELEASES,
-        reads_tf_config("the plugin of Volcano", "set workload.volcanoJob.tfConfig to Own", _PLUGIN),
-        Only(
+        only_tf_config_strategies("the plugin of Volcano", "set workload.volcanoJob.tfConfig to Own", _PLUGIN),
+        LimitedKey(
             "completion.by",
             ("", "Chief", "AllWorkers"),
             "Volcano detects only the end of all tasks of a role, and not the end of worker 0; use AllWorkers, a "
             "chief, or the kind Job or TFJob",
         ),
-        Only(
+        LimitedKey(
             "gang.scheduler",
             ("volcano",),
             "only Volcano schedules a VolcanoJob; use the scheduler volcano, or a different workload kind",

@@ -13,7 +13,7 @@ from tfgen.schema import file as schema_file
 from tfgen.schema import tunables
 from tfgen.schema.chart_values import chart_values
 from tfgen.schema.tunables import ValuesPath
-from tfgen.schema.values_form import ValuesForm, ValuesText, once_a_form
+from tfgen.schema.values_form import ValuesForm, ValuesPart, once_a_form
 from tfgen.schema.workload_kinds.facts import WorkloadKind
 from tfgen.targets.chart.chart_yaml import kube_least
 from tfgen.targets.chart.notes import upgrade
@@ -90,7 +90,7 @@ def _operators(structure: Structure) -> str:
 
 
 @once_a_form
-def _rows(form: ValuesForm) -> tuple[ValuesText, ...]:
+def _rows(form: ValuesForm) -> tuple[ValuesPart, ...]:
     """Return the rows of the table of values. The values of several roles with the same key share one row."""
     paths: dict[str, list[ValuesPath]] = {}
     for path in form.paths:
@@ -100,11 +100,11 @@ def _rows(form: ValuesForm) -> tuple[ValuesText, ...]:
     return tuple(_row(name, row, in_all_roles=len(row) == len(roles)) for name, row in paths.items())
 
 
-def _row(name: str, paths: Sequence[ValuesPath], *, in_all_roles: bool) -> ValuesText:
+def _row(name: str, paths: Sequence[ValuesPath], *, in_all_roles: bool) -> ValuesPart:
     tunable = tunables.at(paths[0])
     description = _short_sentence(schema_file.first_sentence(tunable.schema))
     start, end = f"| {_cell(f'`{name}`')} | {_cell(tunable.type)} | ", f" | {_cell(description)} |"
-    return ValuesText.of(paths, start, partial(_default, paths, in_all_roles=in_all_roles), end)
+    return ValuesPart.of(paths, start, partial(_default, paths, in_all_roles=in_all_roles), end)
 
 
 def _cell(text: str) -> str:

@@ -20,7 +20,7 @@ from tfgen.schema.chart_values import chart_values
 from tfgen.schema.file import Schema
 from tfgen.schema.hints import choices
 from tfgen.schema.tunables import ValuesPath
-from tfgen.schema.values_form import ValuesForm, ValuesText, once_a_form
+from tfgen.schema.values_form import ValuesForm, ValuesPart, once_a_form
 from tfgen.text import yaml_text
 from tfgen.words import either
 
@@ -35,7 +35,7 @@ def values_yaml(values: Mapping[str, Any], form: ValuesForm) -> str:
 
 
 @once_a_form
-def _entries(form: ValuesForm) -> tuple[ValuesText, ...]:
+def _entries(form: ValuesForm) -> tuple[ValuesPart, ...]:
     """Return the part of values.yaml for each value: the value with its comment.
 
     The part of the first value below a parent key, such as `roles`, also contains the parent key with its comment.
@@ -51,12 +51,12 @@ def _entries(form: ValuesForm) -> tuple[ValuesText, ...]:
             printed.add(key)
             # All roles share the comment of the first role with this key.
             comment_key = ("roles", "*", *key[2:]) if key[0] == "roles" and len(key) > 2 else key
-            lacks = tuple(path for path in form.lacks if path.startswith(f"{'.'.join(key)}."))
+            lacks = tuple(path for path in form.unsupported_paths if path.startswith(f"{'.'.join(key)}."))
             comment = "" if comment_key in commented else _comment(key, lacks)
             commented.add(comment_key)
             parent_line = "" if key == path else f"{_indent(key)}{yaml_text.scalar(key[-1])}:\n"
             head += ("\n" if len(key) == 1 else "") + comment + parent_line
-        entries.append(ValuesText.of([path], head, partial(_line, path)))
+        entries.append(ValuesPart.of([path], head, partial(_line, path)))
     return tuple(entries)
 
 
