@@ -25,14 +25,14 @@ class _Field(Record):
             example, 0 if the key is the last step.
         first: the first version that accepts the field by default.
         name: the description of the field in the message.
-        cure: the advice in the message.
+        advice: the advice in the message.
     """
 
     end: Path
     depth: int
     first: tuple[int, int]
     name: str
-    cure: str
+    advice: str
 
 
 _FIELDS: Final = (
@@ -58,5 +58,5 @@ def find_early_fields(
         for field in _FIELDS:
             if path[-2:] == field.end and version < field.first and data_path.at(document.data, path) is not False:
                 first, cluster = (".".join(map(str, numbers)) for numbers in (field.first, version))
-                message = f"Kubernetes {cluster} refuses {field.name}, which needs {first} or later; {field.cure}"
+                message = f"Kubernetes {cluster} refuses {field.name}, which needs {first} or later; {field.advice}"
                 yield Problem(*document.place(path[: len(path) - field.depth]), message, rule)

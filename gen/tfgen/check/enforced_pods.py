@@ -130,7 +130,7 @@ def _object_faults(item: Object, requirements: list[_Requirement], enforced: lis
             yield from _template_faults(template, where, requirements, is_whole=True)
         elif "containers" not in part:
             fields = {"spec": part, **({"metadata": part} if path[-1:] and path[-1] in _NESTED_METADATA else {})}
-            yield from _template_faults(fields, where, requirements, is_whole=False, skipped=1)
+            yield from _template_faults(fields, where, requirements, is_whole=False, wrapper_steps=1)
         yield from _image_faults(part, where, enforced)
         yield from _security_faults(part, where, enforced)
 
@@ -150,7 +150,7 @@ def _is_pod_template(part: Mapping[str, Any]) -> bool:
 
 
 def _template_faults(
-    template: Mapping[str, Any], path: Path, requirements: list[_Requirement], *, is_whole: bool, skipped: int = 0
+    template: Mapping[str, Any], path: Path, requirements: list[_Requirement], *, is_whole: bool, wrapper_steps: int = 0
 ) -> Iterator[_Fault]:
     """Yield a fault for each field of a pod template that differs from the enforced value of a requirement.
 
@@ -159,12 +159,12 @@ def _template_faults(
         path: the path of the template below `spec` of the document.
         requirements: the enforced values.
         is_whole: True for a complete pod template, in which a missing field is a fault.
-        skipped: the number of first steps to remove from the path of each fault. For a part of an object, for example,
-            the caller passes the template {"spec": part}, and 1 to remove the step `spec`.
+        wrapper_steps: the number of steps by which the caller wrapped the fields of the object, which the path of a
+            fault omits. Example: 1 for a template {"spec": fields}, because the object has no key `spec` there.
     """
     for field, value, place in requirements:
         for fault_path, actual, expected in _differences(template, field, value, is_whole=is_whole):
-            where = (*path, *fault_path[skipped:])
+            where = (*path, *fault_path[wrapper_steps:])
             yield _Fault(where, _message(where, actual, expected, place))
 
 

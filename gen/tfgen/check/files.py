@@ -112,7 +112,7 @@ def compare_files(names: Mapping[str, Place], plan: WritePlan, base: Base) -> Fi
                     problems.append(Problem(*place, message, NOT_RENDERED))
                 continue
             foreign = [change for change in pending if not may_stay or change.path in base.changed]
-            problems += _not_reproduced(folder, place.file, plan, job, foreign, base)
+            problems += _different_render_problems(folder, place.file, plan, job, foreign, base)
             if not (may_stay or pending or edited) and job.before != job.target:
                 problems.append(_foreign_ledger(place.file, plan, job, base))
             if may_stay and not edited and (pending := [change for change in pending if change not in foreign]):
@@ -205,14 +205,14 @@ def _hand_edited_problems(
         yield Problem(_shown(plan.out, further[0].path), Position(1, 1), f"{message} {source}", HAND_EDITED)
 
 
-def _not_reproduced(
+def _different_render_problems(
     folder: OutputFolder, source: str, plan: WritePlan, job: JobPlan, changes: Sequence[FileChange], base: Base
 ) -> Iterator[Problem]:
     """Yield a problem for each file that differs from the file that this version of tfgen renders.
 
     `changes` lists these files. After the first `_MAX_FILES` files, all other files share a single problem.
     """
-    cure = _cure(source, job, base)
+    advice = _advice(source, job, base)
     for change in changes[:_MAX_FILES]:
         line, difference = 1, "this version of tfgen does not render the file"
         if change.action is FileAction.CREATE:
@@ -221,21 +221,22 @@ def _not_reproduced(
             text = folder.read_text(change.path, _MAX_CHARACTERS)
             line, on_disk, rendered = _first_difference(text, change.text or "")
             difference = _difference(on_disk, rendered, f"tfgen {__version__}")
-        yield Problem(_shown(plan.out, change.path), Position(line, 1), f"{difference}; {cure}", NOT_REPRODUCED)
+        yield Problem(_shown(plan.out, change.path), Position(line, 1), f"{difference}; {advice}", NOT_REPRODUCED)
     if further := changes[_MAX_FILES:]:
         verb = "differs" if len(further) == 1 else "differ"
         message = (
-            f"{count(len(further), 'more file')} of {job.rendering.job} {verb} from the render of this version; {cure}"
+            f"{count(len(further), 'more file')} of {job.rendering.job} {verb} from the render of this version; "
+            f"{advice}"
         )
         yield Problem(_shown(plan.out, further[0].path), Position(1, 1), message, NOT_REPRODUCED)
 
 
 def _foreign_ledger(source: str, plan: WritePlan, job: JobPlan, base: Base) -> Problem:
-    message = f"the ledger differs from the ledger that tfgen {__version__} writes; {_cure(source, job, base)}"
+    message = f"the ledger differs from the ledger that tfgen {__version__} writes; {_advice(source, job, base)}"
     return Problem(_shown(plan.out, ledger_path(job.rendering.job)), Position(1, 1), message, NOT_REPRODUCED)
 
 
-def _cure(source: str, job: JobPlan, base: Base) -> str:
+def _advice(source: str, job: JobPlan, base: Base) -> str:
     """Return the end of a message: the reason for the error, and the command that renders the job again."""
     files = f"the job differs from {base.revision}, so its files" if base.revision else "the files of the job"
     versions = (job.before.tool_version if job.before else "", job.target.tool_version)
@@ -247,19 +248,19 @@ def _cure(source: str, job: JobPlan, base: Base) -> str:
 
 def _hand_edited_problem(folder: OutputFolder, source: str, plan: WritePlan, change: FileChange) -> Problem:
     file = _shown(plan.out, change.path)
-    cure = f"change {source} instead, or discard the edit: tfgen render --force {source}"
+    advice = f"change {source} instead, or discard the edit: tfgen render --force {source}"
     if change.digest is None:
         message = f"the file is missing; to restore the file: tfgen render {source}"
         return Problem(file, Position(1, 1), message, HAND_EDITED)
     if change.action is FileAction.REMOVE:
-        message = f"the file was edited by hand, but the job no longer renders the file; {cure}"
+        message = f"the file was edited by hand, but the job no longer renders the file; {advice}"
         return Problem(file, Position(1, 1), message, HAND_EDITED)
     text = folder.read_text(change.path, _MAX_CHARACTERS)
     line, on_disk, rendered = _first_difference(text, change.text or "")
     if has_conflict(text):
         message = f"the file has a merge conflict; resolve the conflict in {source}, then run: tfgen render {source}"
         return Problem(file, Position(line, 1), message, HAND_EDITED)
-    return Problem(file, Position(line, 1), f"{_difference(on_disk, rendered, 'tfgen')}; {cure}", HAND_EDITED)
+    return Problem(file, Position(line, 1), f"{_difference(on_disk, rendered, 'tfgen')}; {advice}", HAND_EDITED)
 
 
 def _blocked_files(places: Sequence[Place], plan: WritePlan) -> Iterator[Problem]:

@@ -89,7 +89,7 @@ def _doubts(pods: Pods, objects: Sequence[Object]) -> Iterator[str]:
     queue = (pods.owner["metadata"].get("labels") or {}).get(keys.QUEUE)
     if queue:
         yield f"the queue {queue} decides when the pods start"
-    if not pods.is_complete:
+    if not pods.has_all_labels:
         yield f"the operator of the {pods.owner['kind']} creates the pods, and may change the pods"
     if keys.POD_GROUP in pods.labels:
         yield "the coscheduling plugin decides when the pods start"

@@ -16,7 +16,7 @@ from pathlib import Path
 from tfgen.change.guard_rails.allowed import UNLISTED_FILES
 from tfgen.change.guard_rails.layers import Layers, Loosening
 from tfgen.change.guard_rails.loosened import find_loosened
-from tfgen.check.admission.folder import KEY, PolicyFolder, folder_path, holds_manifests, parse_folder, read_folder
+from tfgen.check.admission.folder import KEY, PolicyFolder, folder_path, is_manifest_file, parse_folder, read_folder
 from tfgen.check.enforced_paths import check_enforced_paths
 from tfgen.check.severities import LOOSENED, with_severities
 from tfgen.check.source import GUARD_RAILS, LayerResult, read_layer
@@ -106,7 +106,7 @@ def _policies(defaults: Document | None, read: Callable[[Document], PolicyFolder
 def _committed_folder(against: str, layer: Document) -> PolicyFolder:
     folder = folder_path(layer)
     files = git.committed_below(folder, against)
-    return parse_folder(layer, {folder / name: files[name] for name in sorted(files) if holds_manifests(Path(name))})
+    return parse_folder(layer, {folder / name: files[name] for name in sorted(files) if is_manifest_file(Path(name))})
 
 
 def _broken_file_loosening(before: Document | None, problem: Problem, against: str) -> Iterator[Loosening]:

@@ -133,7 +133,7 @@ def _faults(bound: _BoundPolicy, request: Request, decision: Decision) -> Iterat
     if not decision.is_known:
         yield _not_evaluated(bound.policy, decision.path, decision.message)
         return
-    rule = POLICY_DENIED if "Deny" in bound.actions or decision.is_strict else POLICY_WARNING
+    rule = POLICY_DENIED if "Deny" in bound.actions or decision.ignores_actions else POLICY_WARNING
     if rule == POLICY_DENIED or "Warn" in bound.actions:
         pods = ", for the pods" if request.is_of_pods else ""
         message = f"{decision.message} (by {bound.policy.place(decision.path)}{pods})"

@@ -193,7 +193,7 @@ def parse_folder(layer: Document, contents: Mapping[Path, bytes]) -> PolicyFolde
     return PolicyFolder(layer.file, tuple(documents), tuple(problems))
 
 
-def holds_manifests(file: Path) -> bool:
+def is_manifest_file(file: Path) -> bool:
     """Return True if tfgen reads manifests from a file. The path of the file is relative to the policy folder."""
     is_hidden = any(step.startswith(".") for step in file.parts)
     return file.name.endswith(_SUFFIXES) and not is_hidden and file.name != _KUSTOMIZATION
@@ -207,7 +207,7 @@ def identity(document: Document) -> tuple[Any, ...]:
 def _files(folder: Path) -> Iterator[Path]:
     for parent, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if not name.startswith(".")]
-        yield from (Path(parent, name) for name in names if holds_manifests(Path(name)))
+        yield from (Path(parent, name) for name in names if is_manifest_file(Path(name)))
 
 
 def _read(file: Path) -> bytes:

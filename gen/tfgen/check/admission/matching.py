@@ -67,7 +67,7 @@ class Request(Record):
         return self.item["kind"] in CLUSTER_KINDS
 
     @property
-    def name(self) -> str:
+    def title(self) -> str:
         """The kind and the name of the object, for messages."""
         name = f"{self.owner['kind']} {self.owner['metadata']['name']}"
         return f"a pod of {name}" if self.is_of_pods else name

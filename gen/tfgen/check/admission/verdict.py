@@ -44,14 +44,14 @@ class Decision(Record):
         path: the path of the expression in the policy.
         message: the message of the policy for a refusal, or the reason why tfgen cannot evaluate the policy.
         is_known: True for a refusal, False for a policy that tfgen cannot evaluate.
-        is_strict: True if a binding with only the action `Warn` also refuses the object. The only such case is an audit
-            annotation with an error.
+        ignores_actions: True for a refusal whatever actions the binding lists. The only such case is an audit
+            annotation with an error: the API server then refuses the object, even with only the action `Warn`.
     """
 
     path: Path
     message: str
     is_known: bool = True
-    is_strict: bool = False
+    ignores_actions: bool = False
 
 
 def judge(
@@ -99,7 +99,7 @@ def judge(
         if result.obstacle and is_fatal:
             yield Decision(path, result.obstacle, is_known=False)
         elif is_fatal and (result.error or not isinstance(result.value, str | None)):
-            yield Decision(path, _failed(annotation["valueExpression"], result), is_strict=True)
+            yield Decision(path, _failed(annotation["valueExpression"], result), ignores_actions=True)
 
 
 def _expression(policy: Mapping[str, Any], path: Path) -> str:

@@ -63,12 +63,12 @@ def _host(objects: Objects, text: str) -> Host | str:
     pods = objects.pods_by_owner.get(owner)
     if pods is None:
         # The operator of a custom kind chooses the names of its pods.
-        operator_pods = next((pods for pods in objects.pods if not pods.is_complete), None)
+        operator_pods = next((pods for pods in objects.pods if not pods.has_all_labels), None)
         return Host(text, operator_pods, port) if operator_pods else "is not a pod of any object"
     if index >= pods.count:
         return f"does not exist, because {pods.owner['kind']} {owner} has only {count(pods.count, 'pod')}"
     service = pods.owner["spec"].get("serviceName", pods.spec.get("subdomain"))
-    if pods.is_complete and service != match["service"]:
+    if pods.has_all_labels and service != match["service"]:
         return f"is in the Service {match['service']}, but its pod is in the Service {service}"
     if port not in pods.port_numbers:
         return f"has the port {port}, but its pod has no such port"

@@ -50,7 +50,7 @@ class Pods(Record):
         return frozenset(port.get("containerPort") for port in self.ports)
 
     @property
-    def is_complete(self) -> bool:
+    def has_all_labels(self) -> bool:
         """True if the pods have exactly the labels of the pod template.
 
         The result is False for a custom kind such as TFJob, because the operator may add labels.

@@ -25,7 +25,7 @@ def check(objects: Objects) -> Iterator[Fault]:
         kind = pods.owner["kind"]
         if kind in _OF_A_WORKLOAD and not matches(pods.owner["spec"]["selector"], pods.labels):
             yield Fault(pods.owner, ("spec", "selector"), "the selector does not match the labels of the pods")
-    if not all(pods.is_complete for pods in objects.pods):
+    if not all(pods.has_all_labels for pods in objects.pods):
         return
     for kind, path in _PATHS.items():
         for item in objects.of_kind(kind):
