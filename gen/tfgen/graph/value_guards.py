@@ -29,7 +29,7 @@ from tfgen.graph.objects import storage
 from tfgen.graph.objects.values import ROLE_ENTRIES, ROLE_NAME, role_entry_value, value
 from tfgen.job.run_names import UNNAMED
 from tfgen.job.training_job import Profile, Structure
-from tfgen.kubernetes.volume_profiles import least_profile
+from tfgen.kubernetes.volume_profiles import strictest_profile
 from tfgen.schema import workload_kinds as kinds
 
 # The resource name of GPUs before Kubernetes 1.10. Since then, device plugins define the resource names.
@@ -102,7 +102,7 @@ def run_folder_guards() -> tuple[Guard, ...]:
 def refused_volume_message(name: Node, source: str, profile: Profile) -> Text:
     """Return the message about the volume `name`: `profile` forbids the source of the volume, such as `hostPath`."""
     replacement = "an emptyDir or a claim" if source == "hostPath" else "a claim or a CSI volume"
-    minimum = least_profile(source)
+    minimum = strictest_profile(source)
     return Text(
         (
             name,

@@ -30,10 +30,10 @@ _OF_RESTRICTED: Final = frozenset(
 
 def refuses(profile: Profile, source: str) -> bool:
     """Return whether a profile refuses a type of volume, such as `hostPath`."""
-    return PROFILES.index(least_profile(source)) > PROFILES.index(profile)
+    return PROFILES.index(strictest_profile(source)) > PROFILES.index(profile)
 
 
-def least_profile(source: str) -> Profile:
+def strictest_profile(source: str) -> Profile:
     """Return the strictest profile that allows a type of volume, for example `privileged` for `hostPath`."""
     if source in _OF_RESTRICTED:
         return "restricted"

@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 
 from tfgen.data_path import Path
 from tfgen.job.training_job import PROFILES, Profile
-from tfgen.kubernetes.volume_profiles import least_profile
+from tfgen.kubernetes.volume_profiles import strictest_profile
 from tfgen.rules import pod_parts
 from tfgen.rules.finding import Finding
 from tfgen.rules.pod_parts import Part
@@ -83,7 +83,7 @@ def find_weak_fields(part: Part) -> Iterator[WeakField]:
         yield from _check_container(part)
     for key in part.data if part.path[-2:-1] == ("volumes",) else ("hostPath",):
         if isinstance(part.data.get(key), Mapping):
-            yield WeakField((*part.path, key), least_profile(key), f"the volume source {key}")
+            yield WeakField((*part.path, key), strictest_profile(key), f"the volume source {key}")
 
 
 def _check(view: View) -> Iterator[Finding]:
