@@ -83,9 +83,9 @@ def check_paths(paths: Sequence[Path], options: CheckOptions, track: Track = unt
     if not is_stdin:  # a job from standard input may have errors, and then needs no manifests
         find_manifests()  # fill the cache here, so that the processes of check_files inherit the cache
     cached = _find_unchanged(sources, out, find_manifests(), options) if uses_cache else {}
-    find_unchanged = cache(partial(_unchanged_jobs, sources, out, options.against)) if options.is_quick else None
+    make_unchanged_test = cache(partial(_unchanged_jobs, sources, out, options.against)) if options.is_quick else None
     scope = CheckScope(
-        find_manifests, options.kubernetes_version, find_unchanged, cache_out=out if uses_cache else None
+        find_manifests, options.kubernetes_version, make_unchanged_test, cache_out=out if uses_cache else None
     )
     with Spool(out) as spool:
         results = check_files(sources, cached, spool, scope, track)

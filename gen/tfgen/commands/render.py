@@ -81,7 +81,7 @@ def render_paths(
     out = out or output_root_of(paths, (source.file for source in sources))
     cached = find_cached(sources, out)
     with Spool(out) as spool:
-        results = check_files(sources, cached, spool, CheckScope(ends_with_errors=True, cache_out=out), track)
+        results = check_files(sources, cached, spool, CheckScope(stops_at_errors=True, cache_out=out), track)
         problems = [*results.checked.problems]
         if not has_errors(problems):
             _check_rendered(results.rendered, has_out_option=has_out_option)

@@ -20,15 +20,15 @@ class CheckScope(Record):
         find_manifests: returns the hand-written manifests of the repository, such as quotas.
         kubernetes_version: the Kubernetes version whose schemas the objects are validated against; None for no
             validation.
-        find_unchanged: returns a function that is True for each unchanged job. The check does not render these jobs. If
-            `find_unchanged` is None, the check renders all jobs.
-        ends_with_errors: whether the check renders no more files after the first file with errors.
+        make_unchanged_test: creates a function that tests whether a job is unchanged. The check does not render an
+            unchanged job. With None, the check renders all jobs.
+        stops_at_errors: whether the check renders no more files after the first file with errors.
         cache_out: the output folder of the jobs; None to use no cache. The cache stores the results together with the
             digests of the ledgers in this folder.
     """
 
     find_manifests: Callable[[], Sequence[Manifest]] = tuple
     kubernetes_version: str | None = None
-    find_unchanged: Callable[[], Callable[[Document], bool]] | None = None
-    ends_with_errors: bool = False
+    make_unchanged_test: Callable[[], Callable[[Document], bool]] | None = None
+    stops_at_errors: bool = False
     cache_out: Path | None = None

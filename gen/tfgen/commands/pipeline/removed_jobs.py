@@ -32,7 +32,7 @@ def remaining_files(out: Path, job: str) -> tuple[str, ...]:
 
 
 def find_removed_jobs(
-    sources: Mapping[str, str], paths: Iterable[Path], names: Collection[str], committed: Collection[str] = ()
+    sources: Mapping[str, str], paths: Iterable[Path], names: Collection[str], deleted_files: Collection[str] = ()
 ) -> list[Rendering]:
     """Return an empty rendering for each rendered job that is no longer in the files and folders.
 
@@ -40,7 +40,7 @@ def find_removed_jobs(
         sources: name of each rendered job -> its job file.
         paths: the files and folders, which may be deleted.
         names: the names of the jobs in the files and folders.
-        committed: the paths of deleted job files that the last commit still contains.
+        deleted_files: the paths of deleted job files that the last commit still contains.
 
     Raises:
         UsageError: a path does not exist, and never contained a job.
@@ -48,7 +48,7 @@ def find_removed_jobs(
     path_by_source = {source_name(path): path for path in paths}
     for prefix, path in path_by_source.items():
         had_job = any(_covers(prefix, source) for source in sources.values()) or any(
-            Path(file).is_relative_to(path) for file in committed
+            Path(file).is_relative_to(path) for file in deleted_files
         )
         if not (path.exists() or had_job):
             raise UsageError(f"{path}: No such file or directory")

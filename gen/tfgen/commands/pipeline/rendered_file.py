@@ -90,7 +90,7 @@ def render_files(
         TfgenError: the disk fails.
     """
     policies = read_folders_of(checker.read_defaults(sources))
-    is_skipped = scope.find_unchanged() if scope.find_unchanged else None  # once, and not in each process
+    is_skipped = scope.make_unchanged_test() if scope.make_unchanged_test else None  # once, and not in each process
     group_of_hash: dict[int, int] = {}
     groups = {source.file: group_of_hash.setdefault(_hash_keys(source), len(group_of_hash)) for source in sources}
     grouped = sorted(sources, key=lambda source: groups[source.file])
@@ -117,7 +117,7 @@ def _render_file(
     source: Source,
 ) -> RenderedFile:
     file = checker.check(source)
-    if not file.is_whole and scope.ends_with_errors:
+    if not file.is_whole and scope.stops_at_errors:
         spool.give_up()
     if not file.is_whole or spool.is_given_up():
         return RenderedFile(file.result, jobs=(), uses=(), unused=(), error=None)
