@@ -21,7 +21,7 @@ def _check_targets(view: View) -> Iterator[Finding]:
     if not _has_patches(view):
         return
     yield from (Finding(fault.path, fault.message) for fault in _faults(view) if fault.has_no_target)
-    entries = patched_graph(view.job.structure).entries
+    entries = patched_graph(view.job.structure).entry_patches
     forms = view.all_values if view.environment is None else (view.values,)
     scopes = [Scope(values, release=view.job.name, chart=view.job.name) for values in forms]
     for patch, template in ((entry.patch, entry.template) for entry in _variant_parts(view, entries)):

@@ -13,10 +13,10 @@ from tfgen.graph.alternatives import join_alternatives
 from tfgen.graph.holes import (
     Node,
 )
+from tfgen.graph.patches.added_metadata import IN_ENVIRONMENT, AddedMetadata, join_added_metadata, with_added_metadata
 from tfgen.graph.patches.field import Fault
-from tfgen.graph.patches.layers import IN_ENVIRONMENT, MetadataLayer, join_layers, with_layers
 from tfgen.graph.patches.patch_object import ObjectPatch
-from tfgen.graph.patches.targets import Entry, entry_of, is_target, missing_target, target_path
+from tfgen.graph.patches.targets import EntryPatch, entry_of, is_target, missing_target, target_path
 from tfgen.graph.template import Template
 from tfgen.job.training_job import Patch, Profile, Structure
 from tfgen.record import Record
@@ -27,30 +27,30 @@ class PatchedGraph(Record):
 
     Attributes:
         faults: environment -> faults in the patches of the environment. The key "" is for the patches of the job.
-        entries: environment -> patches whose target depends on the values of the job, such as the claim of a volume. A
-            rule checks that the target exists.
+        entry_patches: environment -> patches whose target depends on the values of the job, such as the claim of a
+            volume. A rule checks that the target exists.
     """
 
     templates: tuple[Template, ...]
     faults: Mapping[str, tuple[Fault, ...]]
-    entries: Mapping[str, tuple[Entry, ...]]
+    entry_patches: Mapping[str, tuple[EntryPatch, ...]]
 
 
 class _Variant(Record):
     """The templates of a job with the patches of a single variant applied.
 
     Attributes:
-        nodes: the patched node of each template, without the labels and annotations in `layers`.
-        layers: the labels and annotations that the patches add to the objects of each template.
+        nodes: the patched node of each template, without the labels and annotations in `added`.
+        added: the labels and annotations that the patches add to the objects of each template.
         faults: the faults in the patches.
-        entries: the patches whose target depends on the values of the job, such as the claim of a volume. A rule checks
-            that the target exists.
+        entry_patches: the patches whose target depends on the values of the job, such as the claim of a volume. A rule
+            checks that the target exists.
     """
 
     nodes: Sequence[Node]
-    layers: Sequence[Sequence[MetadataLayer]]
+    added: Sequence[Sequence[AddedMetadata]]
     faults: tuple[Fault, ...]
-    entries: tuple[Entry, ...]
+    entry_patches: tuple[EntryPatch, ...]
 
 
 def patch_job(templates: Sequence[Template], structure: Structure) -> PatchedGraph:
@@ -67,12 +67,12 @@ def patch_job(templates: Sequence[Template], structure: Structure) -> PatchedGra
         node = join_alternatives(
             {name: variant.nodes[place] for name, variant in variants.items()}, IN_ENVIRONMENT, default=""
         )
-        layers = join_layers({name: variant.layers[place] for name, variant in variants.items()})
-        patched.append(template.replaced(node=with_layers(node, layers) if layers else node))
+        added = join_added_metadata({name: variant.added[place] for name, variant in variants.items()})
+        patched.append(template.replaced(node=with_added_metadata(node, added) if added else node))
     return PatchedGraph(
         tuple(patched),
         {name: variant.faults for name, variant in variants.items()},
-        {name: variant.entries for name, variant in variants.items()},
+        {name: variant.entry_patches for name, variant in variants.items()},
     )
 
 
@@ -80,8 +80,8 @@ def _variant(templates: Sequence[Template], patches: Sequence[Patch], profile: P
     """Apply the patches of a variant. A container that a patch adds gets the security settings of the profile."""
     faults: dict[Fault, None] = {}
     nodes = [template.node for template in templates]
-    layers: list[list[MetadataLayer]] = [[] for _ in templates]
-    entries: list[Entry] = []
+    added: list[list[AddedMetadata]] = [[] for _ in templates]
+    entry_patches: list[EntryPatch] = []
     for patch in patches:
         places = [place for place, template in enumerate(templates) if is_target(template, patch)]
         if not places:
@@ -93,8 +93,8 @@ def _variant(templates: Sequence[Template], patches: Sequence[Patch], profile: P
         for place in places:
             applied = ObjectPatch(patch, templates[place].replaced(node=nodes[place]), profile)
             nodes[place] = applied.apply()
-            layers[place] += [layer for n, layer in enumerate(applied.layers) if layer not in applied.layers[:n]]
+            added[place] += [item for n, item in enumerate(applied.added) if item not in applied.added[:n]]
             faults.update(applied.faults)
             if entry_of(templates[place], patch) is not None:
-                entries.append(Entry(patch, templates[place]))
-    return _Variant(nodes, layers, tuple(faults), tuple(entries))
+                entry_patches.append(EntryPatch(patch, templates[place]))
+    return _Variant(nodes, added, tuple(faults), tuple(entry_patches))

@@ -19,9 +19,9 @@ from tfgen.graph.holes import (
 )
 from tfgen.graph.objects import labels
 from tfgen.graph.objects.security import container_context
+from tfgen.graph.patches.added_metadata import AddedMetadata
 from tfgen.graph.patches.change_objects import change_objects
 from tfgen.graph.patches.field import Fault, Field, RefusedError
-from tfgen.graph.patches.layers import MetadataLayer
 from tfgen.graph.patches.merge import Merger
 from tfgen.graph.patches.operations import operate
 from tfgen.graph.patches.targets import entry_of
@@ -38,10 +38,10 @@ _REMAINING: Final = ""
 
 
 class ObjectPatch:
-    """The application of a patch to the objects of a template. The method `apply` sets `layers` and `faults`.
+    """The application of a patch to the objects of a template. The method `apply` sets `added` and `faults`.
 
     Attributes:
-        layers: the labels and annotations that the patch adds. The node that `apply` returns does not contain this
+        added: the labels and annotations that the patch adds. The node that `apply` returns does not contain this
             metadata.
         faults: the faults in the patch, each as a key with the value None.
     """
@@ -50,7 +50,7 @@ class ObjectPatch:
         self.patch = patch
         self.template = template
         self.profile = profile
-        self.layers: list[MetadataLayer] = []
+        self.added: list[AddedMetadata] = []
         self.faults: dict[Fault, None] = {}
 
     def apply(self) -> Node:
@@ -108,7 +108,7 @@ class ObjectPatch:
                         f'found an empty text; to remove {key}, set {name}: {{{key}: ""}} in the job, not in a patch'
                     )
                     self.faults[Fault((*path, name, key), message)] = None
-            self.layers.append(MetadataLayer(name, entries, test))
+            self.added.append(AddedMetadata(name, entries, test))
 
     def _secured(self, item: Mapping[Key, Node], merge: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return the patch `merge`, with the job's security settings in each container that is new in the object."""

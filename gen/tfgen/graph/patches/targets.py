@@ -23,7 +23,7 @@ _MAX_NAMES: Final = 12
 """Maximum number of names that a message lists."""
 
 
-class Entry(Record):
+class EntryPatch(Record):
     """A patch for a single object of a template that renders an object for each map entry.
 
     For example, the target of the patch is `claim-model`, the claim of the volume `model`.

@@ -24,7 +24,7 @@ from tfgen.schema.chart_values import ENVIRONMENT
 IN_ENVIRONMENT: Final = Value(ENVIRONMENT, "string")
 
 
-class MetadataLayer(Record):
+class AddedMetadata(Record):
     """Labels or annotations that a patch adds to objects.
 
     Attributes:
@@ -38,7 +38,7 @@ class MetadataLayer(Record):
     test: Expression | None
 
 
-def join_layers(by_variant: Mapping[str, Sequence[MetadataLayer]]) -> list[MetadataLayer]:
+def join_added_metadata(by_variant: Mapping[str, Sequence[AddedMetadata]]) -> list[AddedMetadata]:
     """Join the lists of metadata layers of all variants of a template into one list.
 
     The result begins with the layers that all lists have in common at the start. Each remaining layer gets a test that
@@ -49,26 +49,26 @@ def join_layers(by_variant: Mapping[str, Sequence[MetadataLayer]]) -> list[Metad
     """
     first = by_variant[""]
     common = 0
-    while all(layers[common : common + 1] == first[common : common + 1] != [] for layers in by_variant.values()):
+    while all(added[common : common + 1] == first[common : common + 1] != [] for added in by_variant.values()):
         common += 1
     joined = [*first[:common]]
     environments = [Equal(IN_ENVIRONMENT, name) for name in by_variant if name]
-    for name, layers in by_variant.items():
+    for name, added in by_variant.items():
         if name:
             in_variant: Expression = Equal(IN_ENVIRONMENT, name)
         else:
             in_variant = Not(environments[0] if len(environments) == 1 else AnyOf((*environments,)))
         joined += [
-            layer.replaced(test=in_variant if layer.test is None else AllOf((in_variant, layer.test)))
-            for layer in layers[common:]
+            item.replaced(test=in_variant if item.test is None else AllOf((in_variant, item.test)))
+            for item in added[common:]
         ]
     return joined
 
 
-def with_layers(node: Node, layers: Sequence[MetadataLayer]) -> Node:
-    """Return the node of a template, with the labels and annotations of the layers added to each object."""
+def with_added_metadata(node: Node, added: Sequence[AddedMetadata]) -> Node:
+    """Return the node of a template, with the labels and annotations in `added` added to each object."""
     by_field: dict[str, list[Expression]] = {"labels": [], "annotations": []}
-    for layer in layers:
-        entries = MapOf(dict(layer.entries.items()))
-        by_field[layer.field].append(entries if layer.test is None else When(layer.test, entries, MapOf({})))
-    return change_objects(node, lambda item: labels.with_layers(item, by_field["labels"], by_field["annotations"]))
+    for item in added:
+        entries = MapOf(dict(item.entries.items()))
+        by_field[item.field].append(entries if item.test is None else When(item.test, entries, MapOf({})))
+    return change_objects(node, lambda node: labels.with_layers(node, by_field["labels"], by_field["annotations"]))
