@@ -24,11 +24,11 @@ from tfgen.graph.holes import (
     AnyOf,
     Bound,
     ChartOnly,
+    CheckedMap,
     Clean,
     Contains,
     Default,
     Digest,
-    Entries,
     Equal,
     File,
     Filtered,
@@ -345,7 +345,7 @@ def _holes(node: Any) -> Iterator[Hole]:
 
 
 ROLE = Bound("role")
-OF_MAP, OF_DEEP_MAP = Entries(MAP, "name", "value"), Entries(DEEP, "role", "said")
+OF_MAP, OF_DEEP_MAP = CheckedMap(MAP, "name", "value"), CheckedMap(DEEP, "role", "said")
 FOR, NAMES = Bound("said", "list", "for"), Bound("names", "map")
 of_guards = st.one_of(
     tests,
@@ -366,7 +366,7 @@ of_two = st.sampled_from(
 )
 
 
-def _guards(each: tuple[Entries, ...], looks: st.SearchStrategy[Any], *names: Hole) -> st.SearchStrategy[Guard]:
+def _guards(each: tuple[CheckedMap, ...], looks: st.SearchStrategy[Any], *names: Hole) -> st.SearchStrategy[Guard]:
     return st.builds(
         lambda test, parts, bound: Guard(
             test, "text", Text((*names, ": ", *parts)), "any", each, (("names", Filtered(MORE_OR_MAP, bound)),)

@@ -11,11 +11,11 @@ from tfgen.graph.holes import (
     AnyOf,
     Bound,
     ChartOnly,
+    CheckedMap,
     Clean,
     Comment,
     Contains,
     Default,
-    Entries,
     Equal,
     Filtered,
     ForEach,
@@ -259,10 +259,10 @@ def test_a_text_for_each_entry_is_joined_by_sorted_key():
 
 
 def test_a_guard_finds_each_entry_that_is_wrong():
-    pairs = (Entries(v("map"), "name", "value"), Entries(v("map"), "other", "second"))
+    pairs = (CheckedMap(v("map"), "name", "value"), CheckedMap(v("map"), "other", "second"))
     guard = Guard(Not(Equal(NAME, Bound("other"))), "map", Text((NAME, Bound("second"))), "two", over=pairs)
     assert [evaluate(guard.message, scope) for scope in failing_scopes(guard, SCOPE)] == ["a2", "b1"]
-    assert list(failing_scopes(guard.replaced(over=(Entries(v("none"), "name", "value"),)), SCOPE)) == []
+    assert list(failing_scopes(guard.replaced(over=(CheckedMap(v("none"), "name", "value"),)), SCOPE)) == []
 
 
 def test_a_guard_counts_what_it_names():

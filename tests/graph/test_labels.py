@@ -67,8 +67,8 @@ def is_users(node: Any) -> bool:
             return name in ("labels", "annotations")
         case NamedTemplate(node=inner) | Call(template=inner) | Let(body=inner) | AsText(tree=inner):
             return is_users(inner)
-        case Merged(layers=layers):
-            return any(map(is_users, layers))
+        case Merged(maps=maps):
+            return any(map(is_users, maps))
         case Mapping():
             return any(isinstance(key, Splice) and is_users(inner) for key, inner in node.items())
     return False

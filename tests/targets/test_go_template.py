@@ -15,11 +15,11 @@ from tfgen.graph.holes import (
     AnyOf,
     Bound,
     ChartOnly,
+    CheckedMap,
     Clean,
     Comment,
     Contains,
     Default,
-    Entries,
     Equal,
     File,
     Filtered,
@@ -677,7 +677,7 @@ def test_a_guard_fails_with_its_message():
 
 
 def test_guards_that_look_at_the_same_entries_share_the_range():
-    labels, items = Entries(LABELS, "name", "value"), Entries(ITEM, "key", "item")
+    labels, items = CheckedMap(LABELS, "name", "value"), CheckedMap(ITEM, "key", "item")
     guards = [
         Guard(Equal(NAME, "a"), "labels", Text(("a",)), "one", over=(labels,)),
         Guard(Equal(Bound("key"), IMAGE), "labels", Text((NAME,)), "two", over=(labels, items)),

@@ -25,12 +25,12 @@ from tfgen.graph.holes import (
     Bound,
     Call,
     ChartOnly,
+    CheckedMap,
     Clean,
     Comment,
     Contains,
     Default,
     Digest,
-    Entries,
     Equal,
     File,
     Filtered,
@@ -94,7 +94,7 @@ class Scope(NamedTuple):
     arguments: Mapping[str, Any] = EMPTY
     cache: FillCache | None = None
 
-    def fork(self) -> tuple[Scope, dict[str, Any]]:
+    def with_bindings(self) -> tuple[Scope, dict[str, Any]]:
         """Return (copy of the scope, mapping `bound` of the copy).
 
         The caller sets the values of names in the mapping, and then fills nodes in the copy.
@@ -126,29 +126,29 @@ def failing_scopes(guard: Guard, scope: Scope) -> Iterator[Scope]:
     several combinations. In the scope of a failure, the names of the guard have the values of the failing combination:
     for example, `role` has the value "ps". A guard without maps fails at most once.
     """
-    entry_scope, bound = scope.fork()
-    for _ in _bind_entries(guard.over, entry_scope, bound):
+    entry_scope, bound = scope.with_bindings()
+    for _ in _each_combination(guard.over, entry_scope, bound):
         for name, expression in guard.let:
             bound[name] = evaluate(expression, entry_scope)
         if evaluate(guard.test, entry_scope):
-            yield entry_scope.fork()[0]  # a copy, because the next entry is bound in the same mapping
+            yield entry_scope.with_bindings()[0]  # a copy, because the next entry is bound in the same mapping
 
 
-def _bind_entries(entries: Sequence[Entries], scope: Scope, bound: dict[str, Any]) -> Iterator[None]:
+def _each_combination(maps: Sequence[CheckedMap], scope: Scope, bound: dict[str, Any]) -> Iterator[None]:
     """Set names in `bound` to each combination of the entries of maps in turn, and yield after each combination.
 
-    For example, if `entries` contains the map `roles`, the function sets `role` to "chief" and yields, and then sets
+    For example, if `maps` contains the map `roles`, the function sets `role` to "chief" and yields, and then sets
     `role` to "ps" and yields. After a yield, the caller evaluates expressions in `scope`, which reads the names from
-    `bound`. If `entries` is empty, the function yields once.
+    `bound`. If `maps` is empty, the function yields once.
     """
-    if not entries:
+    if not maps:
         yield
         return
-    first, *following = entries
+    first, *following = maps
     over = evaluate(first.over, scope) or {}
     for key in sorted(over):
         bound[first.key], bound[first.item] = key, over[key]
-        yield from _bind_entries(following, scope, bound)
+        yield from _each_combination(following, scope, bound)
 
 
 def clean_path(path: str) -> str:
@@ -267,7 +267,7 @@ def compile_entries(node: ForEach) -> Callable[[Scope], Iterator[tuple[str, Any]
 
     def fill_bodies(scope: Scope) -> Iterator[tuple[str, Any]]:
         entries = over(scope) or {}
-        entry_scope, bound = scope.fork()
+        entry_scope, bound = scope.with_bindings()
         for key in sorted(entries):
             bound[node.key], bound[node.item] = key, entries[key]
             item = body(entry_scope)
@@ -409,7 +409,7 @@ def _let(node: Node) -> Filler:
     body = compile_filler(node)
 
     def bind(scope: Scope) -> Any:
-        body_scope, bound = scope.fork()
+        body_scope, bound = scope.with_bindings()
         for name, expression in names:
             bound[name] = expression(body_scope)
         return body(body_scope)
@@ -599,7 +599,7 @@ def _filtered(node: Filtered) -> Filler:
 
     def filter_entries(scope: Scope) -> dict[str, Any]:
         matches: dict[str, Any] = {}
-        entry_scope, bound = scope.fork()
+        entry_scope, bound = scope.with_bindings()
         for key, item in (over(scope) or {}).items():
             bound[node.key], bound[node.item] = key, item
             if test(entry_scope):
@@ -615,7 +615,7 @@ def _joined(node: JoinEntries) -> Filler:
     def join(scope: Scope) -> str:
         texts: list[str] = []
         entries = over(scope) or {}
-        entry_scope, bound = scope.fork()
+        entry_scope, bound = scope.with_bindings()
         for key in sorted(entries):
             bound[node.key], bound[node.item] = key, entries[key]
             texts.append(str(body(entry_scope)))
@@ -643,7 +643,7 @@ def _repeated(node: Repeat) -> Filler:
 
     def repeat(scope: Scope) -> str:
         copies: list[str] = []
-        copy_scope, bound = scope.fork()
+        copy_scope, bound = scope.with_bindings()
         for bound[node.index] in range(int(count(scope))):
             copies.append(body(copy_scope))
         return ",".join(copies)

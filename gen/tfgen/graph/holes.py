@@ -212,11 +212,11 @@ class Merged(Hole):
     """Maps merged by key, without a merge of nested maps. Only a `Let` may contain a `Merged`, as its expression.
 
     Attributes:
-        layers: the maps. The entries of a later map override those of an earlier map.
+        maps: the maps. The entries of a later map override those of an earlier map.
         flat: whether all entries are scalars, so that the chart can merge the maps with a single function call.
     """
 
-    layers: tuple[Expression, ...]
+    maps: tuple[Expression, ...]
     flat: bool = True
 
 
@@ -413,7 +413,7 @@ class Splice(Record):
     name: str
 
 
-class Entries(Record):
+class CheckedMap(Record):
     """A map whose entries a `Guard` checks one by one, in the order of the keys. `over` is the map.
 
     `key` and `item` are the names that the guard uses for the key and the value of the entry.
@@ -444,7 +444,7 @@ class Guard(Record):
     path: str | tuple[Node, ...]
     message: Text
     rule: str
-    over: tuple[Entries, ...] = ()
+    over: tuple[CheckedMap, ...] = ()
     let: tuple[tuple[str, Node], ...] = ()
 
 

@@ -21,8 +21,8 @@ from tfgen.graph.holes import (
     AsText,
     Bound,
     Call,
+    CheckedMap,
     Comment,
-    Entries,
     Filtered,
     ForEach,
     Guard,
@@ -88,16 +88,16 @@ def bind(bindings: Bindings, name: str, node: Node, steps: Path = ()) -> Binding
     return {**bindings, bound_key(name): (NameBinding(node, bindings, steps),)}
 
 
-def bind_entry(bindings: Bindings, entries: ForEach | Entries | Filtered | JoinEntries, steps: Path = ()) -> Bindings:
+def bind_entry(bindings: Bindings, loop: ForEach | CheckedMap | Filtered | JoinEntries, steps: Path = ()) -> Bindings:
     """Return a copy of `bindings` for the body of a loop over a map, with two more names.
 
     Args:
         bindings: the bindings.
-        entries: the loop over the map, such as a `ForEach`. Its attributes `key` and `item` are the two names.
+        loop: the loop over the map, such as a `ForEach`. Its attributes `key` and `item` are the two names.
         steps: the path of the current entry in the map, such as ("model",); empty for all entries of the map.
     """
-    entry = (NameBinding(entries.over, bindings, steps),)
-    return {**bindings, bound_key(entries.key): entry, bound_key(entries.item): entry}
+    entry = (NameBinding(loop.over, bindings, steps),)
+    return {**bindings, bound_key(loop.key): entry, bound_key(loop.item): entry}
 
 
 def bind_arguments(call: Call, bindings: Bindings) -> Bindings:
@@ -279,7 +279,7 @@ def _entries(node: ForEach, position: _Position) -> Iterator[tuple[str, _Positio
     """Yield (key, position of the object) for each map entry of a `ForEach`, sorted by key."""
     over = evaluate(node.over, position.scope) or {}
     for key in sorted(over):
-        scope, bound = position.scope.fork()
+        scope, bound = position.scope.with_bindings()
         bound[node.key], bound[node.item] = key, over[key]
         yield key, position.replaced(scope=scope, bindings=bind_entry(position.bindings, node, (key,)))
 
@@ -290,7 +290,7 @@ def _parts(node: Node, position: _Position) -> Iterator[Part]:
             tests = position.tests | sources(test, position.bindings)
             yield from _parts(if_true if evaluate(test, position.scope) else if_false, position.replaced(tests=tests))
         case Let(name, expression, body):
-            scope, bound = position.scope.fork()
+            scope, bound = position.scope.with_bindings()
             bound[name] = evaluate(expression, position.scope)
             yield from _parts(body, position.replaced(scope=scope, bindings=bind(position.bindings, name, expression)))
         case Call(template, arguments):
@@ -353,7 +353,7 @@ def _literal(item: Any, keys: frozenset[Path], position: _Position) -> tuple[Nod
     The node is a name. In the position, the name has the value `item` and the origin `keys`, the keys of the job that
     set the list.
     """
-    scope, bound = position.scope.fork()
+    scope, bound = position.scope.with_bindings()
     bound[_ITEM] = item
     lists = tuple(NameBinding(Value(".".join(map(str, path[1:])), "list"), EMPTY) for path in sorted(keys))
     return Bound(_ITEM, "string"), position.replaced(

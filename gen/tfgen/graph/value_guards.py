@@ -11,9 +11,9 @@ from tfgen.graph.holes import (
     AllOf,
     AnyOf,
     Bound,
+    CheckedMap,
     Clean,
     Default,
-    Entries,
     Equal,
     Expression,
     Filtered,
@@ -44,8 +44,8 @@ _NUMBER_OF_GPUS: Final = "^[+]?0*([0-9]{1,3}|10[01][0-9]|102[0-4])$"
 
 _NAME: Final = Bound("name")
 _SECOND_NAME: Final = Bound("other")
-_VOLUMES: Final = Entries(value("storage"), "name", "storage")
-_SECOND_VOLUMES: Final = Entries(value("storage"), "other", "second")
+_VOLUMES: Final = CheckedMap(value("storage"), "name", "storage")
+_SECOND_VOLUMES: Final = CheckedMap(value("storage"), "other", "second")
 
 
 def volume_and_resource_guards(structure: Structure) -> list[Guard]:
@@ -150,13 +150,13 @@ def _mount_path_guards(structure: Structure) -> list[Guard]:
     return [*(_reserved_path_guard(first_path, *path) for path in reserved), volumes_guard]
 
 
-def _reserved_path_guard(mount_path: Expression, path: Node, user: str, tests: tuple[Expression, ...]) -> Guard:
+def _reserved_path_guard(mount_path: Expression, path: Node, current_use: str, tests: tuple[Expression, ...]) -> Guard:
     """Return the guard that rejects a volume at a path that tfgen uses, such as `/tmp`.
 
     Args:
         mount_path: the path at which a task mounts the volume.
         path: the path that tfgen uses.
-        user: the current use of the path, for the message: `the temporary folder of every pod`.
+        current_use: the current use of the path, for the message: `the temporary folder of every pod`.
         tests: the conditions under which tfgen uses the path, such as `shm` for `/dev/shm`; empty if tfgen always uses
             the path.
     """
@@ -165,16 +165,16 @@ def _reserved_path_guard(mount_path: Expression, path: Node, user: str, tests: t
         path=("storage", _NAME, "mountPath"),
         over=(ROLE_ENTRIES, _VOLUMES),
         test=AllOf((*tests, _mounts("storage"), Equal(Clean(mount_path), path))),
-        message=duplicate_mount_message(Text(("storage.", _NAME)), path, user),
+        message=duplicate_mount_message(Text(("storage.", _NAME)), path, current_use),
     )
 
 
-def duplicate_mount_message(name: Node, path: Node, user: Node) -> Text:
-    """Return the message about the volume `name`, whose mount path `path` is also the path of `user`.
+def duplicate_mount_message(name: Node, path: Node, current_use: Node) -> Text:
+    """Return the message about the volume `name`, whose mount path `path` is also the path of `current_use`.
 
-    `user` is the name of a second volume, or a phrase such as `the temporary folder of every pod`.
+    `current_use` is the name of a second volume, or a phrase such as `the temporary folder of every pod`.
     """
-    return Text((name, " is mounted at ", path, ", and so is ", user, "; choose another mountPath"))
+    return Text((name, " is mounted at ", path, ", and so is ", current_use, "; choose another mountPath"))
 
 
 def _mounts(volume: str) -> Expression:
@@ -202,7 +202,7 @@ def _two_counts_guard() -> Guard:
     return Guard(
         rule="gpu-count",
         path=("roles", ROLE_NAME, "resources", "limits", _NAME),
-        over=(ROLE_ENTRIES, Entries(role_entry_value("resources.limits", "map"), "name", "limit")),
+        over=(ROLE_ENTRIES, CheckedMap(role_entry_value("resources.limits", "map"), "name", "limit")),
         test=AllOf((count, Equal(_NAME, resource), Not(Equal(Text((limit,)), Text((count,)))))),
         message=Text(
             (
@@ -218,7 +218,7 @@ def _gpu_number_guard(amounts: str) -> Guard:
     return Guard(
         rule="gpu-count",
         path=("roles", ROLE_NAME, "resources", *amounts.split("."), _NAME),
-        over=(ROLE_ENTRIES, Entries(role_entry_value(f"resources.{amounts}", "map"), "name", "limit")),
+        over=(ROLE_ENTRIES, CheckedMap(role_entry_value(f"resources.{amounts}", "map"), "name", "limit")),
         test=AllOf((Matches(_NAME, _COUNTED), Not(Matches(Text((amount,)), _NUMBER_OF_GPUS)))),
         message=Text(
             (

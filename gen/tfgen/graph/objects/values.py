@@ -13,8 +13,8 @@ from tfgen.graph.holes import (
     AsText,
     Bound,
     ChartOnly,
+    CheckedMap,
     Default,
-    Entries,
     Expression,
     NamedTemplate,
     Parameter,
@@ -96,7 +96,7 @@ def value_for_role(role: RoleName, field: str) -> Default:
     return Default(value(f"roles.{role}.{field}"), value(field))
 
 
-ROLE_ENTRIES: Final = Entries(Value("roles", "map"), "role", "values")
+ROLE_ENTRIES: Final = CheckedMap(Value("roles", "map"), "role", "values")
 """The entries of `roles`, for a guard that checks each role. The guard can read the name and the values of the role."""
 
 ROLE_NAME: Final = Bound(ROLE_ENTRIES.key)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Self
 
-from tfgen.graph.holes import Entries, ForEach, Node
+from tfgen.graph.holes import CheckedMap, ForEach, Node
 from tfgen.graph.provenance import Bindings, bind, bind_entry
 from tfgen.record import EMPTY, Record
 from tfgen.targets.chart.go_template.go_text import Lines
@@ -55,7 +55,7 @@ class Context(Record):
         """Return a copy of this context in which the variable `name` refers to a node of the object graph."""
         return self.replaced(bindings=bind(self.bindings, name, node))
 
-    def binding_entry(self, entries: ForEach | Entries) -> Context:
+    def binding_entry(self, entries: ForEach | CheckedMap) -> Context:
         """Return the context of the body of a ``range`` over map entries, with the variables that ``range`` assigns."""
         return self.range_body.replaced(bindings=bind_entry(self.bindings, entries))
 

@@ -112,7 +112,7 @@ def let_facts(name: str, expression: Expression) -> tuple[Node, ...]:
     If `expression` merges maps, and the first map has a constant entry, the variable is never empty, and the result is
     the variable itself. For all other expressions, the result is empty.
     """
-    lowest = expression.layers[0] if isinstance(expression, Merged) else None
+    lowest = expression.maps[0] if isinstance(expression, Merged) else None
     is_never_empty = isinstance(lowest, MapOf) and any(map(_is_literal, lowest.entries.values()))
     return (Bound(name, "map"),) if is_never_empty else ()
 

@@ -61,7 +61,7 @@ def assign(name: str, node: Node, context: Context) -> Lines:
         return _choose(name, node, context)
     if not isinstance(node, Merged):
         return [f"{{{{- ${name} := {expression(node, context)} }}}}"]
-    lowest, *layers = node.layers
+    lowest, *layers = node.maps
     if isinstance(lowest, MapOf):
         first, lines = _map_of(name, lowest, context)
     else:
