@@ -118,7 +118,7 @@ def _config_map(name: str, was: Object, now: Object) -> str | None:
 # ValidateJobSpecUpdate in pkg/apis/batch/validation/validation.go of Kubernetes 1.31. The function also accepts a
 # change of `completions` together with `parallelism`. But these fields are the size of the TensorFlow cluster, and
 # running tasks cannot receive a new size.
-_FREE_IN_A_JOB: Final = frozenset(
+_MUTABLE_IN_A_JOB: Final = frozenset(
     {
         "activeDeadlineSeconds",
         "backoffLimit",
@@ -140,12 +140,12 @@ def _pod(name: str, was: Object, now: Object) -> str | None:
 
 
 def _job(name: str, was: Object, now: Object) -> str | None:
-    field = next((field for field in _fields(was["spec"], now["spec"]) if field not in _FREE_IN_A_JOB), None)
+    field = next((field for field in _fields(was["spec"], now["spec"]) if field not in _MUTABLE_IN_A_JOB), None)
     return field and f"Kubernetes refuses to change the {field} of the Job {name}"
 
 
 # Fields that the controller reads at each sync of the StatefulSet (pkg/controller/statefulset of Kubernetes).
-_HEEDED_IN_A_STATEFUL_SET: Final = frozenset(
+_MUTABLE_IN_A_STATEFUL_SET: Final = frozenset(
     {"minReadySeconds", "persistentVolumeClaimRetentionPolicy", "revisionHistoryLimit"}
 )
 
@@ -157,7 +157,7 @@ def _stateful_set(name: str, was: Object, now: Object) -> str | None:
     (`objects.pod_template_hash`). Kubernetes accepts a new number of replicas and a new update strategy. But the
     finisher sets the number of replicas to 0, and the update strategy has no effect on the pods of a run.
     """
-    changed = set(_fields(was["spec"], now["spec"])) - _HEEDED_IN_A_STATEFUL_SET
+    changed = set(_fields(was["spec"], now["spec"])) - _MUTABLE_IN_A_STATEFUL_SET
     if "template" in changed:
         return f"Kubernetes refuses to change the template of the StatefulSet {name}"
     return f"the pods of the StatefulSet {name} would stay unchanged" if changed else None
@@ -195,7 +195,7 @@ def _priority_class(name: str, was: Object, now: Object) -> str | None:
 
 # For each kind: the part of the object that is immutable, and the fields of this part that are mutable nevertheless
 # (Validate...Update in pkg/apis/*/validation of Kubernetes 1.31).
-_FREE: Final[Mapping[tuple[str, str], tuple[str, frozenset[str]]]] = {
+_MUTABLE_IN_OBJECTS: Final[Mapping[tuple[str, str], tuple[str, frozenset[str]]]] = {
     ("", "PersistentVolumeClaim"): ("spec", frozenset({"resources", "volumeAttributesClassName"})),
     ("", "Pod"): ("spec", frozenset()),
     ("apps", "StatefulSet"): (
@@ -212,7 +212,7 @@ _FREE: Final[Mapping[tuple[str, str], tuple[str, frozenset[str]]]] = {
             }
         ),
     ),
-    ("batch", "Job"): ("spec", _FREE_IN_A_JOB),
+    ("batch", "Job"): ("spec", _MUTABLE_IN_A_JOB),
     ("rbac.authorization.k8s.io", "ClusterRoleBinding"): ("roleRef", frozenset()),
     ("rbac.authorization.k8s.io", "RoleBinding"): ("roleRef", frozenset()),
 }
@@ -227,11 +227,11 @@ def _literal(was: Object, now: Object) -> str | None:
     if kind in ("ConfigMap", "Secret") and was.get("immutable") is True:
         field = next((field for field in _fields(was, now) if field != "metadata"), None)
         return field and f"the {kind} {name} is immutable, so Kubernetes refuses to change {field}"
-    part, free = _FREE.get((group(was), kind), ("", frozenset[str]()))
+    part, mutable = _MUTABLE_IN_OBJECTS.get((group(was), kind), ("", frozenset[str]()))
     before, after = was.get(part), now.get(part)
     if not isinstance(before, Mapping) or not isinstance(after, Mapping):
         return None
-    field = next((field for field in _fields(before, after) if field not in free), None)
+    field = next((field for field in _fields(before, after) if field not in mutable), None)
     return field and f"Kubernetes refuses to change the {field} of the {kind} {name}"
 
 
@@ -245,14 +245,14 @@ def _fields(was: Object, now: Object) -> Iterator[str]:
     return (field for field in {**was, **now} if was.get(field) != now.get(field))
 
 
-def _operated(free: Sequence[str], name: str, was: Object, now: Object) -> str | None:
+def _operated(mutable: Sequence[str], name: str, was: Object, now: Object) -> str | None:
     """Describe the effect of a changed object of an operator, such as a TFJob; None if the operator applies the change.
 
-    The parameter `free` lists the fields below `spec` whose changes the operator applies. If a different field changes,
-    the operator refuses the change, or keeps the running pods.
+    The parameter `mutable` lists the fields below `spec` whose changes the operator applies. If a different field
+    changes, the operator refuses the change, or keeps the running pods.
     """
     fixed_before, fixed_after = was["spec"], now["spec"]
-    for path in free:
+    for path in mutable:
         fixed_before, fixed_after = (data_path.without(spec, path.split(".")) for spec in (fixed_before, fixed_after))
     return f"the pods of the {was['kind']} {name} would stay unchanged" if fixed_before != fixed_after else None
 

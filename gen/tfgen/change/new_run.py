@@ -44,7 +44,7 @@ _LONGEST: Final = 100
 """Maximum number of characters of a value in a message. The tag at the end of a long image should be visible."""
 
 
-class _Blame(NamedTuple):
+class _Cause(NamedTuple):
     """A change of the job that breaks a rule.
 
     Attributes:
@@ -76,7 +76,7 @@ def find_new_runs(
         built_after: the objects of the current version; None if the caller has not built the objects.
     """
     reported: dict[Path, set[str]] = {}
-    environments = tuple(environments_at_work(before, after))
+    environments = tuple(environments_enabled_in_both(before, after))
     following = [name for name in environments if "run" not in _spec_of(after.data, name)]
     runs_itself = not environments_of(before)
     committed, current = built_before or build(before.data), built_after or build(after.data)
@@ -86,20 +86,20 @@ def find_new_runs(
             variant_objects(committed, environment), variant_objects(current, environment)
         )
         # `tfgen rerun` without --env changes the run of each environment that does not set `run`.
-        for blame in _blames(before, after, environment, forbidden, {} if names_run else reported):
+        for cause in _causes(before, after, environment, forbidden, {} if names_run else reported):
             if environment is None:
-                if not runs_itself and not any(_breaks_rule_in(before, after, name, blame) for name in following):
+                if not runs_itself and not any(_breaks_rule_in(before, after, name, cause) for name in following):
                     continue
-                reported.setdefault(blame.path, set()).add(blame.rule)
-            path = _deepest(before.data, after.data, blame.path)
-            message = _message(before, after, environment, blame._replace(path=path))
-            yield Problem(*after.place(path), message, blame.rule)
+                reported.setdefault(cause.path, set()).add(cause.rule)
+            path = _deepest(before.data, after.data, cause.path)
+            message = _message(before, after, environment, cause._replace(path=path))
+            yield Problem(*after.place(path), message, cause.rule)
 
 
 # -- cause of a problem ------------------------------------------------------------------------------------------
 
 
-def environments_at_work(before: Document, after: Document) -> Iterator[str]:
+def environments_enabled_in_both(before: Document, after: Document) -> Iterator[str]:
     """Yield the environments that are enabled in both versions. The run of a retired environment has ended."""
     was, now = environments_of(before), environments_of(after)
     return (name for name in now if name in was and _is_enabled(was[name]) and _is_enabled(now[name]))
@@ -130,16 +130,16 @@ def _variant_data(document: Document, environment: str | None) -> JobData:
     return {**data_of(document), "spec": spec}
 
 
-def _blames(
+def _causes(
     before: Document,
     after: Document,
     environment: str | None,
     forbidden: dict[str, ForbiddenChange],
     reported: Mapping[Path, set[str]],
-) -> Iterator[_Blame]:
-    """Yield a blame for each change in one variant of a job, and for each rule that the change breaks.
+) -> Iterator[_Cause]:
+    """Yield a cause for each change in one variant of a job, and for each rule that the change breaks.
 
-    If no single change breaks a rule, but all changes together do, the path of the blame is the common parent of the
+    If no single change breaks a rule, but all changes together do, the path of the cause is the common parent of the
     changes.
 
     Args:
@@ -170,22 +170,22 @@ def _blames(
         forbidden_alone = find_forbidden_changes(plain_objects(was, environment), plain_objects(tried, environment))
         for rule in forbidden_alone.keys() & forbidden.keys():
             unexplained.pop(rule, None)
-            yield _Blame(path, rule, forbidden_alone[rule].effect, is_alone=True)
+            yield _Cause(path, rule, forbidden_alone[rule].effect, is_alone=True)
     together = data_path.shared(changed)
     for rule in unexplained.keys() - reported.get(together, set()):
-        yield _Blame(together, rule, unexplained[rule].effect, is_alone=False)
+        yield _Cause(together, rule, unexplained[rule].effect, is_alone=False)
 
 
-def _breaks_rule_in(before: Document, after: Document, environment: str, blame: _Blame) -> bool:
-    """Return True if the change in `blame` also breaks the rule in `environment`.
+def _breaks_rule_in(before: Document, after: Document, environment: str, cause: _Cause) -> bool:
+    """Return True if the change in `cause` also breaks the rule in `environment`.
 
     If the environment overrides the changed value, the change has no effect in the environment.
     """
     was, now = _variant_data(before, environment), _variant_data(after, environment)
-    tried = _with_change(was, now, blame.path) if blame.is_alone else now
+    tried = _with_change(was, now, cause.path) if cause.is_alone else now
     if schema.check(before.replaced(data=tried)):
         tried = now  # the change alone makes the job invalid, so test all changes together
-    return blame.rule in find_forbidden_changes(plain_objects(was, environment), plain_objects(tried, environment))
+    return cause.rule in find_forbidden_changes(plain_objects(was, environment), plain_objects(tried, environment))
 
 
 def _changed_paths(before: Any, after: Any, path: Path = ()) -> Iterator[Path]:
@@ -224,17 +224,17 @@ def _deepest(before: Any, after: Any, path: Path) -> Path:
     return path
 
 
-def _message(before: Document, after: Document, environment: str | None, blame: _Blame) -> str:
-    path = blame.path[1:]
+def _message(before: Document, after: Document, environment: str | None, cause: _Cause) -> str:
+    path = cause.path[1:]
     if path[:2] == ("environments", environment):
         path = path[2:]
     name = ".".join(map(str, path)) or "spec"
     was, now = (_value(document.data, environment, path) for document in (before, after))
     change = in_words(NOTHING if was is None else was, NOTHING if now is None else now, _LONGEST)
-    return f"{name} {change if blame.is_alone else 'changed'}: {blame.effect}; {cure(after, environment, blame.rule)}"
+    return f"{name} {change if cause.is_alone else 'changed'}: {cause.effect}; {advice(after, environment, cause.rule)}"
 
 
-def cure(document: Document, environment: str | None, rule: str) -> str:
+def advice(document: Document, environment: str | None, rule: str) -> str:
     """Return the advice for a change that a rule forbids, such as `for a new claim, rename the volume`."""
     if rule == CLAIM_CHANGE:
         return "for a new claim, rename the volume"

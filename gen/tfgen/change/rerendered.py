@@ -17,7 +17,7 @@ from typing import Final
 from tfgen.change.comparison import FindCached, PairPlaces
 from tfgen.change.field_diff import FieldChange, field_changes, in_words
 from tfgen.change.immutable import NEW_RUN, ForbiddenChange, find_forbidden_changes
-from tfgen.change.new_run import cure, environments_at_work
+from tfgen.change.new_run import advice, environments_enabled_in_both
 from tfgen.check.cached_files import read_cached_files
 from tfgen.errors import TfgenError
 from tfgen.git import read as git
@@ -218,14 +218,14 @@ def _problems_of_job(before: Document, after: Document, versions: _Versions) -> 
     """
     runs_itself = not environments_of(before)
     reported: set[tuple[str | None, str]] = set()
-    for environment in (*((None,) if runs_itself else ()), *environments_at_work(before, after)):
+    for environment in (*((None,) if runs_itself else ()), *environments_enabled_in_both(before, after)):
         names_run = environment and "run" in after.data["spec"]["environments"][environment]
         for rule, change in _forbidden_changes(before, after, environment, versions).items():
             target = environment if names_run and rule == NEW_RUN else None
             if (target, rule) not in reported:
                 reported.add((target, rule))
                 cause = _cause(before, versions)
-                message = f"{_field(change)}, because {cause}: {change.effect}; {cure(after, target, rule)}"
+                message = f"{_field(change)}, because {cause}: {change.effect}; {advice(after, target, rule)}"
                 yield Problem(*_place(after, target), message, rule)
 
 

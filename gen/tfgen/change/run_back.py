@@ -14,7 +14,7 @@ from pathlib import Path as FilePath
 from typing import Any, Final, TypeAlias
 
 from tfgen import data_path
-from tfgen.change.new_run import environments_at_work, environments_enabled_again
+from tfgen.change.new_run import environments_enabled_again, environments_enabled_in_both
 from tfgen.data_path import Path
 from tfgen.git import read as git
 from tfgen.job.facts import environments_of, name_of, run_of
@@ -46,7 +46,7 @@ def find_runs_back(before: Document, after: Document, earlier: Runs = ()) -> Ite
     environments = environments_of(after)
     reported: set[str | None] = set()
     again = (*environments_enabled_again(before, after),)
-    for environment in (*(() if environments else (None,)), *environments_at_work(before, after), *again):
+    for environment in (*(() if environments else (None,)), *environments_enabled_in_both(before, after), *again):
         was, run = run_of(before.data, environment), run_of(after.data, environment)
         names_run = any(_names_run(document.data, environment) for document in (before, after))
         target = environment if names_run else None
@@ -66,29 +66,31 @@ def earlier_runs(before: Document, revision: str) -> Runs:
     The function skips an environment in each commit in which the environment is retired.
     """
     runs: set[tuple[str | None, str]] = set()
-    of_defaults = {name for layer in before.layers() if layer.file != before.file for name in _environments(layer.data)}
+    layer_environments = {
+        name for layer in before.layers() if layer.file != before.file for name in _environments(layer.data)
+    }
     for content in git.earlier_contents(FilePath(before.file), revision):
         text = decode(content, before.file)
         for document in parse(text, before.file).documents if isinstance(text, str) else ():
             if data_path.at(document.data, ("metadata", "name")) == name_of(before):
-                runs |= _runs_of(document.data, of_defaults)
+                runs |= _runs_of(document.data, layer_environments)
     return runs
 
 
-def _runs_of(data: Any, of_defaults: Collection[str]) -> set[tuple[str | None, str]]:
+def _runs_of(data: Any, layer_environments: Collection[str]) -> set[tuple[str | None, str]]:
     """Return (environment, run name) for each run in the data of a job, without the runs of retired environments.
 
     The environment is None for the run of the job itself. The data may be invalid.
 
     Args:
         data: data of the job, without the values of its layers.
-        of_defaults: names of the environments that the layers of the job define, because `data` may lack such an
+        layer_environments: names of the environments that the layers of the job define, because `data` may lack such an
             environment.
     """
     run = data_path.at(data, ("spec", "run"))
     of_job = run if isinstance(run, str) else ""
     runs: set[tuple[str | None, str]] = {(None, of_job)}
-    for name, environment in {**dict.fromkeys(of_defaults), **_environments(data)}.items():
+    for name, environment in {**dict.fromkeys(layer_environments), **_environments(data)}.items():
         environment_run = data_path.at(environment, ("run",))
         if data_path.at(environment, ("enabled",)) is not False:
             runs.add((name, environment_run if isinstance(environment_run, str) else of_job))
@@ -109,7 +111,7 @@ def _message(after: Document, environment: str | None, was: str, run: str, earli
     new_name = f"{shown(run)}, the name of an earlier run" if run else "without a name, like an earlier run"
     return (
         f"run was {old_name} and is {new_name}: the earlier run would start again in its old folder; "
-        f"{_cure(after, environment, was, earlier)}"
+        f"{_advice(after, environment, was, earlier)}"
     )
 
 
@@ -117,11 +119,11 @@ def _message_of_enabled(after: Document, environment: str, run: str, earlier: Ru
     title = f"run {shown(run)}" if run else "run without a name"
     return (
         f"the environment {environment} is enabled again with the {title}, which has ended: the run would start again "
-        f"in its old folder; {_cure(after, environment, run, earlier)}"
+        f"in its old folder; {_advice(after, environment, run, earlier)}"
     )
 
 
-def _cure(after: Document, environment: str | None, was: str, earlier: Runs) -> str:
+def _advice(after: Document, environment: str | None, was: str, earlier: Runs) -> str:
     unused = next_run(was)
     while any(unused == name for _, name in earlier):
         unused = next_run(unused)

@@ -28,7 +28,7 @@ from tfgen.real_path import real_path
 from tfgen.text.document import Document
 
 
-def judge_rails(root: Path, files: Collection[str], against: str) -> Iterator[Problem]:
+def check_guard_rails(root: Path, files: Collection[str], against: str) -> Iterator[Problem]:
     """Yield a problem for each guard rail that the changed files of a repository loosen.
 
     Args:
@@ -43,7 +43,7 @@ def judge_rails(root: Path, files: Collection[str], against: str) -> Iterator[Pr
     paths = [Path(os.path.relpath(root / name)) for name in files]
     folders = {path.parent for path in paths}
     committed = git.committed_files({layer for folder in folders for layer in defaults_paths(folder / FILE)}, against)
-    before, after = _Rails(committed.get), _Rails(None)
+    before, after = _LayerReader(committed.get), _LayerReader(None)
     concerned = {path.parent for path in paths if path.name == FILE}
     concerned |= {
         layer.parent
@@ -65,7 +65,7 @@ def judge_rails(root: Path, files: Collection[str], against: str) -> Iterator[Pr
         yield from with_severities(rails, problems)
 
 
-class _Rails:
+class _LayerReader:
     """Reader of the tfgen.yaml files in one version of the repository. The reader reads each file only once."""
 
     def __init__(self, content: Callable[[Path], bytes | None] | None) -> None:
