@@ -45,7 +45,7 @@ def kustomize(built: BuiltJob, sources: Sources = EMPTY) -> dict[str, str]:
     """
     job, base = built.job, built.base
     files = {f"base/{path}": text for path, text in _base(base, sources, job.namespace).items()}
-    retired = {form.name for form in job.environments if not form.enabled}
+    retired = {item.name for item in job.environments if not item.enabled}
     files_by_content: dict[Hashable, dict[str, str]] = {}  # equal objects have equal files
     for environment, objects in built.environments.items():
         is_retired, namespace = environment in retired, job.namespace_of(environment)
