@@ -23,6 +23,6 @@ def test_the_names_of_a_role_are_those_of_its_own_values(path: Path) -> None:
         has_cluster = WORKLOADS[structure.kind].has_config_map(structure)
         for role in view.roles:
             alone = pod.role_scope(structure, view.scope._replace(cache=None), role.name)
-            assert view.bindings(role.name) == alone.bound
+            assert view.template_variables(role.name) == alone.bound
             variables = environment.variables(structure, role.name, index_label="", has_cluster=has_cluster)
             assert view.variables(role.name) == tuple(fill(variables, alone))

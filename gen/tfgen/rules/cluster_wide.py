@@ -30,7 +30,7 @@ def _record(document: Document) -> Any:
 def _check(jobs: Sequence[Recorded]) -> Iterator[Clash]:
     owners: dict[tuple[str, str, str], tuple[str, str]] = {}
     for number, job, record in jobs:
-        for environment, cluster, kind, name, cure in record:
+        for environment, cluster, kind, name, advice in record:
             owner_job, owner_environment = owners.setdefault((cluster, kind, name), (job, environment))
             if (owner_job, owner_environment) != (job, environment):
                 where = f"the cluster {cluster}" if cluster else "one cluster"
@@ -39,7 +39,7 @@ def _check(jobs: Sequence[Recorded]) -> Iterator[Clash]:
                     owner, current = f"{owner_job}/{owner}", f"{job}/{current}"
                 message = (
                     f"the environments {owner} and {current} both create the {kind} {name} in {where}, so "
-                    f"each would overwrite or delete the object of the other; {cure}"
+                    f"each would overwrite or delete the object of the other; {advice}"
                 )
                 yield Clash(number, ("spec", "environments", environment), message)
 

@@ -77,8 +77,8 @@ def _check_operators(view: View) -> Iterator[Finding]:
             # The value of a flag, as in `--delimiter |`, and the end of `find -exec ... {} ;` are arguments.
             if word.text not in _OPERATORS or previous.text.startswith("-") or previous.text == "{}":
                 continue
-            cure = "write the whole line as one word after -c" if is_shell else "write [sh, -c, LINE]"
-            message = f"{shown(word.text)} is an operator of a shell, but no shell reads this word; {cure}"
+            fix = "write the whole line as one word after -c" if is_shell else "write [sh, -c, LINE]"
+            message = f"{shown(word.text)} is an operator of a shell, but no shell reads this word; {fix}"
             yield Finding(word.path, message)
 
 

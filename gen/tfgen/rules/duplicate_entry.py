@@ -112,7 +112,7 @@ def _find_duplicates(path: Path, items: Sequence[Any], keys: Sequence[str]) -> I
             continue  # The rule wrong-shape reports this item.
         namesakes = items_by_name.setdefault(name, [])
         if any(_has_equal_keys(item, namesake, keys[1:]) for namesake in namesakes):
-            message = f"{path_name(path)}: {_name_item(item, keys)} is already in the list; {_cure(keys)}"
+            message = f"{path_name(path)}: {_name_item(item, keys)} is already in the list; {_fix(keys)}"
             yield Finding((*path, index), message)
         else:
             namesakes.append(item)
@@ -132,9 +132,9 @@ def _name_item(item: Any, keys: Sequence[str]) -> str:
     return " with ".join(f"{key} {shown(item[key])}" for key in keys if key in item) if keys else shown(item)
 
 
-def _cure(keys: Sequence[str]) -> str:
-    cure = "remove one of the two entries"
-    return f"{cure}, or set the protocol of both entries" if _PROTOCOL in keys else cure
+def _fix(keys: Sequence[str]) -> str:
+    fix = "remove one of the two entries"
+    return f"{fix}, or set the protocol of both entries" if _PROTOCOL in keys else fix
 
 
 RULES: Final = (

@@ -22,10 +22,10 @@ def _check(view: View) -> Iterator[Finding]:
         return
     has_config_map = WORKLOADS[structure.kind].has_config_map(structure)
     if not has_config_map and not kinds.lacking(view.spec, path):
-        operator, cure = kinds.FACTS[structure.kind].tf_config_setter
+        operator, fix = kinds.FACTS[structure.kind].tf_config_setter
         message = (
             f"{operator} adds the evaluator to the TF_CONFIG of every task, so that the chief waits forever for the "
-            f"evaluator; {cure}"
+            f"evaluator; {fix}"
         )
         yield Finding(path, message)
 

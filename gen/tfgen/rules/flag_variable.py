@@ -28,12 +28,12 @@ def _cause(structure: Structure) -> str:
 
 def _check(view: View) -> Iterator[Finding]:
     cause = _cause(view.job.structure)
-    cure = "remove" if view.job.structure.uses_keras_distribution else "rename"
+    action = "remove" if view.job.structure.uses_keras_distribution else "rename"
     for role in view.roles if cause else ():
         printed = Counter(variable["name"] for variable in view.variables(role.name))
         for name in view.env(role.name):
             if printed[name] > 1:
-                message = f"tfgen sets the variable {name} because of {cause}; {cure} your variable"
+                message = f"tfgen sets the variable {name} because of {cause}; {action} your variable"
                 yield Finding(view.env_path(role.name, name), message)
 
 

@@ -47,8 +47,8 @@ def _unrendered(document: Document) -> Iterator[Finding]:
         message = "gitops.source is Chart, but outputs does not list charts; add charts, or write source: Kustomize"
         yield Finding(_OUTPUTS, message)
     elif not settings.is_chart and "overlays" not in job.outputs:
-        cure = "add overlays" if _is_in_sets(document) else "add overlays, or write source: Chart"
-        yield Finding(_OUTPUTS, f"gitops applies overlays, but outputs does not list overlays; {cure}")
+        fix = "add overlays" if _is_in_sets(document) else "add overlays, or write source: Chart"
+        yield Finding(_OUTPUTS, f"gitops applies overlays, but outputs does not list overlays; {fix}")
     elif "overlays" not in job.outputs:
         for environment in job.environments:
             if not environment.enabled:

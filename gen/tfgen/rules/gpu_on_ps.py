@@ -18,7 +18,7 @@ def _check(view: View) -> Iterator[Finding]:
     resources = view.values["roles"]["ps"]["resources"]
     gpu, limits = resources["gpu"], resources["limits"]
     counted = {gpu["resource"]: gpu["count"]} if gpu["count"] and gpu["resource"] not in limits else {}
-    for resource, amount in {**counted, **view.bindings("ps")[DEVICES.name]}.items():
+    for resource, amount in {**counted, **view.template_variables("ps")[DEVICES.name]}.items():
         if resource not in counted and resource not in limits:
             continue  # This resource is a share of the GPUs in gpu.count, so skip it.
         key: Path = ("gpu", "count") if resource in counted else ("limits", resource)

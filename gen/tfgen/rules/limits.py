@@ -42,7 +42,7 @@ class ContainerAmounts(NamedTuple):
 def list_amounts(view: View) -> Iterator[ContainerAmounts]:
     """Yield the resources of each role, of the helper containers, and of TensorBoard if TensorBoard is enabled."""
     for role in view.roles:
-        bound = view.bindings(role.name)
+        bound = view.template_variables(role.name)
         path: Path = ("roles", role.name, "resources")
         yield ContainerAmounts(f"role {role.name}", path, bound[REQUESTS.name], bound[LIMITS.name])
     for owner, path in _HELPERS:

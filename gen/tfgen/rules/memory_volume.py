@@ -20,7 +20,7 @@ from tfgen.rules.view import View
 def _check(view: View) -> Iterator[Finding]:
     for role in view.roles:
         path, shm = view.effective_field(role.name, "shm")
-        memory = view.bindings(role.name)[LIMITS.name].get("memory")
+        memory = view.template_variables(role.name)[LIMITS.name].get("memory")
         if shm and memory and quantity.parse(shm) > quantity.parse(memory):
             message = (
                 f"the shm of role {role.name} is {shm}, but its memory limit is {memory}, which includes shm; raise "

@@ -14,7 +14,7 @@ from tfgen.rules.rule import Rule
 from tfgen.rules.view import View
 from tfgen.rules.wrong_shape import has_objects, misfits_of_patches
 
-_Part = TypeVar("_Part")
+_Item = TypeVar("_Item")
 
 
 def _check_targets(view: View) -> Iterator[Finding]:
@@ -22,9 +22,9 @@ def _check_targets(view: View) -> Iterator[Finding]:
         return
     yield from (Finding(fault.path, fault.message) for fault in _faults(view) if fault.has_no_target)
     entries = patched_graph(view.job.structure).entry_patches
-    forms = view.all_values if view.environment is None else (view.values,)
-    scopes = [Scope(values, release=view.job.name, chart=view.job.name) for values in forms]
-    for patch, template in ((entry.patch, entry.template) for entry in _variant_parts(view, entries)):
+    variants = view.all_values if view.environment is None else (view.values,)
+    scopes = [Scope(values, release=view.job.name, chart=view.job.name) for values in variants]
+    for patch, template in ((entry.patch, entry.template) for entry in _items_of_variant(view, entries)):
         names = [*dict.fromkeys(name for scope in scopes for name, _ in template.objects(scope))]
         if patch.target not in names:
             message = f"the job has no {patch.kind} {patch.target}{name_hint(patch.target, names)}"
@@ -50,11 +50,11 @@ def _faults(view: View) -> Sequence[Fault]:
 
     If the patches that the environment itself sets have faults, return only these faults.
     """
-    faults = _variant_parts(view, patched_graph(view.job.structure).faults)
+    faults = _items_of_variant(view, patched_graph(view.job.structure).faults)
     return [fault for fault in faults if fault.path[1] in view.variant_data.get("patches", {})] or faults
 
 
-def _variant_parts(view: View, by_environment: Mapping[str, Sequence[_Part]]) -> Sequence[_Part]:
+def _items_of_variant(view: View, by_environment: Mapping[str, Sequence[_Item]]) -> Sequence[_Item]:
     """Return the faults or map entries in `by_environment` that belong to this variant.
 
     `by_environment` is name of an environment -> faults or map entries. The key "" has the faults or map entries of the
@@ -62,7 +62,7 @@ def _variant_parts(view: View, by_environment: Mapping[str, Sequence[_Part]]) ->
     """
     if view.environment is None:
         return by_environment[""]
-    return [part for part in by_environment.get(view.environment, ()) if part not in by_environment[""]]
+    return [item for item in by_environment.get(view.environment, ()) if item not in by_environment[""]]
 
 
 RULES: Final = (

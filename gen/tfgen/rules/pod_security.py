@@ -67,13 +67,13 @@ class WeakField(NamedTuple):
         path: the path of the field.
         profile: the strongest profile that allows the field.
         description: the field and the value of the field, as words for a message.
-        cure: the fix, as words for a message. After the fix, a stronger profile allows the field.
+        fix: the fix, as words for a message. After the fix, a stronger profile allows the field.
     """
 
     path: Path
     profile: Profile
     description: str
-    cure: str = "remove this entry"
+    fix: str = "remove this entry"
 
 
 def find_weak_fields(part: Part) -> Iterator[WeakField]:
@@ -91,7 +91,7 @@ def _check(view: View) -> Iterator[Finding]:
     for field in _fields(view):
         if PROFILES.index(field.profile) > PROFILES.index(job_profile):
             message = (
-                f"security.profile {job_profile} refuses {field.description}; {field.cure}, or set security.profile to "
+                f"security.profile {job_profile} refuses {field.description}; {field.fix}, or set security.profile to "
                 f"{field.profile}"
             )
             yield Finding(field.path, message)

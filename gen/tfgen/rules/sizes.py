@@ -100,7 +100,7 @@ def _arguments(path: Path, texts: Sequence[Any], sizes: Mapping[str, int]) -> It
 
 def _check_annotations(view: View) -> Iterator[Finding]:
     for role in view.roles:
-        bound: Mapping[str, str] = view.bindings(role.name)[labels.POD_ANNOTATIONS.name]
+        bound: Mapping[str, str] = view.template_variables(role.name)[labels.POD_ANNOTATIONS.name]
         annotations = {key: (_annotation_path(view, role.name, key), text) for key, text in bound.items()}
         for template in pod_parts.templates(view, role.name):
             for metadata in pod_parts.child(template, "metadata"):

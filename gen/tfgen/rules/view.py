@@ -100,7 +100,7 @@ class View(Record):
         return evaluate(node, self._scope)
 
     def evaluate_in_role(self, role: RoleName, node: Node) -> Any:
-        """Return the value of an expression that may use the variables from `bindings(role)`."""
+        """Return the value of an expression that may use the variables from `template_variables(role)`."""
         self._reading.paths |= whole_values(pod.reads_in_role(self.job.structure, role, (node,)))
         return evaluate(node, self._role_scopes[role])
 
@@ -115,7 +115,7 @@ class View(Record):
             for scope in failing_scopes(guard, self._scope):
                 yield guard, scope
 
-    def bindings(self, role: RoleName) -> Mapping[str, Any]:
+    def template_variables(self, role: RoleName) -> Mapping[str, Any]:
         """Return name -> value of each variable of a role's pod template, such as "limits" -> {"cpu": "2"}."""
         self._reading.paths |= self._shape.bound[role]
         return self._role_scopes[role].bound
@@ -126,7 +126,7 @@ class View(Record):
 
     def env(self, role: RoleName) -> Mapping[str, Any]:
         """Return name -> value of a role's environment variables, including defaults that the user may replace."""
-        env: Mapping[str, Any] = self.bindings(role)[environment.ENV.name]
+        env: Mapping[str, Any] = self.template_variables(role)[environment.ENV.name]
         return env
 
     def env_path(self, role: RoleName, name: str) -> Path:
@@ -214,7 +214,7 @@ class _Shape(Record):
 
     Attributes:
         guards: rule id -> [(guard, paths of the values that the guard reads)].
-        bound: role -> paths of the values that `View.bindings` reads for the role.
+        bound: role -> paths of the values that `View.template_variables` reads for the role.
         variables: role -> (function, paths of the values that the function reads). The function computes the
             environment variables of the role's main container.
     """

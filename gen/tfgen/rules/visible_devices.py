@@ -28,7 +28,7 @@ def _check(view: View) -> Iterator[Finding]:
     for role in view.roles:
         if (
             not view.values["roles"][role.name]["resources"]["gpu"]["count"]
-            and not view.bindings(role.name)[DEVICES.name]
+            and not view.template_variables(role.name)[DEVICES.name]
         ):
             variable = (view.env_path(role.name, _VARIABLE), view.env(role.name).get(_VARIABLE))
             if isinstance(variable[1], str):
