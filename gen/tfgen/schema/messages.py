@@ -139,10 +139,10 @@ def missing_section(document: Document, environment: str, section: tuple[str, ..
     *_, name = section
     if _can_be_off(schema_file.load(), section):
         disabled = _disabled_section(section, {})
-        cure = f"write {disabled}, and enabled: true in each environment that uses {name}; or remove the key"
+        fix = f"write {disabled}, and enabled: true in each environment that uses {name}; or remove the key"
     else:
-        cure = f"write {path_name(('spec', *section))} first, or remove the key"
-    message = f"{path_name(path[:3])} changes {shown(name)}, which the job does not have; {cure}"
+        fix = f"write {path_name(('spec', *section))} first, or remove the key"
+    message = f"{path_name(path[:3])} changes {shown(name)}, which the job does not have; {fix}"
     return Problem(document.source(path), document.key(path), message, "not-tunable")
 
 
@@ -224,10 +224,10 @@ def _not_tunable(checked: CheckedData, path: Path) -> Problem:
     section = inside[:1]
     if _can_be_off(checked.schema, section) and not data_path.has(checked.data, ("spec", *section)):
         values = {inside[-1]: checked.value(path)} if len(inside) == len(section) + 1 else {}
-        cure = f"write {_disabled_section(section, values)} in the job, and enabled: true in {environment}"
+        fix = f"write {_disabled_section(section, values)} in the job, and enabled: true in {environment}"
     else:
-        cure = f"set {path_name(('spec', *inside))}, or make {environment} a separate job"
-    message = f"{path_name(inside)} must be the same in every environment; {cure}"
+        fix = f"set {path_name(('spec', *inside))}, or make {environment} a separate job"
+    message = f"{path_name(inside)} must be the same in every environment; {fix}"
     return checked.problem(path, message, "not-tunable", at_key=True)
 
 
@@ -241,8 +241,8 @@ def _missing_key(checked: CheckedData, error: SchemaError) -> Iterator[Problem]:
     (name,) = error.names
     node = schema_file.resolve(checked.schema, error.node["properties"][name])
     message = f"missing key {shown(name)} in {checked.name(error.path)}: {schema_file.first_sentence(node)}".rstrip(".")
-    cure = f"; write {name}: {node['const']}" if "const" in node else ""
-    yield checked.problem(error.path, message + cure, "missing-key", at_key=True)
+    fix = f"; write {name}: {node['const']}" if "const" in node else ""
+    yield checked.problem(error.path, message + fix, "missing-key", at_key=True)
 
 
 def _missing_companion(checked: CheckedData, error: SchemaError) -> Iterator[Problem]:
