@@ -128,7 +128,7 @@ def literal_metadata(name: Node, key: Node) -> Node:
     }
 
 
-def has_common_labels(item: Mapping[Key, Node]) -> bool:
+def has_labels_of_metadata(item: Mapping[Key, Node]) -> bool:
     """Return whether the function `metadata` set the labels of an object; False for a Pod, which has other labels."""
     metadata = item["metadata"]
     node = metadata["labels"] if isinstance(metadata, dict) else None

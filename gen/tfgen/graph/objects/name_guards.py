@@ -44,12 +44,12 @@ def _stateful_set_guard(role: RoleName) -> Guard:
     return _length_guard("statefulset-name", Bound("statefulSet"), name, names.STATEFUL_SET_NAME_MAX, words)
 
 
-def _length_guard(rule: str, bound: Bound, name: Node, maximum: int, words: tuple[str, str, str]) -> Guard:
+def _length_guard(rule: str, hole: Bound, name: Node, maximum: int, words: tuple[str, str, str]) -> Guard:
     """Return the guard that limits the length of a name that contains the name of the run.
 
     Args:
         rule: the id of the rule.
-        bound: a hole, which the guard uses in the test and in the message as a short form of `name`.
+        hole: a hole, which the guard uses in the test and in the message as a short form of `name`.
         name: the checked name, as a node.
         maximum: the maximum number of bytes.
         words: three parts of the message: the words before the name, the words after the name, and the type of the
@@ -59,14 +59,14 @@ def _length_guard(rule: str, bound: Bound, name: Node, maximum: int, words: tupl
     return Guard(
         rule=rule,
         path="run",
-        let=((bound.name, name),),
-        test=Greater(Length(bound), maximum),
+        let=((hole.name, name),),
+        test=Greater(Length(hole), maximum),
         message=Text(
             (
                 prefix,
-                bound,
+                hole,
                 suffix,
-                Length(bound),
+                Length(hole),
                 f" characters, but {limited} may have at most {maximum}; "
                 "shorten the name of the job, of the release or of the run",
             )

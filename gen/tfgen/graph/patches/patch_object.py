@@ -73,7 +73,7 @@ class ObjectPatch:
         path: Path = ("patches", self.patch.name, "merge")
         merge = dict(self.patch.merge)
         metadata = merge.pop("metadata", {})
-        if labels.has_common_labels(item):
+        if labels.has_labels_of_metadata(item):
             self._metadata(item, metadata, (*path, "metadata"), test)
         elif metadata:
             self.faults[Fault((*path, "metadata"), field.child("metadata").pod_message)] = None
