@@ -1,7 +1,7 @@
-"""Functions that replace the holes (placeholders) of an object graph by values.
+"""Functions that fill an object graph: a hole, the placeholder of a value, becomes the value.
 
-`fill` returns the plain data of a node, or `ABSENT` if the output omits the node. `evaluate` returns the value of an
-expression.
+For example, `fill` turns {"replicas": Value("roles.worker.replicas", "integer")} into {"replicas": 4}. If the output
+omits a node, `fill` returns `ABSENT`. `evaluate` returns the value of an expression, such as 4 for this hole.
 
 tfgen fills a graph for each environment, and the pod template for each role. To save time, tfgen compiles each node
 once into a function that receives the values as a `Scope`, and caches the function in the node.
@@ -76,14 +76,18 @@ from tfgen.value_type import TREES
 
 
 class Scope(NamedTuple):
-    """The values that fill the holes: the complete values of a chart, and the names of the Helm release and the chart.
+    """The values that fill the holes of a node: the values of a chart, and the values of other names in the graph.
 
-    A scope is a tuple instead of a `Record`, because a job needs thousands of scopes, and the creation of a tuple
-    takes a third of the time.
+    A scope is a tuple instead of a `Record`, because a job needs thousands of scopes, and Python creates a tuple in a
+    third of the time of a `Record`.
 
     Attributes:
-        bound: name -> value, for each name that a `ForEach`, `Repeat` or `Let` around the current node defines.
-        arguments: parameter -> value, for the parameters of the named template that contains the current node.
+        values: the complete values of the chart. Example: {"image": "mnist:1.4.0", "roles": {"worker": {...}}}.
+        release: the name of the Helm release.
+        chart: the name of the chart.
+        bound: the values of the names that a loop or a `Let` around the current node defines. Example:
+            {"name": "model"}.
+        arguments: the values of the parameters of the named template that contains the node. Example: {"role": "ps"}.
         cache: the cache of filled nodes; None to fill a node again at each use.
     """
 
@@ -95,9 +99,10 @@ class Scope(NamedTuple):
     cache: FillCache | None = None
 
     def with_bindings(self) -> tuple[Scope, dict[str, Any]]:
-        """Return (copy of the scope, mapping `bound` of the copy).
+        """Return a copy of the scope in which the caller can define more names, and the mapping of these names.
 
-        The caller sets the values of names in the mapping, and then fills nodes in the copy.
+        For example, after `inner, bound = scope.with_bindings()`, the caller sets `bound["name"] = "model"`, and then
+        fills nodes in the scope `inner`.
         """
         bound = dict(self.bound)
         return Scope(self.values, self.release, self.chart, bound, self.arguments, self.cache), bound
@@ -120,11 +125,11 @@ def evaluate(node: Node, scope: Scope) -> Any:
 
 
 def failing_scopes(guard: Guard, scope: Scope) -> Iterator[Scope]:
-    """Evaluate a guard, and yield a scope for each failure. With this scope, the caller fills the message of the guard.
+    """Check the values of `scope` with a guard, and yield a scope for each failure.
 
-    A guard with maps in `over`, such as the roles, checks each combination of the entries of the maps, and may fail for
-    several combinations. In the scope of a failure, the names of the guard have the values of the failing combination:
-    for example, `role` has the value "ps". A guard without maps fails at most once.
+    The caller fills the message of the guard in the yielded scope. For example, if a guard that checks each role fails
+    for the role ps, the name `role` has the value "ps" in the yielded scope, so the message can name the role. A guard
+    with an empty attribute `over` fails at most once.
     """
     entry_scope, bound = scope.with_bindings()
     for _ in _each_combination(guard.over, entry_scope, bound):
@@ -135,11 +140,11 @@ def failing_scopes(guard: Guard, scope: Scope) -> Iterator[Scope]:
 
 
 def _each_combination(maps: Sequence[CheckedMap], scope: Scope, bound: dict[str, Any]) -> Iterator[None]:
-    """Set names in `bound` to each combination of the entries of maps in turn, and yield after each combination.
+    """Set the names in `bound` to each combination of map entries in turn. Yield after each combination.
 
-    For example, if `maps` contains the map `roles`, the function sets `role` to "chief" and yields, and then sets
-    `role` to "ps" and yields. After a yield, the caller evaluates expressions in `scope`, which reads the names from
-    `bound`. If `maps` is empty, the function yields once.
+    For example, if `maps` contains the map of the roles, the function sets `role` to "chief" and yields, and then sets
+    `role` to "ps" and yields. After each yield, the caller evaluates expressions in `scope`, which contains `bound`. If
+    `maps` is empty, the function yields once.
     """
     if not maps:
         yield
@@ -163,13 +168,16 @@ def clean_path(path: str) -> str:
 
 
 class FillCache:
-    """The cache of filled nodes of one variant of a job. The caches of all variants share the mapping `filled`.
+    """The cache of filled nodes of one variant of a job.
+
+    Many filled nodes are equal in all variants of a job. For example, if the environment `dev` changes only the number
+    of workers, the Service of `dev` equals the Service of the job. With the cache, tfgen fills the node of the Service
+    only once.
 
     Args:
         values: the values of the variant.
-        job_values: the values of the job without an environment. If all values that a node reads are the same Python
-            objects in `values` and `job_values`, the variant and the job share the filled node.
-        filled: cache key -> (filled node, arguments of the scope).
+        job_values: the values of the job without an environment.
+        filled: the mapping that stores the filled nodes. The caches of all variants of a job share this mapping.
     """
 
     def __init__(self, values: Mapping[str, Any], job_values: Mapping[str, Any], filled: dict[Hashable, Any]) -> None:
@@ -178,7 +186,7 @@ class FillCache:
         self._identities = {path: _identity(at(values, path)) for path in self.differing}
 
     def key(self, node_key: Hashable, paths: frozenset[Path]) -> Hashable:
-        """Return the cache key of a node that reads the values at `paths`.
+        """Return the cache key of a node that reads the values at `paths`, such as ("roles", "worker", "replicas").
 
         If these values are the same Python objects as in the job without an environment, the cache key is `node_key`.
         If not, the cache key also contains the changed values: the text of a string, or the `id()` of any other value.
@@ -198,13 +206,13 @@ def _call_paths(call: Call) -> frozenset[Path]:
 
 
 def cached_by_values(paths: Iterable[Path], filler: Filler) -> Filler:
-    """Wrap a filler so that the `FillCache` of the scope caches the results. A filler is a function that fills a node.
+    """Wrap `filler`, a function that fills a node, so that the `FillCache` of the scope caches the filled node.
 
-    The filler runs again only if a value that the filler reads is different.
+    The wrapped function calls `filler` again only if a value that `filler` reads is different.
 
     Args:
-        paths: the values paths that the filler reads. The filler must not read bound names or arguments.
-        filler: the filler. Callers must not change the results.
+        paths: the values paths that `filler` reads. `filler` must not read bound names or arguments.
+        filler: the function. Callers must not change the results.
     """
     value_paths = whole_values(paths)
 
@@ -262,7 +270,10 @@ def compile_filler(node: Node) -> Filler:
 
 @cached_on_record
 def compile_entries(node: ForEach) -> Callable[[Scope], Iterator[tuple[str, Any]]]:
-    """Return a function that yields (key, filled body) for each entry of the map of a `ForEach`, sorted by key."""
+    """Return a function that fills the body of a `ForEach` for each entry of a map, in the order of the keys.
+
+    The function yields pairs of a key and the filled body. Example: ("model", {"kind": "PersistentVolumeClaim", ...}).
+    """
     over, body = compile_expression(node.over), compile_filler(node.body)
 
     def fill_bodies(scope: Scope) -> Iterator[tuple[str, Any]]:
@@ -282,12 +293,12 @@ def _items(entries: Callable[[Scope], Iterator[tuple[str, Any]]]) -> Filler:
 
 
 def _is_data(node: Node | Record) -> bool:
-    """Return whether a node contains no hole."""
+    """Return whether a node contains neither a hole nor a `Splice`."""
     return not is_hole(node) and not isinstance(node, Splice) and all(map(_is_data, child_nodes(node)))
 
 
 def _constant(filler: Filler) -> Filler:
-    """Call the filler of a node without holes once, and return a function that returns this result for all scopes."""
+    """Fill a node without holes once, and return a function that returns this result for each scope."""
     data = filler(_EMPTY_SCOPE)
     return lambda _: data
 
@@ -328,7 +339,10 @@ def _mapping(node: Mapping[Key, Node]) -> Filler:
 
 
 def _commented_entries(node: Mapping[Key, Node]) -> Iterator[tuple[Name | Splice, Node, str]]:
-    """Yield (key, node, comment) for each entry of a mapping in a graph. The comment may be empty."""
+    """Yield the key, the node and the comment of each entry of a mapping in a graph. The comment may be empty.
+
+    Example: ("podManagementPolicy", "Parallel", "All pods start together.").
+    """
     comment = ""
     for key, child in node.items():
         if isinstance(key, Comment):
@@ -379,12 +393,8 @@ def _choice(test: Filler, if_true: Filler, if_false: Filler) -> Filler:
 def _call_filler(call: Call, fill_template: Filler) -> Filler:
     """Return a function that fills the named template of `call` with the arguments of `call`.
 
-    The function caches the result by the arguments and by the values that the named template reads. For example, the
-    pod template and the hash of the pod template use the same cached result.
-
-    Args:
-        call: the call.
-        fill_template: the function that fills the content of the named template, in a scope with the arguments.
+    The function caches the result. For example, a StatefulSet contains the pod template and the hash of the pod
+    template, but tfgen fills the pod template only once. `fill_template` fills the content of the named template.
     """
     arguments = [(name, compile_expression(argument)) for name, argument in call.arguments]
     computed = [name for name, argument in call.arguments if not isinstance(argument, Value)]
@@ -401,7 +411,7 @@ def _call_filler(call: Call, fill_template: Filler) -> Filler:
 
 
 def _let(node: Node) -> Filler:
-    """Return a function that fills nested `Let` nodes, and binds all their names in a single scope."""
+    """Return a function that fills nested `Let` nodes. To save time, all their names are in a single scope."""
     names = []
     while isinstance(node, Let):
         names.append((node.name, compile_expression(node.expression)))
@@ -427,7 +437,7 @@ _UNARY: Final[Mapping[type[Node], Callable[[Any], Any]]] = {
     Length: lambda text: len(text.encode()),
     Not: operator.not_,
 }
-"""Type of an expression with one operand -> Python function that evaluates the expression."""
+"""The Python functions that evaluate the expressions with one operand, by the type of the expression."""
 _BINARY: Final[Mapping[type[Node], Callable[[Any, Any], Any]]] = {
     Contains: operator.contains,
     Equal: operator.eq,
@@ -435,7 +445,7 @@ _BINARY: Final[Mapping[type[Node], Callable[[Any, Any], Any]]] = {
     HasItem: lambda items, item: item in (items or ()),
     HasKey: lambda data, key: key in (data or {}),
 }
-"""Type of an expression with two operands -> Python function that evaluates the expression."""
+"""The Python functions that evaluate the expressions with two operands, by the type of the expression."""
 
 
 @cached_on_record
@@ -502,9 +512,9 @@ def compile_expression(node: Node) -> Filler:  # noqa: C901 - a branch a node
 
 
 def _lookup(data: Filler, path: str) -> Filler:
-    """Return a function that calls `data` with a scope, and returns the value at `path` in the result.
+    """Return a function that reads the value at `path`, such as `resources.gpu`, in a map of the scope.
 
-    `path` has the form `resources.gpu`. If the path does not exist, the function returns None.
+    `data` returns the map, for example the values of the chart. If the path does not exist, the value is None.
     """
     if not path:
         return data
@@ -567,7 +577,7 @@ def _text(parts: Sequence[Node]) -> Filler:
 
 
 def _map_of(entries: Mapping[Name, Node]) -> Filler:
-    """Return a function that fills a `MapOf`, a map with computed entries.
+    """Return a function that fills a `MapOf`, a map in which each key and each value may be an expression.
 
     The result omits each entry with a false value, such as "" or 0.
     """
@@ -625,10 +635,10 @@ def _joined(node: JoinEntries) -> Filler:
 
 
 def _repeated(node: Repeat) -> Filler:
-    """Return a function that fills a `Repeat`: copies of a text, each with its index 0, 1, 2 ..., separated by commas.
+    """Return a function that fills a `Repeat`, for example with the text `ps-0:2222,ps-1:2222`.
 
-    A `Repeat` for the hosts of a job may have ten thousand copies. If the copies differ only in the index, the function
-    evaluates the rest of the text once for all copies.
+    The text of a `Repeat` may contain ten thousand hosts. If the hosts differ only in their index, the function
+    evaluates the remaining text of a host once for all hosts.
     """
     count = compile_expression(node.count)
     if (fragments := _split_at_index(node.index, node.body)) is not None:
@@ -652,7 +662,7 @@ def _repeated(node: Repeat) -> Filler:
 
 
 def _split_at_index(name: str, node: Node) -> list[list[Node]] | None:
-    """Split a text at each occurrence of the bound name `name`. Return the text parts of each fragment.
+    """Split the text `node` at each use of the name `name`, and return the parts of the text between the uses.
 
     For example, `Text(("ps-", Bound("index"), ":2222"))` becomes [["ps-"], [":2222"]] for the name `index`. Return None
     if another hole in the text, such as a sum, uses the name.

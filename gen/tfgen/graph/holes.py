@@ -5,8 +5,8 @@ environment may set:
 
     {"replicas": Value("roles.worker.replicas", "integer"), "schedulerName": When(gang, "volcano")}
 
-`fill` replaces the holes by values and returns plain objects. `targets.chart.go_template` prints the same graph as Helm
-template text. Both modules follow these rules:
+The function `fill` replaces the holes by values and returns plain objects. The package `targets.chart.go_template`
+prints the same graph as Helm template text. Both outputs follow these rules:
 
 - While tfgen builds the graph, Python code cannot test a hole, or read its length, items or text, because the result
   would be fixed in the chart. An attempt raises an error that names the node type to use.
@@ -82,9 +82,10 @@ class Value(Hole):
 
 
 class Bound(Hole):
-    """The value of a name that a `ForEach`, `Repeat` or `Let` around the node defines, or a field of the value.
+    """The value of a name that a loop, a `Let` or a `Guard` around the node defines, or a field of this value.
 
-    `path` is the path of the field, such as `resources.gpu`; empty for the whole value. A missing field is null.
+    For example, in a `ForEach` over the volumes, `Bound("storage", "string", "mountPath")` is the mount path of the
+    current volume. An empty `path` means the whole value. A missing field is null.
     """
 
     name: str
@@ -93,10 +94,10 @@ class Bound(Hole):
 
 
 class Parameter(Hole):
-    """The argument of a `Call` for a parameter of the named template around the node, or a field of the argument.
+    """The argument for a parameter of the named template around the node, or a field of this argument.
 
-    `name` is the name of the parameter. `path` is the path of the field, such as `resources.gpu`; empty for the whole
-    argument. A missing field is null.
+    For example, in the named template of a pod, `Parameter("values", "string", "image")` is the image of the role for
+    which the chart calls the named template. An empty `path` means the whole argument. A missing field is null.
     """
 
     name: str
@@ -171,7 +172,10 @@ class Length(Hole):
 
 
 class Repeat(Hole):
-    """`count` copies of `body`, separated by commas. `body` uses the name `index` for the copy number 0, 1, 2 ..."""
+    """A text with `count` copies of `body`, separated by commas. Example: `ps-0,ps-1` for two copies.
+
+    `index` is the name that `body` uses for the number of the copy: `Bound("i")` is 0, 1, 2 and so on.
+    """
 
     count: Node
     body: Node
@@ -179,9 +183,14 @@ class Repeat(Hole):
 
 
 class JoinEntries(Hole):
-    """The texts for all entries of a map, sorted by key and joined with a separator into one text.
+    """A text with a part for each entry of a map, in the order of the keys. Example: `a=1;b=2` for {"a": 1, "b": 2}.
 
-    `key` and `item` are the names that `body` uses for the key and the value of the entry.
+    Attributes:
+        over: the map.
+        separator: the text between two parts, such as ";".
+        body: the text of a part.
+        key: the name that `body` uses for the key of the entry.
+        item: the name that `body` uses for the value of the entry.
     """
 
     over: Expression
@@ -199,21 +208,26 @@ class Default(Hole):
 
 
 class MapOf(Hole):
-    """A map with computed entries, for example the defaults in a `Merged`.
+    """A map in which each key and each value may be an expression. Example: {"cpu": Value("cpu", "quantity")}.
 
-    The output omits an entry with a false value, such as "" or 0. Only the first layer of a `Merged` may have such an
-    entry: in a later `MapOf`, no value may be false.
+    The output omits an entry with a false value, such as "" or 0. The chart can do so only for the first map of a
+    `Merged`. So in a `MapOf` that is a later map of a `Merged`, each value must be true, such as a text that is not
+    empty.
     """
 
     entries: Mapping[Name, Node]
 
 
 class Merged(Hole):
-    """Maps merged by key, without a merge of nested maps. Only a `Let` may contain a `Merged`, as its expression.
+    """A map with the entries of several maps, such as tfgen's labels of a pod and the job's labels.
+
+    If several maps have the same key, the entry of the last of these maps replaces the others as a whole. For example,
+    {"a": {"x": 1}} and {"a": {"y": 2}} give {"a": {"y": 2}}. A `Merged` may only be the expression of a `Let`.
 
     Attributes:
-        maps: the maps. The entries of a later map override those of an earlier map.
-        flat: whether all entries are scalars, so that the chart can merge the maps with a single function call.
+        maps: the maps, from the lowest to the highest precedence.
+        flat: whether the values in all maps are scalars, so that the chart can merge the maps with a single function
+            call.
     """
 
     maps: tuple[Expression, ...]
@@ -221,9 +235,10 @@ class Merged(Hole):
 
 
 class Filtered(Hole):
-    """A map with only the entries that pass `test`. Only a `Let` or a `Guard` may bind a name to a `Filtered`.
+    """A map with the entries of another map for which `test` is true. Example: the volumes with a folder per run.
 
-    `key` and `item` are the names that `test` uses for the key and the value of the entry.
+    A `Filtered` may only be the expression of a `Let` or of a name in a `Guard`. `key` and `item` are the names that
+    `test` uses for the key and the value of the entry.
     """
 
     over: Expression
@@ -235,7 +250,8 @@ class Filtered(Hole):
 class NamedTemplate(Hole):
     """A named template of Helm: a ``define`` in the chart. All other outputs contain only the content.
 
-    The content must not use names that are bound outside the named template. The content may begin with a `Let`.
+    The content may begin with a `Let`. The content must not use the names of a loop or of a `Let` around the named
+    template.
 
     Attributes:
         name: the name of the define, without the prefix of the chart.
@@ -254,11 +270,12 @@ class NamedTemplate(Hole):
 
 
 class Call(Hole):
-    """A named template with arguments: ``include "NAME" (dict "root" $ "role" "worker")`` in the chart.
+    """A call of a named template with arguments. In the chart: ``include "NAME" (dict "root" $ "role" "worker")``.
 
     Attributes:
         template: the named template.
-        arguments: (parameter, expression) for each parameter of the named template, in the order of the parameters.
+        arguments: the name and the argument of each parameter, in the order of the parameters. Example:
+            (("role", "worker"),).
     """
 
     template: NamedTemplate
@@ -268,7 +285,8 @@ class Call(Hole):
 class AsText(Hole):
     """A string, or a map or list of strings, for which a user of the chart may also set integers or booleans.
 
-    The chart converts such values to strings. job.yaml accepts only strings, so the plain objects need no conversion.
+    For example, a user may set the label `version: 2`, and the chart prints "2". A job file accepts only strings, so
+    the plain objects need no conversion.
 
     Attributes:
         tree: the string, map or list.
@@ -385,13 +403,19 @@ class Items(Hole):
 
 
 class NotEmpty(Hole):
-    """A tunable map or list that cannot be empty at this position, because an outer test excludes empty values."""
+    """A tunable map or list inside a test that excludes empty values, so that the chart needs no second test.
+
+    Example: `When(affinity, NotEmpty(affinity))`.
+    """
 
     tree: Expression
 
 
 class Let(Hole):
-    """A name for an expression, for use in `body`. A `Let` is the root node of a `Template` or `NamedTemplate`."""
+    """A name for the value of an expression. `body` reads the value as `Bound(name)`.
+
+    A `Let` surrounds the whole content of a `Template` or `NamedTemplate`, or the body of another `Let`.
+    """
 
     name: str
     expression: Expression
@@ -405,9 +429,10 @@ class Comment(Record):
 
 
 class Splice(Record):
-    """A key for a nested mapping. The output has the entries of the nested mapping directly in the outer mapping.
+    """A key whose value is a nested mapping. The output contains the nested entries directly in the outer mapping.
 
-    The name distinguishes several splices in an outer mapping.
+    For example, {"a": 1, Splice("labels"): {"b": 2}} becomes {"a": 1, "b": 2}. The name distinguishes several splices
+    in an outer mapping.
     """
 
     name: str
@@ -416,7 +441,8 @@ class Splice(Record):
 class CheckedMap(Record):
     """A map whose entries a `Guard` checks one by one, in the order of the keys. `over` is the map.
 
-    `key` and `item` are the names that the guard uses for the key and the value of the entry.
+    Example: `CheckedMap(Value("roles", "map"), "role", "values")` for a guard that checks each role. In this guard,
+    `Bound("role")` is the name of the current role, and `Bound("values")` contains the values of the role.
     """
 
     over: Expression
@@ -437,7 +463,8 @@ class Guard(Record):
         rule: the id of the rule.
         over: the maps whose entries the guard checks, such as the roles. If `over` has several maps, the guard checks
             each combination of their entries. If `over` is empty, the guard checks the values once.
-        let: (name, expression) for each name that the test and the message may use for the value of the expression.
+        let: pairs of a name and an expression. The test and the message may use the name for the value of the
+            expression.
     """
 
     test: Expression
@@ -535,7 +562,7 @@ def cached_on_record(function: Callable[[_Node], _Result]) -> Callable[[_Node], 
 
 
 def named_templates(nodes: Iterable[Node | Record]) -> Mapping[str, NamedTemplate]:
-    """Return name -> named template of a graph, in the order of the first use.
+    """Return the named templates of a graph by name, in the order of their first use.
 
     A named template precedes the named templates that its content calls.
 
@@ -550,7 +577,10 @@ def named_templates(nodes: Iterable[Node | Record]) -> Mapping[str, NamedTemplat
 
 
 def chart_files(nodes: Iterable[Node | Record]) -> Mapping[str, str]:
-    """Return path in the chart -> text for each `File` in a graph."""
+    """Return the text of each `File` in a graph, by the path of the file in the chart.
+
+    Example: {"files/finisher.py": "import json ..."}.
+    """
     items = chain.from_iterable(map(_named_templates_and_files, nodes))
     return {item.path: item.text for item in items if isinstance(item, File)}
 
@@ -580,7 +610,7 @@ def call(template: NamedTemplate, **arguments: Node) -> NamedTemplate | Call:
 
     Args:
         template: the named template.
-        arguments: parameter -> node, for each parameter of the named template.
+        arguments: the argument for each parameter of the named template, such as `role="worker"`.
 
     Raises:
         TypeError: the names of the arguments differ from the parameters of the named template.

@@ -1,4 +1,4 @@
-"""Amounts of resources as the scheduler compares them: whole numbers. The amount of CPU is in thousandths of a core.
+"""Amounts of resources as whole numbers, in the units that the scheduler compares. CPU is in thousandths of a core.
 
 See the function Resource.Add in https://github.com/kubernetes/kubernetes/blob/v1.36.3/pkg/scheduler/framework/types.go
 """
@@ -24,7 +24,9 @@ _MILLI: Final = 1000
 
 
 def counts_of(quantities: Mapping[str, Any]) -> dict[str, int]:
-    """Convert `status.allocatable` of a node, as resource -> quantity, to amounts, as resource -> whole number.
+    """Convert the quantities of resources, such as `status.allocatable` of a node, to whole numbers.
+
+    Example: {"cpu": "500m", "memory": "1Ki"} becomes {"cpu": 500, "memory": 1024}.
 
     Raises:
         ValueError: a value is not a quantity.
@@ -33,7 +35,9 @@ def counts_of(quantities: Mapping[str, Any]) -> dict[str, int]:
 
 
 def counts_of_pod(spec: Mapping[str, Any], status: Mapping[str, Any] = EMPTY) -> dict[str, int]:
-    """Return resource -> amount in use by a pod on a node: the requests, and 1 for the resource `pods`. Omit zeros.
+    """Return the amounts of resources that a pod uses on a node, without zeros.
+
+    The amounts are the requests of the pod, and 1 for the resource `pods`. Example: {"pods": 1, "cpu": 500}.
 
     Args:
         spec: the PodSpec.
@@ -47,7 +51,10 @@ def counts_of_pod(spec: Mapping[str, Any], status: Mapping[str, Any] = EMPTY) ->
 
 
 def amount_of(resource: str, number: int) -> Amount:
-    """Convert an amount to the usual unit: thousandths of a core to cores. Bytes and devices remain unchanged."""
+    """Convert a whole number to the usual unit of a resource. Only the amount of CPU changes.
+
+    Example: 2000 thousandths of a core become 2 cores. Bytes and devices remain unchanged.
+    """
     whole, remainder = divmod(number, _MILLI)
     if resource != _CPU:
         return number

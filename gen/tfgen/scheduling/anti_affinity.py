@@ -33,12 +33,12 @@ class Term(Record):
     namespace_labels: Mapping[str, Any] | None
 
     def selects(self, labels: Mapping[str, str], namespace: str, labels_of: Mapping[str, Mapping[str, str]]) -> bool:
-        """Test whether the term keeps a pod away: the term selects the labels and the namespace of the pod.
+        """Test whether the term selects a pod, and so keeps the pod away.
 
         Args:
             labels: the labels of the pod.
             namespace: the namespace of the pod.
-            labels_of: name of a namespace -> labels of the namespace, for each known namespace.
+            labels_of: the labels of each known namespace. Example: {"ml": {"kubernetes.io/metadata.name": "ml"}}.
         """
         is_selected = namespace in self.namespaces or (
             self.namespace_labels is not None
@@ -61,9 +61,10 @@ def terms_of(spec: Mapping[str, Any], labels: Mapping[str, str], namespace: str)
 
 
 def selectors_of(spec: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, Any], Sequence[str]]]:
-    """Yield (label selector, label keys) for each required anti-affinity term in a PodSpec.
+    """Yield the label selector of each required anti-affinity term in a PodSpec, with the label keys of the term.
 
-    The label keys are the items of `matchLabelKeys` and `mismatchLabelKeys`.
+    The label keys are the items of `matchLabelKeys` and `mismatchLabelKeys`. Kubernetes takes the values of these
+    labels from the pod itself. Example: ({"matchLabels": {"app": "mnist"}}, ["pod-template-hash"]).
     """
     for term in data_path.at(spec, _TERMS) or ():
         yield term.get("labelSelector") or {}, [*(term.get("matchLabelKeys") or ()), *_mismatched(term)]

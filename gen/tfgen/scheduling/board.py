@@ -1,4 +1,7 @@
-"""The board, the input of a placement: nodes, sets of equal pods, and rules between the sets. A board never changes."""
+"""The board is the input of a placement: the nodes, the sets of equal pods, and the rules between the sets.
+
+A board never changes.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +13,13 @@ from tfgen.scheduling.pod_set import PodSet
 
 
 class Domains:
-    """The domains of one topology spread constraint of a set of pods, such as the zones of the cluster.
+    """The domains of one topology spread constraint of a set of pods. A domain is, for example, a zone of the cluster.
 
     Attributes:
-        of_node: index of a node -> domain of the node, for each node that the constraint considers.
-        counts: domain -> number of running pods that the constraint counts.
-        counted: for each set of pods on the board, whether the constraint counts the pods of the set.
-        counts_itself: whether the constraint counts the pods that have the constraint.
+        of_node: the domain of each node that the constraint considers, by index of the node. Example: {0: "zone-a"}.
+        counts: the number of running pods that the constraint counts in each domain. Example: {"zone-a": 3}.
+        counted: True or False for each set of pods on the board. True means that the constraint counts the set.
+        counts_itself: True if the constraint counts the pods that have the constraint.
     """
 
     def __init__(self, pods: PodSet, domains: SpreadDomains, sets: Sequence[PodSet]) -> None:
@@ -27,17 +30,20 @@ class Domains:
 
 
 class Board:
-    """The sets of equal pods that need nodes, and the nodes.
+    """The nodes, the sets of equal pods that need nodes, and the rules between the sets.
+
+    Each of the following attributes is a list with one item for each set, in the order of `sets`.
 
     Attributes:
-        suitable_nodes: for each set, a `SuitableNodes` with the nodes that may run the pods of the set.
-        node_indexes: for each set, the indexes of the nodes that may run the pods of the set.
-        room: for each set, index of a node -> number of the set's pods that fit on the node before a pod is placed.
-        domains: for each set, a `Domains` for each topology spread constraint of the set.
-        counting: for each set, the topology spread constraints that count the pods of the set. A pair (2, 0) means
-            the first constraint of the set with the index 2: `domains[2][0]`.
-        conflicts: for each set, the sets that anti-affinity separates from the set. A pair ("zone", 2) means that no
-            zone may run both a pod of the set and a pod of the set with the index 2. A set can conflict with itself.
+        suitable_nodes: the nodes that may run the pods of the set, and the room for these pods on the nodes.
+        node_indexes: the indexes of the nodes that may run the pods of the set.
+        room: the number of the set's pods that fit on each node before a pod is placed, by index of the node.
+            Example: {0: 4, 2: 1}.
+        domains: a `Domains` for each topology spread constraint of the set.
+        counting: the topology spread constraints that count the pods of the set. The pair (2, 0) means the first
+            constraint of the set with the index 2, which is `domains[2][0]`.
+        conflicts: the sets that anti-affinity separates from the set. The pair ("zone", 2) means that no zone may run
+            both a pod of the set and a pod of the set with the index 2. A set can conflict with itself.
     """
 
     def __init__(self, pool: NodePool, sets: Sequence[PodSet]) -> None:

@@ -1,4 +1,4 @@
-"""Proves that pods fit on nodes in whatever order the scheduler places the pods.
+"""Proves that pods fit on nodes in every order in which the scheduler may place the pods.
 
 The scheduler takes the pods one after another, in an unpredictable order, and may place a pod on any node with room. So
 room for all pods does not guarantee that every pod gets a node: small pods may take the node that a large pod needs.
@@ -25,11 +25,11 @@ STATES: Final = 4_000
 
 
 class Outcomes(Record):
-    """The possible results, over all orders in which the scheduler may place the pods.
+    """The results of a search through all orders in which the scheduler may place the pods.
 
     Attributes:
-        some_place_all: whether an order exists that places all pods.
-        some_leave_over: whether an order exists that leaves a pod without a node.
+        some_place_all: True if at least one order gives every pod a node.
+        some_leave_over: True if at least one order leaves a pod without a node.
     """
 
     some_place_all: bool
@@ -57,7 +57,7 @@ class Rivals(Record):
 
 
 class Certainty:
-    """Tests whether all pods of a set get a node in every order of scheduling."""
+    """A test for the sets of pods on a board. The method `always_placed` tests one set."""
 
     def __init__(self, board: Board) -> None:
         self._board = board
@@ -67,12 +67,14 @@ class Certainty:
         self._answers: dict[object, bool] = {}
 
     def always_placed(self, set_index: int) -> bool:
-        """Return True if all pods of a set get a node in every order of scheduling; False without a proof.
+        """Return True if all pods of a set certainly get a node in every order of scheduling.
 
-        A place is room for one pod of the set on a node: a node with 4 free GPUs has 2 places for pods with 2 GPUs. If
-        all other pods together, also of the same set, cannot take every place, then each pod of the set gets a place.
-        Only scarce resources count. For example, GPUs are scarce on a node if other pods can use so many GPUs of the
-        node that one more pod of the set does not fit.
+        False means that tfgen has no proof.
+
+        A place is room for one pod of the set on a node. For example, a node with 4 free GPUs has 2 places for pods
+        with 2 GPUs. If the other pods together cannot take all places, each pod of the set gets a place. The other pods
+        include the other pods of the same set. Only scarce resources count. For example, GPUs are scarce on a node if
+        other pods can use so many GPUs of the node that one more pod of the set does not fit.
 
         With a topology spread, a place must remain in each domain that may have the fewest pods. Only in such a domain
         does the scheduler certainly accept one more pod.
@@ -112,13 +114,10 @@ class Certainty:
         return bool(spread.counts)
 
     def _has_place(self, set_index: int, nodes: Sequence[int], rivals: Sequence[Rivals], max_counted: int) -> bool:
-        """Test whether the competing pods always leave room for one pod of a set on the given nodes.
+        """Test whether one more pod of a set certainly finds room on the given nodes, although other pods compete.
 
-        Args:
-            set_index: the index of the set.
-            nodes: the indexes of the nodes.
-            rivals: all pods except the pod that needs a place.
-            max_counted: the maximum number of pods on the nodes, summed over the rivals with `is_counted_by_spread`.
+        The topology spread of the set counts some of the competing pods, and so limits their number. `max_counted` is
+        the maximum number of such pods that the scheduler can place on the nodes.
         """
         board = self._board
         requests, room = board.sets[set_index].requests, board.room[set_index]
@@ -148,14 +147,15 @@ class Certainty:
         rivals: Iterable[Rivals],
         max_counted: int,
     ) -> int:
-        """Return the maximum number of a set's places (see `always_placed`) that the competing pods can take.
+        """Return the maximum number of places that the competing pods can take. `always_placed` explains places.
 
         Args:
             requests: the amounts that one pod of the set uses.
-            places: scarce resources -> nodes on which these resources are scarce. A node is a pair: (number of places
-                on the node, index of the node). The nodes with the most places come first.
-            rivals: the pods that take places.
-            max_counted: the maximum number of pods on the nodes, summed over the rivals with `is_counted_by_spread`.
+            places: the nodes, grouped by their scarce resources. For example, {("nvidia.com/gpu",): [(4, 0), (2, 1)]}
+                means that GPUs are scarce on the node 0 with 4 places, and on the node 1 with 2 places. The nodes with
+                the most places come first.
+            rivals: the competing pods.
+            max_counted: as in `_has_place`.
         """
         lost = 0
         losses_of_counted: list[tuple[int, int]] = []
@@ -182,10 +182,10 @@ class Certainty:
         return lost + _maximum_loss(losses_of_counted, max_counted)
 
     def _rivals(self, set_index: int, counted: Iterable[int] = ()) -> list[Rivals]:
-        """Return the pods that compete with one pod of a set: all pods of the board, except the one pod.
+        """Return the pods that compete with one pod of a set. These pods are all other pods of the board.
 
-        Pods with equal requests and nodes share a `Rivals`. Each set in `counted`, and each set in conflict with the
-        set, has a separate `Rivals`.
+        Pods with equal requests and equal nodes share a `Rivals`. But the pods of a set in `counted` have a separate
+        `Rivals`, and so have the pods that anti-affinity separates from the given set.
 
         Args:
             set_index: the index of the set.
@@ -212,7 +212,10 @@ class Certainty:
         return [rival for rival in rivals if rival.count]
 
     def _scarce_resources(self, set_index: int, node_index: int) -> tuple[str, ...]:
-        """Return the scarce resources of a node: other pods may leave too little for one pod of the set."""
+        """Return the scarce resources of a node.
+
+        A resource is scarce if other pods may leave too little of the resource for one pod of the set.
+        """
         board = self._board
         requests, free, use = (
             board.sets[set_index].requests,
@@ -228,7 +231,11 @@ class Certainty:
         )
 
     def _group_key(self, set_index: int) -> object:
-        """Return the key of a set's group. Sets with the same requests and the same usable nodes are one group."""
+        """Return the key of the group to which a set belongs.
+
+        A group contains the sets with equal requests and equal suitable nodes. If anti-affinity separates the pods of a
+        set from each other, the set is a group of its own.
+        """
         board = self._board
         suitable, requests = board.suitable_nodes[set_index], board.sets[set_index].requests
         return (suitable.nodes, tuple(sorted(requests.items())), set_index if suitable.self_separating_keys else None)
@@ -240,7 +247,10 @@ class Certainty:
 
     @cached_property
     def _room_of_groups(self) -> Mapping[object, Mapping[int, int]]:
-        """Key of a group of sets -> index of a node -> number of the group's pods that fit on the node."""
+        """The number of pods that fit on each node, for each group of sets. `_group_key` explains groups.
+
+        The numbers of a group are a mapping by index of the node. Example: {0: 4, 2: 1}.
+        """
         board = self._board
         rooms: dict[object, Mapping[int, int]] = {}
         for key, set_indexes in self._groups.items():
@@ -259,9 +269,10 @@ class Certainty:
 
     @cached_property
     def _maximum_use(self) -> Sequence[Mapping[str, int]]:
-        """For each node, resource -> amount in use if the node has the maximum number of pods of each group of sets.
+        """The maximum amounts of resources that the pods of the board can use on each node.
 
-        `_room_of_groups` contains these maximum numbers.
+        tfgen adds up the maximum use of each group of sets, so the sum may be larger than the node. `_group_key`
+        explains groups. Example for two nodes: [{"cpu": 64000, "nvidia.com/gpu": 8}, {"cpu": 4000}].
         """
         board = self._board
         uses: list[dict[str, int]] = [{} for _ in board.nodes]
@@ -278,8 +289,8 @@ def _maximum_loss(losses: list[tuple[int, int]], pods: int) -> int:
     """Return the maximum number of places that a number of competing pods can take together.
 
     Args:
-        losses: for each node, (number of places that one pod takes on the node, maximum number of such pods on the
-            node).
+        losses: pairs of numbers. For example, (2, 3) means that one competing pod takes 2 places on a node, and that at
+            most 3 such pods fit on the node.
         pods: the number of competing pods.
     """
     total = 0
@@ -290,10 +301,15 @@ def _maximum_loss(losses: list[tuple[int, int]], pods: int) -> int:
 
 
 def outcomes(board: Board, effort: Effort | None = None, states: int = STATES) -> Outcomes | None:
-    """Search an order in which the scheduler places all pods, and an order that leaves a pod without a node.
+    """Search for an order that gives every pod a node, and for an order that leaves a pod without a node.
 
-    The board contains the nodes with their free resources, and the pods that wait. If several nodes differ only in
-    their names, the search tries only one of the nodes. Return None if the search exceeds a limit.
+    The search tries each order in which the scheduler may place the pods of the board. If several nodes differ only in
+    their names, the search tries only one of these nodes. Return None if the search exceeds a limit.
+
+    Args:
+        board: the nodes with their free resources, and the pods that wait.
+        effort: the number of steps that the plan may still take; None for the maximum number of a plan.
+        states: the maximum number of placements that the search examines.
     """
     effort = effort or Effort()
     if board.pods > _DEEPEST or not effort.take(len(board.nodes) * len(board.sets)):
@@ -346,15 +362,15 @@ _DEEPEST: Final = 200
 def _next_placements(
     board: Board, placement: Placement, classes: list[int], nodes_of_class: Mapping[int, list[int]]
 ) -> Iterator[tuple[int, int]]:
-    """Yield each possible placement of one more pod, as (index of the pod set, index of the node).
+    """Yield each possible placement of one more pod, as a pair: the index of the pod set, and the index of the node.
 
     If several nodes are equal, use only one of these nodes.
 
     Args:
         board: the board.
         placement: the pods that already have a node.
-        classes: for each node, the class from `_node_classes`. Nodes of the same class are equal.
-        nodes_of_class: class -> indexes of the nodes of the class.
+        classes: the number of each node from `_node_classes`. Nodes with the same number are equal.
+        nodes_of_class: the indexes of all nodes with the same number. Example: {0: [0, 1], 1: [2]}.
     """
     empty = (
         next((node_index for node_index in nodes if node_index not in placement.placed), None)
@@ -398,7 +414,7 @@ def _if_shared(nodes_of: Mapping[tuple[str, str], int], key: str, value: str) ->
     """Return the value of a node's label if other nodes have the same value of this label, or else an empty text.
 
     Args:
-        nodes_of: (key, value) of a label -> number of nodes with the label.
+        nodes_of: the number of nodes with a label, by key and value of the label. Example: {("zone", "a"): 3}.
         key: the key of the label.
         value: the value of the label.
     """

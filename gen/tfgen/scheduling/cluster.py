@@ -21,7 +21,7 @@ KINDS: Final[Mapping[str, str]] = {
     "Namespace": "v1",
     "CSINode": "storage.k8s.io/v1",
 }
-"""Kind that tfgen reads from a cluster -> API version of the kind."""
+"""The kinds of objects that tfgen reads from a cluster, each with its API version."""
 
 _ENDED: Final = ("Succeeded", "Failed")
 _UNSCHEDULABLE: Final = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
@@ -52,14 +52,14 @@ class Cluster(Record):
 
     Attributes:
         waiting: the pods that wait for a node.
-        claims: (namespace, name) -> PersistentVolumeClaim.
-        volumes: name -> PersistentVolume.
-        runtime_classes: name -> RuntimeClass.
-        priorities: name of a PriorityClass -> value of the PriorityClass.
+        claims: the PersistentVolumeClaims, by namespace and name. Example of a key: ("ml", "mnist-model").
+        volumes: the PersistentVolumes, by name.
+        runtime_classes: the RuntimeClasses, by name.
+        priorities: the value of each PriorityClass, by name of the PriorityClass. Example: {"high": 1000}.
         default_priority: the priority of a pod without a PriorityClass.
         has_all_priorities: whether `priorities` contains every PriorityClass of the cluster.
-        namespaces: name of a namespace -> labels of the namespace.
-        csi_nodes: name of a node -> CSINode of the node.
+        namespaces: the labels of each namespace, by name of the namespace.
+        csi_nodes: the CSINode of each node, by name of the node.
     """
 
     nodes: tuple[Node, ...]
@@ -74,7 +74,7 @@ class Cluster(Record):
     csi_nodes: Mapping[str, Object] = EMPTY
 
     def priority(self, spec: Mapping[str, Any]) -> int | None:
-        """Return the priority of a pod with a PodSpec; None if `priorities` lacks the PriorityClass of the pod."""
+        """Return the priority of a pod, from its PodSpec; None if `priorities` lacks the PriorityClass of the pod."""
         if "priority" in spec:
             value: int = spec["priority"]
             return value

@@ -20,7 +20,7 @@ _TOPOLOGY_LABELS: Final[Mapping[str, str]] = {
     "topology.kubernetes.io/zone": "topology.kubernetes.io/zone",
     "topology.kubernetes.io/region": "topology.kubernetes.io/region",
 }
-"""Old or current key of a label that binds a volume to a zone or a region -> current key of the label."""
+"""The keys of labels that bind a volume to a zone or a region. The value is the current key of an old key."""
 _ZONES: Final = "__"
 """The separator between two zones in the label of a volume."""
 
@@ -37,7 +37,7 @@ def is_selected(spec: Mapping[str, Any], node: Node) -> bool:
 
 
 def untolerated(spec: Mapping[str, Any], node: Node) -> Mapping[str, str] | None:
-    """Return the first taint, among the taints of a node, that a PodSpec does not tolerate; None without such a taint.
+    """Return the first taint of a node that a PodSpec does not tolerate; None if the PodSpec tolerates all taints.
 
     Taints with the effect PreferNoSchedule are ignored.
     https://kubernetes.io/docs/concepts/scheduling-eviction/taint-and-toleration/
@@ -50,8 +50,9 @@ def untolerated(spec: Mapping[str, Any], node: Node) -> Mapping[str, str] | None
 
 
 def is_accessible(volume: Object, node: Node) -> bool:
-    """Test whether the node affinity, the zone and the region of a PersistentVolume allow its use by pods on a node.
+    """Test whether pods on a node can use a PersistentVolume.
 
+    The node affinity, the zone and the region of the volume decide.
     The scheduler's plugin VolumeZone accepts each node that has no label of a zone or region:
     https://github.com/kubernetes/kubernetes/blob/v1.36.3/pkg/scheduler/framework/plugins/volumezone/volume_zone.go
     """

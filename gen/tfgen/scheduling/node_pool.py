@@ -1,4 +1,4 @@
-"""The nodes of a cluster, and for each set of equal pods, the nodes that may run the pods of the set.
+"""The nodes of a cluster. For each set of equal pods, the module finds the nodes that may run the pods of the set.
 
 A set of nodes is an integer with one bit for each node: bit 3 is set if the node with index 3 is in the set. So the
 comparison of two sets of nodes is fast, and sets of pods with the same selectors share a cached set of nodes.
@@ -33,8 +33,9 @@ class SpreadDomains(Record):
     """The domains of one topology spread of a set of pods, and the number of counted pods in each domain.
 
     Attributes:
-        of_node: index of a node -> domain of the node, for each node that the topology spread considers.
-        counts: domain -> number of running pods that the topology spread counts.
+        of_node: the domain of each node that the topology spread considers, by index of the node. Example: {0:
+            "zone-a"}.
+        counts: the number of running pods that the topology spread counts in each domain. Example: {"zone-a": 3}.
     """
 
     spread: Spread
@@ -84,7 +85,7 @@ class NodePool:
 
     @cached_property
     def totals(self) -> Mapping[str, int]:
-        """Resource -> sum of the free amounts of all nodes."""
+        """The sum of the free amounts of all nodes for each resource. Example: {"cpu": 64000, "nvidia.com/gpu": 8}."""
         totals: Counter[str] = Counter()
         for node in self.nodes:
             for resource, value in node.free.items():
@@ -228,7 +229,7 @@ class NodePool:
         """Return the number of pods that fit on all nodes if at most one pod runs in each domain, such as a zone.
 
         Args:
-            room: index of a node -> number of pods that fit on the node.
+            room: the number of pods that fit on each node, by index of the node.
             key: the key of a node label, such as `zone`. Nodes with the same value of the label form a domain.
         """
         domains: dict[str | int, int] = {}
@@ -239,7 +240,10 @@ class NodePool:
 
     @cached_property
     def _running(self) -> Mapping[str, list[tuple[int, Mapping[str, str], bool, str]]]:
-        """Namespace -> running pods, as (index of the node, labels, True for a pod that is being deleted, name)."""
+        """The running pods of each namespace. Example: {"ml": [(0, {"app": "web"}, False, "ml/web-0")]}.
+
+        A pod is a tuple of the index of its node, its labels, True for a pod that is being deleted, and its name.
+        """
         pods = defaultdict(list)
         for index, node in enumerate(self.nodes):
             for pod in node.pods:
@@ -251,7 +255,11 @@ class NodePool:
 
     @cached_property
     def _terms_of_running_pods(self) -> Sequence[tuple[Node, Term, str]]:
-        """The anti-affinity terms of the running pods, as (`Node` of the pod, term, `NAMESPACE/NAME` of the pod)."""
+        """The anti-affinity terms of the running pods.
+
+        Each item is a tuple of the node, the term, and the name of the pod. The name of the pod contains its namespace,
+        as in `ml/web-0`.
+        """
         return [
             (node, term, f"{namespace_of(pod)}/{pod['metadata']['name']}")
             for node in self.nodes
@@ -261,10 +269,10 @@ class NodePool:
         ]
 
     def _forbidden_domains(self, pods: PodSet) -> Mapping[tuple[str, str], str]:
-        """Return (key, value) of a node label -> running pod because of which a set avoids the nodes with this label.
+        """Return the node labels that the nodes of a set must not have, each with a running pod that is the reason.
 
-        For example, ("zone", "a") -> "ml/web-0" means that anti-affinity of the set, or of the running pod web-0 in the
-        namespace ml, keeps the set away from the zone of web-0.
+        For example, {("zone", "a"): "ml/web-0"} means that the pods of the set avoid all nodes with the label zone=a.
+        The running pod web-0 in the namespace ml is in this zone, and anti-affinity separates this pod from the set.
         """
         domains: dict[tuple[str, str], str] = {}
         for node, term, pod in self._terms_of_running_pods:
@@ -311,9 +319,9 @@ class NodePool:
                 )
 
     def doubts(self, pods: PodSet) -> Iterator[str]:
-        """Yield a text for each Namespace that tfgen does not find, but whose labels an anti-affinity term reads.
+        """Yield a text for each Namespace that tfgen does not find, but whose labels tfgen needs.
 
-        The term belongs to the set `pods` or to a running pod.
+        An anti-affinity term reads the labels of the Namespace. The term belongs to the set `pods` or to a running pod.
         """
         namespaces = set()
         for _, term, _ in self._terms_of_running_pods:

@@ -86,10 +86,11 @@ def grouped(nodes: Iterable[NodeSlots]) -> list[NodeGroup]:
 
 
 def slot_letters(nodes: Iterable[NodeSlots]) -> Mapping[RoleKey, str]:
-    """Return (title of a run, name of a role) -> letter, for each role of a run that has placed pods with GPUs.
+    """Return the letter of each role that has placed pods with GPUs. Example: {("mnist/prod", "worker"): "W"}.
 
-    The letter is the first letter of the role. If another role has this letter, the letter is any unused letter, or
-    `SHARED_LETTER` if all letters are in use.
+    The key contains the title of a run and the name of a role. The letter is the first letter of the role in upper
+    case, or in lower case if another role has the upper-case letter. If other roles have these two letters, the letter
+    is any unused letter, or `SHARED_LETTER` if all letters are in use.
     """
     letters: dict[RoleKey, str] = {}
     for item in (item for node in nodes for item in node.placed):
@@ -101,7 +102,7 @@ def slot_letters(nodes: Iterable[NodeSlots]) -> Mapping[RoleKey, str]:
 
 
 def role_counts(node: NodeSlots) -> Mapping[str, str]:
-    """Return title of a run -> text about the pods of the run on a node, such as `chief, 2 worker`."""
+    """Return a text about the pods of each run on a node. Example: {"mnist/prod": "chief, 2 worker"}."""
     counts: dict[str, dict[str, int]] = {}
     for item in node.placed:
         roles = counts.setdefault(item.run, {})

@@ -16,7 +16,8 @@ class Placement:
     Attributes:
         board: the nodes and the sets of pods.
         left: for each set, the number of pods without a node.
-        placed: index of a node -> index of a set -> number of the set's pods on the node.
+        placed: the number of pods of each set on each node. For example, {0: {2: 4}} means that the node 0 runs 4 pods
+            of the set 2.
     """
 
     def __init__(self, board: Board) -> None:
@@ -73,12 +74,9 @@ class Placement:
                 self.place(set_index, node_index, -self.placed[node_index][set_index])
 
     def _spread_allows(self, set_index: int, spread_index: int, node_index: int) -> bool:
-        """Test whether a topology spread of a set allows one more pod of the set on a node.
+        """Test whether a topology spread constraint of a set allows one more pod of the set on a node.
 
-        Args:
-            set_index: the index of the set.
-            spread_index: the index of the topology spread in `board.domains[set_index]`.
-            node_index: the index of the node.
+        The index `spread_index` selects the constraint in `board.domains[set_index]`.
         """
         domains: Domains = self.board.domains[set_index][spread_index]
         counts, spread = self._counts[set_index][spread_index], domains.spread

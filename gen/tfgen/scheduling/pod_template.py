@@ -21,7 +21,7 @@ LabelReader: TypeAlias = tuple[Mapping[str, Any], Sequence[str]]
 
 
 class PodTemplate(Record):
-    """Equal pods of a controller, independent of a cluster. `PodSet` describes the other fields.
+    """Equal pods of a controller, without data of a cluster. `PodSet` describes the fields that have the same names.
 
     Attributes:
         added: the labels that the controller adds to the pods.
@@ -54,9 +54,13 @@ class LabelReaders:
         self.keys = self.copied.union(*map(label_keys, self._selectors))
 
     def deciding_keys(self, keys: Set[str], labels: Mapping[str, str]) -> set[str]:
-        """Return each label key in `keys` whose value decides if a selector matches a pod with the labels `labels`.
+        """Return the label keys whose values decide if a selector matches a pod.
 
         A selector that does not match the other labels of the pod has no influence.
+
+        Args:
+            keys: the label keys to examine.
+            labels: the labels of the pod.
         """
         return {
             key
@@ -71,9 +75,10 @@ class LabelReaders:
 
 
 def split(template: PodTemplate, readers: LabelReaders) -> Iterator[PodTemplate]:
-    """Split a template into one template for each group of equal pods, with the labels that the controller adds.
+    """Yield a template for each group of equal pods of a template.
 
-    Pods are equal if no label selector of `readers` distinguishes the pods.
+    Pods are equal if each label selector in `readers` matches either all or none of the pods. The labels of each
+    yielded template include the labels that the controller adds.
     """
     added = template.added
     opaque = dict.fromkeys(added.opaque, f"? of {added.controller}")  # equal to no value of a real label
@@ -101,7 +106,7 @@ def split(template: PodTemplate, readers: LabelReaders) -> Iterator[PodTemplate]
 
 
 def _label_readers(spec: Mapping[str, Any]) -> Iterator[LabelReader]:
-    """Yield (label selector, items of `matchLabelKeys`) of each topology spread and anti-affinity term in a PodSpec."""
+    """Yield the label selector and the `matchLabelKeys` of each topology spread and anti-affinity term in a PodSpec."""
     yield from anti_affinity.selectors_of(spec)
     for constraint in spec.get("topologySpreadConstraints") or ():
         if constraint.get("whenUnsatisfiable", "DoNotSchedule") == "DoNotSchedule":

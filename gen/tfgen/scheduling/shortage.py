@@ -1,4 +1,4 @@
-"""Detects a shortage: the pods that may run only on a set of nodes request more than these nodes have free together."""
+"""Detects a shortage: pods that may run only on some nodes request more than these nodes have free together."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tfgen.scheduling.pod_set import PodSet
 
 
 class Demand:
-    """Sums of the requests of pods: one sum for all pods that may run on the same nodes."""
+    """Sums of the requests of pods. Pods that may run on the same nodes share a sum."""
 
     def __init__(self, pool: NodePool) -> None:
         self._pool = pool
@@ -23,7 +23,10 @@ class Demand:
             _add(self._amounts.setdefault(nodes, {}), amounts)
 
     def leaves_too_little(self, sets: Iterable[PodSet]) -> bool:
-        """Test whether the nodes lack room for the given pod sets and the pod sets of earlier calls of `add`."""
+        """Return True if the nodes have too few free resources for all pods. False means that the pods may fit.
+
+        The pods are the pods of `sets` and of earlier calls of `add`.
+        """
         coming = self._of(sets)
         for nodes in {*coming, *self._amounts}:
             if not any(within & ~nodes == 0 for within in coming):

@@ -1,4 +1,7 @@
-"""Decides whether runs fit on a cluster: `fits`, `does not fit` with the shortage, or `not known` with the reason."""
+"""Decides whether runs fit on a cluster. The answers are `fits`, `does not fit` and `not known`.
+
+The answer `does not fit` includes the shortage, and the answer `not known` includes the reason.
+"""
 
 from __future__ import annotations
 
@@ -102,8 +105,8 @@ def plan_placement(cluster: Cluster, runs: Sequence[PlannedRun]) -> Plan:
     """Return the answer for each run, and a possible placement of the pods.
 
     A run fits only if all its pods get a node in every order of scheduling. A run does not fit if the free resources
-    are too small for the run alone, or for the run together with the earlier runs. If neither is
-    certain, the answer is `not known`. The pods that already wait in the cluster are part of each order of scheduling.
+    are too small for the run alone, or for the run together with the earlier runs. If neither is certain, the answer is
+    `not known`. The pods that already wait in the cluster are part of each order of scheduling.
     """
     running = (pod["spec"] for node in cluster.nodes for pod in node.pods if pod["spec"].get("affinity"))
     waiting = (pod["spec"] for pod in cluster.waiting)
@@ -131,7 +134,7 @@ def plan_placement(cluster: Cluster, runs: Sequence[PlannedRun]) -> Plan:
 
 
 def _in_order(board: Board, owners: Iterable[str]) -> Placement:
-    """Place the pods of the first owner, then the pods of the next owner. Omit the sets with obstacles.
+    """Return a placement of the pods of all owners, one owner after another. Omit pods that cannot start on any node.
 
     An owner is the title of a run, or "" for the pods that already wait in the cluster.
     """
@@ -188,7 +191,9 @@ class _Queue:
         return self._no_room(run, sets, lacks, self._before)
 
     def _has_no_room(self, before: Sequence[PodSet], sets: Sequence[PodSet], demand: Demand) -> bool:
-        """Return True if no placement gives every pod of a run and of the earlier runs a node; False without a proof.
+        """Return True if the nodes certainly lack room for a run and the earlier runs together.
+
+        False means that all pods may fit.
 
         Args:
             before: the pod sets of the earlier runs; empty for a check of the run alone.

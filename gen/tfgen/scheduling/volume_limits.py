@@ -25,7 +25,8 @@ class NodeVolumes(Record):
 
     Attributes:
         csi_node: the CSINode of the node; None if tfgen does not know the CSINode.
-        attached: (name of a CSI driver, handle of the volume), for each volume that a CSI driver serves.
+        attached: the volumes that a CSI driver serves, each as a pair of the driver and the handle of the volume.
+            Example: {("ebs.csi.aws.com", "vol-0a1b")}.
         missing: the `NAMESPACE/NAME` of each claim whose volume tfgen does not know.
     """
 
@@ -56,7 +57,7 @@ class NodeVolumes(Record):
 
 
 def csi_volumes(volumes: Iterable[Object]) -> frozenset[CsiVolume]:
-    """Return (driver, handle of the volume) for each PersistentVolume that a CSI driver serves."""
+    """Return the CSI driver and the handle of each PersistentVolume that a CSI driver serves."""
     sources: Iterator[Mapping[str, Any] | None] = (data_path.at(volume, _CSI) for volume in volumes)
     return frozenset((source["driver"], source["volumeHandle"]) for source in sources if source)
 

@@ -37,10 +37,12 @@ _NAMES: Final[Mapping[str, Schema]] = {
 
 
 def chart_values(environments: Sequence[str]) -> Mapping[str, Schema]:
-    """Return key -> schema, for the chart values that have no key in the job file. Each value is empty by default.
+    """Return the schemas of the chart values that have no key in the job file, by the name of the value.
+
+    Example: ``{"nameOverride": {"type": "string", "default": ""}, ...}``. Each value is empty by default.
 
     Args:
-        environments: the environments of the chart, from `environments_if_patched`.
+        environments: the result of `environments_if_patched`. If it is empty, the chart has no value `environment`.
     """
     if not environments:
         return _NAMES
@@ -56,9 +58,9 @@ def chart_values(environments: Sequence[str]) -> Mapping[str, Schema]:
 
 
 def environments_if_patched(spec: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the names of all environments of a job if an environment sets `patches`, or else an empty tuple.
+    """Return the names of all environments of a job if at least one environment sets `patches`, or else an empty tuple.
 
-    The objects of a chart depend on the name of the environment only if an environment sets `patches`.
+    Without `patches` in an environment, the objects of the chart do not depend on the name of the environment.
     """
     environments = spec.get("environments", {})
     return tuple(sorted(environments)) if any("patches" in environment for environment in environments.values()) else ()

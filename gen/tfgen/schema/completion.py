@@ -13,14 +13,18 @@ EQUAL_WORKERS: Final = ("MultiWorkerMirrored", "KerasDistribution")
 
 
 def default_end(strategy: str | None) -> CompletionBy:
-    """Return the default of `completion.by` for a strategy: "Worker0" if all workers are equal, or else "Chief"."""
+    """Return the default of `completion.by` for a strategy.
+
+    The default is "Worker0" for a strategy with equal workers, and "Chief" for each other strategy.
+    """
     return "Worker0" if strategy in EQUAL_WORKERS else "Chief"
 
 
 def ended_by(spec: Mapping[str, Any]) -> CompletionBy:
     """Return the name of the tasks whose end completes the job: "Chief", "Worker0" or "AllWorkers".
 
-    The name is `completion.by` of the spec, or else the default of the workload kind, or else of the strategy.
+    The name is the value of `completion.by`. If the job does not set `completion.by`, the name is the default of the
+    workload kind. If the workload kind has no default, the name is the default of the strategy.
     """
     by: CompletionBy | None = spec.get("completion", {}).get("by") or kinds.FACTS[kinds.of_spec(spec)].default_end
     return by or default_end(spec.get("strategy"))
@@ -34,8 +38,8 @@ def releases(spec: Mapping[str, Any]) -> bool:
 def serves(spec: Mapping[str, Any], role: str) -> bool:
     """Test whether the tasks of a role run until the job is complete, instead of exiting by themselves.
 
-    The result is True for ps. The result is also True for workers that have the value Serving (the default) of the key
-    `runs`, if the end of the chief completes the job. The result is False for all other tasks.
+    Return True for ps. Return True for workers if the end of the chief completes the job, and the workers have the
+    default ``runs: Serving``. Return False for all other tasks.
     """
     if role == "worker":
         return ended_by(spec) == "Chief" and spec["roles"]["worker"].get("runs", "Serving") == "Serving"

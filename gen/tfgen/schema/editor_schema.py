@@ -89,10 +89,10 @@ def _children(node: Schema) -> Iterator[Schema]:
 
 
 class _Shared:
-    """Collector of the repeated nodes of a schema. Each repeated node becomes a definition.
+    """Collector of the repeated nodes of a schema. Each repeated node becomes a shared definition.
 
     Attributes:
-        definitions: name -> definition. A definition contains no nested definitions.
+        definitions: the definitions by name. A definition contains no nested definitions.
     """
 
     def __init__(self, schema: Schema) -> None:
@@ -156,19 +156,21 @@ class _Shared:
 
 
 def _pointer_without_null(pointer: str, named: Mapping[str, Schema]) -> str | None:
-    """Return the pointer of the definition of the same name that allows the same values, except null; None without one.
+    """Return the JSON pointer of the definition that allows the values of the definition at `pointer`, except null.
 
-    For example, return `#/definitions/size` for `#/definitions/environment/definitions/size`. The argument `named` is
-    JSON pointer -> definition.
+    For example, return `#/definitions/size` for `#/definitions/environment/definitions/size`. Return None if the schema
+    has no such definition with the same name. The mapping `named` contains all definitions by JSON pointer.
     """
     plain = named.get(f"{_ROOT}{pointer.rpartition('/')[2]}")
     return f"{_ROOT}{pointer.rpartition('/')[2]}" if named[pointer] == {"anyOf": [plain, _NULL]} else None
 
 
 def _without_null(node: Schema, optional: Mapping[str, str]) -> dict[str, Any]:
-    """Replace each `$ref` to a definition that allows null by an `anyOf`: the definition without null, or null.
+    """Return a copy of a schema node in which an `anyOf` replaces each reference to a definition that allows null.
 
-    The argument `optional` is pointer of a definition that allows null -> pointer of the definition without null.
+    The `anyOf` has two nodes: a reference to the definition without null, and a node that allows only null. The mapping
+    `optional` contains the pointers of both definitions, as in ``{"#/definitions/environment/definitions/size":
+    "#/definitions/size"}``.
     """
     if node.get("$ref") in optional:
         return {"anyOf": [{**node, "$ref": optional[node["$ref"]]}, _NULL]}

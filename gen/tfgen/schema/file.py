@@ -116,7 +116,7 @@ def complete(schema: Schema, node: Schema, value: Mapping[str, Any]) -> dict[str
 
 
 def used_definitions(root: Schema, definitions: Schema) -> dict[str, Any]:
-    """Return name -> definition, for the definitions to which `root` refers directly or indirectly, sorted by name."""
+    """Return the definitions to which `root` refers directly or indirectly, as a mapping sorted by name."""
     used: dict[str, Any] = {}
     waiting = list(_references(root))
     while waiting:

@@ -121,7 +121,12 @@ _PLAIN: Final = re.compile(r"[\w./:@+-]+", re.ASCII)
 
 
 def advice_for(path: Path, value: Any) -> str:
-    """Return the advice for an unknown key of a job, or for a list where a job has a mapping; empty for no advice."""
+    """Return the advice for a value in the notation of Kubernetes, such as `; write gpu: {count: 2}`; else empty.
+
+    Args:
+        path: the path of an unknown key of a job, or of a list where a job has a mapping.
+        value: the value at the path.
+    """
     for end, advice in _HABITS.items():
         if _ends(path, end):
             around = "".join(map(str, path[-2:-1]))
@@ -148,8 +153,8 @@ def one_line(value: Any) -> str:
 def as_items(value: Any, key: str) -> str:
     """Convert a value to a list in the notation of Kubernetes, as YAML on one line, for a message.
 
-    `key` is the field with the name of an item; empty for a list of texts. For a map by name, the list shows only the
-    first entry.
+    `key` is the field with the name of an item; empty for a list of texts. If the value is a mapping whose keys are
+    names, the list shows only the first item.
 
         >>> as_items({"scratch": {"emptyDir": {}}}, "name"), as_items({"A": "b", "C": "d"}, "name"), as_items("x", "")
         ('[{name: scratch, emptyDir: {}}]', '[{name: A, value: b}, ...]', '[x]')
@@ -194,7 +199,10 @@ def _ends(path: Path, end: Sequence[str]) -> bool:
 
 
 def _job_notation(value: Any, name: str = "") -> str:
-    """Return a value in the notation of a job, as YAML on one line. Only the first entry of a map by name is shown."""
+    """Return a value in the notation of a job, as YAML on one line.
+
+    A list of items with names becomes a mapping that shows only the first item, such as `{DATA_DIR: /data, ...}`.
+    """
     text = flow(_to_job_notation(name, value))
     if isinstance(value, list) and len(value) > 1 and _first_by_name(value):
         text = f"{text[:-1]}, ...}}"
@@ -215,7 +223,10 @@ def _to_job_notation(name: str, value: Any) -> Any:
 
 
 def _first_by_name(items: Sequence[Any]) -> tuple[str, Any] | None:
-    """Return (name of the first item, the other fields of the item); None if the first item has no name."""
+    """Return the name of the first item of a list, and the other fields of the item; None without a name.
+
+    Example: ``("SEED", {"value": "1"})`` for the list ``[{"name": "SEED", "value": "1"}]``.
+    """
     first = items[0] if items else None
     if not isinstance(first, Mapping) or not isinstance(first.get("name"), str):
         return None

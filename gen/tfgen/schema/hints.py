@@ -104,7 +104,8 @@ _OTHER_WORDS = {
 def _in_our_words(key: str, allowed: Iterable[str]) -> str | None:
     """Return the equivalent of a Kubernetes key in a job, such as `storage` for `volumes`; None for other keys.
 
-    The result is None as well if the first key of the equivalent is not in `allowed`.
+    The mapping that contains the key allows only the keys in `allowed`. If the equivalent begins with a different key,
+    return None as well.
     """
     ours = _OTHER_WORDS.get(key) or _OTHER_WORDS.get(key.lower(), "")
     return ours if ours.partition(".")[0] in allowed else None
@@ -132,10 +133,10 @@ def _path_one_level_deeper(key: str, owner: Schema, schema: Schema) -> str | Non
 
 
 def _path_in_parent(key: str, path: Path, schema: Schema) -> str | None:
-    """Return the correct path of a key that belongs to a parent mapping, such as `spec.gitops.createNamespace`.
+    """Return the correct path of a key that belongs to a parent mapping, or None if no parent mapping has such a key.
 
-    If no parent mapping has such a key, return None. The argument `path` is the path of the mapping that contains the
-    misplaced key.
+    For example, return `spec.gitops.createNamespace` for the key `createNamespace` below `spec.gitops.argocd`. The
+    argument `path` is the path of the mapping that contains the misplaced key.
     """
     for end in range(len(path) - 1, 0, -1):
         owner = schema_file.node(schema, path[:end])

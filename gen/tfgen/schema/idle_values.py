@@ -1,4 +1,4 @@
-"""Finds idle values. An idle value has no effect, because nothing in the job reads the value.
+"""Finds idle values. An idle value has no effect, because no object of the job depends on the value.
 
     >>> [idle.path for idle in idle_values({"roles": {"worker": {}}, "completion": {"release": "Keep"}})]
     ['completion.evaluatorGrace', 'completion.onFailure']

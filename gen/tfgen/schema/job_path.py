@@ -32,7 +32,9 @@ def read_path(text: str) -> Path:
 
 
 def read_assignment(text: str) -> tuple[Path, str]:
-    """Parse a text such as `PATH=VALUE`. Return (PATH as steps, VALUE).
+    """Parse an assignment. Return the path and the text of the value.
+
+    For example, return ``(("spec", "roles", "worker", "replicas"), "4")`` for `roles.worker.replicas=4`.
 
     Raises:
         UsageError: the text is not an assignment.
@@ -44,7 +46,10 @@ def read_assignment(text: str) -> tuple[Path, str]:
 
 
 def _read_steps(text: str) -> tuple[Path, int]:
-    """Return (steps of the path at the start of a text, offset in the text after the path)."""
+    """Parse the path at the start of a text. Return the path, and the index of the first character after the path.
+
+    For example, return ``(("spec", "retries"), 7)`` for `retries=2`.
+    """
     steps: list[str | int] = []
     end = 0
     while match := _STEP.match(text, end):

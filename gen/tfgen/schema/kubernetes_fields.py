@@ -61,11 +61,11 @@ class Misfit(NamedTuple):
 
 
 class KeyedList(NamedTuple):
-    """A list in which Kubernetes treats two items with equal keys as one item.
+    """A list in which Kubernetes treats two items with equal keys as one item. An example is a list of containers.
 
     Attributes:
         owner: the mapping that contains the list.
-        keys: the key fields of an item; empty if the whole item is the key.
+        keys: the key fields of an item, such as `name`; empty if the whole item is the key.
     """
 
     path: Path
@@ -78,9 +78,10 @@ class FieldTypes(NamedTuple):
     """A type in the table of types, such as `Container`.
 
     Attributes:
-        fields: field name -> type of the field: a name such as `Container`, or `[Container]` for a list of containers.
+        fields: the type of each field, as in ``{"image": "text", "ports": "[ContainerPort]"}``. Brackets mean a list.
         required: the names of the required fields.
-        keys: name of a list field -> keys that identify the items of the list. A merge uses the first key.
+        keys: the keys that identify the items of a list field, as in ``{"ports": ["containerPort", "protocol"]}``. A
+            merge uses only the first key.
     """
 
     fields: Mapping[str, str]
@@ -96,7 +97,7 @@ def _table() -> Mapping[str, Mapping[str, Any]]:
 
 @functools.cache
 def types() -> Mapping[str, FieldTypes]:
-    """Return type name -> type, for each type in the table."""
+    """Return the types in the table, by name. Example of a name: "Container"."""
     return {name: FieldTypes(**fields) for name, fields in _table()["types"].items()}
 
 
@@ -138,11 +139,12 @@ def misfits(path: Path, value: Any, type_name: str, text: WrittenText, base: Any
     Args:
         path: the path of the value.
         value: the value in the job.
-        type_name: NAME, [TYPE] for a list, {TYPE} for a map, or the type of a scalar.
+        type_name: the type of the value: `Container`, `[Container]` for a list, `{text}` for a map of texts, or the
+            name of a scalar type, such as `quantity`.
         text: function that returns the text of the scalar at a path in the file.
-        base: the value of the same field in the generated object, into which tfgen merges `value`; None if the
-            generated object lacks the field; `...` if tfgen does not know the generated object. With `...`, no required
-            field counts as missing.
+        base: the value of the same field in the object that tfgen generates. tfgen merges `value` into `base`, so
+            `value` may omit the required fields that `base` has. None means that the generated object does not have the
+            field. `...` means that tfgen does not know the generated object, so no required field is missing.
     """
     if value is None:
         return
@@ -217,7 +219,11 @@ def _missing(value: Mapping[str, Any], type_name: str, base: Any) -> Iterator[st
 
 
 def _untyped(path: Path, value: Any, text: WrittenText) -> Iterator[Misfit]:
-    """Yield the misfits in a value of unknown type: wrong patch directives, and wrong items of merged lists."""
+    """Yield the misfits in a value whose Kubernetes type is unknown, such as a field of a custom resource.
+
+    A misfit is a wrong directive such as `$patch: replace`, or an item without its merge key, such as a container
+    without a name.
+    """
     for key, item in value.items() if isinstance(value, Mapping) else ():
         item_path = (*path, key)
         if key.startswith("$"):
@@ -258,7 +264,8 @@ def _directive(path: Path) -> Misfit:
 def _item_with_key(items: Any, key: str, name: Any) -> Any:
     """Return the item of the list `items` whose field `key` has the value `name`; None without such an item.
 
-    If `items` is None or `...`, as the argument `base` of `misfits` may be, return `items`.
+    The argument `items` is None or `...` if the argument `base` of `misfits` is None or `...`. In this case, return
+    `items`.
     """
     if items is None or not isinstance(items, (list, tuple)):
         return items
@@ -273,8 +280,8 @@ def is_misspelt(name: str, type_name: str) -> bool:
 def misspelt(name: str, fields: Collection[str]) -> str | None:
     """Return the field in `fields` that differs from `name` by one typing error; None without such a field.
 
-    A typing error is an extra, a missing, a wrong or two swapped letters, or the wrong case. The names of two fields
-    of a type differ more, apart from clusterIP and clusterIPs of a Service.
+    A typing error is an extra, a missing or a wrong letter, two swapped letters, or the wrong case. Within a Kubernetes
+    type, two field names differ by more than one typing error, except clusterIP and clusterIPs of a Service.
     """
     return _slip_of(name, _by_length(fields))
 
@@ -335,7 +342,7 @@ def _shape(path: Path, value: Any, node: Schema, text: WrittenText, instead: str
 
 
 def _list_hint(path: Path, value: Any, type_name: str) -> str:
-    """Return the end of a message about a value that should be a list: an example of the list in YAML, or empty."""
+    """Return the end of a message that a value should be a list, such as `; write [{name: hub}]`, or an empty text."""
     key = MERGE_KEYS.get(str(path[-1]), "")
     if type_name in types() and key not in types()[type_name].fields:
         key = ""  # fields of a pod and of another kind may have the same name, such as `ports`

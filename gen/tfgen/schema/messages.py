@@ -61,13 +61,13 @@ MOST = 100
 
 
 class SchemaError(Record):
-    """A value that violates a keyword of the schema.
+    """A value or a key that violates a keyword of the schema.
 
     Attributes:
         path: the path of the value; for a wrong or missing key, the path of the mapping.
         keyword: the keyword of JSON Schema, such as `maximum`.
         node: the node of the schema that contains the keyword.
-        names: the unknown keys, the missing key, or the wrong key.
+        names: the unknown keys, the missing key, or the wrong key. A wrong value has no names.
         is_about_key: True if the key `names[0]` violates the keyword, for example if the name of a volume has a wrong
             format. False if a value violates the keyword.
     """
@@ -122,7 +122,7 @@ class CheckedData(Record):
 
 
 def translate(checked: CheckedData, schema_errors: Iterable[SchemaError]) -> Iterator[Problem]:
-    """Yield one problem for each mistake, up to `MOST` problems."""
+    """Translate the errors of the validator to problems. Yield one problem for each mistake, up to `MOST` problems."""
     other_kind = _other_kind(checked)
     if other_kind is not None:
         yield other_kind
@@ -134,7 +134,7 @@ def translate(checked: CheckedData, schema_errors: Iterable[SchemaError]) -> Ite
 
 
 def missing_section(document: Document, environment: str, section: tuple[str, ...]) -> Problem:
-    """Return the problem that an environment changes a section that the job does not have, such as `gang`."""
+    """Return the problem for an environment that changes a section, such as `gang`, which the job does not have."""
     path = ("spec", "environments", environment, *section)
     *_, name = section
     if _can_be_off(schema_file.load(), section):
@@ -155,7 +155,8 @@ def _can_be_off(schema: Schema, section: Path) -> bool:
 def _disabled_section(section: Path, values: Mapping[str | int, Any]) -> str:
     """Return the YAML for a disabled section with its required keys, for example `gang: {enabled: false}`.
 
-    The argument `values` is key -> value. A required key that is not in `values` gets the first example of the schema.
+    The mapping `values` contains values for the keys of the section. A required key that is not in `values` gets the
+    first example of the schema.
     """
     schema = schema_file.load()
     node = schema_file.node(schema, ("spec", *section)) or {}
@@ -186,8 +187,10 @@ def _is_caused_by_another(
 
     Args:
         error: the error.
-        unknown_keys: path of a mapping -> unknown keys of the mapping.
-        reported: (path, unknown or missing keys) for each error that tfgen already reports. A wrong value has no keys.
+        unknown_keys: the unknown keys of each mapping, by the path of the mapping. Example: ``{("spec",):
+            {"imagee"}}``.
+        reported: the path and the names of each error that tfgen already reports. Example: ``(("spec",),
+            ("imagee",))``.
     """
     path = error.path
     if any(path[end] in unknown_keys.get(path[:end], ()) for end in range(len(path))):
@@ -440,8 +443,8 @@ def hint_for_value(value: Any, text: str, node: Schema) -> str:
     """Return a hint such as `; write 4` for a value of a wrong type; empty if the intention of the user is unclear.
 
     Args:
-        value: the value.
-        text: the text of the value in the file, if the value is a scalar.
+        value: the value in the job.
+        text: the text of the value in the file; empty for a mapping or a list.
         node: the schema node that the value violates.
     """
     if isinstance(value, str):

@@ -3,12 +3,14 @@
     >>> values({"image": "x:1", "roles": {"worker": {"replicas": 4}}})["roles"]["worker"]["replicas"]
     4
 
-A property with `x-tunable: true` is tunable; on a record, the keyword applies to all properties of the record, except
-for properties with `x-tunable: false`. A values path is the path in the spec without `spec`. A record without a default
-is a *section*, such as a role or the gang. A job has the tunables of a section only if the job has the section. A
-job has no tunable for a value that its workload kind does not support (`workload_kinds`), and no tunable for an idle
-value, which has no effect in the job (`idle_values`). For example, `completion.evaluatorGrace` is idle in a job without
-an evaluator.
+A field with `x-tunable: true` in the schema is tunable. In this module, a record is a mapping with fixed keys, such as
+a role. For a record, the keyword applies to all fields of the record, except for fields with `x-tunable: false`. A
+values path is the path in the spec without `spec`.
+
+A record without a default is a section, such as a role or the gang. A job has the tunables of a section only if the job
+has the section. A job has no tunable for a value that its workload kind does not support (`workload_kinds`), and no
+tunable for an idle value, which has no effect in the job (`idle_values`). For example, `completion.evaluatorGrace` is
+idle in a job without an evaluator.
 
 values.yaml, values.schema.json and the allowed keys of an environment all come from this module. values.schema.json
 also accepts idle values, because an environment may set idle values.
@@ -76,15 +78,15 @@ class _JobTunables(Record):
 
     @cached_property
     def by_path(self) -> Mapping[ValuesPath, Tunable]:
-        """Values path -> tunable."""
+        """The tunables by values path, such as `("roles", "worker", "replicas")`."""
         return {tunable.path: tunable for tunable in self.tunables}
 
     @cached_property
     def by_record(self) -> Sequence[tuple[ValuesPath, Sequence[tuple[str, Tunable]]]]:
-        """Pairs (path of a record, [(key, tunable), ...]) in the order of the schema.
+        """The tunables of each record, in the order of the schema. A record is a mapping with fixed keys.
 
-        For example, the record roles.worker has the tunable `replicas`. If the schema lists a nested record between two
-        tunables of a record, the record has two pairs.
+        Example of an item: ``(("roles", "worker"), [("replicas", Tunable(...)), ...])``. If the schema lists a nested
+        record between two tunables of a record, the result has two items for the record.
         """
         groups = groupby(self.tunables, key=lambda tunable: tunable.path[:-1])
         return [(record, [(tunable.path[-1], tunable) for tunable in group]) for record, group in groups]
@@ -96,7 +98,12 @@ class _JobTunables(Record):
 
 
 class Leaf(Record):
-    """A tunable, its node in the job schema with `$ref`, and the paths of the sections that contain the tunable."""
+    """A tunable with its place in the job schema.
+
+    Attributes:
+        written: the schema node of the tunable, as in the schema file. The node may have a `$ref`.
+        sections: the paths of the sections that contain the tunable, such as `("gang",)`.
+    """
 
     tunable: Tunable
     written: Schema
@@ -108,7 +115,8 @@ def tunables(spec: Mapping[str, Any], *, of_any_kind: bool = False) -> tuple[Tun
 
     Args:
         spec: the spec of the job.
-        of_any_kind: whether to include the values without effect in the job, such as values for other workload kinds.
+        of_any_kind: whether to include the tunables without effect in the job, such as tunables for other workload
+            kinds.
     """
     return _job_tunables(spec, of_any_kind=of_any_kind).tunables
 
@@ -153,7 +161,7 @@ def values(spec: Mapping[str, Any], *, of_any_kind: bool = False) -> dict[str, A
 
 
 def environment_values(spec: Mapping[str, Any], name: str, *, of_any_kind: bool = False) -> dict[str, Any]:
-    """Return the complete values of an environment: its values merged over the values of the job, as in Helm.
+    """Return the complete values of an environment. As in Helm, its values override the values of the job.
 
     Raises:
         KeyError: the spec has no such environment.
@@ -163,9 +171,10 @@ def environment_values(spec: Mapping[str, Any], name: str, *, of_any_kind: bool 
 
 
 def all_values(spec: Mapping[str, Any], *, of_any_kind: bool = False) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return (values of the job, name of an environment -> values of the environment).
+    """Return the complete values of a job, and the complete values of each environment by the name of the environment.
 
-    The values are the results of `values` and `environment_values`.
+    Example: ``({"run": "", ...}, {"dev": {"run": "2", ...}})``. The functions `values` and `environment_values` return
+    the same values.
     """
     present = _job_tunables(spec, of_any_kind=of_any_kind)
     job_values = _complete(spec, present)
@@ -184,9 +193,10 @@ def overrides(environment: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def chart_overrides(spec: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return name of an environment -> chart values that the environment sets.
+    """Return the chart values that each environment of a job sets, by the name of the environment.
 
-    Omit each value that has no effect in the job, because the chart has no such value.
+    Example: ``{"dev": {"roles": {"worker": {"replicas": 1}}}, "prod": {}}``. Omit each value that has no effect in the
+    job, because the chart has no such value.
     """
     present = _job_tunables(spec)
     return {
@@ -207,9 +217,10 @@ def _chart_part(data: Mapping[str, Any], parent: ValuesPath, present: _JobTunabl
 
 
 def merge(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
-    """Merge the values of a user over a chart's values as Helm does: maps merge, null removes, other values replace.
+    """Merge the values of a user over a chart's values, as Helm does. Both arguments remain unchanged.
 
-    A null for a key that `under` lacks remains, as in Helm 4. Both arguments remain unchanged.
+    Two maps are merged key by key, at any depth. A null of the user removes the value of the chart. Any other value of
+    the user replaces the value of the chart. A null for a key that `under` does not have remains, as in Helm 4.
     """
     merged = {key: value for key, value in under.items() if key not in over or over[key] is not None}
     for key, value in over.items():
@@ -222,16 +233,17 @@ def merge(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def missing_sections(spec: Mapping[str, Any], environment: Mapping[str, Any]) -> tuple[ValuesPath, ...]:
-    """Return the paths of the sections that an environment changes, but that the job does not have."""
+    """Return the paths of the sections, such as `gang`, that an environment changes and the job does not have."""
     return tuple(
         section for section in _sections() if data_path.has(environment, section) and not data_path.has(spec, section)
     )
 
 
 def order_keys(value: Any, node: Schema) -> Any:
-    """Return a copy of a value with mapping keys in the order of the schema node, or sorted if the node has no order.
+    """Return a copy of a value in which the keys of each mapping have the order of the schema node `node`.
 
-    Helm has only one type of number, so a number such as 2.0 becomes 2.
+    If the schema node has no order, the keys are sorted. A number such as 2.0 becomes 2, because Helm has only one type
+    of number.
     """
     if isinstance(value, float) and value.is_integer():
         return int(value)
@@ -270,7 +282,7 @@ def _merge_complete(
         base: the complete values at the path `parent`.
         over: the values of an environment at the path `parent`.
         parent: the path of the values.
-        by_path: values path -> tunable.
+        by_path: the tunables of the job by values path.
     """
     merged_values = dict(base)
     for key, value in over.items():
@@ -315,7 +327,7 @@ def _paths_without_effect(spec: Mapping[str, Any]) -> Iterator[str]:
 
 @functools.cache
 def _tunables_with(sections: frozenset[ValuesPath], omitted: tuple[str, ...]) -> _JobTunables:
-    """Return the tunables of a job with the `sections`. The result has no tunable at or below a path in `omitted`."""
+    """Return the tunables of a job with the given sections. Omit each tunable at or below a path in `omitted`."""
     without = [path.split(".") for path in omitted]
     leaves_of_job = (leaf for leaf in all_leaves().values() if sections.issuperset(leaf.sections))
     return _JobTunables(
@@ -335,7 +347,7 @@ def _sections() -> tuple[ValuesPath, ...]:
 
 @functools.cache
 def all_leaves() -> Mapping[ValuesPath, Leaf]:
-    """Return values path -> leaf, for all tunables of the job schema, in the order of the schema."""
+    """Return a `Leaf` for each tunable of the job schema, by the values path, in the order of the schema."""
     return {leaf.tunable.path: leaf for leaf in leaves(schema_file.load())}
 
 

@@ -45,9 +45,10 @@ _OF_THE_VALUE = frozenset(
 
 
 def check(document: Document) -> tuple[Problem, ...]:
-    """Return the problems of a document, in the order of the file; empty for a valid job.
+    """Return the problems of a job, in the order of the file; empty for a valid job.
 
-    If a job has problems, its environments are not merged over it, because these problems would be reported twice.
+    If the job without its environments has problems, the function does not check the merged environments, because the
+    function would report each of these problems again.
     """
     data = document.data
     problems = list(schema_messages.translate(CheckedData(document, data, load()), schema_errors(data)))
@@ -68,12 +69,12 @@ def check_alone(document: Document) -> tuple[Problem, ...]:
 
 
 def check_defaults(document: Document) -> tuple[Problem, ...]:
-    """Return the problems of a layer, in the order of the file. The document is merged over the layers above it."""
+    """Return the problems of a layer, in the order of the file. tfgen has merged the document over the layers above."""
     return _defaults_problems(document, document.data)
 
 
 def check_defaults_alone(document: Document) -> tuple[Problem, ...]:
-    """Return the problems of a layer by itself. A null is allowed, because it may remove a value of a layer above."""
+    """Return the problems of a layer by itself. A null is allowed, because it may remove a value of a higher layer."""
     return _defaults_problems(document, _without_nulls(document.data))
 
 
@@ -109,9 +110,9 @@ def _validator(name: str) -> Draft7Validator:
 
 
 def _checkable(value: Any) -> Any:
-    """Return a copy of a value in which each float such as 2.0 is changed slightly, to a float that is not an integer.
+    """Return a copy of a value in which each whole float, such as 2.0, becomes a fraction, such as 1.9999999999999998.
 
-    Draft-07 accepts 2.0 as an integer, but tfgen would print 2.0, and Kubernetes refuses 2.0.
+    The validator accepts 2.0 as an integer, but tfgen would print 2.0, and Kubernetes refuses 2.0.
     """
     if isinstance(value, dict):
         return {key: _checkable(item) for key, item in value.items()}
@@ -138,11 +139,9 @@ def _schema_errors(error: ValidationError, data: Any, schema: Schema) -> Iterato
 
 
 def _paths(data: Any, pointer: Sequence[str | int], instance: Any) -> Iterator[Path]:
-    """Yield the paths in the data that a JSON pointer of the validator may mean.
+    """Yield each path in `data` that the JSON pointer of a validator error may mean, and whose value equals `instance`.
 
-    The validator reports a key of digits as a number, so that the key "08" becomes 8. For the number 8, the function
-    tries each key that represents 8, such as "8" and "08", and yields each path whose value equals `instance`. The
-    validator also omits an empty key. If no path has the value, the function therefore tries an empty key.
+    The pointers of the validator are ambiguous. The key "08" appears as the number 8, and an empty key does not appear.
     """
     if not pointer and data == instance:
         yield ()
@@ -165,7 +164,7 @@ def _without_nulls(value: Any) -> Any:
 
 
 def _steps(data: Any, first: str | int) -> list[str | int]:
-    """Return the keys of a mapping, or the index of a list, that the step `first` may mean: "8" and "08" for 8."""
+    """Return the keys or the list index that a step of a JSON pointer may mean, such as "8" and "08" for the step 8."""
     if isinstance(data, list):
         return [first] if isinstance(first, int) and first < len(data) else []
     if not isinstance(data, dict):

@@ -12,7 +12,7 @@ from tfgen.schema import tunables
 def differences(before: Any, after: Any, path: Path = ()) -> Iterator[Path]:
     """Yield the path of each value that differs between two variants, and of each record that contains such a value.
 
-    Values count as different if they are not the same Python object.
+    Two values differ if the values are not the same Python object.
     """
     if before is after:
         return
@@ -23,7 +23,10 @@ def differences(before: Any, after: Any, path: Path = ()) -> Iterator[Path]:
 
 
 def whole_values(paths: Iterable[Path]) -> frozenset[Path]:
-    """Shorten each path to the path of the chart value that contains it: `env.A.name` becomes `env`."""
+    """Shorten each path to the path of the chart value that contains the path.
+
+    For example, `env.A.name` becomes `env`.
+    """
     leaves = tunables.all_leaves()
     ends = ((path, next((end for end in range(len(path)) if path[:end] in leaves), len(path))) for path in paths)
     return frozenset(path[:end] for path, end in ends)

@@ -24,7 +24,7 @@ def described(values_schema: Schema, environments: Sequence[str]) -> Schema:
 
     Args:
         values_schema: the schema of the values, without descriptions.
-        environments: the names of all environments if an environment of the job sets `patches`; or else empty.
+        environments: the result of `environments_if_patched` for the job.
     """
     schema: dict[str, Any] = copy.deepcopy(dict(values_schema))
     job = schema_file.load()
@@ -54,7 +54,7 @@ def _describe(node: dict[str, Any], source: Schema, schema: Schema) -> None:
 
 
 def _target(node: Schema, schema: Schema) -> Schema:
-    """Return the target of the `$ref` of a node or of its `allOf`; the node itself without a `$ref`."""
+    """Follow the `$ref` of a node, or the `$ref` in the `allOf` of the node. Return other nodes unchanged."""
     parts = [node, *node.get("allOf", ())]
     reference = next((part["$ref"] for part in parts if "$ref" in part), None)
     return node if reference is None else _target(schema_file.target(schema, reference), schema)

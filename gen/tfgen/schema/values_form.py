@@ -1,6 +1,6 @@
-"""The keys of a chart's values.yaml, without the values. Most jobs of a team have the same keys.
+"""The paths of the values in a chart's values.yaml, without the values. Most jobs of a team have the same paths.
 
-tfgen therefore caches the texts that depend only on these keys (`ValuesForm`), and the text of the default values.
+tfgen therefore caches the texts that depend only on the paths (`ValuesForm`), and the text of the default values.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tfgen.schema.tunables import ValuesPath
 
 
 class ValuesForm(Record):
-    """The form of a chart's values: the paths of the values, without the values.
+    """The paths of a chart's values, without the values. Charts with equal `ValuesForm` share cached texts.
 
     Attributes:
         paths: the paths of the values, in the order of the schema.
@@ -47,7 +47,7 @@ class ValuesPart(Record):
     Attributes:
         paths: the paths of the values.
         start: the text before the values.
-        write: function that returns the text of the values. The argument has a value for each path, in the same order.
+        write: function that returns the text of the values. The argument is a list with a value for each of `paths`.
         end: the text after the values.
         defaults: the default of the value at each path.
         of_defaults: the text that `write` returns for `defaults`.
@@ -62,7 +62,7 @@ class ValuesPart(Record):
 
     @classmethod
     def of(cls, paths: Iterable[ValuesPath], start: str, write: Callable[[Sequence[Any]], str], end: str = "") -> Self:
-        """Create the part with the values at `paths`, and cache the text of the default values."""
+        """Create a part of a chart file. The text of the default values is computed once."""
         places = tuple(paths)
         defaults = tuple(tunables.at(path).default for path in places)
         return cls(places, start, write, end, defaults, write(defaults))
@@ -76,7 +76,7 @@ class ValuesPart(Record):
 
 
 def values_form(spec: Mapping[str, Any]) -> ValuesForm:
-    """Return the form of the values in the chart of a job."""
+    """Return the paths of the values in the chart of a job."""
     paths = tuple(tunable.path for tunable in tunables.tunables(spec))
     return ValuesForm(paths, _unsupported_paths(spec), environments_if_patched(spec), tunables.idle_paths(spec))
 

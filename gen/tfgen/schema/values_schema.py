@@ -42,10 +42,11 @@ _BELOW: Final = ("items", "propertyNames", "additionalProperties", *_NAMED)
 def values_schema(form: ValuesForm) -> Schema:
     """Return the schema of a chart's values. The schema is cached and shared, so callers must not change it.
 
-    Every key that a template reads is required, so that the schema refuses a null (which Helm uses for "remove"). A key
-    that no template reads is optional, because an environment of the job may set the key.
+    Every key that a template reads is required. So the schema refuses a null, with which Helm removes a key. A key that
+    no template reads is optional, because an environment of the job may set the key.
 
-    The schema allows `global`, which Helm adds to the values of subcharts, and `enabled`, a condition of parent charts.
+    The schema allows `global`, which Helm adds to the values of subcharts. The schema also allows `enabled`, because a
+    parent chart may use `enabled` as the condition for this chart.
     """
     root = _closed()
     chart_only = {name: _short(node) for name, node in chart_values(form.environments).items()}
@@ -183,7 +184,7 @@ def _share(schema: dict[str, Any]) -> None:
 
 
 def _refer_to_bases(schema: dict[str, Any]) -> None:
-    """Shorten each node that repeats all keywords of a definition, such as its `pattern`, and adds the keyword `not`.
+    """Shorten each node that has the keyword `not` and repeats all keywords of a definition, such as its `pattern`.
 
     A `$ref` to the definition replaces the repeated keywords.
     """
@@ -199,7 +200,10 @@ def _refer_to_bases(schema: dict[str, Any]) -> None:
 
 
 def _nodes(node: Any) -> Iterator[tuple[dict[str, Any], str, bool]]:
-    """Yield (parent, key in the parent, whether the key is the name of a property) for each node inside `node`."""
+    """Yield the parent and the key of each node inside `node`, and whether the key is the name of a property.
+
+    Example: ``({"replicas": {...}}, "replicas", True)``.
+    """
     for keyword in ("properties", "definitions"):
         for name, child in node.get(keyword, {}).items():
             if isinstance(child, dict):

@@ -1,6 +1,7 @@
 """Renders a checked job to files: the chart, the overlays and the GitOps objects.
 
-job.yaml -> TrainingJob -> graph -> FileTree: charts/NAME, overlays/NAME, or both
+The first step makes a `TrainingJob` from the data of job.yaml, and the second step makes the object graph of the job.
+The last step writes the graph as charts/NAME, as overlays/NAME, or as both.
 """
 
 from __future__ import annotations
@@ -71,16 +72,16 @@ def input_digest(document: Document) -> str:
 
 
 def render_document(document: Document, built: BuiltJob | None = None, *, uses_cache: bool = False) -> Rendering:
-    """Render the job of a document. The ledger contains the path of the document's file."""
+    """Render the job of a document. The result names the file of the job, so that the ledger can contain the path."""
     rendering = render(document.data, document.unmerged, built, uses_cache=uses_cache)
     return rendering.replaced(source=source_name(Path(document.file)))
 
 
 def _delivery(job: TrainingJob, environments: Mapping[str, Objects]) -> dict[str, dict[str, str]]:
-    """Return name of a group -> path -> text, for the GitOps files of a job; empty for a job without ``gitops``.
+    """Return the GitOps files of a job in two groups: the files of only this job, and the files of several jobs.
 
-    The group `_ONE_JOB` contains the files that only this job has. The group `_SEVERAL_JOBS` contains the files that
-    several jobs share.
+    Each group contains the text of each file by path. Example: {"one job": {"overlays/flux/mnist-prod.yaml": "..."}}.
+    For a job without ``gitops``, the result is empty.
     """
     if job.gitops is None:
         return {}

@@ -1,1 +1,1 @@
-"""Trees of files, the ledgers that list the files, and writes to the disk. The package does not read jobs."""
+"""Read and write the output folder, and the ledgers that list the written files. The package does not read jobs."""

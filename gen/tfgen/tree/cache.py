@@ -1,12 +1,14 @@
 """Cache on disk for the results of earlier commands. The key of a result is a digest of all inputs of the result.
 
-    store_results({cache_key([b"replicas: 4"]): {"warnings": []}})
-    cached_result(cache_key([b"replicas: 4"]))  # {"warnings": []}, or None for a result that is not cached
+    key = cache_key([b"replicas: 4"])
+    store_results({key: {"warnings": []}})
+    cached_result(key)  # {"warnings": []}
 
-Each cache entry is a file in `$XDG_CACHE_HOME/tfgen/jobs`, or in `~/.cache/tfgen/jobs`. Only tfgen
-reads these folders. An entry never becomes stale, because its key includes the content of the inputs and the build of
-tfgen. A user may delete entries at any time. Then the next command is slower. tfgen ignores an incomplete entry, and
-a failure to write an entry is no error.
+Each cache entry is a file in `$XDG_CACHE_HOME/tfgen/jobs`, or in `~/.cache/tfgen/jobs`. Only tfgen reads these folders.
+
+An entry never becomes stale, because its key includes the content of the inputs and the build of tfgen. A user may
+delete entries at any time; the next command then computes the results again. tfgen ignores an incomplete entry, and a
+failure to write an entry is no error.
 """
 
 from __future__ import annotations
@@ -35,7 +37,7 @@ _LONGEST: Final = 200_000
 
 
 def cache_key(parts: Iterable[bytes]) -> str:
-    """Return the cache key for the inputs `parts`: the SHA-256 of the inputs and of this build of tfgen."""
+    """Return the cache key for some inputs: the SHA-256 of the inputs and of this build of tfgen."""
     digest = hashlib.sha256(_build())
     for part in parts:
         digest.update(b"%d:" % len(part))
@@ -44,7 +46,7 @@ def cache_key(parts: Iterable[bytes]) -> str:
 
 
 def cached_result(entry: str) -> Any:
-    """Return the result that the cache has for the cache key `entry`; None if the entry is missing or incomplete."""
+    """Return the result of an earlier command with the cache key `entry`; None if the cache has no complete entry."""
     parent = folder()
     if parent is None:
         return None
@@ -57,13 +59,14 @@ def cached_result(entry: str) -> Any:
 
 
 def cached_texts(parts: Iterable[bytes], compute: Callable[[], Mapping[str, str]]) -> Mapping[str, str]:
-    """Return path -> text of the files that depend only on the given inputs.
+    """Return the texts of files that depend only on the given inputs. The result has the texts by path.
 
-    The texts are read from the cache. If the cache lacks the texts, the function calls `compute` and stores its result.
+    Example: {"templates/service.yaml": "apiVersion: v1 ..."}. If the cache lacks the texts, the function calls
+    `compute`, and stores the computed texts in the cache.
 
     Args:
         parts: the inputs.
-        compute: returns path -> text of each file; at least one file.
+        compute: function that returns the text of each file by path, for at least one file.
     """
     entry = cache_key(parts)
     cached = cached_result(entry)
@@ -75,7 +78,7 @@ def cached_texts(parts: Iterable[bytes], compute: Callable[[], Mapping[str, str]
 
 
 def store_results(values: Mapping[str, Any]) -> None:
-    """Write the results `values`, a mapping of cache key -> result, to the cache. A full disk is no error."""
+    """Write results to the cache. `values` has the results by cache key. A full disk is no error."""
     parent = folder()
     if parent is None:
         return
@@ -89,10 +92,7 @@ def store_results(values: Mapping[str, Any]) -> None:
 
 
 def _checksum(entry: str, body: bytes) -> str:
-    """Return the checksum of the cache entry with the key `entry` and the content `body`.
-
-    `cached_result` ignores an entry with a wrong checksum.
-    """
+    """Return the checksum of a cache entry. `cached_result` ignores an entry with a wrong checksum."""
     return hashlib.sha256(entry.encode() + body).hexdigest()
 
 
@@ -146,9 +146,9 @@ def _build() -> bytes:
 
 
 def _files(folder: Path) -> Iterator[tuple[str, int, int]]:
-    """Yield (path, size, modification time in nanoseconds) for each file below a folder, sorted by name.
+    """Yield the relative path, the size and the modification time of each file below a folder, sorted by path.
 
-    For a missing folder, yield nothing.
+    The modification time is in nanoseconds. For a missing folder, yield nothing.
     """
     with suppress(FileNotFoundError), os.scandir(folder) as entries:
         for entry in sorted(entries, key=lambda entry: entry.name):

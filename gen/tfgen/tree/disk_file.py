@@ -1,10 +1,12 @@
-r"""Functions that read files safely and replace files atomically.
+r"""Safe functions to read a file, and to replace the content of a file.
 
     replace_file(Path("job.yaml"), before=b"run: 1\n", after=b"run: 2\n")
 
-tfgen replaces the content of a file only through this module: tfgen creates a temporary file with a random name in the
-same folder (O_EXCL, O_NOFOLLOW), and renames the temporary file. So at any moment the file has either the complete old
-content or the complete new content. No function waits for the writer of a FIFO.
+tfgen replaces the content of a file only with this module. tfgen first writes the new content to a temporary file in
+the same folder, and then renames the temporary file. So at any moment the file has either the complete old content or
+the complete new content. The temporary file has a random name and is created with O_EXCL and O_NOFOLLOW.
+
+No function waits for another process that writes to a FIFO.
 """
 
 from __future__ import annotations
@@ -34,7 +36,7 @@ _CHUNK = 1 << 18
 
 
 class BlockedPathError(TfgenError):
-    """The path of a file or folder that tfgen needs is blocked by a symbolic link, a folder or a special file."""
+    """Error for a path at which tfgen needs a file or folder, but finds a symbolic link or something else."""
 
 
 def open_folder(name: str, *, within: int | None = None) -> int:
@@ -69,7 +71,7 @@ def open_file(folder: int, name: str, path: Path | str) -> int:
 
 
 def read_file(path: Path, most: int = -1) -> bytes:
-    """Return the content of a file, or the first `most` bytes of the content. The function follows links.
+    """Return the content of a file, or only the first `most` bytes of the content. The function follows links.
 
     Raises:
         TfgenError: the path is not a regular file, or the disk fails.
@@ -102,7 +104,10 @@ def read_text(path: Path) -> str:
 
 
 def digest_on_disk(folder: int, name: str, path: Path | str) -> str | None:
-    """Return the SHA-256 of a file; None if the file does not exist. Arguments and errors are those of `open_file`."""
+    """Return the SHA-256 of a file; None if the file does not exist.
+
+    The arguments and the errors are the same as those of `open_file`.
+    """
     try:
         descriptor = open_file(folder, name, path)
     except FileNotFoundError:
@@ -117,10 +122,10 @@ def digest_on_disk(folder: int, name: str, path: Path | str) -> str | None:
 
 
 def digests_on_disk(folder: int, name: str, path: Path | str) -> tuple[str | None, str | None]:
-    """Return (SHA-256 of a file, SHA-256 of its content with LF in place of each CRLF).
+    """Return two digests of a file: with the line endings on disk, and with LF in place of each CRLF.
 
-    The first digest is None if the file does not exist. The second digest is None if the file has no CRLF. Arguments
-    and errors are those of `open_file`.
+    The digests are SHA-256. The first digest is None if the file does not exist. The second digest is None if the file
+    has no CRLF. The arguments and the errors are the same as those of `open_file`.
     """
     try:
         descriptor = open_file(folder, name, path)
@@ -145,9 +150,9 @@ def digests_on_disk(folder: int, name: str, path: Path | str) -> tuple[str | Non
 
 
 def check_digest(folder: int, name: str, path: Path | str, digest: str | None) -> None:
-    """Raise TfgenError if the SHA-256 of a file is not `digest`. If `digest` is None, the file must not exist.
+    """Raise TfgenError if a file does not have the SHA-256 `digest`. If `digest` is None, the file must not exist.
 
-    The first three arguments are those of `open_file`.
+    The other arguments are the same as those of `open_file`.
     """
     with errors_at(path):
         if digest_on_disk(folder, name, path) != digest:

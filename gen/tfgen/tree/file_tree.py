@@ -31,7 +31,7 @@ class FileTreeError(TfgenError):
 
 
 class FileTree(Record):
-    """A tree of files: a mapping from relative POSIX path to text.
+    """A tree of files in memory. The texts of the files are in a mapping by relative POSIX path.
 
     The constructor raises FileTreeError, which lists all invalid paths and texts.
     """
@@ -50,7 +50,7 @@ class FileTree(Record):
 
     @cached_property
     def digests(self) -> Mapping[str, str]:
-        """Path -> SHA-256 of the text of each file."""
+        """The SHA-256 of the text of each file, by path."""
         return {path: digest_of(text) for path, text in self.files.items()}
 
     def with_text(self, path: str, text: str) -> FileTree:
@@ -71,10 +71,11 @@ class FileTree(Record):
 
     @classmethod
     def combine(cls, parts: Mapping[str, Mapping[str, str]], shared: Collection[str] = ()) -> FileTree:
-        """Return a tree with the files of several parts. A part is, for example, the chart of a job.
+        """Return a tree with the files of several parts, such as the charts of two jobs.
 
         Args:
-            parts: name of the part -> path -> text of each file. Error messages contain the names of the parts.
+            parts: the texts of the files, by name of the part and then by path. Error messages contain the names of the
+                parts. Example: {"job mnist": {"charts/mnist/Chart.yaml": "apiVersion: v2 ..."}}.
             shared: the paths that several parts may have, if the files have equal texts.
 
         Raises:
@@ -93,7 +94,7 @@ class FileTree(Record):
 
 
 def _tree(files: Mapping[str, str], digests: Mapping[str, str]) -> FileTree:
-    """Return a FileTree of files whose paths the caller has checked. `digests` is path -> digest of each file."""
+    """Return a FileTree without a check of the paths. `digests` has the SHA-256 of each text, by path."""
     tree = FileTree()
     tree.__dict__.update(files=files, digests=digests)
     return tree
@@ -122,7 +123,7 @@ def path_fault(path: str) -> str | None:
 
 
 def ancestors(path: str) -> Iterator[str]:
-    """Yield the parent folders of a path, the topmost first: `a` and `a/b` for `a/b/c`."""
+    """Yield the parent folders of a path, the topmost first. Example: for `a/b/c`, yield `a` and then `a/b`."""
     end = path.find("/")
     while end != -1:
         yield path[:end]
@@ -145,7 +146,10 @@ def _text_fault(path: str, text: str) -> str | None:
 
 
 def _clashes(paths: Iterable[str]) -> Iterator[str]:
-    """Yield error messages for paths that differ only in case, and for paths that are both a file and a folder."""
+    """Yield an error message for each pair of conflicting paths.
+
+    Two paths conflict if they differ only in case, or if one path is a parent folder of the other path.
+    """
     first_entries: dict[str, tuple[str, bool, str]] = {}
     passed: set[str] = set()
     for path in paths:

@@ -9,13 +9,14 @@
     }
 
 tfgen replaces or removes a file only if the file has the digest in the ledger and is in a folder of the job. A file
-with any other content belongs to the user. While a render runs, the ledger also has the key `unfinished`, which
-contains the digests of the files that the render replaces or removes. So if the render is killed, the next render
-recognizes both the old and the new files.
+with any other content belongs to the user.
+
+While a render runs, the ledger also has the key `unfinished`, with the digests of the files that the render replaces or
+removes. So if the render is killed, the next render recognizes both the old and the new files.
 
 `input` is the digest of the job in the job file. `defaults` is the digest of the job merged with the defaults of the
-layers; a job without defaults has no `defaults`. `tool` is the version of tfgen. The key that differs from the
-earlier ledger shows whether the job, the defaults or tfgen changed.
+layers; a job without defaults has no `defaults`. `tool` is the version of tfgen. After a change of the rendered files,
+these three keys show the cause: the job, the defaults or tfgen.
 
 In `revision`, `number` is a counter, which rises by one whenever `digest` changes.
 """
@@ -53,11 +54,11 @@ LEDGER_READ = _LONGEST_READ + 1
 
 
 class LedgerConflictError(TfgenError):
-    """A merge left conflicts in ledgers.
+    """Error for ledgers that contain the conflict markers of a git merge.
 
     Attributes:
-        sources: job name -> path of the job file from the root of the repository. The path is empty if the ledger
-            names no job file.
+        sources: the path of the job file, from the root of the repository, for each such job by name. The path is empty
+            if the ledger names no job file.
     """
 
     exit_code: ClassVar[int] = 1  # the user can merge the job files and render again
@@ -96,7 +97,7 @@ class Ledger(Record):
         return {*self.files, *(self.unfinished or {})}
 
     def wrote(self, path: str, digest: str) -> bool:
-        """Return whether tfgen wrote a file with this digest to the path: the ledger lists the path with the digest."""
+        """Return whether the ledger lists a path with the given digest. If so, tfgen wrote the file."""
         return digest in (self.files.get(path), (self.unfinished or {}).get(path))
 
     def digest_after_complete_render(self, path: str) -> str | None:
@@ -104,14 +105,14 @@ class Ledger(Record):
         return (self.unfinished or {}).get(path) or self.files.get(path)
 
     def is_of_same_job(self, target: Ledger) -> bool:
-        """Return whether this ledger and the ledger `target` have the same digest of the job in the job file.
+        """Return whether this ledger and the ledger `target` come from equal jobs in the job file.
 
         The defaults and the versions of tfgen may differ. The result for an unfinished render is False.
         """
         return self.unfinished is None and self.input_digest == target.input_digest
 
     def differs_only_by_tool_or_defaults(self, target: Ledger) -> bool:
-        """Return whether the ledger `target` has the same job, but other defaults or another version of tfgen."""
+        """Return whether the two ledgers come from equal jobs, but from different defaults or versions of tfgen."""
         made_by = (self.tool_version, self.defaults_digest)
         return self.is_of_same_job(target) and made_by != (target.tool_version, target.defaults_digest)
 
@@ -125,9 +126,10 @@ class Ledger(Record):
         return causes
 
     def to_text(self) -> str:
-        """Return the ledger as sorted JSON. Each file has a line, so that a changed file is a changed line in a review.
+        """Return the text of the ledger as JSON with sorted keys.
 
-        A byte of `source` that is not UTF-8 becomes a JSON escape.
+        Each file has a separate line, so that a git diff shows one line for each changed file. A byte of `source` that
+        is not UTF-8 becomes a JSON escape.
         """
         data: dict[str, object] = {
             "files": dict(self.files),
@@ -171,8 +173,8 @@ def job_of(file_name: str) -> str | None:
 def parse_ledger(job: str, text: str) -> Ledger:
     """Parse the text of the ledger of the job with the name `job`.
 
-    Somebody may have edited the ledger in git. So every path must be valid and in a folder of the job. Then a ledger
-    cannot make tfgen change the files of another job.
+    A user may have edited the ledger in git. So the function checks that every path is valid and in a folder of the
+    job. After this check, a ledger cannot make tfgen change the files of another job.
 
     Raises:
         LedgerConflictError: a merge left conflicts in the ledger.
@@ -212,7 +214,7 @@ def merge_ledgers(ours: Ledger, theirs: Ledger, on_disk: Mapping[str, str] | Non
     Args:
         ours: the ledger of the current branch.
         theirs: the ledger of the merged branch.
-        on_disk: path -> digest of each file that the merge wrote.
+        on_disk: the digest of each file that the merge wrote, by path.
     """
     newer = max(ours, theirs, key=lambda ledger: ledger.revision)
     return newer.replaced(

@@ -25,9 +25,10 @@ _MOST: int = 8
 
 
 class Ledgers(Mapping[str, Ledger]):
-    """A mapping of job name -> ledger, sorted by name.
+    """The ledgers of all jobs in an output folder, as a mapping. The keys are the sorted names of the jobs.
 
-    The constructor reads every ledger. An access to a ledger that is not cached reads the file again.
+    The constructor reads every ledger, and stores only a few ledgers in memory. A later access to any other ledger
+    reads the file again.
 
     Args:
         folder: the open output folder.
@@ -38,8 +39,8 @@ class Ledgers(Mapping[str, Ledger]):
             if the ledger has changed.
 
     Attributes:
-        digests: job name -> digest of the text of the ledger.
-        sources: job name -> path of the job file from the root of the repository.
+        digests: the digest of the text of each ledger, by name of the job.
+        sources: the path of each job file from the root of the repository, by name of the job.
     """
 
     def __init__(self, folder: OutputFolder) -> None:
@@ -65,9 +66,10 @@ class Ledgers(Mapping[str, Ledger]):
             raise TfgenError("\n".join(faults))
 
     def owners(self, path: str) -> tuple[str, ...]:
-        """Return the names of the jobs whose ledgers list `path`; empty for a path in a job's own folder.
+        """Return the names of the jobs whose ledgers list `path`.
 
-        The comparison of paths ignores upper and lower case.
+        The result is empty for a path in the folder of a job, such as `charts/mnist/Chart.yaml`. The comparison of
+        paths ignores upper and lower case.
         """
         return self._owners.get(path.casefold(), ())
 
@@ -78,9 +80,9 @@ class Ledgers(Mapping[str, Ledger]):
         return any(path in self[job].files for job in jobs if job in self)
 
     def shared_paths(self) -> Iterator[tuple[str, tuple[str, ...]]]:
-        """Yield (path, names of the jobs whose ledgers list the path) for each path that is not in a job's own folder.
+        """Yield each path outside the folders of the jobs, with the names of the jobs whose ledgers list the path.
 
-        The paths are case-folded.
+        The paths are in lower case. Example: ("overlays/argocd/mnist.yaml", ("mnist",)).
         """
         return iter(self._owners.items())
 

@@ -23,5 +23,5 @@ def has_conflict(text: str) -> bool:
 
 
 def conflict_sides(text: str) -> tuple[str, str]:
-    """Return (text of the current branch, text of the merged branch) for a text with conflict markers."""
+    """Return both versions of a text with conflict markers: of the current branch, and of the merged branch."""
     return _CONFLICT.sub(r"\g<ours>", text), _CONFLICT.sub(r"\g<theirs>", text)

@@ -3,13 +3,15 @@
     with OutputFolder(Path(".")) as folder:
         folder.states(["charts/dist-mnist/Chart.yaml"])
 
-tfgen opens each folder of a path by file descriptor, with O_NOFOLLOW. So a symbolic link in a path is an error, even if
-somebody creates the link while tfgen runs, and tfgen never writes a file outside the output folder. Every OSError
-becomes a TfgenError that names the path.
+tfgen never writes a file outside the output folder. To guarantee this, tfgen opens each folder of a path by file
+descriptor, with O_NOFOLLOW. A symbolic link in a path is therefore an error, even if somebody creates the link while
+tfgen runs. Every OSError becomes a TfgenError that names the path.
 
-tfgen writes all temporary files of a batch before it renames the first file. So if the disk is full, every old file is
-still in place. The files of a new job are first written to one temporary folder. One rename of this folder is faster
-than a rename of each file. Even if tfgen is killed, the job's folder is either complete or missing.
+tfgen writes all new files to temporary files before it renames the first temporary file. So if the disk is full, every
+old file is still in place.
+
+tfgen first writes the files of a new job to one temporary folder, because one rename of this folder is faster than a
+rename of each file. Even if tfgen is killed, the job's folder is either complete or missing.
 """
 
 from __future__ import annotations
@@ -110,7 +112,7 @@ class OutputFolder:
     # Reading.
 
     def states(self, paths: Iterable[str]) -> dict[str, DiskEntry]:
-        """Return path -> state on disk, for each of the given paths below the output folder."""
+        """Return the state on disk of each of the given paths, by path. The paths are relative to the output folder."""
         on_disk: dict[str, DiskEntry] = {}
         with self._folders() as way:
             for parent, entries in _by_folder(paths):
@@ -160,9 +162,9 @@ class OutputFolder:
         After an error, some temporary files remain, and the caller must remove these files with `unstage`.
 
         Args:
-            texts: Final path -> text of each file.
-            number: The number of files in the whole batch, or slightly more. In a small batch, tfgen calls fsync for
-                each file.
+            texts: The text of each file, by final path.
+            number: The number of files that the whole command stages, or slightly more. If the number is small, tfgen
+                calls fsync for each file.
             replaced: The paths at which a file already exists. The job folder of such a file is not new.
         """
         new = {folder for folder in _own_folders(texts) - _own_folders(replaced) if not self._is_there(folder)}
@@ -177,7 +179,7 @@ class OutputFolder:
                         write_temporary(folder, name, data, _FILE_MODE, sync=is_synced)
 
     def sync_staged(self, number: int) -> None:
-        """Call sync for the staged files of a large batch. `stage` has already synced the files of a small batch."""
+        """Sync the staged files to the disk if `number` is large. `stage` has already synced fewer files."""
         if number > SYNC_EACH_UP_TO:
             os.sync()
 
@@ -214,7 +216,7 @@ class OutputFolder:
         """Rename staged files and folders to their final paths.
 
         Args:
-            digests: Path -> digest of the file that tfgen replaces; None if no file may exist at the path.
+            digests: The digest of the file that tfgen replaces, by final path; None if no file may exist at the path.
 
         Raises:
             TfgenError: A file changed after the call of `states`. This file and all following files remain unchanged.
@@ -235,17 +237,23 @@ class OutputFolder:
             self._rename_file(folder, name, path)
 
     def remove(self, batches: Iterable[Mapping[str, str | None]]) -> None:
-        """Remove the files in `batches`, mappings of path -> digest. Raises TfgenError at the first changed file."""
+        """Remove files. Each mapping in `batches` has the expected digests of the files, by path.
+
+        Raises:
+            TfgenError: A file has changed. This file and all following files remain.
+        """
         for folder, name, path, digest in self._entries(batches):
             check_digest(folder, name, path, digest)
             with errors_at(path):
                 os.unlink(name, dir_fd=folder)
 
     def discard(self, paths: Iterable[str]) -> None:
-        """Remove ledgers, temporary files and temporary folders without a check of their digests.
+        """Remove ledgers, temporary files and temporary folders, whatever content they have.
 
-        Missing paths are ignored. Raises TfgenError if the disk refuses to remove some paths; all other paths are
-        removed.
+        Missing paths are ignored.
+
+        Raises:
+            TfgenError: The disk refuses to remove some paths. All other paths are removed.
         """
         faults: list[TfgenError] = []
         for parent, entries in _by_folder(paths):
@@ -317,9 +325,10 @@ class OutputFolder:
             os.close(descriptor)
 
     def _entries(self, batches: Iterable[Mapping[str, _Value]]) -> Iterator[tuple[int, str, str, _Value]]:
-        """Yield (descriptor of the parent folder, file name, path, value) for each path -> value in `batches`.
+        """Yield the items of the mappings in `batches`, each with the open parent folder of the path.
 
-        The parent folders must exist.
+        The fields of an item are the descriptor of the parent folder, the file name, the path, and the value of the
+        path. The parent folders must exist.
         """
         with self._folders() as way:
             for values in batches:
@@ -363,11 +372,11 @@ class OutputFolder:
         return temporary_name(hashlib.blake2b(path.encode(), key=self._key, digest_size=8).digest())
 
     def _temporary_path(self, path: str) -> str:
-        """Return the temporary path of the file or folder with the final path `path`, in the same parent folder."""
+        """Return the temporary path of a file or folder, in the same parent folder as its final path `path`."""
         return _joined(_split(path)[0], self._temporary_name(path))
 
     def _staged_path(self, path: str, new: Set[str]) -> str:
-        """Return the temporary path of the file with the final path `path`.
+        """Return the path of the temporary file that tfgen later renames to `path`.
 
         `new` contains the job folders that do not exist yet, such as `charts/mnist`. tfgen writes the files of a new
         job folder to a temporary folder, and later renames the temporary folder to the job folder.
@@ -489,7 +498,10 @@ def _remove(name: str, folder: int) -> None:
 
 
 def _by_folder(paths: Iterable[str]) -> Iterator[tuple[str, list[tuple[str, str]]]]:
-    """Group paths by parent folder, to open each folder only once. Yield (parent folder, pairs (file name, path))."""
+    """Group paths by parent folder, so that each folder is opened only once.
+
+    Example: ("charts/mnist", [("Chart.yaml", "charts/mnist/Chart.yaml"), ...]).
+    """
     entries = sorted((*_split(path), path) for path in paths)
     for parent, group in groupby(entries, key=lambda entry: entry[0]):
         yield parent, [(name, path) for _, name, path in group]

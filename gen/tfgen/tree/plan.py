@@ -27,7 +27,7 @@ from tfgen.tree.spool import Store
 
 
 class FileAction(StrEnum):
-    """The action of a write on the file at one path."""
+    """The kind of change that a write makes to the file at one path, such as `create` or `keep`."""
 
     CREATE = "create"
     CHANGE = "change"
@@ -38,7 +38,7 @@ class FileAction(StrEnum):
 
 
 class FileChange(NamedTuple):
-    """The planned change of one path. A named tuple, because pickle reads it faster than a `Record`.
+    """The planned change of one path. The class is a named tuple, because pickle reads it faster than a `Record`.
 
     Attributes:
         digest: the digest of the file on disk at the time of the plan; None if the file does not exist.
@@ -66,7 +66,7 @@ If only the version of tfgen or the defaults of a committed job changed, tfgen d
 
 
 def nothing_committed(_: Mapping[str, Ledger]) -> Set[str]:
-    """Return an empty set of committed jobs, so that the write includes every job."""
+    """Return the empty set as the names of the committed jobs. With this function, the write includes every job."""
     return frozenset()
 
 
@@ -174,7 +174,7 @@ class JobPlan(Record):
 
     @property
     def digests(self) -> Mapping[str, str | None]:
-        """Path -> digest after the write, for each file and for the ledger; None for a removed file."""
+        """The digest of each file and of the ledger after the write, by path; None for a removed file."""
         decided = {
             change.path: change.tree.digests[change.path] if change.tree else None
             for change in self.changes
@@ -183,16 +183,21 @@ class JobPlan(Record):
         return {**decided, ledger_path(self.rendering.job): digest_of(self.after.to_text()) if self.after else None}
 
     def changes_by(self, actions: Collection[FileAction], but: Set[PathAction]) -> list[FileChange]:
-        """Return the changes with an action in `actions`, except for changes whose (path, action) is in `but`."""
+        """Return the changes whose action is in `actions`.
+
+        Args:
+            actions: the actions to select.
+            but: pairs of a path and an action. The changes with these pairs are left out.
+        """
         return [c for c in self.changes if c.action in actions and (c.path, c.action) not in but]
 
     def shared_path_actions(self) -> tuple[PathAction, ...]:
-        """Return (path, action) for each path that is not in the job's own folder. Jobs may share such a path."""
+        """Return the path and the action of each change outside the folder of the job. Jobs may share such a path."""
         name = self.rendering.job
         return tuple((c.path, c.action) for c in self.changes if not is_in_job_folder(name, c.path))
 
     def counts(self) -> dict[FileAction, int]:
-        """Return action -> number of files on which the write takes the action."""
+        """Return the number of files for each action. Example: {FileAction.CREATE: 53}."""
         return dict(Counter(change.action for change in self.changes))
 
     def intent(self) -> Ledger:
@@ -240,8 +245,10 @@ class JobPlans(Record):
 
     Attributes:
         plans: the plan of each job.
-        counts: for each job, action -> number of files. So tfgen can skip the plans of jobs without a certain action.
-        repeated: index of a job -> changes of shared files that the plan of an earlier job already contains.
+        counts: for each job, the number of files by action. tfgen uses the numbers to skip the plans of jobs without a
+            certain action.
+        repeated: changes of shared files to skip, by index of the job. The plan of an earlier job contains the same
+            change.
         undone: the indices of the jobs whose files or ledgers on disk differ from the plan.
     """
 
@@ -257,26 +264,26 @@ class JobPlans(Record):
         return iter(self.plans)
 
     def count(self, *actions: FileAction) -> int:
-        """Return the number of files that have one of the given actions. A file that two jobs share counts twice."""
+        """Return the number of files with one of the given actions. A file that two jobs share counts twice."""
         return sum(counts.get(action, 0) for counts in self.counts for action in actions)
 
     def indices_with_any(self, *actions: FileAction) -> list[int]:
-        """Return the indices of the jobs for which the write takes one of the actions on at least one file."""
+        """Return the indices of the jobs that have at least one file with one of the given actions."""
         return [at for at, counts in enumerate(self.counts) if not counts.keys().isdisjoint(actions)]
 
     def changes(self, *actions: FileAction) -> Iterator[list[FileChange]]:
-        """Yield the changes with one of the actions, in one list per job. A shared file is in a single list."""
+        """Yield the changes with one of the given actions, in one list for each job. A shared file is in one list."""
         return (self.changes_of(at, actions) for at in self.indices_with_any(*actions))
 
     def changes_of(self, at: int, actions: Collection[FileAction]) -> list[FileChange]:
-        """Return the changes, with one of the actions, of the job at the index `at`.
+        """Return the changes of one job whose action is in `actions`. `at` is the index of the job.
 
         A change of a shared file is left out if the plan of an earlier job contains the change.
         """
         return self.plans[at].changes_by(actions, self.repeated.get(at, frozenset()))
 
     def paths(self, action: FileAction) -> Iterator[str]:
-        """Yield the path of each file on which the write takes the action `action`. No path is repeated."""
+        """Yield the path of each file with the action `action`. No path is repeated."""
         return (change.path for changes in self.changes(action) for change in changes)
 
 
@@ -288,8 +295,8 @@ class WritePlan(Record):
         ledgers: the ledgers of all jobs below the output folder, before the write.
         jobs: the plans of the jobs that the write includes.
         done_files: for each job in `request.done`, the paths of its files. A shared path occurs only once.
-        kept_jobs: job name -> version of tfgen in the ledger, for each job that keeps the files of an earlier version
-            of tfgen or of earlier defaults.
+        kept_jobs: the jobs that keep the files of an earlier version of tfgen or of earlier defaults. The mapping
+            contains the earlier version by name of the job. Example: {"mnist": "0.1.0"}.
         conflicts: the paths that tfgen may not write.
         lost: the conflicts at the paths that tfgen writes only because `request.force` is true.
         leftovers: the temporary files that a killed render left.
@@ -341,9 +348,10 @@ class PlanInput(Record):
 
     Attributes:
         ledgers: the ledgers of all jobs.
-        on_disk: path -> state on disk, for each path in the job's tree or ledger.
-        owners_after_write: the number of jobs whose ledgers list a path after the write, by case-folded path. Example:
-            {"overlays/argocd/mnist-prod.yaml": 1}. Paths in the folder of a job are left out.
+        on_disk: the state on disk of each path in the job's tree or ledger.
+        owners_after_write: the number of jobs whose ledgers list a path after the write, by path in lower case.
+            Example: {"overlays/argocd/mnist.yaml": 1}. Paths in the folder of a job are left out, because only that job
+            can list them.
         read: returns the text on disk at a path. tfgen calls this function only for a conflict, to find the lost lines.
     """
 
@@ -353,29 +361,26 @@ class PlanInput(Record):
     read: Callable[[str], str]
 
     def owner(self, path: str, job: str) -> str | None:
-        """Return the name of a job other than `job` whose ledger lists the path; None if no such job exists."""
+        """Return the name of a job, other than `job`, whose ledger lists the path; None if no such job exists."""
         return next((another for another in self.ledgers.owners(path) if another != job), None)
 
     def is_kept(self, path: str, rendering: Rendering) -> bool:
-        """Return whether a job other than the job of `rendering` lists the path after the write.
-
-        If so, tfgen must not remove the file.
-        """
+        """Return whether another job still lists the path after the write. If so, tfgen must not remove the file."""
         return self.owners_after_write.get(path.casefold(), 0) > (path.casefold() in rendering.folded_paths)
 
     def ledger_lists(self, path: str, job: str) -> bool:
-        """Return whether the ledger of `job` lists the digest of the file on disk at the path. CRLF counts as LF."""
+        """Return whether the ledger of `job` lists the file on disk with its digest. CRLF counts as LF."""
         ledger, entry = self.ledgers.get(job), self.on_disk[path]
         digests = (digest for digest in (entry.digest, entry.unix_digest) if digest is not None)
         return ledger is not None and any(ledger.wrote(path, digest) for digest in digests)
 
     def any_ledger_lists(self, path: str, job: str) -> bool:
-        """Return whether tfgen wrote the file on disk: the ledger of `job` or of another job lists its digest."""
+        """Return whether tfgen wrote the file on disk: any ledger lists the file with its digest."""
         return any(self.ledger_lists(path, owner) for owner in {job, *self.ledgers.owners(path)})
 
 
 def plan_job(rendering: Rendering, inputs: PlanInput, tool_version: str) -> tuple[JobPlan, tuple[Conflict, ...]]:
-    """Return (plan of a job, conflicts of the job).
+    """Plan the write of one job. Return the plan, and the conflicts at paths that tfgen may not write.
 
     The plan has a change for each path in the rendered tree or in the ledger of the job. A file that the user edited
     has a change and a conflict: tfgen makes the change only with `force`. A path that tfgen cannot write even with
@@ -430,7 +435,7 @@ def _decide_rendered(path: str, rendering: Rendering, inputs: PlanInput) -> _Dec
 
 
 def _decide_stale(path: str, rendering: Rendering, inputs: PlanInput) -> _Decision:
-    """Plan the change at a path that the ledger lists but that the job no longer renders."""
+    """Plan the change at a path that only the ledger lists, because the job no longer renders the file."""
     entry = inputs.on_disk[path]
     if entry.digest is None or inputs.is_kept(path, rendering):
         return FileChange(path, FileAction.FORGET), None
@@ -446,7 +451,7 @@ _REMOVE: Final = ("removes", "removed")
 
 
 def _loss(on_disk: str, new: str, action: tuple[str, str]) -> Loss:
-    """Return the lines that a write deletes: the lines of the text `on_disk` that the text `new` lacks.
+    """Return the lines of the text `on_disk` that are missing in the text `new`. A write deletes these lines.
 
     `action` is the verb for the messages, as in `Loss.action`.
     """

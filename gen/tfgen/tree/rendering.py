@@ -17,7 +17,7 @@ class Revision(Record):
 
     Attributes:
         path: the path of the file.
-        digest: the digest of the content whose changes the number counts, such as all files of a chart.
+        digest: a digest of other rendered content, such as all files of a chart. A new digest causes a new number.
         head: the text of the file before the number.
         tail: the text of the file after the number.
     """
@@ -32,7 +32,7 @@ class Revision(Record):
         return f"{self.head}{number}{self.tail}"
 
     def number(self, before: Ledger | None) -> int:
-        """Return the revision number of the ledger `before`, plus one if `digest` has changed.
+        """Return the revision number of the new file: the number in `before`, plus one if `digest` has changed.
 
         `before` is the ledger of the earlier render. Without this ledger, or without a revision in it, return 0.
         """
@@ -64,9 +64,9 @@ class Rendering(Record):
     earlier_revised_digest: str = ""
 
     def with_revision_number(self, before: Ledger | None) -> Rendering:
-        """Return the rendering with the revision number that follows the number in `before`.
+        """Return a copy of the rendering with the correct revision number, which depends on the earlier render.
 
-        If `revision` is None, the number and the `revised_digest` of `before` remain unchanged.
+        If `revision` is None, the copy only stores the number and the `revised_digest` of the earlier ledger.
 
         Args:
             before: the ledger of the earlier render; None for the first render.
@@ -83,7 +83,7 @@ class Rendering(Record):
 
     @cached_property
     def folded_paths(self) -> frozenset[str]:
-        """The case-folded paths of the rendered files."""
+        """The paths of the rendered files in lower case."""
         return frozenset(path.casefold() for path in self.tree.files)
 
     def ledger(self, tool_version: str) -> Ledger:

@@ -16,7 +16,7 @@ def replace_folder(folder: Path, files: Iterable[tuple[str, str]], file: str, ma
 
     Args:
         folder: a new folder, an empty folder, or a folder with an earlier version of the files.
-        files: (path below the folder, text) of each new file.
+        files: the path below the folder, and the text, of each new file.
         file: the name of a file in the folder by which tfgen recognizes an earlier version.
         mark: a text that this file must contain.
 
@@ -48,7 +48,7 @@ def write_new_folder(folder: Path, files: Mapping[str, bytes]) -> None:
 
     Args:
         folder: a folder that does not exist.
-        files: file name -> content of each file.
+        files: the content of each file, by file name.
 
     Raises:
         UsageError: the folder exists.

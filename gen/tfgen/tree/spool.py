@@ -5,8 +5,10 @@
         len(values), values[0]
 
 The temporary file has no name. If possible, the file is on the disk of the output folder. The system deletes the file
-when the last process closes it. A process that is forked within the `with` block writes to the same file. Such a
-process returns a `Slot` for each value to the main process.
+when the last process closes it.
+
+A process that is forked within the `with` block writes to the same file. Such a process stores its values, and returns
+to the main process only a `Slot`, the position of a value in the file.
 """
 
 from __future__ import annotations
@@ -87,7 +89,7 @@ class Spooled(Sequence[_Value], Generic[_Value]):
 
 
 class SpooledTexts(Mapping[str, str]):
-    """A mapping from path to text. The texts are in the temporary file of a spool; only the paths are in memory."""
+    """The texts of files, as a mapping by path. Only the paths are in memory. The texts are in the file of a spool."""
 
     def __init__(self, texts: dict[str, str], spool: Spool) -> None:
         self._paths = tuple(texts)
@@ -95,7 +97,7 @@ class SpooledTexts(Mapping[str, str]):
         self._changed: dict[str, str] = {}
 
     def with_text(self, path: str, text: str) -> SpooledTexts:
-        """Return a copy of the mapping with a new text at an existing path. Only the new text is in memory."""
+        """Return a copy of the mapping with a new text for an existing path. Only the new text is in memory."""
         changed = copy(self)
         changed._changed = {**self._changed, path: text}
         return changed
@@ -115,7 +117,10 @@ class SpooledTexts(Mapping[str, str]):
 
 @lru_cache(maxsize=1)
 def _texts(slot: Slot) -> Mapping[str, str]:
-    """Read the texts of a slot. tfgen caches the last slot, because a caller reads all texts of a slot in a row."""
+    """Read the texts that are stored at one position of a spool, as a mapping by path.
+
+    tfgen caches the last mapping, because a caller usually reads all texts of a mapping in a row.
+    """
     texts: Mapping[str, str] = slot.read()
     return texts
 
@@ -170,7 +175,9 @@ class Spool:
 
 
 def _open_nameless(near: Path) -> int:
-    """Create a file without a name on the disk of `near`, in the system's folder for temporary files, or in memory.
+    """Create a file without a name, to store values on disk. If no disk accepts the file, the file is in memory.
+
+    tfgen first tries the disk of the folder `near`, and then the system's folder for temporary files.
 
     Raises:
         TfgenError: no folder accepts a temporary file.

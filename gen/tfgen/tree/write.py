@@ -52,17 +52,22 @@ single process takes 2 % longer with ten calls.
 
 
 def read_ledgers(out: Path) -> Ledgers:
-    """Read the ledgers of all jobs below an output folder. Raises TfgenError, which names every invalid ledger."""
+    """Read the ledgers of all jobs below an output folder.
+
+    Raises:
+        TfgenError: Ledgers are invalid. The message names every invalid ledger.
+    """
     with _reading(out) as folder:
         return Ledgers(folder)
 
 
 def find_unchanged(out: Path, ledgers: Collection[tuple[str, str]]) -> set[tuple[str, str]]:
-    """Return the pairs in `ledgers` whose job has an unchanged ledger and unchanged rendered files on disk.
+    """Return the jobs whose ledger and rendered files are unchanged on disk. Each job has the form of the argument.
 
     Args:
         out: The output folder.
-        ledgers: (Job name, earlier digest of the job's ledger) for each job.
+        ledgers: The name of each job, and the digest that the ledger of the job had earlier. Example: ("mnist",
+            "9b74c989...").
 
     Raises:
         TfgenError: The disk cannot be read.
@@ -214,9 +219,10 @@ def _stage_jobs(folder: OutputFolder, plan: WritePlan) -> list[_StagedLedger]:
 
 
 def _stage(folder: OutputFolder, plan: WritePlan, number: int, at: int) -> _StagedLedger:
-    """Stage the files and the final ledger of the job at the index `at` of the plan.
+    """Stage the files and the ledger of one job, and return the staged ledger.
 
-    `number` is an upper bound of the number of files that the whole plan stages.
+    `at` is the index of the job in the plan. `number` is an upper limit for the number of files that the whole plan
+    stages.
     """
     job = plan.jobs[at]
     changes = plan.jobs.changes_of(at, _WRITES)
@@ -231,7 +237,11 @@ def _replace(folder: OutputFolder, plan: WritePlan, at: int) -> None:
 
 
 def _unstage(folder: OutputFolder, plan: WritePlan) -> None:
-    """Remove all staged files of a plan. Raises TfgenError if the disk refuses to remove some staged files."""
+    """Remove all staged files of a plan.
+
+    Raises:
+        TfgenError: The disk refuses to remove some staged files.
+    """
     with _without_staged_ledgers(folder):
         folder.unstage([change.path for change in changes] for changes in plan.jobs.changes(*_WRITES))
 

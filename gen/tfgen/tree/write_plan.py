@@ -93,11 +93,10 @@ class _Jobs(Record):
     """The jobs to write and the jobs to leave unchanged, after a check of all renderings together.
 
     Attributes:
-        written: index of the rendering -> job name, for each job to write.
-        owners_after_write: the number of jobs whose ledgers list a path after the write, by case-folded path. Example:
-            {"overlays/argocd/mnist-prod.yaml": 1}. Paths in the folder of a job are left out.
-        kept_jobs: job name -> version of tfgen in the ledger, for each committed job in which only the version of tfgen
-            or the defaults changed. tfgen does not write the files of such a job.
+        written: the names of the jobs to write, by index of the rendering.
+        owners_after_write: the number of jobs whose ledgers list a path after the write, as in `PlanInput`.
+        kept_jobs: the jobs whose files remain unchanged, as in `WritePlan`. For each of these committed jobs, only the
+            version of tfgen or the defaults changed.
     """
 
     written: Mapping[int, str]
@@ -144,8 +143,8 @@ class _Planned(NamedTuple):
     Attributes:
         slot: the position of the complete plan in the spool, or the plan itself if tfgen uses no spool.
         conflicts: the conflicts of the job.
-        counts: action -> number of files.
-        shared: (path, action) for each file that is not in the job's own folder.
+        counts: the number of files for each action.
+        shared: the path and the action for each file outside the folder of the job.
         unfinished: the folders in which a killed render may have left temporary files.
         is_done: whether the files on disk already match the plan.
         restarts_revision: whether a revision number in a rendered file starts again at 0, because the ledger is
@@ -181,6 +180,6 @@ def _plan_one(
 
 
 def _folders(ledger: Ledger) -> Iterator[str]:
-    """Yield the folders in which a killed render of the ledger's job may have left temporary files and folders."""
+    """Yield the folders in which a killed render may have left temporary files. `ledger` is the ledger of its job."""
     for path in ledger.files:
         yield from ancestors(path) if job_folder(path) else (path.rpartition("/")[0],)

@@ -44,7 +44,10 @@ def of_spec(spec: Mapping[str, Any]) -> WorkloadKind:
 
 
 def value_of(spec: Mapping[str, Any], path: str) -> Any:
-    """Return the value at a path of a spec; for a missing value, the default of the schema; None without a default."""
+    """Return the value at a path of a spec. For a missing value, return the default of the schema.
+
+    Without a default, return None.
+    """
     value = data_path.at(spec, path.split("."))
     return _default(path) if value is None else value
 
@@ -74,7 +77,7 @@ def _owned_by_others(kind: WorkloadKind) -> tuple[Without, ...]:
 
 
 def limited_keys(spec: Mapping[str, Any]) -> Iterator[LimitedKey]:
-    """Yield a `LimitedKey` for each key, such as `strategy`, for which the workload kind supports only some values."""
+    """Yield each key, such as `strategy`, for which the workload kind of a job supports only some values."""
     yield from (key for key in FACTS[of_spec(spec)].limited_keys if _holds(spec, key.when))
 
 
@@ -98,6 +101,9 @@ def covers(steps: Sequence[str], path: Sequence[str | int]) -> bool:
 
 @functools.cache
 def _owners() -> Mapping[str, tuple[WorkloadKind, ...]]:
-    """Return path of a key -> workload kinds that support the key, for each key that only some kinds support."""
+    """Return the workload kinds that support each key, for the keys that only some workload kinds support.
+
+    Example: ``{"workload.tfJob": ("TFJob",), ...}``.
+    """
     paths = dict.fromkeys(path for facts in FACTS.values() for path in facts.supported_by_few)
     return {path: tuple(kind for kind, facts in FACTS.items() if path in facts.supported_by_few) for path in paths}

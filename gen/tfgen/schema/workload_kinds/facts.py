@@ -85,8 +85,9 @@ class Facts(Record):
         is_admitted_whole: whether Kueue admits all roles together.
         default_end: the role whose end completes a job by default; None if the default depends on the strategy.
         has_pod_that_calls_api_server: whether a pod of the job, such as the finisher, sends requests to the API server.
-        tf_config_setter: (component that may set TF_CONFIG instead of tfgen, fix for a chief that waits for the
-            evaluator in this TF_CONFIG); empty texts if only tfgen sets TF_CONFIG.
+        tf_config_setter: the component that may set TF_CONFIG instead of tfgen, and the fix for a job whose chief would
+            wait for the evaluator. Example: ``("the training operator", "use the kind Job or JobSet")``. Both texts are
+            empty if only tfgen sets TF_CONFIG.
     """
 
     unsupported_keys: tuple[Without, ...] = ()

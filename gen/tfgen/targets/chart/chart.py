@@ -25,13 +25,14 @@ _STRAY_FILES: Final = (".DS_Store", ".git/", ".idea/", ".vscode/", "*.bak", "*.o
 
 
 def chart(job: TrainingJob, spec: Mapping[str, Any], *, uses_cache: bool = False) -> tuple[dict[str, str], Revision]:
-    """Return (path in the output folder -> text of each file of the chart, ``Chart.yaml`` as a `Revision`).
+    """Return the files of the chart, and the file ``Chart.yaml`` as a `Revision`.
 
-    A `Revision` is a file in which tfgen later inserts a number that counts the changes of the chart.
+    The files are a mapping from the path in the output folder to the text. A `Revision` is a file in which tfgen later
+    inserts a number that counts the changes of the chart.
 
     Args:
         job: the job.
-        spec: the spec of the job, from which the schema of the values is made.
+        spec: the spec of the job, from which tfgen makes the schema of the values.
         uses_cache: whether to use the cache on disk for the texts that depend only on the structure of the job.
     """
     environments = [environment for environment in job.environments if environment.enabled]
@@ -64,10 +65,9 @@ def _values_schema(form: ValuesForm, uses_cache: bool) -> str:
 
 
 def _helm_ignore(files: Iterable[str]) -> str:
-    """Return the text of ``.helmignore``, for a chart with the paths `files`.
+    """Return the text of ``.helmignore``, which lists the files that Helm does not package.
 
-    A pattern that matches one of the paths is omitted, so that Helm packages the file. For example, a program x.tmp
-    removes the pattern ``*.tmp``.
+    If the chart contains a file such as x.tmp, the text omits the pattern ``*.tmp``, so that Helm packages the file.
     """
     names = [path.rpartition("/")[2] for path in files]
     patterns = [pattern for pattern in _STRAY_FILES if not fnmatch.filter(names, pattern)]

@@ -35,10 +35,13 @@ _CONTENT_LENGTH: Final = 12
 
 
 def chart_yaml(job: TrainingJob, files: Mapping[str, str]) -> Revision:
-    """Return ``Chart.yaml``, in which tfgen later inserts the revision number of the chart.
+    """Return ``Chart.yaml`` as a `Revision`, a file in which tfgen later inserts the number of changes of the chart.
 
-    `files` is path -> text of all other files of the chart. The version contains a digest of these files and of all
-    other fields of ``Chart.yaml``.
+    The version contains a digest of all files of the chart.
+
+    Args:
+        job: the job.
+        files: the text of each other file of the chart. Example: {"values.yaml": "image: ..."}.
     """
     head = generated_note(job.name) + yaml_text.dump(_head_fields(job))
     tail = yaml_text.dump(_tail_fields(job))
@@ -75,7 +78,7 @@ def kube_least(structure: Structure) -> str:
 
 
 def _page(page: ChartPage) -> dict[str, Any]:
-    """Return the fields for chart repositories, such as `icon`.
+    """Return the fields of ``Chart.yaml`` that chart repositories show, such as `icon`.
 
     https://helm.sh/docs/topics/charts/#the-chartyaml-file
     """
@@ -90,7 +93,10 @@ def _page(page: ChartPage) -> dict[str, Any]:
 
 
 def _app_version(image: str) -> dict[str, str]:
-    """Return ``appVersion``: the tag of the image, or else the digest of the image; empty without tag and digest."""
+    """Return the field ``appVersion`` with the tag of the image, or with the digest of an image without a tag.
+
+    For an image without tag and digest, the result is empty.
+    """
     name, _, digest = image.partition("@")
     tag = name.rpartition("/")[2].partition(":")[2]
     version = tag or digest.replace(":", "-")

@@ -32,7 +32,7 @@ def guards_file(guards: Sequence[Guard], templates: Sequence[Template], context:
 
 
 def guards_lines(guards: Sequence[Guard], templates: Sequence[Template], context: Context) -> Lines:
-    """Return the lines of the guards file. Each line has the node that the line prints.
+    """Return the lines of the guards file. Each line refers to the node that the line prints.
 
     If the lines include a named template several times, a variable contains the output of the named template.
     """
@@ -49,7 +49,7 @@ def guards_lines(guards: Sequence[Guard], templates: Sequence[Template], context
 
 
 def guard_checks(guards: Sequence[Guard], context: Context) -> str:
-    """Return the template text of the guards. Neighbouring guards over the same map share one ``range``."""
+    """Return the template text of the guards. Neighbouring guards for the entries of one map share one ``range``."""
     return "".join(f"{line}\n" for line in _guards(guards, context, depth=0))
 
 

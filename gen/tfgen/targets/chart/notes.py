@@ -49,7 +49,7 @@ def notes(structure: Structure) -> Node:
 
 
 def environment_notes(names: Iterable[str]) -> str:
-    """Return the last lines of the notes, with the values file of each of the environments `names`."""
+    """Return the last lines of the notes, which name the values file of each environment."""
     return "".join(f"\nTo install with the values of {name}:  -f CHART/values-{name}.yaml\n" for name in names)
 
 

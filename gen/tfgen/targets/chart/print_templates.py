@@ -36,9 +36,10 @@ FILE_HEADS: Final[Mapping[str, str]] = {
 
 
 def print_templates(structure: Structure, length: int) -> dict[str, str]:
-    """Return path -> text of the templates, with wrapped lines, and of other files, such as the finisher's program.
+    """Return the text of each template, and of each other file that the templates read, such as the finisher's program.
 
-    The templates contain a placeholder of `length` characters instead of the name of the chart.
+    The keys of the result are paths in the chart. The templates contain a placeholder of `length` characters for the
+    name of the chart. tfgen wraps the lines of the templates for a name of this length.
     """
     printed, mark = _printed(structure), NAME * length
     templates = {path: wrap(text.replace(NAME, mark)) for path, text in printed.templates.items()}
@@ -46,11 +47,11 @@ def print_templates(structure: Structure, length: int) -> dict[str, str]:
 
 
 class _Printed(Record):
-    """The printed files that all jobs with the same structure share.
+    """The printed files that all jobs with the same structure share. The keys are paths in the chart.
 
     Attributes:
-        templates: path -> text of each template, with a placeholder for the name of the chart.
-        files: path -> text of each file that the templates read.
+        templates: the text of each template, with a placeholder for the name of the chart.
+        files: the text of each other file, such as a program that a template reads.
     """
 
     templates: Mapping[str, str]
@@ -78,7 +79,7 @@ def _define(template: NamedTemplate) -> str:
 
 
 def _helper_files(nodes: Sequence[Node | Record]) -> dict[str, str]:
-    """Return path -> text of each helper file (`templates/_*.tpl`). A helper file defines named templates.
+    """Return the text of each helper file. A helper file, such as `templates/_pod.tpl`, defines named templates.
 
     `nodes` are the nodes of the object graph that include the named templates.
     """

@@ -84,7 +84,10 @@ zeros of a number. The chart refuses null for a required value. To set an empty 
 
 
 def _operators(structure: Structure) -> str:
-    """Return the part of a sentence that names a job's operators, such as ", Volcano"; empty without operators."""
+    """Return the part of a sentence that names the operators of a job, such as ", Volcano".
+
+    For a job that needs no operator, the result is empty.
+    """
     names = [_BY_KIND.get(structure.kind, ""), _BY_GANG.get(structure.gang or "kubernetes", "")]
     return "".join(f", {name}" for name in dict.fromkeys(names) if name)
 
@@ -115,8 +118,8 @@ def _default(paths: Sequence[ValuesPath], values: Sequence[Any], *, in_all_roles
     """Return the table cell with the default of a value. If the roles differ, the cell has the default of each role.
 
     Args:
-        paths: the path of the value; for a value of roles, the path in each role that has the value.
-        values: the default at each path.
+        paths: the path of the value. For a value of several roles, the paths in all these roles.
+        values: the default at each of these paths.
         in_all_roles: whether all roles of the job have the value.
     """
     defaults = [_shown(value) for value in values]

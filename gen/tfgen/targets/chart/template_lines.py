@@ -25,9 +25,10 @@ from tfgen.targets.chart.wrap import wrap
 
 
 def chart_lines(structure: Structure, environments: Iterable[str]) -> dict[str, Lines]:
-    """Return path in the chart -> lines, for each template and for the notes.
+    """Return the lines of each template of a chart, and of the notes. The keys of the result are paths in the chart.
 
-    A line is a `Line` with the node that the line prints, or a plain string for constant text.
+    A line that prints a node of the object graph is a `Line`, which refers to the node. A line of constant text is a
+    plain string.
 
     Args:
         structure: the structure of the job.
@@ -47,15 +48,15 @@ def chart_lines(structure: Structure, environments: Iterable[str]) -> dict[str, 
 
 
 def _wrapped(line: str) -> Lines:
-    """Return the pieces of a long line, or a short line unchanged. The pieces of a `Line` have the node of the line."""
+    """Split a long line into pieces. Each piece of a `Line` refers to the same node as the whole line."""
     pieces = wrap(line).split("\n")
     return lines_of(line.node, pieces, line.context) if isinstance(line, Line) else pieces
 
 
 def _text_lines(text: Node, context: Context) -> Lines:
-    """Return the lines of `text`, the node of a file that is not YAML, such as NOTES.txt.
+    """Return the lines of a file that is not YAML, such as NOTES.txt.
 
-    The node of each line is a `Text` with the parts of `text` that the line prints.
+    Each line refers to the nodes that the line prints.
     """
     nodes: list[list[Node]] = [[]]
     printed = text_of(text, context).splitlines()
@@ -70,5 +71,5 @@ def _text_lines(text: Node, context: Context) -> Lines:
 
 
 def texts(files: Mapping[str, Lines]) -> dict[str, str]:
-    """Join the lines of each file into one text. Return path -> text."""
+    """Return the text of each file. The text consists of the lines of the file."""
     return {path: "".join(f"{line}\n" for line in lines) for path, lines in files.items()}

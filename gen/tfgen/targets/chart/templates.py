@@ -17,7 +17,9 @@ from tfgen.tree.cache import cached_texts
 
 
 def template_files(structure: Structure, *, uses_cache: bool = False) -> dict[str, str]:
-    """Return path in the chart -> text, for each template, each helper file, the guards file and the notes file.
+    """Return the text of each template, of each helper file, of the guards file and of the notes.
+
+    The keys of the result are paths in the chart. Example: {"templates/worker.yaml": "apiVersion: ..."}.
 
     Args:
         structure: the structure of the job.

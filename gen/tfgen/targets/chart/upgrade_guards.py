@@ -44,7 +44,8 @@ class _Immutable(Record):
         api_version: the apiVersion of the object.
         kind: the kind of the object.
         name: the name of the object.
-        fields: (path, value) of each immutable field.
+        fields: the path and the value of each immutable field. Example: (("spec", "completions"), hole of the
+            replicas).
     """
 
     api_version: str
@@ -54,7 +55,7 @@ class _Immutable(Record):
 
 
 def upgrade_guards(templates: Sequence[Template], context: Context) -> Lines:
-    """Return the lines of the guards against changes of immutable fields; empty if no object has an immutable field."""
+    """Return the lines of the guards against changes of immutable fields; empty for objects without such fields."""
     objects = [item for template in templates if not template.chart_only for item in _immutable_objects(template.node)]
     if not objects:
         return []
@@ -63,10 +64,11 @@ def upgrade_guards(templates: Sequence[Template], context: Context) -> Lines:
 
 
 def _immutable_objects(node: Node, pod_hash: Node = None) -> Iterator[_Immutable]:
-    """Yield the object in the node of a template, if the object has an immutable field.
+    """Yield the object of a template if the object has an immutable field.
 
-    A `When` or a `Let` may surround the object. `pod_hash` is the node for the hash of the pod template, which a `Let`
-    assigns; None for an object without such a hash.
+    Args:
+        node: the object, or a `When` or `Let` around the object.
+        pod_hash: the node that prints the hash of the pod template; None for an object without such a hash.
     """
     match node:
         case When(_, if_true):
@@ -89,10 +91,10 @@ def _fields(item: Mapping[str, Any], pod_hash: Node) -> Iterator[tuple[_Path, No
 
 
 def _exit_codes(item: Mapping[str, Any]) -> Iterator[tuple[_Path, Node]]:
-    """Yield (path of the rules of a Job's podFailurePolicy, hole for the exit codes), if the last rule has exit codes.
+    """Yield the path of the exit codes that do not count as a retry of a Job, and the hole for these exit codes.
 
-    These exit codes do not count as a retry. The Job of the finisher has no such rule. If a patch in job.yaml appends a
-    rule, the function yields nothing, and only the API server refuses a change of the exit codes.
+    If a Job has no such exit codes, yield nothing. If a patch in job.yaml appends a rule to the podFailurePolicy, also
+    yield nothing. Then only the API server refuses a change of the exit codes.
     """
     rules = data_path.at(item, _EXIT_CODES)
     if not is_hole(rules) and rules and isinstance(rules[-1], When) and type_of(rules[-1].test) == "list":
@@ -100,11 +102,14 @@ def _exit_codes(item: Mapping[str, Any]) -> Iterator[tuple[_Path, Node]]:
 
 
 def _hole_fields(item: Mapping[str, Any], part: str, keys: Iterable[str]) -> Iterator[tuple[_Path, Node]]:
-    """Yield ((`part`, key), hole) for each key in `keys` whose value in the object's field `part` is a hole.
+    """Yield the path and the hole of each tunable field among the given fields of an object.
 
-    Omit the text of a file: the name of a ConfigMap with files contains the digest of the files, so a changed file
-    makes a new ConfigMap.
+    Args:
+        item: the object.
+        part: the key of the object that contains the fields, such as "spec".
+        keys: the names of the fields.
     """
+    # The name of a ConfigMap with files contains their digest, so a changed file makes a new ConfigMap.
     holes = ((key, item[part].get(key)) for key in keys)
     return (((part, key), hole) for key, hole in holes if is_hole(hole) and not isinstance(hole, File))
 
@@ -124,9 +129,9 @@ def _guard(immutable: _Immutable, context: Context) -> Lines:
 
 
 def _differs(path: _Path, node: Node, context: Context) -> str:
-    """Return the Go expression that tests whether the rendered value of a field differs from the value in the cluster.
+    """Return the Go expression that tests whether a field in the cluster differs from the rendered field.
 
-    The dot is the object in the cluster.
+    In the template, the dot is the object in the cluster.
     """
     keys, value = " ".join(f'"{key}"' for key in path), argument(node, context)
     if type_of(node) == "list":

@@ -28,7 +28,12 @@ _WIDTH: Final = 100
 
 
 def values_yaml(values: Mapping[str, Any], form: ValuesForm) -> str:
-    """Return the text of ``values.yaml``, with an empty line before each top-level key."""
+    """Return the text of ``values.yaml``, with an empty line before each top-level key.
+
+    Args:
+        values: the values of the chart.
+        form: the paths of the values, and the keys that the job does not support.
+    """
     chart_keys = chart_values(form.environments).items()
     chart_entries = (f"# {node['description']}\n{yaml_text.dump({name: node['default']})}" for name, node in chart_keys)
     return "\n".join(chart_entries) + "".join(entry.text(values) for entry in _entries(form))
@@ -36,7 +41,7 @@ def values_yaml(values: Mapping[str, Any], form: ValuesForm) -> str:
 
 @once_a_form
 def _entries(form: ValuesForm) -> tuple[ValuesPart, ...]:
-    """Return the part of values.yaml for each value: the value with its comment.
+    """Return the part of values.yaml for each value. A part contains a value and its comment.
 
     The part of the first value below a parent key, such as `roles`, also contains the parent key with its comment.
     """
@@ -75,8 +80,8 @@ def _comment(path: ValuesPath, lacks: tuple[str, ...]) -> str:
 
     Args:
         path: the path of the value.
-        lacks: the paths of the keys below the value that the comment omits, because the job does not support these
-            keys. For example, the profile "restricted" does not support ``storage.*.nfs``.
+        lacks: the paths of keys that the job does not support, so that the comment omits these keys. For example, a job
+            with the profile "restricted" does not support ``storage.*.nfs``.
     """
     indent = _indent(path)
     node, width = schema_file.node(schema_file.load(), ("spec", *path)) or {}, _WIDTH - len(indent)
@@ -88,7 +93,7 @@ def _comment(path: ValuesPath, lacks: tuple[str, ...]) -> str:
 
 
 def _keys(path: tuple[str, ...], record: Schema, lacks: Collection[str], indent: str, width: int) -> Iterator[str]:
-    """Yield comment lines about the keys of a record in a map, such as a volume, and about the keys of nested records.
+    """Yield comment lines that describe the keys of a record, such as a volume, and the keys of nested records.
 
     Args:
         path: the path of the record in the values.

@@ -104,7 +104,7 @@ def application_set(variant: DeployedVariant) -> Object:
 
 
 def health_checks() -> Object:
-    """Return the health checks as a patch of Argo CD's ConfigMap, for ``kubectl patch --patch-file``.
+    """Return a patch of Argo CD's ConfigMap with health checks for custom kinds, for ``kubectl patch --patch-file``.
 
     https://argo-cd.readthedocs.io/en/stable/operator-manual/health/
     """
@@ -115,12 +115,12 @@ def health_checks() -> Object:
 
 
 def check(name: str) -> str:
-    """Return the Lua text of the health check in the file NAME.lua."""
+    """Return the Lua program of a health check, from the file NAME.lua."""
     return (_HEALTH / f"{name}.lua").read_text(encoding="utf-8")
 
 
 def ignore_differences(fields: Iterable[ChangedField]) -> list[dict[str, Any]]:
-    """Return the ``ignoreDifferences`` of an Application for the fields that a controller in the cluster changes."""
+    """Return the ``ignoreDifferences`` of an Application, so that a sync does not reset the given fields."""
     return [{"group": group, "kind": kind, "jsonPointers": [field]} for group, kind, field in fields]
 
 
@@ -131,10 +131,10 @@ def _settings(variant: DeployedVariant) -> Mapping[str, Any]:
 def _application(
     variant: DeployedVariant, source: Object, ignored: Sequence[ChangedField], *, may_be_empty: bool
 ) -> dict[str, Any]:
-    """Return the fields that an Application and the template of an ApplicationSet share, without the name.
+    """Return the fields that an Application has in common with the template of an ApplicationSet.
 
     Args:
-        variant: the variant that the Application applies, or a variant of any job for an ApplicationSet.
+        variant: the variant that the Application applies. For an ApplicationSet, a variant of any of its jobs.
         source: the fields of the source that name the chart or the overlay.
         ignored: the fields that a sync must not reset.
         may_be_empty: whether the overlay may contain no object, so that Argo CD may prune all objects.

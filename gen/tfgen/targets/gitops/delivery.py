@@ -30,11 +30,11 @@ SUSPENDED: Final[Mapping[tuple[str, str], str]] = {
 
 
 class Delivery(Record):
-    """The files with the GitOps objects of a job.
+    """The files with the GitOps objects of a job. The keys are paths in the output folder.
 
     Attributes:
-        job_files: path -> objects, for each file that only this job has.
-        shared_files: path -> objects, for each file that several jobs share.
+        job_files: the objects in each file that only this job has.
+        shared_files: the objects in each file that several jobs share.
     """
 
     job_files: Files
@@ -65,7 +65,10 @@ class DeployedVariant(Record):
         return self.gitops.is_chart and self.environment.enabled
 
     def path(self, *parts: str) -> str:
-        """Return a path from the root of the repository. `parts` are the steps of the path below the output folder."""
+        """Return the path of a file or folder from the root of the repository.
+
+        `parts` contains the names of the path below the output folder, such as "charts" and "mnist".
+        """
         return "/".join(part for part in (self.gitops.path, *parts) if part)
 
     @property

@@ -56,7 +56,10 @@ def flux(variants: Sequence[DeployedVariant]) -> Delivery:
 
 
 def git_repository(variant: DeployedVariant) -> Object:
-    """Return the GitRepository, named by a digest of its spec. Jobs that need the same spec share the GitRepository."""
+    """Return the GitRepository of a variant. Variants of several jobs may share a GitRepository.
+
+    The name contains a digest of the spec, so variants that need the same spec get the same GitRepository.
+    """
     settings = _settings(variant)
     spec = {
         "interval": settings["interval"],
@@ -74,7 +77,7 @@ def git_repository(variant: DeployedVariant) -> Object:
 
 
 def _url(address: str) -> str:
-    """Convert ``git@host:path``, which Flux does not accept, to ``ssh://git@host/path``. Other URLs remain unchanged.
+    """Convert an address such as ``git@host:path`` to a URL such as ``ssh://git@host/path``, because Flux needs a URL.
 
     https://fluxcd.io/flux/components/source/gitrepositories/#url
     """
@@ -171,7 +174,7 @@ def _account(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def ignore(fields: Iterable[ChangedField]) -> list[dict[str, Any]]:
-    """Return the ``ignore`` of a Kustomization for the fields that a controller in the cluster changes."""
+    """Return the ``ignore`` of a Kustomization or HelmRelease, so that Flux does not reset the given fields."""
     return [{"paths": [field], "target": {"group": group, "kind": kind}} for group, kind, field in fields]
 
 

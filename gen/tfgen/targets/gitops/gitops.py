@@ -17,7 +17,8 @@ def gitops(job: TrainingJob, environments: Mapping[str, Mapping[str, Object]]) -
 
     Args:
         job: the job.
-        environments: environment -> name of the object's file -> object.
+        environments: the objects of each environment. Example: {"prod": {"worker": StatefulSet, "configmap":
+            ConfigMap}}.
     """
     if job.gitops is None:
         return Delivery({}, {})
@@ -36,5 +37,5 @@ def gitops(job: TrainingJob, environments: Mapping[str, Mapping[str, Object]]) -
 
 
 def texts(files: Files) -> dict[str, str]:
-    """Convert the objects of each file to YAML text. Return path -> text."""
+    """Return the YAML text of each file, which contains the objects of the file."""
     return {path: yaml_text.documents(map(dict, objects)) for path, objects in files.items()}

@@ -1,7 +1,12 @@
-"""The context of a node of the object graph: the dot, the variables, and the tests that are true at the node.
+"""The place in a template at which tfgen prints a node of the object graph.
 
-Context("mnist", ("role",)).root             ->  .root      in a named template with parameters, the dot is a dict
-Context("mnist", ("role",)).range_body.root  ->  $.root     in the body of a range, the dot is different
+The Go expression for a value depends on this place. For example, ``.Values.image`` is an expression for the image. In
+the body of a ``range``, the dot is the current item, so the expression is ``$.Values.image``:
+
+    Context("mnist").root                            ->  (empty)    at the top of a template
+    Context("mnist").range_body.root                 ->  $          in the body of a range
+    Context("mnist", ("role",)).root                 ->  .root      in a named template with the parameter role
+    Context("mnist", ("role",)).range_body.root      ->  $.root     in the body of a range in this named template
 """
 
 from __future__ import annotations
@@ -17,17 +22,20 @@ from tfgen.targets.chart.go_template.presence import parts_of_test
 
 
 class Context(Record):
-    """The context in which a template prints a node of the object graph.
+    """A place in a template, for example the body of a ``range``, at which tfgen prints a node of the object graph.
 
     Attributes:
-        chart: the name of the chart, which is the prefix of the names of its named templates.
-        parameters: the parameters of the printed named template. With parameters, the dot is a ``dict``, which contains
-            the parameters, and the root context under the key ``root``.
-        dot: the expression for the dot outside of any ``range``: ``.``, or ``$`` in the body of a ``range``.
-        variables: full name of a named template -> Go variable that contains the output of the named template.
+        chart: the name of the chart. The full name of each named template begins with this name.
+        parameters: the parameters of the printed named template; empty for all other templates. The argument of a named
+            template with parameters is a ``dict`` with the parameters and the key ``root``. The value of ``root`` is
+            the root context of Helm, which contains ``.Values``.
+        dot: the expression for the argument of the whole template: ``.``, or ``$`` in the body of a ``range`` or
+            ``with``.
+        variables: the Go variables that contain the output of named templates. Example: {"mnist.run": "$run"}.
         subject: the node whose value is the dot in the body of a ``with``; None outside of such a body.
-        facts: the tests that are true at the printed node, because an ``if`` around the node contains the tests.
-        bindings: name that a `Let` or a ``range`` around the node assigns -> node whose value has this name.
+        facts: the tests that are true at the printed node, for example the test of an ``if`` around the node.
+        bindings: the nodes to which the Go variables at this place refer. A `Let` or a ``range`` around the printed
+            node assigns these variables.
         reason: the comment above the printed mapping entry, or above its nearest parent that has a comment.
         template_doc: the sentence that describes the printed named template; empty outside of named templates.
     """
@@ -44,7 +52,7 @@ class Context(Record):
 
     @property
     def range_body(self) -> Context:
-        """Return the context of the body of a ``range``."""
+        """Return the context of the body of a ``range``. In the body, ``$`` is the argument of the template."""
         return self.replaced(dot="$", subject=None)
 
     def with_facts(self, *tests: Node) -> Context:
@@ -56,21 +64,24 @@ class Context(Record):
         return self.replaced(bindings=bind(self.bindings, name, node))
 
     def binding_entry(self, entries: ForEach | CheckedMap) -> Context:
-        """Return the context of the body of a ``range`` over map entries, with the variables that ``range`` assigns."""
+        """Return the context of the body of a ``range`` over the entries of a map.
+
+        In the body, the variables of the ``range`` refer to the key and the value of the current entry.
+        """
         return self.range_body.replaced(bindings=bind_entry(self.bindings, entries))
 
     @property
     def root(self) -> str:
-        """Return the root context as the text before ``.Values``: empty, ``$``, ``.root`` or ``$.root``."""
+        """Return the text before ``.Values`` at this place: empty, ``$``, ``.root`` or ``$.root``."""
         return f"{self.parameter_prefix}.root" if self.parameters else self.parameter_prefix
 
     @property
     def parameter_prefix(self) -> str:
-        """Return the text before a parameter: empty for ``.NAME``; ``$`` for ``$.NAME`` in the body of a ``range``."""
+        """Return the text before a parameter such as ``.role``: empty, or ``$`` where `dot` is ``$``."""
         return self.dot.rstrip(".")
 
     def full_name(self, name: str) -> str:
-        """Return the full name of the named template `name`. The full name begins with the name of the chart."""
+        """Return the full name of a named template. Example: "mnist.run" for the name "run" in the chart mnist."""
         return f"{self.chart}.{name}"
 
 
@@ -83,7 +94,7 @@ class Line(str):
 
     @classmethod
     def of(cls, text: str, node: Node | Record, context: Context) -> Self:
-        """Create the `Line` with the text that prints `node` in `context`."""
+        """Create the `Line` with the text `text`. This text prints the node `node` at the place `context`."""
         line = cls(text)
         line.node, line.context = node, context
         return line
@@ -94,10 +105,13 @@ class Line(str):
 
 
 def lines_of(node: Node | Record, lines: Lines, context: Context) -> Lines:
-    """Return the lines, each as a `Line`. The lines that are plain strings get `node` and `context`."""
+    """Convert the plain strings in `lines` to `Line` objects with the given node and context.
+
+    A line that already is a `Line` keeps its own node and context.
+    """
     return [line if isinstance(line, Line) else Line.of(line, node, context) for line in lines]
 
 
 def with_text(line: str, text: str) -> str:
-    """Return a line with a different text. If the old line is a `Line`, the new line has the same node and context."""
+    """Return a line with a different text. For a `Line`, the result has the same node and context as the old line."""
     return line.with_text(text) if isinstance(line, Line) else text

@@ -1,4 +1,4 @@
-"""Prints a node of the object graph as an expression of Go templates: a pipeline, or an argument in a pipeline.
+"""Prints a node of the object graph as an expression of Go templates.
 
 AllOf((Value("gang.enabled", "boolean"), Equal(IMAGE, "a")))  ->  and .Values.gang.enabled (eq .Values.image "a")
 """
@@ -66,7 +66,7 @@ _Test: TypeAlias = Not | AllOf | AnyOf | Equal | Greater | HasItem | HasKey | Co
 
 
 def expression(node: Node, context: Context) -> str:  # noqa: C901 - a branch a node
-    """Return a node of the object graph as a pipeline of Go templates, such as ``.Values.image | quote``."""
+    """Return the Go template expression for a node of the object graph, such as ``.Values.image``."""
     if context.subject is not None and node == context.subject:
         return "."
     match node:
@@ -119,7 +119,7 @@ def expression(node: Node, context: Context) -> str:  # noqa: C901 - a branch a 
 
 
 def _test(node: _Test, context: Context) -> str:
-    """Return a test as a pipeline of Go templates. When Helm runs the pipeline, the result is true or false."""
+    """Return the Go template expression for a test, such as ``eq .Values.image "a"``."""
     match node:
         case Not(Equal(left, right)):
             return f"ne {argument(left, context)} {argument(right, context)}"
@@ -151,32 +151,37 @@ def _test(node: _Test, context: Context) -> str:
 
 
 def include_as_strings(tree: Node, template: NamedTemplate, context: Context) -> str:
-    """Return an ``include`` that prints `tree`, a map, a list or a scalar, with each value as a string.
+    """Return an ``include`` that prints a tunable scalar, map or list, with each value as a string.
 
-    The named template `template` converts the values to strings.
+    For example, the user of the chart may set the variable STEPS to the number 100. The text for the pod is then "100".
+
+    Args:
+        tree: the scalar, map or list.
+        template: the named template that converts the values to strings.
+        context: the place in the template.
     """
     return f"include {literal(context.full_name(template.name))} {argument(tree, context)}"
 
 
 def argument(node: Node, context: Context) -> str:
-    """Return a node as an argument of a Go function: its expression, in brackets if it has several words."""
+    """Return the expression for a node as an argument of a Go function, with brackets around several words."""
     text = expression(node, context)
     return f"({text})" if " " in text and not text.startswith('"') else text
 
 
 def arguments(nodes: Sequence[Node], context: Context) -> list[str]:
-    """Return `argument(node, context)` for each of the nodes, in the same order."""
+    """Return the expressions for several nodes as arguments of a Go function, in the same order as `nodes`."""
     return [argument(node, context) for node in nodes]
 
 
 def typed(node: Node, context: Context) -> str:
-    """Return the expression that prints a node without quotes. The expression converts an integer by ``int64``."""
+    """Return the expression for a node in an action without quotes. The function ``int64`` converts an integer."""
     text = expression(node, context)
     return f"{text} | int64" if type_of(node) == "integer" and not isinstance(node, (Sum, Length)) else text
 
 
 def dict_of(entries: Mapping[Name, Node], context: Context) -> str:
-    """Return the call of ``dict`` that creates a map with the entries `entries`. Omit empty entries.
+    """Return a call of the Go function ``dict`` that creates a map with the given entries. Empty entries are omitted.
 
     Raises:
         TypeError: an entry depends on the values of the chart.
@@ -188,11 +193,10 @@ def dict_of(entries: Mapping[Name, Node], context: Context) -> str:
 
 
 def chart_only(node: ChartOnly, context: Context) -> str:
-    """Return the Go template text of a `ChartOnly`. A plain object has a fixed value in place of this text.
+    """Return the template text of a `ChartOnly`, a hole with this text in the chart and a fixed value in an overlay.
 
     Raises:
-        TypeError: the template text does not read the root context at ``.root``, as a named template with parameters
-            requires.
+        TypeError: the text is inside a named template with parameters, and does not read the root context at ``.root``.
     """
     if context.parameters and not node.reads_root:
         raise TypeError(f"in a named template with parameters, a ChartOnly must read the root at .root: {node!r}")
@@ -200,26 +204,28 @@ def chart_only(node: ChartOnly, context: Context) -> str:
 
 
 def _file(node: File, context: Context) -> str:
-    """Return the expression for a file's content. Helm fails for a missing file, instead of printing an empty text."""
+    """Return the expression for the content of a file in the chart.
+
+    If a file with content is missing in the chart, the expression stops Helm.
+    """
     read = f"{context.root}.Files.Get {literal(node.path)}"
     message = f"the chart has no {node.path}, or it is empty"
     return f"{read} | required {literal(message)}" if node.text else read
 
 
 def _data(tree: NamedTemplate | Call, context: Context) -> str:
-    """Return the expression that parses the YAML output of a named template into a map.
-
-    ``printf`` adds the last line break. Without this line break, the last text of the output would lose a line break.
-    """
+    """Return the expression that parses the YAML output of a named template into a map."""
     if type_of(tree) != "map" or presence(tree) is not True:
         raise TypeError(f"not a mapping that is always present: {tree!r}")
+    # Without the last line break, a text at the end of the output would lose a line break.
     return f'printf "%s\\n" ({expression(tree, context)}) | fromYaml'
 
 
 def _argument_of_include(node: Call, context: Context) -> str:
-    """Return the argument of an ``include``: the dot if it contains all arguments of the call, or a new ``dict``.
+    """Return the argument of an ``include``, for example ``(dict "root" $ "role" "worker")``.
 
-    The new ``dict`` omits each argument that is None, because Helm reads a missing key as null.
+    If the dot already contains all arguments of the call, the result is the dot. A ``dict`` omits each argument that is
+    None, because Helm reads a missing key as null.
     """
     if context.parameters and all(_is_at_dot(name, value, context) for name, value in node.arguments):
         return context.dot
@@ -236,8 +242,9 @@ def _is_at_dot(name: str, node: Node, context: Context) -> bool:
 
 
 def _integer(node: Node, context: Context) -> str:
-    """Return a node as an argument that is an integer of Go. Numbers in the chart's values are float64."""
+    """Return the expression for a node as an integer argument of a Go function."""
     text = argument(node, context)
+    # Numbers in the values of a chart are float64.
     return text if isinstance(node, (int, Sum, Length)) else f"(int64 {text})"
 
 
@@ -256,7 +263,7 @@ def _printf(parts: Sequence[Node], context: Context) -> str:
 
 
 def _flat(parts: Sequence[Node]) -> Iterator[Node]:
-    """Yield the parts of a `Text`. In place of a part that is itself a `Text`, yield the parts of this nested text."""
+    """Yield the parts of a text. If a part is a nested `Text`, yield the parts of the nested text in its place."""
     for part in parts:
         if isinstance(part, Text):
             yield from _flat(part.parts)
@@ -265,6 +272,9 @@ def _flat(parts: Sequence[Node]) -> Iterator[Node]:
 
 
 def _compared_node(nodes: Sequence[Node]) -> Node:
-    """Return the node that each of the tests compares with a value; None unless all tests compare the same node."""
+    """Return the node that all tests compare with a value, such as the image in `image == "a"` and `image == "b"`.
+
+    If the tests compare different nodes, or contain another kind of test, return None.
+    """
     left_nodes = [node.left for node in nodes if isinstance(node, Equal)]
     return left_nodes[0] if len(left_nodes) == len(nodes) and all(n == left_nodes[0] for n in left_nodes) else None

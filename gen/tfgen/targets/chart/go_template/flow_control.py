@@ -28,7 +28,7 @@ Branch: TypeAlias = Callable[[Node, Context], Lines]
 
 
 def when(node: When, context: Context, indent: str, lines: Branch) -> Lines:
-    """Return the lines of a `When`: ``if``, ``else if`` and ``else`` around the lines of its branches.
+    """Return ``if``, ``else if`` and ``else`` around the lines of the branches of a `When`.
 
     The function `lines` returns the lines of a branch.
     """
@@ -48,13 +48,16 @@ def when(node: When, context: Context, indent: str, lines: Branch) -> Lines:
 
 
 def when_present(node: Node, context: Context, indent: str, lines: Branch) -> Lines:
-    """Return the lines of a node. If the node may be absent, an ``if`` around the lines tests for its presence."""
+    """Return the lines of a node. For a node whose output may be empty, an ``if`` omits the lines of an empty output.
+
+    The function `lines` returns the lines of the node.
+    """
     test = presence(node)
     return lines(node, context) if test is True else _if(test, node, context, indent, lines)
 
 
 def range_over(node: ForEach, context: Context, indent: str, lines: Branch) -> Lines:
-    """Return ``range`` around the lines of the node's body."""
+    """Return the lines of a ``range`` over the entries of a map. The function `lines` returns the lines of the body."""
     head = f"{indent}{{{{- range ${node.key}, ${node.item} := {expression(node.over, context)} }}}}"
     # The range assigns its variables, so tests of earlier variables with the same names are not valid in the body.
     facts = tuple(test for test in context.facts if not mentions(test, (node.key, node.item)))
@@ -63,15 +66,16 @@ def range_over(node: ForEach, context: Context, indent: str, lines: Branch) -> L
 
 
 def _if(test: Node, node: Node, context: Context, indent: str, lines: Branch) -> Lines:
-    """Return the lines of a node in ``if TEST``. If the context guarantees the test, return the lines without ``if``.
+    """Return an ``if`` or a ``with`` around the lines of a node.
 
-    If the tested value is the only hole in the node, ``with TEST`` replaces ``if TEST``.
+    If an outer ``if`` already guarantees the test, return only the lines of the node.
     """
     nested_test = branch_test(node)
     needed_test = remaining_test(test if nested_test is None else all_of(test, nested_test), context.facts)
     if needed_test is True:
         return lines(node, context)
     branch_context, word = context.with_facts(needed_test), "if"
+    # The dot is the tested value in the body of a with, so the body needs no other value.
     if depends_only_on(node, needed_test):
         branch_context, word = branch_context.replaced(dot="$", subject=needed_test), "with"
     head, end = f"{indent}{{{{- {word} {expression(needed_test, context)} }}}}", f"{indent}{{{{- end }}}}"

@@ -24,9 +24,9 @@ _SPACE: Final = (" ", "\t", "\r", "\n")
 
 @functools.cache
 def field(base: str, path: str) -> str:
-    """Return the expression for the field at `path` below `base`: with dots, or with ``index`` for unusual keys.
+    """Return the expression for a field. Example: ``.Values.gang.queue`` for base ``.Values`` and path `gang.queue`.
 
-    A key is unusual if the key is no identifier of Go.
+    For a key that is no identifier of Go, the expression calls ``index``. Example: ``(index .Values "my-key")``.
     """
     names = [name for name in path.split(".") if name]
     if all(name.isidentifier() and name.isascii() for name in names):
@@ -35,19 +35,22 @@ def field(base: str, path: str) -> str:
 
 
 def literal(value: str | int) -> str:
-    """Return a constant as a literal of Go. A text with quotes or backslashes is in backquotes, to avoid escapes."""
+    """Return a constant as a literal of Go. A text with quotes or backslashes is in backquotes, so needs no escapes."""
     if isinstance(value, str) and ('"' in value or "\\" in value) and value.isprintable() and "`" not in value:
         return f"`{value}`"
     return json.dumps(value, ensure_ascii=False)
 
 
 def escape(text: str) -> str:
-    """Escape a text, so that Helm prints it unchanged."""
+    """Escape a text, so that Helm prints the text unchanged."""
     return text.replace("{{", '{{ "{{" }}')
 
 
 def keep_space(text: str) -> str:
-    """Replace white space at both ends of a text by actions that print the space, so that no dash removes the space."""
+    """Protect the white space at both ends of a text from the dash of a neighbouring action such as ``{{- end }}``.
+
+    The result has an action, for example ``{{ " " }}``, in place of the white space.
+    """
     core = text.strip("".join(_SPACE))
     start, _, end = text.partition(core) if core else (text, "", "")
     before, after = (f"{{{{ {literal(space)} }}}}" if space else "" for space in (start, end))
@@ -55,10 +58,10 @@ def keep_space(text: str) -> str:
 
 
 def join(texts: Sequence[str]) -> str:
-    """Concatenate texts and actions.
+    """Concatenate texts and actions of Go templates.
 
-    A brace before an action becomes an action that prints the brace, because Go would read the brace as a part of the
-    next action. An action after white space loses its dash, because the dash would remove the white space.
+    - Go would read a brace before an action as a part of the action. An action that prints a brace replaces the brace.
+    - The dash of an action removes the white space before the action. An action after white space loses its dash.
     """
     out = ""
     for text in texts:
@@ -74,7 +77,7 @@ def indent_lines(text: str, indent: str) -> Lines:
 
 
 def with_shared_tests(lines: Lines) -> Lines:
-    """Merge neighbouring ``if`` blocks that have the same test.
+    """Merge neighbouring ``if`` blocks that have the same test into one block.
 
     The caller must make sure that no block changes a variable in the test.
     """

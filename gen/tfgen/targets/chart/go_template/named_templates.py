@@ -23,19 +23,24 @@ from tfgen.targets.chart.go_template.yaml_lines import first_lines
 
 
 def helpers_file(head: str, defines: Sequence[str]) -> str:
-    """Return the text of a helper file (``_FILE.tpl``): the comment `head`, and the texts `defines`."""
+    """Return the text of a helper file (``_FILE.tpl``).
+
+    Args:
+        head: the comment at the top of the file.
+        defines: the text of each named template.
+    """
     return "\n".join([*comment(head, ""), "", *defines])
 
 
 def helpers_lines(
     head: str, templates: Sequence[NamedTemplate], bindings: Mapping[str, Bindings], context: Context
 ) -> Lines:
-    """Return the lines of a helper file (``_FILE.tpl``). Each line has the node that the line prints.
+    """Return the lines of a helper file (``_FILE.tpl``). Each line refers to the node that the line prints.
 
     Args:
-        head: the comment about the purpose of the file.
+        head: the comment at the top of the file.
         templates: the named templates in the file.
-        bindings: name of a named template -> parameter -> node that the parameter refers to.
+        bindings: for the name of each named template, the nodes to which its parameters refer.
         context: the context outside of the named templates.
     """
     lines = [*comment(head, ""), ""]
@@ -50,7 +55,7 @@ def define(template: NamedTemplate, context: Context) -> str:
 
 
 def define_lines(template: NamedTemplate, context: Context) -> Lines:
-    """Return the lines of the ``define`` of a named template. Each line has the node that the line prints."""
+    """Return the lines of the ``define`` of a named template. Each line refers to the node that the line prints."""
     names = [*(["root"] if needs_root(template) else []), *template.parameters]
     doc = f"{template.doc} Takes {', '.join(names)}." if template.parameters else template.doc
     doc = "\n     ".join(textwrap.wrap(f"{{{{/* {doc}", COMMENT_WIDTH - len("  */}}")))
@@ -72,7 +77,7 @@ def _definition(node: Node, context: Context) -> Lines:
 
 
 def _body_lines(node: Node, context: Context) -> tuple[Lines, Lines]:
-    """Return (lines that print the content of a named template, lines that assign the variables for this content)."""
+    """Return the lines that print the content of a named template, and the lines that assign its variables."""
     assignments: Lines = []
     while isinstance(node, Let):
         assignments += lines_of(node.expression, assign(node.name, node.expression, context), context)

@@ -12,10 +12,12 @@ from tfgen.graph.holes import ABSENT, Key, Node, When
 
 
 def entries_under_one_test(mapping: Mapping[Key, Node]) -> Iterator[tuple[When | None, Mapping[Key, Node]]]:
-    """Yield (when, entries) for each group of neighbouring entries that have the same test.
+    """Group the neighbouring entries of a mapping that have the same test. Yield (when, entries) for each group.
 
-    `when` is a single `When` that contains all entries of the group; None for a group of entries without a test. Only
-    the last entry of a group may have a second branch, which prints a value if the test is false.
+    For example, the entries {"a": When(T, 1), "b": When(T, 2)} make one group. The `when` of this group is When(T,
+    {"a": 1, "b": 2}). For a group of entries without a test, `when` is None.
+
+    If the last entry of a group also prints a value for a false test, `when` has a second branch with this entry.
     """
     entries = [*mapping.items()]
     while entries:
@@ -33,9 +35,10 @@ def entries_under_one_test(mapping: Mapping[Key, Node]) -> Iterator[tuple[When |
 
 
 def items_under_one_test(items: Sequence[Node]) -> Iterator[tuple[When | None, Sequence[Node]]]:
-    """Yield (when, items) for each group of neighbouring items that have the same test.
+    """Group the neighbouring items of a sequence that have the same test. Yield (when, items) for each group.
 
-    `when` is a single `When` that contains all items of the group; None for a group of items without a test.
+    For example, the items [When(T, 1), When(T, 2)] make one group. The `when` of this group is When(T, [1, 2]). For a
+    group of items without a test, `when` is None.
     """
     for test, neighbours in groupby(items, key=_single_test):
         group = [*neighbours]
@@ -43,7 +46,10 @@ def items_under_one_test(items: Sequence[Node]) -> Iterator[tuple[When | None, S
 
 
 def _entry_of(key: Key, node: Node) -> Node:
-    """Return the mapping {key: node}. For a `When`, return a `When` whose branches are such mappings."""
+    """Return the mapping {key: node}. For a `When`, move the key into both branches.
+
+    For example, the result for the key "a" and the node When(T, 1, 2) is When(T, {"a": 1}, {"a": 2}).
+    """
     if isinstance(node, When):
         return When(node.test, _entry_of(key, node.if_true), _entry_of(key, node.if_false))
     return node if node is ABSENT else {key: node}

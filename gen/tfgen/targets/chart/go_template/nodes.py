@@ -1,4 +1,4 @@
-"""Tests a node of the object graph for properties that do not depend on the context.
+"""Tests a node of the object graph for properties that are the same at each place in a template.
 
 is_map_or_list(Value("labels", "map"))  ->  True
 is_constant(Value("image", "string"))   ->  False

@@ -1,7 +1,8 @@
 """Computes the presence test of a node. The test is true if the output of the node is not empty.
 
-This module is the counterpart of `fill`, which removes empty nodes. The printer tests a node for presence before it
-prints the node, and omits tests that an outer test already guarantees.
+For example, the presence test of the labels of a pod is ``.Values.labels``. The printer writes an ``if`` with this test
+around the labels, because `fill` also removes empty maps and lists. If an outer ``if`` already has the same test, the
+printer writes no second ``if``.
 """
 
 from __future__ import annotations
@@ -41,9 +42,9 @@ from tfgen.value_type import TREES
 
 
 def presence(node: Node) -> Node:
-    """Return the presence test of a node: a node that is true if the output of `node` is not empty.
+    """Return the presence test of a node, which is true if the output of the node is not empty.
 
-    The result is True for an output that is never empty, and False for an output that is always empty.
+    For an output that is never empty, return True. For an output that is always empty, return False.
     """
     match node:
         case When(test, if_true, if_false):
@@ -83,7 +84,10 @@ def presence(node: Node) -> Node:
 
 
 def remaining_test(test: Node, facts: Collection[Node]) -> Node:
-    """Return a test without the conditions that the tests `facts` imply, or True if `facts` imply the whole test."""
+    """Remove from a test the conditions that are already known to be true. If no condition remains, return True.
+
+    For example, if `facts` contains the test A, the result for "A and B" is B.
+    """
     if test in facts:
         return True
     match test:
@@ -96,21 +100,21 @@ def remaining_test(test: Node, facts: Collection[Node]) -> Node:
 
 
 def all_of(*tests: Node) -> Node:
-    """Combine tests by "and". The result contains no test twice, and no nested "and"."""
+    """Combine several tests with "and". The result contains each condition only once."""
     parts = tuple(dict.fromkeys(part for test in tests for part in parts_of_test(test)))
     return AllOf(parts) if len(parts) > 1 else parts[0]
 
 
 def parts_of_test(test: Node) -> tuple[Node, ...]:
-    """Return the tests that `test` combines by "and". If `test` has no "and", return a tuple of `test`."""
+    """Return the conditions that a test combines with "and", or the test itself. Example: (A, B) for "A and B"."""
     return tuple(part for node in test.nodes for part in parts_of_test(node)) if isinstance(test, AllOf) else (test,)
 
 
 def let_facts(name: str, expression: Expression) -> tuple[Node, ...]:
-    """Return the tests that are true in the body of a `Let`, which assigns `expression` to the variable `name`.
+    """Return the tests that are certainly true after the assignment of an expression to a variable.
 
-    If `expression` merges maps, and the first map has a constant entry, the variable is never empty, and the result is
-    the variable itself. For all other expressions, the result is empty.
+    If the expression merges maps, and the first map has a constant entry, the variable is never empty. The result is
+    then the test that the variable is not empty. For all other expressions, the result is empty.
     """
     lowest = expression.maps[0] if isinstance(expression, Merged) else None
     is_never_empty = isinstance(lowest, MapOf) and any(map(_is_literal, lowest.entries.values()))
@@ -122,9 +126,9 @@ def _is_literal(node: Node) -> bool:
 
 
 def branch_test(node: Node) -> Node:
-    """Return the test that must be true for `node`, a branch of a `When`, to print anything; None without such a test.
+    """Return a test without which a branch of a `When` prints nothing; None if the branch has no such test.
 
-    The printer adds this test to the ``if`` of the branch.
+    The printer adds this test to the ``if`` of the branch, instead of a nested ``if``.
     """
     match node:
         case When(test, _, Absent()) if not depends_only_on(node.if_true, test):
@@ -153,13 +157,13 @@ def _has_named_template(node: Node | Record) -> Iterator[bool]:
 
 
 def depends_only_on(node: Node, hole: Node) -> bool:
-    """Test whether `hole` is the only hole in a node of the object graph, so that ``with`` can print the node."""
+    """Test whether the value `hole` is the only hole in a node. The printer can write ``with`` around such a node."""
     is_value = isinstance(hole, (Value, Bound, Parameter, Default)) and type_of(hole) != "boolean"
     return is_value and set(_compare_holes(node, hole)) == {True}
 
 
 def _compare_holes(node: Node | Record, hole: Node) -> Iterator[bool]:
-    """Yield True for each hole in a node that equals the given hole, and False for each different hole."""
+    """Compare each hole in a node with the given hole. Yield True for an equal hole, and False for a different hole."""
     if node == hole:
         yield True
     elif isinstance(node, Hole) and not isinstance(node, (Text, NotEmpty, Items)):
@@ -175,9 +179,9 @@ def mentions(node: Node | Record, names: Collection[str]) -> bool:
 
 
 def ends_in_tree(node: Node) -> bool:
-    """Test whether the text of a node may end with output of ``toYaml``.
+    """Test whether the output of a node may end with a map or a list that ``toYaml`` prints.
 
-    The last empty lines of such output may be part of a value, so Helm must not remove these lines.
+    The last empty lines of such a map or list may be part of a value, so Helm must not remove these lines.
     """
     match node:
         case When(_, if_true, if_false):
@@ -198,7 +202,7 @@ def ends_in_tree(node: Node) -> bool:
 
 
 def _last_ends_in_tree(children: Sequence[Node]) -> bool:
-    """Test whether the output of the nodes `children`, one after the other, may end with output of ``toYaml``.
+    """Test whether the output of several nodes, one after the other, may end with a map or list that ``toYaml`` prints.
 
     If the last node may print nothing, the result also depends on the node before the last node.
     """

@@ -30,12 +30,12 @@ from tfgen.text import yaml_text
 
 
 def key(name: Name, context: Context) -> str:
-    """Return a name as the key of a YAML entry."""
+    """Return the key of a YAML entry, for example ``{{ $name | quote }}`` for the name in a loop."""
     return f"{{{{ {expression(name, context)} | quote }}}}" if is_hole(name) else escape(yaml_text.scalar(name))
 
 
 def scalar(node: Node, context: Context) -> str:
-    """Return a scalar as YAML. Helm adds quotes to a user's text. A text that contains only names needs no quotes."""
+    """Return the template text that prints a node as a scalar of YAML. A free text of the user always gets quotes."""
     match node:
         case str() | int() | None:
             return escape(yaml_text.scalar(node))
@@ -53,7 +53,7 @@ def scalar(node: Node, context: Context) -> str:
 
 
 def _is_safe(part: Node) -> bool:
-    """Test whether a part of a text is a literal, a name or an integer, and not a free text of the user."""
+    """Test whether a part of a text is a constant, a name or an integer. All other parts are free texts of the user."""
     if isinstance(part, (NamedTemplate, Call)):
         return _has_only_names(part)
     return isinstance(part, (str, Release)) or type_of(part) == "integer"
@@ -77,7 +77,7 @@ def _has_only_names(node: Node) -> bool:
 def _sample(node: Node, *, longest: bool) -> str:
     """Return an example of the output of a node that consists of names only.
 
-    With `longest`, the example includes all optional text.
+    If `longest` is True, the example includes all optional text.
     """
     match node:
         case str():

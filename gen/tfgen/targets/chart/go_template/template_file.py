@@ -22,12 +22,12 @@ _KIND: Final = "kind"
 
 
 def template_file(node: Node, context: Context) -> str:
-    """Return the text of a template file that contains an object, or the objects of a `ForEach`."""
+    """Return the text of a template file. The file contains one object, or an object for each entry of a map."""
     return "\n".join(template_lines(node, context)) + "\n"
 
 
 def template_lines(node: Node, context: Context) -> Lines:
-    """Return the lines of a template file. Each line has the node that the line prints."""
+    """Return the lines of a template file. Each line refers to the node that the line prints."""
     lines = _document(node, context, separator=[])
     variables, assignments = repeated_includes(lines, context, least=3)
     if variables:
@@ -49,10 +49,9 @@ def _document(node: Node, context: Context, separator: Lines) -> Lines:
 
 
 def _with_safe_end(node: Node) -> Node:
-    """Return an object whose last printed line is not a value of the user.
+    """Move the entry `kind` to the end of an object whose last value may end with empty lines.
 
-    Helm removes white space from the end of an object, and a text of a user may end with empty lines. So the entry
-    `kind` moves to the end of the object.
+    Helm removes white space from the end of an object, and would also remove the empty lines of the value.
     """
     if not (isinstance(node, dict) and _KIND in node and ends_in_tree(node)):
         return node

@@ -12,7 +12,7 @@ from tfgen.targets.chart.go_template.go_text import escape, join, literal
 
 
 def text_of(node: Node, context: Context) -> str:
-    """Return the template text that prints a node of the object graph. The text contains actions of Go templates."""
+    """Return the template text that prints a node inside a line, such as ``run {{ .Values.run }}``."""
     match node:
         case str():
             return escape(node)

@@ -32,7 +32,7 @@ _VARIABLE_PARTS: Final = ("run", "fullname")
 
 
 def repeated_includes(lines: Lines, context: Context, *, least: int) -> tuple[Mapping[str, str], Lines]:
-    """Return a variable for the output of each named template that the lines include several times.
+    """Assign the output of a named template to a variable if the lines include the named template several times.
 
     Args:
         lines: the lines of a template.
@@ -40,7 +40,7 @@ def repeated_includes(lines: Lines, context: Context, *, least: int) -> tuple[Ma
         least: the minimum number of includes for which a named template gets a variable.
 
     Returns:
-        (full name of a named template -> variable, lines that assign the variables).
+        The variables, such as {"mnist.run": "$run"}, and the lines that assign the variables.
     """
     text = "\n".join(lines)
     includes = {name: f"include {literal(context.full_name(name))} " for name in _VARIABLE_PARTS}
@@ -78,10 +78,8 @@ def assign(name: str, node: Node, context: Context) -> Lines:
 
 
 def _choose(name: str, node: When, context: Context) -> Lines:
-    """Return the lines that assign the value of a `When` to the variable `name`.
-
-    The lines assign the second branch, and then assign the first branch if the test is true.
-    """
+    """Return the lines that assign the value of a `When` to the variable `name`."""
+    # The first lines assign the second branch, and the last lines replace this value if the test is true.
     return [
         *assign(name, node.if_false, context),
         f"{{{{- if {expression(node.test, context)} }}}}",
@@ -91,11 +89,11 @@ def _choose(name: str, node: When, context: Context) -> Lines:
 
 
 def _conditional_merge_lines(name: str, layer: Node, context: Context, *, flat: bool) -> Lines:
-    """Return an ``if`` block that merges a map into the map variable `name` if a test is true.
+    """Return an ``if`` block that merges a map into the map in the variable `name`.
 
     Args:
-        name: the name of the map variable.
-        layer: a `When` that contains the test and the map.
+        name: the name of the variable.
+        layer: a `When` that contains the test of the ``if`` and the map.
         context: the context of the lines.
         flat: whether all entries of the map are scalars.
     """
@@ -112,9 +110,13 @@ def _conditional_merge_lines(name: str, layer: Node, context: Context, *, flat: 
 
 
 def _merge_lines(name: str, layers: Sequence[Expression], context: Context, *, flat: bool) -> Lines:
-    """Return the lines that merge the maps `layers`, in order, into the map variable `name`.
+    """Return the lines that merge several maps, in order, into the map in the variable `name`.
 
-    If all entries of the maps are scalars (`flat`), a single call of ``mergeOverwrite`` merges all maps.
+    Args:
+        name: the name of the variable.
+        layers: the maps.
+        context: the context of the lines.
+        flat: whether all entries of the maps are scalars. If True, one call of ``mergeOverwrite`` merges all maps.
     """
     if flat:
         return [" ".join([f"{{{{- ${name} = mergeOverwrite ${name}", *arguments(layers, context), "}}"])]
@@ -140,9 +142,9 @@ def _filter(name: str, node: Filtered, context: Context) -> Lines:
 
 
 def _map_of(name: str, lowest: MapOf, context: Context) -> tuple[str, Lines]:
-    """Return (``dict`` call with the constant entries of the map `lowest`, lines that add the other entries).
+    """Return the Go expression for the constant entries of a map, and the lines that add its other entries.
 
-    The lines add each other entry to the map variable `name`, if the entry is not empty.
+    The lines add an entry to the map in the variable `name` only if the value of the entry is not empty.
     """
     constants = {key: node for key, node in lowest.entries.items() if is_constant(node)}
     lines: Lines = []
@@ -165,7 +167,7 @@ def _item_of_dict(node: Node, context: Context) -> str:
 
 
 def _tested(node: Expression) -> tuple[Node, Node]:
-    """Return (presence test, value) of the map entry `node`."""
+    """Return the test that decides whether a map gets an entry, and the value of the entry."""
     if not isinstance(node, When):
         return node, node
     if node.if_false is not ABSENT:

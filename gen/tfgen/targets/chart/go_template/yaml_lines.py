@@ -53,7 +53,7 @@ _AT_LINE_START: Final = " | nindent 0 }}"
 
 
 def body_lines(node: Node, context: Context, indent: str) -> Lines:
-    """Return the lines of a mapping or sequence.
+    """Return the lines of a mapping or a sequence, without the line of its key.
 
     Raises:
         TypeError: the node is a scalar.
@@ -79,7 +79,7 @@ def body_lines(node: Node, context: Context, indent: str) -> Lines:
 def first_lines(node: Node, context: Context) -> Lines:
     """Return the lines that print the content of a named template.
 
-    If possible, an entry that is always present comes first. Then the output does not begin with a line break.
+    If possible, the first line belongs to an entry that is always present. Then the output begins without a line break.
     """
     if isinstance(node, When) and presence(node) is True:
         return _first_branches(node, context)
@@ -106,7 +106,7 @@ def _joined_lines(node: JoinEntries, context: Context) -> Lines:
 
 
 def _present_first(node: Node, context: Context) -> Node:
-    """Return the mapping `node` with an entry that is always present, and its comment, moved to the first place."""
+    """Move an entry that is always present to the first place in a mapping. The comment above the entry also moves."""
     if not isinstance(node, dict):
         return node
     first: dict[Key, Node] = {}
@@ -121,7 +121,7 @@ def _present_first(node: Node, context: Context) -> Node:
 
 
 def _first_branches(node: When, context: Context) -> Lines:
-    """Return the lines of a `When` that always prints one of its branches. Each branch begins on a separate line."""
+    """Return the lines of a `When` that always prints something. Each branch begins on a separate line."""
     out, word = [], "if"
     branch: Node = node
     while isinstance(branch, When):
@@ -222,7 +222,10 @@ def _item(node: Node, context: Context, indent: str) -> Lines:
 
 
 def _tree(node: Expression, context: Context, indent: str, head: Lines) -> Lines:
-    """Return the lines that print the key line `head` and a tunable map or list. An empty value prints no line."""
+    """Return the lines that print a tunable map or list. For an empty value, Helm prints none of these lines.
+
+    `head` contains the line of the key; empty for a map or list without a key.
+    """
     depth = len(indent) + (2 if head and type_of(node) == "map" else 0)
     tree = node.tree if isinstance(node, AsText) else node
     if tree in context.facts:
@@ -236,7 +239,7 @@ def _tree(node: Expression, context: Context, indent: str, head: Lines) -> Lines
 
 
 def _tree_text(node: Expression, context: Context, depth: int) -> str:
-    """Return the template action that prints a tunable map or list, indented by `depth` blanks."""
+    """Return the template action that prints a tunable map or list with an indentation of `depth` blanks."""
     if not isinstance(node, AsText):
         return f"{' ' * depth}{{{{- toYaml {argument(node, context)} | nindent {depth} }}}}"
     nindent = f' | trimPrefix "\\n" | nindent {depth}' if depth else ""
@@ -244,9 +247,9 @@ def _tree_text(node: Expression, context: Context, depth: int) -> str:
 
 
 def _included(node: NamedTemplate | Call, context: Context, indent: str, head: Lines) -> Lines:
-    """Return the lines that print the key line `head`, and include a named template as the value.
+    """Return the lines that include a named template. If its output is empty, Helm prints none of these lines.
 
-    If the output of the named template is empty, the lines print nothing.
+    `head` contains the line of the key; empty for a named template without a key.
     """
     template = node.template if isinstance(node, Call) else node
     depth = len(indent) + (2 if head and type_of(node) == "map" else 0)
@@ -265,10 +268,7 @@ def _included(node: NamedTemplate | Call, context: Context, indent: str, head: L
 
 @cached_on_record
 def _begins_with_break(template: NamedTemplate) -> bool:
-    """Test whether the output of a named template begins with a line break.
-
-    The line break comes first if the template has no entry that is always present.
-    """
+    """Test whether the output of a named template begins with a line break, because its first entry may be absent."""
     node, context = template.node, Context(chart="", parameters=template.parameters)
     while isinstance(node, Let):
         context, node = context.with_facts(*let_facts(node.name, node.expression)), node.body
