@@ -17,7 +17,7 @@ _ADMITTED_WHOLE: Final = [kind for kind, facts in FACTS.items() if facts.is_admi
 
 def _check(view: View) -> Iterator[Finding]:
     structure = view.job.structure
-    if view.environment is not None or structure.gang != "kueue" or not FACTS[structure.kind].makes_object_a_role:
+    if view.environment is not None or structure.gang != "kueue" or not FACTS[structure.kind].makes_object_per_role:
         return  # The structure is the same in every environment, so check only the job itself.
     roles = [role.name for role in structure.roles if role.name != "evaluator"]
     if len(roles) > 1:

@@ -105,13 +105,13 @@ class _Shared:
         named = {pointer: _without_null(node, optional) for pointer, node in named.items() if pointer not in optional}
         self.root = _without_null(_plain(schema), optional)
         for pointer in named:
-            self._pointers[pointer] = self._free(pointer.rpartition("/")[2])
+            self._pointers[pointer] = self._unused_name(pointer.rpartition("/")[2])
         for node in (self.root, *named.values()):
             self._measure(node)
         for pointer, node in named.items():
             self.definitions[self._pointers[pointer]] = self.node(node)
 
-    def _free(self, word: str) -> str:
+    def _unused_name(self, word: str) -> str:
         """Return an unused name for a definition: `word`, if necessary with a number."""
         base = re.sub("[^A-Za-z0-9]", "", word) or "text"
         taken = {*self._pointers.values()}

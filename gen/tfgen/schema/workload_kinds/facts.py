@@ -80,7 +80,7 @@ class Facts(Record):
         resource: the custom resource; None if built-in kinds of Kubernetes run the roles.
         controller_keys: the keys of the labels and annotations that controllers set on pods. An item that ends in "/",
             such as "apps.kubernetes.io/", means all keys with this prefix.
-        makes_object_a_role: whether each role has a separate object, such as a StatefulSet.
+        makes_object_per_role: whether each role has a separate object, such as a StatefulSet.
         makes_pods: whether the pod of a role is an object of the job itself, and not created by a controller.
         is_admitted_whole: whether Kueue admits all roles together.
         default_end: the role whose end completes a job by default; None if the default depends on the strategy.
@@ -95,7 +95,7 @@ class Facts(Record):
     supported_by_few: tuple[str, ...] = ()
     resource: CustomResource | None = None
     controller_keys: tuple[str, ...] = ()
-    makes_object_a_role: bool = False
+    makes_object_per_role: bool = False
     makes_pods: bool = False
     is_admitted_whole: bool = False
     default_end: CompletionBy | None = None

@@ -13,6 +13,6 @@ from tfgen.schema.workload_kinds.shared import JOB_KEYS, WHOLE_BUDGET
 FACTS: Final = Facts(
     unsupported_keys=(WHOLE_BUDGET,),
     controller_keys=JOB_KEYS,
-    makes_object_a_role=True,
+    makes_object_per_role=True,
     has_pod_that_calls_api_server=True,
 )

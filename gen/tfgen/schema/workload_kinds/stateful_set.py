@@ -12,6 +12,6 @@ from tfgen.schema.workload_kinds.shared import JOB_KEYS
 
 FACTS: Final = Facts(
     controller_keys=("statefulset.kubernetes.io/", "apps.kubernetes.io/", "controller-revision-hash", *JOB_KEYS),
-    makes_object_a_role=True,
+    makes_object_per_role=True,
     has_pod_that_calls_api_server=True,
 )
