@@ -16,13 +16,13 @@ from tfgen.rules.rule import Rule
 from tfgen.rules.view import View
 from tfgen.words import either
 
-_CURE: Final = "set accessMode to ReadWriteMany, or list fewer roles in storage.{}.for"
+_FIX: Final = "set accessMode to ReadWriteMany, or list fewer roles in storage.{}.for"
 
 
 def _check_nodes(view: View) -> Iterator[Finding]:
     for path, mode, volume, description in _shared_claims(view):
         if mode == "ReadWriteOnce":
-            message = f"so all pods must run on one node; {_CURE.format(path[1])}"
+            message = f"so all pods must run on one node; {_FIX.format(path[1])}"
             yield Finding(path, f"{description}, {message}", cause=f"{mode} {path}")
         elif mode == "ReadOnlyMany" and not volume.get("readOnly"):
             message = "so the pods cannot write to the claim; set accessMode to ReadWriteMany, or set readOnly: true"
@@ -32,7 +32,7 @@ def _check_nodes(view: View) -> Iterator[Finding]:
 def _check_one_pod(view: View) -> Iterator[Finding]:
     for path, mode, _, description in _shared_claims(view):
         if mode == "ReadWriteOncePod":
-            message = f"so only one pod would start; {_CURE.format(path[1])}"
+            message = f"so only one pod would start; {_FIX.format(path[1])}"
             yield Finding(path, f"{description}, {message}", cause=f"{mode} {path}")
 
 

@@ -121,7 +121,11 @@ def _mixed_folders(jobs: Sequence[Recorded]) -> Iterator[Clash]:
 
 
 def _conflict_record(document: Document) -> Any:
-    return {"profile": _profile_record(document), "files": _file_record(document), "sets": _set_record(document)}
+    return {
+        "profile": _profile_record(document),
+        "files": _file_record(document),
+        "sets": _application_set_record(document),
+    }
 
 
 def _conflicts(jobs: Sequence[Recorded]) -> Iterator[Clash]:
@@ -190,7 +194,7 @@ def _different_files(jobs: Sequence[Recorded]) -> Iterator[Clash]:
                 yield Clash(number, _GITOPS, message)
 
 
-def _set_record(document: Document) -> Any:
+def _application_set_record(document: Document) -> Any:
     """Return [environments with an ApplicationSet, environments with overlays but without an ApplicationSet]."""
     names = [*environments_of(document)]
     is_in_sets = _is_in_sets(document)

@@ -25,7 +25,7 @@ def _check_programs(view: View) -> Iterator[Finding]:
     roles: dict[tuple[str, PurePosixPath], list[RoleName]] = {}
     for role in view.roles:
         program = program_of(view, role.name)
-        volume = None if program is None else _volume_over(view, role.name, program)
+        volume = None if program is None else _volume_that_hides(view, role.name, program)
         if program is not None and volume is not None and _is_empty(view, role.name, volume):
             roles.setdefault((volume, program), []).append(role.name)
     for (volume, program), running in roles.items():
@@ -71,7 +71,7 @@ def program_of(view: View, role: RoleName) -> PurePosixPath | None:
     return path if path is not None and path.is_absolute() else None
 
 
-def _volume_over(view: View, role: RoleName, program: PurePosixPath) -> str | None:
+def _volume_that_hides(view: View, role: RoleName, program: PurePosixPath) -> str | None:
     """Return the name of the volume of `role` that hides the file `program`, or None.
 
     A volume hides the files below its mount path.

@@ -23,12 +23,12 @@ def _check(view: View) -> Iterator[Finding]:
     port, user = view.job.structure.port, view.values["security"]["runAsUser"]
     if not view.job.structure.is_distributed or port >= _FIRST or user == 0:
         return
-    if not all(_lets_listen(view, role.name) for role in view.roles):
+    if not all(_may_listen_on_low_ports(view, role.name) for role in view.roles):
         message = f"in some clusters, the user {user} may not listen on port {port}; choose port {_FIRST} or higher"
         yield Finding(view.reported_path(("port",), ("security", "runAsUser")), message)
 
 
-def _lets_listen(view: View, role: RoleName) -> bool:
+def _may_listen_on_low_ports(view: View, role: RoleName) -> bool:
     """Return True if a podTemplate lets a role listen on low ports: by a sysctl, a capability or the user root."""
     contexts = [
         context
