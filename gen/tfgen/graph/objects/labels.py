@@ -144,31 +144,31 @@ def entries_set_by_tfgen(item: Mapping[Key, Node], field: str) -> dict[Key, Node
     return {key: child for key, child in node.items() if not isinstance(key, Splice)} if isinstance(node, dict) else {}
 
 
-def with_layers(
-    item: Mapping[Key, Node], over_labels: Sequence[Expression], over_annotations: Sequence[Expression]
+def with_added_metadata(
+    item: Mapping[Key, Node], added_labels: Sequence[Expression], added_annotations: Sequence[Expression]
 ) -> Node:
     """Return an object with additional labels and annotations, which override the labels and annotations of the job.
 
     Args:
         item: the object.
-        over_labels: maps of labels. A later map overrides an earlier map.
-        over_annotations: maps of annotations. A later map overrides an earlier map, and each map overrides the
+        added_labels: maps of labels. A later map overrides an earlier map.
+        added_annotations: maps of annotations. A later map overrides an earlier map, and each map overrides the
             annotations that tfgen sets.
     """
     changed, result = {**_metadata_of(item)}, {**item}
     lets: list[tuple[Bound, Expression]] = []
-    if over_labels:
-        layers = (MapOf({}), value("labels"), *over_labels)
-        lets.append((LITERAL_LABELS, Merged(layers)))
+    if added_labels:
+        maps = (MapOf({}), value("labels"), *added_labels)
+        lets.append((LITERAL_LABELS, Merged(maps)))
         entries = entries_set_by_tfgen(item, "labels")
         changed["labels"] = {Splice("owner"): _OWNER, **entries, Splice("labels"): LITERAL_LABELS}
-    if over_annotations:
+    if added_annotations:
         lowest: dict[Name, Node] = {
             key: node for key, node in entries_set_by_tfgen(item, "annotations").items() if isinstance(key, str)
         }
-        has_layers = _metadata_of(item)["annotations"] == LITERAL_ANNOTATIONS
-        present = LITERAL_ANNOTATIONS if has_layers else value("annotations")
-        lets.append((LITERAL_ANNOTATIONS, Merged((MapOf(lowest), present, *over_annotations))))
+        has_literal_annotations = _metadata_of(item)["annotations"] == LITERAL_ANNOTATIONS
+        present = LITERAL_ANNOTATIONS if has_literal_annotations else value("annotations")
+        lets.append((LITERAL_ANNOTATIONS, Merged((MapOf(lowest), present, *added_annotations))))
         changed["annotations"] = LITERAL_ANNOTATIONS
     result["metadata"] = changed
     node: Node = result
