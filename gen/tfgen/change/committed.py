@@ -10,7 +10,7 @@ from tfgen.job.sources import Source, defaults_paths, defaults_under
 
 
 def find_committed(sources: Sequence[Source], revision: str) -> set[str]:
-    """Return the names of the job files that, with all their layers, are the same on disk and in `revision`.
+    """Return the names of the job files that are unchanged since a revision, together with all their layers.
 
     Raises:
         UsageError: the revision does not exist.
@@ -23,10 +23,11 @@ def find_committed(sources: Sequence[Source], revision: str) -> set[str]:
 def with_committed(
     sources: Sequence[Source], files: Iterable[str], revision: str
 ) -> Iterator[tuple[Source | None, Source]]:
-    """Yield (current job file, committed job file) for each job file in `files` that exists in the commit `revision`.
+    """Yield the current version and the committed version of each job file in `files`.
 
-    The current job file comes from `sources`; None for a file that is not in `sources`, such as a deleted file. The
-    committed job file has the content, and the tfgen.yaml files, of the commit.
+    Omit files that the commit `revision` lacks. The current version comes from `sources`. The current version is None
+    for a file that is not in `sources`, such as a deleted file. The committed version has the content, and the
+    tfgen.yaml files, of the commit.
     """
     now = {source.file: source for source in sources}
     paths = [Path(file) for file in dict.fromkeys(files)]

@@ -23,9 +23,10 @@ FindNames: TypeAlias = Callable[[], set[str]]
 
 
 def committed_jobs(out: Path, revision: str, find_changed: FindNames | None = None) -> FindCommitted:
-    """Return a function that finds the names of the unchanged jobs in a mapping of job name -> ledger on disk.
+    """Return a function that finds the jobs whose rendered files are unchanged since a commit.
 
-    Only the first call of the returned function runs git.
+    The function takes the ledger on disk of each job, by job name, and returns the names of the unchanged jobs. Only
+    the first call of the function runs git.
 
     Args:
         out: output folder.
@@ -51,7 +52,7 @@ def _find(ledger_names: FindNames, changed: FindNames, ledgers: Mapping[str, Led
     Args:
         ledger_names: function that returns the names of the ledgers in the commit.
         changed: function that returns the rendered files and ledgers that differ from the commit.
-        ledgers: name of the job -> ledger on disk.
+        ledgers: ledger on disk of each job, by job name.
 
     Raises:
         UsageError: the revision does not exist.

@@ -30,7 +30,7 @@ from tfgen.text.document import Document
 from tfgen.workers import map_items
 
 FindCached: TypeAlias = Callable[[Sequence[Source]], Mapping[str, CachedFile]]
-"""A function that returns file name -> cached results, for the job files whose results are cached."""
+"""A function that takes job files, and returns the cached check results by file name. Other files are missing."""
 
 
 class Pair(Record):
@@ -39,8 +39,9 @@ class Pair(Record):
     Attributes:
         before: committed version; None for a new job.
         after: current version; None for a removed job.
-        earlier_runs: (environment, run name) of each earlier run of the job. The environment is None for a run of the
-            job itself. The list is empty unless the run name changes or an environment is enabled again.
+        earlier_runs: environment and run name of each earlier run of the job, such as ("prod", "2"). The environment is
+            None for a run of the job itself. The list is empty unless the run name changes or an environment is enabled
+            again.
     """
 
     before: Document | None
@@ -72,7 +73,7 @@ class Pair(Record):
 
     @property
     def has_same_text(self) -> bool:
-        """Return True if the job is unchanged, apart from the values that the job inherits from its layers."""
+        """Return True if both versions of the job are equal. Values from the layers of the job are ignored."""
         if self.before is None or self.after is None:
             return False
         return self.before is self.after or own_data(self.before) == own_data(self.after)
@@ -146,8 +147,7 @@ def compare(checked: Checked, revision: str, find_cached: FindCached = read_cach
     Args:
         checked: current jobs.
         revision: revision of the committed versions.
-        find_cached: function that takes committed job files and returns file name -> check results, for the cached
-            files.
+        find_cached: function that takes committed job files, and returns the cached check results by file name.
 
     Raises:
         UsageError: the revision does not exist.
@@ -172,8 +172,7 @@ def pair_jobs(
         checked: current jobs.
         revision: revision of the committed versions.
         gone: job files that exist in the revision, but no longer on disk.
-        find_cached: function that takes committed job files and returns file name -> check results, for the cached
-            files.
+        find_cached: function that takes committed job files, and returns the cached check results by file name.
 
     Raises:
         UsageError: the revision does not exist.
@@ -220,11 +219,13 @@ def _committed_jobs(source: Source) -> tuple[str, ...] | None:
 def _match(
     after: Sequence[JobPlace], before: Mapping[tuple[str, str], JobPlace], revision: str
 ) -> Iterator[PairPlaces]:
-    """Yield each current job with its committed version, which may be in a different file, and then the removed jobs.
+    """Yield each current job with its committed version, and then the removed jobs.
+
+    The committed version may be in a different file than the current job.
 
     Args:
         after: current jobs.
-        before: (file, name of the job) -> committed job.
+        before: committed jobs, by file and job name. Example of a key: ("ads/job.yaml", "mnist").
         revision: revision of the committed jobs.
     """
     files: dict[str, list[str]] = {}
@@ -242,7 +243,7 @@ def _match(
 
 
 def _with_history(pair: Pair, revision: str) -> Pair:
-    """Add the earlier runs of the job to a pair if the run changes, or if an environment is enabled again."""
+    """Return the pair with the earlier runs of the job, if the run name changes or an environment is enabled again."""
     if pair.before is None or pair.after is None or pair.has_same_text:
         return pair
     names = (None, *(name for name in environments_of(pair.after) if name in environments_of(pair.before)))

@@ -61,7 +61,7 @@ class Order(Record):
 Step: TypeAlias = str | Item | Order
 
 _Keys: TypeAlias = Mapping[str, Sequence[str]]
-"""Name of a list -> names of the merge keys of its items."""
+"""The merge keys of the items of a list, by name of the list. Example: {"env": ["name"]}."""
 
 
 class FieldPath(Record):
@@ -121,16 +121,18 @@ def _changes(before: Any, after: Any, steps: tuple[Step, ...], keys: _Keys) -> I
 def _by_keys_of_both(
     before: Any, after: Any, steps: tuple[Step, ...], keys: _Keys
 ) -> tuple[Mapping[Item, Any], Mapping[Item, Any]] | None:
-    """Return two mappings of merge key values -> list item: one for the list `before`, one for the list `after`.
+    """Return the items of two lists by their merge keys, so that the caller can compare items with equal keys.
 
-    The result is None if the merge keys do not identify each item of both lists. For example, the merge key of ports is
-    the port number. If two ports have the same number, the merge keys are the number and the protocol.
+    The result has a mapping for each list. For the list `env`, an example of a mapping is
+    {Item(("A",)): {"name": "A", "value": "1"}}. Return None if the merge keys do not identify each item of both lists.
+    The merge key of ports is the port number. If two ports have the same number, the merge keys are the number and the
+    protocol.
 
     Args:
         before: the list in the old object.
         after: the list in the new object.
         steps: the path of the list. The last step is the name of the list, such as `ports`.
-        keys: name of a list -> merge keys of its items.
+        keys: the merge keys of the items of a list, by name of the list. Example: {"env": ["name"]}.
     """
     field = steps[-1] if steps else None
     if not isinstance(field, str) or field not in keys:
@@ -152,10 +154,10 @@ def _are_equal(before: Any, after: Any) -> bool:
 
 
 def _by_keys(items: Any, names: Sequence[str], second_key: Sequence[str]) -> dict[Item, Any] | None:
-    """Return merge key values -> list item, for the items of a list.
+    """Return the items of a list by their merge keys, which are the fields `names` and then the fields `second_key`.
 
-    The merge keys are the fields `names`, followed by the fields `second_key`. The result is None if the merge keys do
-    not identify each item: an item has none of the fields `names`, or two items have the same merge key values.
+    Example: {Item(("A",)): {"name": "A", "value": "1"}}. Return None if `items` is not a list of mappings, if an item
+    has none of the fields `names`, or if two items have the same merge keys.
     """
     if not isinstance(items, list) or not all(isinstance(item, Mapping) for item in items):
         return None

@@ -46,11 +46,11 @@ class ForbiddenChange(Record):
 
 
 def find_forbidden_changes(before: Iterable[Object], after: Iterable[Object]) -> dict[str, ForbiddenChange]:
-    """Return rule id -> first forbidden change, for each rule that the change from `before` to `after` breaks.
+    """Return the first forbidden change for each rule that the change from `before` to `after` breaks.
 
-    The objects of the finisher come last. So if a change affects both a task and the finisher, the result has the
-    change of the task, because a user knows the tasks better. A new or removed object breaks a rule only if the object
-    creates tasks.
+    The key is the id of the rule, such as `new-run`. The objects of the finisher come last. So if a change affects both
+    a task and the finisher, the result has the change of the task, because a user knows the tasks better. A new or
+    removed object breaks a rule only if the object creates tasks.
     """
     was, now = _by_name(before), _by_name(after)
     forbidden: dict[str, ForbiddenChange] = {}
@@ -267,4 +267,4 @@ _EFFECTS: Final[Mapping[tuple[str, str], Callable[[str, Object, Object], str | N
     ("apps", "StatefulSet"): _stateful_set,
     **{kind: partial(_operated, resource.free) for kind, resource in RESOURCES.items()},
 }
-"""(API group, kind) -> function that describes the effect of a change. Kubernetes applies changes of other kinds."""
+"""Functions that describe the effect of a change, by API group and kind. Kubernetes applies changes of other kinds."""

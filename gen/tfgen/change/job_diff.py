@@ -114,7 +114,7 @@ class JobDiff(Record):
         """Return a copy in which the sentence about each kept claim names the job that now uses the claim.
 
         Args:
-            users: name of a claim -> name of the job that uses the claim.
+            users: name of the job that uses a claim, by name of the claim. Example: {"mnist-model": "mnist"}.
         """
         lines = {_kept_line(claim): f"kept: {_CLAIM} {claim}, in use by {job}" for claim, job in users.items()}
         environments = (
@@ -125,7 +125,10 @@ class JobDiff(Record):
 
 
 def claim_users(document: Document | None) -> dict[str, str]:
-    """Return claim name -> name of the job, for each claim of a job. The caller merges the mappings of all jobs."""
+    """Return the name of the job for each claim of the job. Example: {"mnist-model": "mnist", "mnist-data": "mnist"}.
+
+    The caller merges the mappings of all jobs.
+    """
     if document is None:
         return {}
     spec = document.data["spec"]
@@ -184,9 +187,10 @@ def _environment_diff(pair: Pair, environment: str | None) -> EnvironmentDiff:
 
 
 def _object_diffs(was: Mapping[Any, Object], now: Mapping[Any, Object]) -> Iterator[tuple[Any, ObjectDiff]]:
-    """Yield (identity, difference) for each object that differs between two versions.
+    """Yield the identity and the difference of each object that differs between two versions.
 
-    `was` and `now` map the identity of each object to the object. The removed objects come last.
+    `was` and `now` contain the objects of the old version and of the new version, by identity. The removed objects come
+    last.
     """
     for key in [*now, *(key for key in was if key not in now)]:
         if key not in was:
@@ -249,9 +253,9 @@ def _delivery_diffs(pair: Pair) -> Iterator[ObjectDiff]:
 
 
 def _delivery(built: BuiltJob | None) -> tuple[dict[Any, Object], dict[Any, Object]]:
-    """Return (GitOps objects in files of the job, GitOps objects in shared files).
+    """Return two mappings of GitOps objects: objects in the job's own files, and objects in files that jobs share.
 
-    Both results are mappings of (file, identity of the object) -> object.
+    The key of an object contains the path of its file and the identity of the object.
     """
     if built is None or built.job.gitops is None:
         return {}, {}

@@ -123,7 +123,7 @@ def _spec_of(data: Any, environment: str | None) -> Mapping[str, Any]:
 
 
 def _variant_data(document: Document, environment: str | None) -> JobData:
-    """Return the data of a job with `environment` as the only environment; for None, without environments."""
+    """Return the data of a job without the other environments. If `environment` is None, remove all environments."""
     spec: Any = tunables.without_environments(document.data["spec"])
     if environment is not None:
         spec["environments"] = {environment: _spec_of(document.data, environment)}
@@ -137,17 +137,16 @@ def _causes(
     forbidden: dict[str, ForbiddenChange],
     reported: Mapping[Path, set[str]],
 ) -> Iterator[_Cause]:
-    """Yield a cause for each change in one variant of a job, and for each rule that the change breaks.
+    """Yield each change in a variant of a job that breaks a rule, with the rule and the effect in the cluster.
 
-    If no single change breaks a rule, but all changes together do, the path of the cause is the common parent of the
-    changes.
+    If only all changes together break a rule, yield one cause with the common parent of their paths.
 
     Args:
         before: the committed version.
         after: the current version.
         environment: the environment of the variant; None for the job without an environment.
-        forbidden: rule id -> change that the rule forbids, for each rule that the variant breaks.
-        reported: path of a change -> ids of the rules for which tfgen has already reported the change.
+        forbidden: the forbidden change for each rule that the variant breaks, by rule id.
+        reported: the rule ids for which tfgen has already reported a change, by path of the change.
     """
     if not forbidden:
         return
@@ -201,7 +200,7 @@ def _changed_paths(before: Any, after: Any, path: Path = ()) -> Iterator[Path]:
 
 
 def _with_change(before: Any, after: Any, path: Path) -> Any:
-    """Return the data `before` with the value of `after` at `path`, or without the path if `after` lacks the path."""
+    """Return the data `before` with the value of `after` at `path`. If `after` has no such value, remove the path."""
     if data_path.has(after, path):
         return data_path.with_value(before, path, data_path.at(after, path))
     return data_path.without(before, path)
@@ -211,10 +210,10 @@ def _with_change(before: Any, after: Any, path: Path) -> Any:
 
 
 def _deepest(before: Any, after: Any, path: Path) -> Path:
-    """Return a more exact path for a new or removed mapping with a single key: the path of this key.
+    """Return the path of the single key in a new or removed mapping, so that a message can be exact.
 
-    For the new block `gang: {queue: research}`, for example, the path ends with `queue`. If both versions have the key,
-    return `path` unchanged.
+    For the new block `gang: {queue: research}`, for example, the path ends with `queue`. If both versions have a value
+    at `path`, return `path` unchanged.
     """
     was, now = data_path.at(before, path), data_path.at(after, path)
     only = now if was is None else was if now is None else None

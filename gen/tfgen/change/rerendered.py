@@ -41,7 +41,7 @@ _LONGEST: Final = 60
 """Maximum number of characters of a value in a message."""
 
 _Files = Mapping[str, str]
-"""Path -> text of each file in a job's folder below overlays/."""
+"""The text of each file in a job's folder below overlays/, by path. Example of a path: prod/kustomization.yaml."""
 
 
 class Rerendered(Record):
@@ -72,8 +72,7 @@ def compare_overlays(
         revision: revision of the committed overlays.
         is_written: True to compare the overlays that tfgen is about to write. False to compare the overlays on disk for
             each job that is unchanged since its last render.
-        find_cached: function that takes committed job files and returns file name -> check results, for the cached
-            files.
+        find_cached: function that takes committed job files, and returns the cached check results by file name.
 
     Raises:
         TfgenError: git or the disk fails.
@@ -101,10 +100,11 @@ class _Concerned(Record):
     """The jobs whose overlays may differ from the committed overlays.
 
     Attributes:
-        planned: job name -> index of the job in `plan.jobs`, for each job whose files the render would change.
+        planned: index in `plan.jobs` of each job whose files the render would change, by job name. Example:
+            {"mnist": 0}.
         overlays_changed: names of the jobs whose overlays on disk differ from the committed overlays.
-        rendered: job name -> digest of the ledger, as the running tfgen would write the ledger for the committed
-            version of the job. The mapping has only the jobs that are in the cache.
+        rendered: digest of the ledger that the running tfgen would write for the committed version of a job, by job
+            name. The mapping contains only the jobs in the cache.
     """
 
     planned: Mapping[str, int]
@@ -187,7 +187,7 @@ def _overlays_of(files: _Files, name: str) -> dict[str, str]:
 
 
 def _committed_overlays(out: Path, name: str, revision: str) -> tuple[_Files, Ledger] | None:
-    """Return (committed overlays, committed ledger) of a job; None if the commit has no ledger of the job."""
+    """Return the committed overlays and the committed ledger of a job; None if the commit has no ledger of the job."""
     path = out / ledger_path(name)
     ledger = git.committed(path, revision)
     if ledger is None:
@@ -211,10 +211,10 @@ def overlays_on_disk(out: Path, name: str, ledger: Ledger) -> _Files | None:
 
 
 def _problems_of_job(before: Document, after: Document, versions: _Versions) -> Iterator[Problem]:
-    """Yield a problem for each rule that the overlays of a job break, but no second problem of the same rule.
+    """Yield a problem for each rule that the overlays of a job break.
 
-    An environment with its own run name, the key `run`, needs a new run of its own. So for the rule `new-run`, also
-    yield a problem for each such environment.
+    For most rules, yield only the first problem. For the rule `new-run`, also yield the first problem of each
+    environment that sets the key `run`, because such an environment needs a separate new run.
     """
     runs_itself = not environments_of(before)
     reported: set[tuple[str | None, str]] = set()
@@ -232,9 +232,9 @@ def _problems_of_job(before: Document, after: Document, versions: _Versions) -> 
 def _forbidden_changes(
     before: Document, after: Document, environment: str | None, versions: _Versions
 ) -> Mapping[str, ForbiddenChange]:
-    """Return rule id -> forbidden change in the overlay of an environment.
+    """Return the forbidden change for each rule that the overlay of an environment breaks, by rule id.
 
-    The mapping lacks the rules that the changes of the job itself break, because `new_run` reports these rules.
+    Omit the rules that the changes of the job itself break, because the module `new_run` reports these rules.
     """
     if not (has_overlay(versions.before, environment) and has_overlay(versions.after, environment)):
         return {}

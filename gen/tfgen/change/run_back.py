@@ -32,7 +32,7 @@ RULES: Final[Mapping[str, str]] = {
 """Summary of each rule, which is also the first line of the rule's section in docs/rules.md."""
 
 Runs: TypeAlias = Collection[tuple[str | None, str]]
-"""(environment, name of the run) of each run. The environment is None for the run of the job itself."""
+"""The environment and the name of each run. The environment is None for the run of the job itself."""
 
 
 def find_runs_back(before: Document, after: Document, earlier: Runs = ()) -> Iterator[Problem]:
@@ -41,7 +41,7 @@ def find_runs_back(before: Document, after: Document, earlier: Runs = ()) -> Ite
     Args:
         before: committed version of the job.
         after: current version of the job.
-        earlier: earlier runs of the job. A run name with a lower number is treated as earlier, even if not listed.
+        earlier: earlier runs of the job. A run name with a lower number is earlier, even if the list lacks the name.
     """
     environments = environments_of(after)
     reported: set[str | None] = set()
@@ -78,9 +78,10 @@ def earlier_runs(before: Document, revision: str) -> Runs:
 
 
 def _runs_of(data: Any, layer_environments: Collection[str]) -> set[tuple[str | None, str]]:
-    """Return (environment, run name) for each run in the data of a job, without the runs of retired environments.
+    """Return the environment and the run name of each run in the data of a job. Omit retired environments.
 
-    The environment is None for the run of the job itself. The data may be invalid.
+    Example: {(None, ""), ("prod", "2")}. The environment is None for the run of the job itself. The data may be
+    invalid.
 
     Args:
         data: data of the job, without the values of its layers.

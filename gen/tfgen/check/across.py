@@ -22,8 +22,8 @@ class JobRecord(Record):
 
     Attributes:
         job: the name of the job.
-        data_by_rule: rule id -> data of the job that the rule compares. A rule that needs no data of this job is
-            missing.
+        data_by_rule: the data of the job that each rule compares, by the id of the rule. A rule that needs no data of
+            this job has no entry.
     """
 
     job: str
@@ -37,9 +37,9 @@ def record_job(document: Document) -> JobRecord:
 
 
 def find_clashes(records: Sequence[JobRecord]) -> Iterator[tuple[AcrossRule, Clash]]:
-    """Yield (rule, clash) for each clash that a rule finds.
+    """Yield each conflict between jobs, with the rule that finds the conflict.
 
-    `Clash.number` is the index in `records` of the job in which tfgen reports the clash.
+    `Clash.number` is the index of a job in `records`. tfgen reports the conflict at a line of this job.
     """
     for rule in ACROSS:
         recorded = [

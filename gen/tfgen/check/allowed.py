@@ -59,7 +59,7 @@ def find_disallowed(document: Document) -> Iterator[Problem]:
 
 
 def check_allowed(defaults: Document) -> Iterator[Problem]:
-    """Yield a problem for each key that loosens a restriction of a tfgen.yaml in a parent folder."""
+    """Yield a problem for each key of the tfgen.yaml `defaults` that loosens a restriction of a parent folder."""
     layer = defaults.alone()
     for farther in () if defaults.under is None else defaults.under.layers():
         if data_path.has(farther.data, PROJECT) and "argocd" in layer.data:
@@ -139,7 +139,11 @@ def _other_namespaces(document: Document, allowed: Sequence[str], place: Place) 
 
 
 def _namespace_paths(document: Document) -> Iterator[tuple[str | None, Path]]:
-    """Yield (environment, path of the namespace). The environment is None for the namespace of the job itself."""
+    """Yield each path where a job or a tfgen.yaml sets a namespace, or where a job must set a namespace.
+
+    Example: ("prod", ("spec", "environments", "prod", "namespace")). The first item is the environment, or None for the
+    namespace of the job itself.
+    """
     environments: Mapping[str, Any] = data_path.at(document.data, _ENVIRONMENTS) or {}
     of_job: Path = ("metadata", "namespace")
     is_job = document.data["kind"] != "Defaults"
@@ -152,7 +156,10 @@ def _namespace_paths(document: Document) -> Iterator[tuple[str | None, Path]]:
 
 
 def _places_objects(field: Path) -> bool:
-    """Return True if `field` sets the namespace of an object, or of the objects that a GitOps tool applies."""
+    """Return True if the field at the path `field` sets the namespace of an object.
+
+    The object may be the object with the field, or an object that a GitOps tool applies.
+    """
     return field[-1] == "targetNamespace" or field[-2:] in (("metadata", "namespace"), ("destination", "namespace"))
 
 
@@ -177,10 +184,11 @@ def _other_environments(document: Document, allowed: Sequence[str], place: Place
 
 
 def _literals(document: Document) -> Iterator[tuple[str | None, Path, Mapping[str, Any]]]:
-    """Yield (environment, path, entry) for each entry of `objects`: first of the job itself, then of each environment.
+    """Yield each entry of `objects`, first of the job itself, and then of each environment.
 
-    The environment is None for an entry of the job. An entry of an environment is merged over the job's entry. The
-    path is relative to `spec`.
+    Example: ("prod", ("objects", "quota"), {"kind": "ResourceQuota"}), which lists the environment, the path below
+    `spec` and the entry. The environment is None for an entry of the job. An entry of an environment is merged over the
+    job's entry.
     """
     spec = document.data.get("spec", {})
     shared = spec.get("objects", {})
@@ -197,7 +205,7 @@ def _literals(document: Document) -> Iterator[tuple[str | None, Path, Mapping[st
 
 
 def _fields(value: Any, path: Path) -> Iterator[tuple[Path, Any]]:
-    """Yield (path, value) for each scalar field in `value`, which is an object or a part of an object."""
+    """Yield the path and the value of each scalar field in `value`, which is an object or a part of an object."""
     if isinstance(value, Mapping):
         for key, child in value.items():
             if key not in _UNREAD_FIELDS:

@@ -33,7 +33,7 @@ class CachedFile(Record):
         object_problems: the warnings about the objects of the jobs.
         unused: the warnings about ignore comments that have no effect.
         records: the data of the jobs for rules that compare all jobs.
-        ledgers: job name -> digest of the ledger.
+        ledgers: the digest of each job's ledger, by the name of the job.
     """
 
     rule_problems: tuple[Problem, ...]
@@ -44,7 +44,7 @@ class CachedFile(Record):
 
 
 def read_cached_files(sources: Iterable[Source], manifests: Sequence[Manifest] = ()) -> dict[str, CachedFile]:
-    """Return name of the file -> cached results, for the job files whose results are cached.
+    """Return the cached results of job files, by the name of the file. A file without cached results has no entry.
 
     The function does not test whether the rendered files on disk have changed.
 

@@ -1,4 +1,4 @@
-"""Results of `tfgen check`: for a file with its documents, for a checked file, and for all files of one check."""
+"""Results of `tfgen check`, for one job file and for several job files that were checked together."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ class CheckedJobs(Checked):
     """Files that were checked together, with their documents.
 
     Attributes:
-        read: name -> file, for the files whose result does not come from the cache.
+        read: the files whose result does not come from the cache, by the name of the file.
     """
 
     read: Mapping[str, ReadFile]

@@ -17,15 +17,15 @@ from tfgen.text.document import Document
 
 
 class _Field(Record):
-    """A field that clusters of earlier versions refuse.
+    """A field that Kubernetes accepts by default only since the version `first`.
 
     Attributes:
         end: the last steps of the field's path, such as ("image", "reference"), by which tfgen finds the field.
-        depth: the number of steps in `end` after the key that the user must change: 1 if the key is `image` in this
-            example, 0 if the key is the last step.
-        first: the first version that accepts the field by default.
+        depth: the number of last steps that the path of the problem omits. Example: with 1, a problem of the field
+            `image.reference` is at the key `image`.
+        first: the first version that accepts the field by default, such as (1, 35).
         name: the description of the field in the message.
-        advice: the advice in the message.
+        advice: the fix, at the end of the message.
     """
 
     end: Path
@@ -49,8 +49,8 @@ def find_early_fields(
     Args:
         document: the job.
         paths: the paths of all values of the job.
-        version: (major version, minor version) of the cluster. Without a version, no field is a problem.
-        rule: the rule of the problems.
+        version: the version of the cluster, such as (1, 34). With None, the function yields nothing.
+        rule: the id of the rule that reports the problems.
     """
     if version is None:
         return

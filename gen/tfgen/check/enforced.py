@@ -92,9 +92,15 @@ def find_foreign_images(document: Document, built: BuiltJob) -> Iterator[Problem
 
 
 def enforced_values(data: Any, enforced: Enforced) -> Iterator[tuple[Path, Any]]:
-    """Yield (path, value) for each path in the document `data` to which the `enforce` entry `enforced` applies.
+    """Yield each path of a job that an `enforce` entry enforces, with the enforced value.
 
-    The value is the enforced value, or None if the tfgen.yaml sets no value at the path.
+    Example for the entry `spec.gang.queue` and a job with the environment `prod`: (("spec", "gang", "queue"),
+    "research") and (("spec", "environments", "prod", "gang", "queue"), "research"). The value is None if the tfgen.yaml
+    sets no value at the path.
+
+    Args:
+        data: the data of the job, or of a tfgen.yaml in a subfolder.
+        enforced: the `enforce` entry.
     """
     path, values = enforced.path, enforced.data
     if path[:2] == ENVIRONMENTS:
@@ -110,17 +116,18 @@ def enforced_values(data: Any, enforced: Enforced) -> Iterator[tuple[Path, Any]]
 def _variant_values(
     document: Any, base: Path, keys: Path, sources: list[Path], layer: Any
 ) -> Iterator[tuple[Path, Any]]:
-    """Yield (path in the job, enforced value) for each path in a variant to which an `enforce` entry applies.
+    """Yield each path of a variant that an `enforce` entry enforces, with the enforced value.
 
-    The value is None if the layer sets no value. A role may override some keys of the job, so the function also yields
-    the path of such a key in each role of the variant.
+    A role may override some keys of the job, so the function also yields the path of such a key in each role. Example:
+    ("spec", "nodeSelector") and ("spec", "roles", "worker", "nodeSelector"). The value is None if the layer sets no
+    value.
 
     Args:
         document: the data of the job.
         base: the path of the variant in the job, such as ("spec",) or ("spec", "environments", "prod").
         keys: the enforced path, relative to the base.
-        sources: the blocks of the layer that may set the value, in order of precedence. For prod, for example, the
-            blocks are ("spec", "environments", "prod") and ("spec",).
+        sources: the blocks of the layer that may set the value. The first block with a value has precedence. Example
+            for prod: ("spec", "environments", "prod") and ("spec",).
         layer: the data of the tfgen.yaml that contains the entry.
     """
     value = _first(layer, [(*source, *keys) for source in sources])
@@ -193,11 +200,12 @@ def _closed_differences(data: Any, value: Any, path: Path, excepted: Sequence[Pa
 
 
 def _message(written: Document, contradiction: Path, path: Path, value: Any, enforced: Enforced) -> str:
-    """Return the message for a value of a document that contradicts an enforced value.
+    """Return the message for a value that contradicts an enforced value.
 
     Args:
         written: the job or the tfgen.yaml with the wrong value.
-        contradiction: the path of the wrong value: the enforced path, or a path above or below the enforced path.
+        contradiction: the path of the wrong value. This path is the enforced path, or the path of a parent key or child
+            key.
         path: the enforced path.
         value: the enforced value at the path; None if the layer sets no value.
         enforced: the `enforce` entry.
@@ -219,7 +227,10 @@ def _message(written: Document, contradiction: Path, path: Path, value: Any, enf
 
 
 def _foreign_registry(written: Document, enforced: Enforced) -> Iterator[Problem]:
-    """Yield a problem for a registry that is neither the enforced registry nor a folder of the enforced registry."""
+    """Yield a problem if a job or a tfgen.yaml sets a registry outside the enforced registry.
+
+    A folder of the enforced registry is allowed.
+    """
     if "registry" not in written.data:
         return
     registry, allowed = written.data["registry"], _registry(enforced)
@@ -245,7 +256,10 @@ def is_in_registry(image: str, registry: str) -> bool:
 
 
 def _images(item: Mapping[str, Any]) -> Iterator[tuple[str | None, str]]:
-    """Yield (role of the pods or None, image) for each image in the pods of an object."""
+    """Yield each image in the pods of an object, with the role of the pods.
+
+    Example: ("worker", "registry.example.com/ml/mnist:1.4.0"). The role is None for pods that belong to no role.
+    """
     for pods in pods_of(item):
         role = pods.labels.get(keys.ROLE)
         for _, container in pods.containers:
@@ -256,7 +270,10 @@ def _images(item: Mapping[str, Any]) -> Iterator[tuple[str | None, str]]:
 
 
 def _origin(document: Document, image: str, role: str | None, environment: str | None) -> Path:
-    """Return the path in the document that sets an image. For a default image, return the path of the job's name."""
+    """Return the path in the job file that sets an image.
+
+    If the job file does not contain the image, return the path of the job's name.
+    """
     paths = [path for path, text in data_path.texts(document.data) if text == image]
     candidates = [path for path in paths if "roles" not in path or role is None or role in path]
     in_environment = [path for path in candidates if path[:3] == (*ENVIRONMENTS, environment)]

@@ -33,7 +33,7 @@ _MAX_DEPTH: Final = 6
 """Maximum number of keys in a path that tfgen suggests in the message for a wrong path."""
 
 _ALLOWED_NAMES: Final[Mapping[str, str]] = {"namespace": "allowedNamespaces", "environments": "allowedEnvironments"}
-"""Key in a job, such as `namespace` -> key of tfgen.yaml that lists the allowed names."""
+"""The key of tfgen.yaml that lists the allowed names, by the key in a job, such as `namespace`."""
 
 
 class Enforced(Record):
@@ -88,7 +88,7 @@ def _read(text: str) -> Path:
 
 
 def _read_below(block: str, key: str) -> tuple[Path, Path]:
-    """Return (path from the document, path from the block) of `key`, an item of `except`.
+    """Return the complete path of `key`, an item of `except`, and the path of `key` below the enforced block.
 
     For the block `spec.gitops` and the key `argocd.prune`, the first path is ("spec", "gitops", "argocd", "prune"), and
     the second path is ("argocd", "prune").
@@ -141,7 +141,10 @@ def _key_fault(block: str, key: str) -> str:
 
 
 def _unknown_step(path: Path) -> str:
-    """Return the message for the first step of a path that no job can have, with a hint; empty for a valid path."""
+    """Return the message for a path that no job can have; empty for a valid path.
+
+    The message names the first wrong key of the path, and suggests a similar path.
+    """
     schema = schema_file.load()
     for end in range(1, len(path) + 1):
         owner = schema_file.node(schema, path[: end - 1]) or {}
@@ -154,7 +157,7 @@ def _unknown_step(path: Path) -> str:
 
 
 def _unknown_pod_field(path: Path) -> str:
-    """Return the message for the first field in a podTemplate path that Kubernetes lacks; empty for a valid path."""
+    """Return the message for a podTemplate path with an unknown Kubernetes field; empty for a valid path."""
     at = 3 if path[1] == "roles" else 1
     begin = at + 1 if path[at : at + 1] == ("podTemplate",) else len(path)
     type_name = "PodTemplateSpec"
@@ -178,8 +181,8 @@ def _nearest(schema: Schema, path: Path, end: int, owner: Schema) -> str | None:
     Args:
         schema: the schema of the job.
         path: the invalid path.
-        end: the number of steps up to the first invalid step, inclusive; 3 in the example.
-        owner: the schema of the parent key of the first invalid step; `spec.gang` in the example.
+        end: the number of steps in the path up to and including the first invalid step; 3 in the example.
+        owner: the schema of the parent key of the first invalid step; the schema of `spec.gang` in the example.
     """
     sibling = nearest(path[end - 1], owner.get("properties", {}))
     if sibling:
@@ -188,9 +191,10 @@ def _nearest(schema: Schema, path: Path, end: int, owner: Schema) -> str | None:
 
 
 def _paths(schema: Schema, node: Schema, path: Path) -> Iterator[Path]:
-    """Yield the path of each key of a job that the schema lists by name, up to a length of `_MAX_DEPTH` keys.
+    """Yield the path of each key below `spec` that the job schema lists by name, such as ("spec", "gang", "queue").
 
-    The paths begin with `spec`, and exclude `spec.environments`. `node` is the schema of the value at `path`.
+    The function yields no path below `spec.environments`, and no path with more than `_MAX_DEPTH` keys. `node` is the
+    schema of the value at `path`.
     """
     for key, written in node.get("properties", {}).items() if len(path) < _MAX_DEPTH else ():
         child = (*path, key)

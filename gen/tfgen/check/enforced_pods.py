@@ -34,7 +34,7 @@ _SYNONYMS: Final[Mapping[str, tuple[str, ...]]] = {
     "serviceAccountName": ("serviceAccount",),  # deprecated, but Kubernetes reads it if serviceAccountName is missing
     "priorityClassName": ("podPriorityClassName",),  # the name of the field in an Argo Workflow
 }
-"""Usual name of a field -> other names of the field, such as a deprecated name or the name in a custom kind."""
+"""Other names of a field, by its usual name, such as a deprecated name or the name in a custom kind."""
 
 _SPEC: Final = (
     "nodeSelector",
@@ -49,7 +49,7 @@ _FIELDS: Final[Mapping[str, Path]] = {
     **{key: ("metadata", key) for key in _METADATA},
     **{key: ("spec", key) for key in _SPEC},
 }
-"""Key of a job that sets a field in all pods -> path of the field in a pod template."""
+"""The path of a field in a pod template, by the key of a job that sets the field in all pods."""
 
 _OPTIONAL: Final = ("tolerations", *(name for names in _SYNONYMS.values() for name in names))
 """Fields that a pod may omit: tolerations, which only add rights, and the other names of a field."""
@@ -62,7 +62,10 @@ _MOVED: Final = object()
 
 
 class _Requirement(NamedTuple):
-    """An enforced value of a field in each pod template. The value is None for a field that no job may set."""
+    """An enforced field of each pod template, with its enforced value.
+
+    The value is None for a field that no job may set.
+    """
 
     field: Path
     value: Any
@@ -70,7 +73,7 @@ class _Requirement(NamedTuple):
 
 
 class _Fault(NamedTuple):
-    """A field with a wrong value: the path of the field below `spec` of the document, and the message."""
+    """A field with a wrong value, and the message. `path` is the path of the field below `spec` of the job."""
 
     path: Path
     message: str
@@ -136,7 +139,7 @@ def _object_faults(item: Object, requirements: list[_Requirement], enforced: lis
 
 
 def _mappings(value: Any, path: Path) -> Iterator[tuple[Path, Mapping[str, Any]]]:
-    """Yield (path, mapping) for each mapping in an object, apart from labels and annotations."""
+    """Yield each mapping in an object, with its path. Labels and annotations are left out."""
     if isinstance(value, Mapping):
         yield path, value
     items = value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list | tuple) else ()
@@ -159,8 +162,9 @@ def _template_faults(
         path: the path of the template below `spec` of the document.
         requirements: the enforced values.
         is_whole: True for a complete pod template, in which a missing field is a fault.
-        wrapper_steps: the number of steps by which the caller wrapped the fields of the object, which the path of a
-            fault omits. Example: 1 for a template {"spec": fields}, because the object has no key `spec` there.
+        wrapper_steps: the number of first steps that only `template` has, and not the object. Example: the caller wraps
+            the fields of a Workflow as {"spec": fields}, and passes 1, so that the path of a fault does not contain
+            this step `spec`.
     """
     for field, value, place in requirements:
         for fault_path, actual, expected in _differences(template, field, value, is_whole=is_whole):
@@ -169,7 +173,10 @@ def _template_faults(
 
 
 def _differences(data: Any, field: Path, value: Any, *, is_whole: bool) -> Iterator[tuple[Path, Any, Any]]:
-    """Yield (path, actual value, enforced value) for each field that differs from the enforced value.
+    """Yield each field that differs from the enforced value.
+
+    Example: (("spec", "nodeSelector", "pool"), "dev", "training"), which lists the path, the actual value and the
+    enforced value.
 
     Args:
         data: the pod template, or a mapping with some fields of a pod template.
@@ -259,10 +266,10 @@ def _patch_faults(document: Document, environment: str | None, requirements: lis
 
 
 def _patched(patch: Mapping[str, Any]) -> Iterator[tuple[Path, Mapping[str, Any]]]:
-    """Yield (path, fields) for the `merge` of a patch, and for each operation in `json` that changes a field.
+    """Yield the new values of a patch: of `merge`, and of each operation in `json` that changes a field.
 
-    The path is ("merge",) or, for example, ("json", 0). The fields are a nested mapping with the new values: for the
-    operation `replace` of `/spec/replicas`, for example, {"spec": {"replicas": 2}}.
+    Example for an operation 0 that replaces /spec/replicas: (("json", 0), {"spec": {"replicas": 2}}). The first item is
+    the path of the operation in the patch. For `merge`, the path is ("merge",).
     """
     if patch.get("merge"):
         yield ("merge",), patch["merge"]

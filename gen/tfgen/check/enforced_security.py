@@ -68,9 +68,11 @@ def _enforced_keys(enforced: Enforced, block: Mapping[str, Any]) -> Iterator[str
 
 
 def _contexts(data: Any) -> Iterator[tuple[Path, tuple[str, ...], Any]]:
-    """Yield (path, keys, security context) for each security context in the pod templates of a job or a tfgen.yaml.
+    """Yield each security context in the pod templates of a job or a tfgen.yaml.
 
-    The keys are the keys of `spec.security` that the security context may replace, such as `fsGroup` for a pod.
+    Example: (("spec", "podTemplate", "spec", "securityContext"), ("runAsUser", "runAsGroup", "fsGroup"), {"runAsUser":
+    2000}), which lists the path, the keys and the security context. The keys are the keys of `spec.security` that the
+    security context may replace.
     """
     templates: list[Path] = [("spec", "podTemplate")]
     templates += [("spec", "roles", role, "podTemplate") for role in data_path.at(data, ("spec", "roles")) or ()]

@@ -64,7 +64,7 @@ class FileComparison(Record):
 
 
 class Base(Record):
-    """Base of comparison: the unchanged jobs of a commit.
+    """Base of comparison: a commit, with the unchanged jobs and the changed rendered files since this commit.
 
     Attributes:
         committed: the jobs whose rendered files are the same as in the commit.
@@ -81,7 +81,7 @@ def compare_files(names: Mapping[str, Place], plan: WritePlan, base: Base) -> Fi
     """Compare the files on disk with the rendered jobs, without writing a file.
 
     Args:
-        names: job name -> file and line of the key `metadata.name`, for each job without errors.
+        names: the line of the key `metadata.name` of each job without errors, by the name of the job.
         plan: the plan of `tfgen render --upgrade` for the jobs, in the same order.
         base: the base of comparison in git.
 
@@ -295,9 +295,10 @@ def _first_place(folder: OutputFolder, plan: WritePlan, changes: Sequence[FileCh
 
 
 def _first_difference(on_disk: str, rendered: str) -> tuple[int, str | None, str | None]:
-    """Return (number of the first different line, line in `on_disk`, line in `rendered`).
+    """Return the number and the two versions of the first line that differs.
 
-    The numbers begin at 1. A line after the end of a text is None.
+    Example: (3, "replicas: 2", "replicas: 4"), which lists the number, the line in `on_disk` and the line in
+    `rendered`. The numbers begin at 1. A line after the end of a text is None.
     """
     pairs = zip_longest(on_disk.split("\n"), rendered.split("\n"))
     return next((n, actual, expected) for n, (actual, expected) in enumerate(pairs, start=1) if actual != expected)

@@ -37,7 +37,7 @@ def check_all(
 
     Args:
         sources: the files.
-        cached: file name -> result from the cache. tfgen does not read these files, except for a file with a job that
+        cached: the results from the cache, by the name of the file. tfgen reads such a file only if a job of the file
             conflicts with a job of a different file.
         is_guarded: True if the guard rails of tfgen.yaml apply, and False for committed jobs.
     """
@@ -95,8 +95,8 @@ class Checker:
 
         Args:
             checked: the files.
-            read: file name -> file, for the files that are already in memory. tfgen reads any other file again if a job
-                of the file conflicts with another job.
+            read: the files that are already in memory, by the name of the file. If a job of any other file conflicts
+                with another job, tfgen reads that file again.
         """
         files = [*checked]
         reported = self._report_clashes(files, read)
@@ -109,7 +109,7 @@ class Checker:
     def _report_clashes(self, files: list[CheckedFile], read: Mapping[str, ReadFile]) -> list[Reported]:
         """Return the problems of jobs that conflict with each other.
 
-        In the list `files`, replace each file that contains such a job by a file with `clashes=True`.
+        The function also replaces each file with such a job in the list `files` by a copy with `clashes=True`.
         """
         places = [(number, at) for number, file in enumerate(files) for at in range(len(file.result.records))]
         clashes: dict[int, list[tuple[int, AcrossRule, Clash]]] = {}

@@ -62,8 +62,8 @@ class JobUse(Record):
     Attributes:
         environment: the name of the environment; None for a job without environments.
         total: the amount of each resource for the complete job.
-        by_part: path in the spec, such as ("roles", "worker") -> amounts that this part of the job requests.
-            The path is empty for generated pods that belong to no role.
+        by_part: the amounts that each part of the job requests, by the path of the part in the spec. Example:
+            {("roles", "worker"): {"gpus": 4, "cpu": 16}}. The path is empty for generated pods that belong to no role.
     """
 
     job: str
@@ -87,7 +87,10 @@ def uses(built: BuiltJob) -> tuple[JobUse, ...]:
 
 
 def find_over_limits(document: Document, built: BuiltJob) -> Iterator[Problem]:
-    """Yield a problem for each resource of which a job requests more than the nearest tfgen.yaml allows."""
+    """Yield a problem for each resource limit that a job exceeds.
+
+    The limit of a resource is in the nearest tfgen.yaml that limits the resource.
+    """
     if not any(_named(layer, "job") for layer in _layers(document)):
         return
     environments: dict[tuple[Place, str], list[str | None]] = {}
@@ -167,10 +170,11 @@ def _use(job: str, where: tuple[str | None, str | None, str | None], items: Iter
 
 
 def _parts(item: Object) -> Iterator[tuple[Path, Amounts]]:
-    """Yield (path, amounts) for each group of equal pods of an object, and for the claims of the object.
+    """Yield the amounts that an object requests, for each group of equal pods and for the claims.
 
-    The path leads to the part of the job that requests the amounts, such as ("roles", "worker") below `spec`. The path
-    is empty for generated pods that belong to no role. A value of a wrong type counts as 0.
+    Example: (("roles", "worker"), {"gpus": 4, "cpu": 16}). The path leads to the part of the job below `spec` that
+    requests the amounts. The path is empty for generated pods that belong to no role. A value of a wrong type counts as
+    0.
     """
     name = literal_name(item)
     if name is not None:
@@ -228,7 +232,7 @@ def _size(claim: Mapping[str, Any]) -> Amount:
 
 
 def _origin(document: Document, use: JobUse, resource: str) -> Path:
-    """Return the path in the document, for example of a role, that requests the most of a resource."""
+    """Return the path of the part of the job, such as a role, that requests the most of a resource."""
     part = max(use.by_part, key=lambda path: use.by_part[path][resource])
     endings: list[Path] = [(*part, "replicas"), (*part, "resources"), part] if part[:1] == ("roles",) else [part]
     bases: list[Path] = [("spec", "environments", use.environment)] if use.environment else []

@@ -8,9 +8,10 @@ from tfgen.text.document import Document
 
 
 def literal_path(document: Document, environment: str | None, path: Path) -> Path:
-    """Return the full path of a field: in the environment if the environment sets the field, or else in the job.
+    """Return the complete path of a field of an `objects` entry.
 
-    If neither sets the field, the function looks for the parent key of the field in the same way.
+    If the environment sets the field, the path is in the environment. If only the job sets the field, the path is in
+    the job. If no entry sets the field, the function looks for the parent key of the field in the same way.
 
     Args:
         document: the job.

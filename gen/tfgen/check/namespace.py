@@ -44,7 +44,10 @@ Amounts = dict[str, dict[str, Any]]
 def namespace_faults(
     objects: Objects, manifests: Sequence[Manifest], namespace: str | None
 ) -> Iterator[tuple[str, Fault]]:
-    """Yield (rule, fault) for each fault of a job's objects that the manifests of `namespace` cause."""
+    """Yield each fault that the manifests of a namespace cause in a job's objects, with the id of the rule.
+
+    Example: ("namespace-quota", Fault(...)). A manifest of a different namespace than `namespace` has no effect.
+    """
     in_namespace = [manifest for manifest in manifests if manifest.namespace == namespace]
     if not in_namespace:
         return
@@ -152,9 +155,10 @@ def _defaulted(container: Mapping[str, Any], ranges: Sequence[Mapping[str, Any]]
 
 
 def _out_of_range(amounts: Amounts, limit: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
-    """Yield (part, resource, text) for each amount of a container that `limit`, an item of a LimitRange, refuses.
+    """Yield each amount of a container that `limit`, an item of a LimitRange, refuses.
 
-    The part is `requests` or `limits`. The text is for a message: `allows at most 4 of cpu, less than the limit 8`.
+    Example: ("limits", "cpu", "allows at most 4 of cpu, less than the limit 8"). The first item is `requests` or
+    `limits`, the second item is the resource, and the text is for a message.
     """
     for resource, minimum in sorted(_quantities(limit.get("min")).items()):
         request = amounts["requests"].get(resource)

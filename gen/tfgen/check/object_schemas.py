@@ -57,7 +57,10 @@ class ObjectSchemas:
                 )
 
     def kinds_without_schema(self, items: Iterable[Object]) -> frozenset[str]:
-        """Return the kinds without a schema, as "KIND of GROUP/VERSION". Without a version, return an empty set."""
+        """Return the kinds without a schema, such as `Workflow of argoproj.io/v1alpha1`.
+
+        Without a Kubernetes version, return an empty set.
+        """
         without = (item for item in items if self._folder and not self._validator(item))
         return frozenset(f"{item['kind']} of {item['apiVersion']}" for item in without)
 

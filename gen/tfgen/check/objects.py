@@ -51,7 +51,10 @@ RULES: Final[Mapping[str, str]] = {
 """The summary of each rule, which begins the section of the rule in docs/rules.md."""
 
 _ObjectsByFault: TypeAlias = dict[tuple[Place, str, str], dict[str, list[str | None]]]
-"""(line, message, rule) of a fault -> {name of an object: environments in which the object has the fault}."""
+"""For each fault, the environments in which each object has the fault.
+
+Example: {(place, "the selector matches no pod of the job", "object-links"): {"Service mnist": ["dev", "prod"]}}.
+"""
 
 _MAX_NAMES: Final = 3
 """Maximum number of objects that a message names."""
@@ -170,14 +173,17 @@ def _find_faults(
     schemas: ObjectSchemas,
     faults_by_item: dict[int, Sequence[tuple[str, Fault]]],
 ) -> tuple[Objects, Sequence[tuple[str, Fault]]]:
-    """Return (objects of one variant, [(rule, fault)]). The caller adds the faults that depend on the namespace.
+    """Return the objects of one variant, and each fault of the objects with the id of its rule.
+
+    The caller adds the faults that depend on the namespace.
 
     Args:
         items: the objects.
         texts: all texts in the job, as in `Objects`.
         minimum: the minimum size of the gang that the job sets, or 0.
         schemas: the schemas that validate the objects.
-        faults_by_item: cache that the function fills: `id()` of an object -> [(rule, fault)] of this object.
+        faults_by_item: a cache that the function fills. The key is the `id()` of an object, and the value lists the
+            faults of this object alone. Many variants have the same object, so tfgen validates the object only once.
     """
     generated = tuple(item for item in items if literal_name(item) is None)
     literals = tuple(item for item in items if literal_name(item) is not None)
@@ -243,11 +249,11 @@ def _describe(fault: Fault) -> str:
 def _objects(environments_by_name: Mapping[str, Sequence[str | None]]) -> str:
     """Return the names of the objects with a fault, for a message, such as `StatefulSet mnist-ps and Service mnist`.
 
-    If objects of the job without an environment have the fault, the text leaves out all other objects.
+    If the job without an environment has the fault, the text names only the objects of the job without an environment.
 
     Args:
-        environments_by_name: kind and name of an object -> environments in which the object has the fault; None is the
-            job without an environment.
+        environments_by_name: the environments in which each object has the fault, by the kind and name of the object.
+            Example: {"Service mnist": [None, "prod"]}. None is the job without an environment.
     """
     names = [name for name, environments in environments_by_name.items() if None in environments] or [
         *environments_by_name
@@ -306,7 +312,7 @@ def _origin(document: Document, environment: str | None, fault: Fault) -> Path |
 
 
 def _longest_match(paths: Sequence[Path], field: FieldPath) -> Path | None:
-    """Return the path in `paths` that has the most last steps in common with the field; None without such a path.
+    """Return the path in the job that ends with the most steps of a field's path; None without such a path.
 
     For the field `spec.template.spec.nodeSelector.pool` of an object, for example, return the path of
     `spec.podTemplate.spec.nodeSelector.pool` in the job. If several paths match equally well, return their common

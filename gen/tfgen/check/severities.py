@@ -74,7 +74,7 @@ class Severities(Record):
     """The severities that all tfgen.yaml files of a job set together.
 
     Attributes:
-        rules: rule id -> setting of the rule.
+        rules: the setting of each rule, by the id of the rule.
         as_errors: the line of the tfgen.yaml that turns all warnings into errors, or None.
     """
 
@@ -83,7 +83,9 @@ class Severities(Record):
 
 
 def set_severities(document: Document, problems: Iterable[Problem], *, is_guarded: bool = True) -> Reported:
-    """Return the problems of a job with their severities, without ignored warnings and problems of disabled rules.
+    """Apply the severities of the tfgen.yaml files and the ignore comments to the problems of a job.
+
+    The result contains no problem of a disabled rule. The result lists the warnings that comments ignore separately.
 
     Args:
         document: the job.
@@ -233,7 +235,7 @@ def _rules(layer: Document) -> Mapping[str, Any]:
 
 
 def _ignored(directives: Sequence[Directive]) -> Iterator[tuple[int, str]]:
-    """Yield (line, rule id) for each valid ignore comment. tfgen ignores the problems of this rule at this line."""
+    """Yield the line and the rule id of each valid ignore comment, such as (12, "latest-tag")."""
     return ((directive.line, _rule(directive)) for directive in directives if not _fault(directive))
 
 

@@ -63,7 +63,8 @@ def check_source(source: Source, layers: dict[str, LayerResult], *, is_guarded: 
 
     Args:
         source: the file.
-        layers: file -> layer, for the layers that tfgen has already read. The function adds the layers of the source.
+        layers: the layers that tfgen has already read, by the name of the file. The function adds the layers of the
+            source.
         is_guarded: True if the guard rails of tfgen.yaml apply.
     """
     layer = read_layer(source.defaults, layers, is_guarded=is_guarded)
@@ -108,9 +109,14 @@ def check_source(source: Source, layers: dict[str, LayerResult], *, is_guarded: 
 
 
 def report_clash(file: ReadFile, at: int, rule: AcrossRule, clash: Clash, *, is_guarded: bool) -> Reported:
-    """Return the problem for `clash`, a conflict that `rule` found, at a line of the job `file.accepted[at]`.
+    """Return the problem that reports a conflict between two or more jobs.
 
-    The severities and the comments of the job apply to the problem, if `is_guarded` is true.
+    Args:
+        file: the job file with the job at which tfgen reports the conflict.
+        at: the index of this job in `file.accepted`.
+        rule: the rule that found the conflict.
+        clash: the conflict.
+        is_guarded: True if the severities and the ignore comments of the job apply to the problem.
     """
     document = file.accepted[at]
     place = Place(document.source(clash.path), document.value(clash.path))
@@ -205,8 +211,9 @@ class _Occurrence(NamedTuple):
 
     Attributes:
         messages: the message for each variant. tfgen reports only the first message.
-        environments: for each variant, the environment that the report must name. None is the job without an
-            environment, or an environment whose own line has the mistake.
+        environments: for each variant, the environment that the message must name, or None. The message names no
+            environment for a mistake of the job itself, or for a mistake at a line inside the mapping of an
+            environment.
     """
 
     messages: list[str]
@@ -221,7 +228,7 @@ def _where(occurrence: _Occurrence) -> str:
 
 
 def _findings(rule: Rule, variants: Sequence[View]) -> dict[tuple[Place, str], _Occurrence]:
-    """Return (line, cause) -> mistake for the first `MAX_PROBLEMS` mistakes that a rule finds.
+    """Return the first `MAX_PROBLEMS` mistakes that a rule finds, by the line and the cause of the mistake.
 
     tfgen reports a mistake once, even if several variants have the mistake with different messages. So the cause is a
     text that is equal in all variants: `Finding.cause` or, if this text is empty, the message.

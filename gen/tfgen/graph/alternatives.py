@@ -35,8 +35,8 @@ class _Choice(Record):
     def is_one_of(self, names: Collection[str], alternatives: _Alternatives) -> Expression:
         """Return a test that is true if the value of the parameter selects one of the alternatives in `names`.
 
-        `alternatives` contains all alternatives. If `names` contains the default, the test is also true for a value
-        that names no alternative.
+        Example: AnyOf((Equal(role, "chief"), Equal(role, "ps"))) for the names chief and ps. If `names` contains the
+        default, the test is also true for a value that names no alternative. `alternatives` contains all alternatives.
         """
         if self.default in names:
             return Not(self.is_one_of([name for name in alternatives if name not in names], alternatives))
@@ -48,7 +48,7 @@ def join_alternatives(alternatives: _Alternatives, parameter: Expression, *, def
     """Join alternative nodes into one node, in which tests of a parameter select the content that differs.
 
     Args:
-        alternatives: name of the alternative -> node.
+        alternatives: the alternative nodes by name, such as {"chief": ..., "ps": ...}.
         parameter: the expression whose value is the name of an alternative.
         default: the name of the alternative to use if the value names no alternative; None if this cannot happen.
     """
@@ -61,7 +61,8 @@ def with_common_order(alternatives: Mapping[str, list[Node]]) -> dict[str, list[
     A list that already has the common order is unchanged.
 
     Args:
-        alternatives: name of the alternative -> list of items with names, such as containers.
+        alternatives: the list of each alternative, by the name of the alternative. Each item has a name, as a container
+            does.
     """
     keys = _all_keys([[_identity(item) for item in items] for items in alternatives.values()])
     return {name: sorted(items, key=lambda item: keys.index(_identity(item))) for name, items in alternatives.items()}
@@ -129,7 +130,7 @@ def _join_some(present: _Alternatives, alternatives: _Alternatives, choice: _Cho
     If an alternative lacks the key, add a test that omits the node for this alternative.
 
     Args:
-        present: name of an alternative with the key -> value at the key.
+        present: the values at the key, by the names of the alternatives that have the key.
         alternatives: all alternatives, with or without the key.
         choice: the parameter that selects an alternative.
     """
@@ -164,8 +165,8 @@ def _choose_whole(alternatives: _Alternatives, choice: _Choice) -> Node:
 def _all_keys(sequences: Sequence[Sequence[_Key]]) -> list[_Key]:
     """Merge several sequences of keys into a list that contains each key once.
 
-    The function begins with the first sequence, and inserts each new key of a later sequence directly after its
-    predecessor in the later sequence, or first. For example, (a, c) and (b, c, d) become (b, a, c, d).
+    For example, (a, c) and (b, c, d) become (b, a, c, d). A key that only a later sequence contains follows the same
+    key as in that sequence. A key without a predecessor comes first.
     """
     keys: list[_Key] = []
     for sequence in sequences:

@@ -15,7 +15,7 @@ from tfgen.record import Record
 from tfgen.schema import tunables
 
 Objects: TypeAlias = Mapping[str, Mapping[str, Any]]
-"""File name of an object, for example ``worker`` or ``claim-model`` -> plain object."""
+"""The plain objects of a job by file name. Example: {"worker": {"kind": "StatefulSet", ...}, "claim-model": {...}}."""
 
 
 class BuiltJob(Record):
@@ -24,7 +24,7 @@ class BuiltJob(Record):
     Attributes:
         templates: the object graph.
         base: the plain objects of the job without an environment.
-        environments: name of the environment -> plain objects, for each requested environment.
+        environments: the plain objects of each requested environment, by the name of the environment.
     """
 
     job: TrainingJob
@@ -49,12 +49,17 @@ def build(data: Mapping[str, Any], environments: Collection[str] | None = None) 
 
 
 def variant_objects(built: BuiltJob, environment: str | None) -> tuple[Mapping[str, Any], ...]:
-    """Return the plain objects of an environment; if the environment is None, of the job without an environment."""
+    """Return the plain objects of an environment.
+
+    If `environment` is None, return the plain objects of the job without an environment.
+    """
     return tuple((built.base if environment is None else built.environments[environment]).values())
 
 
 def plain_objects(data: Mapping[str, Any], environment: str | None = None) -> Sequence[Mapping[str, Any]]:
-    """Build the plain objects of an environment; if the environment is None, of the job without an environment.
+    """Build the plain objects of an environment.
+
+    If `environment` is None, build the plain objects of the job without an environment.
 
     Raises:
         KeyError: the environment does not exist.
@@ -81,10 +86,11 @@ def objects_with_run_name_of_job(built: BuiltJob, environment: str) -> Objects:
 
 
 def object_parts(built: BuiltJob, environment: str | None = None) -> Mapping[str, Mapping[Path, Part]]:
-    """Return file name -> path in the object -> `Part`, for each object of an environment.
+    """Return a `Part` for each mapping, list and scalar in the objects of an environment.
 
-    A `Part` is a mapping, list or scalar in the object, with the keys of the job that set its value. The file name has
-    no extension: `worker`. If `environment` is None, return the parts of the job without an environment.
+    A `Part` contains the value and the keys of the job that set the value. The result contains the parts by file name
+    and by path in the object. For example, `parts["worker"]["spec", "replicas"]` is the part with the number of
+    workers. If `environment` is None, return the parts of the job without an environment.
     """
     variant = next((variant for variant in built.job.environments if variant.name == environment), None)
     scope = _scope(built.job, built.job.values if variant is None else variant.values)

@@ -40,7 +40,7 @@ def graph(structure: Structure) -> tuple[Template, ...]:
 
 @cached_by_shape
 def patched_graph(structure: Structure) -> PatchedGraph:
-    """Return the object graph of a job with the job's patches applied, and the problems of the patches."""
+    """Return the object graph of a job after the application of the job's patches, and the faults in the patches."""
     patched = patch_job(tuple(_templates(structure)), structure)
     plan = WORKLOADS[structure.kind].plan(structure)
     templates = keep_released(patched.templates, plan) if plan else patched.templates
@@ -95,8 +95,9 @@ def _finisher(structure: Structure, plan: Plan) -> Iterator[Template]:
 
 
 def objects(templates: Sequence[Template], scope: Scope) -> dict[str, dict[str, Any]]:
-    """Fill the templates with the values of `scope`. Return file name -> plain object, in the order of the templates.
+    """Fill the templates with the values of `scope`. Return the plain objects by file name.
 
-    The result omits the objects that only the chart contains.
+    Example: {"worker": {"kind": "StatefulSet", ...}}. The order is the order of the templates. The result omits the
+    objects that only the chart contains.
     """
     return {name: item for template in templates if not template.chart_only for name, item in template.objects(scope)}

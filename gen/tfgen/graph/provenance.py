@@ -51,14 +51,16 @@ JOB_NAME: Final[Path] = ("metadata", "name")
 
 
 class NameBinding(Record):
-    """The node to which a name in a graph refers, or the current entry of a map in a loop.
+    """The node to which a name in a graph refers.
 
-    For example, in the template of the claims, the name `storage` refers to a volume of the job.
+    For example, in the template of the claims, the name `storage` refers to the volume `model` of the job. The node is
+    then the map of the volumes, and `steps` is ("model",).
 
     Attributes:
-        node: the node, or the whole map in a loop.
-        scope_bindings: the bindings of the other names that the node uses.
-        steps: the path of the entry in the map, such as ("model",); empty for a node.
+        node: the node.
+        scope_bindings: the bindings of the names that the node itself uses.
+        steps: the path from the value of the node to the value of the name. An empty path means the whole value, or all
+            entries of the map in a loop.
     """
 
     node: Node
@@ -77,13 +79,13 @@ class NameBinding(Record):
 
 
 Bindings: TypeAlias = Mapping[str, tuple[NameBinding, ...]]
-"""Name -> bindings. A parameter of a named template has a binding for each call of the named template."""
+"""The bindings by name. A parameter of a named template has a binding for each call of the named template."""
 
 
 def bind(bindings: Bindings, name: str, node: Node, steps: Path = ()) -> Bindings:
     """Return a copy of `bindings` in which `name` refers to `node`.
 
-    With `steps`, the name refers to the field at this path in the value of `node`.
+    If `steps` is not empty, the name refers to the field at the path `steps` in the value of the node.
     """
     return {**bindings, bound_key(name): (NameBinding(node, bindings, steps),)}
 
@@ -101,12 +103,16 @@ def bind_entry(bindings: Bindings, loop: ForEach | CheckedMap | Filtered | JoinE
 
 
 def bind_arguments(call: Call, bindings: Bindings) -> Bindings:
-    """Return the bindings inside the named template that a call inserts: each parameter is bound to its argument."""
+    """Return the bindings for the named template that a call inserts. Each parameter refers to its argument."""
     return {parameter_key(name): (NameBinding(argument, bindings),) for name, argument in call.arguments}
 
 
 def bindings_of_named_templates(nodes: Iterable[Node | Record]) -> Mapping[str, Bindings]:
-    """Return name of a named template -> bindings of its parameters. A parameter has a binding for each call."""
+    """Return the bindings of the parameters of each named template, by the name of the named template.
+
+    A parameter has a binding for each call of the named template. For example, the parameter `role` of the pod template
+    is bound to "chief" in one call, and to "worker" in another call.
+    """
     by_template: dict[str, dict[str, tuple[NameBinding, ...]]] = {}
     for node in nodes:
         for call, scope_bindings in _calls(node, EMPTY):
@@ -159,7 +165,7 @@ def sources(node: Node | Record, bindings: Bindings = EMPTY, steps: Path = ()) -
 def _parts_at(node: Hole, step: str | int) -> Sequence[Node | Record]:
     """Return the child nodes of a hole that can set the value at the key `step` of the filled hole.
 
-    For example, the result for a `MapOf` is the node of the entry `step`.
+    For example, for a `MapOf`, the result contains only the node of the entry `step`.
     """
     match node:
         case MapOf(entries):
@@ -203,7 +209,7 @@ def _binding_sources(bindings: Iterable[NameBinding], steps: Path) -> frozenset[
 
 
 def _calls(node: Node | Record, bindings: Bindings) -> Iterator[tuple[Call, Bindings]]:
-    """Yield (call, bindings at the call) for each `Call` in a node."""
+    """Yield each `Call` in a node, with the bindings of the names at the call."""
     match node:
         case Call(template, arguments):
             yield node, bindings
@@ -259,9 +265,10 @@ class _Position(Record):
 
 
 def filled_parts(node: Node, scope: Scope) -> Iterator[tuple[str | None, Part]]:
-    """Yield (key, `Part`) for each mapping, list and scalar of an object, or of each object of a `ForEach`.
+    """Fill an object, and yield a `Part` for each mapping, list and scalar in the object.
 
-    The key is the key of the `ForEach` entry, or None for a single object. A mapping or list precedes its content.
+    If `node` is a `ForEach`, fill the object for each entry of the map. Each part comes with the key of the entry, such
+    as "model", or with None for a single object. A mapping or list precedes its content.
     """
     for key, position, body in _objects(node, _Position(scope)):
         if fill(body, position.scope) is not ABSENT:
@@ -276,7 +283,7 @@ def _objects(node: Node, position: _Position) -> Iterator[tuple[str | None, _Pos
 
 
 def _entries(node: ForEach, position: _Position) -> Iterator[tuple[str, _Position]]:
-    """Yield (key, position of the object) for each map entry of a `ForEach`, sorted by key."""
+    """Yield the keys of the map of a `ForEach` in sorted order, each with the position of the object for the key."""
     over = evaluate(node.over, position.scope) or {}
     for key in sorted(over):
         scope, bound = position.scope.with_bindings()
@@ -329,7 +336,7 @@ def _parts_of_mapping(node: Mapping[Any, Node], position: _Position) -> Iterator
 
 
 def _items(nodes: Sequence[Node], position: _Position) -> Iterator[tuple[Node, _Position]]:
-    """Yield (node, position) for each item of a filled list."""
+    """Yield the node and the position of each item of a filled list."""
     for node in nodes:
         match node:
             case When(test, if_true, if_false):
@@ -348,10 +355,10 @@ def _items(nodes: Sequence[Node], position: _Position) -> Iterator[tuple[Node, _
 
 
 def _literal(item: Any, keys: frozenset[Path], position: _Position) -> tuple[Node, _Position]:
-    """Return (node, position) for a plain item of a tunable list, so that tfgen can tell the origin of the item.
+    """Return a node and a position for `item`, a plain item of a tunable list, so that tfgen can tell its origin.
 
-    The node is a name. In the position, the name has the value `item` and the origin `keys`, the keys of the job that
-    set the list.
+    The node is a `Bound`. At the position, the name in the `Bound` has the value `item` and the origin `keys`, the keys
+    of the job that set the list.
     """
     scope, bound = position.scope.with_bindings()
     bound[_ITEM] = item
@@ -379,7 +386,7 @@ def _parts_of_value(node: Node, value: Any, position: _Position, steps: Path = (
 
 
 def _present(keys: frozenset[Path], scope: Scope) -> frozenset[Path]:
-    """Return the keys in `keys` that the job sets. If the job sets no key in `keys`, return `keys`."""
+    """Return the keys in `keys` that the job sets. If the job sets none of the keys, return `keys`."""
     present = frozenset(key for key in keys if key == JOB_NAME or _has(scope.values, key[1:]))
     return present or keys
 

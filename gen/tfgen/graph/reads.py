@@ -28,7 +28,7 @@ Steps: TypeAlias = tuple[str, ...]
 """A values path as a tuple of keys."""
 
 _Read: TypeAlias = tuple[str, Steps]
-"""(parameter or bound name, path of a field in its value). An empty name means the values of the chart."""
+"""The name of a parameter or of a `Bound`, and the path of a field in its value. The name of a chart value is empty."""
 
 _Name = TypeVar("_Name", Bound, Parameter)
 
@@ -42,24 +42,26 @@ def reads(node: Node | Guard) -> tuple[Steps, ...]:
 def reads_of_call(call: Call) -> tuple[Steps, ...]:
     """Return the values paths that the named template of a call reads, directly or through an argument.
 
-    For example, the argument `Value("image")` adds the path of `image`. A computed argument, such as a `Text`, adds no
-    path.
+    For example, if the template reads a parameter with the argument `Value("image")`, the result contains the path of
+    `image`. A computed argument, such as a `Text`, adds no path.
     """
     targets = {parameter_key(name): _direct_read(argument) for name, argument in call.arguments}
     return tuple(sorted({path for name, path in _resolve(_reads(call.template), targets) if not name}))
 
 
 def used_names(node: Node, names: Iterable[_Name]) -> list[_Name]:
-    """Return the bound names or parameters in `names` that a node reads."""
+    """Return the members of `names` that a node reads. Each member is a `Bound` or a `Parameter`."""
     keys = {name for name, _ in _reads(node)}
     return [name for name in names if (bound_key if isinstance(name, Bound) else parameter_key)(name.name) in keys]
 
 
 @cached_on_record
 def _reads(node: Node | Record) -> frozenset[_Read]:
-    """Return (name, path) for each value that a node reads. If the node reads a value of the chart, the name is empty.
+    """Return the name and the path of each value that a node reads. The name is empty for a value of the chart.
 
-    For a name that a `Let` inside the node defines, the result contains the reads of its expression.
+    Example: ("", ("roles", "ps")) for a value of the chart, and ("parameter role", ("image",)) for a field of a
+    parameter. If the node defines a name by a `Let`, the result contains the values that the expression of the name
+    reads.
     """
     read = _direct_read(node)
     if read is not None:
@@ -85,14 +87,10 @@ def _all_reads(nodes: Iterable[Node | Record]) -> Iterator[_Read]:
 
 
 def _resolve(template_reads: Iterable[_Read], targets: Mapping[str, _Read | None]) -> Iterator[_Read]:
-    """Replace the names inside a named template or a `Let` by the values to which the names refer. Yield (name, path).
+    """Replace the names in `template_reads` by the values to which the names refer.
 
-    For example, if `role` refers to ("", ("roles", "ps")), ("role", ("image",)) becomes ("", ("roles", "ps", "image")).
-
-    Args:
-        template_reads: (name, path) for each value that the content of the named template or of the `Let` reads.
-        targets: name -> (name, path) to which the name refers; None for a name with a computed expression. The result
-            omits the reads of such a name.
+    For example, if `targets` contains {"parameter role": ("", ("roles", "ps"))}, the function replaces
+    ("parameter role", ("image",)) by ("", ("roles", "ps", "image")). The result omits a name without a target.
     """
     for name, path in template_reads:
         if not name:

@@ -23,7 +23,7 @@ _RELEASED: Final[Mapping[str, tuple[Key, Node]]] = {
     "Job": ("suspend", True),
     "StatefulSet": ("replicas", 0),
 }
-"""Kind of an object -> (field, value of the field) that releases the pods of the object."""
+"""The field and the value that release the pods of an object, by the kind of the object."""
 
 # `tfgen release` and a missed start deadline suspend the Job that ends the run. A user may also suspend this Job for a
 # pause. So a suspended Job ends the run only for objects that are themselves suspended or have 0 replicas.
@@ -49,7 +49,7 @@ _IS_RELEASED: Final = NamedTemplate(
 
 
 def keep_released(templates: Sequence[Template], plan: Plan) -> tuple[Template, ...]:
-    """Change the templates of objects that the finisher releases, so that no Helm upgrade starts the pods again.
+    """Change the templates of the objects that the finisher releases, so that they stay released after a Helm upgrade.
 
     tfgen applies the patches of the job before this step, because a patch describes the objects of an active run.
     """
@@ -63,12 +63,13 @@ def keep_released(templates: Sequence[Template], plan: Plan) -> tuple[Template, 
 
 
 def _stay_released(template: Template, ends: RoleName, conditions: tuple[Node, ...]) -> Template:
-    """Return a template whose released objects remain released after a Helm upgrade.
+    """Return a template whose objects, once the finisher has released them, stay released after a Helm upgrade.
 
     Args:
         template: the template.
         ends: the role whose Job ends the run.
-        conditions: tests that are all true if the finisher releases the objects; empty if the finisher always does so.
+        conditions: the finisher releases the objects only if all these tests are true. If the tuple is empty, the
+            finisher always releases the objects.
     """
 
     def keep(item: dict[Key, Node]) -> Node:

@@ -37,10 +37,10 @@ class Shape:
 
 
 def cached_by_shape(function: Callable[[Structure], _Result]) -> Callable[[Structure], _Result]:
-    """Decorate a function so that its results are cached by the shape of a structure. Equal shapes share a result.
+    """Decorate a function so that structures with equal shapes share a cached result.
 
-    Jobs with different names share a result, so the function receives a structure with an empty name. Callers must not
-    change the result.
+    The shape is the text of a structure without the name of the job. So the function receives a structure with an empty
+    name. Callers must not change the result.
     """
     cached = functools.lru_cache(maxsize=MAX_CACHED)(lambda shape: function(shape.structure.replaced(name="")))
     return functools.wraps(function)(lambda structure: cached(Shape(structure)))

@@ -18,8 +18,8 @@ class Template(Record):
     Attributes:
         name: the name of the file in the chart and in the overlays, without the extension: ``worker``,
             ``finisher-role``. The name is the same for all runs and Helm releases.
-        node: the object; a `When` for an object that exists only under a condition; or a `ForEach` for an object for
-            each entry of a map.
+        node: the object. A `When` contains an object that exists only under a condition. A `ForEach` contains an object
+            for each entry of a map.
         chart_only: whether only the chart contains the object, because the object is a test for ``helm test``.
         survives_retirement: whether a retired job keeps the object, such as a claim.
     """
@@ -31,7 +31,7 @@ class Template(Record):
 
     @property
     def files(self) -> Mapping[str, File]:
-        """Key -> file, for the files in ``data`` of a ConfigMap. Empty for all other objects."""
+        """The files in ``data`` of a ConfigMap, by key. The mapping is empty for all other objects."""
         node = self.node
         while isinstance(node, (When, Let)):
             node = node.if_true if isinstance(node, When) else node.body
@@ -39,9 +39,10 @@ class Template(Record):
         return {key: part for key, part in data.items() if isinstance(part, File)}
 
     def objects(self, scope: Scope) -> Sequence[tuple[str, dict[str, Any]]]:
-        """Fill the template with the values of `scope`. Return (file name, plain object) for each object.
+        """Fill the template with the values of `scope`. Return the file name and the plain object of each object.
 
-        A `ForEach` gives a file name for each entry of the map, such as ``claim-model`` and ``claim-data``.
+        Example: [("worker", {"kind": "StatefulSet", ...})]. A `ForEach` gives a file name for each entry of the map,
+        such as ``claim-model`` and ``claim-data``.
         """
         filled: Sequence[tuple[str, dict[str, Any]]] = self._filler(scope)
         return filled

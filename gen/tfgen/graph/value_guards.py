@@ -100,7 +100,10 @@ def run_folder_guards() -> tuple[Guard, ...]:
 
 
 def refused_volume_message(name: Node, source: str, profile: Profile) -> Text:
-    """Return the message about the volume `name`: `profile` forbids the source of the volume, such as `hostPath`."""
+    """Return the message that the security profile `profile` forbids the source of a volume, such as `hostPath`.
+
+    `name` is the name of the volume.
+    """
     replacement = "an emptyDir or a claim" if source == "hostPath" else "a claim or a CSI volume"
     minimum = strictest_profile(source)
     return Text(
@@ -157,8 +160,7 @@ def _reserved_path_guard(mount_path: Expression, path: Node, current_use: str, t
         mount_path: the path at which a task mounts the volume.
         path: the path that tfgen uses.
         current_use: the current use of the path, for the message: `the temporary folder of every pod`.
-        tests: the conditions under which tfgen uses the path, such as `shm` for `/dev/shm`; empty if tfgen always uses
-            the path.
+        tests: tfgen uses the path only if all these tests are true. If the tuple is empty, tfgen always uses the path.
     """
     return Guard(
         rule="duplicate-mount-path",
@@ -170,15 +172,16 @@ def _reserved_path_guard(mount_path: Expression, path: Node, current_use: str, t
 
 
 def duplicate_mount_message(name: Node, path: Node, current_use: Node) -> Text:
-    """Return the message about the volume `name`, whose mount path `path` is also the path of `current_use`.
+    """Return the message that the volume `name` has a mount path that is already in use.
 
-    `current_use` is the name of a second volume, or a phrase such as `the temporary folder of every pod`.
+    `path` is the mount path. `current_use` is the name of another volume with this path, or a phrase such as
+    `the temporary folder of every pod`.
     """
     return Text((name, " is mounted at ", path, ", and so is ", current_use, "; choose another mountPath"))
 
 
 def _mounts(volume: str) -> Expression:
-    """Return a test that is true if a role mounts a volume: `for` of the volume lists the role, or is not set.
+    """Return a test that is true if the current role mounts a volume. Without the key `for`, all roles mount a volume.
 
     `volume` is the name of the volume in the guard: "storage", or "second" in a guard that compares two volumes.
     """

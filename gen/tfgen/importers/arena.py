@@ -88,8 +88,9 @@ class _Flags(Record):
 
     Attributes:
         start: the first word of the command.
-        flags: flag name -> values, in the order of the command. A flag with an old name has its current name as key.
-        program: the words of the training command after the flags.
+        flags: the values of each flag, in the order of the command. Example: {"data": [first value, second value]}. A
+            flag with an old name has its current name as key.
+        program: the words of the training program after the flags.
     """
 
     start: Part
@@ -102,7 +103,10 @@ class _Flags(Record):
         return values[-1] if values else None
 
     def pairs(self, name: str, by: str = "=") -> Iterator[tuple[str, Part]]:
-        """Split each value of the flag `name`, such as `KEY=VALUE`, at the separator `by`. Yield (key, value)."""
+        """Yield the key and the value of each `KEY=VALUE` pair that the command sets with the flag `name`.
+
+        `by` is the separator between key and value.
+        """
         for part in self.flags.get(name, ()):
             key, _, value = part.as_text.partition(by)
             yield key, part.replaced(value=value, text=value)
@@ -135,7 +139,7 @@ def job(words: Sequence[Word], file: str, report: ImportReport) -> Part | None:
 
 
 def canonical(item: Part) -> Part:
-    """Return the TFJob `item`, which `job` made from a command, in the shape of kubeflow.org/v1.
+    """Return the TFJob of a command in the shape of kubeflow.org/v1. `job` made this TFJob from the command.
 
     The result omits the flags that have no field in a TFJob, such as `--gang`.
     """
@@ -145,7 +149,10 @@ def canonical(item: Part) -> Part:
 
 
 def read(item: Part, companions: Sequence[Part], options: Options, report: ImportReport) -> ForeignJob | None:
-    """Convert the TFJob that `job` made from a command to a `ForeignJob`; None if the import report has problems."""
+    """Convert the TFJob of a command to a `ForeignJob`. Return None if the import report has problems.
+
+    `job` made this TFJob from the command.
+    """
     job = tf_job.read(canonical(item), companions, options, report)
     return _ArenaJob(item, job, options, report).read() if job else None
 
@@ -281,9 +288,10 @@ class _Flag(NamedTuple):
     """The flags of Arena that can set one field of the TFJob.
 
     Attributes:
-        names: the flags that can set the field, in order of precedence. `{role}` is a placeholder for the role.
-        default: the value of the field for a command without these flags, or None.
-        convert: converts the value of the flag.
+        names: the names of the flags. If a command sets several of these flags, the first name has precedence. `{role}`
+            is a placeholder for the role.
+        default: the value of the field for a command without these flags; None for no value.
+        convert: the function that converts the value of the flag to the value of the field.
     """
 
     names: Sequence[str]
@@ -291,7 +299,7 @@ class _Flag(NamedTuple):
     convert: Callable[[Part], Part | None] = lambda part: part
 
     def part(self, flags: _Flags, role: str) -> Part | None:
-        """Return the converted value of the first flag that the command sets, or else the default, or None."""
+        """Return the value of the field for a command. Without any of the flags, return the default or None."""
         part = next((part for name in self.names if (part := flags.value(name.format(role=role)))), None)
         default = None if self.default is None else flags.start.scalar(self.default)
         return default if part is None else self.convert(part)
@@ -301,10 +309,11 @@ def _build(shape: Any, flags: _Flags, role: str = "") -> Part | None:
     """Build the value of a TFJob field from the flags of a command. Return None if the TFJob omits the field.
 
     Args:
-        shape: the description of the value: a `_Flag`, a function that takes the flags and the role, or a constant. A
-            mapping or a list contains such descriptions: `{"image": _Flag(...), "name": "tensorflow"}`.
+        shape: the description of the value. A constant is the value itself. A `_Flag` names the flags that set the
+            value. A function computes the value from the flags and the role. A mapping or a list contains such
+            descriptions. An example is `{"image": _Flag(...), "name": "tensorflow"}`.
         flags: the flags.
-        role: the role whose field this function builds, such as "worker"; empty for a field of the whole TFJob.
+        role: the role to which the field belongs, such as "worker"; empty for a field of the whole TFJob.
     """
     if isinstance(shape, _Flag):
         return shape.part(flags, role)
@@ -327,16 +336,16 @@ def _number(part: Part) -> Part:
 
 
 def _duration(part: Part) -> Part:
-    """Convert a duration such as `1h30m` (the syntax of Go) to seconds."""
+    """Convert a duration in the syntax of Go, such as `1h30m`, to seconds."""
     if not re.fullmatch(r"(\d{1,9}[smh])+", part.as_text):
         return _number(part)
     return part.scalar(sum(int(number) * _SECONDS[unit] for number, unit in re.findall(r"(\d+)([smh])", part.as_text)))
 
 
 def _mapping_of(*names: str) -> Callable[[_Flags, str], Part | None]:
-    """Return a function that converts the `KEY=VALUE` pairs of a flag to a mapping.
+    """Return a function that builds a mapping from the `KEY=VALUE` pairs of a flag.
 
-    The flag is the first of the flags `names` that has pairs.
+    If the command sets several of the flags `names`, the function uses only the first of these flags.
     """
 
     def build_mapping(flags: _Flags, role: str) -> Part | None:
@@ -348,7 +357,10 @@ def _mapping_of(*names: str) -> Callable[[_Flags, str], Part | None]:
 
 
 def _list_of(name: str, convert: Callable[[Part], Part]) -> Callable[[_Flags, str], Part | None]:
-    """Return a function that converts the values of the flag `name` to a list. `convert` converts each value."""
+    """Return a function that builds a list from the values of the flag `name`.
+
+    The function `convert` converts each value.
+    """
     return lambda flags, _role: _list([convert(part) for part in flags.flags.get(name, ())])
 
 
@@ -410,7 +422,7 @@ def _capabilities(flags: _Flags, role: str) -> Part | None:
 
 
 def _volumes(flags: _Flags) -> Iterator[tuple[str, Part, Mapping[str, Any], Part]]:
-    """Yield (name, value of the flag, volume source, mount path) for each volume that the flags define."""
+    """Yield each volume that the flags define, as (name, value of the flag, volume source, mount path)."""
     memory = {"medium": "Memory", "sizeLimit": _Flag(["share-memory"], _SHARED_MEMORY)}
     yield "dshm", flags.start, {"emptyDir": _build(memory, flags)}, flags.start.scalar("/dev/shm")  # noqa: S108 - in a pod
     for name, path in flags.pairs("data", ":"):

@@ -1,4 +1,4 @@
-"""Converter to ``cloud.eci`` for the settings of Alibaba Cloud's Elastic Container Instance in a pod template."""
+"""Converter of the settings for Alibaba Cloud's Elastic Container Instance in a pod template to ``cloud.eci``."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Instance(Record):
     Attributes:
         data: the keys of ``cloud.eci``; empty for a pod template without such settings.
         role_fields: the same settings as fields of a role, for a job whose roles have different settings.
-        parts: (value in the source, path in `data`, path in `role_fields`) for each setting.
+        parts: each setting as (value in the source, path of the setting in `data`, path in `role_fields`).
     """
 
     data: Mapping[str, Any] = EMPTY
@@ -29,7 +29,10 @@ class Instance(Record):
 
 
 def extract_instance(template: Part) -> tuple[Part, Instance]:
-    """Return (`template` without the settings for Alibaba Cloud's instances, the settings)."""
+    """Separate the settings of Alibaba Cloud's instances from a pod template.
+
+    Return the pod template without these settings, and the settings.
+    """
     annotations = {
         key: part
         for key, part in template.entries("metadata", "annotations")
@@ -77,10 +80,10 @@ def _value(name: str, part: Part) -> Any:
 
 
 def _virtual_node_placement(template: Part) -> tuple[str | None, list[tuple[str, Part]]]:
-    """Return (`VirtualNode` or `VNode`, fields) for a template that selects virtual nodes; (None, []) for all others.
+    """Return the kind of virtual nodes that a pod template selects, and the two fields that select these nodes.
 
-    A template selects virtual nodes by a node selector together with a toleration. The list of these two fields is
-    [("nodeSelector", value of the label), ("tolerations", toleration)].
+    Example: ("VNode", [("nodeSelector", value of the label), ("tolerations", toleration)]). A template that selects no
+    virtual nodes gets (None, []).
     """
     for way, (label, text) in eci.NODE_LABELS.items():
         selector = template.get("spec", "nodeSelector", label)
@@ -93,7 +96,7 @@ def _virtual_node_placement(template: Part) -> tuple[str | None, list[tuple[str,
 
 
 def _without(template: Part, path: Sequence[str], *names: str) -> Part:
-    """Return a copy of the template without the keys `names` of the mapping at the path `path`."""
+    """Return a copy of the template without the keys `names` in the mapping at the path `path`."""
     parent = template.get(*path)
     if parent is None or not names:
         return template

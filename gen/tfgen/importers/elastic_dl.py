@@ -105,10 +105,10 @@ def job(words: Sequence[Word], file: str, report: ImportReport) -> Part | None:
 
 
 def canonical(item: Part) -> Part:
-    """Return an object that has the flags of `elasticdl train` in `spec.args`: {"num_workers": "2", ...}.
+    """Convert the object of an imported command, or a rendered pod of the master, to an object of the same shape.
 
-    `item` is the object of an imported command, or a rendered pod of the master. For both, the result has the same
-    shape, so that tfgen can compare the flags.
+    In the result, `spec.args` contains the flags of `elasticdl train`, such as {"num_workers": "2"}. So tfgen can
+    compare the flags of the command with the flags of the rendered pod.
     """
     flags = item.get("flags")
     if flags is None:
@@ -130,9 +130,9 @@ def canonical(item: Part) -> Part:
 
 
 def _flags_of_master(item: Part) -> dict[str, Part]:
-    """Return flag of `elasticdl train` -> value, for a rendered pod of the master.
+    """Return the value of each flag of `elasticdl train` in a rendered pod of the master.
 
-    The flags come from the arguments, the resources and the priority class of the pod.
+    The flags come from the arguments, the resources and the priority class of the pod. Example: {"num_workers": "2"}.
     """
     (container,) = item.items("spec", "containers")
     words = [part.as_text.removeprefix("--") for part in container.items("args")]
@@ -163,7 +163,7 @@ class _ElasticDLJob(FieldReader):
         self.args: list[str] = []
 
     def read(self) -> ForeignJob:
-        """Return the foreign job, with a role or an argument of the master for each flag."""
+        """Return the foreign job. Each flag sets a field of the job or a role, or becomes an argument of the master."""
         for key in ("apiVersion", "kind"):
             self.report.mark_read(self.item.value[key])
         if self.options.kind != "StatefulSet":
@@ -211,7 +211,7 @@ class _ElasticDLJob(FieldReader):
         argument overrides the limit that tfgen sets.
 
         Args:
-            prefix: the common prefix of the flags, such as `ps_resource` for --ps_resource_request and
+            prefix: the common prefix of the two flags, such as `ps_resource` for --ps_resource_request and
                 --ps_resource_limit.
             target: the path of the resources in the job.
             is_master: whether the flags are about the master, which cannot have GPUs.
@@ -252,7 +252,10 @@ class _ElasticDLJob(FieldReader):
 
 
 def _flags(words: Sequence[Word], file: str, report: ImportReport) -> dict[str, Part]:
-    """Return flag name -> value, for the flags of a command. If a flag occurs twice, the last value counts."""
+    """Return the value of each flag of a command. If a flag occurs twice, the last value counts.
+
+    Example: {"num_workers": part with the value "2"}.
+    """
     flags: dict[str, Part] = {}
     number = 0
     while number < len(words):
@@ -278,7 +281,7 @@ def _flags(words: Sequence[Word], file: str, report: ImportReport) -> dict[str, 
 
 
 def _number(part: Part | None, default: int) -> Any:
-    """Convert the value of a flag to a number. If the value is not a number, return the value as a text.
+    """Convert the value of a flag to a number. Return a value that is not a number as a text.
 
     If the command does not have the flag, `part` is None, and the result is `default`.
     """
@@ -292,7 +295,10 @@ def _count(text: str) -> int | str:
 
 
 def _storage(part: Part | None) -> dict[str, Any]:
-    """Convert --volume, such as `claim_name=c,mount_path=/data;host_path=/h,mount_path=/x`, to name -> volume."""
+    """Convert the value of the flag --volume to the data of ``storage``.
+
+    Example: `claim_name=c,mount_path=/data;host_path=/h,mount_path=/x` describes two volumes.
+    """
     storage: dict[str, Any] = {}
     for volume in part.as_text.split(";") if part else ():
         fields = {key.strip(): value for key, _, value in (pair.partition("=") for pair in volume.split(","))}

@@ -57,7 +57,7 @@ class Variant(Record):
 
 
 def base_name(names: Mapping[EnvironmentName, str]) -> str | None:
-    """Remove the environment from each name, and return the remaining name. Return None if the remaining names differ.
+    """Remove the environment from each name of a job. Return the remaining name, or None if the remaining names differ.
 
     >>> base_name({"dev": "dev-mnist", "prod": "mnist-prod", None: "mnist"})
     'mnist'
@@ -72,11 +72,14 @@ def base_name(names: Mapping[EnvironmentName, str]) -> str | None:
 def job_with_environments(
     name: str, variants: Mapping[EnvironmentName, Variant]
 ) -> tuple[EnvironmentName, dict[str, Any]]:
-    """Merge the variants. Return (environment whose variant became the job itself, data of job.yaml).
+    """Merge several variants of a job into the data of one job.yaml.
+
+    The first element of the result is the environment whose variant became the job itself. The second element is the
+    data.
 
     Args:
         name: the name of the job.
-        variants: environment -> variant. The variant without an environment has the key None.
+        variants: the variant of each environment. The variant without an environment has the key None.
     """
     specs = _with_sections({env: full_spec(variant.job, variant.report) for env, variant in variants.items()})
     base = None if None in specs else min(specs, key=lambda env: _distance(specs, env))
@@ -100,9 +103,9 @@ def job_with_environments(
 def _with_equal_job_fields(
     specs: Mapping[EnvironmentName, dict[str, Any]], variants: Mapping[EnvironmentName, Variant], base: EnvironmentName
 ) -> dict[EnvironmentName, dict[str, Any]]:
-    """Set the fields that an environment cannot change to one value in all specs. Return environment -> new spec.
+    """Set each field that an environment cannot change, such as `port`, to the same value in all specs.
 
-    For example, all specs get the `port` of the spec of `base`. Report each value that changes.
+    Most fields get the value in the spec of `base`. Report each value that changes.
     """
     equal_specs = dict(specs)
     for path in _JOB_FIELDS:
@@ -126,7 +129,7 @@ def _value_at(spec: Mapping[str, Any], path: Path) -> Any:
 
 
 def values_patch(base: Mapping[str, Any], target: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values that Helm must merge into the base to get the target.
+    """Return the values that Helm must merge into `base` to get `target`. The value None removes a key.
 
     >>> values_patch({"a": 1, "b": {"c": 2, "d": 3}}, {"a": 1, "b": {"d": 4}})
     {'b': {'d': 4, 'c': None}}
@@ -158,7 +161,7 @@ def _size(data: Any) -> int:
 
 
 def _with_sections(specs: Mapping[EnvironmentName, dict[str, Any]]) -> dict[EnvironmentName, dict[str, Any]]:
-    """Add sections, such as `gang`, so that all specs have the same sections. Return environment -> new spec.
+    """Add missing sections, such as `gang`, so that the specs of all environments have the same sections.
 
     For example, if only prod has a gang, the spec of dev gets the gang of prod with `enabled: false`.
     """
@@ -212,9 +215,10 @@ def _structure_message(path: Path, variant: tuple[EnvironmentName, Any], base: t
 
 
 def _namespaces(variants: Mapping[EnvironmentName, Variant]) -> dict[EnvironmentName, dict[str, str]]:
-    """Return environment -> {"namespace": namespace of the environment}. The key None is for the job itself.
+    """Return the namespace settings of the environments and of the job itself, which has the key None.
 
-    Omit an environment that has no namespace, or that has the namespace of the job itself.
+    Example: {None: {"namespace": "ml"}, "prod": {"namespace": "ml-prod"}}. An environment with the namespace of the job
+    itself has no such setting.
     """
     namespaces = {env: variant.job.namespace for env, variant in variants.items()}
     is_shared = len(set(namespaces.values())) == 1

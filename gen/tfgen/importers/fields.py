@@ -2,9 +2,9 @@
 
     {"backoffLimit": carried("spec", "retries"), "suspend": dropped("the job starts when it is applied"), "tasks": None}
 
-A row contains the target (the path in the job that gets the value), the outcome for the import report, and the reason.
-If the conversion of a field needs code, the table contains a function in place of a row. The value None marks a field
-that another function reads.
+A row contains the path in the job that gets the value, the outcome for the import report, and the reason for the
+outcome. In place of a row, a table may contain a function that converts the field. The value None marks a field that
+another function reads.
 """
 
 from __future__ import annotations
@@ -25,13 +25,14 @@ ROLE: Final = "{role}"
 
 
 class Row(NamedTuple):
-    """Conversion of one field, as a row of a table.
+    """Conversion of one field of a foreign object, as a row of a table.
 
     Attributes:
         outcome: the outcome in the import report.
         target: the path in the job that gets the field's value.
         why: the reason for the outcome.
-        default: the default of the field, which `FieldReader` does not copy to the job; None to copy each value.
+        default: the default of the field. `FieldReader` does not copy the default to the job. None means that
+            `FieldReader` copies each value.
         sets: whether `FieldReader` copies the value to the target. If False, only the import report uses the target.
         why_default: the reason in the report for a field that has the default value.
     """

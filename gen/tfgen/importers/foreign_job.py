@@ -1,4 +1,4 @@
-"""Foreign job (a job of another tool), after a reader has converted its roles to the fields of job.yaml.
+"""Foreign job, a job in the format of another tool, after a reader has converted its roles to the fields of job.yaml.
 
 Each role has a complete set of fields. Later, `job_data` moves the fields that all roles share to the job.
 """
@@ -45,11 +45,12 @@ class ForeignJob(Record):
         root: the object that the reader has read. For hand-written tasks, one object that combines all of the tasks.
         name: the name of the job.
         namespace: the namespace of the job; None if the source does not set a namespace.
-        roles: name of the role in job.yaml -> role.
+        roles: the roles of the job by their names in job.yaml, such as "worker".
         strategy: the strategy of the job.
         spec: the fields of ``spec`` that belong to the whole job, without the strategy.
-        comments: path of a field -> comment above the field in job.yaml, about a decision of the import.
-        tensorboard_storage: volume name -> volume, for the volumes that TensorBoard mounts.
+        comments: the comments that job.yaml gets about decisions of the import. The key is the path of the field below
+            the comment.
+        tensorboard_storage: the volumes that TensorBoard mounts, by name.
         has_pod_templates: whether the source has pod templates. If False, as for a command of ElasticDL, the imported
             job gets the default user and rights.
     """
@@ -67,7 +68,10 @@ class ForeignJob(Record):
 
 
 def number_of_tasks(part: Part, role: RoleName, report: ImportReport) -> int | None:
-    """Return the number of tasks from the field `replicas` of `part`; 1 without the field, None if 0 or invalid."""
+    """Return the number of tasks from the field `replicas` of `part`. Without the field, the number is 1.
+
+    For the value 0 or an invalid value, return None.
+    """
     replicas = part.get("replicas")
     if replicas is None:
         return 1
@@ -91,7 +95,7 @@ class TrainingPlan(Record):
 
     Attributes:
         strategy: the strategy.
-        roles: name of the role in job.yaml -> role.
+        roles: the roles by their names in job.yaml, such as "worker".
         completion_by: the value of ``completion.by``, which names the tasks whose exit completes the job.
         comment: the comment above ``spec.strategy`` in job.yaml.
     """
@@ -111,9 +115,9 @@ def training_plan(
     """Choose the strategy of an imported job from its roles, because foreign jobs do not name a strategy.
 
     Args:
-        roles: name of the role in job.yaml -> role, for the roles that have tasks; at least one.
+        roles: the roles that have tasks, by their names in job.yaml; at least one role.
         completion_by: the value of ``completion.by`` for a job without a chief.
-        report: the import report, which gets the changes.
+        report: the import report, to which this function adds the changes.
         single_task_strategy: the strategy of a job with a single task.
     """
     if "ps" in roles:

@@ -59,7 +59,7 @@ class TemplateWithoutGroup(Record):
 
     Attributes:
         template: the pod template without the removed labels and annotations.
-        group_keys: the removed labels and annotations.
+        group_keys: the removed labels and annotations, which named the PodGroup of the pods.
     """
 
     template: Part
@@ -103,8 +103,8 @@ class Sources(Record):
         schedulers: the values of schedulerName in the pod templates.
         policy: the scheduling policy in an operator's custom object, for example in a TFJob.
         companions: all other objects in the imported files.
-        tasks: (number of pods with the evaluator, number of pods without the evaluator). A minAvailable that is equal
-            to either number means all pods.
+        tasks: the number of pods with the evaluator, and the number of pods without the evaluator. A minAvailable that
+            is equal to either number means all pods.
     """
 
     job: str

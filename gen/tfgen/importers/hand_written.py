@@ -76,7 +76,10 @@ class _Task(Record):
 
 
 class _DifferentError(Exception):
-    """Error for tasks of a role that differ in more than the index. `path` is the path of the field that differs."""
+    """Error about tasks of one role that differ in more than the index.
+
+    The attribute `path` is the path of the field that differs.
+    """
 
     def __init__(self, path: tuple[str | int, ...]) -> None:
         self.path = path
@@ -141,13 +144,13 @@ def read(
 
 
 def _shared_limit(tasks: Sequence[_Task]) -> Part | None:
-    """Return the backoffLimit if all Jobs that set a backoffLimit have the same value; if not, return None."""
+    """Return the backoffLimit of the Jobs. If two Jobs have different limits, or no Job has a limit, return None."""
     limits = [limit for task in tasks if kind(task.item) == "Job" and (limit := task.item.get("spec", "backoffLimit"))]
     return limits[0] if len({limit.value for limit in limits}) == 1 else None
 
 
 def _combined_tasks(tasks: Sequence[_Task], job: str, plan: TrainingPlan) -> Part:
-    """Combine all tasks into one object, so that tfgen can compare the object with the result of `rendered`.
+    """Combine all tasks of the source into one object, which tfgen later compares with the result of `rendered`.
 
     For example, `spec` is `{replicas: {worker: 2}, tasks: {worker-0: {template: ...}, worker-1: {template: ...}}}`.
     `job` is the name of the object.
@@ -168,9 +171,9 @@ def _combined_tasks(tasks: Sequence[_Task], job: str, plan: TrainingPlan) -> Par
 
 
 def rendered(objects: Sequence[Mapping[str, Any]], root: Part) -> dict[str, Any]:
-    """Combine the StatefulSets and Jobs of a rendered job into one object, as `_combined_tasks` combines the sources.
+    """Combine the StatefulSets and Jobs of a rendered job into one object, in the shape of `_combined_tasks`.
 
-    `root` is the result of `_combined_tasks`. The returned object has the same name and the same tasks.
+    `root` is the result of `_combined_tasks` for the source. The returned object has the same name and the same tasks.
     """
     specs: dict[str, Mapping[str, Any]] = {
         item["spec"]["template"]["metadata"]["labels"].get(keys.ROLE): item["spec"]
@@ -222,13 +225,13 @@ def _task(item: Part, report: ImportReport) -> _Task | None:
 
 
 def _name(names: Sequence[str]) -> str:
-    """Return the common prefix of the object names without the role: `mnist` for `mnist-ps-0` and `mnist-ps-1`."""
+    """Return the name of the job, which is the common prefix of the object names. Example: `mnist` for `mnist-ps-0`."""
     prefix = "".join(str(letter) for letter in shared(tuple(name) for name in names))
     return re.sub(r"[^a-z0-9]+$", "", re.sub(r"-?(ps|worker|chief|master)-?\d*$", "", prefix.rstrip("-")))
 
 
 def _refuse_missing_tasks(tasks: Sequence[_Task], report: ImportReport) -> None:
-    """Report a problem if a task lists more hosts than the files have tasks. In this case, some files are missing."""
+    """Report a problem if a list of hosts names more tasks than the files contain, so that files are missing."""
     numbers = {role: sum(task.replicas for task in tasks if task.role == role) for role in ROLE_NAMES}
     for task in tasks:
         for role_type, host_list in task.command.hosts.items():
@@ -277,7 +280,7 @@ def _merge_tasks(
 ) -> ForeignRole | None:
     """Merge all tasks of a role into one `ForeignRole`. Return None for a role without tasks, or after a problem.
 
-    If `has_shared_limit` is True, backoffLimit has the same value in all tasks, and becomes `retries` of the job.
+    If `has_shared_limit` is True, the backoffLimit of the Jobs becomes `retries` of the imported job.
     """
     tasks = [task for task in tasks if task.role == role]
     if not tasks:
@@ -358,9 +361,9 @@ def _without_labels(task: _Task, report: ImportReport) -> Part:
 
 
 def _report_object(task: _Task, has_shared_limit: bool, report: ImportReport) -> None:
-    """Add the fields of a task's object, except the pod template, to the import report.
+    """Add the fields of a task's object to the import report. Omit the pod template, which another function reports.
 
-    If `has_shared_limit` is True, backoffLimit has the same value in all tasks, and becomes `retries` of the job.
+    If `has_shared_limit` is True, the backoffLimit of the Jobs becomes `retries` of the imported job.
     """
     item, is_job = task.item, kind(task.item) == "Job"
     mark_server_fields_read(item, report)
@@ -379,7 +382,9 @@ def _report_object(task: _Task, has_shared_limit: bool, report: ImportReport) ->
 
 
 def _merged_value(values: Sequence[Any], indexes: Sequence[int], path: tuple[str | int, ...]) -> Any:
-    """Merge the values of a field in all tasks into one value, with $(TASK_INDEX) in place of the index of each task.
+    """Merge the values of a field in all tasks of a role into one value. TASK_INDEX replaces the index of each task.
+
+    For example, the values `--log=/logs/0` and `--log=/logs/1` become `--log=/logs/$(TASK_INDEX)`.
 
     Args:
         values: the value of the field in each task.

@@ -35,8 +35,7 @@ class Entry(Record):
         source: the path of the part in its object.
         target: the path in the job that gets the part's value, or None.
         why: the reason for the outcome; may be empty for the outcome "carried".
-        explains_all: whether `why` is the reason for each difference that tfgen finds between this part and the
-            rendered objects.
+        explains_all: whether `why` is the reason for each difference between this part and the rendered objects.
     """
 
     file: str
@@ -105,8 +104,8 @@ class ImportReport:
     def note(self, part: Part, why: str, *, explains_all: bool = False) -> None:
         """Report an additional effect of a part of the source, such as "the chief becomes worker 0".
 
-        The caller must also report the outcome of the part itself, for example with `carry`. `explains_all` is the
-        attribute of the new `Entry`.
+        The caller must also report the outcome of the part itself, for example with `carry`. The new `Entry` gets the
+        attribute `explains_all`.
         """
         self.entries.append(Entry(part.file, part.key, "changed", part.name, None, why, explains_all))
 
@@ -119,19 +118,25 @@ class ImportReport:
         return (leaf for leaf in part.leaves() if id(leaf) not in self._read)
 
     def move_targets(self, moved: Mapping[Path, Path]) -> None:
-        """Update the targets of the entries after values of the job have moved. `moved` is old path -> new path."""
+        """Update the targets of the entries after values of the job have moved.
+
+        `moved` contains the new path for each old path. Example: {("spec", "roles", "ps", "image"): ("spec", "image")}.
+        """
         if moved:
             self.map_targets(lambda target: _moved(target, moved))
 
     def map_targets(self, new_target: Callable[[Path], Path]) -> None:
-        """Replace the target of each entry by `new_target(target)`."""
+        """Replace the target of each entry by the result of the function `new_target`, which takes the old target."""
         self.entries = [
             entry.replaced(target=new_target(entry.target)) if entry.target is not None else entry
             for entry in self.entries
         ]
 
     def change_target(self, target: Path, why: str) -> bool:
-        """Set the outcome of each entry with this target to `changed`, with a reason. Return True after a change."""
+        """Set the outcome of each entry with this target to `changed`, and set the reason.
+
+        Return True if the report has such an entry.
+        """
         before = self.entries
         self.entries = [
             entry.replaced(outcome="changed", why=why) if entry.target == target else entry for entry in before
@@ -139,14 +144,17 @@ class ImportReport:
         return self.entries != before
 
     def drop_target(self, target: Path, why: str) -> None:
-        """Set the outcome of all entries with this target to `dropped`, set the reason, and remove the target."""
+        """Set the outcome of each entry with this target to `dropped`, set the reason, and remove the target."""
         self.entries = [
             entry.replaced(outcome="dropped", target=None, why=why) if entry.target == target else entry
             for entry in self.entries
         ]
 
     def first_entries(self) -> Mapping[Path, Entry]:
-        """Return target -> first entry with this target. The entry names the source of the value at the target."""
+        """Return the first entry for each target. This entry names the source of the value at the target.
+
+        Example: {("spec", "retries"): entry of the field backoffLimit}.
+        """
         return {entry.target: entry for entry in reversed(self.entries) if entry.target}
 
     def add_entry(self, part: Part, outcome: Outcome, target: Path, why: str) -> None:

@@ -33,7 +33,7 @@ def job_data(job: ForeignJob, report: ImportReport) -> dict[str, Any]:
 
 
 def full_spec(job: ForeignJob, report: ImportReport) -> dict[str, Any]:
-    """Return the ``spec`` of job.yaml for a foreign job. Each role sets all fields of its tasks."""
+    """Return the ``spec`` of job.yaml for a foreign job. Each role also contains the fields that all roles share."""
     names = [name for name in ROLE_NAMES if name in job.roles]
     roles: dict[str, dict[str, Any]] = {}
     for name in names:
@@ -63,9 +63,10 @@ def document(name: str, namespace: str | None, spec: Mapping[str, Any]) -> dict[
 def _storage(
     job: ForeignJob, names: Sequence[RoleName], roles: Mapping[str, dict[str, Any]], report: ImportReport
 ) -> dict[str, Any]:
-    """Return the data of ``storage``: volume name -> volume. Unless all roles mount the volume, `for` lists its roles.
+    """Return the data of ``storage``, which contains each volume by name.
 
-    If two roles have different volumes of the same name, the name of the second volume gets the role as a suffix.
+    If only some roles mount a volume, the key `for` of the volume lists these roles. If two roles have different
+    volumes of the same name, the name of the second volume gets the role as a suffix.
     """
     storage: dict[str, Any] = {}
     mounted: dict[str, list[str]] = {}
@@ -93,7 +94,10 @@ def _storage(
 
 
 def _rename_volume(data: Any, old: str, new: str) -> None:
-    """Replace the name `old` of a volume by `new` in the mounts of all containers in `data`, the data of a role."""
+    """Rename a volume in the mounts of all containers of a role.
+
+    `data` is the data of the role, or a value inside the data.
+    """
     if isinstance(data, dict):
         for mount in data.get("volumeMounts") or ():
             if mount.get("name") == old:
@@ -110,11 +114,14 @@ def hoist_shared(
 ) -> dict[str, Any]:
     """Move the fields that all roles share from the roles to the job, and return the new spec.
 
+    For example, if all roles have the same image, the job gets the image.
+
     Args:
-        spec: a full spec.
+        spec: the spec, in which each role has all of its fields.
         report: the import report. This function updates the targets of the entries.
-        model: for the spec of an environment, the result of this function for the job itself; None for the job itself.
-            The function moves the same fields as in `model` where possible, so that the specs differ in few values.
+        model: the result of this function for the job itself, if `spec` is the spec of an environment; None for the job
+            itself. Where possible, the function moves the same fields as in `model`, so that the two specs differ in
+            few values.
     """
     new: dict[str, Any] = json.loads(json.dumps(spec))
     roles: Mapping[str, dict[str, Any]] = new["roles"]
@@ -137,10 +144,10 @@ def hoist_shared(
 
 
 def _hoist_value(path: Path, spec: dict[str, Any], model: Mapping[str, Any] | None) -> dict[Path, Path]:
-    """Move the value at `path` from the roles to the job, unless a role would then have a wrong value.
+    """Move the value at a path from the roles to the job, unless a role would then have a wrong value.
 
-    Return old path -> new path for each role from which the value moved; empty if the roles keep the value. An example
-    is {("spec", "roles", "worker", "image"): ("spec", "image")}.
+    Return the new path for each old path; empty if the roles keep the value. An example is {("spec", "roles", "worker",
+    "image"): ("spec", "image")}.
     """
     roles: Mapping[str, dict[str, Any]] = spec["roles"]
     values = [data_path.at(role, path) for role in roles.values() if data_path.has(role, path)]
@@ -221,7 +228,10 @@ def _merged(base: Any, patch: Any) -> Any:
 
 
 def _without_defaults(data: Any, path: Path) -> Any:
-    """Return the data with keys in the order of the schema. Omit defaults, and mappings that contain only defaults."""
+    """Remove the default values from data of job.yaml, and sort the keys as in the schema.
+
+    A mapping that contains only defaults is removed as well.
+    """
     if not isinstance(data, Mapping):
         return data
     short: dict[str, Any] = {}
@@ -243,5 +253,5 @@ def _without_defaults(data: Any, path: Path) -> Any:
 
 
 def _may_be_empty(path: Path) -> bool:
-    """Return whether an empty mapping at a path has a meaning, for example a role or the volume source emptyDir."""
+    """Return whether an empty mapping in the mapping at a path has a meaning, for example a role without fields."""
     return path == ROLES or path[:2] == ("spec", "storage")

@@ -102,7 +102,7 @@ class JobReader(FieldReader):
     def foreign_job(self, plan: TrainingPlan, **fields: Any) -> ForeignJob:
         """Return the foreign job, with the strategy and the roles of `plan`, and with the data of this reader.
 
-        `fields` sets attributes of the `ForeignJob` that this reader does not have, such as `tensorboard_storage`.
+        `fields` sets the other attributes of the `ForeignJob`, such as `tensorboard_storage`.
         """
         self.spec.update(legacy_keys(self.commands.values()))
         if port := next((command.port for command in self.commands.values() if command.port), None):
@@ -123,7 +123,7 @@ class JobReader(FieldReader):
 
 
 def command_of(owner: Part, *path: str) -> TaskCommand:
-    """Return the command of the main container in the pod template at the path `path` of the object `owner`."""
+    """Return the command of the main container of an object. `path` is the path of the pod template in the object."""
     main = pod_template.main_container(owner.get(*path) or owner)
     return read_command(main) if main else TaskCommand()
 
@@ -131,9 +131,16 @@ def command_of(owner: Part, *path: str) -> TaskCommand:
 def read_pod(
     template: Part, role: RoleName, command: TaskCommand, report: ImportReport, port_names: Sequence[str] = ()
 ) -> pod_template.PodData | None:
-    """Convert a pod template to the fields of a role. Omit the restart policy and the TensorFlow cluster configuration.
+    """Convert a pod template to the fields of a role. Return None if the import report has problems.
 
-    Return None if the import report has problems. `port_names` are the names that TensorFlow's port may have.
+    The result omits the restart policy and the TensorFlow cluster configuration.
+
+    Args:
+        template: the pod template.
+        role: the role of the pods.
+        command: the command of the main container.
+        report: the import report, which gets the outcome of each line.
+        port_names: the names that the port of TensorFlow may have.
     """
     main = pod_template.main_container(template)
     for key in ("command", "args"):
@@ -149,9 +156,10 @@ def read_pod(
 
 
 def by_role(parts: Iterable[Part], role_of: Callable[[Part], RoleName | None]) -> dict[str, Part]:
-    """Return key -> task. The key is the role of the task; without a role, the task's name, or the index in `parts`.
+    """Return the tasks by role. Example: {"ps": task, "worker": task}.
 
-    If two tasks have the same key, the key of the second task ends with the index in `parts`, such as `worker-1`.
+    A task without a role has its name as key, or its index in `parts` if the task has no name. If two tasks have the
+    same key, the key of the second task ends with the index in `parts`, such as `worker-1`.
 
     Args:
         parts: the tasks.

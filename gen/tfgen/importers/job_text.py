@@ -1,6 +1,6 @@
 """Writer of job.yaml. Short mappings and lists are on one line, and comments explain the decisions of the import.
 
-The writer uses ruamel.yaml for comments and styles, and quotes scalars in the same way as `yaml_text`.
+The writer uses ruamel.yaml, which supports comments and styles. The quotes are the same as those of `yaml_text`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def job_text(data: Mapping[str, Any], head: Sequence[str], comments: Mapping[Pat
     Args:
         data: the document.
         head: the lines of the comment at the top.
-        comments: path of a key -> comment above the key.
+        comments: the comments above keys, by the path of the key. Example: {("spec", "strategy"): "a single task"}.
 
     Raises:
         MissingPackageError: ruamel.yaml is not installed.

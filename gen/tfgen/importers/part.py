@@ -3,7 +3,8 @@
 For example, line 6 of a file is `  replicas: 2`. Then `document_part(document).get("spec", "replicas")` is a part with
 the value 2 and the position (6, 13). The position of the part's key is (6, 3).
 
-A reader may move parts into the shape of a later version of the format. Each part keeps its position and its path.
+A reader may move parts, for example to convert an old version of the format to a later version. Each part keeps its
+position and its path in the user's file.
 """
 
 from __future__ import annotations
@@ -107,7 +108,10 @@ class Part(Record):
         return self.replaced(value=value, text=str(value))
 
     def with_part(self, path: Sequence[str], part: Part) -> Part:
-        """Return a copy of this part in which `part` is at `path`. An added mapping gets the position of its parent."""
+        """Return a copy of this part with the part `part` at the given path. Missing parent mappings are added.
+
+        An added mapping gets the position of its own parent.
+        """
         if not path:
             return part
         fields = self.value if isinstance(self.value, Mapping) else {}
@@ -163,7 +167,10 @@ def scalar_part(file: str, position: Position, name: str, value: str) -> Part:
 
 
 def build_part(anchor: Part, shape: Any) -> Part:
-    """Convert nested mappings and lists of parts or scalars to one part. New parts get the position of `anchor`."""
+    """Convert nested mappings and lists, whose values are parts or scalars, to one part.
+
+    A new part gets the position of `anchor`.
+    """
     if isinstance(shape, Mapping):
         return mapping(anchor, {key: build_part(anchor, value) for key, value in shape.items() if value is not None})
     if isinstance(shape, list):

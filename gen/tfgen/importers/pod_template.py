@@ -1,7 +1,7 @@
 """Converter of a foreign pod template to the fields of a role in job.yaml.
 
-A setting without a field in a role goes into ``podTemplate``. Settings of the whole job (the scheduler, the port, the
-rights) are separate attributes of `PodData`.
+A setting without a field in a role goes into ``podTemplate``. Settings of the whole job, such as the scheduler, the
+port and the rights, are separate attributes of `PodData`.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ _POD_FIELD: Final = carried(*_POD, KEY)
 
 
 def _kubernetes_defaults(*target: str | int, **values: Any) -> dict[str, Row]:
-    """Return field name -> row, for fields that the import omits if the value is the default of Kubernetes.
+    """Return table rows by field name. The import omits a field whose value is the default of Kubernetes.
 
     Args:
         target: the path of the mapping in the job that gets a field with any other value.
-        values: field name -> default value of the field in Kubernetes, such as `hostNetwork=False`.
+        values: the default of each field in Kubernetes, such as `hostNetwork=False`.
     """
     return {
         key: carried(*target, KEY, default=value, why_default="Kubernetes' default") for key, value in values.items()
@@ -54,11 +54,11 @@ def _kubernetes_defaults(*target: str | int, **values: Any) -> dict[str, Row]:
 
 
 def _tfgen_defaults(*target: str | int, **values: Any) -> dict[str, Row]:
-    """Return field name -> row, for fields that the import omits if the value is the value in the pods of tfgen.
+    """Return table rows by field name. The import omits a field if tfgen sets the same value in each pod.
 
     Args:
         target: the path of the mapping in the job that gets a field with any other value.
-        values: field name -> value of the field in the pods of tfgen, such as `enableServiceLinks=False`.
+        values: the value of each field in the pods of tfgen, such as `enableServiceLinks=False`.
     """
     return {key: carried(*target, KEY, default=value) for key, value in values.items()}
 
@@ -141,7 +141,7 @@ class Program(Record):
     Attributes:
         command: the program and its first arguments; None if the import does not change the command of the container.
         args: the arguments after the command.
-        omitted: name of a variable that the import drops -> reason.
+        omitted: the reason for each variable that the import drops. Example: {"TF_CONFIG": "tfgen sets TF_CONFIG"}.
     """
 
     command: Sequence[str] | None = None
@@ -154,7 +154,7 @@ class PodData(Record):
 
     Attributes:
         role: the fields of the role.
-        storage: volume name -> volume, for the volumes that the main container mounts.
+        storage: the volumes that the main container mounts, by name.
         pull_secrets: the names of the pull secrets.
         security: the fields for ``security`` of the job.
         port: the part of the source that sets TensorFlow's port, or None.
@@ -420,9 +420,10 @@ class _PodReader(FieldReader):
             self.set_value(host_ports, *self.container_path, "ports")
 
     def _host_port(self, port: Part) -> dict[str, Any] | None:
-        """Return the data of a port with hostPort or hostIP, for podTemplate; None for a port without these fields.
+        """Return the data of a port with hostPort or hostIP, for podTemplate. For any other port, return None.
 
-        Report these fields as carried. With hostNetwork, report these fields as dropped, and return None.
+        With hostNetwork, all ports are open on the node, so the result is None. Add hostPort and hostIP to the import
+        report.
         """
         # In Kubernetes, hostPort 0 is the same as no hostPort.
         node_fields = {key: part for key in _NODE_PORT_FIELDS if (part := port.get(key)) and part.value != 0}
@@ -447,9 +448,9 @@ class _PodReader(FieldReader):
         return sum(1 for key in ("containers", "initContainers") for _ in self.template.items("spec", key)) == 1
 
     def _read_sidecars(self, names: Mapping[str, str]) -> None:
-        """Convert the init containers, and convert all containers except the main container to sidecars.
+        """Convert the init containers. Convert all containers except the main container to sidecars.
 
-        `names` contains old name -> new name of each volume that the import renames.
+        `names` contains the new name of each volume that the import renames.
         """
         containers: dict[str, list[Any]] = {"initContainers": [], "sidecars": []}
         for container in self.template.items("spec", "initContainers"):
@@ -468,7 +469,7 @@ class _PodReader(FieldReader):
     def _container_data(self, container: Part, names: Mapping[str, str]) -> dict[str, Any]:
         """Return the data of a sidecar or init container, with the new names of volumes and of the main container.
 
-        `names` contains old name -> new name of each volume that the import renames.
+        `names` contains the new name of each volume that the import renames.
         """
         data = container.data
         data.pop("restartPolicy", None)
@@ -479,10 +480,10 @@ class _PodReader(FieldReader):
 
 
 def with_container(data: Any, name: str) -> Any:
-    """Return a copy of `data` in which each reference to the container `name` refers to the main container of tfgen.
+    """Return a copy of `data` in which each reference to the main container uses the name of this container in tfgen.
 
     Args:
-        data: any data of a pod, such as a volume.
+        data: any data of a pod, such as a volume with the field `containerName`.
         name: the name of the main container in the foreign pod.
     """
     if isinstance(data, Mapping):
@@ -496,8 +497,9 @@ def with_container(data: Any, name: str) -> Any:
 
 
 def _restart_codes(container: Part) -> frozenset[int]:
-    """Return the exit codes after which the kubelet restarts a container; empty if job.yaml does not support the rules.
+    """Return the exit codes after which the kubelet restarts a container in its pod.
 
+    If job.yaml does not support the restart rules of the container, the result is empty.
     https://kubernetes.io/docs/concepts/workloads/pods/pod-lifecycle/#container-restart-rules
     """
     codes = frozenset[int]()
@@ -512,9 +514,10 @@ def _restart_codes(container: Part) -> frozenset[int]:
 
 
 def _variable(item: Part, container: str) -> Any:
-    """Return the value of a variable for ``env`` of job.yaml, or None for a source that ``env`` does not support.
+    """Return the value of an environment variable for ``env`` of job.yaml.
 
-    `container` is the name of the main container, which contains the variable.
+    If ``env`` does not support the source of the value, return None. `container` is the name of the variable's
+    container.
     """
     source = item.get("valueFrom")
     if source is None:
@@ -532,9 +535,12 @@ def _variable(item: Part, container: str) -> Any:
 
 
 def user_keys(part: Part, target: Path, report: ImportReport) -> dict[str, str]:
-    """Return the labels or annotations in `part` that the user set. Report all other keys as dropped.
+    """Return the labels or annotations that the user set. Report all other labels or annotations as dropped.
 
-    `target` is the path of the labels or annotations in the job, for the import report.
+    Args:
+        part: all labels or annotations.
+        target: the path of the labels or annotations in the job, for the import report.
+        report: the import report.
     """
     reserved = schema_file.target(schema_file.load(), "#/definitions/ownLabelKey")["not"]["pattern"]
     entries: dict[str, str] = {}

@@ -21,10 +21,13 @@ _WHY_SHARED: Final = "in the imported job, each task restarts in its pod after e
 
 
 def shared_exit_codes(codes_by_pod: Iterable[frozenset[int]], report: ImportReport) -> frozenset[int]:
-    """Return the exit codes for `restart.ignoreExitCodes`: the union of the sets in `codes_by_pod`.
+    """Return the exit codes for `restart.ignoreExitCodes` of the job, which has one list of exit codes for all pods.
 
-    Each set contains the exit codes of one pod, role or policy. If the sets differ, report a change, because the job
-    has one list of exit codes for all pods.
+    The result contains each exit code of each set in `codes_by_pod`. If the sets differ, report a change.
+
+    Args:
+        codes_by_pod: the exit codes after which the containers of each pod restart in their pod.
+        report: the import report.
     """
     pods = list(codes_by_pod)
     codes = frozenset[int]().union(*pods)

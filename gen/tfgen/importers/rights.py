@@ -69,7 +69,10 @@ def _with_read_only_files(role: Mapping[str, Any]) -> Any:
 
 
 def comments(data: Mapping[str, Any]) -> dict[Path, str]:
-    """Return path of a key in job.yaml -> comment above the key, about the user and the write access of the pods."""
+    """Return the comments that job.yaml gets about the user and the write access of the pods.
+
+    The key of each comment is the path of the key of job.yaml below the comment.
+    """
     context = at(data, ("spec", *_CONTEXT)) or {}
     is_image_user = "runAsUser" in context and context["runAsUser"] is None
     return {("spec", "security"): _COMMENT} if is_image_user and not at(data, ("spec", "security", _READ_ONLY)) else {}

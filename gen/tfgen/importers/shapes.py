@@ -2,8 +2,9 @@
 
     refuse_misshapen(item, {"metadata": METADATA, "spec": {"tasks": [{"name": SCALAR}]}}, report)
 
-A shape describes the type of a value: a mapping of shapes by key, a list with one shape for all items, or `SCALAR`.
-A shape allows null everywhere, and allows every field that the shape does not name.
+A shape describes the type of a value. The shape of a mapping is a mapping with the shape of each key. The shape of a
+list is a list with one shape for all items. The shape of a scalar is `SCALAR`. Null is always allowed, and a field that
+the shape does not name may have any type.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ METADATA: Final = {
 
 
 def refuse_misshapen(part: Part, shape: Any, report: ImportReport) -> bool:
-    """Report a problem for each value in `part` that does not have the type in `shape`. Return True after a problem."""
+    """Report a problem for each value that does not have the type in the shape. Return True after a problem."""
     misshapen = list(_misshapen(part, shape))
     for value, expected in misshapen:
         report.refuse(value, f"found {found_words(value.value, value.text or '')}, expected {expected}")
@@ -39,7 +40,7 @@ def refuse_misshapen(part: Part, shape: Any, report: ImportReport) -> bool:
 
 
 def _misshapen(part: Part, shape: Any) -> Iterator[tuple[Part, str]]:
-    """Yield (value, name of the expected type) for each value in `part` that does not have the type in `shape`."""
+    """Yield each value that does not have the type in the shape, with the name of the expected type."""
     if isinstance(shape, Mapping) and isinstance(part.value, Mapping):
         for key, field in part.entries():
             if (field_shape := shape.get(key, shape.get(ANY_KEY))) is not None:

@@ -48,7 +48,7 @@ def statements(script: str) -> list[Statement]:
 
 
 def _with_blocks(pieces: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
-    """Join the pieces of each block, such as `if ... fi`, into one piece. Yield (text, separator) for each piece."""
+    """Join the pieces of each block, such as `if ... fi`, into one piece. Yield each piece with its separator."""
     block: list[str] = []
     depth = 0
     for text, end in pieces:
@@ -79,10 +79,10 @@ def _split(script: str) -> Iterator[tuple[str, str]]:
 
 
 def _bare_characters(text: str, brackets: str, *, has_comments: bool = False) -> Iterator[tuple[int, str, int]]:
-    """Yield (position, character, nesting depth) for each character of `text` outside of quotes.
+    """Yield each character outside of quotes as (position, character, number of open brackets).
 
-    Skip escaped characters. With `has_comments`, skip comments as well. The nesting depth is the number of brackets
-    that are open after the character. `brackets` contains the pairs of brackets to count, such as `(){}`.
+    Skip escaped characters. With `has_comments`, skip comments as well. `brackets` contains the brackets to count, such
+    as `(){}`.
     """
     quote, depth, position = "", 0, 0
     while position < len(text):
@@ -105,7 +105,10 @@ def _bare_characters(text: str, brackets: str, *, has_comments: bool = False) ->
 
 
 def assignment(statement: str) -> tuple[str, str] | None:
-    """Return (variable, value with its quotes) of an assignment or an export; None for all other statements."""
+    """Return the variable and the value of an assignment such as `A=1` or `export A=1`; None for any other statement.
+
+    The value has its quotes.
+    """
     match = _ASSIGNMENT.fullmatch(statement)
     # In `A=1 python x.py` the assignment is for this command only, and does not set a variable of the script.
     if match is None or _has_second_word(match[2]):

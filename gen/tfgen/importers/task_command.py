@@ -69,7 +69,7 @@ class TaskCommand(Record):
         program: the command without the cluster configuration, and the variables that the import drops.
         role: the task type, or None if the cluster configuration does not name the task type.
         index: the text of the task index, or None if the cluster configuration has no index.
-        hosts: task type -> comma-separated hosts.
+        hosts: the hosts of each task type, separated by commas. Example: {"ps": "mnist-ps-0:2222,mnist-ps-1:2222"}.
         port: the port of TensorFlow in the lists of hosts.
         has_cluster: whether the container has a cluster configuration.
         has_legacy_flags: whether flags contain the cluster configuration.
@@ -119,16 +119,16 @@ def read_command(container: Part) -> TaskCommand:
 
 
 def variables_of_tf_config(container: Part) -> Mapping[str, str]:
-    """Return variable -> reason to drop the variable, for TF_CONFIG and for the variables that only TF_CONFIG uses.
+    """Return the variable TF_CONFIG and the variables that only TF_CONFIG uses. The import drops these variables.
 
-    The import does not change the command, so a variable that the command uses is not in the result.
+    The result contains the reason for each variable. A variable that the command uses is not in the result.
     """
     env = _env(container)
     return _unneeded_variables(_names(_tf_config_text(env) or ""), env, {TF_CONFIG: WHY_TF_CONFIG}, _words(container))
 
 
 def legacy_keys(commands: Iterable[TaskCommand]) -> dict[str, bool]:
-    """Return key -> True, for the keys of job.yaml that the cluster configuration in `commands` needs.
+    """Return the keys of job.yaml that the cluster configuration of the commands needs. Example: {"legacyFlags": True}.
 
     A cluster configuration in flags needs the key `legacyFlags`. A cluster configuration in variables with the names of
     the flags needs the key `legacyVariables`.
@@ -171,14 +171,17 @@ def _keras_problem(names: Iterable[str]) -> str:
 
 
 def _tf_config_text(env: Mapping[str, Part]) -> str | None:
-    """Return the value of the variable TF_CONFIG; empty for a variable with valueFrom, None without the variable."""
+    """Return the value of the variable TF_CONFIG, or None for a container without this variable.
+
+    For a variable with valueFrom, the result is empty.
+    """
     item = env.get(TF_CONFIG)
     value = item.get("value") if item else None
     return (value.as_text if value else "") if item else None
 
 
 def _env(container: Part) -> dict[str, Part]:
-    """Return variable -> entry of a container's ``env``. As in Kubernetes, the last entry with a name counts."""
+    """Return the entries of a container's ``env`` by variable. As in Kubernetes, the last entry with a name counts."""
     return {name.as_text: item for item in container.items("env") if (name := item.get("name"))}
 
 
@@ -186,7 +189,7 @@ def _env(container: Part) -> dict[str, Part]:
 
 
 def _with_variables(read: TaskCommand, container: Part) -> TaskCommand:
-    """Add the cluster configuration in the variables of `container` to the command `read`, and return the result."""
+    """Add the cluster configuration in the variables of a container to the command `read`. Return the new command."""
     env = _env(container)
     by_variables = not read.hosts and _has_host_variables(env)
     replaced = {TF_CONFIG: WHY_TF_CONFIG}
@@ -230,14 +233,14 @@ def _words(container: Part) -> list[str]:
 def _unneeded_variables(
     references: Iterable[str], env: Mapping[str, Part], replaced: Mapping[str, str], words: Iterable[str]
 ) -> dict[str, str]:
-    """Return variable -> reason, for the variables of a container that the import drops.
+    """Return the variables of a container that the import drops, with the reason for each variable.
 
     The import drops a variable that only the cluster configuration uses, and a variable that tfgen itself sets.
 
     Args:
         references: the variables that the cluster configuration uses.
-        env: variable -> entry of the container's ``env``.
-        replaced: variable that tfgen itself sets -> reason, for example for TF_CONFIG.
+        env: the entries of the container's ``env`` by variable.
+        replaced: the variables that tfgen itself sets, such as TF_CONFIG, with the reason for each variable.
         words: the words of the command without the cluster configuration.
     """
     omitted = {**dict.fromkeys(_cluster_variables(references, env, replaced, words), WHY_CLUSTER), **replaced}
@@ -254,7 +257,7 @@ def _cluster_variables(
 
     Args:
         references: the variables that the cluster configuration uses directly.
-        env: variable -> entry of the container's ``env``.
+        env: the entries of the container's ``env`` by variable.
         replaced: the variables that tfgen itself sets, such as TF_CONFIG.
         words: the words of the command without the cluster configuration.
     """
@@ -279,7 +282,7 @@ def _cluster_variables(
 
 
 def _value_of_reference(text: str | None, env: Mapping[str, Part]) -> str | None:
-    """Return the literal value of the variable for a text such as `$(A)`. Return all other texts unchanged."""
+    """Return the value of the variable `A` for a text such as `$(A)`. Return any other text unchanged."""
     visited: set[str] = set()
     while text and (match := _WHOLE_REFERENCE.fullmatch(text)):
         name = next(group for group in match.groups() if group)
@@ -292,9 +295,9 @@ def _value_of_reference(text: str | None, env: Mapping[str, Part]) -> str | None
 
 
 def _index_problem(variable: Part | None) -> str:
-    """Return the error message for a variable TASK_INDEX with a wrong value; empty for a valid value or no variable.
+    """Return the error message for a variable TASK_INDEX with a wrong value. For a correct value, the result is empty.
 
-    The valid values are a number and a reference to the index of the pod, such as `$(JOB_COMPLETION_INDEX)`.
+    The correct values are a number and a reference to the index of the pod, such as `$(JOB_COMPLETION_INDEX)`.
     """
     if variable is None:
         return ""
@@ -310,7 +313,10 @@ def _index_problem(variable: Part | None) -> str:
 
 
 def _names(text: str) -> Iterator[str]:
-    """Yield the names of the variables to which a text refers in the syntax of Kubernetes or of a shell."""
+    """Yield the names of the variables in references such as `$(A)` in a text.
+
+    The references may have the syntax of Kubernetes or of a shell.
+    """
     return (kubernetes_name or shell_name for kubernetes_name, shell_name in _REFERENCE.findall(text))
 
 
@@ -339,7 +345,7 @@ def _tf_config(text: str) -> TaskCommand:
 
 
 def _mapping(data: Any) -> Mapping[str, Any]:
-    """Return `data` if `data` is a mapping, or else an empty mapping."""
+    """Return `data` if `data` is a mapping. For any other value, return an empty mapping."""
     return data if isinstance(data, Mapping) else EMPTY
 
 
@@ -361,7 +367,10 @@ def _read_words(command: list[str], args: list[str], env: Mapping[str, Part]) ->
 
 
 def _take_flags(words: list[str], flags: dict[str, str]) -> Iterator[str]:
-    """Yield the words without the flags of the cluster configuration, and add the values of these flags to `flags`."""
+    """Yield the words of a command that are not flags of the cluster configuration.
+
+    Add the values of these flags to `flags`.
+    """
     pending = iter(words)
     for word in pending:
         match = _FLAG.fullmatch(word)
@@ -374,13 +383,13 @@ def _take_flags(words: list[str], flags: dict[str, str]) -> Iterator[str]:
 def _have_cluster(flags: Mapping[str, str], env: Mapping[str, Part]) -> bool:
     """Return whether the flags of a command configure a TensorFlow cluster.
 
-    A flag for the hosts or for the index is sufficient. The flag --job_name alone is not, because a program may use
-    --job_name for a different purpose. So --job_name alone counts only if the value is a task type such as `worker`,
-    and the variables in `env` configure the rest of the cluster: the hosts, but not the task type.
+    A flag for the hosts or for the index is sufficient. The flag --job_name alone is usually not sufficient, because a
+    program may use --job_name for a different purpose. In one case, --job_name alone is sufficient: the value is a task
+    type such as `worker`, and the variables configure the hosts, but not the task type.
 
     Args:
-        flags: flag of the cluster configuration -> value.
-        env: variable -> entry of the container's ``env``.
+        flags: the values of the flags of the cluster configuration, such as {"job_name": "worker"}.
+        env: the entries of the container's ``env`` by variable.
     """
     if not flags or flags.keys() - {"job_name"}:
         return bool(flags)
@@ -422,7 +431,7 @@ class _Script(NamedTuple):
 
     Attributes:
         statements: the statements that do not set TF_CONFIG.
-        hosts: variable that the script sets from Volcano's host files -> value.
+        hosts: the variables that the script sets from Volcano's host files, with their values.
         config: the value of TF_CONFIG in shell syntax, or None for a script that does not set TF_CONFIG.
         port: the first port in the hosts or in TF_CONFIG, or None.
     """
@@ -463,7 +472,7 @@ def _read_script(command: list[str], args: list[str], env: Mapping[str, Part]) -
 
 
 def _split_script(script: str) -> _Script:
-    """Separate the statements that set TF_CONFIG, and their comments, from all other statements of a script."""
+    """Split a script into the statements that set TF_CONFIG, with their comments, and all other statements."""
     remaining: list[Statement] = []
     hosts: dict[str, str] = {}
     config: str | None = None
@@ -505,9 +514,9 @@ def _only_sets(statement: Statement, names: set[str]) -> bool:
 
 
 def _take_flags_in_script(text: str, flags: dict[str, str]) -> str:
-    """Remove the flags of the cluster configuration from a script, and add the values of these flags to `flags`.
+    """Remove the flags of the cluster configuration from a script. Add the values of these flags to `flags`.
 
-    In the script, `"$@"` replaces the first of these flags: tfgen passes new flags to the shell as arguments, and the
+    In the script, `"$@"` replaces the first of these flags. tfgen passes new flags to the shell as arguments, and the
     shell inserts the arguments for `"$@"`.
     """
 
@@ -520,7 +529,7 @@ def _take_flags_in_script(text: str, flags: dict[str, str]) -> str:
 
 
 def _program(head: list[str], script: str, script_args: list[str], *, has_flags: bool) -> Program:
-    """Convert a script to a program. A script with one plain command needs no shell, so its words are the program.
+    """Convert a script to a program. For a script with one plain command, the program is this command without a shell.
 
     Args:
         head: the words before the script, such as ["sh", "-c"].
@@ -537,9 +546,10 @@ def _program(head: list[str], script: str, script_args: list[str], *, has_flags:
 
 
 def _script_problem(script: str, hosts: Mapping[str, str]) -> str:
-    """Return the error message for a script that still sets or uses the cluster configuration; empty for all others.
+    """Return the error message for a script that still sets or uses the cluster configuration.
 
-    `hosts` is the attribute of `_Script`.
+    For any other script, the result is empty. `hosts` contains the variables that the script sets from Volcano's host
+    files.
     """
     if re.search(rf"\b{TF_CONFIG}=", script):
         return "tfgen sets TF_CONFIG, but cannot remove the lines of the script that set TF_CONFIG; remove these lines"

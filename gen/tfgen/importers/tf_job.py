@@ -159,7 +159,7 @@ def _replica_specs(spec: Part) -> Part:
 
 
 def _replica_type(replica: Part) -> str:
-    """Return the type of a replica in a TFJob of version v1alpha1. The operator's default type is MASTER."""
+    """Return the type of a replica in a TFJob of version v1alpha1, such as PS. The operator's default is MASTER."""
     return replica.text_at("tfReplicaType") or "MASTER"
 
 
@@ -304,9 +304,10 @@ class _TFJob(JobReader):
         return command
 
     def _borrowed_template(self, part: Part, parts: Mapping[RoleName, Part]) -> Part | None:
-        """Return the pod template of the worker or the chief, for a v1alpha1 ps without a pod template.
+        """Return the pod template of the worker or the chief, for a ps that has no pod template.
 
-        For such a ps, the operator of v1alpha1 ran a built-in server.
+        Only a TFJob of version v1alpha1 may have such a ps, for which the operator ran a built-in server. The imported
+        job has no such server, so the program must run the ps.
         """
         peer = parts.get("worker") or parts.get("chief")
         template = peer.get("template") if peer and self.version == "v1alpha1" else None
@@ -329,7 +330,10 @@ class _TFJob(JobReader):
     # -- fields of the job -----------------------------------------------------------------------------------------
 
     def _completion_by(self, roles: Mapping[RoleName, ForeignRole]) -> CompletionBy:
-        """Return the value of ``completion.by``, as in updateJobStatus of the operator's TFJob controller."""
+        """Return the value of ``completion.by``, for the tasks whose exit completes a TFJob of the operator.
+
+        The function has the same rules as updateJobStatus in the TFJob controller of the operator.
+        """
         completion_by: CompletionBy = "Worker0"
         policy = self.job.get("spec", "successPolicy")
         if policy and policy.value == "AllWorkers":
@@ -350,7 +354,7 @@ class _TFJob(JobReader):
         return completion_by
 
     def _read_termination_chief(self, chief: Part, roles: Mapping[RoleName, ForeignRole]) -> None:
-        """Check that terminationPolicy.chief of v1alpha1 names the task that completes the imported job."""
+        """Report a problem if the task in terminationPolicy.chief of v1alpha1 does not complete the imported job."""
         replica, index = chief.get("replicaName"), chief.get("replicaIndex")
         role = _role(replica.as_text if replica else "master") or "chief"
         last_role = "chief" if "chief" in roles else "worker"
@@ -367,7 +371,7 @@ class _TFJob(JobReader):
     def _with_policies(self, roles: Mapping[RoleName, ForeignRole]) -> dict[RoleName, ForeignRole]:
         """Set the restart policies of the job and of its roles, if the imported job has the workload kind TFJob.
 
-        For any other workload kind, report how tfgen restarts the tasks, and return `roles` unchanged.
+        For any other workload kind, report how tfgen restarts the tasks, and return the roles unchanged.
         """
         by_role: dict[RoleName, str] = {
             role: policy.as_text if (policy := self.policies[role]) else _DEFAULT_RESTART_POLICY for role in roles
@@ -517,7 +521,7 @@ class _TFJob(JobReader):
     # -- fields that the operator ignores --------------------------------------------------------------------------
 
     def _ignored_fields(self, owner: str, *read: str) -> Fields:
-        """Return a table that reports fields as dropped, because the training operator ignores the fields.
+        """Return a table that reports each unknown field as dropped, because the training operator ignores the field.
 
         Args:
             owner: the object or field that contains the fields, for the reason: "a TFJob has no field foo, ...".

@@ -137,7 +137,13 @@ def _bare_template(spec: Part) -> Part:
 
 
 def _patches(item: Part, template: Part, report: ImportReport) -> Iterator[Part]:
-    """Yield the patches with which a TrainJob changes the template of its runtime, in the order of Kubeflow Trainer."""
+    """Yield the patches with which a TrainJob changes the template of its runtime, in the order of Kubeflow Trainer.
+
+    Args:
+        item: the TrainJob.
+        template: the template of the runtime.
+        report: the import report.
+    """
     for override in item.items("spec", "podTemplateOverrides"):
         targets = [part.text_at("name") for part in override.items("targetJobs") if part.get("name")]
         if part := override.get("targetJobs"):
@@ -161,8 +167,8 @@ def _patches(item: Part, template: Part, report: ImportReport) -> Iterator[Part]
 def _merged(base: Part, patch: Part, report: ImportReport, key: str = "") -> Part:
     """Apply the strategic merge patch `patch` to `base`, and return the result. Report replaced values as dropped.
 
-    This function has the same rules as `kubernetes.merge`, and also keeps the position of each part. `key` is the name
-    of the field that contains `base`; empty for a whole object.
+    The rules are the same as in `kubernetes.merge`. In addition, each part keeps its position. `key` is the name of the
+    field that contains `base`; empty for a whole object.
     """
     if isinstance(base.value, Mapping) and isinstance(patch.value, Mapping) and key not in _ATOMIC_KEYS:
         values = dict(base.value)
@@ -189,10 +195,10 @@ def _identity(item: Part, key: str, number: int) -> str | int:
 
 
 def _trainer_job(jobs: Sequence[Part]) -> Part | None:
-    """Return the replicated Job that ``trainer`` of a TrainJob changes; None without such a Job.
+    """Return the replicated Job to which the field ``trainer`` of a TrainJob applies, or None.
 
-    The Job is the first Job with the label `trainer.kubeflow.org/trainjob-ancestor-step: trainer`, or else the Job with
-    the name node.
+    The Job has the label `trainer.kubeflow.org/trainjob-ancestor-step: trainer`. Without such a Job, the result is the
+    Job with the name node.
     """
     steps = {number: job.get("template", "metadata", "labels", _STEP) for number, job in enumerate(jobs)}
     labelled = next((jobs[number] for number, part in steps.items() if part and part.value == "trainer"), None)
@@ -200,7 +206,7 @@ def _trainer_job(jobs: Sequence[Part]) -> Part | None:
 
 
 def _with_trainer(job: Part, spec: Part, runtime: Part | None, report: ImportReport) -> Part:
-    """Apply the program and the number of nodes of a TrainJob to a replicated Job."""
+    """Apply the field ``trainer`` of a TrainJob, with the program and the number of nodes, to a replicated Job."""
     trainer = spec.get("trainer")
     pods = job.get(*_PODS) or job
     containers = list(pods.items("spec", "containers"))
@@ -229,7 +235,10 @@ def _with_trainer(job: Part, spec: Part, runtime: Part | None, report: ImportRep
 
 
 def _cluster_hint(item: Part, runtime: Part | None) -> str:
-    """Return the end of the error message about a TrainJob without a cluster: the place in which to add TF_CONFIG."""
+    """Return the end of the error message about a TrainJob without a TensorFlow cluster.
+
+    The text names the object to which the user can add TF_CONFIG.
+    """
     reference = item.get("spec", "runtimeRef", "name")
     if runtime is not None:
         framework = next((key for key in _FOREIGN_FRAMEWORKS if runtime.get("spec", "mlPolicy", key) is not None), None)
@@ -253,7 +262,7 @@ def _metadata(item: Part, template: Part, report: ImportReport) -> Part:
 
 
 def _gang(runtime: Part, report: ImportReport) -> dict[str, Any]:
-    """Return the key ``gang`` for a runtime with a podGroupPolicy; empty for a runtime without.
+    """Return the key ``gang`` for a runtime with a podGroupPolicy. For any other runtime, the result is empty.
 
     With a podGroupPolicy, Kubeflow Trainer creates a PodGroup of all tasks.
     """
@@ -278,7 +287,10 @@ def _gang(runtime: Part, report: ImportReport) -> dict[str, Any]:
 
 
 def _report_train_job(item: Part, runtime: Part | None, report: ImportReport) -> None:
-    """Report the fields of a TrainJob and of its runtime that are not part of the JobSet."""
+    """Report the fields of a TrainJob and of its runtime that have no place in a JobSet, such as `runtimeRef`.
+
+    The import converts the TrainJob to a JobSet, and `job_set` reports the fields of the JobSet.
+    """
     for part in (item.get("apiVersion"), item.get("kind")):
         if part:
             report.mark_read(part)

@@ -104,7 +104,7 @@ def canonical(item: Part) -> Part:
 
 
 def _plugin_roles(item: Part) -> dict[str, RoleName]:
-    """Return task name -> role, for the tasks to which Volcano's plugin `tensorflow` assigns a role."""
+    """Return the role of each task to which Volcano's plugin `tensorflow` assigns a role, by the name of the task."""
     if item.get("spec", "plugins", "tensorflow") is None:
         return {}
     tasks: dict[RoleName, str] = {"ps": "ps", "worker": "worker", "chief": "chief", "evaluator": "evaluator"}
@@ -115,7 +115,10 @@ def _plugin_roles(item: Part) -> dict[str, RoleName]:
 
 
 def _role(task: Part, plugin: Mapping[str, RoleName]) -> RoleName | None:
-    """Return the role of a task: from `plugin` (task name -> role), or else from the command, or else the task name."""
+    """Return the role of a task from the plugin, from the command or from the name of the task; None for no role.
+
+    `plugin` contains the role of each task to which the plugin assigns a role.
+    """
     name = task.text_at("name").lower()
     texts = ((command_of(task, "template").role or "").lower(), name, re.split(r"[-_]", name)[-1])
     roles = (ROLE_WORDS[text] for text in texts if text in ROLE_WORDS)
@@ -264,13 +267,16 @@ class _VolcanoJob(JobReader):
         return "Chief" if "chief" in roles else "AllWorkers"
 
     def _event(self, policy: Part) -> tuple[str, str]:
-        """Return (event, action) of a policy. The event is empty unless the policy has exactly one event."""
+        """Return the event and the action of a policy, such as ("PodEvicted", "RestartJob").
+
+        For a policy with several events or without an event, the event is empty.
+        """
         events = [part.as_text for part in (policy.get("event"), *policy.items("events")) if part]
         action = policy.get("action")
         return (events[0] if len(events) == 1 else "", action.as_text if action else "")
 
     def _read_policy(self, policy: Part) -> None:
-        """Report a policy that does not complete the job."""
+        """Add a policy to the import report. Another function reads the policy that completes the job."""
         event, action = self._event(policy)
         if (event, action) in _RESTART_POLICIES and self.keeps_kind:
             self.apply_row(policy, TFGEN_DEFAULT)

@@ -25,11 +25,11 @@ class VolumeData(Record):
     """Result of the conversion of a pod's volumes to the fields of job.yaml.
 
     Attributes:
-        storage: volume name -> volume for ``storage``, without the key ``for`` that lists the roles.
+        storage: the volumes for ``storage`` by name, without the key ``for`` that lists the roles.
         role: {"shm": size} if the field ``shm`` of the role replaces a volume at /dev/shm; empty if not.
         volumes: the volumes that ``storage`` does not support, for podTemplate.
         mounts: the mounts of the main container that ``storage`` does not support, for podTemplate.
-        names: name of a renamed volume in the foreign pod -> new name.
+        names: the new name of each renamed volume, by the name in the foreign pod.
     """
 
     storage: Mapping[str, Any]
@@ -72,12 +72,12 @@ class _Volumes:
     """Converter of the volumes of a pod.
 
     Attributes:
-        sources: volume name -> volume in the pod template.
+        sources: the volumes in the pod template, by name.
         mounts: the mounts of the main container.
         sidecar_mounts: the names of the volumes that the sidecars and init containers mount.
-        raw_volumes: volume name -> volume for podTemplate.
+        raw_volumes: the volumes for podTemplate, by name.
         raw_mounts: the mounts for podTemplate.
-        names: name of a renamed volume in the foreign pod -> new name.
+        names: the new name of each renamed volume, by the name in the foreign pod.
     """
 
     def __init__(self, template: Part, main: Part, role_path: Path, report: ImportReport) -> None:
@@ -134,9 +134,10 @@ class _Volumes:
     def _is_built_in(
         self, name: str, storage_source: Mapping[str, Any], first: Part, extra_mounts: Sequence[Part]
     ) -> bool:
-        """Test whether tfgen creates a volume without ``storage``: an emptyDir at /tmp, or in memory at /dev/shm.
+        """Test whether tfgen adds the same volume to the pods, so that ``storage`` omits the volume.
 
-        For such a volume, add the outcome to the import report. For /dev/shm, set the field ``shm`` of the role.
+        Such a volume is an emptyDir at /tmp, or an emptyDir in memory at /dev/shm. Add the outcome to the import
+        report. For /dev/shm, set the field ``shm`` of the role.
 
         Args:
             name: the name of the volume.
@@ -173,7 +174,7 @@ def _is_raw(mount: Part) -> bool:
 
 
 def volume_name(path: str) -> str:
-    """Return the name for a volume that has no name in the source. The name is made from the mount path `path`."""
+    """Return a name for a volume, made from its mount path. Example: `data-train` for the path /data/train."""
     return re.sub(r"[^a-z0-9]+", "-", path.lower()).strip("-") or "data"
 
 

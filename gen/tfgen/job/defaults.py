@@ -9,16 +9,16 @@
 The resulting job has this toleration, this queue, and the image registry.example.com/ml/mnist:1.4.0. In the same way,
 `argocd: {project: ads}` sets the project of a job with `gitops: {argocd: {}}`.
 
-The job is a JSON merge patch (RFC 7386) of the defaults: maps are merged, null removes a default, and any other value
-of the job replaces the default. Two rules differ from the RFC:
+tfgen merges the job over the defaults as a JSON merge patch (RFC 7386). Maps are merged, null removes a default, and
+any other value of the job replaces the default. Two rules differ from the RFC:
 
 - A default may lack a key that the schema requires, for example a gang without its scheduler, or a volume without its
   source. Such a default applies only to a job that sets the missing key. In the same way, a default of an environment
   for a section of the job, such as a role, applies only to a job that has the section.
 - The merge keeps a null of an environment, because the null removes a value of the job in that environment.
 
-In the same way, a ``tfgen.yaml`` in a subfolder is a merge patch of the ``tfgen.yaml`` in the nearest parent folder. An
-unset field inherits the value of the parent file, and null removes the field.
+A ``tfgen.yaml`` in a subfolder is merged over the ``tfgen.yaml`` in the nearest parent folder in the same way. An unset
+field inherits the value of the parent file, and null removes the field.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _MERGED: Final = ("argocd", "registry", "spec")
 
 
 def sets_root(content: bytes) -> bool:
-    """Return whether a tfgen.yaml sets `root: true`. The folder of such a file contains charts/ and overlays/.
+    """Return whether a tfgen.yaml contains `root: true`. The folder of such a file contains charts/ and overlays/.
 
     A tfgen.yaml with `root: true` inherits nothing from the tfgen.yaml files of parent folders.
 
@@ -59,7 +59,7 @@ def sets_root(content: bytes) -> bool:
 
 
 def merge_layer(layer: Document, parent: Document | None) -> Document:
-    """Return a tfgen.yaml merged over the tfgen.yaml of a parent folder. Return an invalid tfgen.yaml unchanged.
+    """Merge a tfgen.yaml over the tfgen.yaml of a parent folder. Return an invalid tfgen.yaml unchanged.
 
     Args:
         layer: the tfgen.yaml, which may be invalid.
@@ -79,7 +79,7 @@ def merge_layer(layer: Document, parent: Document | None) -> Document:
 
 
 def merge_job(job: Document, defaults: Document) -> Document:
-    """Return a job merged over its defaults. Return an invalid job unchanged.
+    """Merge a job over its defaults. Return an invalid job unchanged.
 
     Args:
         job: the job, which may be invalid.
@@ -130,9 +130,9 @@ def _merged(
     *,
     keeps_incomplete: bool = False,
 ) -> dict[str, Any]:
-    """Return the mapping `over` merged over the mapping `defaults`. `node` is the schema of the two mappings.
+    """Merge the mapping `over` over the mapping `defaults`. `node` is the part of the JSON schema for the two mappings.
 
-    If `keeps_incomplete` is true, keep a default that lacks a required key, because a job may add the key later.
+    A default that lacks a required key is left out, unless `keeps_incomplete` is true: a job may add the key later.
     """
     merged: dict[str, Any] = {}
     taken = _not_chosen(node, over)
@@ -157,9 +157,9 @@ def _merged(
 
 
 def _not_chosen(node: Schema, over: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the keys that `over` excludes. A mapping may have only one of the keys in the `oneOf` of a schema node.
+    """Return the keys that cannot be set beside the keys of `over`, because the schema allows only one of these keys.
 
-    For example, a volume with the source `claim` excludes all other sources.
+    For example, a volume with the source `claim` cannot have another source. `oneOf` of the schema lists the sources.
     """
     keys = choices(node) if "oneOf" in node else ()
     return tuple(key for key in keys if key not in over) if any(key in over for key in keys) else ()
@@ -174,7 +174,7 @@ def _is_complete(node: Schema, value: Any) -> bool:
 
 
 def _without_unused_defaults(schema: Schema, node: Schema, environment: Any, spec: Any, unmerged: Any) -> Any:
-    """Return an environment without the defaults for roles and other sections that the job does not have.
+    """Return an environment without the defaults for sections that the job does not have, such as a missing role.
 
     Args:
         schema: the schema of job.yaml.
@@ -201,9 +201,9 @@ def _is_section(node: Schema) -> bool:
 
 
 def _with_registry(schema: Schema, node: Schema, value: Any, registry: str) -> Any:
-    """Return a copy of `value`, a job or a part of a job, with `registry` before each image without a registry.
+    """Return a copy of a job or of a part of a job, in which each image has a registry.
 
-    The value matches the schema `node`.
+    `registry` precedes each image without a registry. `node` is the part of the JSON schema for `value`.
     """
     if isinstance(value, str):
         is_bare = node.get("$ref") in _IMAGES and value and not names_registry(value)

@@ -23,7 +23,7 @@ class JobPlace(Record):
 
     Attributes:
         source: the job file.
-        at: the index of the job's YAML document in the file, from 0.
+        at: the index of the job's YAML document in the file. The first document has the index 0.
         name: the name of the job.
     """
 
@@ -37,7 +37,7 @@ class JobPlace(Record):
 
 
 def parse_source(source: Source) -> Parsed:
-    """Return the documents of a job file or a tfgen.yaml, without inherited defaults, and the problems of the text."""
+    """Parse a job file or a tfgen.yaml. Return its documents without inherited defaults, and its problems."""
     text = source.text()
     return Parsed((), (text,)) if isinstance(text, Problem) else parse(text, source.file)
 

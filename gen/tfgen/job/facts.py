@@ -34,7 +34,7 @@ def own_data(document: Document) -> Any:
 
 
 def environments_of(document: Document) -> Mapping[str, EnvironmentData]:
-    """Return name of the environment -> settings of the environment, for the environments of the job."""
+    """Return the settings of each environment, by name of the environment. Example: {"dev": {"retries": 3}}."""
     return data_of(document)["spec"].get("environments", {})
 
 
@@ -53,7 +53,10 @@ def source_branch(document: Document) -> str:
 
 
 def run_of(data: JobData, environment: str | None) -> str:
-    """Return the run name of a job, or of a job in an environment; empty for a run without a name."""
+    """Return the run name of a job in an environment; empty for a run without a name.
+
+    If `environment` is None, return the run name of the job without an environment.
+    """
     spec = data["spec"]
     variant_data: VariantData = spec if environment is None else spec["environments"][environment]
     return variant_data.get("run", spec.get("run", ""))

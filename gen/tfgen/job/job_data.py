@@ -1,6 +1,6 @@
 """Types of the data in a valid job.yaml. Fields that Kubernetes defines have the type `Foreign`.
 
-A test compares the keys and the types with the JSON schema of job.yaml.
+A test compares the keys and the types of this module with the JSON schema of job.yaml.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ Foreign: TypeAlias = Mapping[str, Any]
 
 
 class Named(TypedDict):
-    """A mapping with the field `name`."""
+    """A mapping with the key `name`, as a base class."""
 
     name: str
 
 
 class Metadata(Named, total=False):
-    """The name and the namespace of a job."""
+    """The `metadata` of a job: the name, and optionally the namespace."""
 
     namespace: str
 
@@ -80,7 +80,7 @@ class PatchTarget(KindTarget, total=False):
 
 
 class PatchBase(TypedDict):
-    """The required field of a patch: `target`. `PatchData` adds the optional fields with the changes."""
+    """The key that each patch must have: `target`. `PatchData` adds the optional keys with the changes."""
 
     target: PatchTarget
 
@@ -178,7 +178,7 @@ class CloudData(TypedDict, total=False):
 
 
 class VariantData(PodData, total=False):
-    """Settings that a job and each of its environments may have."""
+    """Settings that a job may have, and that an environment may set to another value."""
 
     run: str
     resumeFrom: str

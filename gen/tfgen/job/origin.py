@@ -30,7 +30,7 @@ class Origin(Record):
     Attributes:
         path: the path of the field in the job, such as ("spec", "retries"), even if `environments.dev` sets the value.
         place: the file, line and column that set the value; None for a default of the schema.
-        registry: the file, line and column that set the registry of an image; None if the image names its registry.
+        registry: the file, line and column that set the registry of an image; None if the image contains its registry.
     """
 
     path: Path

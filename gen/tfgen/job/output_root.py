@@ -33,12 +33,11 @@ def is_root(folder: Path) -> bool:
 def root_above(folder: Path) -> Path | None:
     """Return the root folder for the jobs in `folder`; None if tfgen cannot determine the root folder.
 
-    tfgen searches `folder` and the parent folders of `folder`, and returns the first folder that exists in this list:
+    tfgen searches `folder` and its parent folders. The result is the first folder in this list that exists:
 
-    - the nearest folder that is a root by itself (see `is_root`)
-    - the nearest folder with rendered files
-    - the topmost folder with a tfgen.yaml
-    - the working directory, if the working directory contains or equals `folder`, and is not `/`
+    - the nearest folder that is a root by itself, as `is_root` defines - the nearest folder with rendered files - the
+    topmost folder with a tfgen.yaml - the working directory, if the working directory contains or equals `folder`, and
+    is not `/`
     """
     start, working_directory = real_path(folder), real_path(Path())
     folders = (start, *start.parents)

@@ -43,9 +43,9 @@ def next_run(run: str) -> str:
 
 
 def precedes(run: str, later: str) -> bool:
-    """Return True if the run name `later` comes after the run name `run` in one sequence, such as lr, lr-2, lr-3.
+    """Return True if a rerun, or several reruns, can give the run name `later` after the run name `run`.
 
-    The names of a sequence have the same text before the number, and increasing numbers.
+    The two names have the same text before the number, and the number of `later` is greater.
 
     >>> precedes("", "2"), precedes("2", "10"), precedes("lr", "lr-2"), precedes("2", "lr-3"), precedes("3", "2")
     (True, True, True, False, False)

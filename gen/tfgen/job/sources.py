@@ -142,16 +142,16 @@ def _from_stdin(layers: _Layers, *, takes_stdin: bool) -> Source:
 
 
 def no_job_below(paths: Iterable[Path]) -> UsageError:
-    """Return the error for paths without any job."""
+    """Return the error that reports that no path in `paths` contains a job."""
     names = [str(path) for path in paths]
     folder = "this folder" if len(names) == 1 else "these folders"
     return UsageError(f"{', '.join(names)}: no file in {folder} has a document with apiVersion tfgen/...")
 
 
 def source_name(path: Path) -> str:
-    """Return the path of a job file or folder, relative to the root that `root_above` finds.
+    """Return the path of a job file or folder, relative to the root folder that `root_above` finds.
 
-    If `root_above` finds no root, return the name of the file; for a folder, return `.`.
+    If `root_above` finds no root folder, return the name of the file; for a folder, return `.`.
     """
     whole = real_path(path)
     folder = whole if whole.is_dir() else whole.parent
@@ -159,7 +159,10 @@ def source_name(path: Path) -> str:
 
 
 def has_name_of_job(path: Path) -> bool:
-    """Return whether a file with this name may contain jobs: names with `.yaml` or `.yml`, except `tfgen.yaml`."""
+    """Return whether the name of a file ends with `.yaml` or `.yml`, so that the file may contain jobs.
+
+    The result for `tfgen.yaml` is False.
+    """
     return path.suffix in _SUFFIXES and path.name != FILE
 
 
@@ -239,13 +242,13 @@ class _Layers:
 def defaults_under(job: Path, content: Callable[[Path], bytes | None]) -> Source | None:
     """Return the tfgen.yaml nearest to a job file, in the same folder or in a parent folder; None without a tfgen.yaml.
 
-    The attribute `defaults` of the returned file is the next tfgen.yaml in a parent folder. If the returned file sets
-    `root: true`, the next tfgen.yaml is the attribute `left_out`.
+    The attribute `defaults` of the result is the next tfgen.yaml in a parent folder. If the result contains `root:
+    true`, `defaults` is None, and the next tfgen.yaml is in the attribute `left_out`.
 
     Args:
         job: the path of the job file. The file need not exist.
-        content: function that receives a path from `defaults_paths`, and returns the content of the tfgen.yaml; None
-            for a missing file.
+        content: function that returns the content of a tfgen.yaml; None for a missing file. The function gets each path
+            from `defaults_paths`.
     """
     under: Source | None = None
     for path in reversed(defaults_paths(job)):
@@ -257,7 +260,7 @@ def defaults_under(job: Path, content: Callable[[Path], bytes | None]) -> Source
 
 
 def defaults_on_disk(job: Path) -> Source | None:
-    """Read from the disk the tfgen.yaml nearest to a job file. Return the same result as `defaults_under`.
+    """Read the tfgen.yaml nearest to a job file from the disk. The result is the same as that of `defaults_under`.
 
     Raises:
         UsageError: a tfgen.yaml cannot be read.
@@ -296,7 +299,10 @@ def read_defaults_file(path: Path) -> bytes | None:
 
 
 def _read(path: Path) -> tuple[bytes, bool]:
-    """Return (content, whether the file is a regular file). A regular file can be read again, but a pipe cannot."""
+    """Return the content of a file, and whether the file is a regular file.
+
+    A regular file can be read again, but a pipe cannot.
+    """
     try:
         with path.open("rb") as file:
             is_file = stat.S_ISREG(os.fstat(file.fileno()).st_mode)

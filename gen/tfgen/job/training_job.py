@@ -5,9 +5,9 @@
     job.values["roles"]["worker"]["replicas"]  # 4
 
 A job has two independent parts: the structure and the values. The `Structure` decides which objects exist, and which
-fields the objects have. The values are the settings that a user of the chart, or an environment, may change. The values
-only fill fields of the objects. So two jobs that differ only in their values have the same objects, and the chart is
-valid for all values.
+fields the objects have. The values are the settings that a user of the chart, or an environment, may change, for
+example the number of workers. So two jobs that differ only in their values have the same objects with the same fields,
+and the chart is valid for all values.
 """
 
 from __future__ import annotations
@@ -59,7 +59,8 @@ class Role(Record):
     """The settings of a role that are the same in every environment.
 
     Attributes:
-        serves: whether the tasks run until the job is complete. If false, the tasks exit by themselves.
+        serves: whether the tasks run until the job is complete, as parameter servers do. If false, the tasks exit by
+            themselves.
         ports: additional ports of the main container, each a ContainerPort of Kubernetes.
         init_containers: the init containers of the job, then those of the role. Each is a Container of Kubernetes.
         sidecars: the sidecar containers of the job, then those of the role.
@@ -96,7 +97,7 @@ class FileCode(Record):
     """Training code that the job file itself contains.
 
     Attributes:
-        files: file name -> text of the file.
+        files: the text of each file, by file name.
     """
 
     files: Mapping[str, str]
@@ -125,7 +126,7 @@ class Eci(Record):
     """The settings of pods on Alibaba Cloud's Elastic Container Instance.
 
     Attributes:
-        makes_cache: whether the job creates a cache of its images.
+        makes_cache: whether the job creates a cache of its container images.
     """
 
     makes_cache: bool
@@ -137,7 +138,7 @@ class Patch(Record):
     Attributes:
         name: the name of the patch in the job.
         kind: the kind of the objects.
-        target: the file name of one object, without the file extension; empty for all objects of the kind.
+        target: `target.name` of the patch, which names one object, such as `worker`; empty for all objects of the kind.
         merge: the data to merge over each object.
         operations: the JSON patch operations (RFC 6902) for each object, if `merge` is empty.
     """
@@ -156,7 +157,7 @@ class Structure(Record):
         port: the TCP port of each TensorFlow server.
         roles: the roles of the job, in the order chief, ps, worker, evaluator.
         completion: the tasks whose end completes the job: the chief, worker 0, or all workers.
-        releases: whether the end of the tasks in `completion` releases the GPUs of the remaining tasks.
+        releases: whether the remaining tasks release their GPUs after the tasks in `completion` have ended.
         kind: the workload kind.
         tf_job: the settings for the workload kind TFJob; the defaults of the schema for any other workload kind.
         volcano_plugin: whether the TensorFlow plugin of Volcano sets TF_CONFIG in the tasks of a Volcano Job.
@@ -172,8 +173,8 @@ class Structure(Record):
         eci: the settings of pods on Elastic Container Instances of Alibaba Cloud, or None.
         pod_template: a PodTemplateSpec of Kubernetes for the pods of every role.
         patches: the patches of the objects, in the order of their names.
-        environment_patches: environment name -> patches of the job and the environment, for each environment that sets
-            patches.
+        environment_patches: the patches of each environment that sets patches, by name of the environment. The patches
+            of an environment include the patches of the job.
     """
 
     name: str
@@ -202,7 +203,7 @@ class Structure(Record):
 
     @cached_property
     def text(self) -> str:
-        """The structure as text, without the name of the job, for comparisons and as a cache key.
+        """The structure as text, without the name of the job. The text serves for comparisons and as a cache key.
 
         The text keeps the order of the keys, so two structures that differ only in this order have different texts.
         """
@@ -223,7 +224,7 @@ class Structure(Record):
 
     @property
     def is_distributed(self) -> bool:
-        """True if the tasks form a cluster."""
+        """True if the tasks form a TensorFlow cluster."""
         return self.strategy != "Single"
 
     @property
@@ -326,18 +327,24 @@ class TrainingJob(Record):
         return self.structure.name
 
     def namespace_of(self, environment: str | None) -> str | None:
-        """Return the namespace of an environment, or of the job if `environment` is None; None without a namespace."""
+        """Return the namespace of an environment; None without a namespace.
+
+        If `environment` is None, return the namespace of the job without an environment.
+        """
         return next((form.namespace for form in self.environments if form.name == environment), self.namespace)
 
     @staticmethod
     def from_document(data: Mapping[str, Any]) -> TrainingJob:
-        """Convert the data of a valid document to a job. The last result is cached."""
+        """Convert the data of a valid document to a job. The function caches the result of the last call."""
         return _job_from_json(json.dumps(data))
 
 
 @functools.lru_cache(maxsize=1)
 def _job_from_json(document: str) -> TrainingJob:
-    """Convert a document in JSON to a job. The last job is cached and shared, so callers must not change the job."""
+    """Convert the JSON text of a valid document to a job.
+
+    The function caches the last job. Callers get the same object again, and must not change the object.
+    """
     data: Mapping[str, Any] = json.loads(document)
     metadata: Metadata = data["metadata"]
     # In the order of the schema, not of the file, so that equal jobs have equal output.

@@ -18,7 +18,9 @@ class AddedLabels(Record):
 
     Attributes:
         common: the labels of every pod.
-        numbered: one mapping for each pod, with the labels whose values differ between pods; empty if no label differs.
+        numbered: one mapping for each pod, with the labels whose values differ between pods. Example for a StatefulSet:
+            ({"apps.kubernetes.io/pod-index": "0"}, {"apps.kubernetes.io/pod-index": "1"}). If no label differs, the
+            tuple is empty.
         opaque: the keys of labels whose values tfgen cannot predict, such as `pod-template-hash`. All pods of the
             controller have the same values.
         controller: the kind and the name of the controller, such as `StatefulSet mnist-ps`.

@@ -1,4 +1,4 @@
-"""Objects with the default values that the API server sets, because admission policies check the defaulted object.
+"""Objects with the default values that the API server sets. Admission policies check an object with these values.
 
 The defaults are those of Kubernetes 1.36, for the kinds that tfgen renders and the kinds with pods:
 https://github.com/kubernetes/kubernetes/blob/v1.36.3/pkg/apis/core/v1/defaults.go, .../apps/v1/defaults.go and
@@ -35,10 +35,10 @@ def _plain(value: Any) -> Any:
 
 
 def _at(value: Mapping[str, Any], key: str, fill: _Fill) -> Mapping[str, Any]:
-    """Return a copy of `value` in which the mapping at `key`, or each mapping in the list at `key`, has its defaults.
+    """Return a copy of `value` in which the function `fill` has added the defaults to the mapping at `key`.
 
-    `fill` is a function that takes a mapping, and returns the mapping with defaults. Any other value at `key` remains
-    unchanged.
+    For a list at `key`, `fill` adds the defaults to each mapping in the list. Any other value at `key` remains
+    unchanged. Example: `_at(spec, "containers", _container)` adds the defaults to each container of a PodSpec.
     """
     part = value.get(key)
     if isinstance(part, Mapping):
@@ -49,9 +49,9 @@ def _at(value: Mapping[str, Any], key: str, fill: _Fill) -> Mapping[str, Any]:
 
 
 def _amounts(value: Mapping[str, Any], *keys: str) -> Mapping[str, Any]:
-    """Return a copy of `value` in which the quantities under `keys` have the API server's format: `500m` for `0.5`.
+    """Return a copy of `value` in which the quantities under `keys` have the format of the API server.
 
-    For example, `keys` is ("limits", "requests") for the resources of a container.
+    Example: for the resources of a container and the keys "limits" and "requests", `cpu: 0.5` becomes `cpu: 500m`.
     """
     for key in keys:
         value = _at(value, key, lambda amounts: {name: _amount(amount) for name, amount in amounts.items()})

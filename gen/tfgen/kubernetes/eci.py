@@ -21,18 +21,21 @@ TEXTS: Final[Mapping[str, str]] = {
     "extra-ephemeral-storage": "ephemeralStorage",
     "image-snapshot-id": "imageCache.id",
 }
-"""Name of a pod annotation, without the prefix -> key in `cloud.eci` with a single value."""
+"""The keys of `cloud.eci` with a single value, by the name of the pod annotation without the prefix."""
 LISTS: Final[Mapping[str, str]] = {"use-specs": "specs", "vswitch": "vSwitches"}
-"""Name of a pod annotation with comma-separated values, without the prefix -> key in `cloud.eci` with a list."""
+"""The keys of `cloud.eci` with a list, by the name of the pod annotation without the prefix.
+
+The value of such an annotation is a list with commas.
+"""
 IMAGE_CACHE: Final = "image-cache"
 """The annotation that requests an image cache. The only value of the annotation is "true"."""
 NODE_LABELS: Final[Mapping[str, tuple[str, str]]] = {
     "VirtualNode": ("type", "virtual-kubelet"),
     "VNode": ("k8s.aliyun.com/vnode", "true"),
 }
-"""Way to schedule pods to ECI -> (key, value) of the label of the virtual nodes."""
+"""The key and the value of the label of the virtual nodes, by the way to schedule pods to ECI."""
 TAINTS: Final[Mapping[str, tuple[str, str]]] = {
     "VirtualNode": ("virtual-kubelet.io/provider", "alibabacloud"),
     "VNode": ("k8s.aliyun.com/vnode", "true"),
 }
-"""Way to schedule pods to ECI -> (key, value) of the NoSchedule taint of the virtual nodes."""
+"""The key and the value of the NoSchedule taint of the virtual nodes, by the way to schedule pods to ECI."""

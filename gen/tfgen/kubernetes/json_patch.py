@@ -26,7 +26,7 @@ def json_patch(before: Any, after: Any) -> list[Operation]:
 
 
 def changes_items(before: Any, after: Any) -> bool:
-    """Return True if a list differs between `before` and `after`, and items with the same name are in both lists.
+    """Return True if a list has changed, but some of its named items are in both versions of the list.
 
     A merge patch would have to repeat these items.
     """
@@ -36,7 +36,7 @@ def changes_items(before: Any, after: Any) -> bool:
 
 
 def patched(data: Any, operations: Sequence[Operation]) -> Any:
-    """Return a copy of data after the operations that `json_patch` has returned.
+    """Apply the operations of `json_patch` to a copy of `data`, and return the copy.
 
     Raises:
         ValueError: a `test` operation fails, or an operation has a type that `json_patch` does not return.

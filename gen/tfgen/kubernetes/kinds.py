@@ -37,7 +37,7 @@ KINDS: Final[Mapping[str, frozenset[str]]] = {
         "storage.k8s.io": "CSIDriver CSINode CSIStorageCapacity StorageClass VolumeAttachment VolumeAttributesClass",
     }.items()
 }
-"""API group -> kinds of the group. The name of the core group is empty."""
+"""The kinds of each API group, by the name of the group. The name of the core group is empty."""
 
 
 def find_groups(kind: str) -> tuple[str, ...]:

@@ -47,7 +47,7 @@ _PODS: Final = {
     "ReplicationController": ("spec/template/spec", _REMAINING_NAMES),
     "StatefulSet": ("spec/template/spec", (*_CONFIG_NAMES, *_REMAINING_NAMES)),
 }
-"""Kind -> (path of the PodSpec in an object of the kind, fields of the PodSpec with names of objects)."""
+"""For each kind, the path of the PodSpec in an object, and the fields of the PodSpec with names of other objects."""
 
 _FIELDS: Final[Mapping[tuple[str, str], Sequence[str]]] = {
     **{("", kind): tuple(f"{pod}/{field}" for field in fields) for kind, (pod, fields) in _PODS.items()},
@@ -78,7 +78,7 @@ _FIELDS: Final[Mapping[tuple[str, str], Sequence[str]]] = {
     ("rbac.authorization.k8s.io", "RoleBinding"): ("roleRef/name", "subjects"),
     ("serving.knative.dev", "Service"): ("spec/template/spec/containers/env/valueFrom/secretKeyRef/name",),
 }
-"""(API group, kind) -> fields with names of objects. An empty group means all API groups."""
+"""The fields with names of other objects, by the API group and the kind. An empty group means all API groups."""
 
 _VOLUME_CLAIMS: Final = "spec/volumeClaimTemplates/spec/storageClassName"
 _BINDINGS: Final = ("ClusterRoleBinding", "RoleBinding")
@@ -130,9 +130,10 @@ def _unreadable_on_path(path: Path, value: Any, steps: Sequence[str]) -> Iterato
 
 
 def _unreadable_names(path: Path, value: Any) -> Iterator[Unreadable]:
-    """Yield the value of a field if kustomize cannot read the value as a name: a mapping without the key `name`.
+    """Yield the values of a field that kustomize cannot read as the name of an object.
 
-    If the value is a list of names, yield each item that is such a mapping or a list.
+    Such a value is a mapping without the key `name`. If the field is a list of names, such a value is an item that is a
+    list, or a mapping without the key `name`.
 
     Args:
         path: the path of the field.

@@ -38,9 +38,9 @@ def _holds(expression: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
 
 
 def _compares(operator: str, label: str | None, values: Iterable[str]) -> bool:
-    """Return whether the value `label` is greater (Gt) or less (Lt) than the only item of `values`.
+    """Test whether `label`, the value of a label, is greater or less than the only item of `values`.
 
-    Return False if a value is not a number.
+    The operator is `Gt` or `Lt`. The result is False if a value is not a number.
     """
     try:
         number, (bound,) = int(label or ""), map(int, values)

@@ -35,7 +35,7 @@ class Dialect(Record):
     """The rules by which a tool merges lists.
 
     Attributes:
-        keys: name of a list that the tool merges -> fields that identify an item of the list.
+        keys: the fields that identify an item, for each list that the tool merges. Example: {"containers": ("name",)}.
         puts_patch_first: whether the merged list begins with the items of the patch, in the order of the patch.
     """
 
@@ -111,13 +111,14 @@ def _merge_items(under: Any, patches: Sequence[Mapping[str, Any]], field: str, d
 def pair(
     items: Sequence[Any], patches: Sequence[Mapping[str, Any]], field: str, dialect: Dialect
 ) -> Sequence[Sequence[int]]:
-    """Match patch items with list items that have the same key. Return the indexes in `items` for each patch item.
+    """Match each patch item with the list items that have the same key, and return the indexes of these list items.
 
-    For example, with the result [[2], []], the first patch item changes `items[2]`, and the second patch item is a new
-    item of the list.
+    Example: with the result [[2], []], the first patch item changes `items[2]`, and the second patch item is a new item
+    of the list.
 
     - A patch item with `$patch: delete` matches all list items with its key. The caller removes these list items.
-    - Any other patch item matches at most one list item, and no list item if the patch also deletes the key.
+    - Any other patch item matches at most one list item. If the patch also deletes the key, the patch item matches no
+      list item, and is a new item.
     - A list item matches at most one patch item.
     - If several items have the same key, a patch item matches the first list item that is equal in a second field as
       well (`SECOND_KEY_FIELDS`). For example, two ports with the same number differ in their protocol.

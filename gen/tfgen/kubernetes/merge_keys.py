@@ -38,22 +38,29 @@ SECOND_KEY_FIELDS: Final[Mapping[str, tuple[str, str | None]]] = {
     "ports": ("protocol", "TCP"),
     "topologySpreadConstraints": ("whenUnsatisfiable", None),
 }
-"""Name of a list -> (field that distinguishes two items with the same merge key, default of the field).
+"""For some lists, the field that distinguishes two items with the same merge key, and the default of this field.
 
 The merge key and this field are the ``x-kubernetes-list-map-keys`` of the list.
 """
 
 _OF_KIND: Final[Mapping[str, Mapping[str, str]]] = {"Service": {"ports": "port"}}
-"""Kind -> list -> merge key, for each list outside of pods if a list of the same name in pods has another key."""
+"""The merge keys of lists outside of pods, for lists whose name in pods has another merge key, by the kind."""
 
 
 def merge_keys(kind: str) -> dict[str, tuple[str, ...]]:
-    """Return name of a list -> the only key field of the items, for the lists in a kind that the API server merges."""
+    """Return the key field of each list that the API server merges in an object of the kind `kind`.
+
+    Example: {"containers": ("name",), "ports": ("containerPort",)}. Each list has one key field.
+    """
     return {field: (key,) for field, key in {**MERGE_KEYS, **_OF_KIND.get(kind, {})}.items()}
 
 
 def kustomize_keys(kind: str) -> dict[str, tuple[str, ...]]:
-    """Return name of a list -> key fields that together identify an item, for the lists that kustomize merges."""
+    """Return the key fields of each list that kustomize merges in an object of the kind `kind`.
+
+    Example: {"containers": ("name",), "topologySpreadConstraints": ("topologyKey", "whenUnsatisfiable")}. All key
+    fields together identify an item.
+    """
     return {**KUSTOMIZE_KEYS, **{field: (key,) for field, key in _OF_KIND.get(kind, {}).items()}}
 
 
@@ -62,7 +69,7 @@ TOP_LISTS: Final[Mapping[tuple[str, str], tuple[str, ...]]] = {
     ("admissionregistration.k8s.io", "MutatingWebhookConfiguration"): ("webhooks",),
     ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration"): ("webhooks",),
 }
-"""(API group, kind) -> top-level lists that patches merge by a key.
+"""The top-level lists that patches merge by a key, by the API group and the kind of the object.
 
 The table contains every such list outside metadata and status (``patchMergeKey`` in staging/src/k8s.io/api).
 """

@@ -19,11 +19,13 @@ _HUGE_PAGES: Final = "hugepages-"
 
 
 def pod_requests(spec: Mapping[str, Any], status: Mapping[str, Any] = EMPTY) -> dict[str, Amount]:
-    """Return resource -> request of a pod, including the overhead of the pod. CPU is in cores, memory in bytes.
+    """Return the requests of a pod, including the overhead of the pod, by resource.
+
+    Example: {"cpu": 2, "memory": 4294967296, "nvidia.com/gpu": 1}. CPU is in cores, and memory is in bytes.
 
     The containers of a pod run in phases. In one phase for each init container, the init container runs together with
-    the sidecars before it in the list. In the last phase, all main containers run together with all sidecars. The
-    request is the largest sum of a phase. Requests at the pod level replace this sum.
+    the sidecars that are earlier in the list. In the last phase, all main containers run together with all sidecars.
+    The request of a resource is the largest sum of a phase. Requests at the pod level replace this sum.
 
     During a resize of a running pod, the scheduler uses the larger of the old and the new request. If the kubelet has
     refused the new request, the scheduler uses the old request.
@@ -88,7 +90,9 @@ def _is_infeasible(status: Mapping[str, Any]) -> bool:
 
 
 def _pod_level_requests(spec: Mapping[str, Any], of_containers: Mapping[str, Amount]) -> dict[str, Amount]:
-    """Return the requests at the pod level. A limit replaces a request that neither the pod nor a container sets.
+    """Return the requests that the spec of a pod sets for the whole pod.
+
+    A limit of the pod is the request if neither the pod nor a container sets a request.
 
     https://kubernetes.io/docs/concepts/configuration/manage-resources-containers/#pod-level-resource-specification.
     """

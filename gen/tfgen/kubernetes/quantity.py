@@ -95,7 +95,7 @@ def canonical(quantity: str | int) -> str:
 
 
 def _reduced(number: int, base: int, most: int, step: int) -> tuple[int, int]:
-    """Divide `number` by `base` as often as the remainder is 0. Return (quotient, exponent).
+    """Divide `number` by `base` as often as the remainder is 0, and return the quotient and the exponent.
 
     For example, `_reduced(5_000_000, 1000, 21, 3)` returns (5, 6), because 5,000,000 is 5 times 10 to the power 6. Each
     division adds `step` to the exponent, and `most` is the largest exponent. For the number 0, the result is (0, step).

@@ -45,7 +45,10 @@ CLUSTER_KINDS: Final = frozenset(
 
 
 def in_namespace(item: Mapping[str, Any], namespace: str | None) -> Mapping[str, Any]:
-    """Return an object with `metadata.namespace`; unchanged if the kind is cluster-scoped or the namespace is empty."""
+    """Set `metadata.namespace` in a copy of an object, and return the copy.
+
+    For an object of a cluster-scoped kind, or for the namespace None, return the unchanged object.
+    """
     if namespace is None or item["kind"] in CLUSTER_KINDS:
         return item
     name, *_ = metadata = item["metadata"]

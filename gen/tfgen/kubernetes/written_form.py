@@ -22,7 +22,7 @@ _VARIABLE: Final = {"name", "value"}
 
 
 def written_form(value: Any) -> Any:
-    """Return plain data with quantities, divisors and variables as the webhooks of operators write them."""
+    """Return plain data, with quantities, divisors and variables as in the JSON of an operator's webhook."""
     if isinstance(value, list | tuple):
         return [written_form(item) for item in value]
     if not isinstance(value, Mapping):

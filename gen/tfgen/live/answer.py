@@ -1,7 +1,7 @@
 """Reads the JSON of an API server's answer, and checks the top-level fields.
 
-A proxy, a login page or a restarting server may answer in place of the API server. The check keeps tfgen from reading
-such an answer as an empty list.
+A proxy, a login page or a restarting server may answer in place of the API server. Without the check, tfgen could treat
+such an answer as an empty list of objects.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ class UnexpectedAnswerError(Exception):
 
 
 def read_answer(response: Any, shape: Shape) -> Any:
-    """Return the JSON of an HTTP response of urllib3. `shape` is the test for the expected JSON, such as `is_list`.
+    """Return the JSON of an HTTP response of urllib3. `shape` is a function that tests the JSON, such as `is_list`.
 
     Raises:
         UnexpectedAnswerError: the answer is a redirect, is not JSON, or is JSON that fails the test `shape`.
@@ -40,7 +40,7 @@ def read_answer(response: Any, shape: Shape) -> Any:
 
 
 def is_object(data: Any) -> bool:
-    """Test whether JSON data is a Kubernetes object. A `Status`, the result of a request, counts as an object."""
+    """Test whether JSON data is a Kubernetes object. A `Status`, which has the result of a request, also counts."""
     return isinstance(data, Mapping) and isinstance(data.get("kind"), str) and _is_metadata(data.get("metadata"))
 
 
@@ -51,7 +51,7 @@ def is_list(data: Any) -> bool:
 
 
 def is_discovery(data: Any) -> bool:
-    """Test whether JSON data is an APIResourceList: the list of the resources of an API group version."""
+    """Test whether JSON data is an APIResourceList: the list of the resources of an API version, such as apps/v1."""
     resources = data.get("resources") if isinstance(data, Mapping) else None
     return isinstance(resources, list) and all(map(_is_resource, resources))
 

@@ -40,7 +40,7 @@ Query = Mapping[str, str]
 
 
 class ApiError(TfgenError):
-    """Error for an answer with an error status from the API server.
+    """Error for an answer of the API server with an HTTP status of 400 or more.
 
     Attributes:
         status: HTTP status code.
@@ -59,7 +59,7 @@ class ApiError(TfgenError):
 
 
 class Resource(Record):
-    """Address of the objects of a kind in the Kubernetes API.
+    """API path of the objects of a kind.
 
     Attributes:
         path: API path of the group and version, such as /apis/apps/v1.
@@ -78,7 +78,10 @@ class Resource(Record):
         return f"{self.name}.{group}" if group else self.name
 
     def at(self, namespace: str, *segments: str) -> str:
-        """Return the API path of the objects in a namespace. Segments, such as an object's name, extend the path."""
+        """Return the API path of the objects in a namespace. The segments, such as an object's name, extend the path.
+
+        Example: /apis/apps/v1/namespaces/ml/statefulsets/mnist-worker.
+        """
         place = f"/namespaces/{namespace}" if self.is_namespaced else ""
         return "/".join((f"{self.path}{place}/{self.name}", *segments))
 
@@ -90,7 +93,7 @@ class Api:
 
     Attributes:
         failures: number of failed tries so far.
-        time: the server's time in the last answer; the time of this machine if the answer has no time.
+        time: the server's time in the last answer; the time of this machine if that answer has no time.
     """
 
     def __init__(self, connection: Connection, patience: Patience, tell: Callable[[str], None]) -> None:
@@ -103,13 +106,16 @@ class Api:
         self._is_reached = False
 
     def resource(self, api_version: str, kind: str) -> Resource | None:
-        """Return the API address of a kind; None if the cluster does not serve the kind."""
+        """Return the API path of a kind; None if the cluster does not serve the kind."""
         if api_version not in self._resources:
             self._resources[api_version] = self._discover(api_version)
         return self._resources[api_version].get(kind)
 
     def objects(self, resource: Resource, namespace: str, query: Query = EMPTY) -> list[Object]:
-        """List the objects of a kind in a namespace, and read all pages. `query` is the query of the list request."""
+        """List the objects of a kind in a namespace. If the server splits the list into pages, read all pages.
+
+        `query` is the query of the list request.
+        """
         while True:
             items: list[Object] = []
             position: dict[str, str] = {}
@@ -131,9 +137,9 @@ class Api:
         return self._ask(method, path, query, is_object, body, content_type)
 
     def text(self, path: str, query: Query = EMPTY) -> str:
-        """Request and return a text, such as the log of a pod.
+        """Request a text, such as the log of a pod, and return the text.
 
-        The client does not retry: the kubelet of the pod's node answers, and the node may no longer exist.
+        The client does not retry, because the kubelet of the pod's node answers, and the node may no longer exist.
         """
         try:
             response = self._send("GET", path, query, None, "")
@@ -144,7 +150,9 @@ class Api:
         return str(response.data.decode("utf-8", "replace"))
 
     def stream(self, path: str, query: Query = EMPTY) -> Any:
-        """Request a stream, such as a followed log, and return urllib3's response. The client does not retry.
+        """Request a stream, such as a log that the server continues to send, and return urllib3's response.
+
+        The client does not retry.
 
         Raises:
             ApiError: the server answers with an error status.
@@ -178,7 +186,7 @@ class Api:
         return Channels(socket, self.connection.host)
 
     def _discover(self, api_version: str) -> Mapping[str, Resource]:
-        """Return kind -> resource, for the kinds of an API group version such as apps/v1.
+        """Return the resource of each kind in an API version such as apps/v1. The keys are the names of the kinds.
 
         https://kubernetes.io/docs/concepts/overview/kubernetes-api/#discovery-api
         """
@@ -242,10 +250,10 @@ class Api:
             time.sleep(seconds)
 
     def _is_wrong_server(self, seconds: float) -> bool:
-        """Test whether the server is probably not an API server, so that even `tfgen wait` stops.
+        """Test whether the server is probably not an API server. If so, even a command without a time limit stops.
 
         The result is True if no request has ever succeeded, and the first try of the current request was more than 30
-        seconds ago (`ONCE.total`). `seconds` is the time since the first try.
+        seconds ago. `seconds` is the time since that first try.
         """
         return not self._allowed and ONCE.total is not None and seconds > ONCE.total
 

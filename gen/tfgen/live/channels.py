@@ -4,8 +4,8 @@ The first byte of each message is the number of the stream:
 https://github.com/kubernetes/enhancements/tree/master/keps/sig-api-machinery/4006-transition-spdy-to-websockets
 
 A single thread uses the websocket: `wait` sends the queued bytes, and `receive` reads messages. The websocket is in
-non-blocking mode, so the thread can read even while the peer accepts no bytes. Therefore, tfgen and the peer never wait
-for each other.
+non-blocking mode, so the thread can read even while the server accepts no bytes. Therefore, tfgen and the server never
+wait for each other.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ class Channels:
     """The streams of one websocket. The context manager closes the websocket.
 
     Attributes:
-        is_open: whether the peer may still send data.
+        is_open: whether the server may still send data.
     """
 
     def __init__(self, socket: Any, host: str) -> None:
-        """Take a connected websocket of websocket-client, and the server's address for error messages."""
+        """Store a connected websocket of websocket-client, and the server's address for error messages."""
         socket.settimeout(0)
         self._socket, self._host = socket, host
         self._unsent = bytearray()
@@ -61,7 +61,7 @@ class Channels:
 
     @property
     def has_room(self) -> bool:
-        """Return True if the caller may queue more bytes: fewer than `_ROOM` queued bytes are unsent."""
+        """Return True if the caller may queue more bytes, because few of the queued bytes are unsent."""
         return len(self._unsent) < _ROOM
 
     @property
@@ -78,7 +78,7 @@ class Channels:
         self.send(_CLOSE, bytes((channel,)))
 
     def wait(self, files: Sequence[Readable] = ()) -> list[Readable]:
-        """Wait until the websocket or an item of `files` is ready. Send queued bytes. Return the readable `files`.
+        """Wait until the websocket or one of the `files` is ready, and send queued bytes. Return the readable `files`.
 
         Raises:
             TfgenError: the connection is lost.
@@ -94,7 +94,7 @@ class Channels:
         return [file for file in files if file in readable]
 
     def receive(self) -> Iterator[tuple[int, bytes]]:
-        """Yield (number of the stream, data) for each received message. Do not wait for messages."""
+        """Yield the number of the stream, and the data, of each received message. Do not wait for messages."""
         self._has_more = True
         for _ in range(_AT_ONCE):
             try:

@@ -39,7 +39,7 @@ _UNREADABLE: Final = (
 
 
 class Access(Record):
-    """The user's choice of a cluster. An attribute that is None selects the default of kubectl.
+    """The user's choice of a cluster. For an attribute that is None, tfgen uses the default of kubectl.
 
     Attributes:
         kubeconfig: paths of the kubeconfig files, in the syntax of the variable KUBECONFIG.
@@ -113,7 +113,7 @@ class Connection:
         Args:
             path: path of the request.
             query: query of the request.
-            protocol: subprotocol of the websocket.
+            protocol: subprotocol of the websocket, such as `v5.channel.k8s.io`.
             patience: timeout in seconds for each read from the server.
 
         Raises:
@@ -159,7 +159,7 @@ def context_names(access: Access) -> tuple[str, ...]:
 
 
 def _files(access: Access) -> list[str]:
-    """Return the kubeconfig files; an empty list selects the service account of the pod in which tfgen runs."""
+    """Return the kubeconfig files. If the list is empty, tfgen uses the service account of the pod in which it runs."""
     if access.kubeconfig is not None:
         missing = [file for file in access.kubeconfig.split(os.pathsep) if file and not Path(file).is_file()]
         if missing:
@@ -173,7 +173,10 @@ def _files(access: Access) -> list[str]:
 
 
 def _load(files: Sequence[str], context: str | None, configuration: Any) -> str:
-    """Load the kubeconfig files into the client's `configuration`, and return the namespace of the context."""
+    """Load the kubeconfig files into `configuration`, the settings of the kubernetes client.
+
+    Return the namespace of the context.
+    """
     path = os.pathsep.join(files)
     contexts, active = config.list_kube_config_contexts(path)
     if context is not None:
@@ -189,7 +192,7 @@ def _load(files: Sequence[str], context: str | None, configuration: Any) -> str:
 
 
 class _Errors(logging.Handler):
-    """Handler that collects log messages, because the client only logs the failure of an exec plugin."""
+    """Handler that collects log messages. The kubernetes client only logs the failure of an exec plugin."""
 
     def __init__(self) -> None:
         super().__init__(logging.ERROR)

@@ -29,7 +29,7 @@ _UNUSED_NAMESPACE: Final = ""
 
 
 class DeclaredRun(Record):
-    """The run of one variant of a job: of the job in an environment, or of the job without an environment.
+    """The run that job.yaml declares for one variant of a job, such as the job in the environment `dev`.
 
     Attributes:
         job: name of the job.
@@ -40,12 +40,12 @@ class DeclaredRun(Record):
         namespace: namespace in job.yaml. None selects the namespace of the kubeconfig's context.
         cluster: cluster in job.yaml. None selects the cluster of the context.
         is_enabled: whether the environment is enabled. In an environment that is not enabled, the job is retired.
-        live_runs: environment name -> run name, for a job that is retired in `environment`; empty for all other jobs.
-            The mapping contains the enabled environments with the same namespace and cluster, because the objects in
-            the namespace may belong to the runs of these environments.
-        roles: role -> number of tasks.
-        controllers: role -> StatefulSet or Job that creates the pods. Objects of an operator, such as a TFJob, are not
-            in the mapping.
+        live_runs: for a job that is retired in `environment`, the run names of the enabled environments with the same
+            namespace and cluster, by name of the environment. The objects in the namespace may belong to these runs.
+            Empty for all other jobs.
+        roles: number of tasks of each role. Example: {"chief": 1, "worker": 4}.
+        controllers: StatefulSet or Job that creates the pods of each role. Objects of an operator, such as a TFJob, are
+            not in the mapping.
         deciding_object: object that decides when the run ends, such as the chief's Job.
         finisher: Job that releases the tasks; None for a run without a finisher.
         gang: PodGroup of the gang, and the number of pods that start together; None for a run without a gang.
@@ -71,13 +71,13 @@ class DeclaredRun(Record):
 
     @property
     def title(self) -> str:
-        """Return the title of the run: full name, environment and run name."""
+        """Return the title of the run, which consists of the full name, the environment and the run name."""
         parts = [self.full_name, *([self.environment] if self.environment else []), *([self.run] if self.run else [])]
         return "/".join(parts)
 
     @property
     def identities(self) -> tuple[Identity, ...]:
-        """Return the identities of all objects that show the state of the run."""
+        """Return the identities of all objects whose states tfgen reads to find the state of the run."""
         optional = [self.deciding_object, self.finisher, self.gang[0] if self.gang else None]
         return tuple(dict.fromkeys([*self.controllers.values(), *filter(None, optional), *self.claims]))
 
@@ -163,7 +163,7 @@ def _labels(item: Object) -> Mapping[str, str]:
 
 
 def _size(group_object: Object) -> int:
-    """Return the number of pods that a PodGroup of Volcano or of Kubernetes starts together."""
+    """Return the number of pods that start together. `group_object` is a PodGroup of Volcano or of Kubernetes."""
     spec = group_object["spec"]
     size: int = spec["minMember"] if "minMember" in spec else spec["schedulingPolicy"]["gang"]["minCount"]
     return size

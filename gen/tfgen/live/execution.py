@@ -41,8 +41,8 @@ class LocalStreams(Record):
     """The local input and output of a command that runs in a container.
 
     Attributes:
-        write: receives the number of a stream, STDOUT or STDERR, and output of the stream. With a terminal, all output
-            has the number STDOUT.
+        write: function that receives output of the command. The first argument is the number of the stream, STDOUT or
+            STDERR; with a terminal, always STDOUT. The second argument is the output.
         stdin: file descriptor for the command's standard input; None for no standard input.
         terminal: the user's terminal; None for a command without a terminal.
     """
@@ -77,7 +77,7 @@ def execute(api: Api, namespace: str, pod: Object, command: Sequence[str], strea
 def _copy_streams(channels: Channels, streams: LocalStreams) -> bytes:
     """Copy data between the local streams and the websocket, until the server closes the websocket.
 
-    Return the JSON of the `Status` object that the server sends at the end of the command.
+    At the end of the command, the server sends a `Status` object. Return the JSON of this object.
     """
     status = b""
     stdin, terminal = streams.stdin, streams.terminal

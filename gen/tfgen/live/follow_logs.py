@@ -1,8 +1,9 @@
 """Follows the logs of a run's containers, even through restarts, new pods and failures of the server.
 
-One thread lists the pods every two seconds. For each container, another thread reads the log. After a lost connection
-the thread requests the log again from the time of the last complete line (`log_text.LogPosition`). After a failure of
-the server, every thread requests its log again, because a connection may be dead without an error.
+One thread lists the pods every two seconds. For each container, another thread reads the log. After a lost connection,
+the thread requests the log again from the time of the last complete line.
+
+After a failure of the server, every thread requests its log again, because a connection may be dead without an error.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ class LogChoice(Record):
     tail: int | None = None
 
     def takes(self, pod: Object, run: DeclaredRun) -> bool:
-        """Test whether the selection includes a pod."""
+        """Test whether the selection includes the logs of a pod."""
         role = role_of(pod)
         is_task = role in run.roles or not run.controllers
         is_of_role = role == self.role if self.role is not None else is_task or self.all_containers
@@ -66,10 +67,10 @@ class LogChoice(Record):
 
 
 class TaskLine(Record):
-    """A line of a task's log, with the task and the container that wrote the line.
+    """A line of a task's log, with the names of the task and of the container.
 
     Attributes:
-        task: role and index of the task.
+        task: role and index of the task, such as `worker-1`.
         container: name of the container; empty for the training container.
     """
 
@@ -100,7 +101,7 @@ class Follower:
 
     Attributes:
         end: end of the run; None while the run continues.
-        progress: pods and other objects of the run, from the last time that tfgen listed the pods.
+        progress: pods and other objects of the run at the time of the last list request.
     """
 
     def __init__(self, api: Api, namespace: str, run: DeclaredRun, choice: LogChoice) -> None:
@@ -270,12 +271,12 @@ class _ContainerLog:
             self._emit(TaskLine(*self._names, line))
 
     def _wait_for_updates(self) -> None:
-        """Wait for a status of the pod that is newer than the end of the log.
+        """Wait for a status of the pod that the server sent after the end of the log.
 
-        The next call of `update` may pass a status that the server sent before the end of the log. So wait for two
-        calls. Return at once after a failure of the server, or after `close`.
+        Return at once after a failure of the server, or after `close`.
         """
         with self._updated:
+            # The server may have sent the status of the next `update` before the end of the log. So wait for two calls.
             updates = self._updates
             self._updated.wait_for(lambda: self._is_closed or self._is_lost or self._updates >= updates + 2)
             self._is_lost = False
@@ -289,12 +290,15 @@ class _ContainerLog:
 
 
 def _names(pod: Object, container: str) -> tuple[str, str]:
-    """Return (name of the pod's task, name of the container). The name of the training container is empty."""
+    """Return the name of a pod's task, and the name of the container. The name of the training container is empty.
+
+    Example: ("worker-1", "").
+    """
     return task_name(pod), "" if container == CONTAINER else container
 
 
 def _query(container: str, choice: LogChoice) -> dict[str, str]:
-    """Return the query of a request for a container's log.
+    """Return the query parameters of a request for a container's log.
 
     https://kubernetes.io/docs/reference/kubernetes-api/core/pod-v1/#get-read-log-of-the-specified-pod
     """

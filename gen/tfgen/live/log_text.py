@@ -48,7 +48,7 @@ def read_line(raw: str) -> LogLine:
 class LogPosition:
     """The position up to which tfgen has read a container's log. After a new request, tfgen skips the earlier lines.
 
-    The position consists of the timestamp of the last line, and the number of lines that had this timestamp so far.
+    The position consists of the timestamp of the last line, and the number of lines with this timestamp so far.
     """
 
     def __init__(self) -> None:

@@ -39,20 +39,20 @@ class LostNode(Record):
 
 
 def holds_a_node(pod: Object) -> bool:
-    """Test whether a pod is assigned to a node and has not ended."""
+    """Test whether a pod is assigned to a node and still uses the resources of the node."""
     return bool(pod["spec"].get("nodeName")) and pod["status"].get("phase") not in ENDED
 
 
 def doubtful_nodes(pods: Iterable[Object]) -> set[str]:
     """Return the names of the nodes that may be lost, according to the conditions of the pods on each node.
 
-    For a lost node, the node controller sets the pods' condition Ready to False and does not change ContainersReady.
+    The conditions of a pod on a lost node are special: Ready is False, and ContainersReady is still True.
     """
     return {pod["spec"]["nodeName"] for pod in pods if holds_a_node(pod) and _is_doubtful(pod)}
 
 
 def lost_nodes(pods: Iterable[Object], nodes: Mapping[str, Object]) -> Iterator[LostNode]:
-    """Yield the nodes that are not ready and hold pods of a run.
+    """Yield the nodes that are not ready and to which pods of a run are assigned.
 
     Args:
         pods: the pods of the run.

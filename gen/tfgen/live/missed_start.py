@@ -1,9 +1,9 @@
 """Detects a run that missed its start deadline. The finisher has released all tasks of such a run.
 
-    missed_start(run, snapshot)  ->  End("NotStarted", at, "not started within 300 s: worker lacks 8 nvidia.com/gpu")
+    missed_start(run, snapshot)  # End("NotStarted", at, "not started within 300 s: worker lacks 8 nvidia.com/gpu")
 
-The finisher deletes the pods. The reason is in the events of the pods, which Kubernetes stores for an hour, and in the
-finisher's log.
+The finisher deletes the pods. tfgen reads the reason from the finisher's log and from the events of the pods, which
+Kubernetes stores for an hour.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ _DELETION: Final = "skip schedule deleting pod"
 
 
 def end_of_run(run: DeclaredRun, snapshot: Snapshot) -> End | None:
-    """Return the end of a run, also of a run that missed its start deadline; None while the run continues."""
+    """Return the end of a run; None while the run continues. A run that missed its start deadline has ended as well."""
     lead = snapshot.deciding_object_of(run)
     return (end_of(lead) if lead else None) or missed_start(run, snapshot)
 
 
 def missed_start(run: DeclaredRun, snapshot: Snapshot) -> End | None:
-    """Return the end of a run that missed its start deadline; None for a run that did not miss the deadline."""
+    """Return the end of a run that missed its start deadline; None for any other run."""
     lead = snapshot.deciding_object_of(run)
     finisher = snapshot.objects.get(run.finisher) if run.finisher else None
     if lead is None or finisher is None or not is_suspended(lead) or end_of(lead):
@@ -77,17 +77,20 @@ def _reasons(run: DeclaredRun, snapshot: Snapshot) -> Iterator[str]:
 
 
 def _missing(run: DeclaredRun, snapshot: Snapshot) -> set[tuple[str, str]]:
-    """Return (kind, name) of each controller whose pods have not started, according to the finisher's log."""
+    """Return the kind and the name of each controller whose pods have not started, according to the finisher's log.
+
+    Example: {("StatefulSet", "mnist-worker")}.
+    """
     texts: list[str] = _MISSING.findall(snapshot.log_of_finisher(run))
     things = [thing.split("/") for text in texts for thing in text.strip().split(", ")]
     return {(_RESOURCES[thing[0]], thing[1]) for thing in things if thing[0] in _RESOURCES and len(thing) == 2}
 
 
 def _pod_warnings(snapshot: Snapshot, controller: str, since: str) -> dict[str, Object]:
-    """Return pod name -> last warning event about the pod, for the pods of the controller with the name `controller`.
+    """Return the last warning event of each pod of a controller, by name of the pod.
 
-    Skip the events before the time `since`, the creation time of the controller. Also skip the warnings about the
-    deletion of a pod, which would replace the reason why the pod waited: the finisher deletes the waiting pods.
+    `controller` is the name of the controller. Events before the time `since` are left out. Warnings about the deletion
+    of a pod are also left out, because they do not have the reason why the pod waited.
     """
     name = re.compile(rf"{re.escape(controller)}-\d+(-\w+)?")
     warnings: dict[str, Object] = {}
@@ -107,7 +110,7 @@ def _scheduling_reason(role: str, controller: Object | None, warnings: Mapping[s
     Args:
         role: name of the role.
         controller: object that creates the pods of the role; None if the cluster does not have the object.
-        warnings: pod name -> last warning event about the pod.
+        warnings: last warning event of each pod, by name of the pod.
     """
     messages = [str(event.get("message")) for event in warnings.values() if event.get("reason") == _UNSCHEDULABLE]
     lacking = [resource for message in messages for resource in dict.fromkeys(_LACKING.findall(message))]

@@ -23,7 +23,8 @@ class Patience(Record):
         answer: timeout for the connection, and for each read of the answer.
         total: maximum time from the first try to the last try; None for no limit.
         deadline: value of `time.monotonic` after which no new try starts; None for no deadline.
-        unreachable: shorter limit in place of `total` for a server that no request has reached; None for `total`.
+        unreachable: shorter limit that replaces `total` until the first answer of the server; None for no shorter
+            limit.
     """
 
     answer: float
@@ -32,7 +33,10 @@ class Patience(Record):
     unreachable: float | None = None
 
     def is_over(self, first: float, following: float, *, is_unreachable: bool = False) -> bool:
-        """Test whether the next try, at the time `following`, is too late. The first try was at the time `first`."""
+        """Test whether the next try would be too late.
+
+        The first try was at the time `first`. The next try would be at the time `following`.
+        """
         total = self.unreachable if is_unreachable and self.unreachable is not None else self.total
         is_late = total is not None and following - first > total
         return is_late or (self.deadline is not None and following > self.deadline)
@@ -45,7 +49,7 @@ FOLLOWING: Final = Patience(answer=5, total=None)
 
 
 def pause(tries: int, headers: Mapping[str, str], between: Callable[[float, float], float] = random.uniform) -> float:
-    """Return the seconds until the next try.
+    """Return the number of seconds between a failed try and the next try.
 
     Args:
         tries: number of failed tries.

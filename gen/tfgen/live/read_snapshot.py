@@ -36,13 +36,13 @@ def read_snapshot(api: Api, namespace: str, runs: Sequence[DeclaredRun], *, with
         api: client of the cluster.
         namespace: namespace of the runs.
         runs: runs to read.
-        with_logs: whether to read the last lines of some logs: of the leading task, of the tasks that failed first, and
-            of the finisher after the run has ended.
+        with_logs: whether to read the last lines of three kinds of logs: of the task that leads the training, of failed
+            tasks, and of the finisher after the run has ended.
 
     Raises:
         ApiError: the account may not list the pods, or the kinds of the objects that decide when the runs end.
-        TfgenError: the server does not answer in time, or has pods of a run but does not serve the kind of the object
-            that decides when the run ends.
+        TfgenError: the server does not answer in time. Or the server has pods of a run, but does not serve the kind of
+            the object that decides when the run ends.
     """
     names = ",".join(sorted({run.job for run in runs}))
     reader = _Reader(api, namespace)
@@ -68,7 +68,9 @@ def read_snapshot(api: Api, namespace: str, runs: Sequence[DeclaredRun], *, with
 
 
 def read_progress(api: Api, namespace: str, run: DeclaredRun) -> Snapshot:
-    """Return the pods of a run, the object that decides when the run ends, and the finisher.
+    """Return only the objects that show the progress of a run.
+
+    These objects are the pods, the object that decides when the run ends, and the finisher.
 
     Raises:
         ApiError: the account may not list the objects.
@@ -131,7 +133,10 @@ class _Reader:
         self.unreadable: list[str] = []
 
     def objects(self, kind: tuple[str, str], query: Mapping[str, str]) -> list[Object]:
-        """Return the objects of a kind (API version, kind); an empty list if the cluster does not serve the kind."""
+        """Return the objects of a kind. The list is empty if the cluster does not serve the kind.
+
+        `kind` is the API version and the kind, such as ("apps/v1", "StatefulSet").
+        """
         resource = self._api.resource(*kind)
         if resource is None:
             self.unreadable.append(f"{kind[1]} of {kind[0]}: the cluster has no such kind")
@@ -139,7 +144,7 @@ class _Reader:
         return self._api.objects(resource, self._namespace, query)
 
     def objects_if_allowed(self, kind: tuple[str, str], query: Mapping[str, str]) -> list[Object]:
-        """Return the objects of an optional kind; an empty list if the account may not list the kind."""
+        """Return the objects of a kind. The list is empty if the account may not list the kind."""
         try:
             return self.objects(kind, query)
         except ApiError as error:
@@ -149,7 +154,7 @@ class _Reader:
             return []
 
     def nodes_if_allowed(self, names: Iterable[str]) -> dict[str, Object]:
-        """Return name -> node, for the existing nodes among `names`; empty if the account may not read nodes."""
+        """Return the existing nodes among `names`, by name; empty if the account may not read nodes."""
         resource = self._api.resource(*_NODE)
         nodes: dict[str, Object] = {}
         if resource is None:
@@ -180,7 +185,7 @@ class _Reader:
 
 
 def _by_identity(kind: tuple[str, str], items: Iterable[Object]) -> dict[Identity, Object]:
-    """Return identity -> object, for listed objects of a kind. Add `apiVersion` and `kind`, which list items lack."""
+    """Return listed objects of a kind by identity. Add `apiVersion` and `kind`, which the items of a list lack."""
     whole = [{"apiVersion": kind[0], "kind": kind[1], **item} for item in items]
     return {identity(item): item for item in whole}
 

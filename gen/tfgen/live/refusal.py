@@ -1,7 +1,7 @@
 """Shortens the error messages of an API server, because a message may repeat whole objects.
 
 brief_reason({"message": 'Job.batch "a" is invalid: spec.template: Invalid value: {...}: field is immutable', ...})
-->  'Job.batch "a" is invalid: spec.template: field is immutable'
+# 'Job.batch "a" is invalid: spec.template: field is immutable'
 """
 
 from __future__ import annotations

@@ -42,7 +42,10 @@ class End(Record):
 
 
 def end_of(item: Object) -> End | None:
-    """Return the end of a run from the status of a Job, a Pod, a TFJob or a similar object; None before the end."""
+    """Return the end of a run from the status of the object that decides when the run ends; None before the end.
+
+    The object is a Job, a Pod, a TFJob or a similar object.
+    """
     status = item.get("status") or {}
     for condition in status.get("conditions") or ():
         if condition.get("status") == "True" and condition["type"] in _BY_CONDITION:

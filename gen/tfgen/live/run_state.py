@@ -1,7 +1,7 @@
 """The state of a run: the objects in the cluster compared with job.yaml.
 
 state_of_run(run, snapshot, namespace)
-  ->  RunState(phase="Pending", roles=(RoleState("worker", requested=4, ...), ...), ...)
+# RunState(phase="Pending", roles=(RoleState("worker", requested=4, ...), ...), ...)
 """
 
 from __future__ import annotations
@@ -91,8 +91,8 @@ class RunState(Record):
 
     Attributes:
         namespace: namespace of the run.
-        since: creation time, in Kubernetes' format, of the object that decides when the run ends; empty if there is
-            no such object.
+        since: creation time, in Kubernetes' format, of the object that decides when the run ends; empty if there is no
+            such object.
         end: end of the run; None while the run continues.
         causes: reasons why the run waits or fails.
         gpus: number of GPUs that the run's pods use.
@@ -103,8 +103,9 @@ class RunState(Record):
         differences: messages such as "worker: the cluster has 3 tasks, but job.yaml sets 4".
         unreadable: messages about the kinds and the logs that tfgen could not read. Each message contains the reason.
         errors: common training errors that the logs of the failed tasks contain.
-        lost: nodes that are not ready and hold pods of the run.
-        is_stuck: whether the finisher should free nodes, but has freed none for a long time; set by `tfgen wait`.
+        lost: nodes that are not ready and to which pods of the run are assigned.
+        is_stuck: whether the finisher has not freed nodes for a long time, although the run has ended. Only `tfgen
+            wait` sets this field.
     """
 
     run: DeclaredRun
@@ -205,7 +206,7 @@ def _phase(run: DeclaredRun, lead: Object | None, end: End | None, roles: Sequen
 
 
 def _causes(run: DeclaredRun, snapshot: Snapshot, roles: Sequence[RoleState], end: End | None) -> Iterator[Cause]:
-    """Yield a Cause for each reason why a run waits, fails or still uses nodes. `end` is None before the end."""
+    """Yield the reasons why a run waits, fails or still uses nodes. `end` is None before the end of the run."""
     if not run.is_enabled:
         yield from _retired_cause(roles)
         return
@@ -234,7 +235,7 @@ def _end_cause(run: DeclaredRun, end: End) -> Iterator[Cause]:
 
 
 def _part_causes(run: DeclaredRun, snapshot: Snapshot, roles: Sequence[RoleState]) -> Iterator[Cause]:
-    """Yield a Cause for each reason why the gang, the queue, a task, a controller or a claim of a run does not work."""
+    """Yield the reasons why the gang, the queue, a task, a controller or a claim of a run does not work."""
     yield from _gang_causes(run, snapshot)
     yield from _queue_causes(run, snapshot)
     by_name = {pod["metadata"]["name"]: pod for pod in snapshot.pods_of(run)}
@@ -261,7 +262,7 @@ def _part_causes(run: DeclaredRun, snapshot: Snapshot, roles: Sequence[RoleState
 
 
 def _finisher_causes(run: DeclaredRun, snapshot: Snapshot) -> Iterator[Cause]:
-    """Yield a Cause if the finisher's Job has no pod, or if the pod of the Job does not run."""
+    """Yield the reason why the finisher does not work, if the finisher's Job has no pod, or the pod does not run."""
     item = snapshot.objects.get(run.finisher) if run.finisher else None
     if item is None or end_of(item):
         return
@@ -274,9 +275,10 @@ def _finisher_causes(run: DeclaredRun, snapshot: Snapshot) -> Iterator[Cause]:
 
 
 def _gang_causes(run: DeclaredRun, snapshot: Snapshot) -> Iterator[Cause]:
-    """Yield a Cause with the reason why the gang waits, if fewer pods have a node than the gang needs.
+    """Yield the reason why the gang waits, if the gang waits.
 
-    The scheduler starts no pod until the cluster has room for all pods of the gang.
+    A gang waits while fewer of its pods have a node than the gang needs. The scheduler starts no pod until the cluster
+    has room for all pods of the gang.
     """
     if run.gang is None or run.gang[0] not in snapshot.objects:
         return
@@ -294,7 +296,7 @@ def _gang_causes(run: DeclaredRun, snapshot: Snapshot) -> Iterator[Cause]:
 
 
 def _queue_causes(run: DeclaredRun, snapshot: Snapshot) -> Iterator[Cause]:
-    """Yield a Cause with the reason why a run waits in a queue of Kueue, if the run waits in a queue."""
+    """Yield the reason why a run waits in a queue of Kueue, if the run waits in a queue."""
     lead = snapshot.deciding_object_of(run)
     if lead is None or not queue_of(lead) or any(KIND in text for text in snapshot.unreadable):
         return

@@ -20,12 +20,12 @@ class Snapshot(Record):
 
     Attributes:
         pods: pods of the jobs to which the runs belong.
-        objects: identity -> object, for the objects of the runs. Objects that the cluster does not have are missing.
+        objects: other objects of the runs, by identity. An object that the cluster does not have is missing.
         warnings: events of type Warning, the oldest first.
         unreadable: messages about the kinds and the logs that tfgen could not read. Each message contains the reason.
         workloads: Kueue's Workloads of the runs.
-        logs: pod name -> last lines of the log, for the logs that were read.
-        nodes: node name -> node, for the nodes that have pods of the runs and may be lost.
+        logs: last lines of the logs that tfgen read, by name of the pod.
+        nodes: nodes that have pods of the runs and may be lost, by name.
     """
 
     pods: tuple[Object, ...] = ()
@@ -37,7 +37,7 @@ class Snapshot(Record):
     nodes: Mapping[str, Object] = EMPTY
 
     def deciding_object_of(self, run: DeclaredRun) -> Object | None:
-        """Return the object that decides when a run ends; None if the cluster does not have the object."""
+        """Return the object that decides when a run ends, such as the chief's Job; None for a missing object."""
         return self.objects.get(run.deciding_object) if run.deciding_object else None
 
     def pods_with(self, labels: Mapping[str, str]) -> tuple[Object, ...]:

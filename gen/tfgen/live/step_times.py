@@ -1,8 +1,10 @@
 """The step times of a task, from the trace file of the task.
 
-A step is one call of the tf.function that takes the most time in the trace. Workers of MultiWorkerMirroredStrategy wait
-for each other in collective operations, so all workers have the same step time. The active time of a step excludes
-these operations. The other workers wait for the worker with the longest active time.
+A step is one call of a tf.function. tfgen looks only at the tf.function that takes the most time in the trace.
+
+Workers of MultiWorkerMirroredStrategy wait for each other in collective operations, so all workers have the same step
+time. The active time of a step excludes these operations. So the slowest worker, for which the other workers wait, has
+the longest active time.
 """
 
 from __future__ import annotations
@@ -61,7 +63,7 @@ def step_times(data: bytes) -> StepTimes | None:
 
 
 def _covered(events: Iterable[TraceEvent], start: float, end: float) -> float:
-    """Return the total time, between start and end, in which at least one of the events runs."""
+    """Return the total time between `start` and `end` in which at least one of the events runs."""
     total, last = 0.0, start
     for event in sorted(events, key=lambda event: event.start):
         begin, finish = max(event.start, last), min(event.end, end)

@@ -1,6 +1,6 @@
 """The number of tasks that the objects in a cluster request, by role.
 
-task_counts(stateful_set)  ->  {"worker": 4}
+task_counts(stateful_set)  # {"worker": 4}
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ _ROLE: Final = ("metadata", "labels", keys.ROLE)
 
 
 def live_task_counts(run: DeclaredRun, snapshot: Snapshot) -> Mapping[str, int]:
-    """Return role -> number of tasks, for each role of a run.
+    """Return the number of tasks of each role of a run. Example: {"chief": 1, "worker": 4}.
 
-    The number comes from the objects that create the pods of the role. If the cluster has no such object, or if the
-    release of the run has scaled the object to 0, the number comes from job.yaml.
+    The number comes from the objects in the cluster that create the pods of the role. If the cluster has no such
+    object, or if the release of the run has scaled the object to 0, the number comes from job.yaml.
     """
     controllers = dict.fromkeys([*run.controllers.values(), *([run.deciding_object] if run.deciding_object else [])])
     live_objects = [snapshot.objects[item] for item in controllers if item in snapshot.objects]
@@ -43,7 +43,10 @@ def live_gang_size(run: DeclaredRun, snapshot: Snapshot) -> int:
 
 
 def differences(run: DeclaredRun, snapshot: Snapshot) -> Iterator[str]:
-    """Yield a text for each number of tasks or pods of a run that differs between the cluster and job.yaml."""
+    """Yield a text for each number of tasks or pods that differs between the cluster and job.yaml.
+
+    Example: "worker: the cluster has 3 tasks, but job.yaml sets 4".
+    """
     for role, number in live_task_counts(run, snapshot).items():
         if number != run.roles[role]:
             yield f"{role}: the cluster has {count(number, 'task')}, but job.yaml sets {run.roles[role]}"
@@ -54,7 +57,10 @@ def differences(run: DeclaredRun, snapshot: Snapshot) -> Iterator[str]:
 
 
 def task_counts(item: Object) -> Mapping[str, int]:
-    """Return role -> number of pods that an object such as a StatefulSet requests. A label of the pods has the role."""
+    """Return the number of pods of each role that an object, such as a StatefulSet, requests. Example: {"worker": 4}.
+
+    A label in the pod template has the name of the role.
+    """
     counts: Counter[str] = Counter()
     for template, number in _templates(item):
         role = data_path.at(template, _ROLE)
@@ -64,7 +70,7 @@ def task_counts(item: Object) -> Mapping[str, int]:
 
 
 def _templates(item: Object) -> Iterator[tuple[Any, Any]]:
-    """Yield (pod template, number of pods that the object creates from the template) for each template of an object."""
+    """Yield each pod template of an object, with the number of pods that the object creates from the template."""
     spec: Mapping[str, Any] = item.get("spec") or {}
     parts: Sequence[Mapping[str, Any]]
     match item["kind"]:

@@ -69,7 +69,7 @@ def _task_pods(run: DeclaredRun, snapshot: Snapshot) -> Iterator[Object]:
 
 
 def _failure(pod: Object) -> Mapping[str, Any] | None:
-    """Return the state of a pod's failed main container; None if the main container runs or has succeeded."""
+    """Return the state of a pod's main container if the container has failed; None if it runs or has succeeded."""
     status = container_status(pod, main_container(pod))
     state: Mapping[str, Any] = status.get("state") or {}
     waiting: Mapping[str, Any] = state.get("waiting") or {}

@@ -16,12 +16,12 @@ from tfgen.words import either
 
 
 def task_pod(api: Api, namespace: str, run: DeclaredRun, role: str, index: int) -> Object:
-    """Return the newest pod of a task, among the pods whose main container runs.
+    """Return the running pod of a task. If the task has several running pods, return the newest.
 
     Raises:
         ApiError: the account may not list pods.
-        TfgenError: the task has no running pod; the message lists the run's tasks, or has the reason why the task
-            does not run.
+        TfgenError: the task has no running pod. The message lists the run's tasks, or has the reason why the task does
+            not run.
     """
     pods = read_pods(api, namespace, {keys.JOB: run.full_name, keys.RUN: run.run})
     task_pods = [pod for pod in pods if (role_of(pod), index_of(pod)) == (role, index)]

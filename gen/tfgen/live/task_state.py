@@ -26,7 +26,7 @@ ENDED: Final = ("Succeeded", "Failed")
 
 
 class Reason(Record):
-    """A reason from an object's status: a word such as `ImagePullBackOff`, and a message."""
+    """A reason in the status of an object: a word such as `ImagePullBackOff`, and a message."""
 
     word: str
     message: str
@@ -103,14 +103,17 @@ def is_running(pod: Object) -> bool:
 
 
 def task_states(pods: Sequence[Object]) -> tuple[TaskState, ...]:
-    """Return the state of each task, sorted by role and index. Use the newest pod, because a Job keeps failed pods."""
+    """Return the state of each task, sorted by role and index.
+
+    A task may have several pods, because a Job keeps failed pods. The state is that of the newest pod.
+    """
     tasks = newest_pods(pods)
     earlier = {key: sum((role_of(pod), index_of(pod)) == key for pod in pods) - 1 for key in tasks}
     return tuple(task_state(pod, earlier[key]) for key, pod in sorted(tasks.items()))
 
 
 def newest_pods(pods: Iterable[Object]) -> dict[tuple[str, int], Object]:
-    """Return (role, index) of the task -> newest pod of the task."""
+    """Return the newest pod of each task, by role and index of the task. Example of a key: ("worker", 1)."""
     return {(role_of(pod), index_of(pod)): pod for pod in sorted(pods, key=creation_time)}
 
 

@@ -1,4 +1,4 @@
-"""Traces the TensorFlow server of a task with TensorFlow's profiler client, which runs in the task's container."""
+"""Traces the TensorFlow server of a task: runs TensorFlow's profiler client in the task's container."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ _CLOSED: Final = "Socket closed"
 
 
 def trace_task(api: Api, namespace: str, pod: Object, seconds: int) -> dict[str, bytes]:
-    """Trace a task, and return the trace files by name. Each name begins with the task, as in worker-1.xplane.pb.
+    """Trace a task, and return the content of the trace files by name, such as worker-1.xplane.pb.
+
+    The name of each file begins with the name of the task.
 
     Raises:
         ApiError: the account may not run commands in pods.
@@ -74,7 +76,7 @@ def _failure(code: int, lines: Sequence[str], task: str) -> str:
 
 
 def _files(archive: bytes) -> dict[str, bytes]:
-    """Return file name -> content, for each regular file in a tar archive.
+    """Return the content of each regular file in a tar archive, by file name.
 
     Raises:
         TfgenError: the archive is incomplete.

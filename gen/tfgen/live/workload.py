@@ -21,15 +21,19 @@ _VERSIONS: Final = ("kueue.x-k8s.io/v1beta2", "kueue.x-k8s.io/v1beta1")
 
 
 def workload_kind(api: Api) -> tuple[str, str]:
-    """Return (API version of Kueue, "Workload"), with the newest version in `_VERSIONS` that the cluster has.
+    """Return the API version and the kind of Kueue's Workload, such as ("kueue.x-k8s.io/v1beta1", "Workload").
 
-    For a cluster without Kueue, return the first version in `_VERSIONS`.
+    The API version is the newest version that both tfgen and the cluster support. For a cluster without Kueue, return
+    the newest version that tfgen supports.
     """
     return next((version for version in _VERSIONS if api.resource(version, KIND)), _VERSIONS[0]), KIND
 
 
 def query_parameters(items: Iterable[Object]) -> Mapping[str, str]:
-    """Return the query parameters of a list request for the Workloads of some objects: {"labelSelector": ...}."""
+    """Return the query parameters of a request that lists the Workloads of the given objects.
+
+    Example: {"labelSelector": "kueue.x-k8s.io/job-uid in (c6f0..., e1b2...)"}.
+    """
     uids = ",".join(sorted(item["metadata"]["uid"] for item in items))
     return {"labelSelector": f"{keys.QUEUED_OBJECT} in ({uids})"}
 
@@ -70,7 +74,7 @@ def queue_reason(item: Object, workload: Object | None) -> Reason | None:
 
 
 def _waiting_checks(workload: Object) -> str:
-    """Return a text with each admission check that is not ready: "the Workload waits for CHECK: Pending"."""
+    """Return a text with each admission check that is not ready, such as "the Workload waits for CHECK: Pending"."""
     checks = (workload.get("status") or {}).get("admissionChecks") or ()
     texts = [
         f"{check['name']}: {check.get('message') or check['state']}" for check in checks if check["state"] != "Ready"

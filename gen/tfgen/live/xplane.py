@@ -1,4 +1,4 @@
-"""Events of a trace file of TensorFlow's profiler, read from the wire format of protocol buffers.
+"""Reader of a trace file of TensorFlow's profiler. The reader decodes the wire format of protocol buffers.
 
 tfgen does not depend on a protobuf package, and reads only four message types of xplane.proto:
 https://github.com/openxla/xla/blob/main/third_party/tsl/tsl/profiler/protobuf/xplane.proto
@@ -38,7 +38,7 @@ class TraceEvent(Record):
 
 
 def read_events(data: bytes, words: tuple[str, ...]) -> Iterator[TraceEvent]:
-    """Yield each event of a trace file, if the name of the event contains one of the given words.
+    """Yield the events of a trace file whose names contain at least one of the given words.
 
     Raises:
         TfgenError: the data is not a trace file.
@@ -77,7 +77,7 @@ def _line_events(line: memoryview, names: dict[int, str]) -> Iterator[TraceEvent
 
 
 def _fields(data: memoryview) -> Iterator[tuple[int, int | memoryview]]:
-    """Yield (field number, value) for each field in a protobuf message.
+    """Yield the number and the value of each field in a protobuf message.
 
     https://protobuf.dev/programming-guides/encoding/
     """
@@ -102,7 +102,7 @@ def _fields(data: memoryview) -> Iterator[tuple[int, int | memoryview]]:
 
 
 def _varint(data: memoryview, position: int) -> tuple[int, int]:
-    """Return (variable-length integer at `position`, position after the integer)."""
+    """Return the variable-length integer at `position`, and the position after the integer."""
     value = shift = 0
     while True:
         byte = data[position]

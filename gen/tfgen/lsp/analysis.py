@@ -1,6 +1,6 @@
-"""Check one open file with those steps of `tfgen check` that need neither other job files nor rendered files.
+"""Check one open file, with the steps of `tfgen check` that need no other job file and no rendered file.
 
-analyse(Source("job.yaml", "..."))  ->  Analysis(problems=(Problem("job.yaml", ...), ...), ...)
+analyse(Source("job.yaml", "..."))  # Analysis(problems=(Problem("job.yaml", ...), ...), ...)
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Analysis(Record):
         accepted: the documents without schema errors; empty if a tfgen.yaml that applies to the file has schema errors.
         problems: the problems of the file and of each tfgen.yaml that applies to the file.
         is_parsed: whether the file is valid YAML.
-        of_objects: the problems of the jobs' Kubernetes objects; empty before `check_built_objects`.
+        of_objects: the problems of the jobs' Kubernetes objects; empty before a call of `check_built_objects`.
     """
 
     source: Source
@@ -37,14 +37,14 @@ class Analysis(Record):
     of_objects: tuple[Problem, ...] = ()
 
     def accepted_at(self, root: Position) -> Document | None:
-        """Return the document that begins at the position `root`.
+        """Return the document without schema errors that begins at the position `root`; None without such a document.
 
-        The result is None if the document, or a tfgen.yaml from which the document inherits, has schema errors.
+        A document whose tfgen.yaml has schema errors does not count.
         """
         return next((document for document in self.accepted if document.root.position == root), None)
 
     def document_above(self, line: int) -> Document | None:
-        """Return the document that contains the line number `line`, even with errors; None above the first document."""
+        """Return the document that contains a line, even a document with errors; None above the first document."""
         return next((document for document in reversed(self.documents) if document.root.position.line <= line), None)
 
 

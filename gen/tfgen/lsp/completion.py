@@ -1,6 +1,6 @@
 """Complete the text at the cursor: propose the keys, values and names that the schema and the job allow.
 
-complete(Spot(("spec", "gang"), ...), document)  ->  [Choice("scheduler", ...), Choice("queue", ...), ...]
+complete(Spot(("spec", "gang"), ...), document)  # [Choice("scheduler", ...), Choice("queue", ...), ...]
 """
 
 from __future__ import annotations
@@ -75,9 +75,9 @@ def _keys(spot: Spot, document: Document | None, schema: str, node: schema_file.
 
 
 def _names_of_map(path: Path, document: Document | None) -> Mapping[str, Any]:
-    """Return a mapping whose keys are the names that the user may type at `path`. The caller ignores the values.
+    """Return the existing names that the user may type as keys of the mapping at `path`, as the keys of a mapping.
 
-    For example, below `roles` of an environment, the names are the roles of the job.
+    For example, below `roles` of an environment, the names are the roles of the job. The caller ignores the values.
     """
     if path == ("rules",):
         return dict.fromkeys(sorted(WARNINGS))

@@ -1,6 +1,6 @@
 """Find the key or the value at the cursor of an editor.
 
-find_key(text, Position(6, 12))  ->  Cursor(Position(1, 1), ("spec", "image"), Position(6, 10), Position(6, 26))
+find_key(text, Position(6, 12))  # Cursor(Position(1, 1), ("spec", "image"), Position(6, 10), Position(6, 26))
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tfgen.text.yaml_node import YamlNode, nodes
 
 
 class Cursor(NamedTuple):
-    """A key or a scalar value in a YAML text, with a start position and an end position.
+    """A key or a scalar value in a YAML text, with its start position and its end position.
 
     Attributes:
         root: the position at which the YAML document begins; equal to `Document.root`.
@@ -50,7 +50,7 @@ def find_key(text: str, position: Position) -> Cursor | None:
 
 
 def tokens(node: YamlNode, path: Path = ()) -> Iterator[tuple[Path, int, int]]:
-    """Yield (path, start offset, end offset) for each key and each scalar value in a YAML node.
+    """Yield the path, the start offset and the end offset of each key and each scalar value in a YAML node.
 
     `path` is the path of the node itself.
     """

@@ -1,7 +1,7 @@
 """Implement "Go to Definition": find the lines in the job and in each tfgen.yaml that set or enforce a value.
 
 set_or_enforced(document, ("spec", "gang", "queue"))
-    ->  [Place("tfgen.yaml", Position(4, 9)), Place("tfgen.yaml", Position(2, 11))]
+# [Place("tfgen.yaml", Position(4, 9)), Place("tfgen.yaml", Position(2, 11))]
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def _enforcing(document: Document, path: Path) -> Iterator[Place]:
 
 
 def _covers(document: Document, enforced: Enforced, path: Path) -> bool:
-    """Test whether an entry of the list `enforce` in a tfgen.yaml applies to a path or to a key below the path."""
+    """Test whether a tfgen.yaml enforces the value at `path`, at a parent of `path` or at a key below `path`."""
     if len(path) <= 1:
         return False
     for form, _ in enforced_values(document.alone().data, enforced):
@@ -58,7 +58,11 @@ def _covers(document: Document, enforced: Enforced, path: Path) -> bool:
 
 
 def _registry(document: Document, path: Path) -> Iterator[Place]:
-    """Yield the lines that set or enforce the default registry, if the path is an image whose name has no registry."""
+    """Yield the lines in a tfgen.yaml that set or enforce the registry of the image at `path`.
+
+    For a field other than an image, yield nothing. A default registry does not apply to an image that contains a
+    registry.
+    """
     image = data_path.at(document.alone().data, path)
     if path[-1:] != ("image",) or not isinstance(image, str) or document.under is None:
         return

@@ -59,9 +59,10 @@ def _is_inherited(document: Document, file: str) -> bool:
 
 
 def split_environment(path: Path) -> tuple[str | None, Path]:
-    """Split a path inside an environment into (name of the environment, path in the job).
+    """Split a path inside an environment into the name of the environment and the path in the job.
 
-    For any other path, return (None, unchanged path).
+    Example: ("spec", "environments", "dev", "retries") gives ("dev", ("spec", "retries")). For any other path, return
+    None and the unchanged path.
     """
     if path[:2] == ("spec", "environments") and len(path) >= _ENVIRONMENT:
         return str(path[2]), ("spec", *path[_ENVIRONMENT:])

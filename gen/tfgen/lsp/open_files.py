@@ -2,7 +2,7 @@
 
 files = OpenFiles()
 files.update("tfgen.yaml", "apiVersion: ...")
-files.source("jobs/mnist/job.yaml")  ->  Source("jobs/mnist/job.yaml", "...", Source("tfgen.yaml", "..."))
+files.source("jobs/mnist/job.yaml")  # Source("jobs/mnist/job.yaml", "...", Source("tfgen.yaml", "..."))
 """
 
 from __future__ import annotations

@@ -45,14 +45,20 @@ _DUPLICATE: Final = "one of the two entries"
 
 
 class ProposedFix(NamedTuple):
-    """A fix that a message proposes: the verb, or "mean" for `did you mean NAME?`, and the words after the verb."""
+    """A fix that a message proposes.
+
+    Attributes:
+        verb: the verb of the fix, such as `write` or `remove`; `mean` for a proposal such as `did you mean
+            "replicas"?`.
+        words: the words after the verb, such as `4Gi`.
+    """
 
     verb: str
     words: str
 
 
 def proposed_fixes(message: str) -> Iterator[ProposedFix]:
-    """Yield the fixes in a message that a single edit can apply, in the order of the message."""
+    """Yield the fixes that a message proposes, in the order of the message. Omit each fix that needs several edits."""
     if meant := _MEANT.search(message):
         names = meant["names"]
         for name in [json.loads(names)] if names.startswith('"') else names.split(" or "):
@@ -76,7 +82,7 @@ def proposed_fixes(message: str) -> Iterator[ProposedFix]:
 def _alternatives(clause: str) -> Iterator[str]:
     """Yield each fix in a part of a message: "write 4Gi", then "4G", for "write 4Gi, or 4G for powers of 1000".
 
-    The function removes explanations, such as "for powers of 1000", and omits each fix that needs two edits.
+    The function removes explanations, such as "for powers of 1000", and omits each fix that needs several edits.
     """
     part, at, is_explained, is_one_edit = "", 0, False, True
     while at < len(clause):

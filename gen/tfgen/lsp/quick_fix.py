@@ -1,6 +1,6 @@
 """Compute quick fixes: apply the fixes in the message of a problem to the text of the file.
 
-    quick_fixes(analysis, problem)  ->  [QuickFix('Change to "replicas"', "apiVersion: ...")]
+    quick_fixes(analysis, problem)  # [QuickFix('Change to "replicas"', "apiVersion: ...")]
 
 An edit is a quick fix if a check of the edited text no longer reports the problem and reports no new error.
 """
@@ -50,7 +50,10 @@ class QuickFix(NamedTuple):
 
 
 def quick_fixes(analysis: Analysis, problem: Problem) -> list[QuickFix]:
-    """Return edits that fix a problem in the analysed file, at most one edit for each fix that the message proposes."""
+    """Return edits that fix a problem in the analysed file. The message of a problem may propose several fixes.
+
+    For each proposed fix, the function tries several edits, and returns only the first edit that solves the problem.
+    """
     text = analysis.source.text()
     if isinstance(text, Problem) or problem.file != analysis.source.file:
         return []
@@ -100,7 +103,7 @@ def _is_yaml_or_schema_rule(rule: str) -> bool:
 
 
 def _edits(analysis: Analysis, text: str, problem: Problem, fix: ProposedFix) -> Iterator[str]:
-    """Yield edited texts that may fix the problem, the most probable text first."""
+    """Yield edited texts of the file that may solve the problem, the most probable text first."""
     yield from _edits_of_line(text, problem.position, fix)
     document = analysis.document_above(problem.position.line)
     if document is None or not analysis.is_parsed:
@@ -137,7 +140,7 @@ def _positions(tree: SourceTree, path: Path, position: Position) -> Iterator[Pat
 
 
 def _edits_of_line(text: str, position: Position, fix: ProposedFix) -> Iterator[str]:
-    """Yield edited texts of the file. Each text applies the fix `fix` to the line at `position` only."""
+    """Yield edited texts of the file. Each text applies a proposed fix to the line at `position` only."""
     lines = text.split("\n")
     if position.line > len(lines):
         return
@@ -150,10 +153,10 @@ def _edits_of_line(text: str, position: Position, fix: ProposedFix) -> Iterator[
 
 
 def _changed_lines(before: str, token: str, tail: str, fix: ProposedFix) -> Iterator[tuple[str, ...]]:
-    """Yield the possible results of the fix `fix` for the line `before + token + tail`.
+    """Yield the possible results of a proposed fix for one line, as tuples of lines.
 
-    `token` is the word at the position of the problem. Each result is a tuple with the changed line, or an empty tuple
-    if the fix removes the line.
+    `token` is the word at the position of the problem, `before` is the text before this word, and `tail` is the text
+    after this word. A tuple contains the changed line, or is empty if the fix removes the line.
     """
     match fix:
         case ProposedFix("mean", name):
@@ -192,7 +195,7 @@ def _without(text: str, is_odd: Callable[[str], object], instead: str) -> str:
 
 
 def _assignments(document: Document, path: Path, problem: Problem, fix: ProposedFix) -> Iterator[list[Assignment]]:
-    """Yield the possible edits that apply the fix `fix` to the document. Each edit is a list of assignments.
+    """Yield the possible edits that apply a proposed fix to the document. Each edit is a list of assignments.
 
     For example, the first edit for the fix "write 4Gi" is [Assignment(path, "4Gi")]. `path` is a path from `_paths_at`.
     """
@@ -273,7 +276,7 @@ def _entry_assignments(path: Path, key: str, value: Any, *, replaces: bool) -> I
 def _paths_ending_with(tree: SourceTree, path: Path, name: str) -> Iterator[Path]:
     """Yield the path of each key `name` in a part of a document, at any depth.
 
-    `tree` has the keys of the part, and `path` is the path of the part in the document.
+    `tree` has the positions of the keys in this part. `path` is the path of this part in the document.
     """
     for step, (_, child) in tree.children.items():
         if step == name:
@@ -282,9 +285,10 @@ def _paths_ending_with(tree: SourceTree, path: Path, name: str) -> Iterator[Path
 
 
 def _possible_paths(owner: Path, name: str) -> Iterator[Path]:
-    """Yield the two paths that `name` may mean, such as (*owner, "gpu", "count") and ("spec", "gpu", "count").
+    """Yield the paths in the job that the key `name` of a message may mean.
 
-    If `name` is not a valid path, yield only the first path.
+    For example, the key `gpu.count` may mean a key of the mapping at `owner`, or the path ("spec", "gpu", "count"). If
+    `name` is not a valid path in the job, yield only the first path.
     """
     steps = tuple(name.split("."))
     yield (*owner, *steps)
@@ -295,7 +299,7 @@ def _possible_paths(owner: Path, name: str) -> Iterator[Path]:
 
 
 def _at(document: Document, path: Path) -> Any:
-    """Return the value at a path in the file, without the defaults from a tfgen.yaml; None for a missing value."""
+    """Return the value at a path in the file; None for a missing value. Defaults from a tfgen.yaml do not count."""
     try:
         return data_path.follow(document.alone().data, path)
     except (LookupError, TypeError):

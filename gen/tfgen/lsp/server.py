@@ -1,4 +1,4 @@
-"""The language server: receives the messages of an editor, and sends the answers.
+"""The language server, which receives the messages of an editor and sends the answers.
 
 pygls reads and writes the messages. The working directory of the server is the folder that the editor opens, so that
 problems name files as `tfgen check` does in this folder.
@@ -36,7 +36,7 @@ def create_server() -> LanguageServer:
 
 
 def _take_texts(server: LanguageServer, session: Session) -> None:
-    """Register the handlers that check a file when the editor opens or changes the file, or after changes on disk."""
+    """Register the handlers that check files when the editor opens or changes a file, or after changes on disk."""
 
     @server.feature(types.INITIALIZED)
     async def initialized(_: types.InitializedParams) -> None:

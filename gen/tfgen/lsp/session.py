@@ -43,7 +43,7 @@ _SEVERITIES: Final = {
 class Session:
     """The open files of one editor, and the analyses of the files.
 
-    A file that is not valid YAML has two analyses: of the current text, and of the last text that was valid YAML.
+    For a file that is not valid YAML, the session has two analyses: of the current text, and of the last valid text.
     """
 
     def __init__(self, server: LanguageServer) -> None:
@@ -66,7 +66,7 @@ class Session:
         return file
 
     def remove(self, uri: str) -> None:
-        """Forget a closed file and its problems."""
+        """Remove a closed file and its problems from the session."""
         file = file_of(uri)
         self._files.remove(file)
         self._uris.pop(file, None)
@@ -93,7 +93,11 @@ class Session:
             self.check_soon(file, pause=0)
 
     def check_soon(self, file: str, pause: float = PAUSE) -> None:
-        """Check a file after a pause in the typing, and the objects of its jobs after a longer pause."""
+        """Schedule two checks of a file, so that no check runs while the user types.
+
+        The first check runs after a pause in the typing. After a longer pause, the second check checks the Kubernetes
+        objects of the jobs in the file.
+        """
         if waiting := self._waiting.get(file):
             waiting.cancel()
         self._waiting[file] = asyncio.create_task(self._check_later(file, pause))
@@ -192,7 +196,7 @@ class Session:
 
     @contextmanager
     def _errors_shown(self, file: str) -> Iterator[None]:
-        """Show the errors that the `with` block raises. An equal error is not shown twice. The server continues."""
+        """Show the errors of the `with` block in the editor. The server continues. Equal errors are shown only once."""
         try:
             yield
         except TfgenError as error:

@@ -1,9 +1,9 @@
 r"""Find the YAML path of the key or value that the user types. The text need not be valid YAML.
 
-    find_spot("spec:\n  gang: {sche", Position(2, 14))  ->  Spot(("spec", "gang"), is_value=False, word="sche", ...)
+    find_spot("spec:\n  gang: {sche", Position(2, 14))  # Spot(("spec", "gang"), is_value=False, word="sche", ...)
 
-The parser reads only the lines that are parents of the typed line by indentation, and a placeholder for the typed word.
-A mistake in another line therefore has no effect.
+tfgen parses only the lines that are parents of the typed line by indentation, with a placeholder for the typed word. A
+mistake in another line therefore has no effect.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Spot(NamedTuple):
     """A key or a value that the user types.
 
     Attributes:
-        path: the path of the mapping that takes the key, or the path of the value.
+        path: for a key, the path of the mapping that contains the key; for a value, the path of the value.
         is_value: True for a value, False for a key.
         word: the characters of the key or value before the cursor.
         tail: the characters of the key or value after the cursor.
@@ -74,14 +74,14 @@ def find_spot(text: str, position: Position) -> Spot | None:
 
 
 def _typed_forms(before: str, bracket: str) -> Iterator[str]:
-    """Yield the YAML text that replaces the typed word after `before`: a value, or a key with a value.
+    """Yield the possible YAML texts of the placeholder for the typed word: a value, or a key with a value.
 
     After "image:", the text is the value `_TYPED`. At the beginning of a line, the text is "_TYPED: 0", with the key
-    `_TYPED`. Yield nothing if YAML allows neither a key nor a value after `before`.
+    `_TYPED`. Yield nothing if YAML allows no key and no value after `before`.
 
     Args:
         before: the line up to the typed word.
-        bracket: the innermost open brace or bracket; empty in block style.
+        bracket: the innermost open brace or bracket; empty outside of braces and brackets.
     """
     if before.endswith(":"):
         yield _TYPED
@@ -98,11 +98,11 @@ def _typed_forms(before: str, bracket: str) -> Iterator[str]:
 
 
 def _ancestors(earlier: list[str], before: str) -> Iterator[str]:
-    """Yield the lines that are parents of a line by indentation, the nearest line first.
+    """Yield the lines that are parents of the typed line by indentation, the nearest line first.
 
     Args:
-        earlier: the lines above the line.
-        before: the beginning of the line, up to the typed word.
+        earlier: the lines above the typed line.
+        before: the beginning of the typed line, up to the typed word.
     """
     indent = len(before) - len(before.lstrip(" "))
     is_item = before.lstrip(" ").startswith("-")

@@ -33,8 +33,8 @@ class SpreadDomains(Record):
     """The domains of one topology spread of a set of pods, and the number of counted pods in each domain.
 
     Attributes:
-        of_node: the domain of each node that the topology spread considers, by index of the node. Example: {0:
-            "zone-a"}.
+        of_node: the domain of each node that the topology spread considers, by index of the node.
+            Example: {0: "zone-a"}.
         counts: the number of running pods that the topology spread counts in each domain. Example: {"zone-a": 3}.
     """
 

@@ -77,7 +77,8 @@ class LabelReaders:
 def split(template: PodTemplate, readers: LabelReaders) -> Iterator[PodTemplate]:
     """Yield a template for each group of equal pods of a template.
 
-    Pods are equal if each label selector in `readers` matches either all or none of the pods. The labels of each
+    The pods of a group are equal for each label selector in `readers`. For example, if an anti-affinity term selects
+    only the pod with the index 0 of a StatefulSet, this pod and all other pods become two groups. The labels of each
     yielded template include the labels that the controller adds.
     """
     added = template.added

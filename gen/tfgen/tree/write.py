@@ -62,12 +62,11 @@ def read_ledgers(out: Path) -> Ledgers:
 
 
 def find_unchanged(out: Path, ledgers: Collection[tuple[str, str]]) -> set[tuple[str, str]]:
-    """Return the jobs whose ledger and rendered files are unchanged on disk. Each job has the form of the argument.
+    """Return the items of `ledgers` whose job is unchanged on disk: the ledger and all rendered files of the job.
 
     Args:
         out: The output folder.
-        ledgers: The name of each job, and the digest that the ledger of the job had earlier. Example: ("mnist",
-            "9b74c989...").
+        ledgers: The name of each job, and the earlier digest of the job's ledger. Example: {("mnist", "9b74c989...")}.
 
     Raises:
         TfgenError: The disk cannot be read.

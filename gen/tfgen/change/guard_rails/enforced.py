@@ -65,7 +65,7 @@ class _EnforcedPath(Record):
         return path[: len(self.path)] == self.path
 
     def binds(self, path: Path, excepted: Sequence[Path] | None) -> bool:
-        """Return True if the change lets no job choose the value at `path`.
+        """Return True if the change restricts the jobs at `path` at least as much as the base does.
 
         Args:
             path: a path that the base enforces, such as ("spec", "gitops").
@@ -90,7 +90,7 @@ class _EnforcedPath(Record):
         return self.contains(path) and data_path.at(self.value, path[len(self.path) :]) is not None
 
     def exceptions_within(self, path: Path, excepted: Sequence[Path] | None) -> list[int]:
-        """Return the indexes of the `except` items with which the change lets a job set more than the base allows.
+        """Return the indexes of the `except` items that let a job set more in the change than in the base.
 
         Example for the path ("spec", "gitops"): the base has `except: [source]`, so `excepted` is [("source",)]. The
         change has `except: [source, argocd]`. The result is [1], the index of `argocd`.
@@ -131,7 +131,7 @@ def _unenforced_paths(layers: Layers, data: Any, entry: Enforced, entries: Seque
 
 
 def _bound_keys(entry: Enforced, value: Any) -> Iterator[tuple[Path, Sequence[Path] | None]]:
-    """Yield (path, keys that a job may set) for each path that an `enforce` entry of the base enforces.
+    """Yield each path that an `enforce` entry of the base enforces, with the keys below the path that a job may set.
 
     For the entry {path: spec.gitops, except: [source]}, the first pair is ((), [("source",)]): the block `spec.gitops`,
     in which a job may set only `source`. A pair such as (("branch",), None) follows for each single value that the
@@ -154,7 +154,10 @@ def _bound_keys(entry: Enforced, value: Any) -> Iterator[tuple[Path, Sequence[Pa
 
 
 def _leaves(value: Any) -> Iterator[Path]:
-    """Yield the path of each value in nested mappings that is not itself a mapping."""
+    """Yield the path of each value in nested mappings that is not itself a mapping.
+
+    Example: {"argocd": {"project": "ads"}} has the path ("argocd", "project").
+    """
     if not isinstance(value, Mapping):
         yield ()
         return
@@ -165,7 +168,7 @@ def _leaves(value: Any) -> Iterator[Path]:
 def _path_loosenings(
     layers: Layers, entry: Enforced, path: Path, excepted: Sequence[Path] | None, candidates: Sequence[_EnforcedPath]
 ) -> Iterator[Loosening]:
-    """Yield each loosening of a path that the base enforces and the change enforces only in part, or not at all.
+    """Yield each loosening of a path that the change enforces less than the base does.
 
     Args:
         layers: the tfgen.yaml files of the base and of the change.

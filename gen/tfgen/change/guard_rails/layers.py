@@ -1,4 +1,4 @@
-"""The guard rails of a folder in two versions of a repository.
+"""The guard rails of a folder in two versions of a repository: the base of comparison and the change.
 
 A guard rail applies to a folder if the tfgen.yaml of the folder, or of a parent folder, contains the guard rail. So a
 guard rail may move to the tfgen.yaml of a parent folder.
@@ -19,7 +19,7 @@ class Loosening(Record):
     """A change that makes a guard rail looser, such as a higher limit or a new pattern under `unlistedFiles`.
 
     Attributes:
-        rail: the line of the guard rail in the base; equal to `place` if the base has no line for the guard rail.
+        rail: the line of the guard rail in the base of comparison. If the base has no such line, `rail` equals `place`.
         place: the line of the change that loosens the guard rail.
     """
 
@@ -29,14 +29,15 @@ class Loosening(Record):
 
 
 class Layers(Record):
-    """The tfgen.yaml files of a folder and its parent folders, in the base and in the change.
+    """The tfgen.yaml files of a folder and its parent folders, in the base of comparison and in the change.
 
     Attributes:
         before: the nearest tfgen.yaml of the base, merged over the files of the parent folders; None without a file.
         after: the nearest tfgen.yaml of the change, merged over the files of the parent folders; None without a file.
         revision: the revision of the base, such as `origin/main`.
-        policies_before: path of a tfgen.yaml in the base -> admission policies in the folder that the tfgen.yaml names.
-        policies_after: path of a tfgen.yaml in the change -> admission policies in the folder that the file names.
+        policies_before: the admission policies of each tfgen.yaml in the base that names a folder of policies. The key
+            is the path of the tfgen.yaml.
+        policies_after: the admission policies of each tfgen.yaml in the change, as in `policies_before`.
     """
 
     before: Document | None

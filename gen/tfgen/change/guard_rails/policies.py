@@ -29,7 +29,7 @@ _WEAKER: Final[Mapping[Path, tuple[str, str]]] = {
     ("matchConstraints", "matchPolicy"): ("Equivalent", "Exact"),
     ("matchResources", "matchPolicy"): ("Equivalent", "Exact"),
 }
-"""Field -> (default of the field, value of the field with which a policy refuses fewer objects)."""
+"""The default of a field, and the value with which a policy refuses fewer objects, by path of the field."""
 
 _FIXED: Final[Sequence[Path]] = (
     ("policyName",),
@@ -71,7 +71,7 @@ def _removed(layers: Layers, layer: Document, document: Document, files: set[str
 
 
 def _weaker_fields(layers: Layers, old: Document, new: Document) -> Iterator[tuple[Path, str]]:
-    """Yield (path, message) for each changed field that lets a policy refuse fewer objects."""
+    """Yield the path and the message of each changed field that lets a policy refuse fewer objects."""
     kind = old.data["kind"]
     if kind not in (POLICY, BINDING):
         yield from _different_fields(layers, old, new)
@@ -98,10 +98,10 @@ def _weaker_fields(layers: Layers, old: Document, new: Document) -> Iterator[tup
 
 
 def _decisive_fields(key: str, item: Mapping[str, Any]) -> tuple[Any, ...]:
-    """Return (None, expression) for a validation of a policy, and (name, expression) for a variable of a policy.
+    """Return the fields of a validation or a variable that affect the decision of the policy.
 
-    All other fields, such as a message, do not affect the decision of the policy. `key` is the name of the list that
-    contains the item: `validations` or `variables`.
+    For a variable, these fields are the name and the expression. A validation has no name, so the first item is None.
+    Example: (None, "object.spec.replicas < 9"). The parameter `key` is `validations` or `variables`.
     """
     return (item.get("name") if key == "variables" else None, item["expression"])
 
@@ -138,9 +138,9 @@ def _narrower_resources(before: Any, after: Any) -> Iterator[Path]:
 
 
 def _different_fields(layers: Layers, old: Document, new: Document) -> Iterator[tuple[Path, str]]:
-    """Yield (path, message) for the first changed field of an object, such as a ConfigMap or a Namespace.
+    """Yield the path and the message of the first changed field in an object, such as a ConfigMap or a Namespace.
 
-    A policy may read each field of the object, apart from the annotations. If no such field changed, yield nothing.
+    A policy may read the object. A changed annotation does not count. If no other field changed, yield nothing.
     """
     for path in _differences(old.data, new.data, ()):
         if path[:2] != ("metadata", "annotations"):

@@ -76,7 +76,7 @@ class _LayerReader:
     def layer_of(self, folder: Path) -> LayerResult:
         """Return the tfgen.yaml of a folder, merged over the files of parent folders, or the problems of these files.
 
-        The problems do not include a guard rail that is looser than in a parent folder.
+        The problems do not include guard rails that are looser than in a parent folder.
         """
         job = folder / FILE
         source = defaults_under(job, self._content) if self._content else defaults_on_disk(job)
@@ -110,10 +110,12 @@ def _committed_folder(against: str, layer: Document) -> PolicyFolder:
 
 
 def _broken_file_loosening(before: Document | None, problem: Problem, against: str) -> Iterator[Loosening]:
-    """Yield one loosening if a tfgen.yaml has errors after the change, because tfgen cannot read its guard rails.
+    """Yield a loosening if a tfgen.yaml has errors after the change, because tfgen cannot read its guard rails.
+
+    Yield nothing if the tfgen.yaml files of the base contain no guard rail.
 
     Args:
-        before: the tfgen.yaml in the base. If neither this file nor a parent file has a guard rail, yield nothing.
+        before: the tfgen.yaml in the base, merged over the files of parent folders; None without a file.
         problem: the first error of the changed file.
         against: the revision of the base.
     """

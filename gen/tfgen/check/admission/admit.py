@@ -38,8 +38,8 @@ class PolicyFault(NamedTuple):
 
     Attributes:
         item: the object that violates the policy; for a pod of a controller, the object that creates the pod.
-        expression: a text with the failed expression, and with the expressions of all policy variables in the failed
-            expression.
+        expression: the failed expression. The text also contains the expressions of the policy variables that the
+            failed expression reads.
     """
 
     rule: str
@@ -51,8 +51,8 @@ class PolicyFault(NamedTuple):
 class _BoundPolicy(NamedTuple):
     """An admission policy with one of its bindings.
 
-    `manifests` are all manifests that the binding may need: Namespaces, and objects such as the ConfigMap of
-    `paramRef`.
+    `manifests` are all manifests that the binding may need: Namespaces, and objects such as the ConfigMap that
+    `paramRef` names.
     """
 
     policy: Document
@@ -94,7 +94,9 @@ def find_policy_problems(document: Document, folders: PolicyFolders) -> Iterator
 def find_policy_faults(
     document: Document, folders: PolicyFolders, items: Sequence[Object], namespace: str | None
 ) -> Iterator[PolicyFault | Problem]:
-    """Yield each violation of a policy by an object of one environment, and each policy that tfgen cannot evaluate.
+    """Check the objects of one environment against the admission policies of a job.
+
+    Yield a `PolicyFault` for each violation, and a `Problem` for each policy that tfgen cannot evaluate.
 
     Args:
         document: the job.
@@ -142,7 +144,7 @@ def _faults(bound: _BoundPolicy, request: Request, decision: Decision) -> Iterat
 
 
 def _whole_expression(policy: Mapping[str, Any], expression: str) -> str:
-    """Return one text: the expression of each policy variable that `expression` reads, and then `expression` itself.
+    """Return a text with `expression` and the expressions of the policy variables that `expression` reads.
 
     The parameter `policy` is the spec of the policy.
     """
@@ -161,10 +163,10 @@ def _not_evaluated(document: Document, path: Path, message: str) -> Problem:
 
 
 def _bindings(folders: Sequence[PolicyFolder]) -> Iterator[tuple[tuple[Document, ...], Document]]:
-    """Yield (manifests, binding) for each binding in `folders`, the policy folders of a job from the root to the job.
+    """Yield each binding in the policy folders of a job, with the manifests to which the binding may refer.
 
-    The manifests are all manifests to which the binding may refer: the manifests in the policy folder of the binding,
-    and in the policy folders of the tfgen.yaml files in parent folders.
+    These manifests are in the policy folder of the binding, and in the policy folders of the tfgen.yaml files in parent
+    folders. The first item of `folders` is the policy folder of the root tfgen.yaml.
     """
     manifests: tuple[Document, ...] = ()
     for folder in folders:

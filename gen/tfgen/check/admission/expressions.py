@@ -71,8 +71,8 @@ def evaluate(expression: str, data: Mapping[str, Any]) -> Result:
 
     Args:
         expression: the text of the expression.
-        data: name such as `object` or `params` -> value of the name in the expression. A missing name has the value
-            null.
+        data: the value of each name in the expression. Example: {"object": {"spec": {"replicas": 7}}}. A missing name
+            has the value null.
     """
     compiled = _compiled(expression)
     if isinstance(compiled, str):

@@ -48,7 +48,7 @@ class PolicyFolder(Record):
         layer: the tfgen.yaml that names the folder.
         documents: the manifests that have no problems.
         problems: the problems of all other manifests.
-        error: the error because of which tfgen cannot evaluate the policies, or None.
+        error: the error that prevents the evaluation of the policies, or None.
     """
 
     layer: str
@@ -62,13 +62,16 @@ class PolicyFolder(Record):
 
 
 PolicyFolders = Mapping[str, PolicyFolder]
-"""Path of a tfgen.yaml -> policy folder that the tfgen.yaml names, for all policy folders of a repository."""
+"""The policy folders of a repository, each under the path of the tfgen.yaml that names the folder."""
 
 NO_POLICIES: Final[PolicyFolders] = EMPTY
 
 
 def read_policy_folders(documents: Iterable[Document]) -> PolicyFolders:
-    """Read the policy folders that apply to the jobs in `documents`. Return tfgen.yaml -> policy folder.
+    """Read the policy folders that apply to the jobs in `documents`.
+
+    Return each policy folder under the path of the tfgen.yaml that names the folder. Example: {"ads/tfgen.yaml":
+    PolicyFolder(...)}.
 
     Raises:
         UsageError: the repository has policies, but the packages that evaluate policies are not installed.
@@ -102,7 +105,7 @@ def folder_paths(document: Document) -> tuple[Path, ...]:
 
 
 def error_of(document: Document, folders: PolicyFolders) -> TfgenError | None:
-    """Return the error because of which tfgen cannot evaluate the policies for a job, or None."""
+    """Return the error that prevents the evaluation of the policies for a job, or None."""
     return next((folder.error for folder in folders_of(document, folders) if folder.error), None)
 
 
@@ -176,7 +179,12 @@ def read_folder(layer: Document) -> PolicyFolder:
 
 
 def parse_folder(layer: Document, contents: Mapping[Path, bytes]) -> PolicyFolder:
-    """Return the manifests in `contents` (path -> content), the files of the policy folder that `layer` names."""
+    """Return the manifests in the policy folder that `layer` names.
+
+    Args:
+        layer: the tfgen.yaml.
+        contents: the content of each file in the policy folder, by the path of the file.
+    """
     documents: list[Document] = []
     problems: list[Problem] = []
     for file, content in contents.items():
@@ -200,7 +208,7 @@ def is_manifest_file(file: Path) -> bool:
 
 
 def identity(document: Document) -> tuple[Any, ...]:
-    """Return (API version, kind, namespace, name) of a manifest."""
+    """Return the API version, kind, namespace and name of a manifest, such as ("v1", "ConfigMap", "ml", "limits")."""
     return tuple(data_path.at(document.data, path) for path in _IDENTITY)
 
 

@@ -28,8 +28,8 @@ class Request(Record):
 
     Attributes:
         item: the object, with the defaults of the API server.
-        owner: the object of the job: `item` itself or, if `item` is a pod of a controller, the object that creates
-            the pod.
+        owner: the object of the job that causes the request. For a pod of a controller, `owner` is the object that
+            creates the pod, such as a StatefulSet.
         namespace: the namespace of the job; None if the job sets no namespace.
         is_of_pods: True for a pod that a controller creates.
     """
@@ -68,13 +68,17 @@ class Request(Record):
 
     @property
     def title(self) -> str:
-        """The kind and the name of the object, for messages."""
+        """The object of the request in words, for messages, such as `a pod of StatefulSet mnist-ps`."""
         name = f"{self.owner['kind']} {self.owner['metadata']['name']}"
         return f"a pod of {name}" if self.is_of_pods else name
 
 
 def all_of(answers: Iterable[Answer]) -> Answer:
-    """Combine answers by "and": False if any is False, else the reason of the first unknown answer, else True."""
+    """Combine answers with a logical "and".
+
+    Return False if an answer is False, and True if all answers are True. In all other cases, return the first text,
+    which is the reason why only a cluster knows the answer.
+    """
     answers = tuple(answers)
     if False in answers:
         return False
@@ -82,7 +86,11 @@ def all_of(answers: Iterable[Answer]) -> Answer:
 
 
 def any_of(answers: Iterable[Answer]) -> Answer:
-    """Combine answers by "or": True if any is True, else the reason of the first unknown answer, else False."""
+    """Combine answers with a logical "or".
+
+    Return True if an answer is True, and False if all answers are False. In all other cases, return the first text,
+    which is the reason why only a cluster knows the answer.
+    """
     answers = tuple(answers)
     if True in answers:
         return True
@@ -90,7 +98,9 @@ def any_of(answers: Iterable[Answer]) -> Answer:
 
 
 def matches_resources(resources: Mapping[str, Any], request: Request, namespaces: Iterable[Object]) -> Answer:
-    """Return True if `resources` match a request, False if not, or the reason why only a cluster knows the answer.
+    """Test whether `resources`, a part of a policy or of a binding, match a request.
+
+    The answer is True, False, or a text with the reason why only a cluster knows the answer.
 
     Args:
         resources: the `spec.matchConstraints` of a policy, or the `spec.matchResources` of a binding.

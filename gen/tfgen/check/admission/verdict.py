@@ -44,8 +44,8 @@ class Decision(Record):
         path: the path of the expression in the policy.
         message: the message of the policy for a refusal, or the reason why tfgen cannot evaluate the policy.
         is_known: True for a refusal, False for a policy that tfgen cannot evaluate.
-        ignores_actions: True for a refusal whatever actions the binding lists. The only such case is an audit
-            annotation with an error: the API server then refuses the object, even with only the action `Warn`.
+        ignores_actions: True for a refusal that does not depend on the actions of the binding. For example, the API
+            server refuses an object if an audit annotation has an error, even if the only action is `Warn`.
     """
 
     path: Path

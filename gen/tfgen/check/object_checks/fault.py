@@ -44,7 +44,7 @@ class Objects(Record):
 
     @cached_property
     def pods_by_owner(self) -> Mapping[str, Pods]:
-        """Name of an object that creates pods -> first group of pods of the object."""
+        """The first group of pods of each object that creates pods, by the name of the object."""
         return {pods.owner["metadata"]["name"]: pods for pods in reversed(self.pods)}
 
     def of_kind(self, kind: str) -> tuple[Object, ...]:

@@ -36,9 +36,9 @@ def _size(group: Object, members: int, min_available: int) -> Iterator[Fault]:
 
 
 def _minimum(group: Object) -> tuple[FieldPath, int | None]:
-    """Return (path, value) of the field that sets the minimum number of pods in a PodGroup.
+    """Return the path and the value of the field that sets the minimum number of pods in a PodGroup.
 
-    The path depends on the scheduler.
+    Example: (("spec", "minMember"), 7). The path depends on the scheduler. The value is None without such a field.
     """
     spec = group["spec"]
     if "schedulingPolicy" in spec:

@@ -32,7 +32,7 @@ class Pods(Record):
 
     @cached_property
     def containers(self) -> tuple[tuple[tuple[str | int, ...], Mapping[str, Any]], ...]:
-        """(path in the owner, container) of each container, including init containers and sidecars."""
+        """Each container, with its path in the owner. The result includes init containers and sidecars."""
         return tuple(
             ((*self.path, field, index), container)
             for field in ("initContainers", "containers")
@@ -51,7 +51,7 @@ class Pods(Record):
 
     @property
     def has_all_labels(self) -> bool:
-        """True if the pods have exactly the labels of the pod template.
+        """True if `labels` contains all labels of the pods that a selector of the job may use.
 
         The result is False for a custom kind such as TFJob, because the operator may add labels.
         """
@@ -59,7 +59,7 @@ class Pods(Record):
 
 
 def pods_of(item: Mapping[str, Any]) -> Iterator[Pods]:
-    """Yield the pods of an object that tfgen creates, and nothing for an entry of `objects`."""
+    """Yield the pods of an object that tfgen generates. For an entry of `objects`, yield nothing."""
     if literal_name(item) is not None:
         return
     if item["kind"] == "Pod":
@@ -69,7 +69,7 @@ def pods_of(item: Mapping[str, Any]) -> Iterator[Pods]:
 
 
 def literal_pods(item: Mapping[str, Any]) -> Iterator[Pods]:
-    """Yield the pods of an entry of `objects`, without pods whose fields have wrong types."""
+    """Yield the pods of an entry of `objects`. Pods whose fields have wrong types are left out."""
     if literal_name(item) is None:
         return
     if item["kind"] == "Pod":

@@ -33,7 +33,8 @@ def allows_ingress(policies: Sequence[Object], source: Pods, target: Pods, port:
 def _allows(policies: Sequence[Object], subject: Pods, direction: str, peer: Pods | None, port: Port) -> bool:
     """Return True if `policies` allow the traffic at `port` between the pods `subject` and the pods `peer`.
 
-    The direction is `Ingress` to `subject`, or `Egress` from `subject`. Without a policy, all traffic is allowed.
+    The direction is `Ingress` for traffic to `subject`, and `Egress` for traffic from `subject`. If no policy applies
+    to `subject`, all traffic is allowed.
 
     https://kubernetes.io/docs/concepts/services-networking/network-policies/#the-two-sorts-of-pod-isolation
     """
@@ -74,7 +75,7 @@ def _types(spec: Mapping[str, Any]) -> Sequence[str]:
 
 
 def _has_peer(peers: Sequence[Mapping[str, Any]] | None, pods: Pods | None) -> bool:
-    """Return True if a rule with the given peers allows `pods`. A rule without peers allows all pods.
+    """Return True if a rule of a policy with the given peers allows `pods`. A rule without peers allows all pods.
 
     An ipBlock matches no pods.
     """

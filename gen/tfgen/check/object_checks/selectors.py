@@ -16,7 +16,7 @@ _PATHS: Final[Mapping[str, FieldPath]] = {
     "NetworkPolicy": ("spec", "podSelector"),
     "PodDisruptionBudget": ("spec", "selector"),
 }
-"""Kind -> path of the field that selects pods. The selector of a Service is a plain map of labels."""
+"""The path of the field that selects pods, by the kind. The selector of a Service is a plain map of labels."""
 
 
 def check(objects: Objects) -> Iterator[Fault]:

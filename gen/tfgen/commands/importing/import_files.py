@@ -24,7 +24,10 @@ def read_manifests(
     environments: Iterable[tuple[str, Path]],
     live: Iterable[Source] = (),
 ) -> tuple[list[Source], dict[str, list[Source]]]:
-    """Read the input of an import. Return (files of the jobs without an environment, environment -> files).
+    """Read the files of an import.
+
+    The first element of the result contains the files of the jobs without an environment. The second element contains
+    the files of each environment.
 
     Args:
         files: manifests, scripts, kustomize overlays, or folders that contain an overlay for each environment; `STDIN`

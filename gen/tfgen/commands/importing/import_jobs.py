@@ -63,7 +63,7 @@ class Source(Record):
 
 
 class Origin(Record):
-    """The object from which a job, or an environment of a job, was imported.
+    """The object from which tfgen imported a job, or an environment of a job.
 
     Attributes:
         root: the object.
@@ -79,7 +79,8 @@ class ImportedJob(Record):
 
     Attributes:
         format: the name of the original format, such as TFJob.
-        origins: environment -> the imported object and its report entries; None is the job without an environment.
+        origins: the imported object of each environment, with its report entries. The job without an environment has
+            the key None.
         data: the data of job.yaml.
         text: the text of job.yaml.
     """
@@ -135,7 +136,7 @@ def import_jobs(
     Args:
         sources: the files of the jobs; may be empty if `environments` is not empty.
         options: the options of the import.
-        environments: environment -> files with the variants of the jobs in this environment.
+        environments: for each environment, the files with the variants of the jobs in this environment.
 
     Raises:
         UsageError: the files contain no object.
@@ -261,7 +262,7 @@ def _submitted(script: str, file: str, report: ImportReport) -> Iterator[Part]:
 
 
 def _refuse_forbidden_characters(words: Sequence[Word], file: str, report: ImportReport) -> bool:
-    """Report each word of a command with a character that is not allowed in YAML. Return True if such a word exists."""
+    """Report each word of a command that contains a character forbidden in YAML. Return True after such a report."""
     refused = [(word, match[0]) for word in words if (match := find_forbidden_character(word.text))]
     for word, character in refused:
         report.refuse(scalar_part(file, word.position, "command", word.text), forbidden_character_message(character))
@@ -271,10 +272,10 @@ def _refuse_forbidden_characters(words: Sequence[Word], file: str, report: Impor
 def _jobs(
     parts: Sequence[Part], options: Options, report: ImportReport
 ) -> Iterator[tuple[ForeignJob | None, ImportReport]]:
-    """Yield (job, import report) for each object that is a job, such as a TFJob, and for all task objects together.
+    """Yield each job in the files with its import report. The job is None if the import report has problems.
 
-    A task object is a hand-written object that runs tasks, for example a StatefulSet that sets TF_CONFIG. The job is
-    None if the import report has problems.
+    An object such as a TFJob is one job. All hand-written objects that run tasks, for example StatefulSets that set
+    TF_CONFIG, make one job together.
     """
     jobs = [(part, job_format) for part in parts for job_format in FORMATS if job_format.matches(part)]
     tasks = [part for part in parts if hand_written.is_task(part)]
@@ -311,7 +312,8 @@ def _grouped(
 ) -> list[_Job]:
     """Return each job with its variants from all environments.
 
-    The name of a variant may contain the environment: mnist-dev and mnist-prod are variants of the job mnist.
+    The name of a variant may contain the environment. For example, mnist-dev and mnist-prod are variants of the job
+    mnist.
     """
     if len(jobs_by_env) == 1:
         ((env, env_jobs),) = jobs_by_env.items()
@@ -335,14 +337,14 @@ def _grouped(
 def _name(variant: Variant, env: EnvironmentName, jobs_by_env: Mapping[EnvironmentName, _EnvironmentJobs]) -> str:
     """Return the name of the job to which a variant belongs.
 
-    If the import has several environments, remove the environment from the name: mnist-dev in the environment dev is a
-    variant of the job mnist.
+    If the import has several environments, remove the environment from the name. For example, mnist-dev in the
+    environment dev is a variant of the job mnist.
     """
     return (len(jobs_by_env) > 1 and base_name({env: variant.job.name})) or variant.job.name
 
 
 def _refuse_second_names(jobs_by_env: Mapping[EnvironmentName, _EnvironmentJobs], report: ImportReport) -> None:
-    """Report an error for each second job with the same name in an environment. Both jobs would have the same chart."""
+    """Report an error for two jobs with the same name in an environment. Both jobs would have the same chart."""
     for env, env_jobs in jobs_by_env.items():
         names: set[str] = set()
         for variant in env_jobs.variants:
@@ -354,9 +356,9 @@ def _refuse_second_names(jobs_by_env: Mapping[EnvironmentName, _EnvironmentJobs]
 
 
 def _report_object(part: Part, parts: Sequence[Part], report: ImportReport) -> None:
-    """Report an object as kept if no importer has read a value of the object.
+    """Report an object as kept if the import has read no value of the object.
 
-    For all other objects, report the unread values as dropped, except for the fields that the API server added.
+    For all other objects, report the unread values as dropped. Skip the fields that the API server added.
     """
     unread = list(report.unread(part))
     if len(unread) == sum(1 for _ in part.leaves()):
@@ -423,7 +425,7 @@ def _write(name: str, variants: Mapping[EnvironmentName, Variant]) -> ImportedJo
 
 
 def _rename(variants: Mapping[EnvironmentName, Variant], name: str) -> None:
-    """Report the name of a job as changed in each environment where the job had a different name."""
+    """Report the name of a job as changed in each environment in which the foreign job had a different name."""
     for variant in variants.values():
         if variant.job.name != name:
             why = f"the name of the job is {name} in every environment"
@@ -455,7 +457,10 @@ def _problems_in_source(job: ImportedJob) -> Iterator[Problem]:
 
 
 def _positions(tree: SourceTree, path: Path = ()) -> Iterator[tuple[Position, Path]]:
-    """Yield (position, key path) for each value in a document. For equal positions, the deepest path is last."""
+    """Yield each position in a document with the path of the value at this position.
+
+    If several values have the same position, yield the innermost value last.
+    """
     yield tree.position, path
     for key, (position, child) in tree.children.items():
         yield position, (*path, key)

@@ -24,7 +24,7 @@ def is_overlay(folder: Path) -> bool:
 
 
 def overlays(folder: Path) -> Mapping[str, Path]:
-    """Return name -> path of each overlay in a folder. The base and kustomize components are left out.
+    """Return the path of each overlay in a folder, by the name of the overlay. Omit the base and kustomize components.
 
     Raises:
         UsageError: the folder has no overlay.

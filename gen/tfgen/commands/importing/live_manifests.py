@@ -136,9 +136,9 @@ def _containers(data: Any) -> Iterator[Mapping[str, Any]]:
 
 
 def _companions(companions: Sequence[Object], jobs: Sequence[Object]) -> Iterator[Object]:
-    """Yield the objects from `companions` that belong to the jobs `jobs`: runtimes of TrainJobs, and PodGroups.
+    """Yield the objects that belong to the given jobs: runtimes of TrainJobs, and PodGroups of TFJobs.
 
-    A runtime belongs to a TrainJob that refers to the runtime. If one of the jobs is a TFJob, yield all PodGroups.
+    If a TrainJob refers to a runtime, yield the runtime. If one of the jobs is a TFJob, yield all PodGroups.
     """
     has_tf_job = any(item["kind"] == "TFJob" for item in jobs)
     runtimes = {item["spec"].get("runtimeRef", {}).get("name") for item in jobs if item["kind"] == "TrainJob"}
@@ -152,5 +152,5 @@ def _source(item: Object) -> Source:
 
 
 def _title(item: Object) -> str:
-    """Return KIND/NAME of an object in the syntax of kubectl, such as tfjob/mnist."""
+    """Return the kind and the name of an object in the syntax of kubectl, such as tfjob/mnist."""
     return f"{item['kind'].lower()}/{item['metadata']['name']}"

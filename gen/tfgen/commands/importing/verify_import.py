@@ -1,7 +1,7 @@
 """`tfgen import --verify`: compare the objects of an imported job with the original objects.
 
-tfgen renders the job with its original workload kind, and compares each field. Each difference needs a reason: an entry
-of the import report, or a normalization. A normalization is a harmless difference that every import may have.
+tfgen renders the job with its original workload kind, and compares each field. Each difference needs a reason. The
+reason is an entry of the import report, or a normalization, which is a harmless difference that every import may have.
 """
 
 from __future__ import annotations
@@ -259,7 +259,7 @@ def verify(
         imported: the imported jobs.
         sources: the files of the jobs without an environment.
         options: the options of the import.
-        environments: environment -> files with the variants of the jobs in this environment.
+        environments: for each environment, the files with the variants of the jobs in this environment.
     """
     for position, job in enumerate(imported.jobs):
         job_format = next((job_format for job_format in FORMATS if job_format.name == job.format), None)
@@ -303,7 +303,7 @@ def differences(job: ImportedJob, environment: EnvironmentName = None) -> tuple[
 
 
 def _move_roles(original: dict[str, Any], rendered: Mapping[str, Any]) -> Iterator[Difference]:
-    """Rename roles in `original` as the import renames roles, and yield a difference for each renamed role.
+    """Rename roles in the original object as the import renames roles. Yield a difference for each renamed role.
 
     For example, the only role of a job becomes the chief. In a job with workers and without ps, the chief becomes
     worker 0.
@@ -334,12 +334,12 @@ def _normalization(change: FieldChange) -> str:
 
 
 def _reported_pull_secrets(new: Any, root: Part, entries: Sequence[Entry]) -> str:
-    """Return the reason that the import report gives for `new`, the pull secrets that the import added to a pod.
+    """Return the reason for which the import added pull secrets to a pod, from the import report.
 
-    If a pull secret has no reason in the import report, the result is empty.
+    If one of the pull secrets has no reason in the import report, the result is empty.
 
     Args:
-        new: the list of pull secrets, or a single pull secret, that only the rendered object has.
+        new: the list of added pull secrets, or a single added pull secret.
         root: the original object, whose fields the import report names.
         entries: the entries of the import report.
     """
@@ -355,13 +355,15 @@ def _reported_pull_secrets(new: Any, root: Part, entries: Sequence[Entry]) -> st
 
 
 def _reported_reason(change: FieldChange, root: Part, explained: Mapping[str, str], reported: Mapping[str, str]) -> str:
-    """Return the reason that the import report gives for a changed field; empty if the report gives no reason.
+    """Return the reason that the import report gives for a changed field. If the report gives no reason, return "".
 
     Args:
         change: the change of the field.
         root: the original object.
-        explained: field name -> reason, for the fields that the import report lists as changed or dropped.
-        reported: field name -> reason, for all fields in the import report. A carried field has an empty reason.
+        explained: the reason for each field that the import report lists as changed or dropped, by the name of the
+            field.
+        reported: the reason for each field in the import report, by the name of the field. A carried field has an empty
+            reason.
     """
     part: Part | None = root
     why = ""
@@ -401,7 +403,7 @@ def _step(part: Part | None, step: Any) -> Part | None:
 
 
 def _comparable(item: Mapping[str, Any]) -> dict[str, Any]:
-    """Prepare an object for the comparison: remove fields that a cluster adds, and add the defaults of Kubernetes."""
+    """Remove the fields that a cluster adds to an object, and add the defaults of Kubernetes, for the comparison."""
     user_keys = ("name", "namespace", "labels", "annotations")
     metadata = {"labels": {}, "annotations": {}, **{k: v for k, v in item["metadata"].items() if k in user_keys}}
     notes = {key: value for key, value in metadata["annotations"].items() if key != LAST_APPLIED}
@@ -429,7 +431,7 @@ def _with_volumes(spec: Mapping[str, Any], job: str) -> dict[str, Any]:
 
 
 def _with_defaults(data: Any) -> Any:
-    """Return `data`, any part of an object, with the defaults of Kubernetes in all pod templates."""
+    """Add the defaults of Kubernetes to all pod templates in `data`, which is an object or a part of an object."""
     if isinstance(data, list):
         return [_with_defaults(child) for child in data]
     if not isinstance(data, dict):
@@ -444,7 +446,7 @@ def _with_defaults(data: Any) -> Any:
 
 
 def _with_one_event(policy: dict[str, Any]) -> dict[str, Any]:
-    """In a policy of a Volcano Job, replace the list `events` by the field `event` if the list has a single event."""
+    """Replace the list `events` in a policy of a Volcano Job by the field `event`, if the list has a single event."""
     events = policy.get("events", ())
     if len(events) != 1:
         return policy
@@ -485,11 +487,11 @@ def _hoist_user(spec: dict[str, Any]) -> None:
 
 
 def _with_comparable_volumes(data: Any, names: Mapping[str, str]) -> Any:
-    """Return `data` with comparable volumes: with new names, normalized paths and no default file modes.
+    """Return a part of a pod template with new volume names, normalized paths and no default file modes.
 
     Args:
-        data: any part of a pod template.
-        names: name of a volume -> new name, such as `at /model` for a volume that is mounted at /model.
+        data: the part of the pod template.
+        names: the new name of each volume, such as `at /model` for a volume that is mounted at /model.
     """
     if isinstance(data, list):
         return [_with_comparable_volumes(child, names) for child in data]
@@ -514,7 +516,7 @@ def _with_comparable_volumes(data: Any, names: Mapping[str, str]) -> Any:
 
 
 def _container(container: Mapping[str, Any]) -> dict[str, Any]:
-    """Add defaults to a container: requests equal to the limits, and limits of devices equal to the requests."""
+    """Add defaults to a container: for requests the values of the limits, and for limits of devices the requests."""
     resources = container.get("resources", {})
     limits, requests = (
         {NVIDIA_GPU if key == ALPHA_GPU else key: value for key, value in resources.get(kind, {}).items()}
@@ -529,7 +531,10 @@ def _container(container: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _variable(variable: Mapping[str, Any], container: Any) -> Mapping[str, Any]:
-    """Remove `resourceFieldRef.containerName` if the value is the default: the name of the variable's container."""
+    """Remove the container name from a variable with a resourceFieldRef if the name is the default.
+
+    The default is the container that has the variable.
+    """
     source = variable.get("valueFrom")
     field = source.get("resourceFieldRef") if isinstance(source, dict) else None
     if not isinstance(field, dict) or field.get("containerName") != container:

@@ -39,13 +39,14 @@ class AddedMetadata(Record):
 
 
 def join_added_metadata(by_variant: Mapping[str, Sequence[AddedMetadata]]) -> list[AddedMetadata]:
-    """Join the lists of metadata layers of all variants of a template into one list.
+    """Join the labels and annotations that patches add in each variant into a single list, for all variants.
 
-    The result begins with the layers that all lists have in common at the start. Each remaining layer gets a test that
-    is true only in the layer's variant.
+    The list begins with the items that all variants add first. Each later item gets a test, so that the item applies
+    only in its variant.
 
     Args:
-        by_variant: name of the environment -> metadata layers. The key "" is for the job without an environment.
+        by_variant: the items of each variant, by the name of the environment. The name "" is for the job without an
+            environment.
     """
     first = by_variant[""]
     common = 0
@@ -66,7 +67,7 @@ def join_added_metadata(by_variant: Mapping[str, Sequence[AddedMetadata]]) -> li
 
 
 def with_added_metadata(node: Node, added: Sequence[AddedMetadata]) -> Node:
-    """Return the node of a template, with the labels and annotations in `added` added to each object."""
+    """Add the labels and annotations in `added` to each object of a template, and return the changed node."""
     by_field: dict[str, list[Expression]] = {"labels": [], "annotations": []}
     for item in added:
         entries = MapOf(dict(item.entries.items()))

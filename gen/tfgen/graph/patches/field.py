@@ -93,9 +93,9 @@ class Field(Record):
     Attributes:
         kind: the kind of the object.
         template: the name of the template that contains the object.
-        bindings: name -> values path, for a name that a `ForEach` around the object defines. For a claim, the mapping
-            is {"storage": "storage.NAME"}: the name `storage` in the object refers to the settings of a volume in the
-            job.
+        bindings: the values path of each name that a `ForEach` around the object defines. For a claim, the mapping is
+            {"storage": "storage.NAME"}, because the name `storage` in the object refers to the settings of a volume in
+            the job.
         path: the path of the field. The step to a list item is the name or the index of the item.
     """
 
@@ -105,7 +105,7 @@ class Field(Record):
     path: Path = ()
 
     def child(self, step: str | int) -> Field:
-        """Return the child field at a key or a list item."""
+        """Return the child field at the key or the list item `step`."""
         return self.replaced(path=(*self.path, step))
 
     @property
@@ -206,7 +206,8 @@ def _holes(node: object) -> Iterator[Node]:
 def open_mapping(node: Node, key: str) -> Node:
     """Replace each `Splice` in a mapping by its entries, so that a patch finds the key `key` directly in the mapping.
 
-    A `Splice` whose value is a hole, such as a `When`, remains. A mapping that already contains `key` is unchanged.
+    A `Splice` is the key of a nested mapping whose entries the output shows in the outer mapping. If the nested node is
+    a hole, such as a `When`, the `Splice` remains. A mapping that already contains `key` is unchanged.
     """
     while isinstance(node, NamedTemplate) and not node.parameters and isinstance(node.node, dict):
         node = node.node

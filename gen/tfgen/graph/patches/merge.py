@@ -145,7 +145,7 @@ class Merger:
 
 
 def _valid_item(patch: Any, name: str, field: Field) -> Mapping[str, Any]:
-    """Return the argument `patch`, an item in a list of a merge patch, after a check of the item.
+    """Check `patch`, an item in a list of a merge patch, and return the item unchanged.
 
     Args:
         patch: the item.

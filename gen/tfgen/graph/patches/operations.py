@@ -30,7 +30,7 @@ _REQUIRED_KEYS: Final[Mapping[str, str]] = {
 """Name of an operation -> key that the operation requires in addition to `path`."""
 
 _Change: TypeAlias = Callable[[Node, str | int, Field], Node]
-"""Function (mapping or list, key or index, `Field` at the key or index) -> changed mapping or list."""
+"""A function that changes a mapping or list at a key or index. The `Field` is the field at the key or index."""
 
 
 def operate(node: Node, operation: Mapping[str, Any], field: Field) -> Node:

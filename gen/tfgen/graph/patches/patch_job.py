@@ -26,9 +26,9 @@ class PatchedGraph(Record):
     """The templates of a job with the job's patches applied.
 
     Attributes:
-        faults: environment -> faults in the patches of the environment. The key "" is for the patches of the job.
-        entry_patches: environment -> patches whose target depends on the values of the job, such as the claim of a
-            volume. A rule checks that the target exists.
+        faults: the faults in the patches, by the name of the environment. The name "" is for the patches of the job.
+        entry_patches: the patches for an object that exists only for some values of the job, such as the claim of a
+            volume, by the name of the environment. A rule checks that the object exists.
     """
 
     templates: tuple[Template, ...]
@@ -43,8 +43,8 @@ class _Variant(Record):
         nodes: the patched node of each template, without the labels and annotations in `added`.
         added: the labels and annotations that the patches add to the objects of each template.
         faults: the faults in the patches.
-        entry_patches: the patches whose target depends on the values of the job, such as the claim of a volume. A rule
-            checks that the target exists.
+        entry_patches: the patches for an object that exists only for some values of the job, such as the claim of a
+            volume. A rule checks that the object exists.
     """
 
     nodes: Sequence[Node]

@@ -70,7 +70,7 @@ def _retries(role: Role) -> dict[Key, Node]:
 
 
 def _success(structure: Structure, role: Role) -> dict[Key, Node]:
-    """Return the field `successPolicy` for a job that ends with worker 0; empty for all other jobs and roles."""
+    """Return the field `successPolicy` for the workers of a job that ends with worker 0. For other roles, return {}."""
     if role.name == structure.ends and structure.completion == "Worker0":
         reason = Comment("When worker 0 succeeds, the Job ends all other workers.")
         return {reason: None, "successPolicy": {"rules": [{"succeededIndexes": "0"}]}}
@@ -78,7 +78,7 @@ def _success(structure: Structure, role: Role) -> dict[Key, Node]:
 
 
 def finisher_plan(structure: Structure, stateful: Collection[RoleName]) -> Plan:
-    """Return the roles that the finisher watches, and the roles that the finisher releases at the end of the run.
+    """Return the `Plan` of the finisher: the roles to watch, and the roles to release at the end of the run.
 
     To release a role, the finisher scales the StatefulSet of the role to 0, or suspends the Job of the role. If
     `structure.releases` is False, the finisher releases no role.
@@ -99,7 +99,10 @@ def finisher_plan(structure: Structure, stateful: Collection[RoleName]) -> Plan:
 
 
 def _start_with(structure: Structure) -> When | Absent:
-    """Return `gang.minAvailable` if the gang may start without all tasks; `ABSENT` if all tasks must start."""
+    """Return `gang.minAvailable`, the number of tasks with which the gang may start.
+
+    Return `ABSENT` for a job without a gang, or for a gang that needs all tasks to start.
+    """
     if not gang.may_be_partial(structure):
         return ABSENT
     return When(AllOf((gang.ENABLED, gang.is_partial(structure))), gang.MIN_AVAILABLE)

@@ -70,7 +70,7 @@ _GRACE_REASON: Final = Comment(
 )
 
 _Lets: TypeAlias = Sequence[tuple[Bound, Expression]]
-"""(name, expression) for each name that a named template binds. An expression may use the preceding names."""
+"""Pairs of a name and an expression, for the `Let` nodes of a named template. An expression may use earlier names."""
 
 _SHARED: Final[_Lets] = (
     (resources.LIMITS, resources.limits()),
@@ -93,7 +93,7 @@ _ARGUMENTS: Final[Mapping[str, Node]] = {
     resources.GPUS.name: Bound(resources.GPUS.name, "boolean"),
     run_lock.LOCKED.name: run_lock.LOCKED,
 }
-"""Parameter -> argument, for a call of a named template in a PodSpec."""
+"""The arguments for a call of a named template in a PodSpec, by the name of the parameter."""
 
 _CONTAINER_ARGUMENTS: Final[Mapping[str, Node]] = {
     **_ARGUMENTS,
@@ -101,7 +101,7 @@ _CONTAINER_ARGUMENTS: Final[Mapping[str, Node]] = {
     resources.CPU_LIMIT.name: Parameter(resources.LIMITS.name, "quantity", "cpu"),
     resources.GPUS.name: resources.GPUS,
 }
-"""Parameter -> argument, for a call of a named template in the main container, which is itself a named template."""
+"""The arguments for a call of a named template inside the named template of the main container."""
 
 _SCHEDULING_FIELDS: Final = ("nodeName", "nodeSelector", "tolerations", "affinity", "topologySpreadConstraints")
 """The fields of a PodSpec that place the pod on a node."""
@@ -156,7 +156,10 @@ def call_for_role(named_template: NamedTemplate, role: RoleName) -> Node:
 
 
 def arguments(role: RoleName) -> dict[str, Node]:
-    """Return parameter -> argument, to call a named template for `role`: the name and the values of the role."""
+    """Return the arguments for a call of a named template for `role`: the name of the role, and the values of the role.
+
+    Example: {"role": "ps", "values": Value("roles.ps", "map")}.
+    """
     return {ROLE.name: role, ROLE_VALUES.name: Value(f"roles.{role}", "map")}
 
 
@@ -256,7 +259,7 @@ def _named_template(name: str, doc: str, node: Node, lets: _Lets, file: str = "p
         name: the name of the named template.
         doc: the description of the named template.
         node: the content.
-        lets: (name, expression) for names that `node` may use. The named template begins with a `Let` for each name
+        lets: the names that `node` may use, and their expressions. The named template begins with a `Let` for each name
             that `node` does use.
         file: the file of the chart that defines the named template.
     """
@@ -296,9 +299,10 @@ def reads_in_role(structure: Structure, role: RoleName, nodes: Sequence[Node] = 
 
 @cached_by_shape
 def _role_binders(structure: Structure) -> Mapping[RoleName, Filler]:
-    """Return role -> function that takes a scope, and returns the two mappings that `role_scope` adds to the scope.
+    """Return a function for each role that makes the names and the arguments of the `role_scope` of the role.
 
-    The mappings are (name of a `Let` -> value, parameter -> value), for the pod template of the role.
+    The function takes a scope, and returns two mappings: the values of the names in the pod template, and the values of
+    the parameters.
     """
     lets = _lets(structure)
     return {
@@ -308,7 +312,7 @@ def _role_binders(structure: Structure) -> Mapping[RoleName, Filler]:
 
 
 def _lets(structure: Structure) -> Sequence[_Lets]:
-    """Return (name, expression) for each `Let` in the named templates of a pod, as several lists.
+    """Return the names in the named templates of a pod, and their expressions, as several lists of pairs.
 
     An expression may use the preceding names in its list, and all names in the preceding lists.
     """
@@ -454,7 +458,7 @@ def _container(structure: Structure, role: Role, controller: Controller) -> Node
 
 
 def _is_job(controller: Controller) -> bool:
-    """Return whether Jobs create the pods: only then, `fields` contains the restart policy `Never`."""
+    """Return whether a Job creates the pods. Only a Job requires the restart policy `Never`."""
     return controller.fields.get("restartPolicy") == "Never"
 
 
@@ -486,7 +490,7 @@ def with_container_security(pod: Any, over: Mapping[str, Any], context: Mapping[
 
     Args:
         pod: the generated pod template.
-        over: the pod template of the user.
+        over: the `podTemplate` of the user.
         context: the security context of a container.
     """
     spec = dict(over.get("spec") or {})

@@ -30,7 +30,8 @@ def build_objects(files: Mapping[str, str], environment: str | None = None) -> S
     """Return the objects of a job's base, or of the overlay of an environment.
 
     Args:
-        files: path in the job's folder below `overlays/` -> text of the file.
+        files: text of each file in the job's folder below `overlays/`, by path. Example of a path:
+            prod/kustomization.yaml.
         environment: the name of the environment; None for the base.
 
     Raises:
@@ -46,7 +47,7 @@ def build_objects(files: Mapping[str, str], environment: str | None = None) -> S
 
 
 def has_overlay(files: Mapping[str, str], environment: str | None) -> bool:
-    """Test whether the files contain the overlay of an environment."""
+    """Test whether the files contain the overlay of an environment, or the base if the environment is None."""
     return f"{environment or BASE}/{_KUSTOMIZATION}" in files
 
 
@@ -83,7 +84,7 @@ def _objects(files: Mapping[str, str], folder: str) -> Iterator[Object]:
 
 
 def _selected_identity(items: Iterable[Object], target: Mapping[str, str]) -> tuple[str, str, str]:
-    """Return (API version, kind, name) of the object that `target`, a field of a patch, selects.
+    """Return the API version, kind and name of the object that the target of a patch selects.
 
     A target without an API group matches objects of every group, because old versions of tfgen omitted the group.
 
@@ -109,9 +110,10 @@ def _generated(files: Mapping[str, str], folder: str, entry: Mapping[str, Any]) 
 
 
 def _new_image(images: Mapping[str, Mapping[str, str]], image: Image) -> Image | None:
-    """Return the new image that replaces `image`; None if the field ``images`` has no entry for `image`.
+    """Return the new image of a container; None if the field ``images`` lacks the name of the old image.
 
-    `images` is name of an image -> entry of the field ``images``.
+    The parameter `images` contains the entries of the field by name of the image. Example:
+    {"registry.example.com/ml/dist-mnist": {"newTag": "1.5.0"}}.
     """
     entry = images.get(image.name)
     if entry is None:

@@ -51,7 +51,7 @@ class Image(Record):
 
 
 class ImageChange(Record):
-    """The change of an old image to a new image, in all containers that have the old image."""
+    """The change of an old image to a new image. The change applies to all containers that have the old image."""
 
     old: Image
     new: Image
@@ -71,7 +71,7 @@ class ImageChange(Record):
 def image_changes(
     before: Sequence[Object], after: Sequence[Object], overlay: Sequence[Object]
 ) -> tuple[ImageChange, ...]:
-    """Return the changes that ``images`` can express exactly. Patches make all other changes.
+    """Return the changes of images that the field ``images`` can express exactly. Patches make all other changes.
 
     Patches change an image in these cases:
 
@@ -123,7 +123,7 @@ def matched_images(item: Object) -> Iterator[str | None]:
 
 
 def with_images(item: Object, change: Callable[[Image], Image | None]) -> Object:
-    """Return the object with the images that the function `change` returns.
+    """Return the object with a new image for each container whose image the function `change` replaces.
 
     If `change` returns None for the image of a container, the container keeps the image.
     """
@@ -141,7 +141,7 @@ def image_changer(changes: Sequence[ImageChange]) -> Callable[[Image], Image | N
 
 
 def _matches(name: str, image: str) -> bool:
-    """Test whether kustomize applies an entry of ``images`` with this name to an image.
+    """Test whether an entry of ``images`` with the name `name` changes an image in kustomize.
 
     The name is a pattern, in which a dot matches any character:
 
@@ -158,7 +158,11 @@ def _is_exact(change: ImageChange) -> bool:
 
 
 def _images(node: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], str]]:
-    """Yield (path, image) for each container. The path contains the name of the container instead of its index."""
+    """Yield the path and the image of each container.
+
+    The path contains the name of the container instead of its index. Example:
+    (("spec", "containers", "tensorflow"), "registry.example.com/ml/dist-mnist:1.4.0").
+    """
     if isinstance(node, dict):
         for key, child in node.items():
             if key in _LISTS and isinstance(child, list):
@@ -184,9 +188,9 @@ def _container_images(node: Any) -> Iterator[str | None]:
 
 
 def _image_texts(node: Any, path: Sequence[str]) -> Iterator[str | None]:
-    """Yield the text at the path `path`; None for a value of an unexpected type.
+    """Yield the text at a path; None for a value of an unexpected type.
 
-    If a list is on the path, search each item of the list.
+    If the path leads through a list, search each item of the list.
     """
     if not path:
         yield _text(node)

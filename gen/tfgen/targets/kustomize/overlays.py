@@ -71,7 +71,7 @@ def _base(objects: Objects, sources: Sources, namespace: str | None) -> dict[str
 
 
 def _overlay(base: Objects, rename: Rename, sources: Sources, namespace: str | None) -> dict[str, str]:
-    """Return the files of an overlay, which changes the objects of the base, and then renames the objects."""
+    """Return the files of an overlay. The overlay changes the objects of the base, and then renames the objects."""
     pairs = object_pairs(base, rename.before)
     final = rename.renamed_pairs(pairs)
     replicas = replica_counts(final, rename.after)

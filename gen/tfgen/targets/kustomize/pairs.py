@@ -13,7 +13,7 @@ from tfgen.targets.kustomize.references import references
 
 
 def object_pairs(base: Objects, target: Objects) -> dict[str, tuple[Object, Object]]:
-    """Return key of an object in the base -> (object, counterpart of the object in an environment).
+    """Return each object of the base with its counterpart in an environment, by key of the object in the base.
 
     The counterpart has the same kind and name. If the environment has no such object, the counterpart has the same kind
     and key, and a new name, because the environment has a different run. Omit an object with a new name in the

@@ -16,7 +16,7 @@ from tfgen.kubernetes.object import Object, group
 from tfgen.record import EMPTY
 
 _Keys = Mapping[str, Sequence[str]]
-"""Key of a list that kustomize merges item by item -> fields that identify an item of the list."""
+"""The fields that identify an item of a list that kustomize merges, by name of the list. Example: {"env": ["name"]}."""
 
 
 def merge_patch(before: Object, after: Object) -> dict[str, Any]:
@@ -27,20 +27,21 @@ def merge_patch(before: Object, after: Object) -> dict[str, Any]:
 def strategic_merge_patch(before: Object, after: Object) -> dict[str, Any]:
     """Return a strategic merge patch, which merges some lists item by item, such as `containers` by `name`.
 
-    `kustomize_keys` returns these lists. kustomize inserts the items of a patch before all other items. So a patch
-    names all items up to the last new or changed item, in the order of the result:
-    https://github.com/kubernetes-sigs/kustomize/issues/4045. The patch replaces the whole list in two cases: several
-    keys identify an item, or two items have the same key, such as two ports with the same number.
+    The function `kustomize_keys` returns the names of these lists. kustomize inserts the items of a patch before all
+    other items (https://github.com/kubernetes-sigs/kustomize/issues/4045). So a patch contains all items up to the last
+    new or changed item, in the order of the result. If several keys identify an item, or if two items have the same
+    key, the patch replaces the whole list. For example, two ports can have the same number.
     """
     return _difference(before, after, kustomize_keys(after.get("kind", "")))
 
 
 def replacing_patch(before: Object, after: Object) -> dict[str, Any]:
-    """Return a patch that replaces each mapping in which a list changes, so that kustomize merges no list item by item.
+    """Return a patch that makes kustomize replace changed lists instead of merging the lists item by item.
 
-    An object of an unknown kind needs such a patch. The directive ``$patch: replace`` marks each replaced mapping. At
-    the top level of the object, kustomize refuses the directive, and merges only the lists in `TOP_LISTS`. The patch of
-    such a list begins with the directive as an item.
+    An object of an unknown kind needs such a patch. The patch replaces each mapping in which a list changes, or in
+    which a field changes its type. The directive ``$patch: replace`` marks each replaced mapping. kustomize refuses the
+    directive at the top level of an object, but merges only the lists in `TOP_LISTS` at this level. For such a list,
+    the directive is the first item of the list.
     """
     merging = TOP_LISTS.get((group(before), before["kind"]), ())
     patch = _replacing(before, after)

@@ -56,7 +56,7 @@ def object_patch(item: Object, target: Object) -> Patch | None:
 
 
 def _takes_json_patch(item: Object, target: Object) -> bool:
-    """Test whether kustomize can apply a JSON patch to an object and leave all other texts of the object unchanged.
+    """Test whether kustomize can apply a JSON patch to an object without a change of the object's other texts.
 
     kustomize writes the whole object as YAML, and reads this YAML again, before and after such a patch:
     https://github.com/kubernetes-sigs/kustomize/blob/master/api/filters/patchjson6902/patchjson6902.go

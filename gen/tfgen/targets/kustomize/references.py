@@ -17,7 +17,7 @@ from typing import Any, Final, TypeAlias
 from tfgen.kubernetes.object import Object
 
 NewNames: TypeAlias = Mapping[tuple[str, str], str]
-"""(kind, old name) -> new name, for each renamed object."""
+"""The new name of each renamed object, by kind and old name. Example: {("Service", "mnist"): "mnist-2"}."""
 
 # The kinds whose names contain the run. The value of a field is a name, a mapping with `name`, or a list of both.
 _KINDS: Final[Mapping[str, str]] = {
@@ -41,7 +41,7 @@ _POD_FIELDS: Final = (
         for path in (("env", "valueFrom", "configMapKeyRef", "name"), ("envFrom", "configMapRef", "name"))
     ),
 )
-"""(kind of the named object, path of the field) for each field of a pod that may name an object of a run."""
+"""The fields of a pod that may name an object of a run: the kind of the named object, and the path of the field."""
 
 _TEMPLATE_FIELDS: Final = tuple((kind, ("spec", "template", "spec", *path)) for kind, path in _POD_FIELDS)
 
@@ -52,26 +52,35 @@ _FIELDS: Final[Mapping[str, Sequence[tuple[str, tuple[str, ...]]]]] = {
     "RoleBinding": (("Role", ("roleRef", "name")), ("ServiceAccount", ("subjects", "name"))),
     "StatefulSet": (("Service", ("spec", "serviceName")), *_TEMPLATE_FIELDS),
 }
-"""Kind of an object -> (kind of the named object, path of the field) for each reference that kustomize updates."""
+"""The references in an object that kustomize updates, by kind of the object.
+
+A reference is the kind of the named object, and the path of the field."""
 
 
 def new_names(pairs: Iterable[tuple[Object, Object]]) -> NewNames:
-    """Return (kind, old name) -> new name, for `pairs` of (object before a rename, object after the rename)."""
+    """Return the new name of each renamed object. Example: {("Service", "mnist"): "mnist-2"}.
+
+    Each item of `pairs` contains an object before and after the rename. The key of the result contains the kind and the
+    old name of the object.
+    """
     names = ((old["kind"], old["metadata"]["name"], new["metadata"]["name"]) for old, new in pairs)
     return {(kind, old): new for kind, old, new in names if old != new}
 
 
 def with_new_names(item: Object, names: NewNames) -> Object:
-    """Return the object with new names in the references to renamed objects, in all fields that kustomize updates."""
+    """Return an object in which each reference to a renamed object has the new name.
+
+    Only the fields in which kustomize updates references change.
+    """
     for kind, path in _FIELDS.get(item["kind"], ()) if names else ():
         item = _replaced(item, path, {old: new for (renamed_kind, old), new in names.items() if renamed_kind == kind})
     return item
 
 
 def _replaced(node: Any, path: Sequence[str], names: Mapping[str, str]) -> Any:
-    """Return `node`, a part of an object, with the new name at the path `path`, or at this path in each item of a list.
+    """Return a part of an object in which the value at `path` has the new name. `names` contains new names by old name.
 
-    `names` is old name -> new name.
+    If the path leads through a list, change each item of the list.
     """
     if isinstance(node, list):
         return [_replaced(child, path, names) for child in node]
@@ -84,7 +93,7 @@ def _replaced(node: Any, path: Sequence[str], names: Mapping[str, str]) -> Any:
 
 
 def references(node: Any) -> Iterator[tuple[str, str]]:
-    """Yield (kind, name) for each reference in an object, including references that kustomize may ignore."""
+    """Yield the kind and the name of each object to which an object may refer. kustomize may ignore some references."""
     if isinstance(node, Mapping):
         for key, child in node.items():
             for target in child if isinstance(child, list) else [child]:

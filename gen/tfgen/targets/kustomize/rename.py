@@ -23,10 +23,12 @@ Identity: TypeAlias = tuple[str, str, str]
 class Rename(Record):
     """The objects of an environment, before and after the overlay renames the objects for the run of the environment.
 
+    Each mapping has the keys of `Objects`, such as `worker`.
+
     Attributes:
-        before: key -> object with the name for the run of the base, such as mnist-worker.
-        after: key -> object with the name for the run of the environment, such as mnist-2-worker.
-        pairs: key -> (object in `before`, object in `after`), for each object that kustomize can rename.
+        before: objects with the names for the run of the base, such as mnist-worker.
+        after: objects with the names for the run of the environment, such as mnist-2-worker.
+        pairs: the object in `before` and the object in `after`, for each object that kustomize can rename.
     """
 
     before: Objects
@@ -40,12 +42,13 @@ class Rename(Record):
         return Rename(before, after, identical if before is after else object_pairs(before, after))
 
     def renamed_pairs(self, pairs: Mapping[str, tuple[Object, Object]]) -> dict[str, tuple[Object, Object]]:
-        """Return key -> (object of the base, the same object of the environment after the rename).
+        """Return each object of the base with its counterpart in the environment after the rename.
 
         Omit objects that kustomize cannot rename.
 
         Args:
-            pairs: key -> (object of the base, the same object of the environment before the rename).
+            pairs: each object of the base with its counterpart in the environment before the rename, by key of the
+                object.
         """
         renamed_objects = {identity(old): new for old, new in self.pairs.values()}
         return {
@@ -55,12 +58,13 @@ class Rename(Record):
         }
 
     def resources(self, from_base: Collection[Identity]) -> Objects:
-        """Return key -> object, for each object that has a file in the overlay.
+        """Return the objects that have files in the overlay, by key of the object.
 
         A new object that kustomize can rename has the name before the rename. Any other object has its final name.
 
         Args:
-            from_base: (API version, kind, name before the rename) of each object that comes from the base.
+            from_base: API version, kind and name before the rename of each object that comes from the base. Example:
+                {("apps/v1", "StatefulSet", "mnist-worker")}.
         """
         added = self._added(from_base)
         renamed = {
@@ -71,7 +75,7 @@ class Rename(Record):
     def entries(self, from_base: Collection[Identity]) -> Iterator[dict[str, Any]]:
         """Yield entries of ``patches``. An entry renames an object, or deletes an object that kustomize cannot rename.
 
-        `from_base` contains (API version, kind, name before the rename) of each object that comes from the base.
+        The parameter `from_base` has the same meaning as in `resources`.
         """
         added = self._added(from_base)
         pairs = [
@@ -89,7 +93,7 @@ class Rename(Record):
                 yield {"patch": patch_text(item, patch), **patch_target(item, patch)}
 
     def _added(self, from_base: Collection[Identity]) -> Objects:
-        """Return key -> object before the rename, for each new object of the overlay that kustomize can rename.
+        """Return the new objects of the overlay that kustomize can rename, before the rename, by key of the object.
 
         Omit an object that has a different key after the rename, so that two objects never use the same file.
         """

@@ -17,7 +17,7 @@ _REPLICAS: Final = ("spec", "replicas")
 
 
 def replica_counts(pairs: Mapping[str, tuple[Object, Object]], overlay: Objects) -> dict[str, int]:
-    """Return StatefulSet name -> new number of replicas, for each StatefulSet whose number changes.
+    """Return the new number of replicas of each StatefulSet whose number changes. Example: {"mnist-worker": 4}.
 
     kustomize finds the objects only by name. So a StatefulSet is omitted if, for example, a Deployment has the same
     name: https://github.com/kubernetes-sigs/kustomize/blob/master/api/internal/konfig/builtinpluginconsts/replicas.go

@@ -1,4 +1,7 @@
-"""Writes objects as resources or generators of a kustomization, and writes the files that the kustomization reads."""
+"""Writes objects as resources or generators of a kustomization.
+
+A resource is a file with an object. A generator creates a ConfigMap from files. The module writes all these files.
+"""
 
 from __future__ import annotations
 
@@ -13,19 +16,19 @@ from tfgen.record import Record
 from tfgen.text import yaml_text
 
 Sources: TypeAlias = Mapping[str, Mapping[str, File]]
-"""Key of a ConfigMap in `Objects` -> key in the data of the ConfigMap -> file that contains the data."""
+"""The files with the data of each ConfigMap, by key of the ConfigMap in `Objects` and by key of the data."""
 
 _LONGEST_STEM: Final = 200
 """Maximum length of a file name without its extension. A file system allows 255 bytes."""
 
 
 class Resources(Record):
-    """The files and the generators from which kustomize reads or generates objects.
+    """The files and generators that give kustomize the objects of a base or an overlay.
 
     Attributes:
         paths: the paths of the files that contain one object each.
         generators: the fields of the kustomization that generate ConfigMaps from files.
-        files: path -> text, for each file that contains an object or becomes data of a ConfigMap.
+        files: the text of each file that contains an object or becomes data of a ConfigMap, by path.
     """
 
     paths: tuple[str, ...]
@@ -34,7 +37,11 @@ class Resources(Record):
 
 
 def resources(objects: Objects, sources: Sources) -> Resources:
-    """Return the files and the generators from which kustomize reads or generates the objects."""
+    """Return the files and generators that give kustomize the objects.
+
+    A ConfigMap has a generator if `sources` contains its files, and if kustomize generates the ConfigMap without a
+    mistake. Each other object has a file.
+    """
     by_generator = {name for name, item in objects.items() if name in sources and _can_generate(item, sources[name])}
     object_files = {f"{file_stem(name)}.yaml": item for name, item in objects.items() if name not in by_generator}
     generated = [(item, sources[name]) for name, item in objects.items() if name in by_generator]
