@@ -74,7 +74,7 @@ def find_forbidden_changes(before: Iterable[Object], after: Iterable[Object]) ->
 def _effect(was: Object, now: Object) -> str | None:
     """Describe the effect of a change that Kubernetes refuses or ignores; None for a change that Kubernetes applies."""
     if literal_name(was) is not None:
-        return _literal(was, now)
+        return _entry_of_objects(was, now)
     find_effect = _EFFECTS.get((group(was), was["kind"]))
     return find_effect(was["metadata"]["name"], was, now) if find_effect else None
 
@@ -218,7 +218,7 @@ _MUTABLE_IN_OBJECTS: Final[Mapping[tuple[str, str], tuple[str, frozenset[str]]]]
 }
 
 
-def _literal(was: Object, now: Object) -> str | None:
+def _entry_of_objects(was: Object, now: Object) -> str | None:
     """Describe the effect of a change of an `objects` entry of job.yaml; None if Kubernetes applies the change.
 
     The user writes such an entry, so the entry may be invalid: if its `spec`, for example, is a text, return None.

@@ -64,7 +64,7 @@ class _EnforcedPath(Record):
         """Return True for the enforced path and for each path below the enforced path."""
         return path[: len(self.path)] == self.path
 
-    def binds(self, path: Path, excepted: Sequence[Path] | None) -> bool:
+    def is_as_strict_at(self, path: Path, excepted: Sequence[Path] | None) -> bool:
         """Return True if the change restricts the jobs at `path` at least as much as the base does.
 
         Args:
@@ -97,7 +97,7 @@ class _EnforcedPath(Record):
 
         Args:
             path: a path that the base enforces.
-            excepted: as in `binds`.
+            excepted: as in `is_as_strict_at`.
         """
         opening = []
         for index, keys in enumerate(self.entry.excepted or ()):
@@ -115,22 +115,22 @@ def _unenforced_paths(layers: Layers, data: Any, entry: Enforced, entries: Seque
     candidates = [_EnforcedPath(new, *candidate) for new in paths for candidate in enforced_values(data, new)]
     reported: set[Path] = set()
     for path, value in enforced_values(data, entry):
-        for keys, excepted in _bound_keys(entry, value):
+        for keys, excepted in _enforced_keys(entry, value):
             if any(keys[: len(above_keys)] == above_keys for above_keys in reported):
                 continue
-            bound = (*path, *keys)
+            enforced_path = (*path, *keys)
             enforced = data_path.at(value, keys)
-            if not any(candidate.binds(bound, excepted) for candidate in candidates):
-                loosenings = [*_path_loosenings(layers, entry, bound, excepted, candidates)]
-            elif enforced is not None and not any(candidate.sets(bound) for candidate in candidates):
-                loosenings = [_without_value(layers, entry, bound, enforced)]
+            if not any(candidate.is_as_strict_at(enforced_path, excepted) for candidate in candidates):
+                loosenings = [*_path_loosenings(layers, entry, enforced_path, excepted, candidates)]
+            elif enforced is not None and not any(candidate.sets(enforced_path) for candidate in candidates):
+                loosenings = [_without_value(layers, entry, enforced_path, enforced)]
             else:
                 continue
             reported.add(keys)
             yield from loosenings
 
 
-def _bound_keys(entry: Enforced, value: Any) -> Iterator[tuple[Path, Sequence[Path] | None]]:
+def _enforced_keys(entry: Enforced, value: Any) -> Iterator[tuple[Path, Sequence[Path] | None]]:
     """Yield each path that an `enforce` entry of the base enforces, with the keys below the path that a job may set.
 
     For the entry {path: spec.gitops, except: [source]}, the first pair is ((), [("source",)]): the block `spec.gitops`,
@@ -174,7 +174,7 @@ def _path_loosenings(
         layers: the tfgen.yaml files of the base and of the change.
         entry: the `enforce` entry of the base.
         path: the path that the entry enforces.
-        excepted: as in `_EnforcedPath.binds`.
+        excepted: as in `_EnforcedPath.is_as_strict_at`.
         candidates: all paths that the change enforces.
     """
     base = layers.in_base(entry.place)
