@@ -37,10 +37,11 @@ def _check_one_pod(view: View) -> Iterator[Finding]:
 
 
 def _shared_claims(view: View) -> Iterator[tuple[Path, str, Mapping[str, Any], str]]:
-    """Yield (path of the access mode, access mode, volume, description) for each new claim that several pods mount.
+    """Yield each claim that the job creates and that several pods mount.
 
-    A new claim is a claim that the job creates. A description begins a message, such as "storage.model is a
-    ReadWriteOnce claim of 3 pods (1 of chief and 2 of worker)".
+    Each item has the path of the access mode, the access mode, the volume, and the beginning of a message. Example:
+    ``(("storage", "model", "claim", "accessMode"), "ReadWriteOnce", {...}, "storage.model is a ReadWriteOnce claim of 3
+    pods (1 of chief and 2 of worker)")``.
     """
     for name, volume in view.values["storage"].items():
         claim = volume.get("claim", {})

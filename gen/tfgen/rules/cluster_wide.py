@@ -13,9 +13,10 @@ _EMPTY: Final[Mapping[str, Any]] = {}
 
 
 def _record(document: Document) -> Any:
-    """Return [environment, cluster, kind, name, advice] for each cluster-wide object that an environment creates.
+    """Return a list of the cluster-wide objects that each environment creates. For a job without gitops, return None.
 
-    The advice is the fix in the message. For a job without gitops, return None.
+    Each item has the environment, the cluster, the kind, the name, and the advice for the message. Example: ``["dev",
+    "", "PriorityClass", "train", "write priorityClasses: ..."]``.
     """
     spec, job = document.data["spec"], document.data["metadata"]["name"]
     if "gitops" not in spec:
@@ -45,9 +46,9 @@ def _check(jobs: Sequence[Recorded]) -> Iterator[Clash]:
 
 
 def _cluster_objects(job: str, spec: Mapping[str, Any], settings: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
-    """Yield (kind, name, advice for the message) for each cluster-wide object of an environment.
+    """Yield the kind, the name and the advice for the message, for each cluster-wide object of an environment.
 
-    `spec` is the spec of the job, and `settings` is the mapping of the environment.
+    `job` is the name of the job, and `settings` is the mapping of the environment.
     """
     if not settings.get("enabled", True):
         return

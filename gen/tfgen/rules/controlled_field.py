@@ -136,13 +136,13 @@ def _fields(part: Part, role: RoleName, overriding: tuple[str, ...], lists: tupl
 
 
 def _job_key(part: Part, role: RoleName, field: str) -> str:
-    """Return the key of job.yaml that replaces a field of a podTemplate, such as `roles.worker.resources`.
+    """Return the key of job.yaml to set instead of a field of a podTemplate, such as `roles.worker.resources`.
 
     For a field in the podTemplate of the job, the result may contain the word ROLE: `roles.ROLE.resources`.
 
     Args:
-        part: the part of a podTemplate that contains the field.
-        role: the role of the podTemplate.
+        part: the part of a podTemplate that contains the field, such as the container.
+        role: the role whose pods get the podTemplate.
         field: the name of the field.
     """
     field = _JOB_KEYS.get(field, field)

@@ -22,15 +22,15 @@ _VOLCANO: Final = "volcano.sh/vgpu-"
 
 
 def _resources(view: View) -> Iterator[tuple[RoleName, Path, Mapping[str, Any]]]:
-    """Yield (name of the role, path of the resources, resources) for each role."""
+    """Yield the name of each role, the path of the role's resources, and the resources."""
     for role in view.roles:
         yield role.name, ("roles", role.name, "resources"), view.values["roles"][role.name]["resources"]
 
 
 def _amounts(resources: Mapping[str, Any]) -> Iterator[tuple[Path, Mapping[str, str | int]]]:
-    """Yield (path, {name of the resource: amount}) for `requests`, `limits` and `gpu.share` of a role's resources.
+    """Yield the path and the amounts of `requests`, `limits` and `gpu.share` in the resources of a role.
 
-    The path begins at `resources`, such as ("gpu", "share").
+    Example: ``(("gpu", "share"), {"aliyun.com/gpu-mem": 8})``. The path begins below `resources`.
     """
     yield from (((key,), resources[key]) for key in ("requests", "limits"))
     yield ("gpu", "share"), resources["gpu"]["share"]

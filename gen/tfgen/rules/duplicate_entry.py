@@ -69,7 +69,7 @@ def _check_objects(view: View) -> Iterator[Finding]:
 
 
 def _pod_specs(path: Path, data: Any) -> Iterator[tuple[Path, Any]]:
-    """Yield (path, pod spec) for each pod spec in an object. A pod spec is a mapping with a list of containers."""
+    """Yield the path and content of each pod spec in an object. A pod spec is a mapping with a list of containers."""
     if not isinstance(data, Mapping):
         return
     if isinstance(data.get("containers"), list):
@@ -121,8 +121,8 @@ def _find_duplicates(path: Path, items: Sequence[Any], keys: Sequence[str]) -> I
 def _has_equal_keys(item: Any, namesake: Any, keys: Sequence[str]) -> bool:
     """Return True if two list items have equal values for all `keys`. A missing value counts as equal.
 
-    For example, kustomize treats a port without a protocol and a port with `protocol: UDP` as equal ports. `keys` are
-    the merge keys after the first merge key, which the caller compares.
+    For example, kustomize treats a port without a protocol and a port with `protocol: UDP` as equal ports. The caller
+    has already compared the first merge key of the items, so `keys` contains only the remaining merge keys.
     """
     pairs = ((item.get(key), namesake.get(key)) for key in keys)
     return all(None in pair or pair[0] == pair[1] for pair in pairs)

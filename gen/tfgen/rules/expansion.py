@@ -2,8 +2,9 @@
 
 Kubernetes expands a reference to a variable of envFrom, or to a variable that is set earlier in the list. Kubernetes
 leaves every other reference unchanged, without an error
-(https://kubernetes.io/docs/tasks/inject-data-application/define-interdependent-environment-variables/). `$$(X)` is
-the text `$(X)`. tfgen cannot read the names that envFrom sets, so a container with envFrom may set any variable.
+(https://kubernetes.io/docs/tasks/inject-data-application/define-interdependent-environment-variables/). Kubernetes
+converts `$$(X)` to the text `$(X)`. tfgen cannot read the names that envFrom sets, so the rules assume that envFrom may
+set any variable.
 """
 
 from __future__ import annotations
@@ -36,8 +37,8 @@ class _Reference(NamedTuple):
         path: the path of the variable that contains the reference.
         name: the name of the variable that contains the reference.
         target: the name of the other variable.
-        order: name of each variable of the container -> position in the list of variables.
-        has_env_from: true if envFrom may set more variables.
+        order: the position of each variable in the list of the container's variables, as in ``{"A": 0, "B": 1}``.
+        has_env_from: True if envFrom may set more variables.
     """
 
     path: Path
@@ -48,7 +49,7 @@ class _Reference(NamedTuple):
 
 
 def find_references(text: str) -> tuple[str, ...]:
-    """Return each variable name to which a text refers, once.
+    """Return the names of the variables to which a text refers, without duplicates.
 
     Example:
         >>> find_references("$(A)/$$(B)/$(A)")
@@ -73,7 +74,7 @@ def measure_expanded(text: str, sizes: Mapping[str, int]) -> int:
 
     Args:
         text: an argument, or the value of a variable.
-        sizes: name of each variable that is set earlier -> number of bytes in the value.
+        sizes: the number of bytes in the value of each variable that is set earlier, by the name of the variable.
 
     Example:
         >>> measure_expanded("$(A)/$$(B)/$(C)", {"A": 1000})
@@ -138,7 +139,10 @@ def _check_words(view: View) -> Iterator[Finding]:
 
 
 def _order(view: View, role: RoleName) -> Mapping[str, int]:
-    """Return name -> index of each variable of a role's main container, in the order in which Kubernetes sets them."""
+    """Return the position of each variable of a role's main container, in the order in which Kubernetes sets them.
+
+    Example: ``{"DATA_DIR": 0, "SEED": 1}``.
+    """
     added = (pod_parts.name(item) for part in pod_parts.main_container(view, role) for item in _env(part))
     names = [*(variable["name"] for variable in view.variables(role)), *added]
     return {name: index for index, name in reversed(list(enumerate(names)))}

@@ -1,4 +1,4 @@
-"""Gangs that need an API which a cluster does not enable by default."""
+"""Gangs that need an API of Kubernetes which a cluster does not enable by default."""
 
 from __future__ import annotations
 

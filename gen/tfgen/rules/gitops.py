@@ -90,16 +90,19 @@ def _same_place(document: Document) -> Iterator[Finding]:
 
 
 def _place(document: Document, environment: Mapping[str, Any]) -> _Place | None:
-    """Return (cluster, namespace) of an environment, or None if the job sets no namespace for the environment."""
+    """Return the cluster and the namespace of an environment, such as ``("staging", "ml")``; None without a namespace.
+
+    If the job has no gitops, and the environment sets neither a namespace nor a cluster, return None as well.
+    """
     has_place = _gitops(document) is not None or "namespace" in environment or "cluster" in environment
     namespace = environment.get("namespace", document.data["metadata"].get("namespace"))
     return (environment.get("cluster", ""), namespace) if has_place and namespace else None
 
 
 def _clusters(document: Document) -> Any:
-    """Return a list of [environment, cluster] for a job that Flux applies; None for another job.
+    """Return the cluster of each environment of a job that Flux applies. For another job, return None.
 
-    The cluster is None if the environment sets no cluster.
+    Example: ``[["dev", "staging"], ["prod", None]]``. In the example, the environment prod sets no cluster.
     """
     if "flux" not in (_gitops(document) or {}):
         return None
@@ -135,18 +138,18 @@ def _conflicts(jobs: Sequence[Recorded]) -> Iterator[Clash]:
 
 
 def _with_record_at(jobs: Sequence[Recorded], name: str) -> list[Recorded]:
-    """Return `jobs`, each with `record[name]` as the new record. `name` is a key such as "files".
+    """Return the jobs, each with only the part `name` of the record. Omit jobs whose part is empty.
 
-    The result omits the jobs for which `record[name]` is empty.
+    For example, with the name "files", the record ``{"files": {...}, "sets": [...]}`` becomes ``{...}``.
     """
     return [job._replace(record=job.record[name]) for job in jobs if job.record[name]]
 
 
 def _profile_record(document: Document) -> Any:
-    """Return [profile, is set, places] of a job that creates its namespaces; None for other jobs.
+    """Return the Pod Security profile and the environments of a job that creates its namespaces; None for other jobs.
 
-    `profile` is the Pod Security profile, and `is set` is True if the document sets the profile. `places` has the item
-    [environment, cluster, namespace] for each environment.
+    Example: ``["baseline", True, [["dev", "staging", "ml-dev"]]]``. True means that the document sets the profile. The
+    list has the name, the cluster and the namespace of each environment.
     """
     applied = _applied(document)
     if applied is None or not applied[1].create_namespace:
@@ -175,7 +178,10 @@ def _describe(place: _Place) -> str:
 
 
 def _file_record(document: Document) -> Any:
-    """Return path -> digest of each file that tfgen renders for Argo CD and Flux from a job."""
+    """Return the digests of the files that tfgen renders from a job for Argo CD and Flux, by the path of the file.
+
+    For a job without gitops, return None.
+    """
     if _gitops(document) is None:
         return None
     return {path: digest(objects) for path, objects in _files(document).items()}
@@ -195,7 +201,10 @@ def _different_files(jobs: Sequence[Recorded]) -> Iterator[Clash]:
 
 
 def _application_set_record(document: Document) -> Any:
-    """Return [environments with an ApplicationSet, environments with overlays but without an ApplicationSet]."""
+    """Return two lists: the environments with an ApplicationSet, and the environments with only an overlay.
+
+    Example: ``[["dev", "prod"], []]``.
+    """
     names = [*environments_of(document)]
     is_in_sets = _is_in_sets(document)
     has_sets = is_in_sets and (_gitops(document) or {}).get("source") != "Chart"
@@ -227,9 +236,9 @@ def _is_in_sets(document: Document) -> bool:
 
 
 def _files(document: Document) -> dict[str, Any]:
-    """Return path -> objects of each file that tfgen renders for Argo CD and Flux from a job.
+    """Return the objects in each file that tfgen renders from a job for Argo CD and Flux, by the path of the file.
 
-    The result lacks files that contain a Namespace, because `_namespace_profiles` compares the Namespaces.
+    Omit files that contain a Namespace, because `_namespace_profiles` compares the Namespaces.
     """
     from tfgen.targets.gitops.gitops import gitops  # takes 5 ms, which a job without gitops saves
 
@@ -240,7 +249,7 @@ def _files(document: Document) -> dict[str, Any]:
 
 
 def _applied(document: Document) -> tuple[TrainingJob, GitOps] | None:
-    """Return (job, GitOps settings of the job); None for a job without GitOps settings.
+    """Return the job and its GitOps settings; None for a job without GitOps settings.
 
     The function parses only a document with the key `gitops`, to save time.
     """

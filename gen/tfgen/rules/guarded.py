@@ -47,7 +47,10 @@ SUMMARIES: Final[Mapping[str, str]] = {
 
 
 def find_broken_guards(rule: str, view: View) -> Iterator[Finding]:
-    """Yield the mistakes that the guards of the rule with the id `rule` find, at most one mistake for each path."""
+    """Yield a finding for each guard that fails for a variant. `rule` is the id of the rule to which the guards belong.
+
+    If several guards fail for the same path, yield only the finding with the longest message.
+    """
     message_by_path: dict[Path, str] = {}
     for guard, scope in view.failing_guards(rule):
         steps = guard.path.split(".") if isinstance(guard.path, str) else guard.path

@@ -74,9 +74,8 @@ def program_of(view: View, role: RoleName) -> PurePosixPath | None:
 def _volume_that_hides(view: View, role: RoleName, program: PurePosixPath) -> str | None:
     """Return the name of the volume of `role` that hides the file `program`, or None.
 
-    A volume hides the files below its mount path.
-
-    Of several such volumes, the result is the volume with the deepest mount path.
+    A volume hides the files below its mount path. If several volumes hide the file, return the volume with the deepest
+    mount path.
     """
     mounts = {
         name: PurePosixPath(volume["mountPath"])

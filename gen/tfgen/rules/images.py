@@ -13,7 +13,10 @@ from tfgen.rules.view import View
 
 
 def images(view: View) -> Iterator[tuple[Path, str]]:
-    """Yield (path that sets the image, image) for each image of a variant of a job, including default images."""
+    """Yield each image of a variant of a job, including default images, after the path that sets the image.
+
+    Example: ``(("image",), "registry.example.com/ml/dist-mnist:1.4.0")``.
+    """
     for path, image in dict(_images(view)).items():
         if isinstance(image, str) and image:
             yield path, image

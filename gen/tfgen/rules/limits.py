@@ -29,8 +29,8 @@ class ContainerAmounts(NamedTuple):
     Attributes:
         owner: the name of the container in messages, for example ``role worker``.
         path: the path of the resources.
-        requests: name of the resource -> requested amount.
-        limits: name of the resource -> limit.
+        requests: the requested amount of each resource, as in ``{"cpu": "2", "memory": "4Gi"}``.
+        limits: the limit of each resource, as in ``{"nvidia.com/gpu": 1}``.
     """
 
     owner: str

@@ -32,7 +32,10 @@ def _check(view: View) -> Iterator[Finding]:
 
 
 def _key(item: Object) -> tuple[str, str, str]:
-    """Return (API group without its version, kind, name) of an object."""
+    """Return the API group without its version, the kind and the name of an object.
+
+    Example: ``("apps", "Deployment", "web")``.
+    """
     return group(item), item["kind"], item["metadata"]["name"]
 
 

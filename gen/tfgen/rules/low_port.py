@@ -1,4 +1,4 @@
-"""Port of a job on which only the user root may listen.
+"""Ports of jobs on which only the user root may listen.
 
 Some container runtimes let every user listen on a low port. By default, containerd 1 lets only root listen
 (enable_unprivileged_ports of https://github.com/containerd/containerd/blob/main/docs/cri/config.md).
@@ -29,7 +29,10 @@ def _check(view: View) -> Iterator[Finding]:
 
 
 def _may_listen_on_low_ports(view: View, role: RoleName) -> bool:
-    """Return True if a podTemplate lets a role listen on low ports: by a sysctl, a capability or the user root."""
+    """Return True if a podTemplate allows a role to listen on low ports.
+
+    A sysctl, a capability or the user root can allow low ports.
+    """
     contexts = [
         context
         for part in (*pod_parts.template_specs(view, role), *pod_parts.main_container(view, role))

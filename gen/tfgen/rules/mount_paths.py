@@ -41,7 +41,10 @@ def _find_duplicates(
 
 
 def mounts_of(view: View, role: RoleName) -> Iterator[tuple[Path, str]]:
-    """Yield (path of the field that sets the folder, folder) for each folder at which a role mounts a volume."""
+    """Yield each folder at which a role mounts a volume, after the path of the field that sets the folder.
+
+    Example: ``(("storage", "model", "mountPath"), "/model")``.
+    """
     if view.job.structure.code:
         yield ("code", "mountPath"), view.values["code"]["mountPath"]
     yield from _storage_mounts(view, role)

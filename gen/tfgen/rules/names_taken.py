@@ -76,12 +76,15 @@ def _ports(view: View, role: RoleName) -> Iterator[Part]:
 
 
 def _volumes(view: View, role: RoleName) -> Iterator[Part]:
-    """Yield the volumes of podTemplate of the job and of the role. A volume of the role replaces the job's namesake."""
+    """Yield the volumes that podTemplate adds to the pods of a role.
+
+    A volume in the podTemplate of the role replaces the volume with the same name in the podTemplate of the job.
+    """
     yield from _merged(pod_parts.template_items(view, role, "volumes")).values()
 
 
 def _merged(parts: Iterable[Part]) -> dict[str, Part]:
-    """Return name -> container or volume. Each item of `parts` replaces an earlier item with the same name."""
+    """Return containers or volumes by name. A later item of `parts` replaces an earlier item with the same name."""
     return {pod_parts.name(part): part for part in parts}
 
 

@@ -42,7 +42,10 @@ def _check(view: View) -> Iterator[Finding]:
 
 
 def _namespaces(item: Any) -> Iterator[tuple[Path, Any]]:
-    """Yield (path, value) for each field of the object `item` in which kustomize replaces the namespace."""
+    """Yield the path and the value of each field of the object `item` in which kustomize replaces the namespace.
+
+    Example: ``(("subjects", 0, "namespace"), "ml")``.
+    """
     kind = item["kind"]
     if kind == "Namespace" and item["apiVersion"] == "v1":
         yield ("metadata", "name"), data_path.at(item, ("metadata", "name"))

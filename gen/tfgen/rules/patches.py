@@ -48,17 +48,17 @@ def _has_patches(view: View) -> bool:
 def _faults(view: View) -> Sequence[Fault]:
     """Return the faults in the patches of this variant.
 
-    If the patches that the environment itself sets have faults, return only these faults.
+    If the patches that the environment itself sets have faults, return only the faults in these patches.
     """
     faults = _items_of_variant(view, patched_graph(view.job.structure).faults)
     return [fault for fault in faults if fault.path[1] in view.variant_data.get("patches", {})] or faults
 
 
 def _items_of_variant(view: View, by_environment: Mapping[str, Sequence[_Item]]) -> Sequence[_Item]:
-    """Return the faults or map entries in `by_environment` that belong to this variant.
+    """Return the faults or patches in `by_environment` that belong to this variant.
 
-    `by_environment` is name of an environment -> faults or map entries. The key "" has the faults or map entries of the
-    job itself. For an environment, the result omits the faults or map entries that the job has as well.
+    The mapping `by_environment` has a list for each environment, and a list for the job itself with the key "". For an
+    environment, omit the items that are also in the list of the job.
     """
     if view.environment is None:
         return by_environment[""]

@@ -54,7 +54,7 @@ def _check(view: View) -> Iterator[Finding]:
 
 
 def _literals(view: View) -> Iterator[tuple[Path, str]]:
-    """Yield (path, message) for each Secret in `objects`, and for each text of an object that resembles a secret."""
+    """Yield a path and message for each Secret in `objects`, and for each text of an object that resembles a secret."""
     for name, item in view.values["objects"].items():
         path: Path = ("objects", name)
         if item["kind"] == "Secret" and any(item.get(field) for field in _SECRET_DATA):
@@ -90,7 +90,7 @@ def _variables(view: View) -> Iterator[tuple[Path, str, Any]]:
 
 
 def _options(view: View) -> Iterator[tuple[Path, str, str]]:
-    """Yield (path, name, value) for each option that a volume passes to a storage driver."""
+    """Yield the path, the name and the value of each option that a volume passes to a storage driver."""
     for volume, source_fields in view.values["storage"].items():
         for source, field in (("flexVolume", "options"), ("csi", "volumeAttributes")):
             for name, value in source_fields.get(source, {}).get(field, {}).items():
@@ -98,7 +98,7 @@ def _options(view: View) -> Iterator[tuple[Path, str, str]]:
 
 
 def _arguments(view: View) -> Iterator[tuple[Path, Sequence[Any]]]:
-    """Yield (path, words) for the command and for the args of every container of each role."""
+    """Yield the path and the words of the command, and of the args, of every container of each role."""
     for role in view.roles:
         for field in ("command", "args"):
             yield view.effective_field(role.name, field)

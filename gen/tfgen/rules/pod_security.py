@@ -61,7 +61,7 @@ _SYSCTLS: Final = frozenset(
 
 
 class WeakField(NamedTuple):
-    """A field that a stronger Pod Security profile refuses.
+    """A field of a pod that the Pod Security profile restricted, or also the profile baseline, refuses.
 
     Attributes:
         path: the path of the field.

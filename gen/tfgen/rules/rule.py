@@ -37,7 +37,12 @@ class Recorded(NamedTuple):
 
 
 class Clash(NamedTuple):
-    """A conflict between jobs: the position of the job to report, the path in the job's document, and the message."""
+    """A conflict between jobs.
+
+    Attributes:
+        number: the position of the job to report, in the list of compared jobs.
+        path: the path of the conflict in the document of the job.
+    """
 
     number: int
     path: Path
@@ -45,7 +50,11 @@ class Clash(NamedTuple):
 
 
 class Rule(Record):
-    """A rule that checks a job and each of its environments. The summary begins the rule's section in docs/rules.md."""
+    """A rule that checks a job and each of its environments.
+
+    Attributes:
+        summary: the first sentence of the rule's section in docs/rules.md.
+    """
 
     id: str
     severity: Severity

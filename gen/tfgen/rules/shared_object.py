@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 
 def _record(document: Document) -> Any:
-    """Return [environment, identity, key, description] for each object under ``objects`` of each environment.
+    """Return a list of the objects under ``objects`` that each environment creates.
 
-    The last three items come from `_objects`.
+    Each item begins with the name of the environment. The remaining three values come from `_objects`.
     """
     return [
         [environment, *described_object]
@@ -46,14 +46,14 @@ def _check(jobs: Sequence[Recorded]) -> Iterator[Clash]:
 
 
 def _objects(document: Document, settings: EnvironmentData) -> Iterator[tuple[tuple[str, ...], str, str]]:
-    """Yield (identity, key in ``objects``, description) for each object under ``objects`` of an environment.
+    """Yield the identity, the key and a description, for each object under ``objects`` of an environment.
 
-    The identity is (cluster, namespace, API group, kind, name). Objects with the same identity are one object in the
-    cluster. The description is a part of the message, such as "the ConfigMap mnist-data in the namespace ml".
+    Example: ``(("", "ml", "", "ConfigMap", "mnist-data"), "data", "the ConfigMap mnist-data in the namespace ml")``.
+    The identity is the cluster, the namespace, the API group, the kind and the name. Objects with the same identity are
+    the same object in the cluster.
 
-    The function skips a namespaced object if neither the environment nor the job sets a namespace.
-
-    `settings` is the mapping of the environment.
+    Omit a namespaced object if neither the environment nor the job sets a namespace. `settings` is the mapping of the
+    environment.
     """
     if not settings.get("enabled", True):
         return

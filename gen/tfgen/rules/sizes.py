@@ -23,7 +23,13 @@ from tfgen.rules.view import View
 
 
 class _String(NamedTuple):
-    """An argument or a variable, with its path, its name (None for an argument), and its number of bytes."""
+    """An argument or an environment variable of a container.
+
+    Attributes:
+        path: the path of the argument or variable.
+        variable: the name of the variable; None for an argument.
+        size: the number of bytes.
+    """
 
     path: Path
     variable: str | None
@@ -75,9 +81,9 @@ def _is_main(part: Part) -> bool:
 
 
 def _variables(items: Sequence[tuple[Path, Mapping[str, Any]]], sizes: dict[str, int]) -> Iterator[_String]:
-    """Yield a `_String` for each environment variable of a container. Each item of `items` is (path, variable).
+    """Yield a `_String` for each environment variable of a container. Each item of `items` is a path and a variable.
 
-    The function also adds name -> bytes of the value to `sizes`, because later texts may refer to the variable.
+    Also add the number of bytes of each value to `sizes`, because later texts may refer to the variable.
     """
     for path, item in items:
         name, value = item.get("name"), item.get("value", "")

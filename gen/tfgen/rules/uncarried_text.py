@@ -1,8 +1,8 @@
 """Texts of a job that kustomize changes or cannot read, even in quotes.
 
-kustomize 5 reads some names as YAML 1.1, so that the key "true" becomes a boolean: the annotation keys of a patched
-object, the label keys of a renamed object or of a generated ConfigMap, and the new name of a renamed object. kustomize
-also cannot read a multi-line annotation of a patched object if the first line begins with a tab.
+kustomize 5 reads some names as YAML 1.1, so that the name "true" becomes a boolean. These names are the annotation keys
+of a patched object, the label keys of a renamed object or of a generated ConfigMap, and the new name of a renamed
+object. kustomize also cannot read a multi-line annotation of a patched object if the first line begins with a tab.
 """
 
 from __future__ import annotations
@@ -54,12 +54,11 @@ def _check_new_name(view: View) -> Iterator[Finding]:
 
 
 def _metadata(view: View) -> Iterator[tuple[Path, Mapping[str, Any]]]:
-    """Yield (path, mapping) for each mapping that may have the keys `labels` and `annotations`.
+    """Yield the path and the content of each mapping that may have the keys `labels` and `annotations`.
 
-    The mappings are parts of the job, of patches and of the objects under ``objects``.
-
-    Only for the workload kind Pod, the mappings include the roles and the pod templates: kustomize changes the label
-    keys of a Pod, but not the label keys in the pod template of a controller.
+    The mappings are in the job, in patches and in the objects under ``objects``. Only for the workload kind Pod, the
+    mappings include the roles and the pod templates, because kustomize changes the label keys of a Pod, but not the
+    label keys in the pod template of a controller.
     """
     yield (), view.values
     yield ("serviceAccount",), _mapping_or_empty(view.values.get("serviceAccount"))

@@ -60,9 +60,9 @@ def _existing_folders(view: View, role: RoleName) -> Iterator[str]:
 
 
 def _folders(view: View, role: RoleName) -> Iterator[tuple[Path, str]]:
-    """Yield (path of the field, value) for each variable or flag of a role whose value is an absolute path.
+    """Yield the path and the value of each variable or flag of a role whose value is an absolute path.
 
-    The function skips lists of paths, such as PATH, which have colons, and the paths of URLs, which are not folders.
+    Omit lists of paths, such as PATH, which have colons. Omit also the paths of URLs, which are not folders.
     """
     values = [(name, value, view.env_path(role, name)) for name, value in view.env(role).items()]
     for previous, word in _with_previous_word(list_words(view, role)):
@@ -84,10 +84,10 @@ def _with_previous_word(words: Iterator[Word]) -> Iterator[tuple[str, Word]]:
 
 
 def _similar_mount(folder: PurePosixPath, mounts: Collection[str]) -> str | None:
-    """Return the mount path that resembles the beginning of `folder`; None if no mount path does.
+    """Return the mount path that resembles the beginning of `folder`, or None.
 
-    The beginning and the mount path may differ by a few letters in the last name. For example, `/models/export` begins
-    with `/models`, which resembles the mount path `/model`.
+    For example, `/models/export` begins with `/models`, which resembles the mount path `/model`. The last names of the
+    two paths may differ by a few letters.
     """
     if any(folder.is_relative_to(mount) or PurePosixPath(mount).is_relative_to(folder) for mount in mounts):
         return None

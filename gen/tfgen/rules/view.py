@@ -95,20 +95,20 @@ class View(Record):
         return self._scope
 
     def evaluate(self, node: Node) -> Any:
-        """Return the value that an expression of the object graph has in this variant."""
+        """Return the value that an expression of the object graph has in this variant, such as 3 for `retries`."""
         self._reading.paths |= whole_values(reads(node))
         return evaluate(node, self._scope)
 
     def evaluate_in_role(self, role: RoleName, node: Node) -> Any:
-        """Return the value of an expression that may use the variables from `template_variables(role)`."""
+        """Return the value of an expression in a role's pod template, which may use `template_variables(role)`."""
         self._reading.paths |= whole_values(pod.reads_in_role(self.job.structure, role, (node,)))
         return evaluate(node, self._role_scopes[role])
 
     def failing_guards(self, rule: str) -> Iterator[tuple[Guard, Scope]]:
-        """Yield (guard, scope) for each failure of the guards with the rule id `rule`.
+        """Yield each guard of a rule that fails, with the scope in which the caller evaluates the message of the guard.
 
-        A guard that checks each role can fail for several roles. The scope has the name of the failing role. The caller
-        evaluates the message of the guard in the scope.
+        A guard that checks each role can fail for several roles, so the scope contains the name of the role. `rule` is
+        the id of the rule.
         """
         for guard, paths in self._shape.guards.get(rule, ()):
             self._reading.paths |= paths
@@ -116,7 +116,11 @@ class View(Record):
                 yield guard, scope
 
     def template_variables(self, role: RoleName) -> Mapping[str, Any]:
-        """Return name -> value of each variable of a role's pod template, such as "limits" -> {"cpu": "2"}."""
+        """Return the template variables of a role's pod template by name, as in ``{"limits": {"cpu": "2"}}``.
+
+        A template variable is a name that the pod template in the object graph defines. In the chart, the template
+        variable `limits` is the Go template variable `$limits`.
+        """
         self._reading.paths |= self._shape.bound[role]
         return self._role_scopes[role].bound
 
@@ -125,7 +129,10 @@ class View(Record):
         return {role.name: pod.role_scope(self.job.structure, self._scope, role.name) for role in self.roles}
 
     def env(self, role: RoleName) -> Mapping[str, Any]:
-        """Return name -> value of a role's environment variables, including defaults that the user may replace."""
+        """Return the environment variables of a role by name, including defaults that the user may replace.
+
+        Example: ``{"DATA_DIR": "/data"}``.
+        """
         env: Mapping[str, Any] = self.template_variables(role)[environment.ENV.name]
         return env
 
@@ -145,7 +152,10 @@ class View(Record):
         return {role: tuple(filler(self._role_scopes[role])) for role, (filler, _) in fillers}
 
     def effective_field(self, role: RoleName, field: str) -> tuple[Path, Any]:
-        """Return (path, value) of `field` in the role, or of `field` in the job if the role does not set the field."""
+        """Return the path and the value of `field` of a role, or of the job if the role does not set `field`.
+
+        Example: ``(("roles", "worker", "image"), "registry.example.com/ml/train:1.4.0")``.
+        """
         role_value = self.values["roles"][role][field]
         return (("roles", role, field), role_value) if role_value else ((field,), self.values[field])
 
@@ -155,7 +165,7 @@ class View(Record):
         return bool(self.values.get("tensorboard", {}).get("enabled"))
 
     def volumes(self, role: str) -> Mapping[str, Any]:
-        """Return name -> volume of the volumes that `role` mounts. `role` is a role or `tensorboard`."""
+        """Return the volumes that `role` mounts, by the name of the volume. `role` is a role or `tensorboard`."""
         storage = self.values["storage"]
         return {name: volume for name, volume in storage.items() if role in volume.get("for", [role])}
 
@@ -196,14 +206,14 @@ class View(Record):
         return (*base, *path)
 
     def locate(self, path: Path) -> tuple[Place, str | None]:
-        """Return (line of the mistake at `path`, environment that the message must name or None).
+        """Return the line of the mistake at `path`, and the environment that the message must name.
 
         The environment is None for a mistake of the job itself, and for a line inside the mapping of the environment.
         """
         return self.place(path), None if self.is_set_in_environment(path) else self._environment
 
     def matches(self, reading: Reading) -> bool:
-        """Return True if this variant has the same values as the job at all paths that a rule has read."""
+        """Return True if this variant and the job have the same values at all paths that a rule has read."""
         return self._differences.isdisjoint(reading.paths) and not any(
             map(self.is_set_in_environment, reading.queried_paths)
         )
@@ -213,10 +223,10 @@ class _Shape(Record):
     """Data that all variants of a job share, because the data follows from the structure of the job.
 
     Attributes:
-        guards: rule id -> [(guard, paths of the values that the guard reads)].
-        bound: role -> paths of the values that `View.template_variables` reads for the role.
-        variables: role -> (function, paths of the values that the function reads). The function computes the
-            environment variables of the role's main container.
+        guards: the guards of each rule, by the id of the rule. Each guard has the paths of the values that it reads.
+        bound: the paths of the values that `View.template_variables` reads for each role.
+        variables: for each role, a function that computes the environment variables of the role's main container, and
+            the paths of the values that the function reads.
     """
 
     guards: Mapping[str, Sequence[tuple[Guard, frozenset[Path]]]]
@@ -227,7 +237,7 @@ class _Shape(Record):
 def find_in_variants(
     check: Callable[[View], Iterable[Finding]], variants: Sequence[View]
 ) -> Iterator[tuple[View, Finding]]:
-    """Run the check of a rule on the variants of a job. Yield (variant, finding) for each finding.
+    """Run the check of a rule on the variants of a job. Yield each finding after its variant.
 
     Args:
         check: the function of the rule. The function runs for the job, and again for each environment that changes a

@@ -38,8 +38,8 @@ def _check(view: View) -> Iterator[Finding]:
 def _unsupported_empty_mappings(view: View, settings: Any, parent: Path = ()) -> Iterator[Finding]:
     """Report each empty mapping of an environment, as in `KEY: {}`, if the workload kind supports no key inside KEY.
 
-    `_check` does not find such a mapping, because `_check` searches for the keys inside KEY. `settings` is the mapping
-    of the environment, or a part of the mapping at the path `parent`.
+    `_check` finds only the keys inside KEY, so `_check` does not find an empty mapping. `settings` is the mapping of
+    the environment, or a part of the mapping at the path `parent`.
     """
     for key, value in settings.items():
         path = (*parent, key)
@@ -52,7 +52,7 @@ def _unsupported_empty_mappings(view: View, settings: Any, parent: Path = ()) ->
 
 
 def _find_values(data: Any, steps: Sequence[str], parent: Path = ()) -> Iterator[tuple[Path, Any]]:
-    """Yield (path, value) for each field of `data` whose path matches `steps`. The step ``*`` matches any key."""
+    """Yield the path and value of each field of `data` whose path matches `steps`. The step ``*`` matches any key."""
     if not steps:
         yield parent, data
     elif isinstance(data, Mapping):
