@@ -144,7 +144,7 @@ def entries_set_by_tfgen(item: Mapping[Key, Node], field: str) -> dict[Key, Node
     return {key: child for key, child in node.items() if not isinstance(key, Splice)} if isinstance(node, dict) else {}
 
 
-def with_added_metadata(
+def with_overriding_metadata(
     item: Mapping[Key, Node], added_labels: Sequence[Expression], added_annotations: Sequence[Expression]
 ) -> Node:
     """Return an object with additional labels and annotations, which override the labels and annotations of the job.

@@ -28,7 +28,7 @@ def service_account() -> Node:
         "metadata": labels.metadata(Default(value("serviceAccountName"), names.JOB), annotations=labels.BEFORE_PODS),
         "automountServiceAccountToken": False,
     }
-    return When(_IS_CREATED, labels.with_added_metadata(account, (), (value("serviceAccount.annotations"),)))
+    return When(_IS_CREATED, labels.with_overriding_metadata(account, (), (value("serviceAccount.annotations"),)))
 
 
 def task_account(structure: Structure) -> When:
