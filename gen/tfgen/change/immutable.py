@@ -107,7 +107,7 @@ def _is_of_finisher(item: Object) -> bool:
 def _config_map(name: str, was: Object, now: Object) -> str | None:
     """Describe the effect of a changed ConfigMap with TF_CONFIG; None if the data is unchanged.
 
-    All ConfigMaps of a run are immutable. The names of all other ConfigMaps contain a digest of their content, so a
+    All ConfigMaps of a run are immutable. The name of each other ConfigMap contains a digest of its content, so a
     change of the content creates a new ConfigMap.
     https://kubernetes.io/docs/concepts/configuration/configmap/#configmap-immutable
     """
@@ -219,9 +219,10 @@ _MUTABLE_IN_OBJECTS: Final[Mapping[tuple[str, str], tuple[str, frozenset[str]]]]
 
 
 def _entry_of_objects(was: Object, now: Object) -> str | None:
-    """Describe the effect of a change of an `objects` entry of job.yaml; None if Kubernetes applies the change.
+    """Describe the effect of a changed entry of `objects` in job.yaml; None if Kubernetes applies the change.
 
-    The user writes such an entry, so the entry may be invalid: if its `spec`, for example, is a text, return None.
+    The user writes such an entry, so the entry may be invalid. If the `spec` of the entry is a text, for example,
+    return None.
     """
     kind, name = was["kind"], was["metadata"]["name"]
     if kind in ("ConfigMap", "Secret") and was.get("immutable") is True:

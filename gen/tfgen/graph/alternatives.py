@@ -36,7 +36,8 @@ class _Choice(Record):
         """Return a test that is true if the value of the parameter selects one of the alternatives in `names`.
 
         Example: AnyOf((Equal(role, "chief"), Equal(role, "ps"))) for the names chief and ps. If `names` contains the
-        default, the test is also true for a value that names no alternative. `alternatives` contains all alternatives.
+        name of the default alternative, the test is also true for a value that names no alternative. `alternatives`
+        contains all alternatives.
         """
         if self.default in names:
             return Not(self.is_one_of([name for name in alternatives if name not in names], alternatives))
@@ -165,8 +166,8 @@ def _choose_whole(alternatives: _Alternatives, choice: _Choice) -> Node:
 def _all_keys(sequences: Sequence[Sequence[_Key]]) -> list[_Key]:
     """Merge several sequences of keys into a list that contains each key once.
 
-    For example, (a, c) and (b, c, d) become (b, a, c, d). A key that only a later sequence contains follows the same
-    key as in that sequence. A key without a predecessor comes first.
+    For example, (a, c) and (b, c, d) become (b, a, c, d). A new key of a later sequence comes directly after the key
+    that precedes the new key in this sequence. A new key without a predecessor comes first.
     """
     keys: list[_Key] = []
     for sequence in sequences:

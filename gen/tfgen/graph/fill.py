@@ -76,7 +76,7 @@ from tfgen.value_type import TREES
 
 
 class Scope(NamedTuple):
-    """The values that fill the holes of a node: the values of a chart, and the values of other names in the graph.
+    """The values that fill the holes of a node, such as the values of the chart and the name of the Helm release.
 
     A scope is a tuple instead of a `Record`, because a job needs thousands of scopes, and Python creates a tuple in a
     third of the time of a `Record`.
@@ -186,7 +186,7 @@ class FillCache:
         self._identities = {path: _identity(at(values, path)) for path in self.differing}
 
     def key(self, node_key: Hashable, paths: frozenset[Path]) -> Hashable:
-        """Return the cache key of a node that reads the values at `paths`, such as ("roles", "worker", "replicas").
+        """Return the cache key for the filled node `node_key`, which depends on the values at `paths`.
 
         If these values are the same Python objects as in the job without an environment, the cache key is `node_key`.
         If not, the cache key also contains the changed values: the text of a string, or the `id()` of any other value.

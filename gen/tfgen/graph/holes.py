@@ -210,9 +210,9 @@ class Default(Hole):
 class MapOf(Hole):
     """A map in which each key and each value may be an expression. Example: {"cpu": Value("cpu", "quantity")}.
 
-    The output omits an entry with a false value, such as "" or 0. The chart can do so only for the first map of a
-    `Merged`. So in a `MapOf` that is a later map of a `Merged`, each value must be true, such as a text that is not
-    empty.
+    The output omits an entry with a false value, such as "" or 0. If a `Merged` merges several maps, the chart can omit
+    entries only in the first map. So in a `MapOf` that is a later map, each value must be true, such as a text that is
+    not empty.
     """
 
     entries: Mapping[Name, Node]

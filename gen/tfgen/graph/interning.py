@@ -63,7 +63,7 @@ def _has_children(node: Any) -> bool:
 
 
 def _may_be_interned(node: Any) -> bool:
-    """Return whether a node contains no text that is longer than `MAX_TEXT`."""
+    """Return whether each text in a node has at most `MAX_TEXT` characters."""
     return len(node) <= MAX_TEXT if type(node) is str else id(node) in _interned or not _has_children(node)
 
 

@@ -94,8 +94,8 @@ def bind_entry(bindings: Bindings, loop: ForEach | CheckedMap | Filtered | JoinE
     """Return a copy of `bindings` for the body of a loop over a map, with two more names.
 
     Args:
-        bindings: the bindings.
-        loop: the loop over the map, such as a `ForEach`. Its attributes `key` and `item` are the two names.
+        bindings: the nodes to which the names around the loop refer.
+        loop: the loop over the map, such as a `ForEach`. The attributes `key` and `item` of the loop are the two names.
         steps: the path of the current entry in the map, such as ("model",); empty for all entries of the map.
     """
     entry = (NameBinding(loop.over, bindings, steps),)
@@ -127,7 +127,7 @@ def sources(node: Node | Record, bindings: Bindings = EMPTY, steps: Path = ()) -
 
     Args:
         node: the node.
-        bindings: the bindings of the names that the node may use.
+        bindings: the nodes to which the names in `node` refer.
         steps: the path of a field inside the value; empty for the whole value.
     """
     match node:
@@ -355,10 +355,10 @@ def _items(nodes: Sequence[Node], position: _Position) -> Iterator[tuple[Node, _
 
 
 def _literal(item: Any, keys: frozenset[Path], position: _Position) -> tuple[Node, _Position]:
-    """Return a node and a position for `item`, a plain item of a tunable list, so that tfgen can tell its origin.
+    """Return a `Bound` for `item`, a plain item of a tunable list, and the position of this `Bound`.
 
-    The node is a `Bound`. At the position, the name in the `Bound` has the value `item` and the origin `keys`, the keys
-    of the job that set the list.
+    At the position, the name in the `Bound` has the value `item` and comes from `keys`, the keys of the job that set
+    the list. So tfgen can tell the origin of the item.
     """
     scope, bound = position.scope.with_bindings()
     bound[_ITEM] = item

@@ -34,7 +34,7 @@ _Name = TypeVar("_Name", Bound, Parameter)
 
 
 def reads(node: Node | Guard) -> tuple[Steps, ...]:
-    """Return the values paths that a node reads, sorted. A path includes all values below the path."""
+    """Return the sorted values paths that a node reads. The path of a map includes all values in the map."""
     paths = {path for name, path in _reads(node) if not name}
     return tuple(sorted(path for path in paths if not any(path[:end] in paths for end in range(len(path)))))
 
@@ -42,8 +42,8 @@ def reads(node: Node | Guard) -> tuple[Steps, ...]:
 def reads_of_call(call: Call) -> tuple[Steps, ...]:
     """Return the values paths that the named template of a call reads, directly or through an argument.
 
-    For example, if the template reads a parameter with the argument `Value("image")`, the result contains the path of
-    `image`. A computed argument, such as a `Text`, adds no path.
+    For example, if the named template reads a parameter with the argument `Value("image")`, the result contains
+    ("image",). A computed argument, such as a `Text`, adds no path.
     """
     targets = {parameter_key(name): _direct_read(argument) for name, argument in call.arguments}
     return tuple(sorted({path for name, path in _resolve(_reads(call.template), targets) if not name}))
@@ -112,12 +112,15 @@ def _direct_read(node: Node | Record) -> _Read | None:
 
 
 def parameter_key(name: str) -> str:
-    """Return the lookup key of a parameter. A bound name with the same text has a different key."""
+    """Return the lookup key of a parameter, such as "parameter role".
+
+    The lookup key of a `Bound` with the same name is different.
+    """
     return f"parameter {name}"
 
 
 def bound_key(name: str) -> str:
-    """Return the lookup key of a bound name."""
+    """Return the lookup key of the name in a `Bound`, such as "bound role"."""
     return f"bound {name}"
 
 

@@ -49,7 +49,7 @@ _IS_RELEASED: Final = NamedTemplate(
 
 
 def keep_released(templates: Sequence[Template], plan: Plan) -> tuple[Template, ...]:
-    """Change the templates of the objects that the finisher releases, so that they stay released after a Helm upgrade.
+    """Change the objects that the finisher releases, so that a released object stays released after a Helm upgrade.
 
     tfgen applies the patches of the job before this step, because a patch describes the objects of an active run.
     """
@@ -63,7 +63,7 @@ def keep_released(templates: Sequence[Template], plan: Plan) -> tuple[Template, 
 
 
 def _stay_released(template: Template, ends: RoleName, conditions: tuple[Node, ...]) -> Template:
-    """Return a template whose objects, once the finisher has released them, stay released after a Helm upgrade.
+    """Add a test to each object of a template, so that a released object stays released after a Helm upgrade.
 
     Args:
         template: the template.

@@ -18,7 +18,8 @@ class Domains:
     Attributes:
         of_node: the domain of each node that the constraint considers, by index of the node. Example: {0: "zone-a"}.
         counts: the number of running pods that the constraint counts in each domain. Example: {"zone-a": 3}.
-        counted: True or False for each set of pods on the board. True means that the constraint counts the set.
+        counted: True or False for each set of pods on the board. True means that the constraint counts the pods of the
+            set.
         counts_itself: True if the constraint counts the pods that have the constraint.
     """
 

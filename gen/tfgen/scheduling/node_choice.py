@@ -52,8 +52,8 @@ def untolerated(spec: Mapping[str, Any], node: Node) -> Mapping[str, str] | None
 def is_accessible(volume: Object, node: Node) -> bool:
     """Test whether pods on a node can use a PersistentVolume.
 
-    The node affinity, the zone and the region of the volume decide.
-    The scheduler's plugin VolumeZone accepts each node that has no label of a zone or region:
+    The result depends on the node affinity, the zone and the region of the volume. The scheduler's plugin VolumeZone
+    accepts each node that has no label of a zone or region:
     https://github.com/kubernetes/kubernetes/blob/v1.36.3/pkg/scheduler/framework/plugins/volumezone/volume_zone.go
     """
     terms: Sequence[Mapping[str, Any]] | None = data_path.at(volume, _VOLUME_TERMS)

@@ -21,7 +21,7 @@ LabelReader: TypeAlias = tuple[Mapping[str, Any], Sequence[str]]
 
 
 class PodTemplate(Record):
-    """Equal pods of a controller, without data of a cluster. `PodSet` describes the fields that have the same names.
+    """A template of equal pods, before tfgen adds data of a cluster. `PodSet` describes the fields with the same names.
 
     Attributes:
         added: the labels that the controller adds to the pods.
@@ -77,9 +77,9 @@ class LabelReaders:
 def split(template: PodTemplate, readers: LabelReaders) -> Iterator[PodTemplate]:
     """Yield a template for each group of equal pods of a template.
 
-    The pods of a group are equal for each label selector in `readers`. For example, if an anti-affinity term selects
-    only the pod with the index 0 of a StatefulSet, this pod and all other pods become two groups. The labels of each
-    yielded template include the labels that the controller adds.
+    Pods are equal if the label selectors in `readers` treat the pods equally. For example, if an anti-affinity term
+    selects only the pod with the index 0 of a StatefulSet, this pod is one group, and the other pods are another group.
+    The labels of each yielded template include the labels that the controller adds.
     """
     added = template.added
     opaque = dict.fromkeys(added.opaque, f"? of {added.controller}")  # equal to no value of a real label

@@ -46,7 +46,8 @@ class NodeVolumes(Record):
 
         Args:
             volumes: the additional volumes.
-            missing: the number of the node's volumes whose driver is not known. Each may be a volume of any driver.
+            missing: the number of volumes on the node whose driver is not known. Any of these volumes may belong to the
+                driver.
         """
         numbers = Counter(driver for driver, _ in self.attached | volumes)
         for driver in sorted({driver for driver, _ in volumes}):

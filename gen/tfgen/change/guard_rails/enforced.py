@@ -65,7 +65,7 @@ class _EnforcedPath(Record):
         return path[: len(self.path)] == self.path
 
     def is_as_strict_at(self, path: Path, excepted: Sequence[Path] | None) -> bool:
-        """Return True if the change restricts the jobs at `path` at least as much as the base does.
+        """Return True if this enforced path restricts the jobs at `path` at least as much as the base does.
 
         Args:
             path: a path that the base enforces, such as ("spec", "gitops").
@@ -86,7 +86,7 @@ class _EnforcedPath(Record):
         return not isinstance(value, Mapping)
 
     def sets(self, path: Path) -> bool:
-        """Return True if the tfgen.yaml that contains the `enforce` entry sets a value at a path."""
+        """Return True if the tfgen.yaml with the `enforce` entry also sets a value at `path`."""
         return self.contains(path) and data_path.at(self.value, path[len(self.path) :]) is not None
 
     def exceptions_within(self, path: Path, excepted: Sequence[Path] | None) -> list[int]:
@@ -133,10 +133,10 @@ def _unenforced_paths(layers: Layers, data: Any, entry: Enforced, entries: Seque
 def _enforced_keys(entry: Enforced, value: Any) -> Iterator[tuple[Path, Sequence[Path] | None]]:
     """Yield each path that an `enforce` entry of the base enforces, with the keys below the path that a job may set.
 
-    For the entry {path: spec.gitops, except: [source]}, the first pair is ((), [("source",)]): the block `spec.gitops`,
-    in which a job may set only `source`. A pair such as (("branch",), None) follows for each single value that the
-    tfgen.yaml sets in the block. An entry without `except` has only such pairs, or ((), ()) if the tfgen.yaml sets no
-    value.
+    Example for the entry {path: spec.gitops, except: [source]}: the pair ((), [("source",)]) means the block
+    `spec.gitops`, in which a job may set only `source`. If the tfgen.yaml sets `branch` in the block, the pair
+    (("branch",), None) follows. An entry without `except` has only pairs like the second pair. If the tfgen.yaml sets
+    no value for such an entry, the only pair is ((), ()).
 
     Args:
         entry: the `enforce` entry. Each yielded path is relative to the path of the entry.

@@ -67,7 +67,7 @@ def join_added_metadata(by_variant: Mapping[str, Sequence[AddedMetadata]]) -> li
 
 
 def with_added_metadata(node: Node, added: Sequence[AddedMetadata]) -> Node:
-    """Add the labels and annotations in `added` to each object of a template, and return the changed node."""
+    """Add the labels and annotations in `added` to each object in a template's node, and return the changed node."""
     by_field: dict[str, list[Expression]] = {"labels": [], "annotations": []}
     for item in added:
         entries = MapOf(dict(item.entries.items()))

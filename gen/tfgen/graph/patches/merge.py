@@ -24,7 +24,7 @@ _Part = TypeVar("_Part")
 
 
 class Merger:
-    """The merge of a single patch. The attribute `faults` collects the parts of the patch that cannot be merged."""
+    """The merge of a single patch. The attribute `faults` contains a `Fault` for each part that cannot be merged."""
 
     def __init__(self, dialect: Dialect) -> None:
         self.dialect = dialect

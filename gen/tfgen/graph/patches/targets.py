@@ -44,7 +44,10 @@ def is_target(template: Template, patch: Patch) -> bool:
 
 
 def entry_of(template: Template, patch: Patch) -> str | None:
-    """Return the key of the map entry that is the target of a patch; None if the target is the whole template."""
+    """Return the key of the map entry that is the target of a patch, such as "model" for the target `claim-model`.
+
+    Return None if the target is the whole template.
+    """
     prefix = f"{template.name}-"
     is_entry = isinstance(template.node, ForEach) and patch.target.startswith(prefix)
     return patch.target.removeprefix(prefix) if is_entry else None

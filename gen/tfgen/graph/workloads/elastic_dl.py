@@ -158,7 +158,10 @@ def _role_arguments(role: RoleName) -> list[Node]:
 
 
 def _amounts() -> Text:
-    """Return the text of the amounts in the parameter `resources`, for example ``cpu=2,memory=2048Mi,gpu=1``."""
+    """Return the text of the amounts in the parameter `resources`, for example ``cpu=2,memory=2048Mi,gpu=1``.
+
+    `resources` is the parameter of the named template `_AMOUNTS`.
+    """
     cpu, memory = (Parameter("resources", "quantity", name) for name in ("cpu", "memory"))
     gpus = Parameter("resources", "integer", "gpu.count")
     return Text(

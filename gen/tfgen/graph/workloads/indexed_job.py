@@ -57,8 +57,9 @@ def job_spec(structure: Structure, role: Role, template: Node) -> dict[Key, Node
 def _retries(role: Role) -> dict[Key, Node]:
     """Return the fields that limit the retries. For a role with several tasks, the limit applies to each index.
 
-    If a worker is lost, all other workers fail as well. A limit for the whole Job would be exceeded at once, or the
-    backoff for the whole Job would delay the next attempt by ten minutes.
+    If a worker is lost, all other workers fail as well. These failures would exceed a limit for the whole Job at once,
+    or would increase the backoff of the whole Job to ten minutes.
+
     https://kubernetes.io/docs/concepts/workloads/controllers/job/#backoff-limit-per-index
     """
     if role.name in cluster_spec.SINGLE_TASK_ROLES:

@@ -281,7 +281,7 @@ def _used_arguments(named_template: NamedTemplate, values: Mapping[str, Node]) -
 def role_scope(structure: Structure, scope: Scope, role: RoleName) -> Scope:
     """Return a copy of `scope` that can fill each node of a role's pod template.
 
-    The copy has a value for each parameter of the pod template, and for each name that a `Let` in the template binds.
+    The copy has a value for each parameter of the pod template, and for each name that a `Let` in the template defines.
     """
     bound, template_arguments = _role_binders(structure)[role](scope)
     return Scope(scope.values, scope.release, scope.chart, bound, template_arguments, scope.cache)
@@ -290,7 +290,7 @@ def role_scope(structure: Structure, scope: Scope, role: RoleName) -> Scope:
 def reads_in_role(structure: Structure, role: RoleName, nodes: Sequence[Node] = ()) -> tuple[Steps, ...]:
     """Return the values paths that tfgen reads to fill `nodes`, which are nodes of a role's pod template.
 
-    The result also contains the values paths that every `role_scope` of the role reads.
+    The result also contains the values paths that `role_scope` reads for the role.
     """
     expressions = [expression for lets in _lets(structure) for _, expression in lets]
     reader = NamedTemplate("", "", [*expressions, *nodes], parameters=(ROLE.name, ROLE_VALUES.name))
@@ -299,9 +299,9 @@ def reads_in_role(structure: Structure, role: RoleName, nodes: Sequence[Node] = 
 
 @cached_by_shape
 def _role_binders(structure: Structure) -> Mapping[RoleName, Filler]:
-    """Return a function for each role that makes the names and the arguments of the `role_scope` of the role.
+    """Return a function for each role, which evaluates the names and the parameters in the pod template of the role.
 
-    The function takes a scope, and returns two mappings: the values of the names in the pod template, and the values of
+    The function takes a scope, and returns two mappings for `role_scope`: the values of the names, and the values of
     the parameters.
     """
     lets = _lets(structure)

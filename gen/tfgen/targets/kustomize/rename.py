@@ -37,7 +37,10 @@ class Rename(Record):
 
     @staticmethod
     def of(before: Objects, after: Objects) -> Rename:
-        """Create the rename. For an environment without a separate run, `before` and `after` are the same mapping."""
+        """Return the rename of the objects `before` to the objects `after`.
+
+        For an environment without a separate run, both arguments are the same mapping.
+        """
         identical = {key: (item, item) for key, item in after.items()}
         return Rename(before, after, identical if before is after else object_pairs(before, after))
 
@@ -73,7 +76,7 @@ class Rename(Record):
         return {**added, **{key: item for key, item in self.after.items() if identity(item) not in renamed}}
 
     def entries(self, from_base: Collection[Identity]) -> Iterator[dict[str, Any]]:
-        """Yield entries of ``patches``. An entry renames an object, or deletes an object that kustomize cannot rename.
+        """Yield the entries of ``patches`` that rename objects, or delete objects that kustomize cannot rename.
 
         The parameter `from_base` has the same meaning as in `resources`.
         """
