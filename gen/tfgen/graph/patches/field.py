@@ -147,12 +147,12 @@ class Field(Record):
                 f"set {reference} instead"
             )
         pointer = "/".join(["", *map(str, self.path), "-"])
-        cure = (
+        fix = (
             f"add an item by json: [{{op: add, path: {pointer}, value: ...}}]"
             if isinstance(node, list)
             else "remove this entry"
         )
-        raise RefusedError(f"a patch must not change {self.name}, which contains the names of objects; {cure}")
+        raise RefusedError(f"a patch must not change {self.name}, which contains the names of objects; {fix}")
 
     def refuse_values(self, node: Node) -> NoReturn:
         """Refuse a patch inside a field whose whole value comes from the job, such as `nodeSelector`.
