@@ -128,7 +128,7 @@ def _check_changed(results: FileResults, spool: Spool, out: Path, options: Check
 
 
 def _branches(results: FileResults) -> dict[str, str]:
-    """Return job name -> branch of the rendered files, for the jobs with `gitops.rendered`."""
+    """Return the branch for the rendered files of each job with `gitops.rendered`, by the name of the job."""
     jobs = (job for file in results.rendered.values() for job in file.jobs)
     return {job.name: job.branch for job in jobs if job.branch}
 
@@ -141,7 +141,8 @@ def _unmatched_ledgers(
     Such a ledger is about a job that is in no checked file, or about a job whose rendered files have a separate branch.
 
     With `is_verified`, the function reports all such ledgers. Without `is_verified`, the function reports such a ledger
-    only if the files of the job have changed since the revision `options.against`; if the revision is HEAD, never.
+    only if the files of the job have changed since the revision `options.against`. For the revision HEAD without
+    `is_verified`, the result is empty.
 
     Args:
         results: the results of `check_files`.
@@ -175,9 +176,9 @@ def _unmatched_ledgers(
 
 
 def _unlisted(out: Path, against: str) -> tuple[Problem, ...]:
-    """Return a problem for each file in charts/ or overlays/ that neither a ledger nor the root tfgen.yaml lists.
+    """Return a problem for each file in charts/ or overlays/ that no ledger lists and that tfgen.yaml does not allow.
 
-    The tfgen.yaml is read from the revision `against`.
+    The function reads the root tfgen.yaml of the revision `against`.
     """
     ledgers = read_ledgers(out)
     files = unlisted_files(out, ledgers)
@@ -191,11 +192,10 @@ def _unlisted(out: Path, against: str) -> tuple[Problem, ...]:
 def _find_unchanged(
     sources: Sequence[Source], out: Path, manifests: Sequence[Manifest], options: CheckOptions
 ) -> dict[str, CachedFile]:
-    """Return job file -> cached results, for the job files that need no new check.
+    """Return the cached results of the job files that need no new check, by the name of the job file.
 
     Such a job file, its tfgen.yaml files and the overlays of its jobs are the same as in the revision
-    `options.against`. A quick check (`is_quick`) also requires that the charts and the ledgers of its jobs are the
-    same.
+    `options.against`. In a quick check (`is_quick`), the charts and the ledgers of its jobs are the same as well.
     """
     cached = find_cached(sources, out, manifests)
     if cached:
@@ -217,9 +217,9 @@ def _unchanged_jobs(sources: Sequence[Source], out: Path, against: str) -> Calla
 
 
 def _with_cached(report: Report, checked: Checked, cached: Mapping[str, CachedFile], *, is_quick: bool) -> Report:
-    """Return a copy of `report`, the report on the changed job files, with data of the unchanged job files added.
+    """Return a copy of `report` with the number of unchanged jobs and with the cached problems of their files.
 
-    The data are the cached problems and the number of jobs. A quick check (`is_quick`) adds no cached problems.
+    `report` is about the changed job files. A quick check (`is_quick`) adds no cached problems.
     """
     unchanged = [cached[file.source.file] for file in checked.whole_files if file.is_cached]
     problems = (problem for file in unchanged for problem in (*file.object_problems, *file.unused))

@@ -37,9 +37,9 @@ _NAME: Final = re.compile(r"[a-z0-9.-]+")
 
 
 def plan_delete(target: Target, objects: Sequence[Object], claims: Collection[str] = ()) -> list[ObjectChange]:
-    """Return the planned removal of each object of job.yaml and of the last apply, in the reverse order of an apply.
+    """Return the planned removal of each object of job.yaml and of the last apply.
 
-    The finisher comes last.
+    The objects are in the reverse order of an apply, with the finisher at the end.
 
     Args:
         target: the cluster and namespace.
@@ -120,9 +120,10 @@ def _finisher_last(live_objects: Mapping[Identity, Object]) -> dict[Identity, Ob
 
 
 def _objects_of_missing_kinds(target: Target, inventory: Iterable[Identity]) -> Iterator[ObjectChange]:
-    """Yield the outcome `left` for each object of `inventory`, the last apply, whose kind the server does not have.
+    """Yield the outcome `left` for each object of the last apply whose kind the server does not have.
 
-    The message tells the user to check the address of the server, because a wrong server may not have the kind.
+    `inventory` lists the objects of the last apply. The message asks the user to check the address of the server,
+    because a wrong server may not have the kind.
     """
     for item in inventory:
         if target.api.resource(*item[:2]) is None:

@@ -55,9 +55,10 @@ def diff_jobs(jobs: Checked, paths: Sequence[Path], against: str, track: Track =
 
 
 def _diff(places: PairPlaces) -> tuple[JobDiff | None, bool, dict[str, str]]:
-    """Return (changes of a job, True if the text of the job is unchanged, name of each claim -> name of the job).
+    """Return the changes of a job, whether the text of the job is unchanged, and the user of each claim.
 
-    The changes are None if the job file and its tfgen.yaml files are unchanged. The claims are those of the job.
+    The changes are None if the job file and its tfgen.yaml files are unchanged. The third item is a mapping from the
+    name of each claim of the job to the name of the job, such as {"mnist-model": "mnist"}.
     """
     if places.is_unchanged:
         return None, True, {}

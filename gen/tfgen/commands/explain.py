@@ -93,7 +93,11 @@ def explain(path: str, width: int = WIDTH) -> str:
 
 
 def explain_at(path: Sequence[str | int], name: str) -> str:
-    """Return the explanation of the key at the full path `path` of the schema with the name `name`.
+    """Return the explanation of a key of job.yaml or tfgen.yaml as text.
+
+    Args:
+        path: the complete path of the key.
+        name: the file name of the schema that has the key, such as `defaults.v1alpha1.schema.json` for a tfgen.yaml.
 
     Raises:
         UsageError: the schema does not have the key. The message suggests the most similar key.
@@ -157,7 +161,7 @@ def _child(schema: Schema, key: _Key, step: str | int) -> _Key:
 
 
 def _items(schema: Schema, node: Schema) -> Schema:
-    """Return the schema of the items if the node is a list, and the node itself if the node is not a list."""
+    """Return the schema of the items if `node` is the schema of a list, and `node` itself for any other value."""
     while "items" in node and "properties" not in node and "additionalProperties" not in node:
         node = entry(schema, node, 0) or {}
     return node
@@ -210,7 +214,7 @@ def _examples(key: _Key) -> Iterator[str]:
 
 
 def _table(schema: Schema, parent: _Key) -> Iterator[str]:
-    """Yield the table of the keys below the key `parent` as text, or nothing if no key is below `parent`.
+    """Yield a table of the keys below the key `parent` as text. Yield nothing if no key is below `parent`.
 
     For a map or a list, the table has the keys of each entry.
     """

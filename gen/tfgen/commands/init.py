@@ -35,7 +35,7 @@ _CI_FILES: Final[Mapping[Ci, tuple[str, str, str]]] = {
     "github": (GITHUB_WORKFLOW, "github.yaml", GITHUB_OWNERS),
     "gitlab": (GITLAB_PIPELINE, "gitlab-ci.yaml", GITLAB_OWNERS),
 }
-"""CI system -> path of its configuration file, template of the configuration file, path of the code owners file."""
+"""For each CI system, the path and the template of its configuration file, and the path of the code owners file."""
 
 _TEMPLATES: Final = jinja2.Environment(
     loader=jinja2.FileSystemLoader(Path(__file__).parent / "authoring" / "init_files"),

@@ -49,7 +49,7 @@ RULES: Final[Mapping[str, str]] = {
     "local-import": "A program imports a package that the Python of this machine does not have.",
     "local-variable": "The value of a variable is in the cluster and not on this machine.",
 }
-"""Rule id -> description, for the problems of `tfgen local`."""
+"""The description of each rule, by the id of the rule, for the problems of `tfgen local`."""
 
 _LOGS: Final = "logs"
 _PYTHON: Final = re.compile(r"python[0-9.]*")
@@ -64,8 +64,8 @@ class LocalOptions(Record):
         environment: the environment of the job; None for the job without an environment.
         workdir: the folder of the training code.
         python: the Python program for the tasks; None for the Python on the PATH.
-        folders: volume name -> local folder.
-        variables: name -> value of each variable from `--env-file`.
+        folders: the local folder of each volume that the user passes with `--mount`, by the name of the volume.
+        variables: the values of the variables from `--env-file`, by the name of the variable.
         in_containers: whether the tasks run in containers of the job's image.
         failures: the tasks that tfgen kills on purpose, to test the restart.
         retries: the number of restarts of a failed task; None for the default.
@@ -87,7 +87,7 @@ class LocalJob(Record):
     Attributes:
         tasks: the tasks.
         ending: the condition that ends the run.
-        folders: volume name -> local folder, for the volumes that remain after the run.
+        folders: the local folders of the volumes that remain after the run, by the name of the volume.
         notes: the differences from a run in the cluster.
     """
 
@@ -276,10 +276,11 @@ class _Planner:
         )
 
     def _environ(self, pod: Pod, values: Mapping[str, str], folders: Folders, gpus: str, number: int) -> dict[str, str]:
-        """Return the environment variables of a task. The variables `values` of the pod override all other variables.
+        """Return the environment variables of a task.
 
-        The other variables are from this machine and from tfgen. `gpus` is the value of CUDA_VISIBLE_DEVICES, and
-        `number` is the number of GPUs that the pod requests.
+        The result contains the variables of this machine, of tfgen and of the pod. If a name occurs twice, a variable
+        of the pod in `values` has precedence. `gpus` is the value of CUDA_VISIBLE_DEVICES, and `number` is the number
+        of GPUs that the pod requests.
         """
         tmp = next((str(mount.folder) for mount in folders.mounts if mount.folder.name == TMP), "")
         environ = {key: value for key, value in os.environ.items() if key not in ("TF_CONFIG", VISIBLE)}

@@ -45,7 +45,7 @@ def merge_file(base: Path, ours: Path, theirs: Path, path: str) -> bool:
 
 
 def _is_rendered(path: PurePosixPath) -> bool:
-    """Return whether a ledger on disk lists the file at a path from the working directory.
+    """Test whether a ledger on disk lists the file at `path`, a path from the working directory.
 
     Each parent folder of the file may be an output folder.
     """

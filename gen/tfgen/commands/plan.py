@@ -37,7 +37,7 @@ def plan_runs(runs: Sequence[tuple[RunObjects, str | None]], objects: Sequence[O
 
 
 def _run_key(pod: Object) -> tuple[str, str, str]:
-    """Return (namespace, name of the job, name of the run) for a pod."""
+    """Return the namespace, the job name and the run name of a pod, such as ("ml", "mnist", "2")."""
     labels = pod["metadata"].get("labels") or {}
     return namespace_of(pod), labels.get(keys.JOB, ""), labels.get(keys.RUN, "")
 

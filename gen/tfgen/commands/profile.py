@@ -28,7 +28,7 @@ _UNTRACEABLE: Final = "untraceable-strategy"
 RULES: Final[Mapping[str, str]] = {
     _UNTRACEABLE: "The tasks of the strategy have no TensorFlow server that `tfgen profile` can trace.",
 }
-"""Rule id -> description, for the problems of `tfgen profile`."""
+"""The description of each rule, by the id of the rule, for the problems of `tfgen profile`."""
 
 _NO_SERVER: Final[Mapping[str, str]] = {
     "KerasDistribution": (
@@ -39,7 +39,7 @@ _NO_SERVER: Final[Mapping[str, str]] = {
         "tf.profiler.experimental.start in the program"
     ),
 }
-"""Strategy whose tasks cannot be traced -> message with the reason and the fix."""
+"""The message with the reason and the fix, by the strategy whose tasks cannot be traced."""
 
 
 def check_traceable(document: Document) -> None:
@@ -56,8 +56,8 @@ class TaskProfile(Record):
     Attributes:
         task: the name of the task, such as `worker-0`.
         steps: the number of the steps and their mean times; None for a trace with fewer than two steps.
-        is_slowest: whether the steps of the task take longest, without the collective operations, in which the tasks
-            wait for each other. False if no other task has step times.
+        is_slowest: True for the task with the longest steps, if at least two tasks have step times. The comparison
+            leaves out the collective operations, in which the tasks wait for each other.
     """
 
     task: str
@@ -83,7 +83,7 @@ class Traces(Record):
     """The trace files of a run, and the errors.
 
     Attributes:
-        files: file name -> content of the trace file.
+        files: the content of each trace file, by the name of the file.
         failures: the error messages, one for each task without a trace.
     """
 
@@ -120,7 +120,7 @@ def write_profile(folder: Path, files: Mapping[str, bytes], time: datetime) -> P
 
     Args:
         folder: the log folder of TensorBoard.
-        files: name -> content of each trace file.
+        files: the content of each trace file, by the name of the file.
         time: the time for the name of the new folder.
 
     Raises:
@@ -137,7 +137,8 @@ def task_profiles(files: Mapping[str, bytes]) -> list[TaskProfile]:
     If at least two tasks have step times, the attribute `is_slowest` of the slowest task is True.
 
     Args:
-        files: file name -> content. A file without the extension of trace files, `.xplane.pb`, is skipped.
+        files: the content of each file, by the name of the file. A file without the extension of trace files,
+            `.xplane.pb`, is skipped.
 
     Raises:
         TfgenError: the content of a trace file is invalid.

@@ -54,8 +54,8 @@ class _Step(Record):
     Attributes:
         identity: the object to release.
         outcome: the outcome to report after all requests have succeeded, such as "released".
-        paths: the URL paths of the requests; empty if the object needs no request. The path is the path of the object.
-            If the object is in a queue of Kueue, the paths are the paths of its Workloads.
+        paths: the URL paths of the requests; empty if the object needs no request. For an object in a queue of Kueue,
+            the requests change the Workloads of the object. For any other object, the only request changes the object.
         patch: the merge patch, which all requests send.
     """
 
@@ -92,7 +92,9 @@ def _plan(api: Api, namespace: str, identity: Identity, run: DeclaredRun) -> _St
 
 
 def _deactivation(api: Api, namespace: str, item: Mapping[str, Any], identity: Identity, run: DeclaredRun) -> _Step:
-    """Return the requests that deactivate the Workload of the object `item`, which is in a queue of Kueue.
+    """Return the requests that deactivate the Workloads of an object in a queue of Kueue.
+
+    `item` is the object in the cluster.
 
     Raises:
         ApiError: the user may not list Workloads.

@@ -163,7 +163,10 @@ def _volumes(document: Document) -> list[str]:
 
 
 def _storage(spec: Mapping[str, Any], environment: str) -> Mapping[str, Any]:
-    """Return volume name -> settings of the volume, from `storage` of a job spec merged with an environment."""
+    """Return the settings of each volume in an environment, by the name of the volume.
+
+    The result is `storage` of the job spec, merged with the settings of the environment.
+    """
     job = tunables.without_environments(spec)
     storage: Mapping[str, Any] = tunables.merge(job, spec["environments"][environment]).get("storage", {})
     return storage
@@ -182,7 +185,7 @@ def _claim(document: Document, volume: str) -> str:
 def _claim_edits(document: Document, volumes: list[str]) -> Iterator[Assignment]:
     """Yield the edits of the job file that set the existing claim in each volume.
 
-    Settings of an environment that only change the size of a generated claim are removed.
+    The edits also remove settings of an environment that only change the size of a generated claim.
     """
     spec = document.data["spec"]
     text = document.alone().data
@@ -204,9 +207,10 @@ def _claim_edits(document: Document, volumes: list[str]) -> Iterator[Assignment]
 
 
 def _without_defaults(document: Document, volume: str) -> dict[str, None]:
-    """Return key -> None for each key of a claim, such as `size`, for which a tfgen.yaml sets a default.
+    """Return the keys that remove the defaults of a tfgen.yaml from a claim.
 
-    In the job file, `size: null` removes the default, which is only for a generated claim.
+    Example: if a tfgen.yaml sets a default for `size`, the result is {"size": None}. In the job file, `size: null`
+    removes the default, which is only for a generated claim.
     """
     path = ("spec", "storage", volume, "claim")
     under = data_path.at(document.under.data, path) if document.under else None

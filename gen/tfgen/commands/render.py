@@ -40,8 +40,9 @@ class Written(Record):
         plan: the plan of the write.
         jobs: the number of jobs.
         resolved: the number of merge conflicts that the render resolved.
-        fields_reset_by_gitops: name of a new job without `gitops` -> fields that controllers in the cluster change. A
-            GitOps tool with a hand-written Application or Kustomization would reset these fields.
+        fields_reset_by_gitops: for each new job without `gitops`, the fields that controllers in the cluster change,
+            such as the replicas of a StatefulSet. A GitOps tool with a hand-written Application or Kustomization would
+            reset these fields.
     """
 
     problems: tuple[Problem, ...]
@@ -113,9 +114,10 @@ def render_paths(
 def _fields_reset_by_gitops(
     files: Mapping[str, RenderedFile], ledgers: Mapping[str, Ledger]
 ) -> dict[str, tuple[ChangedField, ...]]:
-    """Return name of a new job -> fields that a GitOps tool would reset, such as the replicas of a StatefulSet.
+    """Return the fields that a GitOps tool would reset in each new job, by the name of the job.
 
-    Controllers in the cluster change these fields. A job is new if `ledgers` has no ledger for the job.
+    Controllers in the cluster change these fields, such as the replicas of a StatefulSet. A job is new if `ledgers` has
+    no ledger for the job.
     """
     jobs = (job for file in files.values() for job in file.jobs)
     fields = {job.name: job.fields_reset_by_gitops for job in jobs if job.name not in ledgers}
@@ -123,7 +125,9 @@ def _fields_reset_by_gitops(
 
 
 def _read_ledgers(out: Path) -> tuple[Ledgers, MergedFiles | None]:
-    """Return (ledgers of all jobs, rendered files that a merge left in conflict). Outside a merge, the files are None.
+    """Read the ledgers of all jobs. During a merge, first resolve the conflicts in the ledgers.
+
+    The second item of the result describes the rendered files with conflicts. Outside a merge, this item is None.
 
     Raises:
         LedgerConflictError: one of the two versions of a ledger in a merge conflict is invalid.
@@ -150,7 +154,9 @@ def _committed_jobs(out: Path, ledgers: Mapping[str, Ledger]) -> Set[str]:
 
 
 def _check_rendered(files: Mapping[str, RenderedFile], *, has_out_option: bool) -> None:
-    """Check that all admission policies were evaluated, and, without --out, that no job uses `gitops.rendered`.
+    """Check that tfgen could evaluate all admission policies, and that no job needs a separate branch.
+
+    A job with `gitops.rendered` needs a separate branch for its rendered files, unless the user passed `--out`.
 
     Raises:
         UsageError: a job uses `gitops.rendered`, or the package that evaluates admission policies is not installed.

@@ -27,7 +27,7 @@ from tfgen.tree.write import read_ledgers
 RULES: Final[Mapping[str, str]] = {
     "not-fresh": "A fresh run finds the files of earlier runs, because no volume has a separate folder for each run.",
 }
-"""Rule id -> description, for the warnings of `tfgen rerun`."""
+"""The description of each rule, by the id of the rule, for the warnings of `tfgen rerun`."""
 
 _JOB: Final[Path] = ("spec",)
 
@@ -171,7 +171,10 @@ def _not_fresh(document: Document, merged: Mapping[str, Any]) -> Problem:
 
 
 def _merged_spec(spec: Mapping[str, Any], environment: str | None) -> dict[str, Any]:
-    """Return the job spec `spec`, merged with the settings of the environment unless `environment` is None."""
+    """Return the job spec `spec` without `environments`, merged with the settings of the environment `environment`.
+
+    For the environment None, return the spec without `environments`.
+    """
     job = tunables.without_environments(spec)
     return job if environment is None else tunables.merge(job, spec["environments"][environment])
 

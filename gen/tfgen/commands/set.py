@@ -94,9 +94,10 @@ def _assignment(document: Document, data: Any, path: Path, text: str, environmen
 
 
 def _preceding_keys(data: Any, parent: Path, step: str | int) -> tuple[str, ...]:
-    """Return the keys that come before the new key `step` in the mapping at the path `parent` of `data`.
+    """Return the keys after which tfgen inserts the new key `step` in a mapping.
 
-    If the schema has no order for the keys, return all existing keys of the mapping.
+    The mapping is at the path `parent` of `data`. If the schema has no order for the keys, return all existing keys of
+    the mapping.
     """
     order = key_order(parent)
     if order is None or step not in order:

@@ -28,7 +28,7 @@ _AS_WRITTEN: Final = ("-c", "core.autocrlf=false", "-c", "core.safecrlf=false")
 
 
 def find_tip(repository: Repository, branch: str, to: Target | None) -> str:
-    """Return the id of the last commit of a branch, local or remote; empty if the branch does not exist.
+    """Return the id of the last commit of a local or remote branch; empty if the branch does not exist.
 
     Args:
         repository: the repository.

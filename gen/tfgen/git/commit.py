@@ -101,7 +101,7 @@ def check_paths(repository: Repository, digests: Mapping[str, str | None], unwri
 
     Args:
         repository: the repository of the commit.
-        digests: path -> SHA-256 of the new content in lower-case hexadecimal digits; None for a removed file.
+        digests: the SHA-256 of the new content of each file, by path; None for a removed file.
         unwritten: files that the commit contains but that the command does not write.
 
     Raises:
@@ -153,7 +153,7 @@ def would_change(repository: Repository, digests: Mapping[str, str | None]) -> b
 
     Args:
         repository: the repository.
-        digests: path -> SHA-256 of the new content in hexadecimal digits; None for a removed file.
+        digests: the SHA-256 of the new content of each file, by path; None for a removed file.
     """
     unignored = digests.keys() - _ignored_files(repository, sorted(digests))
     contents = git.committed_files(repository.root / path for path in unignored)
@@ -245,7 +245,7 @@ def wait(attempt: int, took_s: float = 0.05) -> None:
     """Sleep for a random time after a failed attempt, so that two processes do not collide again.
 
     Args:
-        attempt: the number of earlier failed attempts. The maximum time grows with this number.
+        attempt: the number of failed attempts before this one. The maximum time grows with this number.
         took_s: the duration of one attempt in seconds. A longer attempt needs a longer sleep.
     """
     time.sleep(random.uniform(0, min(_LONGEST_WAIT_S, took_s * 2 ** min(attempt, 4))))  # noqa: S311 - no secret
@@ -287,7 +287,10 @@ def _folders_above(paths: Iterable[str]) -> set[str]:
 
 
 def _hidden_changes(repository: Repository, digests: Mapping[str, str | None], paths: Sequence[str]) -> Iterator[str]:
-    """Yield a message with a fix for each changed file in `paths` that is assume-unchanged or skip-worktree."""
+    """Yield a message with a fix for each changed file in `paths` whose changes git hides.
+
+    git hides the changes of a file that is marked as assume-unchanged or skip-worktree.
+    """
     is_sparse = _text(repository.git("config", "--type=bool", "--get", "core.sparseCheckout").done().stdout) == "true"
     listed = _list_names(repository, ("ls-files", "-z", "-v", "--cached", "--"), paths)
     for entry in sorted(listed, key=lambda entry: entry[2:]):
@@ -307,8 +310,8 @@ def _hidden_changes(repository: Repository, digests: Mapping[str, str | None], p
 def _differs(repository: Repository, path: str, digests: Mapping[str, str | None]) -> bool:
     """Return whether the new content of the file `path` differs from the content in HEAD.
 
-    `digests` has the digest of the new content, or None for a removed file. If `digests` lacks the path, the new
-    content is the file on disk.
+    `digests` has the SHA-256 of the new content; None for a removed file. If `digests` lacks the path, the new content
+    is the file on disk.
     """
     file = repository.root / path
     before = git.committed(file)

@@ -29,9 +29,10 @@ class Revision(Record):
 
 
 def histories(paths: Iterable[Path], most: int) -> dict[Path, tuple[Revision, ...]]:
-    """Return path -> the last commits up to HEAD that changed the file, the newest first.
+    """Return the last commits that changed each file, by path. The newest commit is first.
 
-    The list of a file outside of git is empty. A shallow clone has only some of the commits.
+    The result includes only commits up to HEAD. A file outside of git has an empty tuple. A shallow clone has only some
+    of the commits.
 
     Args:
         paths: the files, which may be missing on disk.

@@ -2,8 +2,9 @@
 
     push(repository, target(repository), replay)
 
-The replay runs in a temporary working tree, because the user's working tree may have modified files. Then tfgen checks
-out the replayed commits in the user's working tree.
+To replay a commit is to apply its changes to another commit, as `git rebase` does. The replay runs in a temporary
+working tree, because the user's working tree may have modified files. Then tfgen checks out the replayed commits in the
+user's working tree.
 """
 
 from __future__ import annotations
@@ -149,7 +150,7 @@ def push(repository: Repository, to: Target, replay: Replay) -> None:
 
 
 def push_commit(repository: Repository, to: Target, commit: str, consequence: str, options: Sequence[str] = ()) -> bool:
-    """Push a commit to the remote branch. Return False if the remote branch has newer commits.
+    """Push a commit to the remote branch. Return False if another push to the branch was faster.
 
     Args:
         repository: the repository.

@@ -34,7 +34,10 @@ def committed(path: Path, revision: str = HEAD) -> bytes | None:
 
 
 def committed_files(paths: Iterable[Path], revision: str = HEAD) -> dict[Path, bytes]:
-    """Return path -> content, for the paths that a commit contains. Raises the errors of `committed`."""
+    """Return the content of the given files in a commit, by path. Raises the errors of `committed`.
+
+    Files that the commit does not contain are left out.
+    """
     by_path: dict[Path, bytes] = {}
     for root, names in by_repository(paths).items():
         contents = _files_of_commit(root, revision, next(iter(names)), [*dict.fromkeys(names.values())])
@@ -43,7 +46,7 @@ def committed_files(paths: Iterable[Path], revision: str = HEAD) -> dict[Path, b
 
 
 def committed_below(folder: Path, revision: str = HEAD) -> dict[str, bytes]:
-    """Return path relative to a folder -> content, for all files below the folder in a commit.
+    """Return the content of all files below a folder in a commit. The keys are the paths relative to the folder.
 
     The folder may be missing on disk. Raises the errors of `committed`.
     """
@@ -53,7 +56,7 @@ def committed_below(folder: Path, revision: str = HEAD) -> dict[str, bytes]:
 
 
 def committed_names(folder: Path, revision: str = HEAD) -> set[str]:
-    """Return the names of the files directly in a folder, as of a commit.
+    """Return the names of the files that a commit contains directly in a folder.
 
     Raises:
         UsageError: the revision does not exist.
@@ -70,7 +73,7 @@ def has_commit(folder: Path) -> bool:
 
 
 def ignored(folder: Path, places: Sequence[str]) -> set[str]:
-    """Return the untracked files that git ignores, as paths relative to a folder.
+    """Return the untracked files that git ignores, as paths relative to the folder `folder`.
 
     Args:
         folder: the folder. The result is empty for a folder outside of git.
@@ -107,13 +110,13 @@ def earlier_contents(path: Path, revision: str = HEAD, most: int = 200) -> list[
 
 
 def before_removals(path: Path, most: int = 50) -> list[str]:
-    """List the parents of the commits that deleted a given file, or any file in a given folder, the newest first.
+    """List the commits directly before each deletion of a file, the newest first.
 
-    A shallow clone has only some of the commits.
+    If `path` is a folder, the deletion of any file in the folder counts. A shallow clone has only some of the commits.
 
     Args:
         path: the file or the folder, which may be missing on disk.
-        most: the maximum number of parents to return.
+        most: the maximum number of commits to return.
 
     Raises:
         TfgenError: git fails.
@@ -190,9 +193,10 @@ def remote_address(folder: Path, remote: str = "origin") -> str:
 
 
 def by_repository(paths: Iterable[Path]) -> dict[Path, dict[Path, str]]:
-    """Group paths by repository. Return root of the repository -> path -> the same path relative to the root.
+    """Group paths by repository. For each path, add the same path relative to the root of the repository.
 
-    A path may be missing on disk. For a path outside of git, the nearest existing folder replaces the root.
+    Example: {Path("/src"): {Path("jobs/mnist"): "jobs/mnist"}}. A path may be missing on disk. For a path outside of
+    git, the nearest existing folder replaces the root.
     """
     names: dict[Path, dict[Path, str]] = {}
     roots: dict[Path, Path] = {}
@@ -209,12 +213,12 @@ def by_repository(paths: Iterable[Path]) -> dict[Path, dict[Path, str]]:
 def output_at(folder: Path, revision: str, command: tuple[str, ...], names: Sequence[str]) -> bytes | None:
     """Return the output of a git command for a revision; None if the revision or the repository is missing.
 
-    The git command itself resolves the revision, so one process is usually enough. Only after a failure,
-    another process tests whether the revision exists.
+    The git command itself resolves the revision, so one process is usually enough. Only after a failure, another
+    process tests whether the revision exists.
 
     Args:
         folder: the folder in which git runs.
-        revision: the revision, which git gets as the argument after the command.
+        revision: the revision, which tfgen appends to the command.
         command: the git command and its options, such as ("ls-tree", "-z").
         names: the last arguments of git: paths relative to the folder.
     """
@@ -242,7 +246,7 @@ def _output_or_error(root: Path, revision: str, path: Path, command: tuple[str, 
 
 
 def _files_of_commit(root: Path, revision: str, path: Path, names: Sequence[str], *options: str) -> dict[str, bytes]:
-    """Return path -> content, for the regular files in a commit. Symbolic links are omitted.
+    """Return the content of regular files in a commit, by path. Symbolic links are left out.
 
     Args:
         root: the root of the repository.
@@ -261,7 +265,7 @@ def _files_of_commit(root: Path, revision: str, path: Path, names: Sequence[str]
 
 
 def blobs(root: Path, ids: Iterable[bytes]) -> dict[bytes, bytes]:
-    """Return id of a blob -> content, for git blobs.
+    """Return the content of git blobs, by id of the blob.
 
     Raises:
         TfgenError: git fails, or a blob is missing, as in a partial clone.

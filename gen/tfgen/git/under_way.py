@@ -35,7 +35,10 @@ _LINE: Final = "gitdir: "
 
 
 def find_under_way(state: Path) -> Operation | None:
-    """Return the unfinished operation of the repository whose .git folder is `state`; None without one."""
+    """Return the unfinished git operation of a repository; None if no operation is unfinished.
+
+    `state` is the .git folder of the repository.
+    """
     return next((operation for name, operation in _FILES.items() if (state / name).exists()), None)
 
 

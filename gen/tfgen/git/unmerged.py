@@ -16,7 +16,10 @@ https://git-scm.com/docs/git-ls-files."""
 
 
 def unmerged_files(folder: Path, places: Sequence[str]) -> dict[str, dict[int, str]]:
-    """Return path -> stage number -> blob id, for each file with a merge conflict. The result is empty outside of git.
+    """Return the versions of each file with a merge conflict, by path. The result is empty outside of git.
+
+    Example: {"job.yaml": {1: "5f70...", 2: "9b74...", 3: "0c2a..."}}. In git, 1 is the common version, 2 is the version
+    of the current branch, and 3 is the version of the merged branch. Each version has the id of a git blob.
 
     Raises:
         TfgenError: git fails.
@@ -47,7 +50,7 @@ def read_version(folder: Path, blob: str) -> str:
 
 
 def files_of_merge(folder: Path, places: Sequence[str], *, is_committed: bool) -> frozenset[str]:
-    """Return the files that a merge changed but that nobody has edited after the merge.
+    """Return the files that a git merge changed and that nobody has edited since the merge.
 
     Args:
         folder: the folder.

@@ -13,13 +13,12 @@ Filter = Callable[[Path], bool]
 def complete_file(word: str, is_match: Filter) -> Iterator[str]:
     """Yield the paths that begin with a word, in sorted order. For example, the word `jobs/m` yields `jobs/mnist/`.
 
-    The path of a folder ends with a slash.
-
-    Hidden files are included only if the file name in the word begins with a dot.
+    The path of a folder ends with a slash. Hidden files are included only if the file name in the word begins with a
+    dot.
 
     Args:
         word: the incomplete path.
-        is_match: selects the files. Folders are always included.
+        is_match: function that selects files. Folders are always included.
     """
     parent, slash, beginning = word.rpartition("/")
     try:

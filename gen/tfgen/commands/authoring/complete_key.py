@@ -28,14 +28,19 @@ ANY_NAME: Final = "NAME"
 
 
 class Key(NamedTuple):
-    """A completion: the completed word, and the first sentence of the key's description."""
+    """A completion.
+
+    Attributes:
+        path: the completed word, such as `spec.roles.worker.`.
+        text: the first sentence of the key's description.
+    """
 
     path: str
     text: str = ""
 
 
 def complete_key(word: str) -> Iterator[Key]:
-    """Yield the key paths of job.yaml that begin with a word. The placeholder for the name of a map entry is NAME."""
+    """Yield the key paths of job.yaml that begin with a word. For a name that the user chooses, the path has NAME."""
     parent, _, beginning = word.rpartition(".")
     for key, node in _keys(parent, ()):
         if key.startswith(beginning):
@@ -44,11 +49,11 @@ def complete_key(word: str) -> Iterator[Key]:
 
 
 def complete_assignment(word: str, documents: Sequence[Document]) -> Iterator[Key]:
-    """Yield completions for an argument `PATH=VALUE`. After the `=`, the completions are the allowed values.
+    """Yield completions for an argument such as `retries=3`. After the `=`, the completions are the allowed values.
 
     Args:
         word: the incomplete argument.
-        documents: the jobs on the command line. The names of map entries in these jobs are completions.
+        documents: the jobs on the command line. The completions include names in these jobs, such as names of volumes.
     """
     path, equals, value = word.partition("=")
     if equals:
@@ -65,7 +70,7 @@ def complete_assignment(word: str, documents: Sequence[Document]) -> Iterator[Ke
 
 
 def _keys(parent: str, documents: Sequence[Document]) -> Iterator[tuple[str, Schema]]:
-    """Yield (key, schema of the key) for each key below the path `parent`.
+    """Yield each key below the path `parent`, with the JSON schema of the key.
 
     If `parent` is empty, the keys are the top-level keys of job.yaml and the keys of `spec`.
     """
@@ -80,12 +85,12 @@ def _keys(parent: str, documents: Sequence[Document]) -> Iterator[tuple[str, Sch
 def keys_below(
     node: Schema, values: Sequence[Any], schema_name: str = schema_file.NAME
 ) -> Sequence[tuple[str, Schema]]:
-    """Return (key, schema of the key) for each key below a schema node.
+    """Return each key below a node of the JSON schema, with the schema of the key.
 
     Args:
-        node: the schema node. For a list, the function uses the schema of the items.
-        values: the values that the jobs have for the node. If the node is a map that allows any key, the result has
-            the keys of these values, or the placeholder NAME if the values have no key.
+        node: the node of the schema. For a list, the function uses the schema of the items.
+        values: the values that the jobs have for the node. If the node is a map that allows any key, the result has the
+            keys of these values, or the placeholder NAME if the values have no key.
         schema_name: the name of the schema.
     """
     schema = schema_file.load(schema_name)
@@ -102,13 +107,13 @@ def keys_below(
 
 
 def _steps(path: str) -> tuple[str, ...]:
-    """Split a path into keys, with `spec` in front unless the path begins with a top-level key of job.yaml."""
+    """Split a path into keys. Add `spec` in front unless the path begins with a top-level key of job.yaml."""
     steps = tuple(path.split(".")) if path else ()
     return steps if not steps or steps[0] in schema_file.load()["properties"] else ("spec", *steps)
 
 
 def _node(path: str) -> Schema | None:
-    """Return the schema node at a path, or for a list, the schema node of its items; None for an invalid path."""
+    """Return the part of the JSON schema for the value at a path; None for an invalid path."""
     schema = schema_file.load()
     node: Schema | None = schema
     for step in _steps(path):
@@ -123,7 +128,7 @@ def _value(document: Document, path: str) -> Any:
 
 
 def choices(node: Schema) -> Sequence[str]:
-    """Return the allowed values of a schema node. The result is empty if the schema does not list allowed values."""
+    """Return the allowed values in a part of the JSON schema. The result is empty if the schema allows other values."""
     if "const" in node:
         return [str(node["const"])]
     if "enum" in node:

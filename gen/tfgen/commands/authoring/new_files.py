@@ -13,7 +13,7 @@ from tfgen.tree.output_folder import DiskEntry, OutputFolder
 
 
 class IfPresent(Enum):
-    """The action if a file already exists at the path of a new file."""
+    """The action of `add_files` if a file already exists at the path of a new file."""
 
     REFUSE = "write no file, and raise an error"
     KEEP = "leave the existing file unchanged"
@@ -34,7 +34,7 @@ class Added(Record):
     Attributes:
         created: the created files.
         extended: the existing files to which lines were appended.
-        present: path of each existing file that remains unchanged -> text of the file.
+        present: the text of each existing file that remains unchanged, by path.
     """
 
     created: tuple[Path, ...]
@@ -87,7 +87,7 @@ def _check_places(folder: Path, files: Sequence[NewFile], on_disk: Mapping[str, 
 
 
 def _content(file: NewFile, text: str | None) -> str:
-    """Return the text to write for a new file. `text` is the text of the existing file, or None without such a file."""
+    """Return the text to write for a new file. `text` is the text of the existing file; None if no file exists."""
     if text is None:
         return file.text
     if file.if_present is not IfPresent.ADD_LINES:

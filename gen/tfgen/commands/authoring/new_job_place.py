@@ -47,7 +47,7 @@ def find_place(name: str, folder: Path | None) -> Place:
 
     Args:
         name: the name of the job.
-        folder: the parent folder of the new job; None for the common folder of the existing jobs.
+        folder: the parent folder of the new job; None for the folder that contains all existing jobs.
 
     Raises:
         UsageError: a folder cannot be read.
@@ -59,10 +59,10 @@ def find_place(name: str, folder: Path | None) -> Place:
 
 
 def _path_with_jobs(name: str) -> Path:
-    """Return the path of a new job in the common folder of the existing jobs: NAME/job.yaml or NAME.yaml.
+    """Return the path of a new job in the folder that contains all existing jobs: NAME/job.yaml or NAME.yaml.
 
-    The new path follows the majority of the existing paths. Outside a repository, the result is NAME/job.yaml in the
-    working directory. The function does not search for jobs there, because the search of a home folder takes long.
+    The new path has the form of most existing paths. Outside a repository, the result is NAME/job.yaml in the working
+    directory, and tfgen does not search for jobs, because the search of a home folder takes long.
     """
     working_directory = Path()
     root = root_above(working_directory)

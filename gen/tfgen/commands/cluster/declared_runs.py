@@ -20,7 +20,7 @@ from tfgen.words import either
 class RunObjects(Record):
     """A run of a job, and the objects of the run.
 
-    For a retired environment, the objects are the same as if the environment were enabled.
+    For a retired environment, the objects are those of the enabled environment.
     """
 
     run: DeclaredRun
@@ -33,7 +33,8 @@ def declared_runs(documents: Iterable[Document], environment: str | None, *, in_
     Args:
         documents: the valid jobs.
         environment: the environment of the runs; None for the job without an environment.
-        in_all: whether to return the runs of all environments. A job without environments has a single run.
+        in_all: whether to return the runs of all environments. The option replaces `environment`. A job without
+            environments has a single run.
 
     Raises:
         UsageError: a job does not have the environment.
@@ -78,7 +79,7 @@ def _run_objects(data: Mapping[str, Any], built: BuiltJob, environment: str | No
 
 
 def _live_runs(retired: Environment, environments: Iterable[Environment]) -> Mapping[str, str]:
-    """Return environment name -> run name, for each enabled environment with the cluster and namespace of `retired`."""
+    """Return the run names of the enabled environments with the cluster and namespace of `retired`, by environment."""
     place = retired.cluster, retired.namespace
     return {
         item.name: item.values.get("run", "")

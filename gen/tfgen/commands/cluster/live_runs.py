@@ -30,7 +30,7 @@ class LiveRun(Record):
 
 
 class Clusters:
-    """Connections to the clusters of the runs, with one connection for each cluster."""
+    """Connections to the clusters of the runs. Runs in the same cluster share a connection."""
 
     def __init__(self, access: Access, patience: Patience, print_message: Callable[[str], None]) -> None:
         """Store the connection options of the command line.
@@ -38,7 +38,7 @@ class Clusters:
         Args:
             access: the kubeconfig, the context and the namespace of the command line.
             patience: the time limits of a request.
-            print_message: prints a message about a server that does not answer.
+            print_message: function that prints a message about a server that does not answer.
         """
         self._access, self._patience, self._print_message = access, patience, print_message
         self._apis: dict[str | None, Api] = {}
@@ -60,7 +60,9 @@ class Clusters:
         return self._apis[context]
 
     def place(self, run: DeclaredRun) -> LiveRun:
-        """Find the cluster and namespace of a run, from the command line, from job.yaml or from the kubeconfig context.
+        """Find the cluster and namespace of a run.
+
+        An option of the command line has priority over job.yaml, and job.yaml has priority over the kubeconfig.
 
         Raises:
             UsageError: the job names a cluster, and the kubeconfig has no context with this name.
@@ -79,11 +81,12 @@ class Clusters:
         return LiveRun(run, context, self._access.namespace or run.namespace or self.api(context).connection.namespace)
 
     def with_release_names(self, run: DeclaredRun, release: str | None) -> DeclaredRun:
-        """Return the run with the object names in the cluster, which depend on the name of the Helm release.
+        """Return a copy of the run with the names that its objects have in the cluster.
 
-        After `helm install mnist-b charts/mnist`, for example, the names begin with `mnist-b`. The pods then have the
-        label `app.kubernetes.io/name: mnist` (the job) and the label `tfgen/job: mnist-b` (the beginning of the object
-        names). If the two names differ, tfgen prints the name of the release.
+        The names of the objects begin with the name of the Helm release. After `helm install mnist-b charts/mnist`, for
+        example, the names begin with `mnist-b`. To find the release, tfgen lists the pods of the job. These pods have
+        the label `app.kubernetes.io/name: mnist` with the name of the job, and the label `tfgen/job: mnist-b` with the
+        beginning of the object names. If the two names differ, tfgen prints the name of the release.
 
         Args:
             run: the run, with object names that begin with the name of the job.
@@ -122,7 +125,7 @@ class Clusters:
         return run.with_full_name(names[0])
 
     def by_namespace(self, runs: Iterable[DeclaredRun]) -> Iterator[tuple[Api, str, list[DeclaredRun]]]:
-        """Group runs by cluster and namespace. For each group, yield the API client, the namespace and the runs."""
+        """Group runs by cluster and namespace. Yield the API client, the namespace and the runs of each group."""
         groups: dict[tuple[str | None, str], list[DeclaredRun]] = {}
         for run in runs:
             live = self.place(run)

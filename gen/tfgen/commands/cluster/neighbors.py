@@ -14,7 +14,10 @@ from tfgen.text.document import Document
 
 
 def neighbors_of(document: Document, environment: str | None) -> tuple[Neighbor, ...]:
-    """Return all environments of a job except for `environment`. None is the job without an environment."""
+    """Return all environments of a job except for `environment`.
+
+    If `environment` is None, the job without an environment is left out.
+    """
     names = [None, *environments_of(document)]
     return tuple(
         Neighbor(name, item.run.deciding_object, tuple(map(identity, item.objects)))
@@ -25,10 +28,11 @@ def neighbors_of(document: Document, environment: str | None) -> tuple[Neighbor,
 
 
 def objects_of_neighbors(target: Target, candidates: Collection[Identity]) -> dict[Identity, str]:
-    """Return object -> title of the environment, for each object that another environment applied to the namespace.
+    """Return the objects that another environment of the job applied to the namespace.
 
-    tfgen recognizes the objects of an environment by the inventory of the environment. `kubectl apply` writes no
-    inventory, so tfgen also recognizes an environment by the object that ends the run, such as the finisher.
+    The result has the title of the environment for each object. tfgen recognizes the objects of an environment by the
+    inventory of the environment. `kubectl apply` writes no inventory, so tfgen also recognizes an environment by the
+    object that ends the run, such as the finisher.
 
     Args:
         target: the cluster and namespace.

@@ -84,7 +84,7 @@ class Target(Record):
 
 
 class RefusedError(Exception):
-    """tfgen refuses to change an object without --force."""
+    """Error for an object that tfgen changes only with --force."""
 
 
 def find_object(target: Target, item: Identity) -> Object | None:
@@ -134,7 +134,7 @@ def delete_object(target: Target, item: Identity) -> None:
 
 
 def in_apply_order(objects: Iterable[Object]) -> list[Object]:
-    """Sort objects for an apply: objects that a pod needs to start come first, as in the sync waves of Argo CD."""
+    """Sort objects for an apply. Objects that a pod needs to start come first, as in the sync waves of Argo CD."""
     return sorted(
         objects, key=lambda item: not keys.BEFORE_PODS.items() <= item["metadata"].get("annotations", {}).items()
     )
@@ -151,9 +151,10 @@ def check_owner(target: Target, live: Object) -> None:
 
 
 def is_kept(live: Object) -> bool:
-    """Return whether `tfgen delete` keeps an object: a claim, or an object with all annotations of `keys.KEEP`.
+    """Return whether `tfgen delete` keeps an object in the cluster.
 
-    A claim of tfgen has these annotations, for example `helm.sh/resource-policy: keep`.
+    tfgen keeps each claim, and each object with all annotations of `keys.KEEP`, such as `helm.sh/resource-policy:
+    keep`.
     """
     annotations = live["metadata"].get("annotations") or {}
     return identity(live)[:2] == CLAIM or keys.KEEP.items() <= annotations.items()

@@ -27,7 +27,7 @@ def check_for_commit(results: FileResults, spool: Spool, out: Path, against: str
 
     Raises:
         ProblemsError: the jobs have errors.
-        TfgenError: `full_check` fails.
+        TfgenError: git or the disk fails.
     """
     report = _check_with_rails(results, spool, out, against)
     stop_at_errors(report.problems, NOT_COMMITTED)

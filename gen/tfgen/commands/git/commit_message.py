@@ -2,12 +2,12 @@
 
 Two examples:
 
-mnist: workers 4 -> 8 in prod
+    mnist: workers 4 -> 8 in prod
 
-Change mnist and cifar
+    Change mnist and cifar
 
-- mnist: workers 4 -> 8 in prod, image 1.4.0 -> 1.5.0
-- cifar: new job
+    - mnist: workers 4 -> 8 in prod, image 1.4.0 -> 1.5.0
+    - cifar: new job
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def commit_message(changes: Mapping[str, Sequence[str]]) -> str:
     """Return the commit message: a subject line, and a body if the changes do not fit into the subject line.
 
     Args:
-        changes: job name -> results of `job_changes`, for at least one job.
+        changes: the results of `job_changes` by name of the job, for at least one job.
     """
     if len(changes) == 1:
         ((name, words),) = changes.items()
@@ -129,7 +129,10 @@ def _value(value: Any) -> str:
 
 
 def _subject_line(head: str, words: Sequence[str]) -> str:
-    """Return `head` and as many changes from `words` as fit into a subject line: "mnist: workers 4 -> 8 and 3 more"."""
+    """Return a subject line with as many changes as fit, such as "mnist: workers 4 -> 8 and 3 more".
+
+    `head` is the beginning of the line, and `words` are the changes.
+    """
     for number in range(len(words), 0, -1):
         omitted = len(words) - number
         subject = head + ", ".join(words[:number]) + (f" and {omitted} more" if omitted else "")

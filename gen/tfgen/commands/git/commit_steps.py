@@ -100,7 +100,9 @@ def _next_steps(to: Target) -> str:
 
 
 def open_on_branch(out: Path, branch: str) -> Repository:
-    """Open the repository of `out` to commit to the new branch `branch`, or to the current branch if `branch` is empty.
+    """Open the git repository of `out` for a commit to a branch.
+
+    The branch is the new branch `branch`, or the current branch if `branch` is empty.
 
     Raises:
         UsageError: the branch is not valid, or no branch is checked out.
@@ -114,7 +116,7 @@ def open_on_branch(out: Path, branch: str) -> Repository:
 
 
 def all_renderings(report: Report, removals: Iterable[Rendering], spool: Spool) -> Spooled[Rendering]:
-    """Return the rendered files of all checked jobs, and the renderings `removals` of the removed jobs.
+    """Return the renderings of all jobs: of the checked jobs, and of the removed jobs.
 
     A rendering in `removals` has no files, so the write of the rendering deletes the files of the removed job.
     """
@@ -122,9 +124,9 @@ def all_renderings(report: Report, removals: Iterable[Rendering], spool: Spool) 
 
 
 def commit_to_branch(before: Repository, branch: str, paths: Sequence[str], message: str) -> tuple[Repository, str]:
-    """Commit the files `paths` to the new branch `branch`, or to the current branch if `branch` is empty.
+    """Commit files to a new branch. If `branch` is empty, commit to the current branch.
 
-    Return (repository on this branch, id of the commit). If the commit fails, the new branch is deleted.
+    Return the repository on this branch, and the id of the commit. If the commit fails, the new branch is deleted.
     """
     repository = start_branch(before, branch) if branch else before
     try:
@@ -135,13 +137,16 @@ def commit_to_branch(before: Repository, branch: str, paths: Sequence[str], mess
 
 
 def source_paths(pair: PairPlaces) -> set[Path]:
-    """Return the paths of a job file and of its tfgen.yaml files, for the committed version and the version on disk."""
+    """Return the paths of a job file and of the tfgen.yaml files with its defaults.
+
+    The result includes the paths of the committed version and of the version on disk.
+    """
     sources = [place.source for place in (pair.before, pair.after) if place]
     return {Path(file.file) for source in sources for file in (source, *source.layers())}
 
 
 def paths_from_root(repository: Repository, paths: Iterable[Path]) -> dict[Path, str]:
-    """Return given path -> path from the root of the repository. Paths outside the repository are left out."""
+    """Return the path from the root of the repository, by given path. Paths outside the repository are left out."""
     root = real_path(repository.root)
     # git stores a link itself, not its target, so only the parent folder is resolved.
     real_paths = {path: real_path(path.parent) / path.name for path in paths}
@@ -154,11 +159,13 @@ def job_words(
     changed_files: Iterable[str],
     kept_jobs: Container[str] = (),
 ) -> dict[str, list[str]]:
-    """Return job name -> changes in a few words, for the commit message. Jobs without changed files are left out.
+    """Return the changes of each job in a few words, by name of the job. Jobs without changed files are left out.
+
+    Example: {"mnist": ["workers 4 -> 8 in prod"]}. The commit message contains the result.
 
     Args:
         matched: the committed and the current version of each job.
-        files: job name -> paths of the files of the job.
+        files: the paths of the files of each job, by name of the job.
         changed_files: the paths of the files that the commit changes.
         kept_jobs: the names of the jobs whose defaults changed and whose rendered files did not change.
     """

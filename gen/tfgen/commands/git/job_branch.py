@@ -113,7 +113,7 @@ def commit_jobs(jobs: Sequence[Path], results: FileResults, spool: Spool, option
 
 
 class _Work(Record):
-    """The prepared commit: the check report, the committed and current version of each job, and the planned write."""
+    """A prepared commit: the check report, the committed and the current version of each job, and the planned write."""
 
     report: Report
     pairs: tuple[PairPlaces, ...]
@@ -137,7 +137,7 @@ def _plan_work(jobs: Sequence[Path], results: FileResults, spool: Spool, out: Pa
 
 
 def _check_ledgers(plan: WritePlan, out: Path) -> None:
-    """Raise TfgenError if another process has changed a ledger since the plan."""
+    """Raise TfgenError if another process has changed a ledger after tfgen planned the write."""
     now = read_ledgers(out)
     planned = (job.rendering.job for job in plan.jobs if now.get(job.rendering.job) != job.after)
     unrendered = (job for job in plan.kept_jobs if now.digests.get(job) != plan.ledgers.digests[job])
@@ -150,9 +150,9 @@ def _files_of_jobs(
 ) -> tuple[dict[str, str | None], dict[str, set[str]], set[str]]:
     """Return three groups of files of the jobs. All paths are relative to the root of the repository.
 
-    Returns:
-        (path -> digest of each planned file; job name -> paths of all files of the job; paths of the files that the
-        plan does not write, such as job files)
+    The first group has the digest of each file that the plan writes or removes, by path. The second group has the paths
+    of all files of each job, by name of the job. The third group has the paths of the files that the plan does not
+    write, such as job files.
     """
     planned = {job.rendering.job: job.digests for job in work.plan.jobs}
     committed = git.committed_files(out / ledger_path(pair.name) for pair in work.pairs)
@@ -169,7 +169,10 @@ def _files_of_jobs(
 
 
 def _repository_files(repository: Repository) -> tuple[str, ...]:
-    """Return the files whose uncommitted content `tfgen init --repo` wrote, as paths from the repository root."""
+    """Return the uncommitted files that `tfgen init --repo` wrote, as paths from the root of the repository.
+
+    An existing file counts if `tfgen init --repo` only appended lines to the file.
+    """
     root = repository.root
     paths = [*REPOSITORY_FILES, *(f"{PROJECTS}/{path.name}" for path in (root / PROJECTS).glob("*.yaml"))]
     present = [path for path in paths if (root / path).is_file()]
@@ -180,12 +183,12 @@ def _repository_files(repository: Repository) -> tuple[str, ...]:
 
 
 def _is_from_init(content: bytes, path: str, committed: bytes | None) -> bool:
-    """Return whether `tfgen init --repo` wrote a new file, or wrote the lines at the end of an existing file.
+    """Return whether the uncommitted content of a file comes from `tfgen init --repo`: a new file, or appended lines.
 
     Args:
         content: the content of the file on disk.
         path: the path of the file from the root of the repository.
-        committed: the committed content, which lacks the new lines; None for a new file.
+        committed: the committed content, which lacks the appended lines; None for a new file.
     """
     if committed is None:
         return _WRITTEN in content
@@ -198,12 +201,12 @@ def _is_from_init(content: bytes, path: str, committed: bytes | None) -> bool:
 def _files_of_job(
     out: Path, pair: PairPlaces, planned: Mapping[str, str | None], now: Ledger | None, committed: bytes | None
 ) -> set[Path]:
-    """Return the paths of the files of a job after the write, and of the committed files that the write removes.
+    """Return the paths of all files of a job that the commit includes, even of files that the write removes.
 
     Args:
         out: the output folder.
         pair: the committed and the current version of the job.
-        planned: path -> digest of each file after the write; None for a deleted file. Empty for an unchanged job.
+        planned: the digest of each file after the write, by path; None for a deleted file. Empty for an unchanged job.
         now: the ledger of the job on disk.
         committed: the content of the committed ledger.
     """
@@ -221,7 +224,7 @@ def _files_that_differ(report: Report, spool: Spool, out: Path) -> tuple[Problem
 
 
 def _committed_ledger(job: str, content: bytes | None) -> Ledger | None:
-    """Parse the committed ledger of a job; None for an invalid ledger, which the new commit replaces."""
+    """Parse the committed ledger of a job. Return None for an invalid ledger, which the new commit replaces."""
     if content is None:
         return None
     with suppress(TfgenError):
@@ -230,7 +233,7 @@ def _committed_ledger(job: str, content: bytes | None) -> Ledger | None:
 
 
 def _kept_note(pair: PairPlaces) -> str:
-    """Return the note about an unchanged job that keeps its files, although tfgen has a new version or new defaults."""
+    """Return the note about a job whose rendered files remain unchanged despite new defaults or a new tfgen version."""
     file = pair.after.source.file if pair.after else ""
     return (
         f"{pair.name} keeps its rendered files until the job changes; to render the job: tfgen render --upgrade {file}"

@@ -13,7 +13,10 @@ from tfgen.tree.ledger import LEDGER_FOLDER
 
 
 def operation_steps(operation: Operation, jobs: Sequence[Path], out: Path) -> str:
-    """List the commands that finish or abort a git operation. The commands to finish also render the jobs again."""
+    """Return the commands that finish or abort a git operation, one on each line.
+
+    The commands that finish the operation also render the jobs again.
+    """
     folders = [path for name in (LEDGER_FOLDER, CHARTS, OVERLAYS) if (path := out / name).is_dir()]
     render = [f"tfgen render {shlex.join(map(str, jobs))}"] if folders else []
     steps = (

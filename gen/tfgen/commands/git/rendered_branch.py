@@ -66,7 +66,7 @@ class Branches(Record):
 
 
 def rendered_branches(jobs: Sequence[Path], checked: Checked) -> Branches | None:
-    """Return the branches of jobs with `gitops.rendered`; None if the jobs have no separate branch.
+    """Return the branches of jobs with `gitops.rendered`; None if the jobs have no separate branch for rendered files.
 
     If all jobs were removed, the function reads the branches from the last committed jobs.
 
@@ -154,10 +154,10 @@ def _pairs(jobs: Sequence[Path], checked: Checked, revision: str) -> tuple[PairP
 
 
 def _last_source_commit(repository: Repository, tip: str) -> str:
-    """Return the id of the commit whose job files tfgen rendered last; HEAD if the repository has no such commit.
+    """Return the id of the commit whose job files tfgen rendered last; HEAD if no such commit exists.
 
-    A trailer of `tip`, the last commit of rendered files, has the id. If tfgen has not committed rendered files yet,
-    `tip` is empty, and the result is HEAD.
+    The message of `tip`, the last commit of rendered files, contains the id. If tfgen has not committed rendered files
+    yet, `tip` is empty.
     """
     named = trailer(repository, tip, SOURCE_COMMIT) if tip else ""
     return named if named and has_commit(repository, named) else git.HEAD
@@ -171,8 +171,7 @@ def _commit_sources(
 ) -> tuple[Outcome, bool]:
     """Commit the job files and their defaults, and push the branch.
 
-    Returns:
-        The result, and True if the push rebased the commits on top of new commits of the remote branch.
+    Return the result, and whether the push rebased the commits on top of new commits of the remote branch.
     """
     branch, message = options.branch, options.message
     pairs = _pairs(jobs, checked, git.HEAD)

@@ -56,7 +56,7 @@ class _JobFiles(NamedTuple):
     Attributes:
         rendered: the ledgers of these jobs, and each file that a ledger lists in the commit, in its parent commit or in
             the remote branch.
-        sources: output folder -> paths of the job files.
+        sources: the paths of the job files, by output folder.
     """
 
     rendered: frozenset[str]
@@ -64,7 +64,7 @@ class _JobFiles(NamedTuple):
 
 
 class JobReplay:
-    """A rebase of local commits on a remote branch, as a callable for `push`.
+    """A rebase of local commits on a remote branch. `push` calls the object if the remote branch has new commits.
 
     Attributes:
         is_done: whether the rebase has run.
@@ -112,7 +112,10 @@ class JobReplay:
 
 
 def _files_of_jobs(tree: Repository, commit: str, changed: Iterable[str]) -> _JobFiles:
-    """Return the files of each job whose ledger is among the paths `changed`, which the commit changes."""
+    """Return the files of the jobs that a commit changes. `changed` has the paths of the files that the commit changes.
+
+    A commit changes a job if it changes the ledger of the job.
+    """
     rendered: set[str] = set()
     sources: dict[str, set[str]] = {}
     for path in changed:
@@ -133,7 +136,10 @@ def _is_job_file(tree: Repository, path: str) -> bool:
 
 
 def _job_of_ledger(path: str) -> tuple[str, str | None]:
-    """Return (output folder, job name) for the path of a ledger. The job name is None if the file is not a ledger."""
+    """Split the path of a ledger into the output folder and the name of the job.
+
+    The name of the job is None if the file is not a ledger.
+    """
     whole = PurePosixPath(path)
     if whole.parent.name != LEDGER_FOLDER:
         return "", None
@@ -150,10 +156,10 @@ def _committed_ledger(tree: Repository, job: str, path: str, revision: str) -> L
 
 
 def _source_paths(tree: Repository, folder: str, ledger: Ledger) -> Iterator[str]:
-    """Yield the path of the job file that a ledger lists, relative to the root of the repository.
+    """Yield the path of the job file that a ledger lists, from the root of the repository.
 
-    The ledger has the path relative to the output folder `folder`, or relative to the root. If neither path exists on
-    disk, yield the path below `folder`. If the ledger lists no job file, yield nothing.
+    In the ledger, the path is relative to the output folder `folder` or to the root. If no file exists at either path,
+    yield the path below `folder`. If the ledger lists no job file, yield nothing.
     """
     if not ledger.source:
         return
@@ -212,7 +218,7 @@ def _check(tree: Repository, to: Target, upstream: str, folder: str, sources: It
 
 @contextmanager
 def _merge_errors(tree: Repository, to: Target) -> Iterator[None]:
-    """Raise each ProblemsError of the `with` block again, with shorter paths and a note that tfgen pushed nothing."""
+    """Convert each ProblemsError of the `with` block: shorten the paths, and add a note that tfgen pushed nothing."""
     try:
         yield
     except ProblemsError as error:

@@ -21,7 +21,7 @@ _CHART_FIELDS: Final[dict[str, tuple[Path, ...]]] = {
     "appVersion": (("spec", "image"),),
     **{field: (("spec", "chart", field),) for field in ("keywords", "home", "sources", "maintainers", "icon")},
 }
-"""Field of Chart.yaml -> keys of job.yaml that set the field."""
+"""The keys of job.yaml that set a field of Chart.yaml, by the name of the field."""
 
 _VALUES: Final = "values.yaml"
 _SCHEMA: Final = "values.schema.json"

@@ -191,7 +191,7 @@ def _origins(parts: JobParts, facts: LineFacts, keys: Iterable[Path]) -> tuple[O
 def _origins_of_key(document: Document, rows: Mapping[Path, Origin], key: Path) -> Iterable[Origin]:
     """Return the origins of the values at and below a key. Without such values, return the nearest parent's origin.
 
-    `rows` is a mapping of path -> origin.
+    `rows` contains the origin of each value of the job, by the path of the value.
     """
     if key[0] != "spec" or key[1:2] in (("environments",), ("patches",)):
         value = data_path.at(document.data, key)

@@ -39,22 +39,22 @@ class JobParts(Record):
 
     @cached_property
     def templates(self) -> Mapping[str, Lines]:
-        """Path in the chart -> lines of the template."""
+        """The lines of each template, by the path of the template in the chart."""
         job = self.built.job
         return chart_lines(job.structure, [form.name for form in job.environments if form.enabled])
 
     def objects(self, environment: str | None) -> Mapping[str, Mapping[Path, Part]]:
-        """Return name of an object -> path in the object -> `Part`, for the objects of an environment.
+        """Return the parts of each object of an environment, by the name of the object and the path in the object.
 
-        The name of an object is the name of its template, such as `finisher-role`. A `Part` is a mapping, list or
-        scalar in the object, together with the job keys that set its value.
+        A `Part` is a mapping, list or scalar in the object, together with the job keys that set its value. The name of
+        an object is the name of its template. Example: the part `objects("prod")["worker"][("spec", "replicas")]`.
         """
         if environment not in self._objects:
             self._objects[environment] = object_parts(self.built, environment)
         return self._objects[environment]
 
     def origins(self, environment: str | None) -> Mapping[Path, Origin]:
-        """Return path in the job -> origin, for each value that the job has in an environment."""
+        """Return the origin of each value that the job has in an environment, by the path of the value in the job."""
         if environment not in self._origins:
             self._origins[environment] = {row.path: row for row in origins(self.document, environment)}
         return self._origins[environment]
@@ -87,7 +87,10 @@ class JobParts(Record):
 
     @cached_property
     def _jobs_without_a_key(self) -> Mapping[Path, JobParts]:
-        """Key -> the job without this key, for each optional key that decides the structure of the job."""
+        """For each optional key that decides the structure of the job, a copy of the job without this key.
+
+        The keys of the mapping are the paths of the removed keys, such as ("spec", "gang").
+        """
         data = self.document.data
         return {
             path: JobParts.of(Document.without_places(self.document.file, data_path.without(data, path)))

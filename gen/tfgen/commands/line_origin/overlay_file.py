@@ -98,8 +98,8 @@ def _object_line(parts: JobParts, environment: str | None, key: str, path: Path)
 def _patched_path(patch: Mapping[str, Any], path: Path, item: Mapping[str, Any]) -> Path | None:
     """Convert a path in a merge patch to the path of the same field in the patched object `item`.
 
-    For example, the container `main` may be item 0 of a list in the patch, and item 2 of the list in the object. Return
-    None if the path contains a list item that only the patch has.
+    For example, the container `main` may be item 0 of a list in the patch, and item 2 of the list in the object. The
+    result is None if the path contains a list item that only the patch has.
     """
     keys = kustomize_keys(item["kind"])
     patched: Any = patch
@@ -130,9 +130,10 @@ def _has_names(item: Any, patched: Any, names: tuple[str, ...]) -> bool:
 
 
 def _directives_before(patch: Any, path: Path, index: int) -> int:
-    """Count the items with a ``$patch`` directive, such as ``$patch: delete``, before the index `index` of a list.
+    """Count the items with a ``$patch`` directive, such as ``$patch: delete``, that come before an item of a list.
 
-    `path` is the path of the list in the merge patch `patch`. The patched object does not have these items.
+    `path` is the path of the list in the merge patch `patch`, and `index` is the index of the item. The patched object
+    does not have the items with a directive.
     """
     for step in path:
         patch = patch[step]
@@ -257,7 +258,10 @@ def _sources(objects: Mapping[str, Mapping[Path, Part]], path: Path, name: str) 
 
 
 def _image_sources(objects: Mapping[str, Mapping[Path, Part]], name: str) -> frozenset[Path]:
-    """Return the job keys that set container images with the image name `name`, which has no tag."""
+    """Return the job keys that set the container images with the name `name`.
+
+    The name of an image does not contain the tag of the image.
+    """
     return frozenset(
         key
         for item in objects.values()

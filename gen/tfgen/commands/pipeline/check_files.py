@@ -27,7 +27,7 @@ class FileResults(Record):
     Attributes:
         checker: the `Checker` that checked the files. A second check with this checker reads no tfgen.yaml again.
         checked: the check results of all files.
-        rendered: file name -> rendered file, for the files that were not in the cache.
+        rendered: the rendered files that were not in the cache, by the name of the job file.
         scope: the settings of the check.
     """
 
@@ -44,7 +44,7 @@ def check_files(
 
     Args:
         sources: the job files.
-        cached: file name -> cached result.
+        cached: the cached results, by the name of the job file.
         spool: receives the rendered files.
         scope: the settings of the check.
         track: reports the progress.

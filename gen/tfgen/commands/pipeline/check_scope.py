@@ -17,11 +17,11 @@ class CheckScope(Record):
     """The settings of a check of job files, such as the Kubernetes version.
 
     Attributes:
-        find_manifests: returns the hand-written manifests of the repository, such as quotas.
+        find_manifests: a function that returns the hand-written manifests of the repository, such as quotas.
         kubernetes_version: the Kubernetes version whose schemas the objects are validated against; None for no
             validation.
-        make_unchanged_test: creates a function that tests whether a job is unchanged. The check does not render an
-            unchanged job. With None, the check renders all jobs.
+        make_unchanged_test: a function that returns a test for jobs. The check does not render the jobs for which the
+            test returns True. With None instead of a function, the check renders all jobs.
         stops_at_errors: whether the check renders no more files after the first file with errors.
         cache_out: the output folder of the jobs; None to use no cache. The cache stores the results together with the
             digests of the ledgers in this folder.

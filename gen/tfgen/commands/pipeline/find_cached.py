@@ -12,7 +12,7 @@ from tfgen.tree.write import find_unchanged
 
 
 def find_cached(sources: Iterable[Source], out: Path, manifests: Sequence[Manifest] = ()) -> dict[str, CachedFile]:
-    """Return file name -> cached results, for the job files with cached results and unchanged rendered files.
+    """Return the cached results of the job files whose rendered files are unchanged, by the name of the job file.
 
     Args:
         sources: the job files with their defaults.

@@ -98,7 +98,10 @@ def full_check(
 
 
 def _find_cached(scope: CheckScope, sources: Sequence[Source]) -> Mapping[str, CachedFile]:
-    """Return file name -> cached results of the job files. If `sources` is empty, do not read the manifests."""
+    """Return the cached results of job files, by the name of the job file.
+
+    Without job files, the function does not read the manifests.
+    """
     return read_cached_files(sources, scope.find_manifests()) if sources else {}
 
 
@@ -109,7 +112,8 @@ def _nothing_cached(_: Sequence[Source]) -> Mapping[str, CachedFile]:
 def _base(out: Path, against: str, plan: WritePlan) -> Base:
     """Return the base of comparison for the revision `against`.
 
-    The base lists the jobs of `plan` whose rendered files are unchanged, and the paths of the changed rendered files.
+    The base lists the jobs of `plan` whose rendered files are the same as in this revision. The base also lists the
+    paths of the rendered files that differ from the revision.
     """
     if plan.is_done:
         return Base(committed=plan.ledgers.keys(), revision=against)
@@ -140,9 +144,9 @@ def _check_committed(
 
 
 def _merge_uses(rendered: Sequence[JobUse], committed: Sequence[JobUse]) -> tuple[JobUse, ...]:
-    """Return the resources that the jobs of a file request.
+    """Return the resources that the jobs of a job file request.
 
-    If a job has items in both arguments, the result has only the items from `committed`.
+    The resources of a job come from `committed`, or from `rendered` if `committed` does not list the job.
     """
     jobs = {use.job for use in committed}
     return (*(use for use in rendered if use.job not in jobs), *committed)

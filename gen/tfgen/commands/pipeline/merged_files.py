@@ -35,7 +35,8 @@ class MergedFiles(Record):
     Attributes:
         out: the output folder.
         unmerged: the files with a conflict, as paths from the output folder.
-        ledgers: path of each replaced ledger -> (text before the replacement, text after the replacement).
+        ledgers: for each ledger that `take_over_merge` replaced, the text before and the text after the replacement, by
+            the path of the ledger.
     """
 
     out: Path
@@ -43,7 +44,10 @@ class MergedFiles(Record):
     ledgers: Mapping[str, tuple[str, str]] = {}
 
     def undo(self) -> None:
-        """Restore the ledgers that `take_over_merge` replaced, except for those that a render has written since."""
+        """Restore the ledgers that `take_over_merge` replaced.
+
+        A ledger that a later render wrote remains unchanged.
+        """
         for path, (before, after) in self.ledgers.items():
             with suppress(TfgenError):
                 replace_text(self.out / path, after, before)
@@ -89,13 +93,13 @@ def take_over_merge(out: Path, conflicted: Collection[str]) -> MergedFiles:
 
 
 def _job_of(path: str) -> str | None:
-    """Return the name of the job whose ledger has this path; None if the file is not a ledger."""
+    """Return the name of the job whose ledger has the path `path`. For a file that is not a ledger, return None."""
     folder, _, name = path.rpartition("/")
     return job_of(name) if folder == LEDGER_FOLDER else None
 
 
 def _ledger_versions(out: Path, job: str, text: str, stages: Mapping[int, str]) -> tuple[Ledger, Ledger]:
-    """Return (ledger of the current branch, ledger of the merged branch) for a job's ledger in a merge.
+    """Return the two versions of a job's ledger in a merge: of the current branch, and of the merged branch.
 
     If one branch deleted the ledger, return the ledger of the other branch twice.
 
@@ -103,8 +107,9 @@ def _ledger_versions(out: Path, job: str, text: str, stages: Mapping[int, str]) 
         out: the output folder.
         job: the name of the job.
         text: the ledger on disk, with conflict markers.
-        stages: stage of the git index (2 for the current branch, 3 for the merged branch) -> git id of the version. If
-            the mapping is empty, the function reads both versions from `text`.
+        stages: the git ids of the versions, by the stage in the git index. Example: {2: "3b18e5", 3: "9daeaf"}, with 2
+            for the current branch and 3 for the merged branch. If the mapping is empty, the function reads both
+            versions from `text`.
 
     Raises:
         TfgenError: a version is not a valid ledger.
@@ -123,13 +128,16 @@ def _written_by_merge(out: Path, *, is_committed: bool) -> frozenset[str]:
 
 
 def _digests(out: Path, paths: Iterable[str]) -> dict[str, str]:
-    """Return path -> digest of each file on disk. Missing files are left out."""
+    """Return the digest of each file on disk, by the path of the file. Missing files are left out."""
     with OutputFolder(out) as folder:
         return {path: entry.digest for path, entry in folder.states(paths).items() if entry.digest}
 
 
 def _files_of_jobs(plan: WritePlan, unmerged: Set[str]) -> Iterator[set[str]]:
-    """Yield the set of all file paths of a job, for each job that the plan changes or that has a file in `unmerged`."""
+    """Yield the paths of all files of a job, for each job that needs a commit of the merge.
+
+    Such a job is a job that the plan changes, or a job with a file in `unmerged`.
+    """
     for job in plan.jobs:
         before = job.before.paths() if job.before else set()
         paths = {ledger_path(job.rendering.job), *before, *job.target.files}

@@ -20,7 +20,7 @@ ORPHAN: Final = "orphan"
 RULES: Final[Mapping[str, str]] = {
     ORPHAN: "The rendered files of a job remain in the repository, but no job file contains the job."
 }
-"""Rule id -> description. The section of the rule in docs/rules.md begins with the description."""
+"""The summary of the rule, which begins the section of the rule in docs/rules.md."""
 
 
 def find_orphans(checked: Checked, paths: Sequence[Path], out: Path, ledgers: Ledgers) -> Iterator[Problem]:

@@ -1,6 +1,7 @@
 """Find removed jobs: jobs that have rendered files and that are no longer in their job file.
 
-When tfgen writes a rendering without files, tfgen removes all files of the job; see `tree.plan`.
+A rendering is the set of rendered files of a job. If tfgen writes a rendering without files, tfgen removes all files of
+the job (`tree.plan`).
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from tfgen.tree.rendering import Rendering
 
 
 def removal(job: str) -> Rendering:
-    """Return an empty rendering of a job. A write of this rendering removes all files of the job."""
+    """Return a rendering without files for a job. A write of this rendering removes all files of the job."""
     return Rendering(job, FileTree({}), "")
 
 
@@ -34,10 +35,12 @@ def remaining_files(out: Path, job: str) -> tuple[str, ...]:
 def find_removed_jobs(
     sources: Mapping[str, str], paths: Iterable[Path], names: Collection[str], deleted_files: Collection[str] = ()
 ) -> list[Rendering]:
-    """Return an empty rendering for each rendered job that is no longer in the files and folders.
+    """Return the removal of each rendered job that is no longer in the given files and folders.
+
+    A removal is a rendering without files, as `removal` returns.
 
     Args:
-        sources: name of each rendered job -> its job file.
+        sources: the job file of each rendered job, by the name of the job.
         paths: the files and folders, which may be deleted.
         names: the names of the jobs in the files and folders.
         deleted_files: the paths of deleted job files that the last commit still contains.

@@ -75,7 +75,10 @@ def removal_ends(job: str, file: Path) -> tuple[JobDiff, ...]:
 
 
 def _versions(file: Path) -> Iterator[Source]:
-    """Yield the versions of a job file, the newest first: on disk, in HEAD, and before the deletion of the file."""
+    """Yield the versions of a job file, the newest first.
+
+    The versions are the file on disk, the file in HEAD, and the file in the commit before the deletion of the file.
+    """
     if file.is_file():
         yield from read_sources([file])
     if has_commit(file.parent if file.parent.is_dir() else Path()):

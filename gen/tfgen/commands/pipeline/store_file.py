@@ -34,7 +34,8 @@ def store_file(
         file: the job file, with its documents.
         object_report: the problems of the objects of the jobs.
         unused: the problems about ignore comments that have no effect.
-        digests: job name -> function that computes the digest of the job's new ledger, which a render writes.
+        digests: for each job, a function that computes the digest of the ledger that a render writes, by the name of
+            the job.
         manifests: the hand-written manifests of the repository, such as quotas.
     """
     if has_errors((*file.result.reported.problems, *object_report.problems, *unused)) or any(

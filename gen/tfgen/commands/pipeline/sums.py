@@ -34,7 +34,7 @@ def find_sums(
     Args:
         checker: the checker of the jobs.
         sources: the checked files.
-        uses_by_file: name of each valid file -> resources that its jobs request.
+        uses_by_file: the resources that the jobs of each valid file request, by the name of the file.
 
     Raises:
         UsageError: another job file below the folder of the tfgen.yaml cannot be read.
@@ -49,7 +49,7 @@ def find_sums(
 
 
 def _unchecked_uses(folder: Path, sources: Sequence[Source]) -> Iterator[tuple[Source, tuple[JobUse, ...]]]:
-    """Yield (job file, resources that its jobs request) for each valid file below a folder, except for `sources`."""
+    """Yield each valid job file below a folder that is not in `sources`, with the resources that its jobs request."""
     checked_paths = {real_path(Path(source.file)) for source in sources}
     candidates = read_sources([folder], may_be_none=True)
     unchecked = {source.file: source for source in candidates if real_path(Path(source.file)) not in checked_paths}

@@ -9,7 +9,10 @@ _Item = TypeVar("_Item")
 
 
 class Track(Protocol):
-    """The type of a function that yields items and reports the progress. `total` is the number of items."""
+    """The type of a function that yields the items of a long command, and reports the progress.
+
+    `total` is the number of items.
+    """
 
     def __call__(self, items: Iterable[_Item], total: int, /) -> Iterator[_Item]:
         """Yield the items, and report the progress."""

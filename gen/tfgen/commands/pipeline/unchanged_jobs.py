@@ -17,7 +17,10 @@ from tfgen.tree.write import read_ledgers
 
 
 def unchanged_jobs(sources: Sequence[Source], out: Path, against: str) -> Callable[[Document], bool]:
-    """Return a function that tests whether a job, with its defaults, policies and rendered files, is unchanged.
+    """Return a function that tests whether a job is unchanged since a revision.
+
+    A job is unchanged if its job file, its defaults, its policies and its rendered files are the same as in the
+    revision.
 
     Args:
         sources: the job files.

@@ -21,7 +21,7 @@ KEY: Final = "unlistedFiles"
 """The key in the root tfgen.yaml whose value lists the allowed unlisted files."""
 
 RULES: Final[Mapping[str, str]] = {UNLISTED: "A folder of tfgen contains a file that no ledger lists."}
-"""Rule id -> description. The section of the rule in docs/rules.md begins with the description."""
+"""The summary of the rule, which begins the section of the rule in docs/rules.md."""
 
 
 def judge_unlisted(out: Path, files: Sequence[str], jobs: Container[str], against: str) -> Iterator[Problem]:
@@ -57,16 +57,20 @@ def judge_unlisted(out: Path, files: Sequence[str], jobs: Container[str], agains
 
 
 def _group(path: str, jobs: Container[str]) -> str:
-    """Return the folder `overlays/NAME` of a file if no job has this name. For any other file, return the path."""
+    """Return the group of files that share a single problem, by the path of the group.
+
+    For a file in a folder `overlays/NAME` without a job NAME, the group is this folder. For any other file, the group
+    is the file itself.
+    """
     top, name, *steps = path.split("/")
     is_of_no_job = top == OVERLAYS and steps and name not in jobs and name not in TOOLS
     return f"{top}/{name}" if is_of_no_job else path
 
 
 def _exceptions(out: Path, against: str) -> list[str]:
-    """Return the patterns of the allowed unlisted files, from the root tfgen.yaml of a revision.
+    """Return the path patterns of the unlisted files that the root tfgen.yaml of a revision allows.
 
-    If git has no commit, the function reads the tfgen.yaml on disk.
+    Without a commit in git, the function reads the tfgen.yaml on disk.
     """
     path = out / FILE
     content = git.committed(path, against)

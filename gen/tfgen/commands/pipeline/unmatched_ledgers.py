@@ -25,7 +25,7 @@ def find_unmatched_ledgers(
         out: the output folder.
         ledgers: the names of the jobs whose ledgers the function reads.
         checked: the names of all checked jobs, including jobs with errors.
-        branches: job name -> branch of the rendered files, for each job with `gitops.rendered`.
+        branches: the branch for the rendered files of each job with `gitops.rendered`, by the name of the job.
         reason: a part of each message, such as "this ledger lists rendered files of the job".
 
     Raises:

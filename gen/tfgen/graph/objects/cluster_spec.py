@@ -84,7 +84,7 @@ def flags() -> list[Node]:
 
 
 def tf_config(role: Node) -> Text:
-    """Return the value of TF_CONFIG, which refers to two preceding variables: the cluster and the index of the task."""
+    """Return the value of TF_CONFIG. The value refers to the preceding variables TF_CLUSTER and TASK_INDEX."""
     return Text(('{"cluster":$(TF_CLUSTER),"task":{"type":"', role, '","index":$(TASK_INDEX)}}'))
 
 

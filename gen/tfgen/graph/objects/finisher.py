@@ -64,13 +64,14 @@ class Plan(Record):
 
     Attributes:
         ends: the role whose Job ends the run.
-        starts: (resource of the controller, role) for each role whose pods must start before the start deadline.
-        start_with: the number of pods that must start before the start deadline, as `When(test, number)`. If the test
-            is false, or if `start_with` is `ABSENT`, all pods must start.
+        starts: the roles whose pods must start before the start deadline, each after the kind of its controller.
+            Example: ``(("statefulsets", "ps"), ("jobs", "worker"))``.
+        start_with: the number of pods that must start before the start deadline, with the condition for this number, as
+            in `When(test, number)`. If the condition is false, or if `start_with` is `ABSENT`, all pods must start.
         scale: the roles whose StatefulSets the finisher scales to 0.
         suspend: the roles whose Jobs the finisher suspends. The Job of the evaluator gets a grace period first.
-        deployments: the names of the Deployments that the finisher scales to 0. `When(test, name)` is the name of
-            a Deployment that the finisher scales only if the test is true.
+        deployments: the names of the Deployments that the finisher scales to 0. A name may have a condition, as in
+            `When(test, name)`.
     """
 
     ends: RoleName
@@ -124,7 +125,10 @@ def rules(plan: Plan) -> list[Node]:
 
 
 def _only_read(plan: Plan) -> Iterator[tuple[str, Kind, list[RoleName]]]:
-    """Yield (API group, resource, roles) for the objects that the finisher reads but never changes."""
+    """Yield the API group, the resource and the roles of the objects that the finisher reads but never changes.
+
+    Example: ``("apps", "statefulsets", ["ps"])``.
+    """
     only_read = [(kind, name) for kind, name in plan.starts if name not in (plan.ends, *plan.suspend)]
     yield "batch", "jobs", [name for kind, name in only_read if kind == "jobs"]
     yield "apps", "statefulsets", [name for kind, name in only_read if kind == "statefulsets"]
@@ -135,7 +139,7 @@ def _rule(group: str, resource: str, resource_names: list[Node], verbs: list[Nod
 
 
 def _map_name(name: Node, make: Callable[[Node], Node]) -> Node:
-    """Return `make(name)`. If the name has a condition, as in `When(test, name)`, return `When(test, make(name))`."""
+    """Return `make(name)`. For a name with a condition, `When(test, name)`, return `When(test, make(name))`."""
     return When(name.test, make(name.if_true)) if isinstance(name, When) else make(name)
 
 
@@ -260,13 +264,13 @@ def _image(structure: Structure, plan: Plan) -> When:
 def _choose_image(
     structure: Structure, plan: Plan, finisher_image: Node, make_role_image: Callable[[RoleName], Node]
 ) -> When:
-    """Return a node that is `finisher_image` if `completion.image` is set, and the image of a role if not.
+    """Return `finisher_image` if the values set `completion.image`, or else the image of the role that ends the run.
 
-    The node has the image of the role that ends the run, with one exception: if the job has a start deadline, and no
-    other role has the same image, the node has the image of another role. So the finisher can release the run after the
-    start deadline, even if the kubelet cannot pull the image of the role that ends the run.
+    If the job has a start deadline, and no other role has the image of the role that ends the run, return the image of
+    another role. So the finisher can release the run after the start deadline, even if the kubelet cannot pull the
+    image of the role that ends the run.
 
-    `make_role_image` takes the name of a role, and returns the image of the role.
+    The function `make_role_image` takes the name of a role, and returns the image of the role.
     """
     peers = [role.name for role in structure.roles if role.name != plan.ends]
     if not peers:

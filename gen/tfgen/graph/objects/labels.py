@@ -136,7 +136,7 @@ def has_labels_of_metadata(item: Mapping[Key, Node]) -> bool:
 
 
 def entries_set_by_tfgen(item: Mapping[Key, Node], field: str) -> dict[Key, Node]:
-    """Return key -> node for the labels or annotations that tfgen sets on the object `item`, but not on every object.
+    """Return the labels or annotations that tfgen sets on the object `item`, but not on every object, by their keys.
 
     `field` is `labels` or `annotations`.
     """

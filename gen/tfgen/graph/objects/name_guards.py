@@ -49,11 +49,11 @@ def _length_guard(rule: str, hole: Bound, name: Node, maximum: int, words: tuple
 
     Args:
         rule: the id of the rule.
-        hole: a hole, which the guard uses in the test and in the message as a short form of `name`.
-        name: the checked name, as a node.
+        hole: the hole that represents `name` in the test and in the message of the guard.
+        name: the checked name, as a node of the object graph.
         maximum: the maximum number of bytes.
-        words: three parts of the message: the words before the name, the words after the name, and the type of the
-            name, such as `a DNS label`.
+        words: three parts of the message. The parts are the words before the name, the words after the name, and the
+            type of the name, such as `a DNS label`.
     """
     prefix, suffix, limited = words
     return Guard(

@@ -66,7 +66,7 @@ def claim(storage: Node) -> Text:
 
 
 def literal(key: Node) -> Text:
-    """Return the generated name for an object under `objects` of the job file, if the object sets no name."""
+    """Return the name for an object under `objects` of the job file, if the object itself sets no name."""
     return Text((JOB, "-", key))
 
 

@@ -32,13 +32,13 @@ LABEL: Final[Mapping[Key, Node]] = {
 
 
 def hashed(pod: NamedTemplate, arguments: Mapping[str, Node], workload: Callable[[Node], Node]) -> Let:
-    """Return a workload object whose pod template has the hash as a label.
+    """Return a workload object whose pod template has the hash of the template as a label.
 
-    A `Let` around the object computes the hash once, and `HASH` is the hole with the hash.
+    The result computes the hash once. `HASH` is the hole with the hash.
 
     Args:
         pod: the pod template, as a named template whose labels include `LABEL`, the label with the hash.
-        arguments: parameter -> argument, for each parameter of `pod` except the hash.
+        arguments: the arguments for all parameters of `pod` except the hash, by the name of the parameter.
         workload: a function that takes the pod template with the hash, and returns the workload object. The object may
             contain `HASH`, for example in a selector.
     """

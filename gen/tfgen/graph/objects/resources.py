@@ -46,34 +46,35 @@ _GPU_COUNT: Final = role_value("resources.gpu.count")
 def has_gpus() -> Expression:
     """Return a test that is true if the tasks of a role request a GPU or a share of a GPU.
 
-    The caller must define two names around the test: Let(LIMITS.name, limits(), Let(DEVICES.name, devices(), ...)).
+    The test uses the maps `LIMITS` and `DEVICES`. The caller must define both names around the test: Let(LIMITS.name,
+    limits(), Let(DEVICES.name, devices(), ...)).
     """
     return AnyOf((_GPU_COUNT, DEVICES))
 
 
 def devices() -> Filtered:
-    """Return the map of resource limits for GPUs and shares of GPUs: the GPU entries of the map `LIMITS`.
+    """Return the GPU entries of the map `LIMITS`: the limits of a role for GPUs and shares of GPUs.
 
-    The caller must define the name around the result: Let(LIMITS.name, limits(), ...).
+    The caller must define the name `LIMITS` around the result: Let(LIMITS.name, limits(), ...).
     """
     name, amount = Bound("name"), Text((Bound("value"),))
     return Filtered(LIMITS, AllOf((Matches(name, IS_GPU), Not(Equal(amount, "0")))))
 
 
 def requests() -> Merged:
-    """Return the map of resource requests, for a `Let` of the caller that binds the name `REQUESTS` to the map."""
+    """Return the map of a role's resource requests, which the caller must name `REQUESTS` by a `Let`."""
     return Merged((MapOf(_cpu_and_memory()), role_value("resources.requests")))
 
 
 def limits() -> Merged:
-    """Return the map of resource limits, for a `Let` of the caller that binds the name `LIMITS` to the map."""
+    """Return the map of a role's resource limits, which the caller must name `LIMITS` by a `Let`."""
     gpu: dict[Name, Node] = {role_value("resources.gpu.resource"): _GPU_COUNT}
     share = When(_GPU_COUNT, role_value("resources.gpu.share"), MapOf({}))
     return Merged((MapOf({**_cpu_and_memory(), **gpu}), share, role_value("resources.limits")))
 
 
 def resources() -> Node:
-    """Return the field `resources` of a container, with the maps `REQUESTS` and `LIMITS` as values.
+    """Return the field `resources` of a container. The field has the maps `REQUESTS` and `LIMITS` as its values.
 
     The caller must define both names around the result, as in Let(LIMITS.name, limits(), ...).
     """

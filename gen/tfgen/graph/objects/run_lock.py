@@ -49,16 +49,16 @@ _ATTEMPTS: Final = 1_000_000  # one attempt per second, practically without limi
 
 
 def locked(role: Node = ROLE) -> Filtered:
-    """Return the map volume name -> settings, for each volume of a role to which only one run may write at a time.
+    """Return the volumes of a role to which only one run may write at a time: a map from volume name to settings.
 
-    The caller must add a `Let` that binds the name `LOCKED` to the map.
+    The caller must name the map `LOCKED`: Let(LOCKED.name, locked(), ...).
     """
     roles = Bound("storage", "list", "for")
     return Filtered(value("storage"), AllOf((storage.RUNS, AnyOf((Not(roles), HasItem(roles, role))))), item="storage")
 
 
 def config_map(role: RoleName) -> Node:
-    """Return the ConfigMap with the program of the run lock. If no volume of the role has a lock, the node is absent.
+    """Return the ConfigMap with the program of the run lock. If no volume of the role has a lock, the result is absent.
 
     Args:
         role: the role whose end also ends the run.
@@ -74,10 +74,10 @@ def config_map(role: RoleName) -> Node:
 
 
 def volume() -> When:
-    """Return the pod volume that contains the program of the run lock. If no volume has a lock, the node is absent.
+    """Return the pod volume that contains the program of the run lock. If no volume has a lock, the result is absent.
 
-    The volume is part of a named template with the parameter `LOCKED.name`. The caller must pass the volumes with a
-    lock as the argument: Let(LOCKED.name, locked(), call(template, locked=LOCKED)).
+    The pod volume is part of a named template with the parameter `LOCKED.name`. The caller must pass the result of
+    `locked` as the argument: Let(LOCKED.name, locked(), call(template, locked=LOCKED)).
     """
     source: Node = {"name": names.run_lock_program(_DIGEST)}
     return When(Parameter(LOCKED.name, LOCKED.type), {"name": VOLUME, "configMap": source})
@@ -89,7 +89,9 @@ def container_name(volume: str) -> str:
 
 
 def containers(profile: Profile, index_label: str) -> ForEach:
-    """Return a sidecar for each volume with a lock. The caller must bind the name `LOCKED` to `locked()`.
+    """Return a sidecar for each volume with a lock.
+
+    The caller must name the map of these volumes `LOCKED`: Let(LOCKED.name, locked(), ...).
 
     Args:
         profile: the security profile of the job.

@@ -98,9 +98,11 @@ def mounts() -> list[Node]:
 
 
 def mount(volume: Node, path: Node) -> Node:
-    """Return the fields of a volume mount with the path in the container, and with the folder of the volume.
+    """Return the fields of a volume mount. The mount contains the whole volume, a subfolder, or the folder of the run.
 
-    The folder is the whole volume, a subfolder or the folder of the run.
+    Args:
+        volume: the settings of the volume.
+        path: the path in the container.
     """
     return call(_MOUNT, storage=volume, mountPath=path)
 
@@ -184,7 +186,7 @@ def _storage_class() -> Node:
 
 
 def claim_name() -> Node:
-    """Return the name of the claim of a volume, for use in a `ForEach` over the volumes."""
+    """Return the name of the claim of a volume, for a list item of a `ForEach` over the volumes of the job."""
     return call(_CLAIM_NAME, name=_NAME, storage=_VOLUME)
 
 
@@ -201,10 +203,9 @@ def _parameter(field: str, value_type: ValueType = "string") -> Parameter:
 
 
 def _for_role(role: Node, body: Node) -> ForEach:
-    """Return a `ForEach` with the list item `body` for each volume that a role mounts.
+    """Return a list with the item `body` for each volume that a role mounts. In `body`, `storage` is the volume.
 
-    Every role mounts a volume whose field ``for`` is empty. In `body`, the name `storage` contains the settings of the
-    volume.
+    Every role mounts a volume whose field ``for`` is empty.
     """
     roles = Bound("storage", "list", "for")
     return ForEach(value("storage"), When(AnyOf((Not(roles), HasItem(roles, role))), body), item="storage")

@@ -51,17 +51,17 @@ def tensorboard(structure: Structure, port: int) -> tuple[Template, ...]:
 
 
 def released_deployment() -> When:
-    """Return a `When` with TensorBoard's Deployment name and the condition under which the finisher scales it to 0."""
+    """Return the name of TensorBoard's Deployment, with the condition under which the finisher releases TensorBoard."""
     return When(AllOf((_ENABLED, Not(value("tensorboard.keep")))), names.tensorboard())
 
 
 def requests() -> Merged:
-    """Return the map of TensorBoard's resource requests, which `_deployment` names `resources.REQUESTS`."""
+    """Return the map of TensorBoard's resource requests. A caller names the map `resources.REQUESTS`."""
     return Merged((_cpu_and_memory(), value("tensorboard.resources.requests")))
 
 
 def limits() -> Merged:
-    """Return the map of TensorBoard's resource limits, which `_deployment` names `resources.LIMITS`."""
+    """Return the map of TensorBoard's resource limits. A caller names the map `resources.LIMITS`."""
     return Merged((_cpu_and_memory(), value("tensorboard.resources.limits")))
 
 

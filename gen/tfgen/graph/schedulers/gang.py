@@ -40,12 +40,14 @@ class Gang(Record):
     """A gang scheduler.
 
     Attributes:
-        task: a function that takes the name of a role, and returns the binding of the role's tasks.
+        task: a function that takes the name of a role, and returns the fields that assign the pods of the role to the
+            gang.
         group: the API group of the PodGroup; empty for a scheduler without a PodGroup.
         version: the API version of the PodGroup.
-        spec: a function that takes a structure, and returns the spec of the PodGroup; None without a PodGroup.
+        spec: a function that takes the structure of a job, and returns the spec of the PodGroup; None without a
+            PodGroup.
         workload_labels: the labels that select the queue of a workload object; empty if the scheduler queues only pods.
-        evaluator: the binding of the evaluator, which is not a member of the gang.
+        evaluator: the fields for the pod of the evaluator, which is not a member of the gang.
         scheduler_name: the ``schedulerName`` of the pods if ``gang.schedulerName`` is empty; empty for the default
             scheduler of the cluster.
     """
@@ -77,8 +79,8 @@ class Gang(Record):
     def binding_for(self, role: RoleName) -> GangBinding:
         """Return the fields that assign the pods of a role to the gang.
 
-        The evaluator is not a member of the gang, but uses the same scheduler, because two schedulers could assign the
-        same GPU to two pods.
+        The evaluator is not a member of the gang. The evaluator uses the same scheduler as the gang, because two
+        schedulers could assign the same GPU to two pods.
         """
         binding = self.evaluator if role == "evaluator" else self.task(ROLE)
         return GangBinding(
@@ -108,7 +110,7 @@ def member_count(structure: Structure) -> Node:
 
 
 def may_be_partial(structure: Structure) -> bool:
-    """Return whether the gang may start without all tasks. Only ParameterServer trains without some of the workers."""
+    """Return True if the gang may start without all tasks. Only ParameterServer trains without some of the workers."""
     return (
         structure.gang is not None
         and structure.strategy == "ParameterServer"
