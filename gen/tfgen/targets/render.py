@@ -85,7 +85,7 @@ def _delivery(job: TrainingJob, environments: Mapping[str, Objects]) -> dict[str
     """
     if job.gitops is None:
         return {}
-    from tfgen.targets.gitops.gitops import gitops, texts  # for gitops only: takes 5 ms, which other jobs save
+    from tfgen.targets.gitops.gitops import gitops, yaml_texts  # for gitops only: takes 5 ms, which other jobs save
 
     delivery = gitops(job, environments)
-    return {_ONE_JOB: texts(delivery.job_files), _SEVERAL_JOBS: texts(delivery.shared_files)}
+    return {_ONE_JOB: yaml_texts(delivery.job_files), _SEVERAL_JOBS: yaml_texts(delivery.shared_files)}

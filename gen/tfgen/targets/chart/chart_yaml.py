@@ -67,12 +67,12 @@ def _tail_fields(job: TrainingJob) -> dict[str, Any]:
     """Return the fields of ``Chart.yaml`` after the version."""
     return {
         **_app_version(job.values["image"]),
-        "kubeVersion": f">={kube_least(job.structure)}.0-0",
+        "kubeVersion": f">={oldest_kubernetes(job.structure)}.0-0",
         **_page(job.chart_page),
     }
 
 
-def kube_least(structure: Structure) -> str:
+def oldest_kubernetes(structure: Structure) -> str:
     """Return the oldest version of Kubernetes that supports the objects of a job."""
     return _KUBE_LEAST_IN_PLACE if structure.in_place else _KUBE_LEAST
 

@@ -62,7 +62,7 @@ def _guards(guards: Sequence[Guard], context: Context, depth: int) -> Lines:
                 lines += [line for guard in tests for line in lines_of(guard, _guard(guard, context), context)]
         else:
             head = f"{{{{- range ${entries.key}, ${entries.item} := {expression(entries.over, context)} }}}}"
-            body = _guards(list(run), context.binding_entry(entries), depth + 1)
+            body = _guards(list(run), context.range_body_of(entries), depth + 1)
             lines += lines_of(entries.over, [head, *body, "{{- end }}"], context)
     return lines
 

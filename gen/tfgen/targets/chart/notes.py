@@ -37,7 +37,7 @@ def notes(structure: Structure) -> Node:
             f",{keys.RUN}=",
             value("run"),
             f",{keys.ROLE}={log_role}\n\n",
-            f"{upgrade(structure)}\nTo start a new run, set a new name for the run:\n\n  helm upgrade ",
+            f"{upgrade_note(structure)}\nTo start a new run, set a new name for the run:\n\n  helm upgrade ",
             names.RELEASE,
             " CHART --namespace ",
             namespace,
@@ -53,7 +53,7 @@ def environment_notes(names: Iterable[str]) -> str:
     return "".join(f"\nTo install with the values of {name}:  -f CHART/values-{name}.yaml\n" for name in names)
 
 
-def upgrade(structure: Structure) -> str:
+def upgrade_note(structure: Structure) -> str:
     """Return the text that explains the effect of ``helm upgrade`` without a new run name.
 
     During an upgrade, the chart does not scale up a StatefulSet that the finisher released (`graph.released_state`).

@@ -15,8 +15,8 @@ from tfgen.schema.chart_values import chart_values
 from tfgen.schema.tunables import ValuesPath
 from tfgen.schema.values_form import ValuesForm, ValuesPart, once_a_form
 from tfgen.schema.workload_kinds.facts import WorkloadKind
-from tfgen.targets.chart.chart_yaml import kube_least
-from tfgen.targets.chart.notes import upgrade
+from tfgen.targets.chart.chart_yaml import oldest_kubernetes
+from tfgen.targets.chart.notes import upgrade_note
 
 _LONGEST_DEFAULT: Final = 50
 _LONGEST_SENTENCE: Final = 90
@@ -48,6 +48,7 @@ def readme(job: TrainingJob, form: ValuesForm) -> str:
         f'| `{name}` | string | `` "" `` | {node["description"]} |'
         for name, node in chart_values(form.environments).items()
     )
+    kubernetes = oldest_kubernetes(job.structure)
     rows = "\n".join([*chart_rows, *(row.text(job.values) for row in _rows(form))])
     return f"""\
 # {job.name}
@@ -56,12 +57,12 @@ The distributed TensorFlow job {job.name} as a Helm chart. tfgen generated the c
 
     helm install {job.name} {chart}{flags}
 
-The chart needs Kubernetes {kube_least(job.structure)} or newer{_operators(job.structure)}, and Helm 3.14 or newer.
+The chart needs Kubernetes {kubernetes} or newer{_operators(job.structure)}, and Helm 3.14 or newer.
 
 With a different release name, the objects have names such as RELEASE-{job.name}, so a namespace can contain several
 releases. `nameOverride` and `fullnameOverride` change the names.
 
-{upgrade(job.structure)}
+{upgrade_note(job.structure)}
 To start a new run, set a new name for the run:
 
     helm upgrade {job.name} {chart} --reset-then-reuse-values --set run=2{namespace_flag}

@@ -56,8 +56,8 @@ def _entries(form: ValuesForm) -> tuple[ValuesPart, ...]:
             printed.add(key)
             # All roles share the comment of the first role with this key.
             comment_key = ("roles", "*", *key[2:]) if key[0] == "roles" and len(key) > 2 else key
-            lacks = tuple(path for path in form.unsupported_paths if path.startswith(f"{'.'.join(key)}."))
-            comment = "" if comment_key in commented else _comment(key, lacks)
+            unsupported = tuple(path for path in form.unsupported_paths if path.startswith(f"{'.'.join(key)}."))
+            comment = "" if comment_key in commented else _comment(key, unsupported)
             commented.add(comment_key)
             parent_line = "" if key == path else f"{_indent(key)}{yaml_text.scalar(key[-1])}:\n"
             head += ("\n" if len(key) == 1 else "") + comment + parent_line
@@ -75,45 +75,47 @@ def _indent(path: ValuesPath) -> str:
 
 
 @functools.lru_cache(maxsize=1 << 10)  # cached, because the values of two jobs share most comments
-def _comment(path: ValuesPath, lacks: tuple[str, ...]) -> str:
+def _comment(path: ValuesPath, unsupported: tuple[str, ...]) -> str:
     """Return the comment of a value.
 
     Args:
         path: the path of the value.
-        lacks: the paths of keys that the job does not support, so that the comment omits these keys. For example, a job
-            with the profile "restricted" does not support ``storage.*.nfs``.
+        unsupported: the paths of keys that the job does not support, so that the comment omits these keys. For example,
+            a job with the profile "restricted" does not support ``storage.*.nfs``.
     """
     indent = _indent(path)
     node, width = schema_file.node(schema_file.load(), ("spec", *path)) or {}, _WIDTH - len(indent)
     lines = _wrapped(" ".join([node.get("description", ""), *_allowed(node)]), width)
     entry = schema_file.entry(schema_file.load(), node, "*")
     if not schema_file.is_record(node) and entry and schema_file.is_record(entry):
-        lines += _keys((*path, "*"), entry, lacks, "  ", width)
+        lines += _keys((*path, "*"), entry, unsupported, "  ", width)
     return "".join(f"{indent}# {line}\n" for line in lines)
 
 
-def _keys(path: tuple[str, ...], record: Schema, lacks: Collection[str], indent: str, width: int) -> Iterator[str]:
+def _keys(
+    path: tuple[str, ...], record: Schema, unsupported: Collection[str], indent: str, width: int
+) -> Iterator[str]:
     """Yield comment lines that describe the keys of a record, such as a volume, and the keys of nested records.
 
     Args:
         path: the path of the record in the values.
         record: the schema of the record.
-        lacks: the paths of the keys that the job does not support.
+        unsupported: the paths of the keys that the job does not support.
         indent: the indentation inside the comment.
         width: the maximum length of a line.
     """
-    one_of = [key for key in choices(record) if ".".join((*path, key)) not in lacks] if "oneOf" in record else []
+    one_of = [key for key in choices(record) if ".".join((*path, key)) not in unsupported] if "oneOf" in record else []
     if one_of:
         yield from _wrapped(f"Exactly one of {either(one_of)}.", width, indent)
     for key, field in record["properties"].items():
-        if ".".join((*path, key)) in lacks:
+        if ".".join((*path, key)) in unsupported:
             continue
         node = schema_file.resolve(schema_file.load(), field)
         required = ["Required."] if key in record.get("required", ()) else []
         text = " ".join([f"{key}:", *required, node["description"], *_allowed(node), *_default(node)])
         yield from _wrapped(text, width, indent)
         if schema_file.is_record(node):
-            yield from _keys((*path, key), node, lacks, indent + "  ", width)
+            yield from _keys((*path, key), node, unsupported, indent + "  ", width)
 
 
 def _wrapped(text: str, width: int, indent: str = "") -> list[str]:

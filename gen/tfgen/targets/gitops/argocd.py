@@ -110,11 +110,11 @@ def health_checks() -> Object:
     """
     groups = {gang.group for gang in GANGS.values() if gang.group}
     checks = {**{f"{group}_PodGroup": "podgroup" for group in groups}, **_OPERATORS}
-    data = {f"resource.customizations.health.{kind}": check(name) for kind, name in sorted(checks.items())}
+    data = {f"resource.customizations.health.{kind}": health_check(name) for kind, name in sorted(checks.items())}
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "argocd-cm"}, "data": data}
 
 
-def check(name: str) -> str:
+def health_check(name: str) -> str:
     """Return the Lua program of a health check, from the file NAME.lua."""
     return (_HEALTH / f"{name}.lua").read_text(encoding="utf-8")
 

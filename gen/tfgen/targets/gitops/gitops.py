@@ -36,6 +36,6 @@ def gitops(job: TrainingJob, environments: Mapping[str, Mapping[str, Object]]) -
     )
 
 
-def texts(files: Files) -> dict[str, str]:
+def yaml_texts(files: Files) -> dict[str, str]:
     """Return the YAML text of each file, which contains the objects of the file."""
     return {path: yaml_text.documents(map(dict, objects)) for path, objects in files.items()}

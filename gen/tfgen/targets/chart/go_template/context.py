@@ -59,11 +59,11 @@ class Context(Record):
         """Return a copy of this context in which the given tests are also true."""
         return self.replaced(facts=(*self.facts, *(part for test in tests for part in parts_of_test(test))))
 
-    def binding(self, name: str, node: Node) -> Context:
+    def with_binding(self, name: str, node: Node) -> Context:
         """Return a copy of this context in which the variable `name` refers to a node of the object graph."""
         return self.replaced(bindings=bind(self.bindings, name, node))
 
-    def binding_entry(self, entries: ForEach | CheckedMap) -> Context:
+    def range_body_of(self, entries: ForEach | CheckedMap) -> Context:
         """Return the context of the body of a ``range`` over the entries of a map.
 
         In the body, the variables of the ``range`` refer to the key and the value of the current entry.

@@ -61,7 +61,7 @@ def range_over(node: ForEach, context: Context, indent: str, lines: Branch) -> L
     head = f"{indent}{{{{- range ${node.key}, ${node.item} := {expression(node.over, context)} }}}}"
     # The range assigns its variables, so tests of earlier variables with the same names are not valid in the body.
     facts = tuple(test for test in context.facts if not mentions(test, (node.key, node.item)))
-    body = lines(node.body, context.binding_entry(node).replaced(facts=facts))
+    body = lines(node.body, context.range_body_of(node).replaced(facts=facts))
     return lines_of(node.over, [head, *body, f"{indent}{{{{- end }}}}"], context)
 
 

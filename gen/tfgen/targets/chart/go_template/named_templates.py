@@ -81,6 +81,6 @@ def _body_lines(node: Node, context: Context) -> tuple[Lines, Lines]:
     assignments: Lines = []
     while isinstance(node, Let):
         assignments += lines_of(node.expression, assign(node.name, node.expression, context), context)
-        context = context.binding(node.name, node.expression).with_facts(*let_facts(node.name, node.expression))
+        context = context.with_binding(node.name, node.expression).with_facts(*let_facts(node.name, node.expression))
         node = node.body
     return lines_of(node, first_lines(node, context), context), assignments

@@ -38,7 +38,7 @@ def template_lines(node: Node, context: Context) -> Lines:
 def _document(node: Node, context: Context, separator: Lines) -> Lines:
     match node:
         case Let(name, expression, body):
-            body_context = context.binding(name, expression).with_facts(*let_facts(name, expression))
+            body_context = context.with_binding(name, expression).with_facts(*let_facts(name, expression))
             assignments = lines_of(expression, assign(name, expression, context), context)
             return [*assignments, *_document(body, body_context, separator)]
         case When():

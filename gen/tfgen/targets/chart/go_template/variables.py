@@ -61,17 +61,17 @@ def assign(name: str, node: Node, context: Context) -> Lines:
         return _choose(name, node, context)
     if not isinstance(node, Merged):
         return [f"{{{{- ${name} := {expression(node, context)} }}}}"]
-    lowest, *layers = node.maps
+    lowest, *maps = node.maps
     if isinstance(lowest, MapOf):
         first, lines = _map_of(name, lowest, context)
     else:
         first, lines = f"deepCopy {argument(lowest, context)}", Lines()
-    if node.flat and layers and not lines and not any(isinstance(layer, When) for layer in layers):
-        return [" ".join([f"{{{{- ${name} := mergeOverwrite ({first})", *arguments(layers, context), "}}"])]
+    if node.flat and maps and not lines and not any(isinstance(tree, When) for tree in maps):
+        return [" ".join([f"{{{{- ${name} := mergeOverwrite ({first})", *arguments(maps, context), "}}"])]
     lines.insert(0, f"{{{{- ${name} := {first} }}}}")
-    for is_tested, run in groupby(layers, key=lambda layer: isinstance(layer, When)):
+    for is_tested, run in groupby(maps, key=lambda tree: isinstance(tree, When)):
         if is_tested:
-            lines += [line for layer in run for line in _conditional_merge_lines(name, layer, context, flat=node.flat)]
+            lines += [line for tree in run for line in _conditional_merge_lines(name, tree, context, flat=node.flat)]
         else:
             lines += _merge_lines(name, [*run], context, flat=node.flat)
     return with_shared_tests(lines)
@@ -88,42 +88,42 @@ def _choose(name: str, node: When, context: Context) -> Lines:
     ]
 
 
-def _conditional_merge_lines(name: str, layer: Node, context: Context, *, flat: bool) -> Lines:
+def _conditional_merge_lines(name: str, choice: Node, context: Context, *, flat: bool) -> Lines:
     """Return an ``if`` block that merges a map into the map in the variable `name`.
 
     Args:
         name: the name of the variable.
-        layer: a `When` that contains the test of the ``if`` and the map.
+        choice: a `When` that contains the test of the ``if`` and the map.
         context: the context of the lines.
         flat: whether all entries of the map are scalars.
     """
-    if not isinstance(layer, When) or layer.if_false != MapOf({}) or not is_hole(layer.if_true):
-        raise TypeError(f"a merged map must not have a second branch: {layer!r}")
-    if isinstance(layer.if_true, MapOf):
-        entries = layer.if_true.entries.items()
+    if not isinstance(choice, When) or choice.if_false != MapOf({}) or not is_hole(choice.if_true):
+        raise TypeError(f"a merged map must not have a second branch: {choice!r}")
+    if isinstance(choice.if_true, MapOf):
+        entries = choice.if_true.entries.items()
         lines = [
             f"{{{{- $_ := set ${name} {argument(key, context)} {argument(item, context)} }}}}" for key, item in entries
         ]
     else:
-        lines = _merge_lines(name, [layer.if_true], context, flat=flat)
-    return [f"{{{{- if {expression(layer.test, context)} }}}}", *lines, ENDED]
+        lines = _merge_lines(name, [choice.if_true], context, flat=flat)
+    return [f"{{{{- if {expression(choice.test, context)} }}}}", *lines, ENDED]
 
 
-def _merge_lines(name: str, layers: Sequence[Expression], context: Context, *, flat: bool) -> Lines:
+def _merge_lines(name: str, maps: Sequence[Expression], context: Context, *, flat: bool) -> Lines:
     """Return the lines that merge several maps, in order, into the map in the variable `name`.
 
     Args:
         name: the name of the variable.
-        layers: the maps.
+        maps: the maps.
         context: the context of the lines.
         flat: whether all entries of the maps are scalars. If True, one call of ``mergeOverwrite`` merges all maps.
     """
     if flat:
-        return [" ".join([f"{{{{- ${name} = mergeOverwrite ${name}", *arguments(layers, context), "}}"])]
+        return [" ".join([f"{{{{- ${name} = mergeOverwrite ${name}", *arguments(maps, context), "}}"])]
     lines: Lines = []
-    for layer in layers:
+    for tree in maps:
         lines += [
-            f"{{{{- range $key, $value := {expression(layer, context)} }}}}",
+            f"{{{{- range $key, $value := {expression(tree, context)} }}}}",
             f"{{{{- $_ := set ${name} $key $value }}}}",
             "{{- end }}",
         ]
