@@ -13,7 +13,7 @@ from tfgen.rules.view import View
 
 
 def images(view: View) -> Iterator[tuple[Path, str]]:
-    """Yield each image of a variant of a job, including default images, after the path that sets the image.
+    """Yield the path and the name of each image of a variant of a job, including default images.
 
     Example: ``(("image",), "registry.example.com/ml/dist-mnist:1.4.0")``.
     """

@@ -41,7 +41,7 @@ def _find_duplicates(
 
 
 def mounts_of(view: View, role: RoleName) -> Iterator[tuple[Path, str]]:
-    """Yield each folder at which a role mounts a volume, after the path of the field that sets the folder.
+    """Yield the path and the value of each field that sets the mount path of a volume of a role.
 
     Example: ``(("storage", "model", "mountPath"), "/model")``.
     """

@@ -35,7 +35,10 @@ def _replaced_tolerations(view: View) -> Iterator[Finding]:
 
 
 def _default_tolerations(view: View) -> tuple[Path, Any]:
-    """Return the path and the value of the tolerations that a tfgen.yaml sets for this variant, or a path and None."""
+    """Return the path and the value of the tolerations that a tfgen.yaml sets for this variant.
+
+    If no tfgen.yaml sets tolerations, the value is None.
+    """
     data = view.document.under.data if view.document.under else {}
     shared: Path = ("spec", _TOLERATIONS)
     in_environment: Path = ("spec", "environments", view.environment or "", _TOLERATIONS)

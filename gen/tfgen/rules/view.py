@@ -237,7 +237,7 @@ class _Shape(Record):
 def find_in_variants(
     check: Callable[[View], Iterable[Finding]], variants: Sequence[View]
 ) -> Iterator[tuple[View, Finding]]:
-    """Run the check of a rule on the variants of a job. Yield each finding after its variant.
+    """Run the check of a rule on the variants of a job. Yield each variant and finding as a pair.
 
     Args:
         check: the function of the rule. The function runs for the job, and again for each environment that changes a

@@ -112,7 +112,7 @@ class _Shared:
             self.definitions[self._pointers[pointer]] = self.node(node)
 
     def _unused_name(self, word: str) -> str:
-        """Return an unused name for a definition: `word`, if necessary with a number."""
+        """Return a name for a definition: `word`, or `word` with a number if another definition has the name `word`."""
         base = re.sub("[^A-Za-z0-9]", "", word) or "text"
         taken = {*self._pointers.values()}
         return next(name for name in (base, *(f"{base}{number}" for number in range(2, 1_000))) if name not in taken)
@@ -156,10 +156,11 @@ class _Shared:
 
 
 def _pointer_without_null(pointer: str, named: Mapping[str, Schema]) -> str | None:
-    """Return the JSON pointer of the definition that allows the values of the definition at `pointer`, except null.
+    """Find the definition that allows the same values as the definition at `pointer`, except null.
 
-    For example, return `#/definitions/size` for `#/definitions/environment/definitions/size`. Return None if the schema
-    has no such definition with the same name. The mapping `named` contains all definitions by JSON pointer.
+    Both definitions have the same name. Return the JSON pointer of the found definition, such as `#/definitions/size`
+    for `#/definitions/environment/definitions/size`. Without such a definition, return None. The mapping `named`
+    contains all definitions by JSON pointer.
     """
     plain = named.get(f"{_ROOT}{pointer.rpartition('/')[2]}")
     return f"{_ROOT}{pointer.rpartition('/')[2]}" if named[pointer] == {"anyOf": [plain, _NULL]} else None

@@ -47,7 +47,8 @@ def key_order(path: Path, schema: str = schema_file.NAME) -> tuple[str, ...] | N
         schema: the name of the document's schema: the schema of a job or of a layer.
 
     Returns:
-        None for a mapping whose keys are names, such as `env`, because the author determines the order of the names.
+        The keys. None for a mapping whose keys are names, such as `env`, because the author determines the order of the
+            names.
     """
     node = schema_file.node(schema_file.load(schema), path)
     if node is None or not schema_file.is_record(node):

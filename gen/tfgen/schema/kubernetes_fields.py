@@ -97,7 +97,7 @@ def _table() -> Mapping[str, Mapping[str, Any]]:
 
 @functools.cache
 def types() -> Mapping[str, FieldTypes]:
-    """Return the types in the table, by name. Example of a name: "Container"."""
+    """Return the types in the table by name, as in ``{"Container": FieldTypes(...), ...}``."""
     return {name: FieldTypes(**fields) for name, fields in _table()["types"].items()}
 
 

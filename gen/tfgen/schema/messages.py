@@ -187,10 +187,8 @@ def _is_caused_by_another(
 
     Args:
         error: the error.
-        unknown_keys: the unknown keys of each mapping, by the path of the mapping. Example: ``{("spec",):
-            {"imagee"}}``.
-        reported: the path and the names of each error that tfgen already reports. Example: ``(("spec",),
-            ("imagee",))``.
+        unknown_keys: the unknown keys of each mapping in the document, as in ``{("spec",): {"imagee"}}``.
+        reported: the path and the names of each error that tfgen already reports, as in ``(("spec",), ("imagee",))``.
     """
     path = error.path
     if any(path[end] in unknown_keys.get(path[:end], ()) for end in range(len(path))):

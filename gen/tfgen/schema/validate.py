@@ -74,7 +74,7 @@ def check_defaults(document: Document) -> tuple[Problem, ...]:
 
 
 def check_defaults_alone(document: Document) -> tuple[Problem, ...]:
-    """Return the problems of a layer by itself. A null is allowed, because it may remove a value of a higher layer."""
+    """Return the problems of a layer by itself. A null is allowed, because it may remove a value of a layer above."""
     return _defaults_problems(document, _without_nulls(document.data))
 
 
@@ -112,7 +112,7 @@ def _validator(name: str) -> Draft7Validator:
 def _checkable(value: Any) -> Any:
     """Return a copy of a value in which each whole float, such as 2.0, becomes a fraction, such as 1.9999999999999998.
 
-    The validator accepts 2.0 as an integer, but tfgen would print 2.0, and Kubernetes refuses 2.0.
+    So the validator reports 2.0 in place of an integer. The validator would accept 2.0, but Kubernetes refuses 2.0.
     """
     if isinstance(value, dict):
         return {key: _checkable(item) for key, item in value.items()}

@@ -126,7 +126,7 @@ def values_schema_text(form: ValuesForm) -> str:
 
 @functools.cache
 def _definitions() -> str:
-    """Return the definitions without descriptions and defaults, as JSON text.
+    """Return the definitions of the job schema that chart values use, without descriptions and defaults, as JSON text.
 
     The result is a text, because each caller needs a separate copy of the definitions that the caller may change.
     """

@@ -64,7 +64,7 @@ class Plan(Record):
 
     Attributes:
         ends: the role whose Job ends the run.
-        starts: the roles whose pods must start before the start deadline, each after the kind of its controller.
+        starts: the roles whose pods must start before the start deadline, with the resource names of their controllers.
             Example: ``(("statefulsets", "ps"), ("jobs", "worker"))``.
         start_with: the number of pods that must start before the start deadline, with the condition for this number, as
             in `When(test, number)`. If the condition is false, or if `start_with` is `ABSENT`, all pods must start.

@@ -62,12 +62,12 @@ def devices() -> Filtered:
 
 
 def requests() -> Merged:
-    """Return the map of a role's resource requests, which the caller must name `REQUESTS` by a `Let`."""
+    """Return the map of a role's resource requests. The caller gives the map the name `REQUESTS`, in a `Let`."""
     return Merged((MapOf(_cpu_and_memory()), role_value("resources.requests")))
 
 
 def limits() -> Merged:
-    """Return the map of a role's resource limits, which the caller must name `LIMITS` by a `Let`."""
+    """Return the map of a role's resource limits. The caller gives the map the name `LIMITS`, in a `Let`."""
     gpu: dict[Name, Node] = {role_value("resources.gpu.resource"): _GPU_COUNT}
     share = When(_GPU_COUNT, role_value("resources.gpu.share"), MapOf({}))
     return Merged((MapOf({**_cpu_and_memory(), **gpu}), share, role_value("resources.limits")))

@@ -58,7 +58,7 @@ def locked(role: Node = ROLE) -> Filtered:
 
 
 def config_map(role: RoleName) -> Node:
-    """Return the ConfigMap with the program of the run lock. If no volume of the role has a lock, the result is absent.
+    """Return the ConfigMap with the program of the run lock. If no volume of the role has a lock, the outputs omit it.
 
     Args:
         role: the role whose end also ends the run.
@@ -74,7 +74,7 @@ def config_map(role: RoleName) -> Node:
 
 
 def volume() -> When:
-    """Return the pod volume that contains the program of the run lock. If no volume has a lock, the result is absent.
+    """Return the pod volume that contains the program of the run lock. If no volume has a lock, the outputs omit it.
 
     The pod volume is part of a named template with the parameter `LOCKED.name`. The caller must pass the result of
     `locked` as the argument: Let(LOCKED.name, locked(), call(template, locked=LOCKED)).

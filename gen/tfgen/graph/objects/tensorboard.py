@@ -56,12 +56,12 @@ def released_deployment() -> When:
 
 
 def requests() -> Merged:
-    """Return the map of TensorBoard's resource requests. A caller names the map `resources.REQUESTS`."""
+    """Return the map of TensorBoard's resource requests. `_deployment` gives the map the name `resources.REQUESTS`."""
     return Merged((_cpu_and_memory(), value("tensorboard.resources.requests")))
 
 
 def limits() -> Merged:
-    """Return the map of TensorBoard's resource limits. A caller names the map `resources.LIMITS`."""
+    """Return the map of TensorBoard's resource limits. `_deployment` gives the map the name `resources.LIMITS`."""
     return Merged((_cpu_and_memory(), value("tensorboard.resources.limits")))
 
 
