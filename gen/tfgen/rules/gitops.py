@@ -132,12 +132,12 @@ def _conflict_record(document: Document) -> Any:
 
 
 def _conflicts(jobs: Sequence[Recorded]) -> Iterator[Clash]:
-    yield from _namespace_profiles(_with_record_at(jobs, "profile"))
-    yield from _different_files(_with_record_at(jobs, "files"))
-    yield from _foreign_overlays(_with_record_at(jobs, "sets"))
+    yield from _namespace_profiles(_with_part_of_record(jobs, "profile"))
+    yield from _different_files(_with_part_of_record(jobs, "files"))
+    yield from _foreign_overlays(_with_part_of_record(jobs, "sets"))
 
 
-def _with_record_at(jobs: Sequence[Recorded], name: str) -> list[Recorded]:
+def _with_part_of_record(jobs: Sequence[Recorded], name: str) -> list[Recorded]:
     """Return the jobs, each with only the part `name` of the record. Omit jobs whose part is empty.
 
     For example, with the name "files", the record ``{"files": {...}, "sets": [...]}`` becomes ``{...}``.

@@ -121,7 +121,7 @@ class View(Record):
         A template variable is a name that the pod template in the object graph defines. In the chart, the template
         variable `limits` is the Go template variable `$limits`.
         """
-        self._reading.paths |= self._shape.bound[role]
+        self._reading.paths |= self._shape.template_variables[role]
         return self._role_scopes[role].bound
 
     @cached_property
@@ -224,13 +224,13 @@ class _Shape(Record):
 
     Attributes:
         guards: the guards of each rule, by the id of the rule. Each guard has the paths of the values that it reads.
-        bound: the paths of the values that `View.template_variables` reads for each role.
+        template_variables: the paths of the values that `View.template_variables` reads for each role.
         variables: for each role, a function that computes the environment variables of the role's main container, and
             the paths of the values that the function reads.
     """
 
     guards: Mapping[str, Sequence[tuple[Guard, frozenset[Path]]]]
-    bound: Mapping[RoleName, frozenset[Path]]
+    template_variables: Mapping[RoleName, frozenset[Path]]
     variables: Mapping[RoleName, tuple[Filler, frozenset[Path]]]
 
 
@@ -289,7 +289,7 @@ def _shape(structure: Structure) -> _Shape:
     roles = [role.name for role in structure.roles]
     return _Shape(
         guards=by_rule,
-        bound={role: whole_values(pod.reads_in_role(structure, role)) for role in roles},
+        template_variables={role: whole_values(pod.reads_in_role(structure, role)) for role in roles},
         variables={role: _variables(structure, role) for role in roles},
     )
 
