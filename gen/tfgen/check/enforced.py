@@ -95,8 +95,8 @@ def enforced_values(data: Any, enforced: Enforced) -> Iterator[tuple[Path, Any]]
     """Yield each path of a job that an `enforce` entry enforces, with the enforced value.
 
     Example for the entry `spec.gang.queue` and a job with the environment `prod`: (("spec", "gang", "queue"),
-    "research") and (("spec", "environments", "prod", "gang", "queue"), "research"). The value is None if the tfgen.yaml
-    sets no value at the path.
+    "research") and (("spec", "environments", "prod", "gang", "queue"), "research"). The job may set no value at the
+    path. The enforced value is None if the tfgen.yaml sets no value at the path.
 
     Args:
         data: the data of the job, or of a tfgen.yaml in a subfolder.

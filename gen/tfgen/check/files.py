@@ -57,7 +57,7 @@ _MAX_CHARACTERS: Final = 1 << 20
 
 
 class FileComparison(Record):
-    """The differences between files on disk and rendered jobs, as problems, and as notes on accepted differences."""
+    """The result of a comparison of files on disk with rendered jobs. A note describes an accepted difference."""
 
     problems: tuple[Problem, ...]
     notes: tuple[str, ...]

@@ -11,7 +11,7 @@ def literal_path(document: Document, environment: str | None, path: Path) -> Pat
     """Return the complete path of a field of an `objects` entry.
 
     If the environment sets the field, the path is in the environment. If only the job sets the field, the path is in
-    the job. If no entry sets the field, the function looks for the parent key of the field in the same way.
+    the job. If neither sets the field, the function looks for the parent key of the field in the same way.
 
     Args:
         document: the job.

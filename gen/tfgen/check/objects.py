@@ -270,7 +270,10 @@ def _where(environments_by_name: Mapping[str, Sequence[str | None]]) -> str:
 
 
 def _place(document: Document, environment: str | None, fault: Fault) -> Place:
-    """Return the line of the job that sets the field of a fault, or else the line of the environment or job name."""
+    """Return the line of the job that sets the field of a fault.
+
+    If no line sets the field, return the line of the environment, or the line of the job name.
+    """
     origin = _origin(document, environment, fault)
     if origin is not None:
         return document.place(origin)
@@ -280,7 +283,10 @@ def _place(document: Document, environment: str | None, fault: Fault) -> Place:
 
 
 def _place_of_policy(document: Document, environment: str | None, fault: PolicyFault) -> Place:
-    """Return the line of the job that sets a field read by a policy, or else the line of the role or the job name."""
+    """Return the line of the job that sets a field that the failed policy reads.
+
+    If no line sets such a field, return the line of the role, or the line of the job name.
+    """
     from tfgen.check.admission.admit import field_names  # the import takes 3 ms, which jobs without policies save
 
     if (name := literal_name(fault.item)) is not None:

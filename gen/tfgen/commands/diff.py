@@ -20,8 +20,8 @@ class Diff(Record):
     Attributes:
         changed: the changes of each changed job.
         compared: the number of compared jobs, including removed jobs.
-        notes: messages about jobs that tfgen did not compare, and about jobs of which only a tfgen.yaml changed. `tfgen
-            render` leaves the rendered files of the latter jobs unchanged.
+        notes: messages about jobs that tfgen did not compare, and about jobs that keep their rendered files. A job
+            keeps its rendered files if only a tfgen.yaml has changed, and not the job file.
     """
 
     changed: tuple[JobDiff, ...]

@@ -140,7 +140,11 @@ def _list(path: str, keys: Sequence[_Key]) -> str:
 
 
 def _follow(schema: Schema, steps: Sequence[str | int]) -> _Key:
-    """Return the key at the full path with the given steps. Raises UsageError if the schema does not have the key."""
+    """Return the key at the complete path `steps` of the schema.
+
+    Raises:
+        UsageError: the schema does not have the key.
+    """
     key = _Key((), schema, tunable=False)
     for step in steps:
         key = _child(schema, key, step)

@@ -36,8 +36,8 @@ class Removed(Record):
         files: the removed files.
         lost: messages about removed files that somebody edited by hand.
         remaining: the files that tfgen did not write and that remain in the folders of the job.
-        ends: a `JobDiff` that lists the runs that the removal ends, and the claims that remain in the cluster. The
-            tuple is empty if the job has no such run or claim.
+        ends: a tuple with one `JobDiff`, which lists the runs that the removal ends, and the claims that remain in the
+            cluster. Without such a run or claim, the tuple is empty.
         has_file: whether the job file remains, because the file contains other jobs.
     """
 
@@ -214,9 +214,10 @@ def _up_to_root(folder: Path) -> Iterator[Path]:
 
 
 def _has_committed(path: Path, text: str, document: Document) -> bool:
-    """Test whether HEAD has a version of the file `path` with `text` and with a document that equals `document`.
+    """Test whether the last commit contains the text of a job.
 
-    Line endings may differ, because git may convert line endings.
+    The file `path` in HEAD must contain `text`, and a document that equals `document`. Line endings may differ, because
+    git may convert line endings.
     """
     content = git.committed(path)
     committed = decode(content, str(path)) if content is not None else ""

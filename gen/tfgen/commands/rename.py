@@ -47,8 +47,8 @@ class Rename(Record):
 
     Attributes:
         claims: the existing claims that the renamed job uses.
-        ends: a `JobDiff` that lists the runs that the change of the name ends, and the claims under the old name. The
-            tuple is empty if the job has no such run or claim.
+        ends: a tuple with one `JobDiff`, which lists the runs that the change of the name ends, and the claims under
+            the old name. Without such a run or claim, the tuple is empty.
         has_runs: whether the job was rendered, in this branch or another branch, so that a run may exist.
         created: the number of new rendered files; None if the job has no rendered files.
         removed: the number of removed rendered files.

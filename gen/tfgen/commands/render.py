@@ -60,6 +60,7 @@ def render_paths(
 
     Unchanged jobs are not rendered. If a job has errors, nothing is written. The result is valid only within the `with`
     block.
+
     After a merge, the render resolves conflicts in rendered files.
 
     Args:

@@ -1,7 +1,8 @@
 """Converters to job.yaml for the jobs of other tools, such as TFJobs and Volcano Jobs. Each format has a module.
 
-The reader of each format returns a `ForeignJob`, and `job_data.py` converts the `ForeignJob` to the data of job.yaml.
-After the import, the `ImportReport` has an entry for each line of the source.
+The reader of each format returns a `ForeignJob`, the job of the other tool with the fields of job.yaml. `job_data.py`
+converts the `ForeignJob` to the data of job.yaml. After the import, the `ImportReport` has an entry for each line of
+the source.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ class JobFormat(NamedTuple):
         kind: the workload kind that tfgen renders for this format.
         kinds: the kinds of the objects that have this format.
         groups: the API groups of these objects. For a command line, the API group is the name of the tool.
-        canonical: normalizes an object of this format, so that tfgen can compare the source with the rendered object.
+        canonical: the function that normalizes an object of this format. So tfgen can compare the source with the
+            rendered object.
         read: the function that converts an object of this format to a `ForeignJob`.
         command: the command that submits the job; empty for a job in a manifest.
     """

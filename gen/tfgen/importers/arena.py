@@ -168,7 +168,7 @@ class _ArenaJob(FieldReader):
         self.storage: Mapping[str, Any] = {}
 
     def read(self) -> ForeignJob:
-        """Return the foreign job, with the settings of the flags that have no field in a TFJob."""
+        """Return the `ForeignJob`, with the settings of the flags that have no field in a TFJob."""
         no_limit = dropped("a TFJob has no time limit for the start of its tasks")
         table: Fields = {
             **{key: dropped(why) for key, why in _DROPPED.items()},

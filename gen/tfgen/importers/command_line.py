@@ -4,8 +4,8 @@ r"""Splitter of a shell script into commands and words, with the position of eac
 >>> [(word.text, word.position.column, word.expands) for word in words]
 [('arena', 1, False), ('submit', 7, False), ('--name=a b', 14, False), ('$X', 27, True)]
 
-The splitter recognizes words, quotes, comments and the ends of commands, and ignores all other syntax of the shell. It
-does not expand variables: `Word.expands` marks a word that the shell would expand.
+The splitter recognizes words, quotes, comments and the ends of commands, and ignores all other syntax of the shell. The
+splitter does not expand variables: `Word.expands` marks a word that the shell would expand.
 """
 
 from __future__ import annotations

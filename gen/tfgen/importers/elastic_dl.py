@@ -163,7 +163,7 @@ class _ElasticDLJob(FieldReader):
         self.args: list[str] = []
 
     def read(self) -> ForeignJob:
-        """Return the foreign job. Each flag sets a field of the job or a role, or becomes an argument of the master."""
+        """Return the `ForeignJob`. Each flag sets a field of the job or a role, or is an argument of the master."""
         for key in ("apiVersion", "kind"):
             self.report.mark_read(self.item.value[key])
         if self.options.kind != "StatefulSet":

@@ -105,7 +105,7 @@ def _with_equal_job_fields(
 ) -> dict[EnvironmentName, dict[str, Any]]:
     """Set each field that an environment cannot change, such as `port`, to the same value in all specs.
 
-    Most fields get the value in the spec of `base`. Report each value that changes.
+    Most fields get the value in the spec of `base`. Report each value that changes. Return the new specs.
     """
     equal_specs = dict(specs)
     for path in _JOB_FIELDS:
@@ -163,7 +163,8 @@ def _size(data: Any) -> int:
 def _with_sections(specs: Mapping[EnvironmentName, dict[str, Any]]) -> dict[EnvironmentName, dict[str, Any]]:
     """Add missing sections, such as `gang`, so that the specs of all environments have the same sections.
 
-    For example, if only prod has a gang, the spec of dev gets the gang of prod with `enabled: false`.
+    For example, if only prod has a gang, the spec of dev gets the gang of prod with `enabled: false`. Return the new
+    specs.
     """
     completed = dict(specs)
     for section, setting_paths in _SECTIONS.items():

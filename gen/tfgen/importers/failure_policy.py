@@ -59,7 +59,10 @@ def _read_policy(job: Part, reader: JobReader) -> frozenset[int]:
 
 
 def _codes(rule: Part, job: Part) -> frozenset[int]:
-    """Return the exit codes of the main container that a rule ignores. For any other rule, the result is empty."""
+    """Return the exit codes that a rule of a podFailurePolicy ignores for the main container.
+
+    If the rule does not ignore exit codes, the result is empty.
+    """
     values = rule.data if isinstance(rule.data, dict) else {}
     on_codes = values.get("onExitCodes")
     if values.keys() != {"action", "onExitCodes"} or values["action"] != "Ignore" or not isinstance(on_codes, dict):

@@ -51,17 +51,26 @@ The value None marks a field that another function reads."""
 
 
 def carried(*target: str | int, why: str = "", **options: Any) -> Row:
-    """Return the row for a field whose value goes into the job unchanged. `options` sets other attributes."""
+    """Return the row for a field whose value goes into the job unchanged.
+
+    `options` sets other attributes of the row.
+    """
     return Row("carried", target, why, **options)
 
 
 def changed(*target: str | int, why: str, **options: Any) -> Row:
-    """Return the row for a field whose value has a different meaning in the job. `options` sets other attributes."""
+    """Return the row for a field whose value has a different meaning in the job.
+
+    `options` sets other attributes of the row.
+    """
     return Row("changed", target, why, **options)
 
 
 def dropped(why: str, **options: Any) -> Row:
-    """Return the row for a field that has no equivalent in the job. `options` sets other attributes."""
+    """Return the row for a field that has no equivalent in the job.
+
+    `options` sets other attributes of the row.
+    """
     return Row("dropped", (), why, **options)
 
 

@@ -140,7 +140,7 @@ def training_plan(
 
 
 def _mirrored_with_chief(roles: Mapping[RoleName, ForeignRole], report: ImportReport) -> TrainingPlan:
-    """Return the plan of a job that has a chief and no ps. The chief becomes worker 0.
+    """Return the `TrainingPlan` of a job that has a chief and no ps. The chief becomes worker 0.
 
     In a cluster without a chief, MultiWorkerMirroredStrategy uses worker 0 as the chief:
     https://www.tensorflow.org/tutorials/distribute/multi_worker_with_keras#set_up_the_cluster.

@@ -95,7 +95,7 @@ def is_task(item: Part) -> bool:
 
 
 class _HandWritten(JobReader):
-    """Reader of the objects that are the tasks of one job."""
+    """Reader of the objects that run the tasks of one job."""
 
     format = FORMAT
 
@@ -348,7 +348,7 @@ def _pod(task: _Task, tasks: Sequence[_Task], has_shared_limit: bool, report: Im
 
 
 def _without_labels(task: _Task, report: ImportReport) -> Part:
-    """Return a task's pod template without labels, because tfgen selects the pods by different labels."""
+    """Return the pod template of a task without its labels, because tfgen selects the pods by different labels."""
     template = task.template
     if kind(task.item) == "Pod":
         for key in ("name", "namespace"):
@@ -361,7 +361,7 @@ def _without_labels(task: _Task, report: ImportReport) -> Part:
 
 
 def _report_object(task: _Task, has_shared_limit: bool, report: ImportReport) -> None:
-    """Add the fields of a task's object to the import report. Omit the pod template, which another function reports.
+    """Add the fields of an object that runs tasks to the import report. Another function reports the pod template.
 
     If `has_shared_limit` is True, the backoffLimit of the Jobs becomes `retries` of the imported job.
     """

@@ -57,8 +57,8 @@ class Entry(Record):
 class ImportReport:
     """Import report of a job, with entries and problems in the order in which the readers add them.
 
-    The reports of all jobs of an import share one list of problems and one set of read scalars, because a part of the
-    source may belong to several jobs.
+    All jobs of an import share one list of problems. The jobs also share the set of scalars that a reader has read,
+    because a part of the source may belong to several jobs.
     """
 
     def __init__(self, parent: ImportReport | None = None) -> None:
@@ -110,7 +110,7 @@ class ImportReport:
         self.entries.append(Entry(part.file, part.key, "changed", part.name, None, why, explains_all))
 
     def mark_read(self, part: Part) -> None:
-        """Mark the scalars of a part as read, without an entry in the report."""
+        """Mark the scalars of a part as read, so that the import does not report these scalars as dropped."""
         self._read.update(id(leaf) for leaf in part.leaves())
 
     def unread(self, part: Part) -> Iterator[Part]:

@@ -114,14 +114,13 @@ def hoist_shared(
 ) -> dict[str, Any]:
     """Move the fields that all roles share from the roles to the job, and return the new spec.
 
-    For example, if all roles have the same image, the job gets the image.
+    For example, if all roles have the same image, the job gets the image. For an environment, the function moves the
+    same fields as in the job itself, where possible. So the two specs differ in few values.
 
     Args:
         spec: the spec, in which each role has all of its fields.
         report: the import report. This function updates the targets of the entries.
-        model: the result of this function for the job itself, if `spec` is the spec of an environment; None for the job
-            itself. Where possible, the function moves the same fields as in `model`, so that the two specs differ in
-            few values.
+        model: for an environment, the result of this function for the job itself; None for the job itself.
     """
     new: dict[str, Any] = json.loads(json.dumps(spec))
     roles: Mapping[str, dict[str, Any]] = new["roles"]
@@ -144,10 +143,11 @@ def hoist_shared(
 
 
 def _hoist_value(path: Path, spec: dict[str, Any], model: Mapping[str, Any] | None) -> dict[Path, Path]:
-    """Move the value at a path from the roles to the job, unless a role would then have a wrong value.
+    """Move the value at a path from the roles to the job, if each role keeps the correct value.
 
-    Return the new path for each old path; empty if the roles keep the value. An example is {("spec", "roles", "worker",
-    "image"): ("spec", "image")}.
+    Return the new path for each old path; empty if the value does not move. Example:
+
+        {("spec", "roles", "worker", "image"): ("spec", "image")}
     """
     roles: Mapping[str, dict[str, Any]] = spec["roles"]
     values = [data_path.at(role, path) for role in roles.values() if data_path.has(role, path)]
@@ -253,5 +253,5 @@ def _without_defaults(data: Any, path: Path) -> Any:
 
 
 def _may_be_empty(path: Path) -> bool:
-    """Return whether an empty mapping in the mapping at a path has a meaning, for example a role without fields."""
+    """Return whether the mapping at a path may contain an empty mapping, for example a role without fields."""
     return path == ROLES or path[:2] == ("spec", "storage")

@@ -100,7 +100,7 @@ class JobReader(FieldReader):
             self.set_value(entries, "spec", key)
 
     def foreign_job(self, plan: TrainingPlan, **fields: Any) -> ForeignJob:
-        """Return the foreign job, with the strategy and the roles of `plan`, and with the data of this reader.
+        """Return the `ForeignJob`, with the strategy and the roles of `plan`, and with the data of this reader.
 
         `fields` sets the other attributes of the `ForeignJob`, such as `tensorboard_storage`.
         """
@@ -156,7 +156,7 @@ def read_pod(
 
 
 def by_role(parts: Iterable[Part], role_of: Callable[[Part], RoleName | None]) -> dict[str, Part]:
-    """Return the tasks by role. Example: {"ps": task, "worker": task}.
+    """Return the given tasks as a mapping by role. Example: {"ps": task, "worker": task}.
 
     A task without a role has its name as key, or its index in `parts` if the task has no name. If two tasks have the
     same key, the key of the second task ends with the index in `parts`, such as `worker-1`.

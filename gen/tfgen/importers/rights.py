@@ -69,9 +69,9 @@ def _with_read_only_files(role: Mapping[str, Any]) -> Any:
 
 
 def comments(data: Mapping[str, Any]) -> dict[Path, str]:
-    """Return the comments that job.yaml gets about the user and the write access of the pods.
+    """Return comments for job.yaml about the user and the write access of the pods.
 
-    The key of each comment is the path of the key of job.yaml below the comment.
+    Example: {("spec", "security"): "..."} contains the comment above the field `security`.
     """
     context = at(data, ("spec", *_CONTEXT)) or {}
     is_image_user = "runAsUser" in context and context["runAsUser"] is None

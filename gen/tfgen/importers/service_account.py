@@ -1,4 +1,4 @@
-"""Reader of the ServiceAccount of a foreign job. Its annotations give the pods an identity in a cloud.
+"""Reader of the ServiceAccount of a foreign job. The annotations of the account give the pods an identity in a cloud.
 
 metadata: {name: trainer, annotations: {iam.gke.io/gcp-service-account: trainer@ml.iam.gserviceaccount.com}}
     -> serviceAccount: {annotations: {iam.gke.io/gcp-service-account: trainer@ml.iam.gserviceaccount.com}}

@@ -189,7 +189,7 @@ def _env(container: Part) -> dict[str, Part]:
 
 
 def _with_variables(read: TaskCommand, container: Part) -> TaskCommand:
-    """Add the cluster configuration in the variables of a container to the command `read`. Return the new command."""
+    """Return the command `read` with the cluster configuration in the variables of its container."""
     env = _env(container)
     by_variables = not read.hosts and _has_host_variables(env)
     replaced = {TF_CONFIG: WHY_TF_CONFIG}

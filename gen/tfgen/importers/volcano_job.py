@@ -115,9 +115,10 @@ def _plugin_roles(item: Part) -> dict[str, RoleName]:
 
 
 def _role(task: Part, plugin: Mapping[str, RoleName]) -> RoleName | None:
-    """Return the role of a task from the plugin, from the command or from the name of the task; None for no role.
+    """Return the role of a task, or None for a task without a role.
 
-    `plugin` contains the role of each task to which the plugin assigns a role.
+    The role comes from Volcano's plugin, from the command or from the name of the task. `plugin` contains the role of
+    each task to which the plugin assigns a role.
     """
     name = task.text_at("name").lower()
     texts = ((command_of(task, "template").role or "").lower(), name, re.split(r"[-_]", name)[-1])

@@ -24,4 +24,4 @@ FIELDS: Final[Mapping[str, frozenset[Field]]] = {
     "kubernetes": frozenset(("apiVersion", "minAvailable", "priorityClassName", "requiredTopology")),
     "kueue": frozenset(("preferredTopology", "priorityClassName", "queue", "requiredTopology")),
 }
-"""Scheduler -> keys of ``gang`` that the scheduler uses, among the keys that not every scheduler uses."""
+"""The keys of ``gang`` that each scheduler uses, without the keys that all schedulers use."""

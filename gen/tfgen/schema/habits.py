@@ -99,7 +99,7 @@ LONG_FORMS: Final[Mapping[str, str]] = {
     "RWX": "ReadWriteMany",
     "RWOP": "ReadWriteOncePod",
 }
-"""Short form of an access mode, as kubectl prints -> access mode of a volume."""
+"""The access mode of a volume, by the short form of the access mode that kubectl prints."""
 
 _IMPORTED: Final[Mapping[str, tuple[str, ...]]] = {
     "TFJob": ("kubeflow.org",),
@@ -110,7 +110,7 @@ _IMPORTED: Final[Mapping[str, tuple[str, ...]]] = {
     **dict.fromkeys(("Pod", "ReplicationController"), ("",)),
     **dict.fromkeys(("Deployment", "ReplicaSet", "StatefulSet"), ("apps",)),
 }
-"""Kind that `tfgen import` reads -> API groups of the kind."""
+"""The API groups of each kind that `tfgen import` reads."""
 
 _JOB_KEYS: Final = {"persistentVolumeClaim": "claim", "claimName": "name"}
 _WRAPPERS: Final = ("value", "valueFrom")

@@ -48,7 +48,7 @@ RULES: Mapping[str, str] = {
     "wrong-kind": "A document has the wrong kind.",
     "wrong-type": "A value has the wrong type.",
 }
-"""Id of a rule -> summary of the rule, for the problems that the schema finds."""
+"""The summaries of the rules that the schema checks, by the id of the rule."""
 
 JOB_KIND = "TrainingJob"
 

@@ -60,9 +60,9 @@ class JobParts(Record):
         return self._origins[environment]
 
     def keys_that_shape_object(self, environment: str | None, key: str, path: Path) -> frozenset[Path]:
-        """Return the job keys without which the field `path` would be missing or would have another value.
+        """Return the job keys that decide whether an object has the field `path`, or that decide its value.
 
-        `key` is the name of the object that has the field, such as `finisher-role`.
+        `key` is the name of the object, such as `finisher-role`.
         """
         value = self.objects(environment)[key][path].value
         return frozenset(

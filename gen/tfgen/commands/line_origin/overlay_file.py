@@ -155,7 +155,10 @@ def _operation_path(operations: list[Any], path: Path) -> Path | None:
 
 
 def _deletion_line(parts: JobParts, environment: str | None, key: str, path: Path) -> LineFacts:
-    """Explain the line at a path of a patch that deletes the object `key` of the base."""
+    """Explain a line of a patch that deletes the object `key` of the base.
+
+    `path` is the path of the field on the line.
+    """
     item = parts.objects(None)[key]
     reason = f"The environment does not have {purpose(key).text}, so the patch deletes the object."
     keys = item[path].sources if path in item else frozenset()

@@ -27,7 +27,7 @@ class FileResults(Record):
     Attributes:
         checker: the `Checker` that checked the files. A second check with this checker reads no tfgen.yaml again.
         checked: the check results of all files.
-        rendered: the rendered files that were not in the cache, by the name of the job file.
+        rendered: the result of the render of each job file that was not in the cache, by the name of the job file.
         scope: the settings of the check.
     """
 

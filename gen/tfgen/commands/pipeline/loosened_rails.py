@@ -35,9 +35,9 @@ def find_loosened_rails(paths: Iterable[Path], sources: Sequence[Source], agains
 
 
 def _may_loosen_rails(root: Path, files: Collection[str]) -> bool:
-    """Return whether the changed files may make a guard rail weaker.
+    """Return True if a changed file is a tfgen.yaml, or is in a folder to which a tfgen.yaml applies.
 
-    If so, one of the files is a tfgen.yaml, or is in a folder to which a tfgen.yaml applies.
+    A change of any other file cannot make a guard rail weaker.
     """
     paths = [root / file for file in files]
     folders = {path.parent for path in paths}

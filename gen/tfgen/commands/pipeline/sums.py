@@ -29,7 +29,7 @@ def limited_uses(documents: Iterable[Document]) -> tuple[JobUse, ...]:
 def find_sums(
     checker: Checker, sources: Sequence[Source], uses_by_file: Mapping[str, Sequence[JobUse]]
 ) -> Iterator[Problem]:
-    """Yield a problem for each sum that exceeds a limit of a tfgen.yaml.
+    """Yield a problem for each limit that all jobs below the folder of a tfgen.yaml exceed together.
 
     Args:
         checker: the checker of the jobs.

@@ -18,7 +18,7 @@ from tfgen.graph.objects.values import ROLE, value
 from tfgen.job.training_job import RoleName, Structure
 
 PodName: TypeAlias = Callable[[Node, Node], Node]
-"""Function (role, index of the task) -> name of the task's pod. The host name of the pod equals the name."""
+"""Function that takes a role and the index of a task, and returns the name of the task's pod, also its host name."""
 
 _REPLICAS: Final = Parameter("replicas", "integer")
 _PARAMETERS: Final = (ROLE.name, _REPLICAS.name)
@@ -46,7 +46,10 @@ def hosts(role: RoleName, port: int, pod: PodName) -> Node:
 
 
 def cluster(structure: Structure, pod: PodName) -> NamedTemplate:
-    """Return the named template of a JSON text with the hosts of all roles except the evaluator."""
+    """Return the named template of a JSON text with the hosts of all roles except the evaluator.
+
+    Example of the text: ``{"chief":["mnist-chief-0.mnist:2222"],"worker":["mnist-worker-0.mnist:2222"]}``.
+    """
     return NamedTemplate("cluster", "The cluster part of TF_CONFIG.", _json(structure, pod, with_evaluator=False))
 
 

@@ -129,7 +129,7 @@ def literal_metadata(name: Node, key: Node) -> Node:
 
 
 def has_labels_of_metadata(item: Mapping[Key, Node]) -> bool:
-    """Return whether the function `metadata` set the labels of an object; False for a Pod, which has other labels."""
+    """Return True if the function `metadata` has set the labels of an object. A Pod has other labels."""
     metadata = item["metadata"]
     node = metadata["labels"] if isinstance(metadata, dict) else None
     return node == _COMMON or (isinstance(node, dict) and node.get(Splice("labels")) == _COMMON)

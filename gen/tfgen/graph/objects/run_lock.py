@@ -49,7 +49,7 @@ _ATTEMPTS: Final = 1_000_000  # one attempt per second, practically without limi
 
 
 def locked(role: Node = ROLE) -> Filtered:
-    """Return the volumes of a role to which only one run may write at a time: a map from volume name to settings.
+    """Return the volumes of a role to which only one run may write at a time, by the name of the volume.
 
     The caller must name the map `LOCKED`: Let(LOCKED.name, locked(), ...).
     """

@@ -103,5 +103,5 @@ ROLE_NAME: Final = Bound(ROLE_ENTRIES.key)
 
 
 def role_entry_value(field: str, value_type: ValueType) -> Bound:
-    """Return the hole for `field` of a role, for a guard that checks each role with `over=(ROLE_ENTRIES,)`."""
+    """Return the hole for `field` of a role, for a guard whose test runs for each role (`over=(ROLE_ENTRIES,)`)."""
     return Bound(ROLE_ENTRIES.item, value_type, field)

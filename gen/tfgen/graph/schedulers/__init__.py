@@ -23,7 +23,7 @@ GANGS: dict[Scheduler, Gang] = {
 
 
 def queue_labels(structure: Structure) -> Mapping[Key, Node]:
-    """Return the labels of the workload object that select its queue; empty without a gang.
+    """Return the labels that select the queue of the workload object; empty without a gang.
 
     If the scheduler queues pods instead of workload objects, the result is empty as well.
     """

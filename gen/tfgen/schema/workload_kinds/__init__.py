@@ -34,7 +34,7 @@ FACTS: Final[Mapping[WorkloadKind, Facts]] = {
 RESOURCES: Final[Mapping[tuple[str, str], CustomResource]] = {
     (facts.resource.group, facts.resource.kind): facts.resource for facts in FACTS.values() if facts.resource
 }
-"""(API group, kind in Kubernetes) -> custom resource."""
+"""The custom resources by API group and kind, such as ``("kubeflow.org", "TFJob")``."""
 
 
 def of_spec(spec: Mapping[str, Any]) -> WorkloadKind:

@@ -38,8 +38,8 @@ FILE_HEADS: Final[Mapping[str, str]] = {
 def print_templates(structure: Structure, length: int) -> dict[str, str]:
     """Return the text of each template, and of each other file that the templates read, such as the finisher's program.
 
-    The keys of the result are paths in the chart. The templates contain a placeholder of `length` characters for the
-    name of the chart. tfgen wraps the lines of the templates for a name of this length.
+    The keys of the result are paths in the chart. A placeholder replaces the name of the chart in the templates. The
+    placeholder and the name have the same length `length`, on which the wrapping of lines depends.
     """
     printed, mark = _printed(structure), NAME * length
     templates = {path: wrap(text.replace(NAME, mark)) for path, text in printed.templates.items()}

@@ -71,5 +71,5 @@ def _text_lines(text: Node, context: Context) -> Lines:
 
 
 def texts(files: Mapping[str, Lines]) -> dict[str, str]:
-    """Return the text of each file. The text consists of the lines of the file."""
+    """Return the text of each file, which consists of the lines of the file."""
     return {path: "".join(f"{line}\n" for line in lines) for path, lines in files.items()}

@@ -44,8 +44,7 @@ class _Immutable(Record):
         api_version: the apiVersion of the object.
         kind: the kind of the object.
         name: the name of the object.
-        fields: the path and the value of each immutable field. Example: (("spec", "completions"), hole of the
-            replicas).
+        fields: the path and the value of each immutable field. An example of a path is ("spec", "completions").
     """
 
     api_version: str

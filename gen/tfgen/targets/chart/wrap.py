@@ -97,9 +97,9 @@ def _text(tokens: Iterable[_Token]) -> str:
 def _best_break(tokens: Sequence[_Token], room: int) -> int | None:
     """Return the index of the blank at which to break a line, or None for a line without a suitable blank.
 
-    A suitable blank is within the width, but not in the first third of the width. Of several suitable blanks, the
-    function returns the blank inside the fewest brackets, and then the last blank. Without a suitable blank, the
-    function returns the first blank after the width.
+    A suitable blank is within the width, but not in the first third of the width. The best blank is inside the fewest
+    brackets. If several blanks are the best, the last has precedence. Without a suitable blank, the function returns
+    the first blank after the width.
     """
     best: tuple[int, int] | None = None
     length = 0
@@ -124,7 +124,7 @@ def _may_be_broken(tokens: Sequence[_Token], blank: int) -> bool:
 
 
 def _tokens(part: str) -> Iterator[_Token]:
-    """Split an action into words. A text outside of actions, and a comment, is a single word."""
+    """Split an action into words. A comment is a single word, and so is a text outside of actions."""
     if not _ACTION.fullmatch(part) or part.startswith(("{{/*", "{{- /*")):
         yield _Token(part)
         return

@@ -80,8 +80,8 @@ def application(variant: DeployedVariant) -> Object:
 def application_set(variant: DeployedVariant) -> Object:
     """Return the ApplicationSet of an environment, with an Application for each overlay of the environment.
 
-    The generator of the ApplicationSet excludes the folders of the GitOps objects, because such a folder may contain a
-    subfolder for a cluster, and the subfolder may have the same name as the environment.
+    The folders of the GitOps objects may contain a subfolder for a cluster. Such a subfolder may have the same name as
+    the environment, so the generator of the ApplicationSet excludes these folders.
     """
     overlays = variant.path(OVERLAYS)
     directories: list[dict[str, Any]] = [{"path": f"{overlays}/*/{variant.environment.name}"}]

@@ -115,9 +115,9 @@ def _release(variant: DeployedVariant) -> Object:
     """Return the HelmRelease. The chart's version changes with the chart's content, so that Flux applies each change.
 
     The values of the environment come from a file in the chart (``valuesFiles``), and not from the HelmRelease
-    (``values``), because Flux fetches the chart and the HelmRelease at different times. If the HelmRelease contained
-    the values, and a commit set a new run and a new image, Flux might start the new run with the chart of the previous
-    commit. Then Flux could not change this run to the new chart.
+    (``values``). The reason is that Flux fetches the chart and the HelmRelease at different times. For example, a
+    commit sets a new run and a new image. With values in the HelmRelease, Flux might start the new run with the chart
+    of the previous commit. Then Flux could not change this run to the new chart.
     """
     settings = _settings(variant)
     ignored = ignore(controller_fields(variant.objects))

@@ -17,8 +17,7 @@ def gitops(job: TrainingJob, environments: Mapping[str, Mapping[str, Object]]) -
 
     Args:
         job: the job.
-        environments: the objects of each environment. Example: {"prod": {"worker": StatefulSet, "configmap":
-            ConfigMap}}.
+        environments: the objects of each environment. Example: {"prod": {"worker": {"kind": "StatefulSet", ...}}}.
     """
     if job.gitops is None:
         return Delivery({}, {})
@@ -37,5 +36,5 @@ def gitops(job: TrainingJob, environments: Mapping[str, Mapping[str, Object]]) -
 
 
 def yaml_texts(files: Files) -> dict[str, str]:
-    """Return the YAML text of each file, which contains the objects of the file."""
+    """Return the YAML text of each file in `files`. The text contains the objects of the file."""
     return {path: yaml_text.documents(map(dict, objects)) for path, objects in files.items()}

@@ -29,7 +29,7 @@ class Context(Record):
         parameters: the parameters of the printed named template; empty for all other templates. The argument of a named
             template with parameters is a ``dict`` with the parameters and the key ``root``. The value of ``root`` is
             the root context of Helm, which contains ``.Values``.
-        dot: the expression for the argument of the whole template: ``.``, or ``$`` in the body of a ``range`` or
+        dot: the expression for the dot at the top of the template: ``.``, or ``$`` in the body of a ``range`` or
             ``with``.
         variables: the Go variables that contain the output of named templates. Example: {"mnist.run": "$run"}.
         subject: the node whose value is the dot in the body of a ``with``; None outside of such a body.
@@ -52,7 +52,7 @@ class Context(Record):
 
     @property
     def range_body(self) -> Context:
-        """Return the context of the body of a ``range``. In the body, ``$`` is the argument of the template."""
+        """Return the context of the body of a ``range``. In the body, ``$`` is the dot at the top of the template."""
         return self.replaced(dot="$", subject=None)
 
     def with_facts(self, *tests: Node) -> Context:
@@ -77,7 +77,10 @@ class Context(Record):
 
     @property
     def parameter_prefix(self) -> str:
-        """Return the text before a parameter such as ``.role``: empty, or ``$`` where `dot` is ``$``."""
+        """Return the text before a parameter such as ``.role``.
+
+        The text is ``$`` in the body of a ``range`` or ``with``. Outside of such a body, the text is empty.
+        """
         return self.dot.rstrip(".")
 
     def full_name(self, name: str) -> str:
@@ -94,7 +97,7 @@ class Line(str):
 
     @classmethod
     def of(cls, text: str, node: Node | Record, context: Context) -> Self:
-        """Create the `Line` with the text `text`. This text prints the node `node` at the place `context`."""
+        """Create the `Line` with the given text, which prints the node `node` at the place `context`."""
         line = cls(text)
         line.node, line.context = node, context
         return line

@@ -175,7 +175,7 @@ def arguments(nodes: Sequence[Node], context: Context) -> list[str]:
 
 
 def typed(node: Node, context: Context) -> str:
-    """Return the expression for a node in an action without quotes. The function ``int64`` converts an integer."""
+    """Return the expression that prints a node without quotes. For an integer, the expression calls ``int64``."""
     text = expression(node, context)
     return f"{text} | int64" if type_of(node) == "integer" and not isinstance(node, (Sum, Length)) else text
 

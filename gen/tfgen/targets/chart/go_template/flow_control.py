@@ -30,7 +30,7 @@ Branch: TypeAlias = Callable[[Node, Context], Lines]
 def when(node: When, context: Context, indent: str, lines: Branch) -> Lines:
     """Return ``if``, ``else if`` and ``else`` around the lines of the branches of a `When`.
 
-    The function `lines` returns the lines of a branch.
+    A `When` is a node with a test and two branches. The function `lines` returns the lines of a branch.
     """
     if node.if_true is ABSENT:
         node = When(Not(node.test), node.if_false)
@@ -48,7 +48,7 @@ def when(node: When, context: Context, indent: str, lines: Branch) -> Lines:
 
 
 def when_present(node: Node, context: Context, indent: str, lines: Branch) -> Lines:
-    """Return the lines of a node. For a node whose output may be empty, an ``if`` omits the lines of an empty output.
+    """Return the lines of a node. If the output of the node may be empty, an ``if`` around the lines tests the output.
 
     The function `lines` returns the lines of the node.
     """

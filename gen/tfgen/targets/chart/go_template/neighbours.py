@@ -14,8 +14,10 @@ from tfgen.graph.holes import ABSENT, Key, Node, When
 def entries_under_one_test(mapping: Mapping[Key, Node]) -> Iterator[tuple[When | None, Mapping[Key, Node]]]:
     """Group the neighbouring entries of a mapping that have the same test. Yield (when, entries) for each group.
 
-    For example, the entries {"a": When(T, 1), "b": When(T, 2)} make one group. The `when` of this group is When(T,
-    {"a": 1, "b": 2}). For a group of entries without a test, `when` is None.
+    The node `when` contains all entries of the group. For a group of entries without a test, `when` is None. Example of
+    the entries and the `when` of a group:
+
+        {"a": When(T, 1), "b": When(T, 2)}  ->  When(T, {"a": 1, "b": 2})
 
     If the last entry of a group also prints a value for a false test, `when` has a second branch with this entry.
     """
@@ -37,8 +39,10 @@ def entries_under_one_test(mapping: Mapping[Key, Node]) -> Iterator[tuple[When |
 def items_under_one_test(items: Sequence[Node]) -> Iterator[tuple[When | None, Sequence[Node]]]:
     """Group the neighbouring items of a sequence that have the same test. Yield (when, items) for each group.
 
-    For example, the items [When(T, 1), When(T, 2)] make one group. The `when` of this group is When(T, [1, 2]). For a
-    group of items without a test, `when` is None.
+    The node `when` contains all items of the group. For a group of items without a test, `when` is None. Example of the
+    items and the `when` of a group:
+
+        [When(T, 1), When(T, 2)]  ->  When(T, [1, 2])
     """
     for test, neighbours in groupby(items, key=_single_test):
         group = [*neighbours]

@@ -126,7 +126,7 @@ def _is_literal(node: Node) -> bool:
 
 
 def branch_test(node: Node) -> Node:
-    """Return a test without which a branch of a `When` prints nothing; None if the branch has no such test.
+    """Return the test that decides whether a branch of a `When` prints something; None without such a test.
 
     The printer adds this test to the ``if`` of the branch, instead of a nested ``if``.
     """
