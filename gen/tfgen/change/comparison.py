@@ -179,7 +179,7 @@ def pair_jobs(
         TfgenError: git fails.
     """
     notes = [] if command.is_installed() else ["git is not on the PATH, so tfgen compares no job with the last commit"]
-    now = {file.source.file: _places(file.source, _jobs(file)) for file in checked.whole_files if not file.is_cached}
+    now = {file.source.file: _places(file.source, _jobs(file)) for file in checked.valid_files if not file.is_cached}
     of_files = [*with_committed(checked.sources, [*now, *gone], revision)]
     unchanged = {earlier.file for source, earlier in of_files if source and source.identity == earlier.identity}
     changed = [earlier for _, earlier in of_files if earlier.file not in unchanged]

@@ -58,7 +58,7 @@ class ReadFile(Record):
     result: CheckResult
 
     @property
-    def is_whole(self) -> bool:
+    def is_valid(self) -> bool:
         """Return True if neither the file nor any of its layers has an error."""
         return not has_errors(self.result.reported.problems) and len(self.accepted) == len(self.documents)
 
@@ -96,7 +96,7 @@ class Checked(Record):
         return tuple(file.source for file in self.files)
 
     @property
-    def whole_files(self) -> tuple[CheckedFile, ...]:
+    def valid_files(self) -> tuple[CheckedFile, ...]:
         """The files that have no errors and whose layers have no errors."""
         broken = {problem.file for problem in self.problems if problem.severity == "error"}
         return tuple(
@@ -121,7 +121,7 @@ class CheckedJobs(Checked):
         return tuple(document for file in self.read.values() for document in file.documents)
 
     @property
-    def whole(self) -> tuple[Document, ...]:
+    def valid_jobs(self) -> tuple[Document, ...]:
         """The jobs in all files that were read and have no errors."""
-        names = [file.source.file for file in self.whole_files]
+        names = [file.source.file for file in self.valid_files]
         return tuple(document for name in names if name in self.read for document in self.read[name].documents)

@@ -77,11 +77,11 @@ class Base(Record):
     revision: str = ""
 
 
-def compare_files(names: Mapping[str, Place], plan: WritePlan, base: Base) -> FileComparison:
+def compare_files(places: Mapping[str, Place], plan: WritePlan, base: Base) -> FileComparison:
     """Compare the files on disk with the rendered jobs, without writing a file.
 
     Args:
-        names: the line of the key `metadata.name` of each job without errors, by the name of the job.
+        places: the line of the key `metadata.name` of each job without errors, by the name of the job.
         plan: the plan of `tfgen render --upgrade` for the jobs, in the same order.
         base: the base of comparison in git.
 
@@ -92,7 +92,7 @@ def compare_files(names: Mapping[str, Place], plan: WritePlan, base: Base) -> Fi
     notes: list[str] = []
     converted: list[str] = []
     with OutputFolder(plan.out) as folder:
-        for at, (name, place) in enumerate(names.items()):
+        for at, (name, place) in enumerate(places.items()):
             may_stay = name in base.committed
             if plan.jobs.counts[at].keys() == {FileAction.KEEP} and name in plan.ledgers and may_stay:
                 continue
@@ -117,7 +117,7 @@ def compare_files(names: Mapping[str, Place], plan: WritePlan, base: Base) -> Fi
                 problems.append(_foreign_ledger(place.file, plan, job, base))
             if may_stay and not edited and (pending := [change for change in pending if change not in foreign]):
                 notes.append(_note(folder, plan, job, pending))
-        problems += _blocked_files(tuple(names.values()), plan)
+        problems += _blocked_files(tuple(places.values()), plan)
     if converted:
         problems.append(_line_ends_problem(plan, sorted(set(converted))))
     return FileComparison(in_order(problems), tuple(notes))

@@ -75,8 +75,8 @@ def _site(args: Namespace, jobs: CheckedJobs, root: Path, objects: Sequence[Obje
     if args.nodes:
         from tfgen.site.read_plan import read_plan
 
-        site = site.replaced(plan=read_plan(jobs.whole, args.env, args.nodes.name, objects, verdict_text))
-    return _with_states(args, site, jobs.whole) if args.live else site
+        site = site.replaced(plan=read_plan(jobs.valid_jobs, args.env, args.nodes.name, objects, verdict_text))
+    return _with_states(args, site, jobs.valid_jobs) if args.live else site
 
 
 def _with_states(args: Namespace, site: Site, documents: Sequence[Document]) -> Site:

@@ -221,7 +221,7 @@ def _with_cached(report: Report, checked: Checked, cached: Mapping[str, CachedFi
 
     `report` is about the changed job files. A quick check (`is_quick`) adds no cached problems.
     """
-    unchanged = [cached[file.source.file] for file in checked.whole_files if file.is_cached]
+    unchanged = [cached[file.source.file] for file in checked.valid_files if file.is_cached]
     problems = (problem for file in unchanged for problem in (*file.object_problems, *file.unused))
     return report.replaced(
         problems=(*report.problems, *(() if is_quick else problems)),

@@ -23,7 +23,7 @@ def broken_jobs(jobs: Checked, pages: Iterable[str]) -> Iterator[BrokenJob]:
         pages: the names of the pages of the jobs without errors.
     """
     taken = {*pages}
-    whole = {file.source.file for file in jobs.whole_files}
+    whole = {file.source.file for file in jobs.valid_files}
     for file in jobs.files:
         if file.source.file in whole:
             continue

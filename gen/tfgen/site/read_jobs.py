@@ -35,7 +35,7 @@ def read_jobs(jobs: CheckedJobs, root: Path) -> list[JobFacts]:
     Raises:
         TfgenError: git fails.
     """
-    documents = jobs.whole
+    documents = jobs.valid_jobs
     paths = {document.file: Path(document.file) for document in documents}
     revisions = histories(paths.values(), _HISTORY + 1)
     committed = {

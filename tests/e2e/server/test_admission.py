@@ -110,7 +110,7 @@ def _objects_of(path: Path) -> list[Object]:
 
 def _ours(case: Path, job: str, items: list[Object]) -> Verdict:
     checked = check_all(read_sources([case / "jobs" / f"{job}.yaml"]))
-    (document,) = checked.whole
+    (document,) = checked.valid_jobs
     folders = read_policy_folders([document])
     verdict: dict[tuple[str, bool], list[str]] = {}
     for item in items:

@@ -21,7 +21,7 @@ from tfgen.check.admission.folder import (
 )
 from tfgen.check.admission.matching import Request, all_of, matches_resources
 from tfgen.check.admission.rules import POLICY_DENIED, POLICY_NOT_EVALUATED, POLICY_WARNING
-from tfgen.check.admission.verdict import Decision, judge
+from tfgen.check.admission.verdict import Decision, evaluate_policy
 from tfgen.check.object_checks.pods import literal_pods, pods_of
 from tfgen.data_path import Path
 from tfgen.kubernetes.defaulted import defaulted
@@ -127,7 +127,7 @@ def _evaluate(bound: _BoundPolicy, request: Request) -> Iterator[PolicyFault | P
         yield _not_evaluated(bound.binding, ("spec", "paramRef"), params)
         return
     for param in params:
-        for decision in judge(policy, param, request, bound.namespaces):
+        for decision in evaluate_policy(policy, param, request, bound.namespaces):
             yield from _faults(bound, request, decision)
 
 

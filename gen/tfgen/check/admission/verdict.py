@@ -54,7 +54,7 @@ class Decision(Record):
     ignores_actions: bool = False
 
 
-def judge(
+def evaluate_policy(
     policy: Mapping[str, Any], params: Object | None, request: Request, namespaces: Sequence[Object]
 ) -> Iterator[Decision]:
     """Evaluate a policy for a request to which the policy applies. Yield a decision for each failed validation.

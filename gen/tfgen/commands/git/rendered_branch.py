@@ -77,7 +77,7 @@ def rendered_branches(jobs: Sequence[Path], checked: Checked) -> Branches | None
     Raises:
         UsageError: the jobs name different branches.
     """
-    files = checked.whole_files
+    files = checked.valid_files
     documents: Iterable[Document] = (
         chain.from_iterable(read_documents(file.source) for file in files) if files else _last_jobs(jobs, checked)
     )

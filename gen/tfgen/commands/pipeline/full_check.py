@@ -59,7 +59,7 @@ def full_check(
         TfgenError: git or the disk fails, or a ledger cannot be read.
     """
     checked, scope = results.checked, results.scope
-    changed = [file for file in checked.whole_files if not file.is_cached]
+    changed = [file for file in checked.valid_files if not file.is_cached]
     # These files were read from the cache, but a job in them clashes with a changed job, so the files are rendered now.
     clashing = [file.source for file in changed if file.source.file not in results.rendered]
     rendered = {**results.rendered, **dict(render_files(results.checker, spool, clashing, scope) if clashing else ())}

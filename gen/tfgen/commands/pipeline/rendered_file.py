@@ -117,9 +117,9 @@ def _render_file(
     source: Source,
 ) -> RenderedFile:
     file = checker.check(source)
-    if not file.is_whole and scope.stops_at_errors:
+    if not file.is_valid and scope.stops_at_errors:
         spool.give_up()
-    if not file.is_whole or spool.is_given_up():
+    if not file.is_valid or spool.is_given_up():
         return RenderedFile(file.result, jobs=(), uses=(), unused=(), error=None)
     skipped = [document for document in file.documents if is_skipped and is_skipped(document)]
     documents = [document for document in file.documents if document not in skipped]

@@ -57,12 +57,12 @@ def _unchecked_uses(folder: Path, sources: Sequence[Source]) -> Iterator[tuple[S
     checker.read_defaults(unchecked.values())
     results = dict(zip(unchecked, map_items(partial(_check, checker), [*unchecked.values()]), strict=True))
     checked = checker.check_together(CheckedFile(unchecked[file], result) for file, (result, _) in results.items())
-    return ((file.source, results[file.source.file][1]) for file in checked.whole_files)
+    return ((file.source, results[file.source.file][1]) for file in checked.valid_files)
 
 
 def _check(checker: Checker, source: Source) -> tuple[CheckResult, tuple[JobUse, ...]]:
     file = checker.check(source)
-    return file.result, limited_uses(file.documents) if file.is_whole else ()
+    return file.result, limited_uses(file.documents) if file.is_valid else ()
 
 
 def _is_under(source: Source, file: str) -> bool:
