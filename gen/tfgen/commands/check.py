@@ -184,9 +184,9 @@ def _unlisted(out: Path, against: str) -> tuple[Problem, ...]:
     files = unlisted_files(out, ledgers)
     if not files:
         return ()
-    from tfgen.commands.pipeline.unlisted_files import judge_unlisted  # takes 20 ms, which few checks need
+    from tfgen.commands.pipeline.unlisted_files import report_unlisted  # takes 20 ms, which few checks need
 
-    return tuple(judge_unlisted(out, files, ledgers, against))
+    return tuple(report_unlisted(out, files, ledgers, against))
 
 
 def _find_unchanged(

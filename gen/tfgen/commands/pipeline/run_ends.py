@@ -20,7 +20,7 @@ from tfgen.job.facts import name_of
 from tfgen.job.sources import Source, read_sources
 from tfgen.workers import map_items
 
-_PLACE = ("enabled", "namespace", "cluster", "storage")
+_DECIDING_KEYS = ("enabled", "namespace", "cluster", "storage")
 """The keys of an environment that decide whether a change ends a run or leaves a claim."""
 
 
@@ -45,7 +45,7 @@ def run_ends(pair: Pair) -> JobDiff | None:
     if (
         pair.before is None
         or pair.has_same_text
-        or (pair.after and _place(pair.before.data) == _place(pair.after.data))
+        or (pair.after and _deciding_settings(pair.before.data) == _deciding_settings(pair.after.data))
     ):
         return None
     diff = diff_job(pair)
@@ -91,11 +91,11 @@ def _ends_at(place: PairPlaces) -> tuple[JobDiff | None, dict[str, str]]:
     return run_ends(pair), claim_users(pair.after)
 
 
-def _place(data: Any) -> tuple[Any, ...]:
+def _deciding_settings(data: Any) -> tuple[Any, ...]:
     """Return the settings of a job, such as the namespace, that decide which runs end and which claims remain.
 
     If a changed job has the same settings, the change ends no run and leaves no claim.
     """
     environments = data_path.at(data, ("spec", "environments")) or {}
-    by_name = {name: [values.get(key) for key in _PLACE] for name, values in environments.items()}
+    by_name = {name: [values.get(key) for key in _DECIDING_KEYS] for name, values in environments.items()}
     return (data_path.at(data, ("metadata", "namespace")), data_path.at(data, ("spec", "storage")), by_name)

@@ -24,7 +24,7 @@ RULES: Final[Mapping[str, str]] = {UNLISTED: "A folder of tfgen contains a file 
 """The summary of the rule, which begins the section of the rule in docs/rules.md."""
 
 
-def judge_unlisted(out: Path, files: Sequence[str], jobs: Container[str], against: str) -> Iterator[Problem]:
+def report_unlisted(out: Path, files: Sequence[str], jobs: Container[str], against: str) -> Iterator[Problem]:
     """Yield a problem for each unlisted file. A folder below overlays/ that belongs to no job gets a single problem.
 
     Untracked files that git ignores are left out, because no pull request can add them.
