@@ -59,7 +59,7 @@ class ReadFile(Record):
 
     @property
     def is_valid(self) -> bool:
-        """Return True if neither the file nor any of its layers has an error."""
+        """Return True if the file and all its layers have no errors."""
         return not has_errors(self.result.reported.problems) and len(self.accepted) == len(self.documents)
 
 
@@ -97,7 +97,7 @@ class Checked(Record):
 
     @property
     def valid_files(self) -> tuple[CheckedFile, ...]:
-        """The files that have no errors and whose layers have no errors."""
+        """The files without errors. All layers of these files have no errors either."""
         broken = {problem.file for problem in self.problems if problem.severity == "error"}
         return tuple(
             file
@@ -122,6 +122,6 @@ class CheckedJobs(Checked):
 
     @property
     def valid_jobs(self) -> tuple[Document, ...]:
-        """The jobs in all files that were read and have no errors."""
+        """The jobs in all files that were read and have no errors. A file from the cache was not read."""
         names = [file.source.file for file in self.valid_files]
         return tuple(document for name in names if name in self.read for document in self.read[name].documents)

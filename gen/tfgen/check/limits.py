@@ -89,7 +89,7 @@ def uses(built: BuiltJob) -> tuple[JobUse, ...]:
 def find_over_limits(document: Document, built: BuiltJob) -> Iterator[Problem]:
     """Yield a problem for each resource limit that a job exceeds.
 
-    The limit of a resource is in the nearest tfgen.yaml that limits the resource.
+    If several tfgen.yaml files limit a resource, the limit of the nearest file applies.
     """
     if not any(_named(layer, "job") for layer in _layers(document)):
         return

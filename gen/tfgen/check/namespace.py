@@ -46,7 +46,7 @@ def namespace_faults(
 ) -> Iterator[tuple[str, Fault]]:
     """Yield each fault that the manifests of a namespace cause in a job's objects, with the id of the rule.
 
-    Example: ("namespace-quota", Fault(...)). A manifest of a different namespace than `namespace` has no effect.
+    Example: ("namespace-quota", Fault(...)). The function ignores the manifests of other namespaces than `namespace`.
     """
     in_namespace = [manifest for manifest in manifests if manifest.namespace == namespace]
     if not in_namespace:

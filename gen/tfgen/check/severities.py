@@ -85,7 +85,8 @@ class Severities(Record):
 def set_severities(document: Document, problems: Iterable[Problem], *, is_guarded: bool = True) -> Reported:
     """Apply the severities of the tfgen.yaml files and the ignore comments to the problems of a job.
 
-    The result contains no problem of a disabled rule. The result lists the warnings that comments ignore separately.
+    The result contains no problem of a disabled rule. The attribute `ignored` of the result lists the warnings that
+    comments ignore.
 
     Args:
         document: the job.

@@ -28,7 +28,7 @@ _FILES: Final = {
     "CHERRY_PICK_HEAD": Operation("a cherry-pick", "git cherry-pick --continue", "git cherry-pick --abort"),
     "REVERT_HEAD": Operation("a revert", "git revert --continue", "git revert --abort"),
 }
-"""File in the .git folder -> unfinished operation that the file shows. The first file that exists counts."""
+"""The unfinished operation that each file in the .git folder shows. The first file that exists counts."""
 
 _LINE: Final = "gitdir: "
 """The first characters of the file `.git` in a worktree or a submodule. The path of the .git folder follows."""

@@ -105,10 +105,12 @@ def job(words: Sequence[Word], file: str, report: ImportReport) -> Part | None:
 
 
 def canonical(item: Part) -> Part:
-    """Convert the object of an imported command, or a rendered pod of the master, to an object of the same shape.
+    """Convert an object to the shape in which tfgen compares the flags of `elasticdl train`.
 
-    In the result, `spec.args` contains the flags of `elasticdl train`, such as {"num_workers": "2"}. So tfgen can
-    compare the flags of the command with the flags of the rendered pod.
+    In the result, `spec.args` contains the flags, such as {"num_workers": "2"}.
+
+    Args:
+        item: the object that `job` made from a command, or a rendered pod of the master.
     """
     flags = item.get("flags")
     if flags is None:

@@ -48,8 +48,8 @@ class ForeignJob(Record):
         roles: the roles of the job by their names in job.yaml, such as "worker".
         strategy: the strategy of the job.
         spec: the fields of ``spec`` that belong to the whole job, without the strategy.
-        comments: the comments that job.yaml gets about decisions of the import. The key is the path of the field below
-            the comment.
+        comments: comments for job.yaml about decisions of the import, by the path of the field below the comment.
+            Example: {("spec", "strategy"): "..."}.
         tensorboard_storage: the volumes that TensorBoard mounts, by name.
         has_pod_templates: whether the source has pod templates. If False, as for a command of ElasticDL, the imported
             job gets the default user and rights.

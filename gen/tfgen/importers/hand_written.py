@@ -225,13 +225,19 @@ def _task(item: Part, report: ImportReport) -> _Task | None:
 
 
 def _name(names: Sequence[str]) -> str:
-    """Return the name of the job, which is the common prefix of the object names. Example: `mnist` for `mnist-ps-0`."""
+    """Return the common prefix of the object names without the role.
+
+    Example: `mnist` for `mnist-ps-0` and `mnist-ps-1`.
+    """
     prefix = "".join(str(letter) for letter in shared(tuple(name) for name in names))
     return re.sub(r"[^a-z0-9]+$", "", re.sub(r"-?(ps|worker|chief|master)-?\d*$", "", prefix.rstrip("-")))
 
 
 def _refuse_missing_tasks(tasks: Sequence[_Task], report: ImportReport) -> None:
-    """Report a problem if a list of hosts names more tasks than the files contain, so that files are missing."""
+    """Report a problem if a list of hosts names more tasks than the files contain.
+
+    In this case, some files are missing.
+    """
     numbers = {role: sum(task.replicas for task in tasks if task.role == role) for role in ROLE_NAMES}
     for task in tasks:
         for role_type, host_list in task.command.hosts.items():

@@ -167,9 +167,9 @@ def scalar_part(file: str, position: Position, name: str, value: str) -> Part:
 
 
 def build_part(anchor: Part, shape: Any) -> Part:
-    """Convert nested mappings and lists, whose values are parts or scalars, to one part.
+    """Convert nested mappings and lists to one part. Example of nested mappings: {"spec": {"replicas": 2}}.
 
-    A new part gets the position of `anchor`.
+    The innermost values are parts or scalars. A new part gets the position of the part `anchor`.
     """
     if isinstance(shape, Mapping):
         return mapping(anchor, {key: build_part(anchor, value) for key, value in shape.items() if value is not None})

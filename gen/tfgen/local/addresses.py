@@ -1,7 +1,7 @@
 """Gives each host of the TensorFlow cluster a local address, which is a free port of the loopback interface.
 
 local = loopback({"mnist": {"cluster": '{"worker":["mnist-worker-0.mnist:2222"]}'}})
-replace_addresses("mnist-worker-0.mnist:2222", local)  ->  "127.0.0.1:21345"
+replace_addresses("mnist-worker-0.mnist:2222", local)  # "127.0.0.1:21345"
 """
 
 from __future__ import annotations
@@ -28,7 +28,9 @@ _ADDRESS: Final = re.compile(r"[\w.-]+:\d+")
 
 
 def loopback(maps: ConfigMaps) -> dict[str, str]:
-    """Return host -> local address, for the hosts in the job's ConfigMaps; empty without a TensorFlow cluster.
+    """Return a local address for each host in the job's ConfigMaps; empty without a TensorFlow cluster.
+
+    Example: {"mnist-worker-0.mnist:2222": "127.0.0.1:21345"}.
 
     Raises:
         TfgenError: not enough consecutive ports are free.
@@ -44,12 +46,12 @@ def loopback(maps: ConfigMaps) -> dict[str, str]:
 
 
 def replace_addresses(text: str, local: Mapping[str, str]) -> str:
-    """Return `text` with local addresses in place of the hosts. `local` is host -> local address, from `loopback`."""
+    """Return a text with local addresses in place of the hosts. `local` has the local address of each host."""
     return _ADDRESS.sub(lambda match: local.get(match[0], match[0]), text) if local else text
 
 
 def _free_ports(number: int) -> range:
-    """Return a range of free ports with the length `number`.
+    """Return `number` consecutive free ports.
 
     The first port is random, so that two simultaneous runs rarely use the same ports.
     """

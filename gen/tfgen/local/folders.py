@@ -1,6 +1,6 @@
 """Maps the volumes of a pod to local folders, and replaces the mount paths by local paths.
 
-    folders.replace_paths("--data=/data/train")  ->  "--data=/home/ada/data/train"
+    folders.replace_paths("--data=/data/train")  # "--data=/home/ada/data/train"
 
 tfgen replaces paths only in variables, command and arguments, not in the code of the training program.
 """
@@ -35,21 +35,23 @@ class Mount(Record):
 
 
 class Folders(Record):
-    """The mounts of a task, sorted by length with the longest path first, and the folder with the task's code."""
+    """The mounts of a task, sorted so that longer paths precede shorter paths, and the folder with the task's code."""
 
     mounts: tuple[Mount, ...]
     workdir: Path
 
     def replace_paths(self, text: str) -> str:
-        """Replace each absolute path of the pod in a text by the local path."""
+        """Replace each absolute path in a text by the local path. The paths in the text are those of the pod."""
         return _ABSOLUTE.sub(lambda match: self.local_path(match[0]), text)
 
     def local_path(self, path: str) -> str:
-        """Return the local path of a path in the pod.
+        """Return the local path for a path in the pod.
 
-        A path below a mount becomes a path in the local folder of the mount. For any other path that does not
-        exist on this machine, tfgen removes leading folders until the rest of the path exists in the folder with the
-        code: `/opt/train.py` becomes `train.py` in this folder. Other paths are unchanged.
+        For a path below a mount, the local path is below the local folder of the mount. A path that exists on this
+        machine remains unchanged.
+
+        For any other path, tfgen looks for the file in the folder with the code. `/opt/app/train.py`, for example,
+        becomes `app/train.py` or `train.py` in this folder. If no such file exists, the path remains unchanged.
         """
         if path.startswith("//"):
             return path
@@ -69,7 +71,7 @@ class Volumes(Record):
     Attributes:
         structure: the structure of the job.
         root: the folder in which tfgen creates the folders of the run.
-        user_folders: volume name -> folder that the user passes for the volume with `--mount`.
+        user_folders: the folder that the user passes for a volume with `--mount`, by name of the volume.
         workdir: the folder with the code of the job.
         maps: the ConfigMaps of the job.
     """
@@ -81,11 +83,11 @@ class Volumes(Record):
     maps: ConfigMaps
 
     def folders(self, pod: Pod, variables: Mapping[str, str]) -> Folders:
-        """Return the mounts of a pod with their local folders, and create missing folders.
+        """Return the mounts of a pod with their local folders. Create the missing folders.
 
         Args:
             pod: the pod of the task.
-            variables: the variables of the task, for the field `subPathExpr` of a mount.
+            variables: the variables of the task, which the field `subPathExpr` of a mount may contain.
         """
         volumes = {volume["name"]: volume for volume in pod.spec.get("volumes", ())}
         mounts = [
@@ -96,7 +98,7 @@ class Volumes(Record):
         return Folders(tuple(sorted(mounts, key=lambda mount: -len(mount.path))), self.workdir)
 
     def remaining_folders(self, pods: Sequence[Pod]) -> dict[str, Path]:
-        """Return volume name -> local folder, for the volumes whose files the user may want to read after the run.
+        """Return the local folders whose files the user may want to read after the run, by name of the volume.
 
         The result omits `emptyDir` volumes and the code from git, unless the user passes a folder for the volume.
         """

@@ -1,7 +1,7 @@
 """Finds the GPUs of this machine, and distributes the GPUs to the tasks.
 
-shares([0, 1, 1], ["0", "1"])  ->  ["", "0", "1"]
-shares([1, 1, 1], ["0"])       ->  ["0", "0", "0"]
+shares([0, 1, 1], ["0", "1"])  # ["", "0", "1"]
+shares([1, 1, 1], ["0"])       # ["0", "0", "0"]
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def find_gpus() -> list[str]:
 
 
 def shares(numbers: Sequence[int], gpus: Sequence[str]) -> list[str]:
-    """Return the GPU indexes for each task, separated by commas. If the machine has too few GPUs, tasks share GPUs.
+    """Return the GPU indexes for each task as text, such as "0,1". If the machine has too few GPUs, tasks share GPUs.
 
     Args:
         numbers: the number of GPUs that each task requests.

@@ -31,7 +31,10 @@ CAN_END_ALL: Final = sys.platform == "linux"
 
 
 class Ended(Record):
-    """The end of a task: the exit code as in `subprocess`, and the error if the task could not start."""
+    """The end of a task.
+
+    The fields are the exit code as in `subprocess`, and the error of a task that could not start.
+    """
 
     task: str
     code: int

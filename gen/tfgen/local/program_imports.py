@@ -60,9 +60,10 @@ def find_missing_packages(python: str, program: Path, environ: Mapping[str, str]
 
 
 def _imported_packages(program: Path) -> dict[str, int]:
-    """Return name of a package -> line of the first import, for the top-level packages that a program imports.
+    """Return the line of the first import of each package that a program imports, by name of the package.
 
-    An import in a function, a condition or a `try` does not count, because such an import may never run.
+    Example: {"tensorflow": 3}. An import in a function, a condition or a `try` does not count, because such an import
+    may never run.
     """
     try:
         module = ast.parse(program.read_bytes())

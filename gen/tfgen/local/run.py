@@ -33,7 +33,7 @@ class Ending(Record):
     """The conditions under which a run ends.
 
     Attributes:
-        by: the tasks whose success completes the job: `Chief`, `Worker0`, or all workers.
+        by: the tasks whose success completes the job: the chief, worker 0, or all workers.
         grace: the time in seconds for which the evaluator continues after the job has ended.
         retries: the maximum number of restarts of a failed task; None for the number that the task's controller allows.
         failures: the intentional failures. Each task that tfgen kills intentionally starts again.
@@ -77,7 +77,7 @@ class Run:
     """A run of a job on this machine. The caller reads all items of `lines()`, and then the exit code in `code`.
 
     Attributes:
-        states: name of the task -> state of the task.
+        states: the state of each task, by name of the task.
     """
 
     def __init__(self, tasks: Sequence[Task], ending: Ending, processes: Processes, clock: Callable[[], float]) -> None:

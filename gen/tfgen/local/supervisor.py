@@ -155,7 +155,10 @@ class Supervisor:
                 (os.kill if _IS_LINUX else os.killpg)(pid, number)
 
     def _descendants(self) -> list[int]:
-        """Return the ids of the supervisor's running child processes, and on Linux of all descendant processes."""
+        """Return the ids of the running child processes of the supervisor.
+
+        On Linux, also return the ids of all processes that these processes have started, directly or indirectly.
+        """
         if not _IS_LINUX:
             return [process.pid for process in self._processes.values()]
         parents = dict(_parents())
@@ -169,9 +172,10 @@ class Supervisor:
 
 
 def _parents() -> "list[tuple[int, int]]":
-    """Return (process id, id of the parent process) for every process, from /proc/*/stat.
+    """Return the id of each process, with the id of its parent process. The source is /proc/*/stat.
 
-    The parser splits each file at the last bracket, because the process name before this bracket may contain brackets.
+    The name of a process may contain brackets. So the parser splits each file at the last bracket, which follows the
+    name.
     """
     pairs = []
     for entry in os.listdir("/proc"):  # noqa: PTH208 - names alone

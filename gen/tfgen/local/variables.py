@@ -1,7 +1,7 @@
 """Computes the environment variables of a task, as the kubelet does.
 
     variables(pod, {"mnist": {"cluster": "..."}}, {"TOKEN": "..."})
-      ->  Variables({"TASK_INDEX": "1", "TF_CONFIG": '{"cluster":...', "TOKEN": "..."}, missing=())
+    # Variables({"TASK_INDEX": "1", "TF_CONFIG": '{"cluster":...', "TOKEN": "..."}, missing=())
 
 Some values exist only in the cluster, for example in Secrets. The user can pass such values by the variable names.
 """
@@ -20,7 +20,7 @@ from tfgen.kubernetes.expansion import expand
 from tfgen.record import Record
 
 ConfigMaps: TypeAlias = Mapping[str, Mapping[str, str]]
-"""The name of a ConfigMap of the job -> the data of the ConfigMap."""
+"""The data of each ConfigMap of the job, by name of the ConfigMap."""
 
 _ENTRY: Final = re.compile(r"metadata\.(labels|annotations)\['(.*)'\]")
 
@@ -36,14 +36,17 @@ class MissingVariable(Record):
 
 
 class Variables(Record):
-    """The known variables of a task, as name -> value, and the variables whose values exist only in the cluster."""
+    """The environment variables of a task: the known values by name, and the variables with a missing value.
+
+    A missing value exists only in the cluster.
+    """
 
     values: Mapping[str, str]
     missing: tuple[MissingVariable, ...]
 
 
 def config_maps(objects: Any) -> ConfigMaps:
-    """Return name -> data, for each ConfigMap among the objects of a job."""
+    """Return the data of each ConfigMap among the objects of a job, by name of the ConfigMap."""
     data = {item["metadata"]["name"]: item.get("data") for item in objects if item["kind"] == "ConfigMap"}
     return {name: texts if isinstance(texts, Mapping) else {} for name, texts in data.items()}
 
@@ -54,8 +57,8 @@ def variables(pod: Pod, maps: ConfigMaps, user_values: Mapping[str, str]) -> Var
     Args:
         pod: the pod of the task.
         maps: the ConfigMaps of the job.
-        user_values: variable name -> value that the user passes. A value that the container's `env` or `envFrom` sets
-            has priority.
+        user_values: the values that the user passes, by name of the variable. A value that the container's `env` or
+            `envFrom` sets has priority.
     """
     values = {**user_values, **dict(_from_config_maps(pod, maps))}
     missing = []

@@ -37,7 +37,7 @@ _ONE_EDIT: Final = {
     "quote": re.compile(r"it: .+"),
     "use": re.compile("blanks"),
 }
-"""Verb of a fix -> pattern of the words after the verb, for the fixes that a single edit can apply."""
+"""The pattern of the words after each verb, for the fixes that a single edit can apply. The keys are the verbs."""
 _PLACEHOLDER: Final = re.compile(r"\.\.\.|\bLINE\b")
 """Pattern of a placeholder in a fix. The user has to replace the placeholder."""
 _PRONOUNS: Final = ("it", "them", "that", "those", "one")

@@ -11,7 +11,10 @@ from tfgen.kubernetes.object import identity
 
 
 def rows(diff: JobDiff) -> dict[str, Any]:
-    """Return the differences of a job as plain data for JSON. A missing value has no key in the data."""
+    """Return the differences of a job as plain data for JSON.
+
+    If a field is missing in the old or the new version, its row has no key `before` or `after`.
+    """
     return {
         "job": diff.name,
         "file": diff.file,
@@ -52,6 +55,9 @@ def _object_row(item: ObjectDiff) -> dict[str, Any]:
 
 
 def field_row(change: FieldChange) -> dict[str, Any]:
-    """Return a changed field as plain data for JSON. A missing old or new value has no key in the data."""
+    """Return a changed field as plain data for JSON, with the keys `path`, `before` and `after`.
+
+    If the field is missing in the old or the new version, the row has no key `before` or `after`.
+    """
     sides = {"before": change.before, "after": change.after}
     return {"path": str(change.path), **{side: value for side, value in sides.items() if value is not NOTHING}}

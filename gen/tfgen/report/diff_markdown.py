@@ -47,9 +47,10 @@ def diff_markdown(diffs: Sequence[JobDiff], longest: int = LONGEST) -> str:
 
 
 def _fitting(text: str, parts: Sequence[str], longest: int, noun: str) -> tuple[str, str]:
-    """Append as many of the texts `parts` to `text` as fit into `longest` characters. Return (longer text, note).
+    """Append as many of the texts `parts` to `text` as fit into `longest` characters.
 
-    The note, with the noun "job", is the line "… and 2 more jobs: `tfgen diff` shows all."; empty if all parts fit.
+    Return the longer text, and a note about the omitted parts, such as "… and 2 more jobs: `tfgen diff` shows all." The
+    note is empty if all parts fit. `noun` is the noun of the note, such as "job".
     """
     for number, part in enumerate(parts):
         if len(text) + len(part) > longest:
@@ -70,7 +71,7 @@ def _opening(diffs: Sequence[JobDiff]) -> str:
 
 
 def _number(diff: JobDiff, action: str) -> int:
-    """Return the number of objects with an action such as `added`, in all environments and among GitOps objects."""
+    """Return the number of objects with an action such as `added`, in all environments and among the GitOps objects."""
     items = [*diff.delivery, *(item for environment in diff.environments for item in environment.objects)]
     return sum(item.action == action for item in items)
 
@@ -141,7 +142,7 @@ def _problem(problem: Problem) -> str:
 
 
 def _distinct(diff: JobDiff) -> list[EnvironmentDiff]:
-    """Return the environments with changed objects. Of environments with equal changes, return only the first."""
+    """Return the environments with changed objects. Of several environments with equal changes, return the first."""
     distinct: list[EnvironmentDiff] = []
     for environment in diff.environments:
         if environment.objects and not any(changes_alike(previous, environment) for previous in distinct):

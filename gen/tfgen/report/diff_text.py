@@ -1,13 +1,15 @@
 """Prints the differences between two versions of jobs for a terminal.
 
-mnist (jobs/mnist.yaml)
-  prod: pods 8 -> 12, cpu 22 -> 38, memory 44Gi -> 76Gi
-    ~ namespace: "ml" -> "ml-large"
-    ~ StatefulSet mnist-worker
-        ~ spec.replicas: 8 -> 12
-  GitOps objects:
-    ~ Application mnist-prod (overlays/argocd/mnist-prod.yaml)
-        ~ spec.destination.namespace: "ml" -> "ml-large"
+    mnist (jobs/mnist.yaml)
+      prod: pods 8 -> 12, cpu 22 -> 38, memory 44Gi -> 76Gi
+        ~ namespace: "ml" -> "ml-large"
+        ~ StatefulSet mnist-worker
+            ~ spec.replicas: 8 -> 12
+      GitOps objects:
+        ~ Application mnist-prod (overlays/argocd/mnist-prod.yaml)
+            ~ spec.destination.namespace: "ml" -> "ml-large"
+
+The character `~` marks a changed object or field. The signs `+` and `-` mark a new and a removed object or field.
 """
 
 from __future__ import annotations
@@ -72,7 +74,10 @@ def title(environment: EnvironmentDiff) -> str:
 
 
 def summary(before: Totals | None, after: Totals | None, arrow: str = "->") -> str:
-    """Return the old and the new requests of a job, such as `pods 8 -> 12, cpu 22, memory 44Gi -> 76Gi`."""
+    """Return the number of pods and the requests of a job, before and after the change.
+
+    Example: `pods 8 -> 12, cpu 22, memory 44Gi -> 76Gi`. An unchanged amount appears once.
+    """
     was, now = _amounts(before), _amounts(after)
     parts = []
     for name in {**was, **now}:
@@ -138,9 +143,9 @@ def changes_alike(environment: EnvironmentDiff, peer: EnvironmentDiff) -> bool:
 
 
 def groups(items: Sequence[ObjectDiff]) -> list[tuple[list[ObjectDiff], tuple[FieldChange, ...]]]:
-    """Return (objects, changed fields) for each group of objects whose fields change in the same way.
+    """Group the objects whose fields change in the same way. Return each group with its changed fields.
 
-    Each new or removed object is a separate group.
+    A new or removed object is a separate group.
     """
     grouped: list[tuple[list[ObjectDiff], tuple[FieldChange, ...]]] = []
     for item in items:
@@ -204,7 +209,7 @@ def _painted(style: str, text: str) -> str:
 
 
 def field_lines(change: FieldChange, paint: Paint = _plain) -> Iterator[str]:
-    """Yield the lines of a changed field: one line for both values, or one line for each long value."""
+    """Yield the lines of a changed field. If the values are long, the old and the new value have separate lines."""
     texts = _signed_texts(change.before, change.after)
     signs = "".join(sign for sign, _ in texts)
     path = for_terminal(str(change.path))
@@ -219,10 +224,11 @@ def field_lines(change: FieldChange, paint: Paint = _plain) -> Iterator[str]:
 
 
 def _signed_texts(before: Any, after: Any) -> list[tuple[str, str]]:
-    """Return (sign, text) pairs for a changed value: ("-", old value) and ("+", new value).
+    """Return the texts that describe a changed value, each with the sign "-" or "+".
 
-    A missing value has no pair. For long values, the texts contain only the part that differs. Values with several
-    lines have a pair for each line that differs. A note, such as "... and 3 more lines", has the empty sign "".
+    Example: [("-", "4"), ("+", "8")]. A missing value has no text. For long values, the texts contain only the part
+    that differs. Values with several lines have a text for each line that differs. A note, such as "... and 3 more
+    lines", has the empty sign "".
     """
     if isinstance(before, str) and isinstance(after, str):
         if "\n" in before or "\n" in after:
@@ -239,10 +245,10 @@ def _signed_texts(before: Any, after: Any) -> list[tuple[str, str]]:
 
 
 def _list_size_changes(before: str, after: str) -> list[tuple[str, str]]:
-    """Return (sign, text) for each list whose length changes. An example of the text is "worker: 4 -> 8 items".
+    """Return a text for each list whose length changes, such as "worker: 4 -> 8 items". The sign of each text is empty.
 
     `before` and `after` are the JSON texts of two objects with lists, such as the hosts in TF_CONFIG. The result is
-    empty for other texts. The sign is always empty.
+    empty for other texts.
     """
     try:
         was, now = json.loads(before), json.loads(after)

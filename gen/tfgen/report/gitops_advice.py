@@ -21,7 +21,7 @@ def gitops_advice(jobs: Mapping[str, Sequence[ChangedField]]) -> str:
     """Return the lines that a hand-written Application or Kustomization needs; empty if no job needs such lines.
 
     Args:
-        jobs: name of a job -> fields that a controller in the cluster changes.
+        jobs: the fields that a controller in the cluster changes, by name of the job.
     """
     fields = dict.fromkeys(field for of_job in jobs.values() for field in of_job)
     if not fields:
@@ -40,7 +40,7 @@ def gitops_advice(jobs: Mapping[str, Sequence[ChangedField]]) -> str:
 
 
 def _effect(fields: Mapping[ChangedField, None]) -> str:
-    """Return the effect of a sync without the advised lines, such as "starts the tasks of a finished run again"."""
+    """Return the harm of a sync without the advised lines, such as "starts the tasks of a finished run again"."""
     scaled = any(field == "/spec/replicas" for _, _, field in fields)
     started = any(field != "/spec/replicas" for _, _, field in fields)
     effects = {"starts the tasks of a finished run again": scaled, "stops a run that has left its queue": started}

@@ -1,4 +1,7 @@
-"""Prints an import report, and the differences between imported jobs and the original objects."""
+"""Prints an import report, and the differences between imported jobs and the original objects.
+
+An import report is a list that shows how `tfgen import` converted each line of the source.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,7 @@ def entry_rows(entries: Iterable[Entry]) -> list[dict[str, Any]]:
 
 
 def summary(entries: Sequence[Entry]) -> str:
-    """Return the number of report entries per outcome as text, such as "12 carried, 3 changed, 1 dropped"."""
+    """Return the number of entries in an import report for each outcome, such as "12 carried, 3 changed, 1 dropped"."""
     return ", ".join(f"{sum(entry.outcome == outcome for entry in entries)} {outcome}" for outcome in get_args(Outcome))
 
 
@@ -60,7 +63,7 @@ def _claims(data: Mapping[str, Any]) -> Iterator[str]:
 
 
 def verified_rows(verified: Iterable[Verified]) -> list[dict[str, Any]]:
-    """Return the differences from the original objects as plain data for JSON."""
+    """Return the differences between imported jobs and the original objects as plain data for JSON."""
     return [
         {
             "form": result.job.format,
@@ -73,7 +76,7 @@ def verified_rows(verified: Iterable[Verified]) -> list[dict[str, Any]]:
 
 
 def verified_text(verified: Iterable[Verified]) -> str:
-    """Return the differences from the original objects as text.
+    """Return the differences between imported jobs and the original objects as text.
 
     If the import report explains a difference, the text has the explanation in place of the difference.
     """

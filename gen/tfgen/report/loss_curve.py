@@ -39,7 +39,7 @@ def loss_line(task: str, values: Sequence[float]) -> str:
 
 
 def sparkline(values: Sequence[float], width: int = _WIDTH) -> str:
-    """Draw values as bars of eight heights. An exclamation mark shows an infinite value or a NaN.
+    """Draw numbers as a text of bars with eight heights. An exclamation mark shows an infinite number or a NaN.
 
     >>> sparkline([8, 4, 2, 1, float("nan")])
     '█▄▂▁!'

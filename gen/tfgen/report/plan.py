@@ -36,7 +36,7 @@ def rows(verdicts: Iterable[Verdict]) -> list[dict[str, Any]]:
 
 
 def _lack_texts(lacks: Iterable[Lack]) -> Iterator[str]:
-    """Yield a text for each role whose pods do not fit, such as "worker lacks 3 nvidia.com/gpu"."""
+    """Yield a text for each role whose pods do not all fit, such as "worker lacks 3 nvidia.com/gpu"."""
     for _, of_role in groupby(lacks, key=lambda lack: lack.role):
         first, *further = of_role
         nodes = f" on {first.nodes}" if first.nodes else ""

@@ -1,4 +1,4 @@
-"""Prints the nodes of a plan as text. Equal nodes share a line, and a letter shows a GPU that a task uses.
+"""Prints the nodes of a plan as text. Equal nodes share a line, and each letter shows a GPU that a task uses.
 
 NODES             SLOTS              TASKS
 gpu-1 and 2 more  [WW WW WW WW]      4 worker
@@ -75,7 +75,10 @@ def node_rows(nodes: Iterable[NodeSlots]) -> list[dict[str, Any]]:
 
 
 def _cells(node: NodeSlots, letters: Mapping[RoleKey, str]) -> str:
-    """Return the GPU slots of a node as text, such as `[WW ## ..]`. Spaces separate the slots of different pods."""
+    """Return the GPU slots of a node as text, such as `[WW ## ..]`. Each character shows one GPU.
+
+    Blanks separate the GPUs of different pods.
+    """
     if not node.gpus:
         return ""
     pods = [_letter(item, letters) * item.gpus for item in node.placed for _ in range(item.pods) if item.gpus]
@@ -101,7 +104,7 @@ def _names(group: NodeGroup) -> str:
 def _tasks(node: NodeSlots, is_single: bool) -> str:
     """Return a text with the pods that the plan places on a node, such as `mnist: chief; pong: 2 worker`.
 
-    If the plan has only one run (`is_single`), the text omits the title of the run, as in `chief, 2 worker`.
+    If `is_single` is true, the plan has only one run, and the text omits the name of the run, as in `chief, 2 worker`.
     """
     texts = (text if is_single and run else f"{run or 'waiting'}: {text}" for run, text in role_counts(node).items())
     return printable("; ".join(texts))
@@ -110,7 +113,10 @@ def _tasks(node: NodeSlots, is_single: bool) -> str:
 def _legend(
     nodes: Sequence[NodeSlots], letters: Mapping[RoleKey, str], is_single: bool, colours: Mapping[str, int]
 ) -> Iterator[str]:
-    """Yield a text such as "W worker 26" for each kind of GPU slot: letter, meaning and number of slots."""
+    """Yield a text for each letter or symbol in the picture, such as "W worker 26".
+
+    The text has the letter, the meaning of the letter, and the number of GPUs.
+    """
     sums: dict[RoleKey, int] = {}
     for item in (item for node in nodes for item in node.placed if item.gpus):
         key = (item.run, item.role) if item.run else ("", "")

@@ -20,7 +20,10 @@ from tfgen.text import edit, layout
 
 
 def rule_summaries() -> Mapping[str, str]:
-    """Return rule id -> summary. Rules of the YAML reader have no summary, because the messages suffice."""
+    """Return the summary of each rule, by id of the rule.
+
+    A rule of the YAML reader has no summary, because its message suffices.
+    """
     return {
         **schema_messages.RULES,
         **immutable.RULES,

@@ -21,7 +21,7 @@ def sarif(problems: Iterable[Problem], notes: Iterable[str], summaries: Mapping[
     Args:
         problems: problems that the execution has found.
         notes: messages about the execution itself.
-        summaries: rule id -> summary of the rule; a rule may have no summary.
+        summaries: summary of each rule, by id of the rule. A rule may have no summary.
     """
     ordered = in_order(problems)
     rules = sorted({problem.rule for problem in ordered})

@@ -69,7 +69,7 @@ def rows(states: Iterable[RunState]) -> list[dict[str, Any]]:
 
 
 def age(timestamp: str, now: datetime) -> str:
-    """Return the time since a timestamp in at most two units, such as 2d3h. kubectl prints an age in this format."""
+    """Return the time since a timestamp in at most two units, such as 2d3h. The format is that of kubectl."""
     if not timestamp:
         return ""
     seconds = max(int((now - _time(timestamp)) / timedelta(seconds=1)), 0)
@@ -124,9 +124,10 @@ def note_lines(state: RunState) -> Iterator[str]:
 
 
 def listed_tasks(role: RoleState, most: int = _TASKS) -> tuple[TaskState, ...]:
-    """Return the tasks of a role that get a line each in `tfgen status`; empty if one line about the role suffices.
+    """Return the tasks of a role that `tfgen status` shows on separate lines.
 
-    One line suffices if the role has more than `most` tasks, all tasks are ready, and no task has restarted.
+    The result is empty if one line about the whole role suffices: the role has more than `most` tasks, all tasks are
+    ready, and no task has restarted.
     """
     is_well = role.ready == role.requested and not role.restarts
     return role.tasks if not is_well or len(role.tasks) <= most else ()

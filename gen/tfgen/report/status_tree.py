@@ -49,7 +49,7 @@ def tree_lines(states: Sequence[RunState], now: datetime) -> list[str]:
 
 
 def screen(lines: Iterable[str], columns: int, rows: int, *, colour: bool) -> str:
-    """Join lines into a text that fits a terminal. A last line has the number of lines that do not fit."""
+    """Join lines into a text that fits a terminal. If lines do not fit, the last line shows their number."""
     fitting = [part for line in lines for part in (_wrapped(line, columns) if len(line) > columns else [line])]
     room = max(rows - 1, 1)
     if len(fitting) > room:
@@ -79,7 +79,10 @@ def _role_lines(roles: Sequence[RoleState], now: datetime, *, is_single: bool) -
 
 
 def _tree_prefixes(items: Sequence[object]) -> Iterator[tuple[str, str]]:
-    """Yield (prefix of the line of an item, such as `├─ `, prefix of the lines below, such as `│  `) for each item."""
+    """Yield two prefixes for each item of the tree: for the line of the item, and for the lines below.
+
+    Example: ("├─ ", "│  "), and for the last item ("└─ ", "   ").
+    """
     if items:
         yield from repeat(("├─ ", "│  "), len(items) - 1)
         yield "└─ ", "   "

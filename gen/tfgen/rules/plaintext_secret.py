@@ -98,7 +98,7 @@ def _options(view: View) -> Iterator[tuple[Path, str, str]]:
 
 
 def _arguments(view: View) -> Iterator[tuple[Path, Sequence[Any]]]:
-    """Yield the path and the words of the command, and of the args, of every container of each role."""
+    """Yield the path and the words of each command, and of each list of arguments, in the containers of all roles."""
     for role in view.roles:
         for field in ("command", "args"):
             yield view.effective_field(role.name, field)

@@ -42,7 +42,7 @@ def template_specs(view: View, role: RoleName) -> Iterator[Part]:
 
 
 def patch_specs(view: View) -> Iterator[Part]:
-    """Yield the pod specs that patches merge into the pod of TensorBoard, which is the only pod that can be patched."""
+    """Yield the pod specs in patches of Deployments. The only pod that can be patched is the pod of TensorBoard."""
     for patch in view.patches:
         if patch.kind != "Deployment":
             continue
@@ -53,7 +53,10 @@ def patch_specs(view: View) -> Iterator[Part]:
 
 
 def template_items(view: View, role: RoleName, key: str) -> Iterator[Part]:
-    """Yield the items of the list at `key`, such as `volumes`, in the pod specs of the pod templates of a role."""
+    """Yield the items of a list, such as `volumes`, in all pod templates that tfgen merges into a role's pods.
+
+    `key` is the name of the list in a pod spec.
+    """
     for spec in template_specs(view, role):
         yield from items(spec, key)
 

@@ -1,4 +1,4 @@
-"""Record of the values that a rule reads. tfgen does not run the rule for an environment that changes no such value.
+"""Record of the values that a rule reads. tfgen runs the rule again only for an environment that changes such a value.
 
 A read of `values["roles"]["worker"]["replicas"]` adds the path ("roles", "worker", "replicas") to the record.
 """

@@ -69,7 +69,7 @@ class AcrossRule(Record):
 
     Attributes:
         record: the function that returns the record of a document as JSON data, or None if no conflict is possible.
-        check: the function that finds conflicts between the records. The function receives no record that is None.
+        check: the function that finds conflicts between the records. The function gets only records that are not None.
     """
 
     id: str

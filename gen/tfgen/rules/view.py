@@ -105,10 +105,10 @@ class View(Record):
         return evaluate(node, self._role_scopes[role])
 
     def failing_guards(self, rule: str) -> Iterator[tuple[Guard, Scope]]:
-        """Yield each guard of a rule that fails, with the scope in which the caller evaluates the message of the guard.
+        """Yield each failing guard of a rule, with the scope in which the caller evaluates the message of the guard.
 
-        A guard that checks each role can fail for several roles, so the scope contains the name of the role. `rule` is
-        the id of the rule.
+        A guard that checks each role can fail for several roles, so the scope contains the name of the failing role.
+        `rule` is the id of the rule.
         """
         for guard, paths in self._shape.guards.get(rule, ()):
             self._reading.paths |= paths
@@ -137,7 +137,10 @@ class View(Record):
         return env
 
     def env_path(self, role: RoleName, name: str) -> Path:
-        """Return the path of the variable `name` in `env` of the role, or of the job if the role lacks the variable."""
+        """Return the path of the environment variable `name` of a role.
+
+        The path is in `env` of the role or, if the role does not set the variable, in `env` of the job.
+        """
         role_path: Path = ("roles", role, "env", name)
         return role_path if name in self.values["roles"][role]["env"] else ("env", name)
 

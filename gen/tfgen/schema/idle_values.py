@@ -26,7 +26,10 @@ class IdleValue(Record):
 
 
 def idle_values(spec: Mapping[str, Any]) -> Iterator[IdleValue]:
-    """Yield each value that the workload kind of a job supports, but that has no effect in the job."""
+    """Yield each value that has no effect in a job, with the reason.
+
+    Some of these values are also values that the workload kind does not support.
+    """
     roles, kind = spec["roles"], kinds.of_spec(spec)
     if "evaluator" not in roles:
         yield IdleValue("completion.evaluatorGrace", "the job has no evaluator")

@@ -405,7 +405,7 @@ TRANSLATED_KEYWORDS = tuple(_TRANSLATIONS)
 
 
 def _other_kind(checked: CheckedData) -> Problem | None:
-    """Return the problem of a document whose `kind` is not the kind of the schema; None for the correct kind.
+    """Return the problem of a document with a wrong `kind`, such as TFJob; None for the correct kind.
 
     tfgen reports no other problem of such a document.
     """

@@ -171,7 +171,7 @@ def environment_values(spec: Mapping[str, Any], name: str, *, of_any_kind: bool 
 
 
 def all_values(spec: Mapping[str, Any], *, of_any_kind: bool = False) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the complete values of a job, and the complete values of each environment by the name of the environment.
+    """Return the complete values of a job, and the complete values of each environment by name.
 
     Example: ``({"run": "", ...}, {"dev": {"run": "2", ...}})``. The functions `values` and `environment_values` return
     the same values.

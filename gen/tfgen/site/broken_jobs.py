@@ -16,7 +16,7 @@ _UNNAMED: Final = "file"
 
 
 def broken_jobs(jobs: Checked, pages: Iterable[str]) -> Iterator[BrokenJob]:
-    """Yield the jobs of each job file with errors, and of each job file that has a layer with errors.
+    """Yield the jobs with errors in their job file or in a layer. A layer is a tfgen.yaml with defaults for jobs.
 
     Args:
         jobs: the checked files.
@@ -36,7 +36,7 @@ def broken_jobs(jobs: Checked, pages: Iterable[str]) -> Iterator[BrokenJob]:
 
 
 def _free_page(name: str, taken: set[str]) -> str:
-    """Return a page name that is not taken: the given name, or the given name with an added number."""
+    """Return a name for a page that no other page has: `name`, or `name` with an added number."""
     page, number = name, 1
     while page in taken:
         number += 1

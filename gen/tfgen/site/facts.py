@@ -1,4 +1,4 @@
-"""Records with the facts about jobs that the pages of the site show."""
+"""Records with the facts about jobs that the pages of the web site show."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ class Requests(Record):
         cpu: number of CPU cores.
         memory: number of bytes.
         storage: number of bytes that the claims request.
-        gpus: GPU model -> number of GPUs. For a job that selects no model, the key is the name of the resource.
+        gpus: number of GPUs of each model. For a job that selects no model, the name of the resource replaces the
+            model. Example: {"NVIDIA-A100": 8, "nvidia.com/gpu": 2}.
     """
 
     pods: int
@@ -67,7 +68,7 @@ class ObjectText(Record):
 
 
 class ValueOrigin(Record):
-    """A row of the table of a job's values: path, value, and the file that sets the value, all as texts."""
+    """A row of the table of a job's values. The columns are path, value, and the file that sets the value."""
 
     path: str
     value: str
@@ -123,7 +124,8 @@ class Change(Record):
     Attributes:
         commit: the shortened id of the commit.
         date: the date of the commit, such as 2026-11-25.
-        words: a text for each changed field of the job, or "the job is new" for the first commit.
+        words: a text for each changed field of the job, such as "spec.retries was 3 and is 5"; or "the job is new" for
+            the first commit.
     """
 
     commit: str
@@ -156,7 +158,7 @@ class JobFacts(Record):
 
 
 class BrokenJob(Record):
-    """A job whose file or layers have errors.
+    """A job with errors in its job file or in a layer.
 
     Attributes:
         name: name of the job; the path of the file for a job without a name.

@@ -18,7 +18,7 @@ class LiveStates(Record):
     """The states of runs, and messages about the states that tfgen could not read.
 
     Attributes:
-        states: title of a run -> state of the run.
+        states: state of each run, by title of the run. Example of a title: "mnist/prod".
     """
 
     states: Mapping[str, LiveState]
@@ -59,7 +59,7 @@ def with_states(
 
     Args:
         jobs: the facts about the jobs, without states.
-        states: title of a run -> state of the run.
+        states: state of each run, by title of the run.
         runs: the runs, each with its job, environment and title.
     """
     titles = {(run.job, run.environment or ""): run.title for run in runs}

@@ -30,7 +30,7 @@ MARK: Final = '<meta name="generator" content="tfgen site">'
 
 
 def pages(site: Site) -> Iterator[tuple[str, str]]:
-    """Yield (path, text) for each file of the site."""
+    """Yield the path and the text of each file of the site."""
     environments = [environment for job in site.jobs for environment in job.environments if environment.is_enabled]
     requests = total(environment.requests for environment in environments)
     yield INDEX, _render("index", site, sums=sum_tables(site.jobs), total=requests)

@@ -41,13 +41,14 @@ class RunPods(Record):
 
 
 class GroupFacts(Record):
-    """A group of nodes with equal GPU slots.
+    """A group of nodes with equal GPU slots. A slot is one GPU.
 
     Attributes:
         names: names of the nodes.
-        pods: the slots on such a node: an item for each pod with GPUs, and an item for the free slots.
+        pods: the slots on each of these nodes. The tuple has an item for each pod with GPUs, and an item for the free
+            slots.
         label: text about the slots, for a screen reader.
-        runs: pods of each run on such a node, as text.
+        runs: pods of each run on each of these nodes, as text.
     """
 
     names: tuple[str, ...]
@@ -57,7 +58,7 @@ class GroupFacts(Record):
 
 
 class VerdictFacts(Record):
-    """A run of a job, and the verdict `text`, such as "does not fit: worker lacks 2 nvidia.com/gpu"."""
+    """A run of a job, and the verdict on the run, such as "does not fit: worker lacks 2 nvidia.com/gpu"."""
 
     job: str
     title: str
@@ -69,8 +70,8 @@ class PlanFacts(Record):
 
     Attributes:
         source: the file with the nodes.
-        legend: (slot, text that explains the slot), for a slot of each kind: a slot of each role, of a running pod, of
-            a waiting pod, and a free slot.
+        legend: a slot of each kind, with the text that explains the slot. The kinds are a slot of each role, of a
+            running pod and of a waiting pod, and a free slot.
         gpus: number of GPUs of all nodes together.
         free: number of GPUs that the plan leaves free.
     """
@@ -92,7 +93,7 @@ def plan_facts(
         source: the file with the nodes.
         nodes: the nodes, with the pods that the plan places.
         verdicts: the verdicts on the runs.
-        jobs: title of a run -> name of the job.
+        jobs: name of the job of each run, by title of the run.
     """
     letters = slot_letters(nodes)
     return PlanFacts(

@@ -10,7 +10,7 @@ from tfgen.site.facts import ProblemLine
 
 
 def problem_lines(problems: Iterable[Problem]) -> Iterator[ProblemLine]:
-    """Yield each problem with the text of the line that has the problem. Read each file once."""
+    """Yield each problem with the text of its line in the file. Read each file once."""
     lines: dict[str, list[str]] = {}
     for problem in problems:
         if problem.file not in lines:

@@ -91,7 +91,7 @@ def _uncommitted_changes(item: _Input) -> Iterator[str]:
 
 
 def _changed_files(root: Path) -> Mapping[str, int]:
-    """Return name of a job -> number of changed files of the job in charts/ and overlays/."""
+    """Return the number of changed files in charts/ and overlays/ for each job, by name of the job."""
     numbers: dict[str, int] = {}
     for path in git.changed(root, places=(CHARTS, OVERLAYS)):
         name = path.split("/")[1]

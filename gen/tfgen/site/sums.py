@@ -10,11 +10,13 @@ from tfgen.site.facts import EnvironmentFacts, JobFacts, Requests, total
 
 
 class Sum(Record):
-    """A row of a `SumTable`: the sum of the requests of all enabled environments that have the same key.
+    """A row of a table of sums, such as the row of one team.
+
+    The row has the sum of the requests of all enabled environments with the same key.
 
     Attributes:
-        key: the value in the first column, such as the name of a team; empty in the row of the environments without a
-            queue, for example.
+        key: the value in the first column, such as the name of a team. In a table by queue, the key is empty for
+            environments without a queue.
         jobs: number of jobs with environments in this row.
     """
 
@@ -24,7 +26,7 @@ class Sum(Record):
 
 
 class SumTable(Record):
-    """A table with the sums by team, by queue, by cluster or by environment, sorted by key."""
+    """A table of the requests, summed by team, by queue, by cluster or by environment. The rows are sorted by key."""
 
     title: str
     rows: tuple[Sum, ...]
@@ -39,7 +41,10 @@ _KEYS: Final[Sequence[tuple[str, Callable[[JobFacts, EnvironmentFacts], str]]]] 
 
 
 def sum_tables(jobs: Iterable[JobFacts]) -> tuple[SumTable, ...]:
-    """Return four tables of sums over the enabled environments of all jobs: by team, queue, cluster and environment."""
+    """Return four tables of the requests in the enabled environments of all jobs.
+
+    The tables have the sums by team, by queue, by cluster and by environment.
+    """
     enabled = [(job, environment) for job in jobs for environment in job.environments if environment.is_enabled]
     return tuple(_table(title, [(key(*pair), *pair) for pair in enabled]) for title, key in _KEYS)
 

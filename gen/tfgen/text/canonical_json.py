@@ -1,12 +1,12 @@
-r"""Canonical JSON text of data, equal to the text of Helm's `mustToRawJson`, so that tfgen and Helm compute one digest.
+r"""Canonical JSON text of data: equal data always has the same text, so that tfgen and Helm compute the same digest.
 
     >>> canonical({"b": [1, 0.50, None], "a": "é <&>"})
     '{"a":"é <&>","b":[1,0.5,null]}'
 
-The text follows Go's encoding/json: keys sorted by characters, no blanks, and as few escapes as possible. The only
-escaped characters are U+2028, U+2029 and the characters that JSON requires to be escaped. Every number is a float64,
-because `fromYaml` reads numbers as float64 (https://pkg.go.dev/encoding/json#Marshal,
-https://masterminds.github.io/sprig/defaults.html).
+The text is equal to the text of Helm's `mustToRawJson`, which follows Go's encoding/json. The keys are sorted by
+characters, the text has no blanks, and few characters are escaped: U+2028, U+2029 and the characters that JSON requires
+to be escaped. Every number is a float64, because `fromYaml` reads numbers as float64
+(https://pkg.go.dev/encoding/json#Marshal, https://masterminds.github.io/sprig/defaults.html).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _SMALLEST, _LARGEST = 1e-6, 1e21
 
 
 def digest(data: Any) -> str:
-    """Return the first `DIGEST_LENGTH` digits of the SHA-256 of the canonical JSON text of data."""
+    """Return the first `DIGEST_LENGTH` digits of the SHA-256 of the data's canonical JSON text."""
     return hashlib.sha256(canonical(data).encode()).hexdigest()[:DIGEST_LENGTH]
 
 
@@ -66,7 +66,7 @@ def _written(data: Any) -> str:
 
 
 def _number(number: float) -> str:
-    """Return the text of a float64 in the format of Go: the shortest text that parsers read as the same number."""
+    """Return the text of a float64 as Go writes it: the shortest text that a parser reads as the same number."""
     text = json.dumps(number, allow_nan=False)
     if number == 0 or _SMALLEST <= abs(number) < _LARGEST:
         return (_without_exponent(text) if "e" in text else text).removesuffix(".0")

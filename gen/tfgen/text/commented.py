@@ -14,7 +14,7 @@ class CommentedMapping(dict[str, Any]):
     """A mapping with comments. The comments do not affect comparisons with other mappings.
 
     Attributes:
-        comments: key of an entry -> comment of the entry, for each commented entry.
+        comments: the comment of each commented entry, by key of the entry.
     """
 
     __slots__ = ("comments",)

@@ -37,7 +37,7 @@ class Directive(NamedTuple):
 
 
 def comments(text: str) -> Iterator[tuple[int, str]]:
-    """Yield (offset, text) for each comment, in order.
+    """Yield the offset and the text of each comment, in order.
 
     Args:
         text: a text in which `parse.parse` finds no problem.
@@ -70,7 +70,7 @@ def directives(text: str) -> Iterator[Directive]:
 
 
 def leaves(node: YamlNode) -> Iterator[tuple[int, int]]:
-    """Yield (start offset, end offset) for each key, scalar and alias in a node.
+    """Yield the start offset and the end offset of each key, scalar and alias in a node.
 
     A `#` between the two offsets does not begin a comment.
     """

@@ -27,13 +27,13 @@ START = Position(1, 1)
 
 
 class SourceTree(NamedTuple):
-    """The position of a value in the text, and the positions of the value's keys and items."""
+    """The position of a value in the text. For a mapping or a list, also the positions of its keys or items."""
 
     position: Position
     text: str | None
     """The text of a scalar in the file; None for a mapping or a list."""
     children: Mapping[str | int, tuple[Position, SourceTree]]
-    """Key or index -> (position of the key or list item, source tree of the value)."""
+    """The position of each key or list item, and the source tree of its value, by key or index."""
     size: int
     """Number of values in this value, including the value itself. An alias of this value counts as the same number."""
     height: int = 1
@@ -48,7 +48,7 @@ class Document(Record):
     Attributes:
         file: the file name for problems.
         data: the data of the document. If `under` is not None, this data is merged over the data of `under`.
-        root: the source tree of the document without `under`.
+        root: the positions in the file of this document, without `under`.
         under: the layer whose defaults the document inherits: the nearest layer of a job, or the parent layer of a
             layer; None without a layer.
         unmerged: the data before the merge with `under`; None if `under` is None.
@@ -64,7 +64,7 @@ class Document(Record):
 
     @classmethod
     def without_places(cls, file: str, data: Any) -> Document:
-        """Return a document without known positions. Each value has the position of the start of the file."""
+        """Return a document whose positions are unknown. Each value has the position of the start of the file."""
         return cls(file, data, SourceTree(START, None, {}, 1))
 
     def alone(self) -> Document:
@@ -78,34 +78,34 @@ class Document(Record):
             yield from self.under.layers()
 
     def source(self, path: Path) -> str:
-        """Return the file that sets the value at a path. For a missing value, use the nearest parent in the data."""
+        """Return the file that sets the value at a path. For a missing value, use the nearest parent that exists."""
         return self._layer(path).file
 
     def place(self, path: Path) -> Place:
         """Return the file and position of a problem with the value at a path.
 
         For a scalar, the position is that of the value. For a mapping or a list, the position is that of the key. If
-        the path does not exist, the position is that of the nearest parent.
+        the path does not exist, the position is that of the nearest parent that exists.
         """
         return Place(self.source(path), self.key(path) if self.text(path) is None else self.value(path))
 
     def key(self, path: Path) -> Position:
-        """Return the position of the key or list item at a path; for a missing path, that of the nearest parent."""
+        """Return the position of the key or list item at a path. If the path is missing, use the nearest parent."""
         return self._layer(path)._nearest(path)[0]
 
     def value(self, path: Path) -> Position:
-        """Return the position of the value at a path; for a missing path, that of the nearest parent."""
+        """Return the position of the value at a path. If the path is missing, use the nearest parent that exists."""
         return self._layer(path)._nearest(path)[1].position
 
     def text(self, path: Path) -> str | None:
-        """Return the scalar at a path as text of the file, such as `1.10` for 1.1; None if the path has no scalar."""
+        """Return the scalar at a path in the notation of the file, such as `1.10` for 1.1; None without a scalar."""
         _, place, depth = self._layer(path)._nearest(path)
         return place.text if depth == len(path) else None
 
     def _layer(self, path: Path) -> Document:
-        """Return the document or layer that contains the most steps of a path.
+        """Return the document or the layer that contains the path, or at least the longest beginning of the path.
 
-        If several contain equally many steps, prefer the document, and then the nearest layer.
+        If several contain an equally long beginning, prefer the document, and then the nearest layer.
         """
         if self.under is None:
             return self
@@ -113,9 +113,9 @@ class Document(Record):
         return self if self._nearest(path)[2] >= lower._nearest(path)[2] else lower
 
     def _nearest(self, path: Path) -> tuple[Position, SourceTree, int]:
-        """Follow a path as far as it exists in the document without layers.
+        """Find the nearest parent of a path that exists in the document. Layers do not count.
 
-        Return the position of the last key, the source tree of the last value, and the number of existing steps.
+        Return the position of its key, the positions in its value, and the number of steps of the path that exist.
         """
         key, place = self.root.position, self.root
         for taken, step in enumerate(path):
@@ -128,8 +128,8 @@ class Document(Record):
 class Parsed(Record):
     """The documents of a text, in order, and the problems of the text.
 
-    If the text has problems, an invalid number or key is replaced by its text, and an invalid alias is replaced by
-    null. The documents lack all content after a syntax error.
+    If the text has problems, the data is incomplete. An invalid number or key is replaced by its text, and an invalid
+    alias is replaced by null. After a syntax error, all content is missing.
     """
 
     documents: tuple[Document, ...]

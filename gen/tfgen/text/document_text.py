@@ -49,7 +49,7 @@ def split_off(text: str, document: Document) -> tuple[str, str]:
 
 
 def _starts(text: str) -> list[tuple[int, int]]:
-    """Return (line, offset) for the start of each document: the line `---`, or the start of the file.
+    """Return the line number and the offset of the start of each document: the line `---`, or the start of the file.
 
     The number of the first line is 0.
     """

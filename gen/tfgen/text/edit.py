@@ -28,11 +28,11 @@ from tfgen.words import path_name, shown
 EDIT: Final = "edit"
 
 RULES: Final[Mapping[str, str]] = {EDIT: "tfgen cannot change a value without a change of other text in the job file."}
-"""Id of the rule that the error of this module names -> summary of the rule."""
+"""The summary of the rule that the error of this module names, by id of the rule."""
 
 
 class Removal(Enum):
-    """The type of `REMOVED`. An assignment of `REMOVED` removes a key or a list item."""
+    """The type of `REMOVED`. The assignment of `REMOVED` to a path removes the key or the list item at the path."""
 
     REMOVED = "removed"
 
@@ -41,12 +41,12 @@ REMOVED: Final = Removal.REMOVED
 
 
 class Assignment(NamedTuple):
-    """A new value for a path of keys and list indexes. The index after the last item of a list appends an item.
+    """A new value for the key or list item at a path. The index after the last item of a list appends an item.
 
     Attributes:
         value: plain data to set, or `REMOVED` to remove the key or list item.
         after: for each step of `path`, the keys that precede the step in its mapping. tfgen inserts a new key after
-            these keys, or as the first key if the mapping has none of these keys.
+            these keys. If the mapping has none of these keys, the new key becomes the first key.
     """
 
     path: Path
@@ -55,7 +55,7 @@ class Assignment(NamedTuple):
 
 
 Changes: TypeAlias = Mapping[Path, Mapping[str, str | bool]]
-"""Path of a mapping to change -> key -> new text or boolean. tfgen creates a missing mapping."""
+"""The new text or boolean of each key, by path of the mapping and then by key. tfgen creates a missing mapping."""
 
 
 def with_values(text: str, document: Document, changes: Changes) -> str:
@@ -64,7 +64,8 @@ def with_values(text: str, document: Document, changes: Changes) -> str:
     Args:
         text: the text of the file from `disk_file.read_text`.
         document: the job in the file, without errors.
-        changes: path of a mapping in the job -> key -> new value. tfgen writes new keys in this order.
+        changes: the new value of each key, by path of the mapping and then by key. tfgen writes new keys in this order.
+            Example: {("spec",): {"run": "3"}}.
 
     Raises:
         TfgenError: the edit would also change another value.
@@ -176,7 +177,7 @@ class _Slot(NamedTuple):
 
 
 class _Style(NamedTuple):
-    """The style of inserted text. `is_flow` means text in braces or brackets; `quote` is the character around keys."""
+    """The style of inserted text. `is_flow` is true inside braces or brackets; `quote` is the character around keys."""
 
     is_flow: bool
     quote: str
@@ -185,7 +186,7 @@ class _Style(NamedTuple):
 def _slot(owner: YamlNode, step: str | int) -> _Slot | None:
     """Return the value at a key or an index of `owner`; None if the text of `owner` does not contain the value.
 
-    For example, the text does not contain a key that `<<` merges.
+    For example, the text does not contain a key that a merge key `<<` adds.
     """
     if isinstance(step, int):
         return _Slot(owner.items[step], None) if step < len(owner.items) else None
@@ -194,7 +195,7 @@ def _slot(owner: YamlNode, step: str | int) -> _Slot | None:
 
 
 def _replace(text: str, slot: _Slot, written: str) -> _Edit | None:
-    """Return the edit that replaces the value in a slot by the text `written`. A comment after the key remains."""
+    """Return the edit that replaces a value by the text `written`. A comment after the key remains."""
     node = slot.node
     if slot.entry is not None and node.form in ("mapping", "list") and not node.is_flow:
         colon = text.find(":", slot.entry.end)
@@ -208,22 +209,22 @@ def _replace(text: str, slot: _Slot, written: str) -> _Edit | None:
 
 
 def _header_comment(text: str, node: YamlNode) -> str:
-    """Return the comment in the first line of a block scalar, with the blanks before it; empty without a comment."""
+    """Return the comment in the first line of a block scalar, and the blanks before it; empty without a comment."""
     header, _, _ = text[node.start : node.end].partition("\n")
     comment = re.fullmatch(r"[|>][-+0-9]*([ \t]+#.*?)\r?", header)
     return comment[1] if comment else ""
 
 
 def _remove(text: str, owner: YamlNode, slot: _Slot, owner_slot: _Slot, style: _Style) -> _Edit | None:
-    """Return the edit that removes a mapping entry or a list item together with the comment on its last line.
+    """Return the edit that removes a mapping entry or a list item, with the comment on its last line.
 
-    If the collection has no other entry or item, empty braces or brackets replace the collection.
+    If the mapping or list becomes empty, empty braces or brackets replace it.
 
     Args:
         text: the text of the file.
-        owner: the collection that contains the entry or item.
+        owner: the mapping or list that contains the entry or item.
         slot: the entry or item.
-        owner_slot: the slot of the collection.
+        owner_slot: the position of the mapping or list itself.
         style: the style of the empty braces or brackets.
     """
     parts = [(entry.token, entry.value.end) for entry in owner.entries] or [
@@ -250,7 +251,7 @@ def _remove(text: str, owner: YamlNode, slot: _Slot, owner_slot: _Slot, style: _
 
 
 def _line_end(text: str, offset: int) -> int | None:
-    """Return the offset of the end of the line of `offset`; None if text other than a comment follows on the line."""
+    """Return the offset of the end of the line; None if text other than a comment follows `offset` on the line."""
     end = text.find("\n", offset)
     end = len(text) if end < 0 else end
     tail = text[offset:end].strip()
@@ -271,8 +272,8 @@ def _append(text: str, items: YamlNode, written: str) -> _Edit | None:
 def _insert(text: str, mapping: YamlNode, pair: str, preceding_keys: Sequence[str]) -> _Edit | None:
     """Return the edit that inserts the entry `pair` into a mapping; None if an edit in place is impossible.
 
-    The entry follows the last entry whose key is in `preceding_keys`. Without such an entry, `pair` becomes the first
-    entry, or the last entry if `_insert_first` finds no place.
+    `pair` follows the last entry whose key is in `preceding_keys`. If the mapping has no such key, `pair` becomes the
+    first entry, or the last entry if `_insert_first` finds no place.
     """
     before = [entry for entry in mapping.entries if entry.key in preceding_keys]
     if not before:
@@ -297,7 +298,7 @@ def _insert_after(text: str, mapping: YamlNode, before: Sequence[Entry], pair: s
 
 
 def _insert_line(text: str, offset: int, line: str) -> _Edit | None:
-    """Return the edit that inserts the text `line` as a line below the line that contains an offset."""
+    """Return the edit that inserts the text `line` as a new line, below the line that contains an offset."""
     end = _line_end(text, offset)
     if end is None:
         return None
@@ -340,7 +341,7 @@ def _insert_in_braces(text: str, mapping: YamlNode, pair: str) -> _Edit:
 
 
 def _quote(text: str, entries: Sequence[Entry]) -> str:
-    """Return the quote character around the first key of the entries; empty for a key without quotes or no entries."""
+    """Return the quote character around the first key; empty for a key without quotes, and without entries."""
     return next((text[entry.start] for entry in entries[:1] if text[entry.start] in "\"'"), "")
 
 
@@ -352,7 +353,7 @@ def _nested(path: Sequence[str | int], value: Any) -> Any:
 
 
 def _pair(key: str, value: Any, style: _Style) -> str:
-    """Return the text of a key and a value in the style of the neighbouring entries, for example as JSON."""
+    """Return the text of a mapping entry, a key with its value, in the style of the neighbouring entries."""
     written_key = f"{style.quote}{key}{style.quote}" if style.quote else in_line(key, is_flow=style.is_flow)
     return f"{written_key}: {_written(value, style)}"
 

@@ -3,9 +3,11 @@
     >>> print(dump({"type": "string", "examples": ["2", "lr-3e-4"]}), end="")
     {"type": "string", "examples": ["2", "lr-3e-4"]}
 
-Continuation lines are indented by two blanks. A closing brace is at the end of the last line. The caller can mark a
-mapping as a listing: each entry and the closing brace of a long listing are on separate lines. `json.dumps(indent=2)`
-would write each item of a list and each brace on a separate line.
+Continuation lines are indented by two blanks. A closing brace is at the end of the last line. In contrast,
+`json.dumps(indent=2)` would write each item of a list and each brace on a separate line.
+
+The caller can mark a mapping as a listing. If a listing does not fit on one line, each entry and the closing brace are
+on separate lines.
 """
 
 from __future__ import annotations
@@ -36,15 +38,15 @@ def dump(data: Any, listings: Collection[str] = ()) -> str:
 
 
 class _Member(NamedTuple):
-    """A member of a collection: a list item, or a key with its value.
+    """A list item, or a mapping entry: a key with its value.
 
     Attributes:
-        head: the key of the member, with the colon.
-        line: the text of the whole member, with its key, on one line.
-        members: the members of the member's value, if the value is a collection.
+        head: the key of the entry, with the colon; empty for a list item.
+        line: the text of the whole item or entry on one line.
+        members: the items or entries of the value, if the value is a list or a mapping.
         opening: the opening bracket of the value.
         closing: the closing bracket of the value.
-        is_listing: whether each member of the value is on a separate line if the value does not fit on one line.
+        is_listing: whether each entry of the value is on a separate line if the value does not fit on one line.
     """
 
     head: str
@@ -56,7 +58,7 @@ class _Member(NamedTuple):
 
 
 def _member(head: str, value: Any, listings: Collection[str], *, is_listing: bool = False) -> _Member:
-    """Return the member for a value and its key. `head` is the key with the colon; empty for a list item.
+    """Return a list item, or a mapping entry, as a `_Member`. `head` is the key with the colon; empty for a list item.
 
     A mapping is a listing if its key is in `listings`, except for a mapping inside a listing. The user chooses the keys
     inside a listing, so such a key may equal a key in `listings` by chance.
@@ -76,13 +78,13 @@ def _member(head: str, value: Any, listings: Collection[str], *, is_listing: boo
 
 
 def _text(member: _Member, indent: str, column: int, tail: int) -> str:
-    """Return the text of a member, with the key of the member, on one or several lines.
+    """Return the text of a list item or a mapping entry, on one or several lines.
 
     Args:
-        member: the member.
-        indent: the blanks at the start of the line on which the member begins.
-        column: the number of characters before the member on this line.
-        tail: the number of characters that follow the member on its last line.
+        member: the item or entry.
+        indent: the blanks at the start of the line on which the text begins.
+        column: the number of characters before the text on this line.
+        tail: the number of characters that follow the text on its last line.
     """
     head, line, members, opening, closing, is_listing = member
     if column + len(line) + tail <= WIDTH or not members:
@@ -96,14 +98,14 @@ def _text(member: _Member, indent: str, column: int, tail: int) -> str:
 
 
 def _fill(members: Sequence[_Member], indent: str, deeper: str, tail: int, begun: int = 0) -> str:
-    """Return the text of members. Each line has as many members as fit. A long member may continue on the next lines.
+    """Return the text of several items or entries. Each line has as many of them as fit.
 
     Args:
-        members: the members.
-        indent: the blanks at the start of the line on which the first member begins.
+        members: the items or entries.
+        indent: the blanks at the start of the line on which the first one begins.
         deeper: the blanks at the start of the following lines.
-        tail: the number of characters that follow the closing bracket of the collection.
-        begun: the number of characters on the first line before the first member, without the blanks.
+        tail: the number of characters that follow the last one, such as closing brackets.
+        begun: the number of characters on the first line before the first one, without the blanks.
     """
     text = ""
     column = len(indent) + begun

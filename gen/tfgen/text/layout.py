@@ -30,7 +30,7 @@ from tfgen.text.yaml_text import block_lines, in_line
 LAYOUT: Final = "layout"
 
 RULES: Final[Mapping[str, str]] = {LAYOUT: "`tfgen fmt` cannot write a line of a job file in the layout of tfgen."}
-"""Id of the rule that the error of this module names -> summary of the rule."""
+"""The summary of the rule that the error of this module names, by id of the rule."""
 
 KeyOrder: TypeAlias = Callable[[Path], Sequence[str] | None]
 """Function that returns the order of the keys in the mapping at a path; None if the keys keep their order."""
@@ -48,7 +48,8 @@ def lay_out(text: str, file: str, order: Callable[[Document], KeyOrder | None]) 
     Args:
         text: the text from `disk_file.read_text`, in which `parse.parse` finds no problem.
         file: the name of the file for errors.
-        order: function that returns the `KeyOrder` of a document; None for a document that remains unchanged.
+        order: function that returns the order of the keys in a document, as a `KeyOrder`; None for a document that
+            remains unchanged.
 
     Raises:
         TfgenError: the layout would lose a value or a comment.
@@ -80,7 +81,7 @@ def lay_out(text: str, file: str, order: Callable[[Document], KeyOrder | None]) 
 
 
 def _content(text: str, file: str) -> Iterator[Any]:
-    """Yield the values and the comments that a new layout of a text must not change."""
+    """Yield the values and the comments of a text. A new layout of the text must have the same values and comments."""
     parsed = parse(text, file)
     if parsed.problems:
         return
@@ -89,7 +90,7 @@ def _content(text: str, file: str) -> Iterator[Any]:
 
 
 def _has_aliases(node: YamlNode) -> bool:
-    """Return whether a value contains an alias. Then tfgen moves no keys, because an alias must follow its anchor."""
+    """Return whether a value contains an alias. An alias must follow its anchor, so tfgen then moves no keys."""
     return node.form == "alias" or any(_has_aliases(child) for child in _values(node))
 
 
@@ -99,7 +100,7 @@ def _values(node: YamlNode) -> Iterator[YamlNode]:
 
 
 class _Line(NamedTuple):
-    """A comment line, with the column at which the comment begins; or an empty line, which has an empty text."""
+    """A comment line, with the column at which the comment begins; or an empty line, whose text is empty."""
 
     column: int
     text: str
@@ -111,9 +112,9 @@ class _Element(NamedTuple):
     Attributes:
         token: the offset of the key or the dash.
         head: the comment lines above the entry or item.
-        note: the comment after the value, or after the key or dash if the value is a block. The note includes the
-            blanks before the comment.
-        foot: the comment lines at the end of the value, if the value is a block.
+        note: the comment after the value, with the blanks before the comment. For a mapping or list without braces or
+            brackets, the comment after its key or dash.
+        foot: the comment lines at the end of a mapping or list without braces or brackets.
     """
 
     entry: Entry | None
@@ -133,7 +134,10 @@ class _Layout:
         self._starts = [0, *accumulate(len(line) + 1 for line in self._lines)]
 
     def of_document(self, root: YamlNode, data: Any) -> tuple[int, int, list[str]]:
-        """Return (start offset, end offset, new lines). The new lines replace the text between the two offsets."""
+        """Return the new lines of the document, and the offsets between which the new lines replace the text.
+
+        The result has the start offset, the end offset and the new lines.
+        """
         first, last = self._line(root.start), self._line(root.end)
         comments_below: list[_Line] = []
         for number in range(last + 1, len(self._lines)):
@@ -169,7 +173,7 @@ class _Layout:
     def _block(
         self, node: YamlNode, data: Any, path: Path, indent: int, owner: int, foot: Sequence[_Line]
     ) -> list[str]:
-        """Return the lines of a mapping or a list in block style.
+        """Return the lines of a mapping or a list, with each entry or item on separate lines.
 
         Args:
             node: the mapping or the list.
@@ -194,7 +198,7 @@ class _Layout:
         return [*lines, *_comment_lines(trailing, indent, is_first=not lines)]
 
     def _block_elements(self, node: YamlNode, owner: int, foot: Sequence[_Line]) -> tuple[list[_Element], list[_Line]]:
-        """Return (entries or items of a block, comment lines after the last entry or item)."""
+        """Return the entries or items of a mapping or list without braces, and the comments after the last one."""
         elements: list[_Element] = []
         previous_line = owner
         column = 0
@@ -219,7 +223,10 @@ class _Layout:
         return self._starts[number] + column
 
     def _note(self, entry: Entry | None, value: YamlNode, token: int) -> str:
-        """Return the comment on the line of a value. For a block value, use the line of the key or dash."""
+        """Return the comment on the line of a value.
+
+        For a mapping or list without braces or brackets, return the comment on the line of its key or dash.
+        """
         if _is_block(value):
             start = self._text.index(":", entry.end) + 1 if entry else token + 1
             first = value.entries[0].token if value.entries else value.start
@@ -232,7 +239,7 @@ class _Layout:
         return (note["note"] or "").rstrip()
 
     def _flow_elements(self, node: YamlNode) -> tuple[list[_Element], list[_Line]]:
-        """Return (entries or items, comment lines after the last entry or item) of braces or brackets."""
+        """Return the entries or items in braces or brackets, and the comments after the last one."""
         elements: list[_Element] = []
         offset = node.start + 1
         for entry, value in _pairs(node):
@@ -243,9 +250,10 @@ class _Layout:
         return elements, self._comments_in_braces(offset, node.end - 1, elements)
 
     def _comments_in_braces(self, start: int, end: int, elements: list[_Element]) -> list[_Line]:
-        """Return the comment lines from the offset `start` to the offset `end`, between two entries or items in braces.
+        """Return the comment lines between two entries or items in braces or brackets.
 
-        A comment on the first line becomes the `note` of the last entry or item in `elements`.
+        `start` and `end` are the offsets of the text between the two entries or items. A comment on the first line
+        becomes the `note` of the last entry or item in `elements`.
         """
         first, *following = self._text[start:end].split("\n")
         head = [_Line(0, line.strip()) for line in following if line.strip().startswith("#")]
@@ -371,10 +379,10 @@ def _is_block(node: YamlNode) -> bool:
 
 
 def _move_to_foot(element: _Element, lines: list[_Line], column: int) -> list[_Line]:
-    """Add the comment lines at the end of the value of `element` to the `foot` of `element`. Return the other lines.
+    """Move comment lines to the `foot` of `element`, if the comments belong to the end of its value.
 
-    These comment lines are the first of `lines`, up to the last comment that is indented deeper than `column`. If the
-    value is not a block, the function returns all lines.
+    These comment lines are the first of `lines`, up to the last comment that is indented deeper than `column`. Return
+    the other lines. If the value is not a mapping or list without braces or brackets, return all lines.
     """
     if not _is_block(element.node):
         return lines
@@ -384,7 +392,7 @@ def _move_to_foot(element: _Element, lines: list[_Line], column: int) -> list[_L
 
 
 def _split(lines: list[_Line], column: int) -> tuple[list[_Line], list[_Line]]:
-    """Split comment lines into the first lines, which are indented deeper than a column, and the other lines."""
+    """Split comment lines after the last comment that is indented deeper than `column`. Return both lists."""
     end = 0
     for number, line in enumerate(lines, start=1):
         if line.text and line.column <= column:
@@ -406,8 +414,8 @@ def _comment_lines(lines: Sequence[_Line], indent: int, *, is_first: bool) -> It
 def _dedented(header: str, written: str, data: str) -> list[str] | None:
     """Return the header and the lines of a block scalar, without the indentation of the lines.
 
-    Return None if the header contains an indentation indicator, or if the lines without the indentation no longer
-    represent `data`.
+    A block scalar is a text that begins with `|` or `>`. Return None if its header contains an indentation indicator,
+    or if the lines without the indentation no longer represent `data`.
 
     Args:
         header: the header of the block scalar, such as `|-`.

@@ -39,7 +39,7 @@ def line_paths(text: str) -> list[Path]:
 
 
 def _spans(node: YamlNode, path: Path) -> Iterator[tuple[int, int, Path]]:
-    """Yield (start offset, end offset, path) for each key, list item, scalar and closing brace."""
+    """Yield the start offset, the end offset and the path of each key, list item, scalar and closing brace."""
     entries: list[tuple[int, YamlNode, Path]] = [(entry.start, entry.value, (entry.key,)) for entry in node.entries]
     for start, value, step in [*entries, *((item.start, item, (index,)) for index, item in enumerate(node.items))]:
         has_parts, part = bool(value.entries or value.items), (*path, *step)

@@ -1,4 +1,4 @@
-r"""Detection of unusual space characters. For example, a no-break space looks like a blank, but YAML reads it as text.
+r"""Find unusual space characters. For example, a no-break space looks like a blank, but YAML reads it as text.
 
 >>> find_odd_space("retries:\u00a03")
 'the character U+00A0 (no-break space) is not a blank in YAML; write a blank'
@@ -23,6 +23,9 @@ def find_odd_space(text: str) -> str | None:
 
 
 def odd_space_column(line: str) -> int:
-    """Return the column, from 1, of the first unusual space character in a line; 1 without such a character."""
+    """Return the column of the first unusual space character in a line; 1 without such a character.
+
+    The first column is 1.
+    """
     match = _ODD.search(line)
     return match.start() + 1 if match else 1

@@ -1,4 +1,4 @@
-"""Construction of documents from the events of libyaml. The module `parse` lists the content that tfgen refuses."""
+"""Builds documents from the events of the YAML parser libyaml. The module `parse` lists the refused content."""
 
 from __future__ import annotations
 
@@ -97,11 +97,11 @@ _Event = _Valued | yaml.AliasEvent
 
 
 class _Stopped(Exception):  # noqa: N818
-    """Exception that stops the parser after a limit is exceeded. The last problem names the limit."""
+    """Exception that stops the parser after the text has exceeded a limit. The last problem names the limit."""
 
 
 class _Builder:
-    """Builder of the documents of a file, which reads the events of libyaml once and collects the problems."""
+    """Builder of the documents of a file. The builder reads the events of libyaml once, and collects the problems."""
 
     def __init__(self, text: str, file: str) -> None:
         self.problems: list[Problem] = []
@@ -130,10 +130,10 @@ class _Builder:
         return tuple(documents)
 
     def _node(self, event: _Event, depth: int) -> tuple[Any, SourceTree]:
-        """Consume the events of a node, and return its data and its source tree.
+        """Read the events of a value. Return the data of the value and its positions.
 
         Args:
-            event: the first event of the node.
+            event: the first event of the value.
             depth: the depth of the nesting; 1 for the root.
         """
         if isinstance(event, yaml.AliasEvent):
@@ -153,7 +153,7 @@ class _Builder:
         return node
 
     def _alias(self, event: yaml.AliasEvent, depth: int) -> tuple[Any, SourceTree]:
-        """Return a copy of the data at an alias's anchor, and the source tree of the data.
+        """Return a copy of the data at the anchor of an alias, and the positions of the data.
 
         Without the copy, two values of the document would share a Python object.
         """
@@ -181,7 +181,7 @@ class _Builder:
         return data, _collection(start, children)
 
     def _mapping(self, start: yaml.Event, depth: int) -> tuple[Any, SourceTree]:
-        """Consume the events of a mapping, and return its data and its source tree.
+        """Read the events of a mapping. Return the data of the mapping and its positions.
 
         A key of the mapping overrides a key that `<<` merges, regardless of the order of the keys. An earlier `<<`
         overrides a later `<<`.
@@ -215,7 +215,7 @@ class _Builder:
         return data, _collection(start, children)
 
     def _key(self, event: _Event, depth: int) -> str | None:
-        """Consume the events of a key, and return the key; None for a key that is not a string."""
+        """Read the events of a key, and return the key; None for a key that is not a string."""
         if isinstance(event, yaml.ScalarEvent):
             self._refuse_tag(event)
             self._refuse_characters(event)
@@ -236,7 +236,7 @@ class _Builder:
         return None
 
     def _sources(self, event: yaml.Event, value: Any, place: SourceTree) -> list[tuple[Any, SourceTree]]:
-        """Return (data, source tree) for each mapping that a key `<<` merges.
+        """Return the data and the positions of each mapping that a key `<<` merges.
 
         The value of the key is a mapping or a list of mappings. For any other value, report a problem and return [].
         """

@@ -24,9 +24,12 @@ _BLANKS: Final = " \t\r\n"
 
 
 class Entry(NamedTuple):
-    """A key of a mapping, and its value.
+    """A key of a mapping, with its value.
 
-    `start` and `end` are the offsets of the key. `token` is the offset of the key's anchor; `start` without an anchor.
+    Attributes:
+        token: the offset of the anchor of the key; the offset of the key if it has no anchor.
+        start: the offset of the key.
+        end: the offset after the key.
     """
 
     key: str
@@ -57,12 +60,18 @@ class YamlNode(NamedTuple):
     items: tuple[YamlNode, ...] = ()
 
     def entry(self, key: str) -> Entry | None:
-        """Return the entry of a key; None if the mapping lacks the key, or merges the key by `<<`."""
+        """Return the entry of a key; None if the text of the mapping does not contain the key.
+
+        A key that `<<` merges is not in the text.
+        """
         return next((entry for entry in self.entries if entry.key == key), None)
 
 
 def nodes(text: str) -> dict[Position, YamlNode]:
-    """Return position of the root -> root node, for each document of a text. `Document.root` has the same position."""
+    """Return the root node of each document of a text. The keys are the positions of the root nodes.
+
+    `Document.root` has the same position.
+    """
     events: Iterator[Any] = yaml.parse(text, Loader=yaml.CSafeLoader)
     roots = {}
     for event in events:

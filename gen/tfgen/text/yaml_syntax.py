@@ -3,9 +3,9 @@
     a: b: c        text with ": " in it needs quotes           libyaml: mapping values are not allowed in this context
     name:foo       a blank is missing after the colon: ...     libyaml: could not find expected ':', on the next line
 
-libyaml reports the position where it stopped, which is often not the position of the mistake. For each common message
-of libyaml, a function of this module looks for the mistake in the surrounding text. Any other message of libyaml is
-shown unchanged.
+The columns are the text, the explanation of tfgen, and the message of libyaml, the YAML parser. libyaml reports the
+position where it stopped, which is often not the position of the mistake. For each common message of libyaml, a
+function of this module looks for the mistake in the surrounding text. Any other message of libyaml is shown unchanged.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class _Failure(Record):
 
     @property
     def before(self) -> str:
-        """Return the start of the line in which libyaml stopped, up to the position where libyaml stopped."""
+        """Return the beginning of the line on which libyaml stopped, up to the position where libyaml stopped."""
         return self.line[: self.at.column - 1]
 
     @property
@@ -58,7 +58,7 @@ class _Failure(Record):
         return self.lines[self.since.line - 1][self.since.column - 1 : self.since.column]
 
     def line_above(self) -> tuple[int, str]:
-        """Return (number, text) of the previous line with content; (0, "") if no such line exists."""
+        """Return the number and the text of the previous line with content; (0, "") if no such line exists."""
         for number in range(self.at.line - 1, 0, -1):
             line = self.lines[number - 1]
             if line.strip() and not line.lstrip().startswith("#"):
@@ -94,7 +94,7 @@ _KEY_AND_VALUE = re.compile(r"\s*(?:- +)*(?P<key>[A-Za-z_][\w./-]*) +(?:[\[{\"']
 
 
 def explain(error: yaml.MarkedYAMLError, text: str, file: str) -> Problem:
-    """Return the problem for a syntax error of libyaml, at the position that the user must correct."""
+    """Return the problem for a syntax error of libyaml. The position is the place that the user must correct."""
     lines = text.split("\n")
     at = min(_position(error.problem_mark), Position(len(lines), len(lines[-1]) + 1))
     failure = _Failure(at, _position(error.context_mark) if error.context_mark else at, lines)
@@ -113,7 +113,7 @@ def _position(mark: yaml.Mark | None) -> Position:
 
 
 def _long_key(failure: _Failure, since: int) -> _Explanation | None:
-    """Return (position, message) for a key that is too long for YAML; None without such a key.
+    """Return the explanation of a key that is too long for YAML; None without such a key.
 
     `since` is the number of characters before the key on the line.
     """
@@ -161,7 +161,7 @@ def _open_bracket(failure: _Failure, collection: str, closing: str) -> _Explanat
 
 
 def _colon_not_allowed(failure: _Failure) -> _Explanation:
-    """Return (position, message) for a colon at a position where YAML allows no key."""
+    """Return the explanation of a colon at a position where YAML allows no key."""
     if re.search(r":\s", failure.before) or failure.before.lstrip().startswith("---"):
         return failure.at, 'text with ": " in it needs quotes; a mapping must begin on a separate line'
     long = _long_key(failure, len(failure.line) - len(failure.line.lstrip(" -")))
@@ -183,7 +183,7 @@ def _colon_not_allowed(failure: _Failure) -> _Explanation:
 
 
 def _line_without_key(failure: _Failure) -> _Explanation:
-    """Return (position, message) for a line of a mapping without a key.
+    """Return the explanation of a line in a mapping that has no key.
 
     libyaml stops after this line. The line begins at `failure.since`.
     """
@@ -199,7 +199,7 @@ def _line_without_key(failure: _Failure) -> _Explanation:
 
 
 def _colon_missing(number: int, line: str) -> _Explanation:
-    """Return (position, message) for a line that has no colon after its key. `number` is the number of the line."""
+    """Return the explanation of a line that has no colon after its key. `number` is the number of the line."""
     if _CONFLICT.match(line):
         return Position(
             number, 1
@@ -215,7 +215,7 @@ def _blank_missing(number: int, match: re.Match[str]) -> _Explanation:
 
 
 def _after_quote(failure: _Failure) -> _Explanation | None:
-    """Return (position, message) for text that follows quoted text on a line; None if no quote precedes the text."""
+    """Return the explanation of text that follows quoted text on a line; None if no quoted text precedes the text."""
     quote = failure.before.rstrip()[-1:]
     if quote not in {"'", '"'}:
         return None
@@ -334,4 +334,4 @@ _EXPLANATIONS: dict[str, Callable[[_Failure], _Explanation]] = {
     _SURROGATE: _surrogate,
     TOO_DEEP: _depth,
 }
-"""Message of an error of libyaml -> function that explains the error. libyaml misspells some words in messages."""
+"""The function that explains each error, by message of libyaml. libyaml misspells some words in messages."""

@@ -9,14 +9,16 @@ r"""The YAML serializer for all output of tfgen: whole objects, and single scala
       cd /app
       python train.py
 
-YAML parsers disagree: Helm reads `y` as true, and kustomize reads `y` as a string. Both read `0o17` as 15, and PyYAML
-reads `0o17` as a string. Helm reads the commit id `1234e56` as a number, and PyYAML reads it as a string. So tfgen
-writes a string without quotes only if every parser of YAML 1.1 and 1.2 reads the same string.
+YAML parsers disagree. Helm reads `y` as true, and kustomize reads `y` as a string. Helm and kustomize read `0o17` as
+15, and PyYAML reads `0o17` as a string. Helm reads the commit id `1234e56` as a number, and PyYAML reads it as a
+string. So tfgen writes a string without quotes only if every parser of YAML 1.1 and 1.2 reads the same string.
 tests/equal/test_yaml_readers.py runs these parsers.
 
 The layout is that of kubectl: keys in the order of the data, lists at the indentation of their key, no anchors. The
-comments of a `CommentedMapping` are written. Long lines are not folded, and an emoji is not escaped. The serializer
-needs no YAML library, and takes half the time of PyYAML's emitter in C, which needs a tree of Python nodes.
+serializer also writes the comments of a `CommentedMapping`. Long lines are not folded, and an emoji is not escaped.
+
+The serializer needs no YAML library. The serializer takes half the time of PyYAML's emitter in C, which needs a tree of
+Python nodes.
 """
 
 from __future__ import annotations
@@ -84,7 +86,7 @@ def find_forbidden_character(text: str) -> re.Match[str] | None:
 
 
 def dump(data: object, indent: str = "") -> str:
-    """Return the YAML text of data in block style, with a final newline, and with the given blanks before each line.
+    """Return the YAML text of data, with each entry and item on separate lines. `indent` is the text before each line.
 
     Raises:
         TypeError: JSON cannot represent the data.
@@ -149,9 +151,10 @@ def is_literal(text: str) -> bool:
 
 
 def is_misread_by_kustomize(text: str) -> bool:
-    """Return whether kustomize would write a text as a literal block that kustomize cannot parse afterwards.
+    """Return whether kustomize would write a text in a notation that kustomize itself cannot read.
 
-    The YAML library of kustomize, goyaml, writes no indentation indicator if the first line begins with a tab.
+    The YAML library of kustomize, goyaml, writes no indentation indicator for a literal block whose first line begins
+    with a tab.
     """
     return text.startswith("\t") and "\n" in text
 
@@ -214,7 +217,7 @@ def _leaf(value: object, indent: str) -> str:
 
 
 def block_lines(text: str) -> list[str] | None:
-    """Return the header and the lines of a literal block, without indentation; None if `is_literal` is false.
+    """Return the header and the lines of a literal block (`|`), without indentation; None if `is_literal` is false.
 
     Raises:
         ValueError: the text has a character of `FORBIDDEN_CHARACTER`.
@@ -237,10 +240,7 @@ def _key(key: str) -> str:
 
 
 def _string(text: str) -> str:
-    """Return the YAML scalar of a string on one line.
-
-    A long string, such as a list of hosts with a hundred thousand characters, is not cached.
-    """
+    """Return the YAML text of a string on one line. tfgen caches the result for short strings."""
     return _short_string(text) if len(text) <= _SHORT else _quoted(text)
 
 
@@ -250,7 +250,7 @@ def _short_string(text: str) -> str:
 
 
 def _quoted(text: str) -> str:
-    """Return a string as a scalar: without quotes if possible, in single quotes to avoid escapes, or as JSON."""
+    """Return the YAML text of a string: without quotes if possible, in single quotes to avoid escapes, or as JSON."""
     if not _QUOTED.search(_checked_text(text)):
         return text
     if "'" not in text and ('"' in text or "\\" in text) and "\n" not in text and "\t" not in text:

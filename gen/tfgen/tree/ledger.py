@@ -80,9 +80,9 @@ class Ledger(Record):
     input_digest: str
     """Digest of the job in its job file; empty while a render is unfinished."""
     files: Mapping[str, str]
-    """Path -> digest of each rendered file."""
+    """The digest of each rendered file, by path."""
     unfinished: Mapping[str, str] | None = None
-    """Path -> digest of each file that an incomplete render replaces or removes; None after a complete render."""
+    """The digest of each file that an incomplete render replaces or removes, by path; None after a complete render."""
     defaults_digest: str = ""
     """Digest of the job merged with the defaults of its layers; empty for a job without defaults."""
     source: str = ""

@@ -59,7 +59,7 @@ class FileChange(NamedTuple):
 
 
 FindCommitted: TypeAlias = Callable[[Mapping[str, Ledger]], Set[str]]
-"""Function that takes job name -> ledger, and returns the names of the jobs whose rendered files are committed.
+"""Function that gets the ledgers by name of the job, and returns the names of the jobs whose files are committed.
 
 If only the version of tfgen or the defaults of a committed job changed, tfgen does not write the job again.
 """
@@ -71,7 +71,7 @@ def nothing_committed(_: Mapping[str, Ledger]) -> Set[str]:
 
 
 PathAction: TypeAlias = tuple[str, FileAction]
-"""Pair (path, action of the write on the file at the path)."""
+"""A path, and the action of the write on the file at the path."""
 
 
 class Loss(Record):
@@ -404,7 +404,7 @@ def plan_job(rendering: Rendering, inputs: PlanInput, tool_version: str) -> tupl
 
 
 _Decision: TypeAlias = tuple[FileChange | None, Conflict | None]
-"""Pair (planned change of a path, conflict at the path).
+"""The planned change of a path, and the conflict at the path.
 
 The conflict is None if tfgen may write the path. The change is None if `force` cannot override the conflict.
 """

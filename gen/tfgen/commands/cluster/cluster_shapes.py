@@ -132,4 +132,4 @@ SHAPES: Final[Mapping[str, Mapping[str, Any]]] = {
         ("CSINode", ("spec",), {"spec": _object(drivers=_list_of(_CSI_DRIVER))}),
     )
 }
-"""Kind -> JSON Schema. Each schema allows unlisted fields, because the objects of a cluster have many more fields."""
+"""JSON Schema of each kind. The schemas allow unlisted fields, because the objects of a cluster have more fields."""

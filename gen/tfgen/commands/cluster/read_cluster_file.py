@@ -22,7 +22,7 @@ SYNTAX: Final = "yaml-syntax"
 INVALID: Final = "cluster-object"
 
 RULES: Final[Mapping[str, str]] = {INVALID: "An object of a cluster does not have the fields that Kubernetes requires."}
-"""Rule id -> description, for the problems that `tfgen plan` reports about a file of cluster objects."""
+"""The description of each rule that `tfgen plan` reports about a file of cluster objects, by id of the rule."""
 
 _TOO_DEEP: Final = f"the nesting is deeper than {MAX_DEPTH} levels"
 _BROKEN: Final = (yaml.YAMLError, ValueError, RecursionError)

@@ -87,7 +87,7 @@ class JobParts(Record):
 
     @cached_property
     def _jobs_without_a_key(self) -> Mapping[Path, JobParts]:
-        """For each optional key that decides the structure of the job, a copy of the job without this key.
+        """Copies of the job, each without one of the optional keys that decide the structure of the job.
 
         The keys of the mapping are the paths of the removed keys, such as ("spec", "gang").
         """

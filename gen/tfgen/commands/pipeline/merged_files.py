@@ -134,7 +134,7 @@ def _digests(out: Path, paths: Iterable[str]) -> dict[str, str]:
 
 
 def _files_of_jobs(plan: WritePlan, unmerged: Set[str]) -> Iterator[set[str]]:
-    """Yield the paths of all files of a job, for each job that needs a commit of the merge.
+    """Yield the paths of all files of a job, for each job whose files tfgen must stage after the merge.
 
     Such a job is a job that the plan changes, or a job with a file in `unmerged`.
     """

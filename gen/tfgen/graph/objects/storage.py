@@ -186,7 +186,7 @@ def _storage_class() -> Node:
 
 
 def claim_name() -> Node:
-    """Return the name of the claim of a volume, for a list item of a `ForEach` over the volumes of the job."""
+    """Return the name of a volume's claim. The result belongs in a `ForEach` over the volumes of the job."""
     return call(_CLAIM_NAME, name=_NAME, storage=_VOLUME)
 
 

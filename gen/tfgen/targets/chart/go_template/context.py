@@ -27,8 +27,8 @@ class Context(Record):
     Attributes:
         chart: the name of the chart. The full name of each named template begins with this name.
         parameters: the parameters of the printed named template; empty for all other templates. The argument of a named
-            template with parameters is a ``dict`` with the parameters and the key ``root``. The value of ``root`` is
-            the root context of Helm, which contains ``.Values``.
+            template with parameters is a ``dict`` with the parameters. If the named template uses the root context of
+            Helm, such as ``.Values``, the ``dict`` contains the root context under the key ``root``.
         dot: the expression for the dot at the top of the template: ``.``, or ``$`` in the body of a ``range`` or
             ``with``.
         variables: the Go variables that contain the output of named templates. Example: {"mnist.run": "$run"}.

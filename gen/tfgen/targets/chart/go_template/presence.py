@@ -1,8 +1,8 @@
 """Computes the presence test of a node. The test is true if the output of the node is not empty.
 
-For example, the presence test of the labels of a pod is ``.Values.labels``. The printer writes an ``if`` with this test
-around the labels, because `fill` also removes empty maps and lists. If an outer ``if`` already has the same test, the
-printer writes no second ``if``.
+For example, the presence test of the labels of a pod is ``.Values.labels``. The printer writes an ``if`` or ``with``
+with this test around the labels, because `fill` also removes empty maps and lists. If an outer ``if`` already has the
+same test, the printer writes no second ``if``.
 """
 
 from __future__ import annotations

@@ -32,7 +32,9 @@ _VARIABLE_PARTS: Final = ("run", "fullname")
 
 
 def repeated_includes(lines: Lines, context: Context, *, least: int) -> tuple[Mapping[str, str], Lines]:
-    """Assign the output of a named template to a variable if the lines include the named template several times.
+    """Return lines that assign the output of named templates to variables, so that Helm runs each named template once.
+
+    A named template gets a variable if the lines include the named template several times.
 
     Args:
         lines: the lines of a template.
