@@ -103,6 +103,12 @@ class PairPlaces(Record):
         """Return True if the job file and all layers are unchanged."""
         return self.before is self.after
 
+    @property
+    def has_same_file(self) -> bool:
+        """Return True if both versions are the same document of the same file. The layers may differ."""
+        before, after = self.before, self.after
+        return bool(before and after and before.at == after.at and before.source.has_same_content(after.source))
+
     def read(self) -> Pair:
         """Read both versions of the job.
 
@@ -160,7 +166,7 @@ def compare(checked: Checked, revision: str, find_cached: FindCached = read_cach
 
 
 def _new_runs(pair: PairPlaces) -> tuple[Problem, ...]:
-    return tuple(pair.read().new_runs)
+    return () if pair.has_same_file else tuple(pair.read().new_runs)
 
 
 def pair_jobs(

@@ -131,9 +131,11 @@ def _compare_job(
     files: _Files | None = None
     if job and (is_written or not _is_as_rendered(job)) and _changes_overlays(job):
         ledger, files = job.target, _overlays_of(job.rendering.tree.files, name)
+    if not (ledger and (files or name in concerned.overlays_changed)):
+        return Rerendered((), ())
     versions_of_job = pair.read()
     old, new = versions_of_job.before, versions_of_job.after
-    if not (old and new and ledger and (files or name in concerned.overlays_changed)):
+    if not (old and new):
         return Rerendered((), ())
     try:
         before = _committed_overlays(plan.out, name, revision)

@@ -176,7 +176,7 @@ def _unknown_pod_field(path: Path) -> str:
 def _nearest(schema: Schema, path: Path, end: int, owner: Schema) -> str | None:
     """Return the valid path that is most similar to an invalid path, as text; None without a similar path.
 
-    For the path `spec.gang.queu`, the result is `spec.gang.queue`. A path with the same parent key has precedence.
+    For the path `spec.gang.queueName`, the result is `spec.gang.queue`. A path with the same parent key has precedence.
 
     Args:
         schema: the schema of the job.

@@ -89,9 +89,16 @@ class Source(Record):
     @property
     def identity(self) -> Any:
         """A value that is equal for two sources with the same path, content and tfgen.yaml files."""
-        digest = self.content.digest if isinstance(self.content, OnDisk) else _digest(self.content)
         around = (self.defaults, self.left_out)
-        return (self.file, digest, *(source.identity if source else None for source in around))
+        return (self.file, self._digest, *(source.identity if source else None for source in around))
+
+    def has_same_content(self, other: Source) -> bool:
+        """Return True if the two files have equal contents. Their paths and tfgen.yaml files may differ."""
+        return self._digest == other._digest
+
+    @property
+    def _digest(self) -> bytes:
+        return self.content.digest if isinstance(self.content, OnDisk) else _digest(self.content)
 
     def layers(self) -> Iterator[Source]:
         """Yield the tfgen.yaml files from which the file inherits, starting with the nearest."""

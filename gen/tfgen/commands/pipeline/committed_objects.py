@@ -10,9 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Final
 
 from tfgen.change.rerendered import overlays_on_disk
-from tfgen.check.admission.folder import PolicyFolders, folder_paths
+from tfgen.check.admission.folder import KEY as POLICIES
+from tfgen.check.admission.folder import PolicyFolders
 from tfgen.check.limits import JobUse, has_limited_sums, uses
 from tfgen.check.objects import check_guard_rails
 from tfgen.check.severities import set_severities
@@ -44,6 +46,15 @@ class CommittedObjects(Record):
     notes: tuple[str, ...] = ()
 
 
+_GUARD_RAILS: Final = ("limits", "enforce", POLICIES)
+"""The keys of a tfgen.yaml whose guard rails apply to objects."""
+
+
+def has_guard_rails(layer: Document) -> bool:
+    """Return True if a tfgen.yaml, or a tfgen.yaml in a parent folder, has guard rails for objects."""
+    return any(each.data.get(key) for each in layer.layers() for key in _GUARD_RAILS)
+
+
 def check_committed(
     out: Path, ledgers: Mapping[str, Ledger], policies: PolicyFolders, documents: Sequence[Document]
 ) -> CommittedObjects:
@@ -55,19 +66,12 @@ def check_committed(
         policies: the admission policies of the repository.
         documents: the jobs.
     """
-    guarded = [document for document in documents if _has_guard_rails(document)]
-    checked = [*map_items(partial(_check, out, ledgers, policies), guarded)]
+    checked = [*map_items(partial(_check, out, ledgers, policies), documents)]
     return CommittedObjects(
         tuple(problem for result in checked for problem in result.problems),
         tuple(use for result in checked for use in result.uses),
         tuple(note for result in checked for note in result.notes),
     )
-
-
-def _has_guard_rails(document: Document) -> bool:
-    """Return whether a tfgen.yaml of a job has limits, enforced values or policies for the job's objects."""
-    layers = [] if document.under is None else [layer.data for layer in document.under.layers()]
-    return bool(folder_paths(document)) or any(layer.get("limits") or layer.get("enforce") for layer in layers)
 
 
 def _check(out: Path, ledgers: Mapping[str, Ledger], policies: PolicyFolders, document: Document) -> CommittedObjects:

@@ -22,10 +22,11 @@ from tfgen.check.severities import report_unused
 from tfgen.commands.pipeline.check_files import FileResults
 from tfgen.commands.pipeline.check_report import Report
 from tfgen.commands.pipeline.check_scope import CheckScope
-from tfgen.commands.pipeline.committed_objects import CommittedObjects, check_committed
+from tfgen.commands.pipeline.committed_objects import CommittedObjects, check_committed, has_guard_rails
 from tfgen.commands.pipeline.rendered_file import RenderedFile, render_files
 from tfgen.commands.pipeline.sums import find_sums
 from tfgen.git import read as git
+from tfgen.job.documents import read_documents
 from tfgen.job.facts import name_of
 from tfgen.job.sources import Source
 from tfgen.problems import Problem, in_order
@@ -131,15 +132,23 @@ def _unrendered_jobs(plan: WritePlan, base: Base) -> set[str]:
 def _check_committed(
     results: FileResults, plan: WritePlan, files: Iterable[tuple[CheckedFile, RenderedFile]], names: Collection[str]
 ) -> dict[str, CommittedObjects]:
-    """Return job file -> result of the check of the committed objects, for the jobs in `names`."""
+    """Return job file -> result of the check of the committed objects, for the jobs in `names`.
+
+    The mapping has only the job files whose tfgen.yaml files set guard rails for objects.
+    """
     sources = [file.source for file, result in files if any(job.name in names for job in result.jobs)]
-    policies = read_folders_of(results.checker.read_defaults(sources))
-    documents_by_file = {source.file: results.checker.check(source).documents for source in sources}
+    layers = results.checker.read_defaults(sources)
+    policies = read_folders_of(layers)
+    guarded = {layer.file for layer in layers if has_guard_rails(layer)}
     return {
-        file: check_committed(
-            plan.out, plan.ledgers, policies, [document for document in documents if name_of(document) in names]
+        source.file: check_committed(
+            plan.out,
+            plan.ledgers,
+            policies,
+            [document for document in read_documents(source) if name_of(document) in names],
         )
-        for file, documents in documents_by_file.items()
+        for source in sources
+        if source.defaults and source.defaults.file in guarded
     }
 
 
@@ -161,5 +170,5 @@ def _find_unused(results: FileResults, file: CheckedFile, rendered: RenderedFile
     if not file.clashes:
         return rendered.unused
     jobs = {job.name for job in rendered.jobs}
-    documents = [document for document in results.checker.check(file.source).documents if name_of(document) in jobs]
+    documents = [document for document in read_documents(file.source) if name_of(document) in jobs]
     return report_unused(documents, (*results.checked.ignored, *rendered.object_report.ignored))
