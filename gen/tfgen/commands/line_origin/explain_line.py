@@ -163,7 +163,7 @@ def _document(rendered: RenderedText, file: str) -> Document:
     jobs = check_all(read_sources([rendered.source]))
     stop_at_errors(jobs.problems)
     document = choose_job(jobs.documents, str(rendered.source), rendered.job)
-    files = render_document(document).following(rendered.ledger).tree.files
+    files = render_document(document).with_revision_number(rendered.ledger).tree.files
     if files.get(rendered.path) != rendered.text:
         raise TfgenError(
             f"{file}: differs from the file that {rendered.source} renders to; "
