@@ -196,7 +196,7 @@ def commit(repository: Repository, paths: Sequence[str], message: str) -> str:
 
 
 def check_branch(repository: Repository, name: str) -> None:
-    """Check that git can create a branch with this name, or that the branch is checked out already.
+    """Check that git can create a branch with the name `name`. A branch that is checked out already is valid.
 
     Raises:
         UsageError: git rejects the name, the name is another revision, or the branch exists but is not checked out.

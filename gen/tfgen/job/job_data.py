@@ -68,13 +68,13 @@ class RoleData(PodData, total=False):
 
 
 class KindTarget(TypedDict):
-    """The target of a patch: all objects of a kind."""
+    """The target of a patch that changes all objects of a kind."""
 
     kind: str
 
 
 class PatchTarget(KindTarget, total=False):
-    """The target of a patch: all objects of a kind, or the one object with the given name."""
+    """The target of a patch that changes all objects of a kind, or only the object with the given name."""
 
     name: str
 
@@ -178,7 +178,7 @@ class CloudData(TypedDict, total=False):
 
 
 class VariantData(PodData, total=False):
-    """Settings that a job may have, and that an environment may set to another value."""
+    """Settings that a job may have, and that an environment may override."""
 
     run: str
     resumeFrom: str

@@ -35,9 +35,10 @@ def root_above(folder: Path) -> Path | None:
 
     tfgen searches `folder` and its parent folders. The result is the first folder in this list that exists:
 
-    - the nearest folder that is a root by itself, as `is_root` defines - the nearest folder with rendered files - the
-    topmost folder with a tfgen.yaml - the working directory, if the working directory contains or equals `folder`, and
-    is not `/`
+    - the nearest folder that is a root by itself, as `is_root` defines
+    - the nearest folder with rendered files
+    - the topmost folder with a tfgen.yaml
+    - the working directory, if the working directory contains or equals `folder`, and is not `/`
     """
     start, working_directory = real_path(folder), real_path(Path())
     folders = (start, *start.parents)

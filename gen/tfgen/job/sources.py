@@ -149,7 +149,7 @@ def _from_stdin(layers: _Layers, *, takes_stdin: bool) -> Source:
 
 
 def no_job_below(paths: Iterable[Path]) -> UsageError:
-    """Return the error that reports that no path in `paths` contains a job."""
+    """Return the error for paths that contain no job."""
     names = [str(path) for path in paths]
     folder = "this folder" if len(names) == 1 else "these folders"
     return UsageError(f"{', '.join(names)}: no file in {folder} has a document with apiVersion tfgen/...")

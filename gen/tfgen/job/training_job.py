@@ -467,7 +467,7 @@ def _gitops(gitops: Mapping[str, Any]) -> GitOps:
 
 
 def _is_ssh(repository: str) -> bool:
-    """Return whether git uses ssh for an address (`git@host:path` or `ssh://`)."""
+    """Return whether git uses ssh for an address, such as `git@host:path` or `ssh://host/path`."""
     return not repository.startswith(("http://", "https://"))
 
 

@@ -40,7 +40,7 @@ Query = Mapping[str, str]
 
 
 class ApiError(TfgenError):
-    """Error for an answer of the API server with an HTTP status of 400 or more.
+    """Error for an answer of the API server with an HTTP error status.
 
     Attributes:
         status: HTTP status code.

@@ -77,7 +77,7 @@ class DeclaredRun(Record):
 
     @property
     def identities(self) -> tuple[Identity, ...]:
-        """Return the identities of all objects whose states tfgen reads to find the state of the run."""
+        """Return the API version, kind and name of each object whose state tfgen reads to find the state of the run."""
         optional = [self.deciding_object, self.finisher, self.gang[0] if self.gang else None]
         return tuple(dict.fromkeys([*self.controllers.values(), *filter(None, optional), *self.claims]))
 

@@ -39,20 +39,21 @@ class LostNode(Record):
 
 
 def holds_a_node(pod: Object) -> bool:
-    """Test whether a pod is assigned to a node and still uses the resources of the node."""
+    """Test whether a pod is assigned to a node and has not ended."""
     return bool(pod["spec"].get("nodeName")) and pod["status"].get("phase") not in ENDED
 
 
 def doubtful_nodes(pods: Iterable[Object]) -> set[str]:
-    """Return the names of the nodes that may be lost, according to the conditions of the pods on each node.
+    """Return the names of the nodes that may be lost, according to the pods on each node.
 
-    The conditions of a pod on a lost node are special: Ready is False, and ContainersReady is still True.
+    The node controller sets the condition Ready of the pods on a lost node to False, although ContainersReady is still
+    True. A pod that is being deleted also makes its node doubtful.
     """
     return {pod["spec"]["nodeName"] for pod in pods if holds_a_node(pod) and _is_doubtful(pod)}
 
 
 def lost_nodes(pods: Iterable[Object], nodes: Mapping[str, Object]) -> Iterator[LostNode]:
-    """Yield the nodes that are not ready and to which pods of a run are assigned.
+    """Yield each node that is not ready, if the node has pods of a run.
 
     Args:
         pods: the pods of the run.

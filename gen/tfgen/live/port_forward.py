@@ -55,9 +55,9 @@ class PortForward:
             namespace: namespace of the pod.
             pod: function that looks up and returns the pod.
             pod_port: port of the pod.
-            port: local port; 0 for any free port; None for the number of the pod's port, or for any free port if the
-                number is in use.
-            tell: receives one line for each connection that failed.
+            port: local port. 0 selects any free port. None selects the number of the pod's port, or any free port if
+                this number is in use.
+            tell: function that receives one line for each connection that failed.
         """
         self._api, self._namespace, self._pod, self._pod_port = api, namespace, pod, pod_port
         self._requested, self._tell = port, tell

@@ -1,4 +1,4 @@
-"""Reads the objects that decide on which nodes a pod can run, such as nodes, pods, and priority and storage classes."""
+"""Reads the objects that the scheduler needs to choose a node for a pod, such as nodes, pods and priority classes."""
 
 from __future__ import annotations
 

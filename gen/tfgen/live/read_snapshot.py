@@ -100,7 +100,10 @@ def read_pods(api: Api, namespace: str, labels: Mapping[str, str]) -> list[Objec
 
 
 def _check_kinds(api: Api, runs: Iterable[DeclaredRun], snapshot: Snapshot) -> None:
-    """Check that a server with pods of a run also serves the kind of the object that decides when the run ends."""
+    """Check that the server serves the kind of the object that decides when each run ends.
+
+    A run without pods does not count.
+    """
     for run in runs:
         if run.deciding_object and snapshot.pods_of(run) and api.resource(*run.deciding_object[:2]) is None:
             raise TfgenError(
@@ -185,7 +188,10 @@ class _Reader:
 
 
 def _by_identity(kind: tuple[str, str], items: Iterable[Object]) -> dict[Identity, Object]:
-    """Return listed objects of a kind by identity. Add `apiVersion` and `kind`, which the items of a list lack."""
+    """Return listed objects of a kind, by API version, kind and name.
+
+    Add `apiVersion` and `kind` to each object, because the items of a list lack these fields.
+    """
     whole = [{"apiVersion": kind[0], "kind": kind[1], **item} for item in items]
     return {identity(item): item for item in whole}
 

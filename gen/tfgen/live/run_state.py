@@ -322,7 +322,7 @@ def _merge_causes(causes: Iterable[Cause]) -> Iterator[Cause]:
 
 
 def _finisher(run: DeclaredRun, snapshot: Snapshot, run_end: End | None) -> str:
-    """Return the state of the finisher's Job in one word, such as Waiting (during a run) or Releasing (after a run)."""
+    """Return the state of the finisher's Job in one word, such as Waiting during a run, or Releasing after a run."""
     if run.finisher is None:
         return ""
     item = snapshot.objects.get(run.finisher)

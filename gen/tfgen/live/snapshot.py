@@ -20,7 +20,8 @@ class Snapshot(Record):
 
     Attributes:
         pods: pods of the jobs to which the runs belong.
-        objects: other objects of the runs, by identity. An object that the cluster does not have is missing.
+        objects: other objects of the runs, by API version, kind and name. An object that the cluster does not have is
+            missing.
         warnings: events of type Warning, the oldest first.
         unreadable: messages about the kinds and the logs that tfgen could not read. Each message contains the reason.
         workloads: Kueue's Workloads of the runs.

@@ -120,7 +120,7 @@ class Volumes(Record):
                 yield volume["name"]
 
     def check_user_folders(self, pods: Sequence[Pod]) -> None:
-        """Check that each folder that the user passes exists, and that the job has the volume.
+        """Check the folders that the user passes. Each folder must exist, and the job must have each volume.
 
         Raises:
             UsageError: a folder or a volume does not exist. The message lists all missing folders and volumes.

@@ -161,7 +161,10 @@ class Run:
         return retries is None or state.retried < retries
 
     def _act_on_time(self) -> None:
-        """Start, end or kill each task whose planned time has come: retries, intentional failures and grace periods."""
+        """Start, end or kill each task whose planned time has come.
+
+        The planned times are those of retries, of intentional failures and of grace periods.
+        """
         now = self._clock()
         for failure in [failure for failure in self._failures if self.seconds >= failure.seconds]:
             state = self.states[failure.task]

@@ -75,9 +75,9 @@ def _keys(spot: Spot, document: Document | None, schema: str, node: schema_file.
 
 
 def _names_of_map(path: Path, document: Document | None) -> Mapping[str, Any]:
-    """Return the existing names that the user may type as keys of the mapping at `path`, as the keys of a mapping.
+    """Return a mapping whose keys are the names that the user may type at `path`. The caller ignores the values.
 
-    For example, below `roles` of an environment, the names are the roles of the job. The caller ignores the values.
+    For example, below `roles` of an environment, the names are the roles of the job.
     """
     if path == ("rules",):
         return dict.fromkeys(sorted(WARNINGS))

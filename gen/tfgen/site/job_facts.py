@@ -61,9 +61,10 @@ def job_facts(
 
 
 def _team(document: Document) -> str:
-    """Return the team of a job, from the label `team` or `owner`, the project of Argo CD, or the name of a folder.
+    """Return the team of a job: the value of a label, or else the project of Argo CD, or else the name of a folder.
 
-    The folder is the parent of the job's folder: `ads` for jobs/ads/mnist/job.yaml.
+    The label is `team` or `owner`. The folder is the parent of the job's folder, such as `ads` for
+    jobs/ads/mnist/job.yaml.
     """
     labels = document.data["spec"].get("labels") or {}
     for name in _OWNER_LABELS:

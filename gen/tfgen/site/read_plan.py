@@ -1,4 +1,4 @@
-"""Computes the plan that the site shows. The plan places the pods of jobs on the nodes that a file describes."""
+"""Computes the plan that the site shows. The plan places the pods of the jobs on the nodes of a cluster."""
 
 from __future__ import annotations
 

@@ -129,7 +129,7 @@ class Parsed(Record):
     """The documents of a text, in order, and the problems of the text.
 
     If the text has problems, the data is incomplete. An invalid number or key is replaced by its text, and an invalid
-    alias is replaced by null. After a syntax error, all content is missing.
+    alias is replaced by null. The documents do not contain the text after a syntax error.
     """
 
     documents: tuple[Document, ...]

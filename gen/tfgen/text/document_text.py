@@ -49,9 +49,9 @@ def split_off(text: str, document: Document) -> tuple[str, str]:
 
 
 def _starts(text: str) -> list[tuple[int, int]]:
-    """Return the line number and the offset of the start of each document: the line `---`, or the start of the file.
+    """Return the line number and the offset of the start of each document.
 
-    The number of the first line is 0.
+    A document begins with the line `---`, or at the start of the file. The number of the first line is 0.
     """
     events: Iterator[Any] = yaml.parse(text, Loader=yaml.CSafeLoader)
     starts = (event for event in events if isinstance(event, yaml.DocumentStartEvent))

@@ -346,7 +346,10 @@ def _quote(text: str, entries: Sequence[Entry]) -> str:
 
 
 def _nested(path: Sequence[str | int], value: Any) -> Any:
-    """Return a value wrapped in the mappings and lists of a path: `_nested(("a", "b"), 1)` is `{"a": {"b": 1}}`."""
+    """Return a value inside the mappings and lists of a path.
+
+    For example, `_nested(("a", "b"), 1)` is `{"a": {"b": 1}}`.
+    """
     for step in reversed(path):
         value = [value] if isinstance(step, int) else {step: value}
     return value

@@ -98,14 +98,14 @@ def _text(member: _Member, indent: str, column: int, tail: int) -> str:
 
 
 def _fill(members: Sequence[_Member], indent: str, deeper: str, tail: int, begun: int = 0) -> str:
-    """Return the text of several items or entries. Each line has as many of them as fit.
+    """Return the text of several items or entries. Each line contains as many items or entries as fit.
 
     Args:
         members: the items or entries.
-        indent: the blanks at the start of the line on which the first one begins.
+        indent: the blanks at the start of the line on which the first item or entry begins.
         deeper: the blanks at the start of the following lines.
-        tail: the number of characters that follow the last one, such as closing brackets.
-        begun: the number of characters on the first line before the first one, without the blanks.
+        tail: the number of characters that follow the last item or entry, such as closing brackets.
+        begun: the number of characters on the first line before the first item or entry, without the blanks.
     """
     text = ""
     column = len(indent) + begun

@@ -6,8 +6,13 @@
         image: "a:1"  # kept                  roles: {worker: {replicas: 4}}
 
 A comment on a separate line moves with the key or the item below the comment. A comment after a value moves with the
-value. A comment at the end of a block belongs to the innermost block that is not indented deeper than the comment, and
-moves with this block. tfgen parses the new text, and refuses the new layout if a value or a comment has changed.
+value.
+
+A block is a mapping or a list without braces or brackets. A comment at the end of a block moves with the block. If
+several blocks end at the comment, the comment belongs to the innermost block that is not indented deeper than the
+comment.
+
+tfgen parses the new text, and refuses the new layout if a value or a comment has changed.
 """
 
 from __future__ import annotations
@@ -382,7 +387,7 @@ def _move_to_foot(element: _Element, lines: list[_Line], column: int) -> list[_L
     """Move comment lines to the `foot` of `element`, if the comments belong to the end of its value.
 
     These comment lines are the first of `lines`, up to the last comment that is indented deeper than `column`. Return
-    the other lines. If the value is not a mapping or list without braces or brackets, return all lines.
+    the other lines. If the value is a scalar, or is in braces or brackets, return all lines.
     """
     if not _is_block(element.node):
         return lines

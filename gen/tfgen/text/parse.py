@@ -6,14 +6,20 @@ r"""The YAML parser of tfgen, which returns the line and the column of each key 
     >>> document.value(("image",))
     Position(line=2, column=8)
 
-**Plain scalars.** A scalar without quotes is null, a boolean or a number only if YAML 1.1 (PyYAML, Ruby) and YAML 1.2
-(core schema) read the same value. Any other plain scalar is a string: `on`, `no` and `y`; `2026-01-01` and `12:30:45`;
-`017` (15 or 17), `08`, `0o17`, `0b1` and `1_000`; and `1e3`, which is a number only in YAML 1.2. Such a text may also
-be a commit id (`1234e56`) or an argument of a program (`1e-3` in `--rate 1e-3`). If a field requires a number, the
-schema reports the string. The opposite mistake, a string that becomes a number, would remain unnoticed.
+**Plain scalars.** A plain scalar is a scalar without quotes. tfgen reads a plain scalar as null, a boolean or a number
+only if YAML 1.1 (PyYAML, Ruby) and YAML 1.2 (core schema) read the same value. Any other plain scalar is a string:
 
-**Refused content.** The parser refuses content that other YAML parsers change or a reviewer may overlook: tags,
+- `on`, `no`, `y`, `2026-01-01` and `12:30:45`
+- `017`, which is 15 or 17, and `08`, `0o17`, `0b1` and `1_000`
+- `1e3`, which is a number only in YAML 1.2
+
+A text such as `1e3` may also be a commit id (`1234e56`) or an argument of a program (`1e-3` in `--rate 1e-3`). If a
+field requires a number, the schema reports the string. The opposite mistake, a string that becomes a number, would
+remain unnoticed.
+
+**Refused content.** The parser refuses content that other YAML parsers change or that a reviewer may overlook: tags,
 keys that are not strings, duplicate keys, .inf and .nan, integers that Helm's float64 rounds, control characters.
+
 Aliases and merge keys (`<<`) are allowed. With expanded aliases, a file has at most `MAX_SIZE` values and `MAX_DEPTH`
 levels (`text/document.py`), so each file is parsed within about a second and some megabytes of memory.
 

@@ -54,7 +54,7 @@ class _Failure(Record):
 
     @property
     def opening(self) -> str:
-        """Return the character that begins the unfinished quoted text or collection: a quote or a bracket."""
+        """Return the quote or the bracket that begins the unfinished quoted text or collection."""
         return self.lines[self.since.line - 1][self.since.column - 1 : self.since.column]
 
     def line_above(self) -> tuple[int, str]:

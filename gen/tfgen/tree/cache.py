@@ -109,7 +109,7 @@ def _path(root: Path, entry: str) -> Path:
 
 
 def _write(path: Path, text: bytes) -> None:
-    """Write a cache entry atomically: another process reads either the complete entry or no entry."""
+    """Write a cache entry atomically, so that another process reads either the complete entry or no entry."""
     if not path.parent.is_dir():
         path.parent.mkdir(parents=True, exist_ok=True)
         (path.parents[1] / ".gitignore").write_text("*\n")  # the folder may be in a repository

@@ -27,7 +27,7 @@ _PLAIN_PATH = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,199}(?:/[A-Za-z0-9_-][A
 
 
 class FileTreeError(TfgenError):
-    """A tree of files has invalid paths or texts. The message has one line for each fault."""
+    """Error for a tree of files with invalid paths or texts. The message has one line for each fault."""
 
 
 class FileTree(Record):

@@ -146,7 +146,8 @@ class OutputFolder:
     def read_text(self, path: str, limit: int = -1) -> str:
         """Return the text of a file, or the first `limit` characters. U+FFFD replaces bytes that are not UTF-8.
 
-        Raises TfgenError if the file does not exist.
+        Raises:
+            TfgenError: The file does not exist.
         """
         parent, name = _split(path)
         with errors_at(path), self._folder(parent) as folder:
@@ -403,7 +404,7 @@ class OutputFolder:
 
 
 class _Folders:
-    """Descriptors of open folders. The parents of the last folder stay open, so sorted paths open no folder twice.
+    """Descriptors of open folders. The parents of the last folder stay open, so sorted paths need fewer calls of open.
 
     Args:
         top: The path of the output folder.

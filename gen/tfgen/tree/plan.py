@@ -66,7 +66,7 @@ If only the version of tfgen or the defaults of a committed job changed, tfgen d
 
 
 def nothing_committed(_: Mapping[str, Ledger]) -> Set[str]:
-    """Return the empty set as the names of the committed jobs. With this function, the write includes every job."""
+    """Return an empty set of names, as if no job had committed rendered files. The write then includes every job."""
     return frozenset()
 
 
@@ -127,7 +127,7 @@ class Conflict(Record):
         return f"{self.path}: {self.reason}" + (f"; {self.loss.describe(force)}" if self.loss else "")
 
     def describe_past(self) -> str:
-        """Return the message that reports a file that tfgen overwrote or removed with --force."""
+        """Return the message about a file that tfgen overwrote or removed with --force."""
         return f"{self.path}: {self.reason}" + (f"; {self.loss.describe_past()}" if self.loss else "")
 
     def __str__(self) -> str:
@@ -135,7 +135,7 @@ class Conflict(Record):
 
 
 class ConflictsError(TfgenError):
-    """A write would delete content of the user, so tfgen wrote nothing."""
+    """Error for a write that would delete content of the user. tfgen has written nothing."""
 
     exit_code = 1  # the user can fix the cause, as for a problem of the input
 
@@ -227,9 +227,9 @@ class WriteRequest(Record):
         renderings: the files of each rendered job.
         done: the names of the jobs that were not rendered, because their files on disk match their ledgers.
         force: whether to replace files that the user edited.
-        find_committed: returns the names of the committed jobs. tfgen does not write a committed job if only the
-            version of tfgen or the defaults changed (`Ledger.differs_only_by_tool_or_defaults`).
-        store: stores the plan of each job, in a spool or in memory.
+        find_committed: function that returns the names of the jobs whose rendered files are committed in git. tfgen
+            does not write such a job if only the version of tfgen or the defaults changed.
+        store: function that stores the plan of each job, in a spool or in memory.
     """
 
     out: Path
@@ -352,7 +352,8 @@ class PlanInput(Record):
         owners_after_write: the number of jobs whose ledgers list a path after the write, by path in lower case.
             Example: {"overlays/argocd/mnist.yaml": 1}. Paths in the folder of a job are left out, because only that job
             can list them.
-        read: returns the text on disk at a path. tfgen calls this function only for a conflict, to find the lost lines.
+        read: function that returns the text on disk at a path. tfgen calls this function only for a conflict, to find
+            the lost lines.
     """
 
     ledgers: Ledgers

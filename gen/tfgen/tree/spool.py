@@ -52,7 +52,7 @@ class Slot(NamedTuple):
 
 
 class InMemory(NamedTuple):
-    """A value in memory, with the same interface as a value in a spool (`Slot`)."""
+    """A value in memory. The class has the same interface as `Slot`, the position of a value on disk."""
 
     value: Any
 

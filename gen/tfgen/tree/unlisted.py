@@ -1,6 +1,7 @@
-"""Find the files that no ledger lists, in the folders that tfgen writes: the chart folder of each job, and `overlays/`.
+"""Find the files in the output folder that no ledger lists.
 
-A folder in `charts/` whose job has no ledger does not count, because users may store hand-written charts in `charts/`.
+tfgen searches the chart folder of each job, and `overlays/`. A folder in `charts/` whose job has no ledger does not
+count, because users may store hand-written charts in `charts/`.
 """
 
 from __future__ import annotations

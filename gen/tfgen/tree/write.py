@@ -112,9 +112,9 @@ def plan_write(
         renderings: The files of each job. The plan reads the sequence several times, one rendering after the other.
         done: The names of the jobs that were not rendered, because their files on disk match their ledgers.
         force: Whether to replace files that the user edited.
-        find_committed: Returns the names of the committed jobs. tfgen does not write a committed job if only the
-            version of tfgen or the defaults changed (`Ledger.differs_only_by_tool_or_defaults`).
-        store: Stores the plan of a job.
+        find_committed: Function that returns the names of the jobs whose rendered files are committed in git. tfgen
+            does not write such a job if only the version of tfgen or the defaults changed.
+        store: Function that stores the plan of a job.
 
     Raises:
         FileTreeError: Two renderings have the same path.

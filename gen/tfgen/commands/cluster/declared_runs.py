@@ -20,7 +20,7 @@ from tfgen.words import either
 class RunObjects(Record):
     """A run of a job, and the objects of the run.
 
-    For a retired environment, the objects are those of the enabled environment.
+    For a retired environment, the objects are those that the job has while the environment is enabled.
     """
 
     run: DeclaredRun

@@ -45,7 +45,7 @@ class Clusters:
 
     @property
     def is_place_set(self) -> bool:
-        """Return whether the command line sets the cluster (--context) or the namespace (--namespace)."""
+        """Return whether the option --context or --namespace is on the command line."""
         return self._access.context is not None or self._access.namespace is not None
 
     def api(self, context: str | None) -> Api:

@@ -1,4 +1,4 @@
-"""Steps of `tfgen commit` that are common to commits of job files and to commits of rendered files."""
+"""Steps that `tfgen commit` needs both for job files and for a separate branch of rendered files."""
 
 from __future__ import annotations
 

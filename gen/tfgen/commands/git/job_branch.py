@@ -201,7 +201,7 @@ def _is_from_init(content: bytes, path: str, committed: bytes | None) -> bool:
 def _files_of_job(
     out: Path, pair: PairPlaces, planned: Mapping[str, str | None], now: Ledger | None, committed: bytes | None
 ) -> set[Path]:
-    """Return the paths of all files of a job that the commit includes, even of files that the write removes.
+    """Return the paths of the files that the commit includes for a job. Files that the write removes are included.
 
     Args:
         out: the output folder.

@@ -76,7 +76,9 @@ class JobReplay:
         self.sources: set[str] = set()
 
     def __call__(self, tree: Repository, to: Target, tip: str) -> None:
-        """Apply the local commits up to `tip` on top of the remote branch, which is HEAD of the temporary tree.
+        """Apply the local commits up to `tip` on top of the remote branch.
+
+        HEAD of the temporary working tree `tree` is the remote branch.
 
         Raises:
             RebaseConflictError: a file that tfgen does not render has a conflict.
@@ -112,9 +114,9 @@ class JobReplay:
 
 
 def _files_of_jobs(tree: Repository, commit: str, changed: Iterable[str]) -> _JobFiles:
-    """Return the files of the jobs that a commit changes. `changed` has the paths of the files that the commit changes.
+    """Return the files of the jobs that a commit changes. A commit changes a job if it changes the ledger of the job.
 
-    A commit changes a job if it changes the ledger of the job.
+    `changed` has the paths of all files that the commit changes.
     """
     rendered: set[str] = set()
     sources: dict[str, set[str]] = {}
