@@ -171,7 +171,7 @@ def _write(folder: OutputFolder, plan: WritePlan) -> None:
     try:
         intents = [*map_items(partial(stage, JobPlan.intent), touched, many=MANY_SMALL)]
         folder.sync_staged(len(touched))
-        _put_ledgers(folder, intents)
+        _move_ledgers(folder, intents)
         final = _stage_jobs(folder, plan)
     except BaseException:
         # No file has changed yet. The old ledgers would hide staged files from the next run, so they are restored last.
@@ -181,7 +181,7 @@ def _write(folder: OutputFolder, plan: WritePlan) -> None:
             # This process restores all ledgers, because the death of a worker process may be the cause of the error.
             old = [stage(lambda job: job.before, at) for at in touched]
             folder.sync_staged(len(touched))
-            _put_ledgers(folder, old)
+            _move_ledgers(folder, old)
         raise
     try:
         for _ in map_items(partial(_replace, folder, plan), plan.jobs.indices_with_any(*_WRITES)):
@@ -191,7 +191,7 @@ def _write(folder: OutputFolder, plan: WritePlan) -> None:
         folder.prune(change.path for changes in plan.jobs.changes(*_ENDS) for change in changes)
         changed = (change.path for changes in plan.jobs.changes(*_WRITES, *_ENDS) for change in changes)
         folder.sync_folders(changed, plan.jobs.count(*_WRITES, *_ENDS))
-        _put_ledgers(folder, final)
+        _move_ledgers(folder, final)
     except BaseException:
         with suppress(TfgenError):
             _unstage(folder, plan)
@@ -268,7 +268,7 @@ def _stage_ledger(folder: OutputFolder, number: int, job: JobPlan, ledger: Ledge
     return _StagedLedger(path, ledger is None)
 
 
-def _put_ledgers(folder: OutputFolder, ledgers: Sequence[_StagedLedger]) -> None:
+def _move_ledgers(folder: OutputFolder, ledgers: Sequence[_StagedLedger]) -> None:
     """Move the staged ledgers to their final paths, and remove the ledgers that are marked for removal.
 
     The existing ledgers need no check, because the folder is locked.
