@@ -186,10 +186,11 @@ class FillCache:
         self._identities = {path: _identity(at(values, path)) for path in self.differing}
 
     def key(self, node_key: Hashable, paths: frozenset[Path]) -> Hashable:
-        """Return the cache key for the filled node `node_key`, which depends on the values at `paths`.
+        """Return the cache key of a filled node, which depends on the values at `paths`.
 
-        If these values are the same Python objects as in the job without an environment, the cache key is `node_key`.
-        If not, the cache key also contains the changed values: the text of a string, or the `id()` of any other value.
+        `node_key` identifies the node. If these values are the same Python objects as in the job without an
+        environment, the cache key is `node_key`. If not, the cache key also contains the changed values: the text of a
+        string, or the `id()` of any other value.
         """
         differing = paths & self.differing
         return (node_key, frozenset((path, self._identities[path]) for path in differing)) if differing else node_key

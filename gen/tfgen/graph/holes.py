@@ -414,7 +414,7 @@ class NotEmpty(Hole):
 class Let(Hole):
     """A name for the value of an expression. `body` reads the value as `Bound(name)`.
 
-    A `Let` surrounds the whole content of a `Template` or `NamedTemplate`, or the body of another `Let`.
+    A `Let` surrounds a whole object, or the whole content of a `NamedTemplate`. A `Let` may contain another `Let`.
     """
 
     name: str

@@ -27,8 +27,8 @@ class PatchedGraph(Record):
 
     Attributes:
         faults: the faults in the patches, by the name of the environment. The name "" is for the patches of the job.
-        entry_patches: the patches for an object that exists only for some values of the job, such as the claim of a
-            volume, by the name of the environment. A rule checks that the object exists.
+        entry_patches: the patches for the claim of a volume or a similar object, by the name of the environment. Values
+            of the job decide whether such an object exists, so a rule checks that the object exists.
     """
 
     templates: tuple[Template, ...]
@@ -43,8 +43,8 @@ class _Variant(Record):
         nodes: the patched node of each template, without the labels and annotations in `added`.
         added: the labels and annotations that the patches add to the objects of each template.
         faults: the faults in the patches.
-        entry_patches: the patches for an object that exists only for some values of the job, such as the claim of a
-            volume. A rule checks that the object exists.
+        entry_patches: the patches for the claim of a volume or a similar object. Values of the job decide whether such
+            an object exists, so a rule checks that the object exists.
     """
 
     nodes: Sequence[Node]
