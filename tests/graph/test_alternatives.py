@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tfgen.graph.alternatives import join_alternatives
+from tfgen.graph.alternatives import join_alternatives, with_common_order
 from tfgen.graph.fill import Scope, fill
 from tfgen.graph.holes import ABSENT, AnyOf, Call, Default, Equal, ForEach, NamedTemplate, Node, Parameter, Value, When
 
@@ -91,3 +93,44 @@ def test_each_variant_comes_out_as_it_was(variants: Mapping[str, Node]) -> None:
         alone = NamedTemplate("alone", "One of them.", {"any": node}, parameters=("role",))
         filled, expected = (fill(Call(template, (("role", role),)), scope) for template in (joined, alone))
         assert filled == expected
+
+
+def named(names: Sequence[str]) -> list[Node]:
+    """Return a list with an item for each name, such as a container."""
+    return [{"name": name} for name in names]
+
+
+def sublists(names: Sequence[str]) -> st.SearchStrategy[list[list[str]]]:
+    """Return a strategy for lists that contain some of the names, in the order of `names`."""
+    chosen = st.sets(st.sampled_from(names))
+    return st.lists(chosen.map(lambda some: [name for name in names if name in some]), min_size=1)
+
+
+def common_order(lists: Sequence[Sequence[str]]) -> dict[str, list[Node]]:
+    return with_common_order({str(index): named(names) for index, names in enumerate(lists)})
+
+
+@given(lists=st.permutations("abcde").flatmap(sublists))
+@example(lists=[["a"], ["b"], ["a", "b"]])
+def test_lists_with_a_common_order_stay_unchanged(lists: Sequence[Sequence[str]]) -> None:
+    assert [*common_order(lists).values()] == [named(names) for names in lists]
+
+
+@given(lists=st.lists(st.lists(st.sampled_from("abcde"), unique=True), min_size=1))
+def test_lists_without_a_common_order_get_one(lists: Sequence[Sequence[str]]) -> None:
+    ordered: list[list[Any]] = [*common_order(lists).values()]
+    names = [[item["name"] for item in items] for items in ordered]
+    assert [sorted(each) for each in names] == [sorted(each) for each in lists]
+    for first, second in combinations(names, 2):
+        assert [name for name in first if name in second] == [name for name in second if name in first]
+
+
+def test_lists_without_a_common_order_get_the_order_of_the_first_list() -> None:
+    assert common_order(["ab", "ba"]) == {"0": named("ab"), "1": named("ab")}
+
+
+def test_a_later_list_orders_the_items_of_earlier_lists() -> None:
+    lists: Mapping[str, Node] = {"chief": ["a"], "ps": ["b"], "worker": ["a", "b"]}
+    joined = join_alternatives(lists, ROLE)
+    chief, ps, worker = (Equal(ROLE, name) for name in lists)
+    assert joined == [When(AnyOf((chief, worker)), "a"), When(AnyOf((ps, worker)), "b")]

@@ -12,6 +12,8 @@ pods of all roles. If the parameter `role` has the value "ps", the filled node e
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Mapping, Sequence
+from graphlib import CycleError, TopologicalSorter
+from itertools import pairwise
 from typing import TypeVar
 
 from tfgen.graph.holes import AnyOf, Default, Equal, Expression, ForEach, Key, Let, Node, Not, When
@@ -59,7 +61,8 @@ def join_alternatives(alternatives: _Alternatives, parameter: Expression, *, def
 def with_common_order(alternatives: Mapping[str, list[Node]]) -> dict[str, list[Node]]:
     """Sort the lists of all alternatives, so that items with the same names have the same order in every list.
 
-    A list that already has the common order is unchanged.
+    If the lists already have a common order, each list stays unchanged. Lists such as [a, b] and [b, a], which have no
+    common order, get the order in which `_all_keys` inserts the names: [a, b] in the example.
 
     Args:
         alternatives: the list of each alternative, by the name of the alternative. Each item has a name, as a container
@@ -110,7 +113,7 @@ def _join_sequences(alternatives: _Alternatives, choice: _Choice) -> Node:
     named = {name: [(_identity(item), _name_first(item)) for item in items] for name, items in lists.items()}
     sequences = [[identity for identity, _ in items] for items in named.values()]
     keys = _all_keys(sequences)
-    if not all(sequences) or any([key for key in keys if key in sequence] != sequence for sequence in sequences):
+    if not all(sequences) or not _keeps_order(keys, sequences):
         return _choose_whole(alternatives, choice)  # a list has duplicate items, or the lists have no common order
     by_key = {name: dict(items) for name, items in named.items()}
     return [_join_some({n: i[key] for n, i in by_key.items() if key in i}, alternatives, choice) for key in keys]
@@ -164,10 +167,12 @@ def _choose_whole(alternatives: _Alternatives, choice: _Choice) -> Node:
 
 
 def _all_keys(sequences: Sequence[Sequence[_Key]]) -> list[_Key]:
-    """Merge several sequences of keys into a list that contains each key once.
+    """Merge several sequences of keys into a list that contains each key once, in the order of all sequences.
 
     For example, (a, c) and (b, c, d) become (b, a, c, d). A new key of a later sequence comes directly after the key
-    that precedes the new key in this sequence. A new key without a predecessor comes first.
+    that precedes the new key in this sequence. A new key without a predecessor comes first. If the result breaks the
+    order of a sequence, the keys are sorted again: (a), (b) and (a, b) become (a, b). Sequences without a common order,
+    such as (a, b) and (b, a), keep the result of the insertions, (a, b) in the example.
     """
     keys: list[_Key] = []
     for sequence in sequences:
@@ -178,4 +183,31 @@ def _all_keys(sequences: Sequence[Sequence[_Key]]) -> list[_Key]:
             else:
                 keys.insert(position, key)
                 position += 1
-    return keys
+    return keys if _keeps_order(keys, sequences) else _in_common_order(keys, sequences)
+
+
+def _keeps_order(keys: Sequence[_Key], sequences: Sequence[Sequence[_Key]]) -> bool:
+    """Return whether `keys` contains the keys of each sequence in the order of the sequence."""
+    return all([key for key in keys if key in sequence] == list(sequence) for sequence in sequences)
+
+
+def _in_common_order(keys: list[_Key], sequences: Sequence[Sequence[_Key]]) -> list[_Key]:
+    """Sort `keys` in the order of all sequences. Keys that no sequence orders keep their order in `keys`.
+
+    If the sequences have no common order, return `keys`.
+    """
+    sorter: TopologicalSorter[_Key] = TopologicalSorter(dict.fromkeys(keys, ()))
+    for sequence in sequences:
+        for key, next_key in pairwise(sequence):
+            sorter.add(next_key, key)
+    try:
+        sorter.prepare()
+    except CycleError:
+        return keys
+    ordered: list[_Key] = []
+    ready: list[_Key] = []
+    while sorter.is_active():
+        ready = sorted([*ready, *sorter.get_ready()], key=keys.index)
+        ordered.append(ready.pop(0))
+        sorter.done(ordered[-1])
+    return ordered
