@@ -82,12 +82,9 @@ Bindings: TypeAlias = Mapping[str, tuple[NameBinding, ...]]
 """The bindings by name. A parameter of a named template has a binding for each call of the named template."""
 
 
-def bind(bindings: Bindings, name: str, node: Node, steps: Path = ()) -> Bindings:
-    """Return a copy of `bindings` in which `name` refers to `node`.
-
-    If `steps` is not empty, the name refers to the field at the path `steps` in the value of the node.
-    """
-    return {**bindings, bound_key(name): (NameBinding(node, bindings, steps),)}
+def bind(bindings: Bindings, name: str, node: Node) -> Bindings:
+    """Return a copy of `bindings` in which `name` refers to `node`."""
+    return {**bindings, bound_key(name): (NameBinding(node, bindings),)}
 
 
 def bind_entry(bindings: Bindings, loop: ForEach | CheckedMap | Filtered | JoinEntries, steps: Path = ()) -> Bindings:
