@@ -66,12 +66,6 @@ class Request(Record):
         """True for an object outside all namespaces."""
         return self.item["kind"] in CLUSTER_KINDS
 
-    @property
-    def title(self) -> str:
-        """The object of the request in words, for messages, such as `a pod of StatefulSet mnist-ps`."""
-        name = f"{self.owner['kind']} {self.owner['metadata']['name']}"
-        return f"a pod of {name}" if self.is_of_pods else name
-
 
 def all_of(answers: Iterable[Answer]) -> Answer:
     """Combine answers with a logical "and".

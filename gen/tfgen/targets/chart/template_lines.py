@@ -6,7 +6,7 @@ is faster, because it caches the texts for all jobs with the same structure.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from tfgen.graph.graph import graph
 from tfgen.graph.guards import guards
@@ -68,8 +68,3 @@ def _text_lines(text: Node, context: Context) -> Lines:
         for text, parts in zip(printed, nodes, strict=False)
         for line in lines_of(Text(tuple(parts)), [text], context)
     ]
-
-
-def texts(files: Mapping[str, Lines]) -> dict[str, str]:
-    """Return the text of each file, which consists of the lines of the file."""
-    return {path: "".join(f"{line}\n" for line in lines) for path, lines in files.items()}
