@@ -16,7 +16,7 @@ import pytest
 
 from tests.e2e.control_plane import GANG_API, GANG_SCHEDULING, ControlPlane, fake_node
 from tests.e2e.finisher import Finisher
-from tests.e2e.servers.program import MissingProgramError
+from tests.e2e.servers.program import MissingRequirementError
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
@@ -76,7 +76,7 @@ def up(request: pytest.FixtureRequest, cluster: ControlPlane) -> Iterator[Contro
     """Start a cluster for a fixture, and show its logs with every test that fails while the cluster runs."""
     running = request.config.stash.setdefault(RUNNING, [])
     with ExitStack() as stack:
-        with skipped_without_programs():
+        with skipped_without_requirements():
             stack.enter_context(cluster)
         running.append(cluster)
         yield cluster
@@ -84,11 +84,11 @@ def up(request: pytest.FixtureRequest, cluster: ControlPlane) -> Iterator[Contro
 
 
 @contextmanager
-def skipped_without_programs() -> Iterator[None]:
-    """Skip the test if a program that the block needs is not built."""
+def skipped_without_requirements() -> Iterator[None]:
+    """Skip the test if the machine lacks a requirement of the block, such as a program."""
     try:
         yield
-    except MissingProgramError as error:
+    except MissingRequirementError as error:
         pytest.skip(str(error))
 
 

@@ -36,7 +36,7 @@ from tests.e2e.servers.containerd import Containerd, PodNetwork, copy_store
 from tests.e2e.servers.kube_proxy import KubeProxy
 from tests.e2e.servers.kubelet import CGROUP, Kubelet
 from tests.e2e.servers.network_policy_double import NetworkPolicyDouble
-from tests.e2e.servers.program import MissingProgramError
+from tests.e2e.servers.program import MissingRequirementError
 from tests.support.command import Command
 from tests.support.tools import CACHE
 from tests.timings.plugin import record_start
@@ -102,10 +102,10 @@ class Node:
     def __enter__(self) -> Self:
         for name in PROGRAMS:
             if not shutil.which(name):
-                raise MissingProgramError(f"needs {name}, which `make e2e` installs on Debian")
+                raise MissingRequirementError(f"needs {name}, which `make e2e` installs on Debian")
         if os.geteuid():
-            raise MissingProgramError("needs root")
-        _check_free_space()
+            raise MissingRequirementError("needs root")
+        check_free_space(_FOLDER)
         base = examples.base()
         began = time.monotonic()
         with ExitStack() as started:
@@ -244,12 +244,17 @@ class Node:
         return bool(self.client.get("Deployment", "coredns", core_dns.NAMESPACE)["status"].get("availableReplicas"))
 
 
-def _check_free_space() -> None:
-    _FOLDER.mkdir(parents=True, exist_ok=True)
-    free = shutil.disk_usage(_FOLDER).free
+def check_free_space(folder: Path) -> None:
+    """Check that the disk of a folder has enough free space for a node. Create the folder if the folder is missing.
+
+    Raises:
+        MissingRequirementError: The disk has less free space.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    free = shutil.disk_usage(folder).free
     if free < _NEEDED_SPACE:
-        raise MissingProgramError(
-            f"needs {_NEEDED_SPACE >> 30} GiB of free disk space in {_FOLDER}, which has {free / 2**30:.1f} GiB"
+        raise MissingRequirementError(
+            f"needs {_NEEDED_SPACE >> 30} GiB of free disk space in {folder}, which has {free / 2**30:.1f} GiB"
         )
 
 

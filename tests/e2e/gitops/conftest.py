@@ -22,7 +22,7 @@ import pytest
 import yaml
 
 from tests.e2e.client import ApiError, Object, eventually
-from tests.e2e.conftest import dns_label, skipped_without_programs
+from tests.e2e.conftest import dns_label, skipped_without_requirements
 from tests.e2e.control_plane import ControlPlane
 from tests.e2e.custom_kinds import definitions_in, stand_in
 from tests.e2e.gitops.jobs import WAITS_FOR_ITS_CONSUMER
@@ -30,7 +30,7 @@ from tests.e2e.gitops.repository import APPLICATION, GIT_REPOSITORY, HELM_RELEAS
 from tests.e2e.servers import argocd as argocd_server
 from tests.e2e.servers import flux as flux_server
 from tests.e2e.servers.git_server import GitServer
-from tests.e2e.servers.program import MissingProgramError
+from tests.e2e.servers.program import MissingRequirementError
 from tests.support import git_author
 from tests.support.tools import ROOT
 
@@ -107,7 +107,7 @@ def storage(cluster: ControlPlane) -> None:
 def flux(cluster: ControlPlane) -> None:
     """Start Flux's source, kustomize and helm controllers."""
     env = _environment()
-    with skipped_without_programs():
+    with skipped_without_requirements():
         made = [
             flux_server.SourceController(cluster.folder, cluster.address, cluster.admin, env),
             flux_server.KustomizeController(cluster.folder, cluster.address, cluster.admin, env),
@@ -126,7 +126,7 @@ def flux(cluster: ControlPlane) -> None:
 @pytest.fixture(scope="session")
 def argocd(cluster: ControlPlane) -> None:
     """Start Argo CD, with tfgen's health checks."""
-    with skipped_without_programs():
+    with skipped_without_requirements():
         made = [*argocd_server.parts(cluster.folder, cluster.address, _argocd_kubeconfig(cluster), _environment())]
     cluster.install(definitions_in(sources("argocd", "github.com/argoproj/argo-cd/v3") / "manifests" / "crds"))
     cluster.namespace(argocd_server.NAMESPACE)
@@ -254,7 +254,7 @@ def _environment() -> dict[str, str]:
 def sources(tool: str, module: str) -> Path:
     """Return the folder of the sources of a program."""
     if shutil.which("go") is None:
-        raise MissingProgramError("needs go, to find the sources of the controllers")
+        raise MissingRequirementError("needs go, to find the sources of the controllers")
     # Unlike `go list`, this downloads the sources again if only the built programs are cached.
     said = subprocess.run(
         ["go", "mod", "download", "-json", module],

@@ -13,7 +13,7 @@ from tests.e2e.client import eventually
 from tests.e2e.conftest import RUNNING, dns_label
 from tests.e2e.node.node_job import NodeJob
 from tests.e2e.real_node import Node, left_behind
-from tests.e2e.servers.program import MissingProgramError
+from tests.e2e.servers.program import MissingRequirementError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator
@@ -41,7 +41,7 @@ def node(request: pytest.FixtureRequest) -> Iterator[Node]:
     with ExitStack() as stack:
         try:
             real = stack.enter_context(Node(gpus=GPUS))
-        except MissingProgramError as error:
+        except MissingRequirementError as error:
             pytest.skip(str(error))
         running.append(real.cluster)
         yield real

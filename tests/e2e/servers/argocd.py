@@ -13,7 +13,7 @@ from shutil import which
 
 from tests.e2e.loopback import free_port
 from tests.e2e.servers.process import Process, answers
-from tests.e2e.servers.program import MissingProgramError, program
+from tests.e2e.servers.program import MissingRequirementError, program
 from tests.support.tools import CACHE, ROOT
 
 NAMESPACE = "argocd"
@@ -26,11 +26,11 @@ def parts(folder: Path, address: str, kubeconfig: Path, env: Mapping[str, str]) 
     """Return all servers, in the order of their start.
 
     Raises:
-        MissingProgramError: A program is not built or not installed.
+        MissingRequirementError: A program is not built or not installed.
     """
     redis = which("redis-server")
     if redis is None:
-        raise MissingProgramError("needs redis-server, which `make packages` installs")
+        raise MissingRequirementError("needs redis-server, which `make packages` installs")
     home = folder / "argocd"
     for name in ("tls", "ssh", "gpg/source", "gpg/keys", "plugins", "tmp"):
         (home / name).mkdir(parents=True, exist_ok=True)

@@ -7,17 +7,20 @@ from pathlib import Path
 from tests.support.tools import CACHE
 
 
-class MissingProgramError(FileNotFoundError):
-    """The error of a program that is not built. A fixture then skips the test; under CI, the test fails."""
+class MissingRequirementError(Exception):
+    """The machine lacks a requirement of a test: a program, the rights of root, or free disk space.
+
+    A fixture then skips the test; under CI, the test fails.
+    """
 
 
 def program(name: str) -> Path:
     """Return the path of a program.
 
     Raises:
-        MissingProgramError: The program is not built.
+        MissingRequirementError: The program is not built.
     """
     path = CACHE / name
     if not path.exists():
-        raise MissingProgramError(f"needs {name}, which `make servers` builds")
+        raise MissingRequirementError(f"needs {name}, which `make servers` builds")
     return path
