@@ -83,12 +83,12 @@ def compare_overlays(
         if counts.keys() - {FileAction.KEEP}
     }
     overlays_changed = {path.partition("/")[0] for path in git.changed(plan.out / OVERLAYS, revision)}
-    concerned = planned.keys() | overlays_changed
-    changed_pairs = [pair for pair in pairs if pair.before and pair.after and pair.name in concerned]
+    names = planned.keys() | overlays_changed
+    changed_pairs = [pair for pair in pairs if pair.before and pair.after and pair.name in names]
     sources = [pair.before.source for pair in changed_pairs if pair.before]
     rendered = {job: digest for file in find_cached(sources).values() for job, digest in file.ledgers.items()}
-    concerned_jobs = _Concerned(planned, overlays_changed, rendered)
-    compare_job = partial(_compare_job, plan, revision, concerned_jobs, is_written=is_written)
+    jobs = _JobsToCompare(planned, overlays_changed, rendered)
+    compare_job = partial(_compare_job, plan, revision, jobs, is_written=is_written)
     compared = [*map_items(compare_job, changed_pairs)]
     return Rerendered(
         in_order(problem for result in compared for problem in result.problems),
@@ -96,7 +96,7 @@ def compare_overlays(
     )
 
 
-class _Concerned(Record):
+class _JobsToCompare(Record):
     """The jobs whose overlays may differ from the committed overlays.
 
     Attributes:
@@ -113,7 +113,7 @@ class _Concerned(Record):
 
 
 def _compare_job(
-    plan: WritePlan, revision: str, concerned: _Concerned, pair: PairPlaces, *, is_written: bool
+    plan: WritePlan, revision: str, jobs: _JobsToCompare, pair: PairPlaces, *, is_written: bool
 ) -> Rerendered:
     """Compare the overlays of a job.
 
@@ -121,17 +121,17 @@ def _compare_job(
         plan: as in `compare_overlays`.
         revision: revision of the committed overlays. For a job with `gitops.rendered`, the overlays are in a different
             branch than the job file, so `pair.revision` may be a different revision.
-        concerned: the jobs whose overlays may differ.
+        jobs: the jobs whose overlays may differ.
         pair: locations of the versions of the job.
         is_written: as in `compare_overlays`.
     """
-    name, planned = pair.name, concerned.planned
+    name, planned = pair.name, jobs.planned
     job = plan.jobs[planned[name]] if name in planned else None
     ledger = plan.ledgers.get(name)
     files: _Files | None = None
     if job and (is_written or not _is_as_rendered(job)) and _changes_overlays(job):
         ledger, files = job.target, _overlays_of(job.rendering.tree.files, name)
-    if not (ledger and (files or name in concerned.overlays_changed)):
+    if not (ledger and (files or name in jobs.overlays_changed)):
         return Rerendered((), ())
     versions_of_job = pair.read()
     old, new = versions_of_job.before, versions_of_job.after
@@ -139,7 +139,7 @@ def _compare_job(
         return Rerendered((), ())
     try:
         before = _committed_overlays(plan.out, name, revision)
-        if before and files and _is_unchanged_render(name, *before, concerned.rendered.get(name)):
+        if before and files and _is_unchanged_render(name, *before, jobs.rendered.get(name)):
             return Rerendered((), ())  # only the job itself causes the changes, and `new_run` reports these changes
         files = files or overlays_on_disk(plan.out, name, ledger)
         versions = _Versions(*before, files, ledger) if before and files else None
