@@ -17,7 +17,7 @@ from typing import Any, Final, get_args
 from tfgen import data_path
 from tfgen.schema import file as schema_file
 from tfgen.schema.workload_kinds import elastic_dl, job, job_set, pod, stateful_set, tf_job, volcano_job
-from tfgen.schema.workload_kinds.facts import Condition, CustomResource, Facts, LimitedKey, Without, WorkloadKind
+from tfgen.schema.workload_kinds.facts import Condition, CustomResource, Facts, LimitedKey, UnsupportedKey, WorkloadKind
 
 WORKLOAD_KINDS: Final[tuple[WorkloadKind, ...]] = get_args(WorkloadKind)
 
@@ -58,17 +58,17 @@ def _default(path: str) -> Any:
     return node.get("default") if node else None
 
 
-def unsupported_keys(spec: Mapping[str, Any]) -> Iterator[Without]:
+def unsupported_keys(spec: Mapping[str, Any]) -> Iterator[UnsupportedKey]:
     """Yield the keys that a job with this spec cannot set, because the workload kind does not support the keys."""
     kind = of_spec(spec)
     yield from _owned_by_others(kind)
-    yield from (lack for lack in FACTS[kind].unsupported_keys if _holds(spec, lack.when))
+    yield from (key for key in FACTS[kind].unsupported_keys if _holds(spec, key.when))
 
 
 @functools.cache
-def _owned_by_others(kind: WorkloadKind) -> tuple[Without, ...]:
+def _owned_by_others(kind: WorkloadKind) -> tuple[UnsupportedKey, ...]:
     return tuple(
-        Without(
+        UnsupportedKey(
             path, f"only {' and '.join(owners)} {'support' if len(owners) > 1 else 'supports'} this key; remove the key"
         )
         for path, owners in _owners().items()
@@ -83,7 +83,7 @@ def limited_keys(spec: Mapping[str, Any]) -> Iterator[LimitedKey]:
 
 def lacking(spec: Mapping[str, Any], path: Sequence[str | int]) -> str:
     """Return the reason why the workload kind does not support the key at `path`, and the fix; empty if supported."""
-    return next((lack.why for lack in unsupported_keys(spec) if covers(lack.path.split("."), path)), "")
+    return next((key.why for key in unsupported_keys(spec) if covers(key.path.split("."), path)), "")
 
 
 def _holds(spec: Mapping[str, Any], when: Condition) -> bool:

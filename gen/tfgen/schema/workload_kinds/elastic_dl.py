@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tfgen.schema.workload_kinds.facts import Facts, LimitedKey, Without
+from tfgen.schema.workload_kinds.facts import Facts, LimitedKey, UnsupportedKey
 from tfgen.schema.workload_kinds.shared import NO_FINISHER, NO_LEGACY
 
 _LED: Final = ("chief", "evaluator")
@@ -50,56 +50,60 @@ FACTS: Final = Facts(
     unsupported_keys=(
         *NO_FINISHER,
         *(
-            Without(f"roles.{role}", "the master leads the training and evaluates the model; remove the key")
+            UnsupportedKey(f"roles.{role}", "the master leads the training and evaluates the model; remove the key")
             for role in _LED
         ),
-        Without(
+        UnsupportedKey(
             "roles.worker.priorityClassName",
             "set workload.elasticDL.workerPriority to high, low or a fraction",
         ),
-        Without("roles.worker.runs", "the workers end when the data ends; remove the key"),
-        *(Without(f"roles.*.{key}", _BY_ARGUMENT) for key in ("args", "command", "env", "envFrom", "image")),
-        *(Without(key, _BY_ARGUMENT) for key in ("command", "env", "envFrom")),
-        *(Without(f"{at}{key}", _OF_ITS_PODS) for at in ("", "roles.*.") for key in _PLACES),
-        *(Without(f"{at}{key}", _NONE) for at in ("", "roles.*.") for key in _EXTRAS),
-        *(Without(f"roles.*.{key}", _NONE) for key in _ROLE_EXTRAS),
+        UnsupportedKey("roles.worker.runs", "the workers end when the data ends; remove the key"),
+        *(UnsupportedKey(f"roles.*.{key}", _BY_ARGUMENT) for key in ("args", "command", "env", "envFrom", "image")),
+        *(UnsupportedKey(key, _BY_ARGUMENT) for key in ("command", "env", "envFrom")),
+        *(UnsupportedKey(f"{at}{key}", _OF_ITS_PODS) for at in ("", "roles.*.") for key in _PLACES),
+        *(UnsupportedKey(f"{at}{key}", _NONE) for at in ("", "roles.*.") for key in _EXTRAS),
+        *(UnsupportedKey(f"roles.*.{key}", _NONE) for key in _ROLE_EXTRAS),
         *(
-            Without(f"storage.*.{key}", "every pod of ElasticDL mounts the whole volume; remove the key")
+            UnsupportedKey(f"storage.*.{key}", "every pod of ElasticDL mounts the whole volume; remove the key")
             for key in _PARTS_OF_A_MOUNT
         ),
         *(
-            Without(
+            UnsupportedKey(
                 f"storage.*.{key}",
                 "ElasticDL supports only the volume sources claim and hostPath; use claim or hostPath",
             )
             for key in _OTHER_SOURCES
         ),
-        Without("cloud", _OF_ITS_PODS),
-        Without(
+        UnsupportedKey("cloud", _OF_ITS_PODS),
+        UnsupportedKey(
             "imagePullSecrets",
             "the pods use the service account default of the namespace; add the secret to this service account",
         ),
-        Without("resumeFrom", "use --checkpoint_dir_for_init in args"),
-        Without("serviceAccount", "the pods use the service account default; remove the key, or use the kind Job"),
-        Without("deadline", "the deadline would end the master, but not the pods of the master; remove the key"),
-        Without("restart.inPlace", "the master replaces each failed pod; use the kind Job, JobSet or StatefulSet"),
-        Without(
+        UnsupportedKey("resumeFrom", "use --checkpoint_dir_for_init in args"),
+        UnsupportedKey(
+            "serviceAccount", "the pods use the service account default; remove the key, or use the kind Job"
+        ),
+        UnsupportedKey("deadline", "the deadline would end the master, but not the pods of the master; remove the key"),
+        UnsupportedKey(
+            "restart.inPlace", "the master replaces each failed pod; use the kind Job, JobSet or StatefulSet"
+        ),
+        UnsupportedKey(
             "restart.ignoreExitCodes",
             "the master counts every failure as a retry; use the kind Job, JobSet or StatefulSet",
         ),
-        Without("lockWait", "the pods have no deadline; remove the key"),
-        Without("helpers", "tfgen adds no helper container to the pods; remove the key"),
-        Without("port", "the ps use port 2222 and the workers use port 3333; remove the key"),
-        Without("gang", "ElasticDL starts with the workers that can be scheduled; remove the key"),
-        Without("podDisruptionBudget", "the master replaces lost workers; remove the key"),
-        Without(
+        UnsupportedKey("lockWait", "the pods have no deadline; remove the key"),
+        UnsupportedKey("helpers", "tfgen adds no helper container to the pods; remove the key"),
+        UnsupportedKey("port", "the ps use port 2222 and the workers use port 3333; remove the key"),
+        UnsupportedKey("gang", "ElasticDL starts with the workers that can be scheduled; remove the key"),
+        UnsupportedKey("podDisruptionBudget", "the master replaces lost workers; remove the key"),
+        UnsupportedKey(
             "tensorboard",
             "tfgen creates no TensorBoard for ElasticDL; set --tensorboard_log_dir in args, or set tensorboard in a "
             "separate job",
         ),
-        Without("code", "the master creates pods without a volume for code; add the code to the image"),
-        Without("completion.by", "the job ends when all workers end; remove the key"),
-        Without("completion.release", "the master deletes the pods at the end of the job; remove the key"),
+        UnsupportedKey("code", "the master creates pods without a volume for code; add the code to the image"),
+        UnsupportedKey("completion.by", "the job ends when all workers end; remove the key"),
+        UnsupportedKey("completion.release", "the master deletes the pods at the end of the job; remove the key"),
         *NO_LEGACY,
     ),
     limited_keys=(

@@ -18,7 +18,7 @@ The condition None is always true.
 """
 
 
-class Without(Record):
+class UnsupportedKey(Record):
     """A key that a job with a certain workload kind cannot set.
 
     Attributes:
@@ -90,7 +90,7 @@ class Facts(Record):
             empty if only tfgen sets TF_CONFIG.
     """
 
-    unsupported_keys: tuple[Without, ...] = ()
+    unsupported_keys: tuple[UnsupportedKey, ...] = ()
     limited_keys: tuple[LimitedKey, ...] = ()
     supported_by_few: tuple[str, ...] = ()
     resource: CustomResource | None = None

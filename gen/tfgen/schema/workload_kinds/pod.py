@@ -7,24 +7,26 @@ from __future__ import annotations
 
 from typing import Final
 
-from tfgen.schema.workload_kinds.facts import Facts, LimitedKey, Without
+from tfgen.schema.workload_kinds.facts import Facts, LimitedKey, UnsupportedKey
 from tfgen.schema.workload_kinds.shared import NO_FINISHER, WHOLE_BUDGET
 
 FACTS: Final = Facts(
     unsupported_keys=(
         *(
-            lack
-            for lack in NO_FINISHER
-            if lack.path in ("startDeadline", "completion.image", "completion.notify", "tensorboard.keep")
+            key
+            for key in NO_FINISHER
+            if key.path in ("startDeadline", "completion.image", "completion.notify", "tensorboard.keep")
         ),
-        Without("completion.onFailure", "a failed Pod has nothing to release; remove the key"),
-        Without("completion.evaluatorGrace", "a Pod has no evaluator; remove the key"),
-        Without("restart.inPlace", "the kubelet always restarts a failed container in the same pod; remove the key"),
-        Without(
+        UnsupportedKey("completion.onFailure", "a failed Pod has nothing to release; remove the key"),
+        UnsupportedKey("completion.evaluatorGrace", "a Pod has no evaluator; remove the key"),
+        UnsupportedKey(
+            "restart.inPlace", "the kubelet always restarts a failed container in the same pod; remove the key"
+        ),
+        UnsupportedKey(
             "restart.ignoreExitCodes",
             "the kubelet restarts a failed container without limit; remove the key, or use the kind Job",
         ),
-        Without(
+        UnsupportedKey(
             "retries", "the kubelet restarts a failed container without limit; remove the key, or use the kind Job"
         ),
         WHOLE_BUDGET,

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from typing import Final
 
-from tfgen.schema.workload_kinds.facts import Condition, LimitedKey, Without
+from tfgen.schema.workload_kinds.facts import Condition, LimitedKey, UnsupportedKey
 
 NO_FINISHER: Final = (
-    Without(
+    UnsupportedKey(
         "startDeadline",
         "a job of this workload kind has no finisher, and only the finisher checks that all tasks start in time; "
         "remove the key",
     ),
-    Without("completion.onFailure", "the operator also releases a failed job; remove the key"),
-    Without("completion.evaluatorGrace", "the operator stops the evaluator when the job ends; remove the key"),
-    Without("completion.image", "a job of this workload kind has no finisher; remove the key"),
-    Without(
+    UnsupportedKey("completion.onFailure", "the operator also releases a failed job; remove the key"),
+    UnsupportedKey("completion.evaluatorGrace", "the operator stops the evaluator when the job ends; remove the key"),
+    UnsupportedKey("completion.image", "a job of this workload kind has no finisher; remove the key"),
+    UnsupportedKey(
         "completion.notify",
         "a job of this workload kind has no finisher, and only the finisher sends notifications; remove the key",
     ),
-    Without(
+    UnsupportedKey(
         "tensorboard.keep",
         "a job of this workload kind has no finisher, and only the finisher scales TensorBoard down; remove the key",
     ),
@@ -27,7 +27,8 @@ NO_FINISHER: Final = (
 LEGACY: Final = ("legacyFlags", "legacyVariables")
 """The fields that pass role, index and hosts to programs of TensorFlow 1."""
 NO_LEGACY: Final = tuple(
-    Without(key, "the tasks of this workload kind read TF_CONFIG; use the kind StatefulSet or Job") for key in LEGACY
+    UnsupportedKey(key, "the tasks of this workload kind read TF_CONFIG; use the kind StatefulSet or Job")
+    for key in LEGACY
 )
 # For kinds whose controller ends the remaining tasks.
 RELEASES: Final = LimitedKey(
@@ -56,7 +57,7 @@ def only_tf_config_strategies(setter: str, fix: str, when: Condition = None) -> 
     )
 
 
-WHOLE_BUDGET: Final = Without(
+WHOLE_BUDGET: Final = UnsupportedKey(
     "podDisruptionBudget.maxUnavailable",
     "maxUnavailable needs a controller with the subresource scale; remove the key, or use the kind StatefulSet",
 )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tfgen.schema.workload_kinds.facts import CustomResource, Facts, LimitedKey, Without
+from tfgen.schema.workload_kinds.facts import CustomResource, Facts, LimitedKey, UnsupportedKey
 from tfgen.schema.workload_kinds.shared import NO_FINISHER, NO_LEGACY, WHOLE_BUDGET, only_tf_config_strategies
 
 _OLD: Final = ("workload.tfJob.apiVersion", "v1beta1")
@@ -22,26 +22,30 @@ FACTS: Final = Facts(
         *NO_FINISHER,
         *NO_LEGACY,
         WHOLE_BUDGET,
-        Without("retries", "kubeflow.org/v1beta1 does not limit retries; remove the key, or use v1", _OLD),
-        Without("restart.inPlace", "the operator replaces each failed pod; use the kind Job, JobSet or StatefulSet"),
-        Without(
+        UnsupportedKey("retries", "kubeflow.org/v1beta1 does not limit retries; remove the key, or use v1", _OLD),
+        UnsupportedKey(
+            "restart.inPlace", "the operator replaces each failed pod; use the kind Job, JobSet or StatefulSet"
+        ),
+        UnsupportedKey(
             "restart.ignoreExitCodes",
             "the operator counts every failure as a retry; use the kind Job, JobSet or StatefulSet",
         ),
-        Without(
+        UnsupportedKey(
             "workload.tfJob.enableDynamicWorker",
             "kubeflow.org/v1beta1 does not have this field; remove the key, or use v1",
             _OLD,
         ),
-        Without("roles.chief", _WITHOUT_ADDRESSES, _DYNAMIC),
-        Without("roles.evaluator", _WITHOUT_ADDRESSES, _DYNAMIC),
-        Without("workload.suspend", "kubeflow.org/v1beta1 cannot suspend a job; remove the key, or use v1", _OLD),
-        Without(
+        UnsupportedKey("roles.chief", _WITHOUT_ADDRESSES, _DYNAMIC),
+        UnsupportedKey("roles.evaluator", _WITHOUT_ADDRESSES, _DYNAMIC),
+        UnsupportedKey(
+            "workload.suspend", "kubeflow.org/v1beta1 cannot suspend a job; remove the key, or use v1", _OLD
+        ),
+        UnsupportedKey(
             "workload.tfJob.activeDeadlineSeconds",
             "kubeflow.org/v1beta1 does not have this field; set deadline, which applies to the pods, or use v1",
             _OLD,
         ),
-        Without(
+        UnsupportedKey(
             "gang.schedulerName",
             "a flag of the operator sets the name of the scheduler; remove the key, or set workload.tfJob.gang to "
             "PodGroup",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tfgen.schema.workload_kinds.facts import CustomResource, Facts, LimitedKey, Without
+from tfgen.schema.workload_kinds.facts import CustomResource, Facts, LimitedKey, UnsupportedKey
 from tfgen.schema.workload_kinds.shared import LEGACY, NO_FINISHER, RELEASES, WHOLE_BUDGET, only_tf_config_strategies
 
 _PLUGIN: Final = ("workload.volcanoJob.tfConfig", "Plugin")
@@ -17,16 +17,18 @@ FACTS: Final = Facts(
         *NO_FINISHER,
         WHOLE_BUDGET,
         *(
-            Without(key, "the plugin of Volcano sets only TF_CONFIG; set workload.volcanoJob.tfConfig to Own", _PLUGIN)
+            UnsupportedKey(
+                key, "the plugin of Volcano sets only TF_CONFIG; set workload.volcanoJob.tfConfig to Own", _PLUGIN
+            )
             for key in LEGACY
         ),
-        Without("restart.inPlace", "Volcano always restarts a failed program in the same pod; remove the key"),
-        Without(
+        UnsupportedKey("restart.inPlace", "Volcano always restarts a failed program in the same pod; remove the key"),
+        UnsupportedKey(
             "restart.ignoreExitCodes",
             "Volcano restarts a failed program in the same pod and counts no retry; remove the key, or use the kind "
             "JobSet",
         ),
-        Without("gang.minResources", "Volcano computes the resources of the gang; remove the key"),
+        UnsupportedKey("gang.minResources", "Volcano computes the resources of the gang; remove the key"),
     ),
     limited_keys=(
         RELEASES,
