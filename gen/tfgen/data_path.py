@@ -55,13 +55,13 @@ def with_value(data: Any, path: Sequence[str | int], value: Any) -> Any:
     """
     if not path:
         return value
-    key, *further_steps = path
+    key, *remaining_steps = path
     if isinstance(key, int):
         items = _items(data, key)
         item = items[key] if key < len(items) else None
-        return [*items[:key], with_value(item, further_steps, value), *items[key + 1 :]]
+        return [*items[:key], with_value(item, remaining_steps, value), *items[key + 1 :]]
     mapping = data if isinstance(data, Mapping) else {}
-    return {**mapping, key: with_value(mapping.get(key), further_steps, value)}
+    return {**mapping, key: with_value(mapping.get(key), remaining_steps, value)}
 
 
 def without(data: Any, path: Sequence[str | int]) -> Any:
@@ -72,15 +72,15 @@ def without(data: Any, path: Sequence[str | int]) -> Any:
     """
     if not path:
         return data
-    key, *further_steps = path
+    key, *remaining_steps = path
     if isinstance(key, int):
         items = _items(data, key)
-        changed = [without(item, further_steps) for item in items[key : key + 1] if further_steps]
+        changed = [without(item, remaining_steps) for item in items[key : key + 1] if remaining_steps]
         return [*items[:key], *changed, *items[key + 1 :]]
     if not isinstance(data, Mapping) or key not in data:
         return data
-    if further_steps:
-        return {**data, key: without(data[key], further_steps)}
+    if remaining_steps:
+        return {**data, key: without(data[key], remaining_steps)}
     return {name: value for name, value in data.items() if name != key}
 
 

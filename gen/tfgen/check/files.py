@@ -197,12 +197,12 @@ def _hand_edited_problems(
 ) -> Iterator[Problem]:
     """Yield a problem for each of the first `_MAX_FILES` hand-edited files, and one problem for all other files."""
     yield from (_hand_edited_problem(folder, source, plan, change) for change in changes[:_MAX_FILES])
-    if further := changes[_MAX_FILES:]:
-        verb = "was" if len(further) == 1 else "were"
+    if remaining := changes[_MAX_FILES:]:
+        verb = "was" if len(remaining) == 1 else "were"
         message = (
-            f"{count(len(further), 'more file')} {verb} edited by hand; to discard the edits: tfgen render --force"
+            f"{count(len(remaining), 'more file')} {verb} edited by hand; to discard the edits: tfgen render --force"
         )
-        yield Problem(_shown(plan.out, further[0].path), Position(1, 1), f"{message} {source}", HAND_EDITED)
+        yield Problem(_shown(plan.out, remaining[0].path), Position(1, 1), f"{message} {source}", HAND_EDITED)
 
 
 def _different_render_problems(
@@ -222,13 +222,13 @@ def _different_render_problems(
             line, on_disk, rendered = _first_difference(text, change.text or "")
             difference = _difference(on_disk, rendered, f"tfgen {__version__}")
         yield Problem(_shown(plan.out, change.path), Position(line, 1), f"{difference}; {advice}", NOT_REPRODUCED)
-    if further := changes[_MAX_FILES:]:
-        verb = "differs" if len(further) == 1 else "differ"
+    if remaining := changes[_MAX_FILES:]:
+        verb = "differs" if len(remaining) == 1 else "differ"
         message = (
-            f"{count(len(further), 'more file')} of {job.rendering.job} {verb} from the render of this version; "
+            f"{count(len(remaining), 'more file')} of {job.rendering.job} {verb} from the render of this version; "
             f"{advice}"
         )
-        yield Problem(_shown(plan.out, further[0].path), Position(1, 1), message, NOT_REPRODUCED)
+        yield Problem(_shown(plan.out, remaining[0].path), Position(1, 1), message, NOT_REPRODUCED)
 
 
 def _foreign_ledger(source: str, plan: WritePlan, job: JobPlan, base: Base) -> Problem:

@@ -284,10 +284,10 @@ def _over_sum(layer: Document, path: Path, where: str, job_uses: Sequence[JobUse
             by_job[use.job] = by_job.get(use.job, 0) + use.total[resource]
         largest = sorted(by_job, key=lambda job: (-by_job[job], job))
         names = ", ".join(f"{job} {_shown(resource, by_job[job])}" for job in largest[:_MAX_NAMES])
-        further = f" and {len(largest) - _MAX_NAMES} more" if len(largest) > _MAX_NAMES else ""
+        remaining = f" and {len(largest) - _MAX_NAMES} more" if len(largest) > _MAX_NAMES else ""
         message = (
             f"the jobs {where} request {_counted(resource, total)}, but the limit is {_shown(resource, limit)}: "
-            f"{names}{further}"
+            f"{names}{remaining}"
         )
         yield Problem(*layer.place(("limits", *path, resource)), message, OVER_LIMIT)
 

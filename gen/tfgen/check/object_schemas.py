@@ -66,7 +66,7 @@ class ObjectSchemas:
 
     def _validator(self, item: Object) -> Draft7Validator | Draft202012Validator | None:
         api_version, kind = item["apiVersion"], item["kind"]
-        # A schema of a custom kind has the fields that tfgen writes. An entry of `objects` may have further fields.
+        # A schema of a custom kind has the fields that tfgen writes. An entry of `objects` may have additional fields.
         custom = _custom(kind, api_version) if literal_name(item) is None else None
         return custom or (_kubernetes(self._folder, kind, api_version) if self._folder else None)
 

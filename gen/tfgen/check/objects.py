@@ -258,8 +258,8 @@ def _objects(environments_by_name: Mapping[str, Sequence[str | None]]) -> str:
     names = [name for name, environments in environments_by_name.items() if None in environments] or [
         *environments_by_name
     ]
-    further = len(names) - _MAX_NAMES
-    return either(names, "and") if further <= 0 else f"{', '.join(names[:_MAX_NAMES])} and {further} more"
+    additional = len(names) - _MAX_NAMES
+    return either(names, "and") if additional <= 0 else f"{', '.join(names[:_MAX_NAMES])} and {additional} more"
 
 
 def _where(environments_by_name: Mapping[str, Sequence[str | None]]) -> str:

@@ -151,8 +151,8 @@ class _JobSet(JobReader):
             if role is None or role in roles:
                 name = job.text_at("name")
                 problem = "no role" if role is None else f"the role {role}, which an earlier Job has as well"
-                cure = f"name the Job {ROLE_LIST}, or set the role in TF_CONFIG or --job_name"
-                report.refuse(job, f"the Job {name} has {problem}; {cure}")
+                fix = f"name the Job {ROLE_LIST}, or set the role in TF_CONFIG or --job_name"
+                report.refuse(job, f"the Job {name} has {problem}; {fix}")
             elif read_role := self._read_role(role, job, command):
                 roles[role] = read_role
         if report.problems or not roles:
@@ -221,9 +221,9 @@ def _completion_by(item: Part, roles: Mapping[RoleName, ForeignRole], report: Im
     role = "chief" if "chief" in roles else "worker"
     if role not in targets:
         ends = either(sorted(targets))
-        cure = f"set targetReplicatedJobs to the Job of the {role}"
+        fix = f"set targetReplicatedJobs to the Job of the {role}"
         report.refuse(
-            policy, f"the JobSet ends when its {ends} ends, but the imported job ends when its {role} ends; {cure}"
+            policy, f"the JobSet ends when its {ends} ends, but the imported job ends when its {role} ends; {fix}"
         )
         return completion_by
     jobs = sum(_number(job.get("replicas")) for key, job in by_name.items() if key in names)

@@ -553,11 +553,11 @@ def _script_problem(script: str, hosts: Mapping[str, str]) -> str:
     """
     if re.search(rf"\b{TF_CONFIG}=", script):
         return "tfgen sets TF_CONFIG, but cannot remove the lines of the script that set TF_CONFIG; remove these lines"
-    cure = "tfgen provides the hosts only in TF_CONFIG; read the hosts from TF_CONFIG"
+    fix = "tfgen provides the hosts only in TF_CONFIG; read the hosts from TF_CONFIG"
     if _HOST_FILE.search(script):
-        return f"the script uses Volcano's host files for more than TF_CONFIG; {cure}"
+        return f"the script uses Volcano's host files for more than TF_CONFIG; {fix}"
     used = sorted({name for name in _VARIABLE.findall(script) if name in hosts})
-    return f"the script uses ${used[0]}, which has the content of Volcano's host files; {cure}" if used else ""
+    return f"the script uses ${used[0]}, which has the content of Volcano's host files; {fix}" if used else ""
 
 
 def _unset_variables(config: str, names: Iterable[str], script: str) -> Iterator[str]:

@@ -257,9 +257,9 @@ class _VolcanoJob(JobReader):
         spec = self.job.value["spec"]
         if policy_roles and last_role not in policy_roles:
             ends = either(sorted(policy_roles))
-            cure = f"set the policy TaskCompleted: CompleteJob for the {last_role}"
+            fix = f"set the policy TaskCompleted: CompleteJob for the {last_role}"
             problem = f"the Volcano Job ends when its {ends} ends, but the imported job ends when its {last_role} ends"
-            self.report.refuse(spec, f"{problem}; {cure}")
+            self.report.refuse(spec, f"{problem}; {fix}")
         if not policy_roles and "ps" in roles:
             self.report.note(
                 spec,

@@ -38,11 +38,11 @@ def rows(verdicts: Iterable[Verdict]) -> list[dict[str, Any]]:
 def _lack_texts(lacks: Iterable[Lack]) -> Iterator[str]:
     """Yield a text for each role whose pods do not all fit, such as "worker lacks 3 nvidia.com/gpu"."""
     for _, of_role in groupby(lacks, key=lambda lack: lack.role):
-        first, *further = of_role
+        first, *remaining = of_role
         nodes = f" on {first.nodes}" if first.nodes else ""
         unplaced = f"{count(first.pods, 'pod')} without a node"
         if first.resource:
-            amounts = either([_amount_text(lack) for lack in (first, *further)], "and")
+            amounts = either([_amount_text(lack) for lack in (first, *remaining)], "and")
             yield f"{first.role} lacks {amounts}{nodes} ({unplaced})"
         else:
             yield f"{first.role} has {unplaced}{nodes}: {first.reason}"
