@@ -110,7 +110,11 @@ def member_count(structure: Structure) -> Node:
 
 
 def may_be_partial(structure: Structure) -> bool:
-    """Return True if the gang may start without all tasks. Only ParameterServer trains without some of the workers."""
+    """Return True if the gang may start without all tasks.
+
+    Only the strategy ParameterServer has programs that start with a part of the workers: programs of TensorFlow 1 with
+    device filters.
+    """
     return (
         structure.gang is not None
         and structure.strategy == "ParameterServer"

@@ -24,8 +24,9 @@ from tfgen.graph.schedulers.gang import (
 from tfgen.job.training_job import RoleName, Structure
 from tfgen.kubernetes import keys
 
-# TensorFlow needs all tasks of these roles, and trains with a part of the workers. Volcano reads minTaskMember only if
-# minMember is at least the sum of its numbers (CheckTaskReady in pkg/scheduler/api/job_info.go).
+# Every program needs all tasks of these roles. ParameterServerStrategy also waits for all workers, but a program of
+# TensorFlow 1 with device filters, such as examples/tf1-flags, starts with a part of the workers. Volcano reads
+# minTaskMember only if minMember is at least the sum of its numbers (CheckTaskReady in pkg/scheduler/api/job_info.go).
 _COMPLETE_ROLES: Final[tuple[RoleName, ...]] = ("chief", "ps")
 
 
