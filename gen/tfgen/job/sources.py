@@ -92,9 +92,9 @@ class Source(Record):
         around = (self.defaults, self.left_out)
         return (self.file, self._digest, *(source.identity if source else None for source in around))
 
-    def has_same_content(self, other: Source) -> bool:
+    def has_same_content(self, source: Source) -> bool:
         """Return True if the two files have equal contents. Their paths and tfgen.yaml files may differ."""
-        return self._digest == other._digest
+        return self._digest == source._digest
 
     @property
     def _digest(self) -> bytes:

@@ -50,9 +50,9 @@ _GUARD_RAILS: Final = ("limits", "enforce", POLICIES)
 """The keys of a tfgen.yaml whose guard rails apply to objects."""
 
 
-def has_guard_rails(layer: Document) -> bool:
+def has_guard_rails(defaults: Document) -> bool:
     """Return True if a tfgen.yaml, or a tfgen.yaml in a parent folder, has guard rails for objects."""
-    return any(each.data.get(key) for each in layer.layers() for key in _GUARD_RAILS)
+    return any(layer.data.get(key) for layer in defaults.layers() for key in _GUARD_RAILS)
 
 
 def check_committed(
