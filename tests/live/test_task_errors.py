@@ -151,7 +151,7 @@ def test_a_tensorboard_whose_image_lacks_the_program_is_named(tmp_path: Path) ->
 class RecordedLogs:
     """A cluster with the recorded run, and with a log for the chief."""
 
-    def named(self, run: object, _release: None) -> object:
+    def with_release_names(self, run: object, _release: None) -> object:
         return run
 
     def place(self, _run: object) -> RecordedLogs:
