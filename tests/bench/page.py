@@ -62,7 +62,7 @@ def page(results: Results, sizes: Sizes, machine: Machine) -> str:
     return _PAGE.format(
         how=_filled(
             "`make bench` measures these times and writes this page. Each time is the time of a whole process, as the "
-            f"median of {count(sizes.rounds, 'run')}, or of {few_rounds(sizes)} for {sizes.jobs:,} jobs. Each round "
+            f"median of {count(sizes.rounds, 'run')}, or of {few_rounds(sizes)} for a row with many jobs. Each round "
             "runs tfgen and the peer in turn. A factor is the median of the factors of all rounds, because the speed "
             "of a machine varies during the measurement. So a factor may differ from the quotient of the two times. "
             "Compare factors rather than times, because the times depend on the machine."

@@ -32,3 +32,14 @@ def commit(folder: Path) -> None:
 def run(command: Sequence[str], folder: Path, cores: int | None = None, allowed: Collection[int] = (0,)) -> Cost:
     """Measure a command whose program the benchmark finds. An exit code outside `allowed` ends the benchmark."""
     return measure((program(command[0]), *command[1:]), folder, cores, allowed)
+
+
+def peer_seconds(folder: Path, jobs: Collection[str], environments: Collection[str]) -> float:
+    """Return the seconds of one `helm template` and one `kustomize build` for each environment of rendered jobs."""
+    seconds = 0.0
+    for name in jobs:
+        for environment in environments:
+            values = f"charts/{name}/values-{environment}.yaml"
+            seconds += run(("helm", "template", name, f"charts/{name}", "--values", values), folder).seconds
+            seconds += run(("kustomize", "build", f"overlays/{name}/{environment}"), folder).seconds
+    return seconds

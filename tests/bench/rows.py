@@ -15,8 +15,9 @@ from statistics import median
 from tests.bench.edits import edit_rows
 from tests.bench.jobs import job_text
 from tests.bench.measure import Cost, program
+from tests.bench.mnist_jobs import mnist_rows
 from tests.bench.plans import write_plan
-from tests.bench.repository import commit, repository, run
+from tests.bench.repository import commit, peer_seconds, repository, run
 from tests.bench.results import Point, Results, Row, Sizes, few_rounds
 from tests.bench.rounds import factor, in_turn, tell
 
@@ -37,6 +38,7 @@ def run_all(sizes: Sizes, folder: Path) -> Results:
         program(name)  # fails before the measurements
     rows = [*_one_job(folder / "one", sizes), *edit_rows(folder / "edits", sizes.rounds)]
     rows += _many_jobs(folder / "many", sizes)
+    rows += mnist_rows(folder / "mnist", sizes)
     workers = _grow(folder, sizes, _up_to(sizes.workers, 4, 100, 1_000), lambda n: job_text(3, workers=n))
     rows.append(_row_of_workers(workers, sizes))
     rows.append(_row_of_plans(folder, sizes))
@@ -73,14 +75,9 @@ def _many_jobs(folder: Path, sizes: Sizes) -> list[Row]:
     commit(folder)
 
     def peers() -> Cost:
-        seconds = 0.0
-        for number in range(structures):
-            name = f"job-{number:05}"
-            for environment in range(ENVIRONMENTS):
-                values = f"charts/{name}/values-env-{environment}.yaml"
-                seconds += run(("helm", "template", name, f"charts/{name}", "--values", values), folder).seconds
-                seconds += run(("kustomize", "build", f"overlays/{name}/env-{environment}"), folder).seconds
-        return Cost(seconds * sizes.jobs / structures, 0)
+        names = [f"job-{number:05}" for number in range(structures)]
+        environments = [f"env-{number}" for number in range(ENVIRONMENTS)]
+        return Cost(peer_seconds(folder, names, environments) * sizes.jobs / structures, 0)
 
     def put_aside(*names: str) -> None:
         aside = Path(tempfile.mkdtemp(dir=folder.parent))

@@ -13,6 +13,8 @@ import pytest
 from tests.bench.bars import bars
 from tests.bench.jobs import STRUCTURES, job_text
 from tests.bench.measure import Cost
+from tests.bench.mnist_jobs import STRUCTURES as MNIST_STRUCTURES
+from tests.bench.mnist_jobs import mnist_job
 from tests.bench.page import Machine, page
 from tests.bench.plans import write_plan
 from tests.bench.plot import plot
@@ -111,6 +113,14 @@ def test_the_jobs_are_right_and_of_as_many_structures_as_is_said() -> None:
     assert len(structures) == STRUCTURES
 
 
+def test_the_jobs_made_of_dist_mnist_have_no_problem_and_differ_in_structure() -> None:
+    results = [check(mnist_job(number), "job.yaml") for number in range(2 * MNIST_STRUCTURES)]
+    assert [problem for one in results for problem in one.problems] == []
+    jobs = (TrainingJob.from_document(one.documents[0].data) for one in results)
+    structures = {repr(job.structure).replace(job.structure.name, "NAME") for job in jobs}
+    assert len(structures) == MNIST_STRUCTURES
+
+
 def test_a_factor_is_the_median_of_those_of_the_rounds() -> None:
     assert factor([2, 9, 4], [1, 3, 4]) == 2  # the ratios are 2, 3 and 1; the ratio of the medians is 4/3
 
@@ -119,7 +129,7 @@ def test_the_page_contains_the_growth_of_the_memory_and_the_load() -> None:
     text = page(RESULTS, Sizes(rounds=7), Machine("2026-01-31", 2, (0.25, 1.5), {"tfgen": "1.2.3", "helm": "4.5.6"}))
     assert "| one job rendered | `tfgen render jobs` | 50 ms | helm template | 40 ms | 1.25 | at most 1.4 |\n" in text
     words = " ".join(text.split())
-    assert "the median of 7 runs, or of 5 for 1,000 jobs" in words
+    assert "the median of 7 runs, or of 5 for a row with many jobs" in words
     assert "Measured on 2026-01-31, on 2 cores, with tfgen 1.2.3, helm 4.5.6." in words
     assert "The load of the machine was 0.2 at the start and 1.5 at the end." in words
     assert "From 1 to 1,000 jobs, the memory grows by 10.3 KiB for each job." in words  # 10 MiB over 999 jobs
