@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterator, Sequence
 from html import escape
 
-from tests.bench.page import time_text
+from tests.bench.page import as_printed, time_text
 from tests.bench.plot import STYLE
 from tests.bench.results import Row
 
@@ -55,11 +55,11 @@ def bars(rows: Sequence[Row]) -> str:
 
 
 def _lines(rows: Sequence[Row]) -> Iterator[tuple[str, str, float]]:
-    """Yield the label, the CSS class and the seconds of each bar: the rows of tfgen, and then the peer."""
+    """Yield the label, the CSS class and the printed seconds of each bar: the rows of tfgen, and then the peer."""
     for row in sorted(rows, key=lambda row: "cached" in row.title or "nothing to do" in row.title):
-        yield row.title, "ours", row.ours
+        yield row.title, "ours", as_printed(row.ours)
     peer, seconds = max((row.peer for row in rows), key=lambda peer: peer[1])
-    yield peer, "peer", seconds
+    yield peer, "peer", as_printed(seconds)
 
 
 def _chart(title: str, lines: Sequence[tuple[str, str, float]], logarithmic: bool) -> Iterator[str]:

@@ -88,7 +88,7 @@ def _first_render(folder: Path, jobs: int, rounds: int) -> Row:
 
     times = in_turn({"tfgen": render, "peers": peers}, rounds)
     title = f"{jobs:,} jobs of {len(names)} structures made of dist-mnist rendered, on one core"
-    peer = ("helm template and kustomize build", median(times["peers"]))
+    peer = ("helm and kustomize for these jobs", median(times["peers"]))
     gain = factor(times["peers"], times["tfgen"])
     return Row(title, median(times["tfgen"]), peer, gain, "at least 30", "tfgen render jobs")
 

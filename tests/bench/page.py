@@ -124,6 +124,11 @@ def _point(point: Point, noun: str, before: str = "") -> str:
     return f"| {what} | {time_text(point.cost.seconds)} | {point.cost.memory:.0f} MiB |\n"
 
 
+def as_printed(seconds: float) -> float:
+    """Round seconds as `time_text` does: to milliseconds below one second, and to tenths of a second above."""
+    return round(seconds, 3 if seconds < 1 else 1)
+
+
 def time_text(seconds: float) -> str:
     """Return a time as 71 ms or 16.4 s."""
     return f"{seconds * 1000:.0f} ms" if seconds < 1 else f"{seconds:.1f} s"
