@@ -30,7 +30,7 @@ from tfgen.text.document import Document
 from tfgen.workers import map_items
 
 FindCached: TypeAlias = Callable[[Sequence[Source]], Mapping[str, CachedFile]]
-"""A function that takes job files, and returns the cached check results by file name. Other files are missing."""
+"""A function that takes job files, and returns the cached check results by file name. An uncached file has no entry."""
 
 
 class Pair(Record):
@@ -105,7 +105,10 @@ class PairPlaces(Record):
 
     @property
     def has_same_file(self) -> bool:
-        """Return True if both versions are the same document of the same file. The layers may differ."""
+        """Return True if both versions have the same position in files with equal contents.
+
+        The paths and the layers of the two files may differ.
+        """
         before, after = self.before, self.after
         return bool(before and after and before.at == after.at and before.source.has_same_content(after.source))
 

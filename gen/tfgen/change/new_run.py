@@ -66,8 +66,9 @@ def find_new_runs(
 ) -> Iterator[Problem]:
     """Yield a problem for each change of a job that needs a new run, because the committed run may still be active.
 
-    Both versions must be valid, and have the same name. If the run name of an environment changes, the environment gets
-    a new run, so tfgen reports only forbidden changes of claims, priority classes and entries of `objects`.
+    Both versions must be valid, and have the same name. If the run name of a variant changes, the variant gets a new
+    run, so tfgen reports only forbidden changes of claims, priority classes and entries of `objects`. A job with
+    environments never runs without an environment.
 
     Args:
         before: the committed version.
@@ -210,10 +211,11 @@ def _with_change(before: Any, after: Any, path: Path) -> Any:
 
 
 def _deepest(before: Any, after: Any, path: Path) -> Path:
-    """Return the path of the single key in a new or removed mapping, so that a message can be exact.
+    """Extend the path of a new or removed mapping by the only key of the mapping, so that a message can be exact.
 
-    For the new block `gang: {queue: research}`, for example, the path ends with `queue`. If both versions have a value
-    at `path`, return `path` unchanged.
+    For the new block `gang: {queue: research}`, for example, the path ends with `queue`. The function extends the path
+    until the value is a mapping with several keys, or not a mapping. If both versions have a value at `path`, return
+    `path` unchanged.
     """
     was, now = data_path.at(before, path), data_path.at(after, path)
     only = now if was is None else was if now is None else None

@@ -186,9 +186,9 @@ def _other_environments(document: Document, allowed: Sequence[str], place: Place
 def _literals(document: Document) -> Iterator[tuple[str | None, Path, Mapping[str, Any]]]:
     """Yield each entry of `objects`, first of the job itself, and then of each environment.
 
-    Example: ("prod", ("objects", "quota"), {"kind": "ResourceQuota"}), which lists the environment, the path below
-    `spec` and the entry. The environment is None for an entry of the job. An entry of an environment is merged over the
-    job's entry.
+    Example: ("prod", ("objects", "quota"), {"apiVersion": "v1", "kind": "ResourceQuota"}), which lists the environment,
+    the path below `spec` and the entry. The environment is None for an entry of the job. An entry of an environment is
+    merged over the job's entry.
     """
     spec = document.data.get("spec", {})
     shared = spec.get("objects", {})

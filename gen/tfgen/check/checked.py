@@ -97,7 +97,7 @@ class Checked(Record):
 
     @property
     def valid_files(self) -> tuple[CheckedFile, ...]:
-        """The files without errors. All layers of these files have no errors either."""
+        """The files without errors in the file or in a layer of the file."""
         broken = {problem.file for problem in self.problems if problem.severity == "error"}
         return tuple(
             file

@@ -95,8 +95,8 @@ def enforced_values(data: Any, enforced: Enforced) -> Iterator[tuple[Path, Any]]
     """Yield each path of a job that an `enforce` entry enforces, with the enforced value.
 
     Example for the entry `spec.gang.queue` and a job with the environment `prod`: (("spec", "gang", "queue"),
-    "research") and (("spec", "environments", "prod", "gang", "queue"), "research"). The job may set no value at the
-    path. The enforced value is None if the tfgen.yaml sets no value at the path.
+    "research") and (("spec", "environments", "prod", "gang", "queue"), "research"). The job need not have a value
+    at the path. The enforced value is None if the tfgen.yaml sets no value at the path.
 
     Args:
         data: the data of the job, or of a tfgen.yaml in a subfolder.
@@ -270,9 +270,9 @@ def _images(item: Mapping[str, Any]) -> Iterator[tuple[str | None, str]]:
 
 
 def _origin(document: Document, image: str, role: str | None, environment: str | None) -> Path:
-    """Return the path in the job file that sets an image.
+    """Return the path in the job, including the values of its layers, that sets an image.
 
-    If the job file does not contain the image, return the path of the job's name.
+    If no text in the job equals the image, such as a default image, return the path of the job's name.
     """
     paths = [path for path, text in data_path.texts(document.data) if text == image]
     candidates = [path for path in paths if "roles" not in path or role is None or role in path]

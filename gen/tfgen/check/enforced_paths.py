@@ -193,8 +193,8 @@ def _nearest(schema: Schema, path: Path, end: int, owner: Schema) -> str | None:
 def _paths(schema: Schema, node: Schema, path: Path) -> Iterator[Path]:
     """Yield the path of each key below `spec` that the job schema lists by name, such as ("spec", "gang", "queue").
 
-    The function yields no path below `spec.environments`, and no path with more than `_MAX_DEPTH` keys. `node` is the
-    schema of the value at `path`.
+    The function yields neither `spec.environments` nor a path below, and no path with more than `_MAX_DEPTH` keys.
+    `node` is the schema of the value at `path`.
     """
     for key, written in node.get("properties", {}).items() if len(path) < _MAX_DEPTH else ():
         child = (*path, key)

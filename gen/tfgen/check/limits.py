@@ -63,7 +63,8 @@ class JobUse(Record):
         environment: the name of the environment; None for a job without environments.
         total: the amount of each resource for the complete job.
         by_part: the amounts that each part of the job requests, by the path of the part in the spec. Example:
-            {("roles", "worker"): {"gpus": 4, "cpu": 16}}. The path is empty for generated pods that belong to no role.
+            {("roles", "worker"): {"gpus": 4, "cpu": 16, "memory": 68719476736, "replicas": 4, "storage": 0}}. The path
+            is empty for generated pods that belong to no role.
     """
 
     job: str
@@ -172,9 +173,9 @@ def _use(job: str, where: tuple[str | None, str | None, str | None], items: Iter
 def _parts(item: Object) -> Iterator[tuple[Path, Amounts]]:
     """Yield the amounts that an object requests, for each group of equal pods and for the claims.
 
-    Example: (("roles", "worker"), {"gpus": 4, "cpu": 16}). The path leads to the part of the job below `spec` that
-    requests the amounts. The path is empty for generated pods that belong to no role. A value of a wrong type counts as
-    0.
+    Example for a claim: (("storage",), {"storage": 1073741824}). The path leads to the part of the job below `spec`
+    that requests the amounts, such as ("roles", "worker") for pods. The path is empty for generated pods that belong to
+    no role. A value of a wrong type counts as 0.
     """
     name = literal_name(item)
     if name is not None:

@@ -43,7 +43,7 @@ class Manifest(Record):
 
 
 def read_foreign_manifests(out: Path, ledgers: Ledgers) -> tuple[Manifest, ...]:
-    """Return the LimitRanges, NetworkPolicies and ResourceQuotas in the output folder that tfgen did not write.
+    """Return the LimitRanges, NetworkPolicies and ResourceQuotas in a folder, except the objects that tfgen wrote.
 
     The manifests are sorted by file. The function skips files that it cannot read.
 

@@ -53,7 +53,7 @@ RULES: Final[Mapping[str, str]] = {
 _ObjectsByFault: TypeAlias = dict[tuple[Place, str, str], dict[str, list[str | None]]]
 """For each fault, the environments in which each object has the fault.
 
-Example: {(place, "the selector matches no pod of the job", "object-links"): {"Service mnist": ["dev", "prod"]}}.
+Example: {(place, "spec.selector: the selector matches no pod of the job", "object-links"): {"Service mnist": ["dev"]}}.
 """
 
 _MAX_NAMES: Final = 3

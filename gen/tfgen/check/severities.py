@@ -3,8 +3,8 @@
     tfgen.yaml      rules: {latest-tag: {severity: error}}
     job.yaml        image: tf:latest  # tfgen: ignore latest-tag it moves on purpose
 
-A problem that is an error by default remains an error: a cluster would refuse the job, or the chart would give
-different objects than the overlays. A comment with a reason ignores a warning, even if `severity: error` or
+A problem that is an error by default always remains an error, because a cluster would refuse the job, or the chart
+would give different objects than the overlays. A comment with a reason ignores a warning, even if `severity: error` or
 `warningsAsErrors` makes the warning an error. With `ignorable: false`, no comment ignores the problems of a rule.
 """
 

@@ -25,7 +25,7 @@ TEXTS: Final[Mapping[str, str]] = {
 LISTS: Final[Mapping[str, str]] = {"use-specs": "specs", "vswitch": "vSwitches"}
 """The keys of `cloud.eci` with a list, by the name of the pod annotation without the prefix.
 
-The value of such an annotation is a list with commas.
+The value of such an annotation is a comma-separated list.
 """
 IMAGE_CACHE: Final = "image-cache"
 """The annotation that requests an image cache. The only value of the annotation is "true"."""
@@ -33,9 +33,9 @@ NODE_LABELS: Final[Mapping[str, tuple[str, str]]] = {
     "VirtualNode": ("type", "virtual-kubelet"),
     "VNode": ("k8s.aliyun.com/vnode", "true"),
 }
-"""The key and the value of the label of the virtual nodes, by the way to schedule pods to ECI."""
+"""For each way to schedule pods to ECI, the key and the value of the label of the virtual nodes."""
 TAINTS: Final[Mapping[str, tuple[str, str]]] = {
     "VirtualNode": ("virtual-kubelet.io/provider", "alibabacloud"),
     "VNode": ("k8s.aliyun.com/vnode", "true"),
 }
-"""The key and the value of the NoSchedule taint of the virtual nodes, by the way to schedule pods to ECI."""
+"""For each way to schedule pods to ECI, the key and the value of the NoSchedule taint of the virtual nodes."""

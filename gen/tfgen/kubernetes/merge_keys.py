@@ -50,7 +50,7 @@ _OF_KIND: Final[Mapping[str, Mapping[str, str]]] = {"Service": {"ports": "port"}
 def merge_keys(kind: str) -> dict[str, tuple[str, ...]]:
     """Return the key field of each list that the API server merges in an object of the kind `kind`.
 
-    Example: {"containers": ("name",), "ports": ("containerPort",)}. Each list has one key field.
+    Example for a Pod: {"containers": ("name",), "ports": ("containerPort",)}. Each list has one key field.
     """
     return {field: (key,) for field, key in {**MERGE_KEYS, **_OF_KIND.get(kind, {})}.items()}
 

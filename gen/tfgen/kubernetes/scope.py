@@ -45,7 +45,7 @@ CLUSTER_KINDS: Final = frozenset(
 
 
 def in_namespace(item: Mapping[str, Any], namespace: str | None) -> Mapping[str, Any]:
-    """Set `metadata.namespace` in a copy of an object, and return the copy.
+    """Return a copy of an object with `metadata.namespace`. A namespace that the object already sets has precedence.
 
     For an object of a cluster-scoped kind, or for the namespace None, return the unchanged object.
     """

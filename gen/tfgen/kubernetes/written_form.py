@@ -1,7 +1,7 @@
 """Objects in the notation of the operators' webhooks, so that a comparison finds only real differences.
 
 A webhook of an operator reads an object into Go types, and writes the object as JSON. In this JSON, each quantity is a
-string, each resourceFieldRef has a divisor, and a variable with an empty value has no value.
+string, each resourceFieldRef has a divisor, and a variable whose value is an empty text lacks the key `value`.
 
 >>> written_form({"limits": {"cpu": 2}})
 {'limits': {'cpu': '2'}}

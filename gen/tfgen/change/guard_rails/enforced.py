@@ -69,7 +69,7 @@ class _EnforcedPath(Record):
 
         Args:
             path: a path that the base enforces, such as ("spec", "gitops").
-            excepted: the keys below the path that the base lets a job set, such as [("source",)]; None if the path has
+            excepted: the keys below the path that the base lets a job set, such as (("source",),); None if the path has
                 a single value, such as a text, and therefore no keys.
         """
         if not self.contains(path):
@@ -92,7 +92,7 @@ class _EnforcedPath(Record):
     def exceptions_within(self, path: Path, excepted: Sequence[Path] | None) -> list[int]:
         """Return the indexes of the `except` items that let a job set more in the change than in the base.
 
-        Example for the path ("spec", "gitops"): the base has `except: [source]`, so `excepted` is [("source",)]. The
+        Example for the path ("spec", "gitops"): the base has `except: [source]`, so `excepted` is (("source",),). The
         change has `except: [source, argocd]`. The result is [1], the index of `argocd`.
 
         Args:
@@ -133,7 +133,7 @@ def _unenforced_paths(layers: Layers, data: Any, entry: Enforced, entries: Seque
 def _enforced_keys(entry: Enforced, value: Any) -> Iterator[tuple[Path, Sequence[Path] | None]]:
     """Yield each path that an `enforce` entry of the base enforces, with the keys below the path that a job may set.
 
-    Example for the entry {path: spec.gitops, except: [source]}: the pair ((), [("source",)]) means the block
+    Example for the entry {path: spec.gitops, except: [source]}: the pair ((), (("source",),)) means the block
     `spec.gitops`, in which a job may set only `source`. If the tfgen.yaml sets `branch` in the block, the pair
     (("branch",), None) follows. An entry without `except` has only pairs like the second pair. If the tfgen.yaml sets
     no value for such an entry, the only pair is ((), ()).

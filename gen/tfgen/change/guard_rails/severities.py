@@ -16,7 +16,7 @@ _DEFAULT: Final = "warning"
 
 
 def find_lower_severities(layers: Layers) -> Iterator[Loosening]:
-    """Yield a loosening for each rule that the change makes less severe, or newly lets a comment ignore.
+    """Yield a loosening for each rule that becomes less severe, or that a comment may ignore only after the change.
 
     Yield another loosening if the base sets `warningsAsErrors: true` and the change does not.
     """

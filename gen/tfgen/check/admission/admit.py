@@ -38,8 +38,8 @@ class PolicyFault(NamedTuple):
 
     Attributes:
         item: the object that violates the policy; for a pod of a controller, the object that creates the pod.
-        expression: the failed expression. The text also contains the expressions of the policy variables that the
-            failed expression reads.
+        expression: the expressions of the policy variables that the failed expression reads, followed by the failed
+            expression.
     """
 
     rule: str
@@ -144,7 +144,7 @@ def _faults(bound: _BoundPolicy, request: Request, decision: Decision) -> Iterat
 
 
 def _whole_expression(policy: Mapping[str, Any], expression: str) -> str:
-    """Return a text with `expression` and the expressions of the policy variables that `expression` reads.
+    """Return a text with the expressions of the policy variables that `expression` reads, followed by `expression`.
 
     The parameter `policy` is the spec of the policy.
     """

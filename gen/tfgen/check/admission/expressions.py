@@ -71,8 +71,8 @@ def evaluate(expression: str, data: Mapping[str, Any]) -> Result:
 
     Args:
         expression: the text of the expression.
-        data: the value of each name in the expression. Example: {"object": {"spec": {"replicas": 7}}}. A missing name
-            has the value null.
+        data: the values of the names in `VARIABLES`. Example: {"object": {"spec": {"replicas": 7}}}. A missing name has
+            the value null.
     """
     compiled = _compiled(expression)
     if isinstance(compiled, str):

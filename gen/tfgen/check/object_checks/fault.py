@@ -26,8 +26,8 @@ class Objects(Record):
 
     Attributes:
         items: the objects that tfgen creates.
-        texts: all texts in the job. If an object refers to a Secret that is not among `items`, for example, the name of
-            the Secret must be one of these texts.
+        texts: all texts in the job. If an object refers to a Secret that the job does not create, for example, the name
+            of the Secret must be one of these texts.
         min_available: the minimum size of the gang that the job sets; 0 for the default.
         literals: the entries of `objects`, which may have any shape.
     """
