@@ -31,8 +31,8 @@ def committed_jobs(out: Path, revision: str, find_changed: FindNames | None = No
     Args:
         out: output folder.
         revision: commit to compare with.
-        find_changed: function that lists the changed files, for a caller that has created this function with
-            `changed_files`; None to create the function.
+        find_changed: function that returns the paths of the changed files, relative to `out`, for a caller that already
+            knows the paths; None to use `changed_files`.
     """
     ledger_names = cache(partial(git.committed_names, out / LEDGER_FOLDER, revision))
     return partial(_find, ledger_names, find_changed or changed_files(out, revision))
