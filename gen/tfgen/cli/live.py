@@ -170,7 +170,9 @@ def read_target(args: Namespace) -> tuple[Target, Sequence[Object]]:
 
 
 def read_deletion_target(args: Namespace) -> tuple[Target, Sequence[Object]]:
-    """Return (cluster and namespace, objects) of a run to delete. The job may be retired in the environment.
+    """Return the cluster and namespace of a run to delete, and the objects of the run without Helm hooks.
+
+    The job may be retired in the environment.
 
     Raises:
         UsageError: the file does not have the job, the file has several jobs and --job is missing, or the environment

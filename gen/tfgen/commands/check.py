@@ -217,7 +217,7 @@ def _unchanged_jobs(sources: Sequence[Source], out: Path, against: str) -> Calla
 
 
 def _with_cached(report: Report, checked: Checked, cached: Mapping[str, CachedFile], *, is_quick: bool) -> Report:
-    """Return a copy of `report` with the number of unchanged jobs and with the cached problems of their files.
+    """Add the number of unchanged jobs, and the cached problems of their files, to a copy of `report`.
 
     `report` is about the changed job files. A quick check (`is_quick`) adds no cached problems.
     """

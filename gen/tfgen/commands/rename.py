@@ -220,8 +220,8 @@ def _without_defaults(document: Document, volume: str) -> dict[str, None]:
 def _outermost_empty(data: Any, path: DataPath) -> DataPath:
     """Return the path to remove instead of `path`, so that no empty mapping remains.
 
-    For example, if `claim` is the only key of the volume `model`, return the path of `model`. If the mapping around
-    `path` has other keys, return `path`.
+    For example, if `claim` is the only key of the volume `model`, return the path of `model`. If `model` is also the
+    only volume, return the path of `storage`. If the mapping around `path` has other keys, return `path`.
     """
     while len(path) > len(("spec", "environments", "NAME", "storage")) and len(data_path.at(data, path[:-1])) == 1:
         path = path[:-1]

@@ -101,7 +101,8 @@ def check_paths(repository: Repository, digests: Mapping[str, str | None], unwri
 
     Args:
         repository: the repository of the commit.
-        digests: the SHA-256 of the new content of each file, by path; None for a removed file.
+        digests: the SHA-256 of the new content of each file in lower-case hexadecimal digits, by path; None for a
+            removed file.
         unwritten: files that the commit contains but that the command does not write.
 
     Raises:
@@ -153,7 +154,8 @@ def would_change(repository: Repository, digests: Mapping[str, str | None]) -> b
 
     Args:
         repository: the repository.
-        digests: the SHA-256 of the new content of each file, by path; None for a removed file.
+        digests: the SHA-256 of the new content of each file in lower-case hexadecimal digits, by path; None for a
+            removed file.
     """
     unignored = digests.keys() - _ignored_files(repository, sorted(digests))
     contents = git.committed_files(repository.root / path for path in unignored)
@@ -246,7 +248,8 @@ def wait(attempt: int, took_s: float = 0.05) -> None:
 
     Args:
         attempt: the number of failed attempts before this one. The maximum time grows with this number.
-        took_s: the duration of one attempt in seconds. A longer attempt needs a longer sleep.
+        took_s: the duration of one attempt in seconds. Two attempts that start within this time collide, so a longer
+            attempt needs a longer sleep.
     """
     time.sleep(random.uniform(0, min(_LONGEST_WAIT_S, took_s * 2 ** min(attempt, 4))))  # noqa: S311 - no secret
 

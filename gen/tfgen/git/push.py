@@ -150,7 +150,9 @@ def push(repository: Repository, to: Target, replay: Replay) -> None:
 
 
 def push_commit(repository: Repository, to: Target, commit: str, consequence: str, options: Sequence[str] = ()) -> bool:
-    """Push a commit to the remote branch. Return False if another push to the branch was faster.
+    """Push a commit to the remote branch.
+
+    Return False if the remote branch has newer commits, or if another push changes the branch at the same time.
 
     Args:
         repository: the repository.

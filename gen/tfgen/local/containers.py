@@ -100,8 +100,8 @@ def _variable(name: str, value: str, secrets: Collection[str]) -> tuple[str, str
 def _gpu_options(runtime: Runtime, gpus: str) -> list[str]:
     """Return the options that give a container its GPUs. `gpus` is a text such as "0,1"; empty for no GPU.
 
-    For docker, the options are `--gpus "device=0,1"`. For podman, the options have `--device nvidia.com/gpu=0` for each
-    GPU. Source: https://docs.docker.com/engine/containers/resource_constraints/#gpu.
+    For docker, the options are `--gpus "device=0,1"`. For podman, the options have `--device nvidia.com/gpu=0`, with
+    the name of a CDI device, for each GPU. Source: https://docs.docker.com/engine/containers/resource_constraints/#gpu.
     """
     if not gpus:
         return []

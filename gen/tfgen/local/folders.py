@@ -50,8 +50,9 @@ class Folders(Record):
         For a path below a mount, the local path is below the local folder of the mount. A path that exists on this
         machine remains unchanged.
 
-        For any other path, tfgen looks for the file in the folder with the code. `/opt/app/train.py`, for example,
-        becomes `app/train.py` or `train.py` in this folder. If no such file exists, the path remains unchanged.
+        For any other path, tfgen removes leading folders until the rest of the path exists in the folder with the code.
+        For example, `/opt/app/train.py` becomes `app/train.py` in this folder or, if this file does not exist,
+        `train.py`. Without a match, the path remains unchanged.
         """
         if path.startswith("//"):
             return path
@@ -110,9 +111,9 @@ class Volumes(Record):
         }
 
     def volumes_without_content(self, pods: Sequence[Pod]) -> Iterator[str]:
-        """Yield the name of each volume that is empty on this machine, such as a volume from a Secret of the cluster.
+        """Yield the name of each volume whose content exists only in the cluster, such as a volume from a Secret.
 
-        A volume for which the user passes a folder is not empty.
+        A volume for which the user passes a folder is left out.
         """
         for volume in {volume["name"]: volume for pod in pods for volume in _volumes(pod)}.values():
             is_own = volume.get("configMap", {}).get("name") in self.maps

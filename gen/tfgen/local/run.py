@@ -76,6 +76,8 @@ class State:
 class Run:
     """A run of a job on this machine. The caller reads all items of `lines()`, and then the exit code in `code`.
 
+    The values of `states`, `code` and `reason` are final after the last item of `lines()`.
+
     Attributes:
         states: the state of each task, by name of the task.
     """

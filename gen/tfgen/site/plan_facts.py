@@ -58,7 +58,11 @@ class GroupFacts(Record):
 
 
 class VerdictFacts(Record):
-    """A run of a job, and the verdict on the run, such as "does not fit: worker lacks 2 nvidia.com/gpu"."""
+    """A run of a job, and the verdict on the run in one line.
+
+    The line `text` omits the title of the run. Example: "does not fit: worker lacks 2 nvidia.com/gpu (1 pod without a
+    node)".
+    """
 
     job: str
     title: str
@@ -70,8 +74,8 @@ class PlanFacts(Record):
 
     Attributes:
         source: the file with the nodes.
-        legend: a slot of each kind, with the text that explains the slot. The kinds are a slot of each role, of a
-            running pod and of a waiting pod, and a free slot.
+        legend: a slot of each kind, with the text that explains the slot. The kinds are a slot of each role of each
+            run, of a running pod and of a waiting pod, and a free slot.
         gpus: number of GPUs of all nodes together.
         free: number of GPUs that the plan leaves free.
     """

@@ -33,8 +33,8 @@ def declared_runs(documents: Iterable[Document], environment: str | None, *, in_
     Args:
         documents: the valid jobs.
         environment: the environment of the runs; None for the job without an environment.
-        in_all: whether to return the runs of all environments. The option replaces `environment`. A job without
-            environments has a single run.
+        in_all: whether to return the runs of all environments. The option has an effect only if `environment` is None.
+            A job without environments has a single run.
 
     Raises:
         UsageError: a job does not have the environment.

@@ -83,10 +83,11 @@ class Clusters:
     def with_release_names(self, run: DeclaredRun, release: str | None) -> DeclaredRun:
         """Return a copy of the run with the names that its objects have in the cluster.
 
-        The names of the objects begin with the name of the Helm release. After `helm install mnist-b charts/mnist`, for
-        example, the names begin with `mnist-b`. To find the release, tfgen lists the pods of the job. These pods have
-        the label `app.kubernetes.io/name: mnist` with the name of the job, and the label `tfgen/job: mnist-b` with the
-        beginning of the object names. If the two names differ, tfgen prints the name of the release.
+        The names of the objects begin with the name of the Helm release, unless the values set `fullnameOverride`.
+        After `helm install mnist-b charts/mnist`, for example, the names begin with `mnist-b`. To find the release,
+        tfgen lists the pods of the job. These pods have the label `app.kubernetes.io/name: mnist` with the name of the
+        job, and the label `tfgen/job: mnist-b` with the beginning of the object names. If the two names differ, tfgen
+        prints the name of the release.
 
         Args:
             run: the run, with object names that begin with the name of the job.

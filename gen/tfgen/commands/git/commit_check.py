@@ -27,7 +27,9 @@ def check_for_commit(results: FileResults, spool: Spool, out: Path, against: str
 
     Raises:
         ProblemsError: the jobs have errors.
-        TfgenError: git or the disk fails.
+        UsageError: a revision does not exist, a tfgen.yaml cannot be read, or the package that evaluates admission
+            policies is not installed.
+        TfgenError: git or the disk fails, or a ledger cannot be read.
     """
     report = _check_with_rails(results, spool, out, against)
     stop_at_errors(report.problems, NOT_COMMITTED)

@@ -305,7 +305,7 @@ def differences(job: ImportedJob, environment: EnvironmentName = None) -> tuple[
 def _move_roles(original: dict[str, Any], rendered: Mapping[str, Any]) -> Iterator[Difference]:
     """Rename roles in the original object as the import renames roles. Yield a difference for each renamed role.
 
-    For example, the only role of a job becomes the chief. In a job with workers and without ps, the chief becomes
+    For example, the only task of a job becomes the chief. In a job with workers and without ps, the chief becomes
     worker 0.
     """
     for field, (chiefs, worker) in _NAMES.items():
@@ -362,8 +362,8 @@ def _reported_reason(change: FieldChange, root: Part, explained: Mapping[str, st
         root: the original object.
         explained: the reason for each field that the import report lists as changed or dropped, by the name of the
             field.
-        reported: the reason for each field in the import report, by the name of the field. A carried field has an empty
-            reason.
+        reported: the content of `explained`, and an empty reason for each field that the import report lists as
+            carried.
     """
     part: Part | None = root
     why = ""
@@ -516,7 +516,7 @@ def _with_comparable_volumes(data: Any, names: Mapping[str, str]) -> Any:
 
 
 def _container(container: Mapping[str, Any]) -> dict[str, Any]:
-    """Add defaults to a container: for requests the values of the limits, and for limits of devices the requests."""
+    """Add defaults to a container: requests that equal the limits, and limits of devices that equal the requests."""
     resources = container.get("resources", {})
     limits, requests = (
         {NVIDIA_GPU if key == ALPHA_GPU else key: value for key, value in resources.get(kind, {}).items()}

@@ -164,8 +164,8 @@ def _merge_uses(rendered: Sequence[JobUse], committed: Sequence[JobUse]) -> tupl
 def _find_unused(results: FileResults, file: CheckedFile, rendered: RenderedFile) -> tuple[Problem, ...]:
     """Return a problem for each ignore comment in a job file that suppresses no problem.
 
-    If a job of the file conflicts with a job of another file, the function checks the file again, because a comment may
-    suppress the problem of the conflict.
+    If a job of the file conflicts with a job of another file, the function searches the file again, because a comment
+    may suppress the problem of the conflict.
     """
     if not file.clashes:
         return rendered.unused

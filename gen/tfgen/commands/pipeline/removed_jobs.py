@@ -43,7 +43,7 @@ def find_removed_jobs(
         sources: the job file of each rendered job, by the name of the job.
         paths: the files and folders, which may be deleted.
         names: the names of the jobs in the files and folders.
-        deleted_files: the paths of deleted job files that the last commit still contains.
+        deleted_files: the paths of job files that a commit contains and that are deleted on disk.
 
     Raises:
         UsageError: a path does not exist, and never contained a job.

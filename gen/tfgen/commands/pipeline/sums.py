@@ -49,7 +49,7 @@ def find_sums(
 
 
 def _unchecked_uses(folder: Path, sources: Sequence[Source]) -> Iterator[tuple[Source, tuple[JobUse, ...]]]:
-    """Yield each valid job file below a folder that is not in `sources`, with the resources that its jobs request."""
+    """Yield each valid job file below a folder, except for `sources`, with the resources that its jobs request."""
     checked_paths = {real_path(Path(source.file)) for source in sources}
     candidates = read_sources([folder], may_be_none=True)
     unchecked = {source.file: source for source in candidates if real_path(Path(source.file)) not in checked_paths}
