@@ -121,8 +121,9 @@ def _find_duplicates(path: Path, items: Sequence[Any], keys: Sequence[str]) -> I
 def _has_equal_keys(item: Any, namesake: Any, keys: Sequence[str]) -> bool:
     """Return True if two list items have equal values for all `keys`. A missing value counts as equal.
 
-    For example, kustomize treats a port without a protocol and a port with `protocol: UDP` as equal ports. The caller
-    has already compared the first merge key of the items, so `keys` contains only the remaining merge keys.
+    For example, kustomize compares the protocols of ports only if every port of the list sets a protocol. So a port
+    without a protocol equals a port with `protocol: UDP`. The caller has already compared the first merge key of the
+    items, so `keys` contains only the remaining merge keys.
     """
     pairs = ((item.get(key), namesake.get(key)) for key in keys)
     return all(None in pair or pair[0] == pair[1] for pair in pairs)

@@ -33,7 +33,7 @@ def _containers(view: View, role: RoleName) -> Iterator[Finding]:
     """Report equal names among the init containers, the sidecars and the containers of podTemplate.
 
     A container of podTemplate may have the name of a generated container of the same kind, because tfgen merges the two
-    containers. The two kinds are init containers and regular containers.
+    containers. The two kinds are init containers and regular containers. No container may have the name of a run lock.
     """
     main, locks = {CONTAINER: "the main container"}, _locks(view, role)
     owner_by_name = {**main, **locks, **_code_parts(view, code.init_containers)}

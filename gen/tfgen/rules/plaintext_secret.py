@@ -54,7 +54,7 @@ def _check(view: View) -> Iterator[Finding]:
 
 
 def _literals(view: View) -> Iterator[tuple[Path, str]]:
-    """Yield a path and message for each Secret in `objects`, and for each text of an object that resembles a secret."""
+    """Yield a path and a message for each Secret in `objects`, and for each secret in a text of another object."""
     for name, item in view.values["objects"].items():
         path: Path = ("objects", name)
         if item["kind"] == "Secret" and any(item.get(field) for field in _SECRET_DATA):

@@ -88,8 +88,8 @@ class View(Record):
     def scope(self) -> Scope:
         """The values, and the name of the Helm release, with which tfgen fills the object graph for this variant.
 
-        The view cannot record the values that a rule reads from the scope. So a rule that uses the scope runs for each
-        variant.
+        The name of the Helm release is the name of the job. The view cannot record the values that a rule reads from
+        the scope. So a rule that uses the scope runs for each variant.
         """
         self._reading.paths.add(ALL)
         return self._scope
@@ -116,7 +116,7 @@ class View(Record):
                 yield guard, scope
 
     def template_variables(self, role: RoleName) -> Mapping[str, Any]:
-        """Return the template variables of a role's pod template by name, as in ``{"limits": {"cpu": "2"}}``.
+        """Return the template variables of a role's pod template by name, as in ``{"limits": {"cpu": "2"}, ...}``.
 
         A template variable is a name that the pod template in the object graph defines. In the chart, the template
         variable `limits` is the Go template variable `$limits`.
@@ -240,7 +240,7 @@ class _Shape(Record):
 def find_in_variants(
     check: Callable[[View], Iterable[Finding]], variants: Sequence[View]
 ) -> Iterator[tuple[View, Finding]]:
-    """Run the check of a rule on the variants of a job. Yield each variant and finding as a pair.
+    """Run the check of a rule on the variants of a job. For each finding, yield the variant and the finding.
 
     Args:
         check: the function of the rule. The function runs for the job, and again for each environment that changes a
