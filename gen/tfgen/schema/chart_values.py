@@ -39,7 +39,7 @@ _NAMES: Final[Mapping[str, Schema]] = {
 def chart_values(environments: Sequence[str]) -> Mapping[str, Schema]:
     """Return the schemas of the chart values that have no key in the job file, by the name of the value.
 
-    Example: ``{"nameOverride": {"type": "string", "default": ""}, ...}``. Each value is empty by default.
+    Example: ``{"nameOverride": {"type": "string", "default": "", ...}, ...}``. Each value is empty by default.
 
     Args:
         environments: the result of `environments_if_patched`. If it is empty, the chart has no value `environment`.

@@ -219,10 +219,10 @@ def _missing(value: Mapping[str, Any], type_name: str, base: Any) -> Iterator[st
 
 
 def _untyped(path: Path, value: Any, text: WrittenText) -> Iterator[Misfit]:
-    """Yield the misfits in a value whose Kubernetes type is unknown, such as a field of a custom resource.
+    """Yield the misfits in a value whose Kubernetes type is unknown, such as the value of an unknown field.
 
-    A misfit is a wrong directive such as `$patch: replace`, or an item without its merge key, such as a container
-    without a name.
+    A misfit is a wrong directive such as `$patch: replace`, a mapping or a scalar in place of a list such as
+    `containers`, or an item without its merge key, such as a container without a name.
     """
     for key, item in value.items() if isinstance(value, Mapping) else ():
         item_path = (*path, key)
@@ -264,8 +264,8 @@ def _directive(path: Path) -> Misfit:
 def _item_with_key(items: Any, key: str, name: Any) -> Any:
     """Return the item of the list `items` whose field `key` has the value `name`; None without such an item.
 
-    The argument `items` is None or `...` if the argument `base` of `misfits` is None or `...`. In this case, return
-    `items`.
+    If `items` is not a list, return `items`. For example, `items` is None or `...` if the argument `base` of `misfits`
+    is None or `...`.
     """
     if items is None or not isinstance(items, (list, tuple)):
         return items

@@ -47,8 +47,8 @@ _OF_THE_VALUE = frozenset(
 def check(document: Document) -> tuple[Problem, ...]:
     """Return the problems of a job, in the order of the file; empty for a valid job.
 
-    If the job without its environments has problems, the function does not check the merged environments, because the
-    function would report each of these problems again.
+    If the document has problems, the function does not check the environments merged over the job, because the function
+    would report these problems again.
     """
     data = document.data
     problems = list(schema_messages.translate(CheckedData(document, data, load()), schema_errors(data)))
@@ -142,6 +142,8 @@ def _paths(data: Any, pointer: Sequence[str | int], instance: Any) -> Iterator[P
     """Yield each path in `data` that the JSON pointer of a validator error may mean, and whose value equals `instance`.
 
     The pointers of the validator are ambiguous. The key "08" appears as the number 8, and an empty key does not appear.
+    So the number 8 may mean the keys "8" and "08". Keys such as "8" and "08" in one mapping always have the same
+    schema, because the key names in the schema contain letters. If no other path has the value, try an empty key.
     """
     if not pointer and data == instance:
         yield ()

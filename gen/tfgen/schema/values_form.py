@@ -47,7 +47,7 @@ class ValuesPart(Record):
     Attributes:
         paths: the paths of the values.
         start: the text before the values.
-        write: function that returns the text of the values. The argument is a list with a value for each of `paths`.
+        write: function that returns the text of the values. The argument has the value of each path, in the same order.
         end: the text after the values.
         defaults: the default of the value at each path.
         of_defaults: the text that `write` returns for `defaults`.

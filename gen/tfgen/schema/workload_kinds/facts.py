@@ -86,8 +86,8 @@ class Facts(Record):
         default_end: the role whose end completes a job by default; None if the default depends on the strategy.
         has_pod_that_calls_api_server: whether a pod of the job, such as the finisher, sends requests to the API server.
         tf_config_setter: the component that may set TF_CONFIG instead of tfgen, and the fix for a job whose chief would
-            wait for the evaluator. Example: ``("the training operator", "use the kind Job or JobSet")``. Both texts are
-            empty if only tfgen sets TF_CONFIG.
+            wait for the evaluator. Example: ``("the plugin tensorflow", "set workload.volcanoJob.tfConfig to Own")``.
+            Both texts are empty if only tfgen sets TF_CONFIG, or if the kind does not support an evaluator.
     """
 
     unsupported_keys: tuple[UnsupportedKey, ...] = ()

@@ -41,8 +41,9 @@ _TF_CONFIG_STRATEGIES: Final = ("ParameterServer", "MultiWorkerMirrored", "Singl
 def only_tf_config_strategies(setter: str, fix: str, when: Condition = None) -> LimitedKey:
     """Return the limit of the key `strategy` to the strategies whose programs read TF_CONFIG.
 
-    The limit is for a workload kind in which another component than tfgen sets TF_CONFIG, such as the training
-    operator. The component sets no other variable.
+    The limit is for a workload kind in which a component other than tfgen sets TF_CONFIG, such as the training
+    operator. The component sets only TF_CONFIG. The limit excludes the strategy KerasDistribution, because
+    keras.distribution reads other variables.
 
     Args:
         setter: the component that sets TF_CONFIG, in words, such as "the operator".
