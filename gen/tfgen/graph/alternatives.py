@@ -192,9 +192,10 @@ def _keeps_order(keys: Sequence[_Key], sequences: Sequence[Sequence[_Key]]) -> b
 
 
 def _in_common_order(keys: list[_Key], sequences: Sequence[Sequence[_Key]]) -> list[_Key]:
-    """Sort `keys` in the order of all sequences. Keys that no sequence orders keep their order in `keys`.
+    """Sort `keys` in the order of all sequences.
 
-    If the sequences have no common order, return `keys`.
+    If the sequences allow several keys at a position of the result, the first of these keys in `keys` gets the
+    position. If the sequences have no common order, return `keys`.
     """
     sorter: TopologicalSorter[_Key] = TopologicalSorter(dict.fromkeys(keys, ()))
     for sequence in sequences:

@@ -342,7 +342,8 @@ def _mapping(node: Mapping[Key, Node]) -> Filler:
 def _commented_entries(node: Mapping[Key, Node]) -> Iterator[tuple[Name | Splice, Node, str]]:
     """Yield the key, the node and the comment of each entry of a mapping in a graph. The comment may be empty.
 
-    Example: ("podManagementPolicy", "Parallel", "All pods start together.").
+    Example: ("podManagementPolicy", "Parallel", "All pods start together."). The caller moves the comment above a
+    `Splice` to the first entry that the `Splice` inserts.
     """
     comment = ""
     for key, child in node.items():
@@ -395,7 +396,9 @@ def _call_filler(call: Call, fill_template: Filler) -> Filler:
     """Return a function that fills the named template of `call` with the arguments of `call`.
 
     The function caches the result. For example, a StatefulSet contains the pod template and the hash of the pod
-    template, but tfgen fills the pod template only once. `fill_template` fills the content of the named template.
+    template, but tfgen fills the pod template only once. The cache key consists of the arguments and of the values that
+    the named template reads. The names of a loop or of a `Let` around the call are not part of the cache key, because
+    the content must not use these names. `fill_template` fills the content of the named template.
     """
     arguments = [(name, compile_expression(argument)) for name, argument in call.arguments]
     computed = [name for name, argument in call.arguments if not isinstance(argument, Value)]

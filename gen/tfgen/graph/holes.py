@@ -457,8 +457,8 @@ class Guard(Record):
 
     Attributes:
         test: an expression that is true if the values are wrong.
-        path: the values path of the problem, such as `run`. If the guard checks each role, the path is a tuple of steps
-            with the hole `ROLE_NAME` for the name of the role: ``("roles", ROLE_NAME, "nodeName")``.
+        path: the values path of the problem, such as `run`. A path that contains the name of a map entry is a tuple of
+            steps with a hole for the name: ``("roles", ROLE_NAME, "nodeName")``.
         message: the text of the problem: the invalid value, the allowed values, and the fix.
         rule: the id of the rule.
         over: the maps whose entries the guard checks, such as the roles. If `over` has several maps, the guard checks
@@ -579,7 +579,7 @@ def named_templates(nodes: Iterable[Node | Record]) -> Mapping[str, NamedTemplat
 def chart_files(nodes: Iterable[Node | Record]) -> Mapping[str, str]:
     """Return the text of each `File` in a graph, by the path of the file in the chart.
 
-    Example: {"files/finisher.py": "import json ..."}.
+    Example: {"files/code/train.py": "import tensorflow as tf ..."}.
     """
     items = chain.from_iterable(map(_named_templates_and_files, nodes))
     return {item.path: item.text for item in items if isinstance(item, File)}

@@ -162,7 +162,7 @@ def sources(node: Node | Record, bindings: Bindings = EMPTY, steps: Path = ()) -
 def _parts_at(node: Hole, step: str | int) -> Sequence[Node | Record]:
     """Return the child nodes of a hole that can set the value at the key `step` of the filled hole.
 
-    For example, for a `MapOf`, the result contains only the node of the entry `step`.
+    For example, for a `MapOf` with the key `step`, the result contains only the node of this entry.
     """
     match node:
         case MapOf(entries):

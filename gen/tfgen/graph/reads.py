@@ -59,9 +59,9 @@ def used_names(node: Node, names: Iterable[_Name]) -> list[_Name]:
 def _reads(node: Node | Record) -> frozenset[_Read]:
     """Return the name and the path of each value that a node reads. The name is empty for a value of the chart.
 
-    Example: ("", ("roles", "ps")) for a value of the chart, and ("parameter role", ("image",)) for a field of a
+    Example: ("", ("roles", "ps")) for a value of the chart, and ("parameter values", ("image",)) for a field of a
     parameter. If the node defines a name by a `Let`, the result contains the values that the expression of the name
-    reads.
+    reads, but not the name.
     """
     read = _direct_read(node)
     if read is not None:
@@ -89,8 +89,8 @@ def _all_reads(nodes: Iterable[Node | Record]) -> Iterator[_Read]:
 def _resolve(template_reads: Iterable[_Read], targets: Mapping[str, _Read | None]) -> Iterator[_Read]:
     """Replace the names in `template_reads` by the values to which the names refer.
 
-    For example, if `targets` contains {"parameter role": ("", ("roles", "ps"))}, the function replaces
-    ("parameter role", ("image",)) by ("", ("roles", "ps", "image")). The result omits a name without a target.
+    For example, if `targets` contains {"parameter values": ("", ("roles", "ps"))}, the function replaces
+    ("parameter values", ("image",)) by ("", ("roles", "ps", "image")). The result omits a name without a target.
     """
     for name, path in template_reads:
         if not name:

@@ -324,7 +324,8 @@ def outcomes(board: Board, effort: Effort | None = None, states: int = STATES) -
     def follow() -> bool:
         """Try each possible placement of the remaining pods. Return False if a limit ends the search.
 
-        If all pods get a node, set `some_place_all`. If no node has room for a remaining pod, set `some_leave_over`.
+        If all pods get a node, set `some_place_all`. If pods remain, but the scheduler can place none of these pods,
+        set `some_leave_over`.
         """
         nonlocal some_place_all, some_leave_over
         key = tuple(

@@ -107,7 +107,10 @@ def split(template: PodTemplate, readers: LabelReaders) -> Iterator[PodTemplate]
 
 
 def _label_readers(spec: Mapping[str, Any]) -> Iterator[LabelReader]:
-    """Yield the label selector and the `matchLabelKeys` of each topology spread and anti-affinity term in a PodSpec."""
+    """Yield the label selector and the copied label keys of each topology spread and anti-affinity term in a PodSpec.
+
+    The copied label keys are the items of `matchLabelKeys` and `mismatchLabelKeys`.
+    """
     yield from anti_affinity.selectors_of(spec)
     for constraint in spec.get("topologySpreadConstraints") or ():
         if constraint.get("whenUnsatisfiable", "DoNotSchedule") == "DoNotSchedule":

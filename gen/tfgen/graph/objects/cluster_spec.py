@@ -18,7 +18,7 @@ from tfgen.graph.objects.values import ROLE, value
 from tfgen.job.training_job import RoleName, Structure
 
 PodName: TypeAlias = Callable[[Node, Node], Node]
-"""Function that takes a role and the index of a task, and returns the name of the task's pod, also its host name."""
+"""Function that takes a role and the index of a task, and returns the pod name, which is also the host name."""
 
 _REPLICAS: Final = Parameter("replicas", "integer")
 _PARAMETERS: Final = (ROLE.name, _REPLICAS.name)

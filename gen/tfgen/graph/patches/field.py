@@ -93,9 +93,9 @@ class Field(Record):
     Attributes:
         kind: the kind of the object.
         template: the name of the template that contains the object.
-        bindings: the values path of each name that a `ForEach` around the object defines. For a claim, the mapping is
-            {"storage": "storage.NAME"}, because the name `storage` in the object refers to the settings of a volume in
-            the job.
+        bindings: the values path of the name that a `ForEach` around the object defines for the value of a map entry.
+            For a claim, the mapping is {"storage": "storage.NAME"}, because the name `storage` in the object refers to
+            the settings of a volume in the job. Without a `ForEach`, the mapping is empty.
         path: the path of the field. The step to a list item is the name or the index of the item.
     """
 

@@ -458,7 +458,10 @@ def _container(structure: Structure, role: Role, controller: Controller) -> Node
 
 
 def _is_job(controller: Controller) -> bool:
-    """Return whether a Job creates the pods. Only a Job requires the restart policy `Never`."""
+    """Return whether a Job creates the pods. Only the pods of a Job have the restart policy `Never`.
+
+    A container in a pod of a StatefulSet needs no restart rules, because the kubelet always restarts the container.
+    """
     return controller.fields.get("restartPolicy") == "Never"
 
 
