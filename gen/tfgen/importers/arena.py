@@ -345,7 +345,7 @@ def _duration(part: Part) -> Part:
 def _mapping_of(*names: str) -> Callable[[_Flags, str], Part | None]:
     """Return a function that builds a mapping from the `KEY=VALUE` pairs of a flag.
 
-    If the command sets several of the flags `names`, the function uses only the first of these flags.
+    If the command sets several of the flags `names`, the function uses only the flag that is first in `names`.
     """
 
     def build_mapping(flags: _Flags, role: str) -> Part | None:

@@ -218,8 +218,8 @@ def _structure_message(path: Path, variant: tuple[EnvironmentName, Any], base: t
 def _namespaces(variants: Mapping[EnvironmentName, Variant]) -> dict[EnvironmentName, dict[str, str]]:
     """Return the namespace settings of the environments and of the job itself, which has the key None.
 
-    Example: {None: {"namespace": "ml"}, "prod": {"namespace": "ml-prod"}}. An environment with the namespace of the job
-    itself has no such setting.
+    Example: {None: {"namespace": "ml"}, "prod": {"namespace": "ml-prod"}}. An environment without a namespace, or with
+    the namespace of the job itself, has no such setting.
     """
     namespaces = {env: variant.job.namespace for env, variant in variants.items()}
     is_shared = len(set(namespaces.values())) == 1

@@ -103,7 +103,7 @@ class Sources(Record):
         schedulers: the values of schedulerName in the pod templates.
         policy: the scheduling policy in an operator's custom object, for example in a TFJob.
         companions: all other objects in the imported files.
-        tasks: the number of pods with the evaluator, and the number of pods without the evaluator. A minAvailable that
+        tasks: the number of pods without the evaluator, and the number of pods with the evaluator. A minAvailable that
             is equal to either number means all pods.
     """
 

@@ -173,7 +173,8 @@ def _combined_tasks(tasks: Sequence[_Task], job: str, plan: TrainingPlan) -> Par
 def rendered(objects: Sequence[Mapping[str, Any]], root: Part) -> dict[str, Any]:
     """Combine the StatefulSets and Jobs of a rendered job into one object, in the shape of `_combined_tasks`.
 
-    `root` is the result of `_combined_tasks` for the source. The returned object has the same name and the same tasks.
+    `root` is the result of `_combined_tasks` for the source. The returned object has the name of `root`, and contains
+    the rendered pod template for each task of `root`.
     """
     specs: dict[str, Mapping[str, Any]] = {
         item["spec"]["template"]["metadata"]["labels"].get(keys.ROLE): item["spec"]

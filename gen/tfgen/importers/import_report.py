@@ -135,7 +135,7 @@ class ImportReport:
     def change_target(self, target: Path, why: str) -> bool:
         """Set the outcome of each entry with this target to `changed`, and set the reason.
 
-        Return True if the report has such an entry.
+        Return True if an entry has changed. An entry that already has this outcome and reason does not change.
         """
         before = self.entries
         self.entries = [

@@ -141,7 +141,8 @@ class Program(Record):
     Attributes:
         command: the program and its first arguments; None if the import does not change the command of the container.
         args: the arguments after the command.
-        omitted: the reason for each variable that the import drops. Example: {"TF_CONFIG": "tfgen sets TF_CONFIG"}.
+        omitted: the reason for each variable that the import drops. Example:
+            {"TF_CONFIG": "tfgen sets TF_CONFIG for each task"}.
     """
 
     command: Sequence[str] | None = None

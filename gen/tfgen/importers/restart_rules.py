@@ -26,7 +26,8 @@ def shared_exit_codes(codes_by_pod: Iterable[frozenset[int]], report: ImportRepo
     The result contains each exit code of each set in `codes_by_pod`. If the sets differ, report a change.
 
     Args:
-        codes_by_pod: the exit codes after which the containers of each pod restart in their pod.
+        codes_by_pod: a set of exit codes for each pod or role, after which the containers restart in the pod. A set may
+            also contain the exit codes that a podFailurePolicy ignores.
         report: the import report.
     """
     pods = list(codes_by_pod)

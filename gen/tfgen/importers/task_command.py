@@ -121,7 +121,8 @@ def read_command(container: Part) -> TaskCommand:
 def variables_of_tf_config(container: Part) -> Mapping[str, str]:
     """Return the variable TF_CONFIG and the variables that only TF_CONFIG uses. The import drops these variables.
 
-    The result contains the reason for each variable. A variable that the command uses is not in the result.
+    The result contains the reason for each variable. The result omits a variable that the command uses, because the
+    import does not change the command.
     """
     env = _env(container)
     return _unneeded_variables(_names(_tf_config_text(env) or ""), env, {TF_CONFIG: WHY_TF_CONFIG}, _words(container))
@@ -282,7 +283,7 @@ def _cluster_variables(
 
 
 def _value_of_reference(text: str | None, env: Mapping[str, Part]) -> str | None:
-    """Return the value of the variable `A` for a text such as `$(A)`. Return any other text unchanged."""
+    """Return the literal value of the variable `A` for a text such as `$(A)`. Return any other text unchanged."""
     visited: set[str] = set()
     while text and (match := _WHOLE_REFERENCE.fullmatch(text)):
         name = next(group for group in match.groups() if group)

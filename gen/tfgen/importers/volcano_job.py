@@ -117,8 +117,8 @@ def _plugin_roles(item: Part) -> dict[str, RoleName]:
 def _role(task: Part, plugin: Mapping[str, RoleName]) -> RoleName | None:
     """Return the role of a task, or None for a task without a role.
 
-    The role comes from Volcano's plugin, from the command or from the name of the task. `plugin` contains the role of
-    each task to which the plugin assigns a role.
+    The role comes from Volcano's plugin, from the command or from the name of the task, in this order of precedence.
+    `plugin` contains the role of each task to which the plugin assigns a role.
     """
     name = task.text_at("name").lower()
     texts = ((command_of(task, "template").role or "").lower(), name, re.split(r"[-_]", name)[-1])

@@ -37,7 +37,7 @@ _CONTENT_LENGTH: Final = 12
 def chart_yaml(job: TrainingJob, files: Mapping[str, str]) -> Revision:
     """Return ``Chart.yaml`` as a `Revision`, a file in which tfgen later inserts the number of changes of the chart.
 
-    The version contains a digest of all files of the chart.
+    The version contains a digest of all files of the chart, without the version itself.
 
     Args:
         job: the job.

@@ -49,7 +49,7 @@ def guards_lines(guards: Sequence[Guard], templates: Sequence[Template], context
 
 
 def guard_checks(guards: Sequence[Guard], context: Context) -> str:
-    """Return the template text of the guards. Neighbouring guards for the entries of one map share one ``range``."""
+    """Return the template text of the guards. Neighbouring guards share a ``range`` or variables if possible."""
     return "".join(f"{line}\n" for line in _guards(guards, context, depth=0))
 
 

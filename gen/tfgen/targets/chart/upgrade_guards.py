@@ -90,10 +90,11 @@ def _fields(item: Mapping[str, Any], pod_hash: Node) -> Iterator[tuple[_Path, No
 
 
 def _exit_codes(item: Mapping[str, Any]) -> Iterator[tuple[_Path, Node]]:
-    """Yield the path of the exit codes that do not count as a retry of a Job, and the hole for these exit codes.
+    """Yield the path of the failure rules of a Job, and the hole for the exit codes that do not count as a retry.
 
-    If a Job has no such exit codes, yield nothing. If a patch in job.yaml appends a rule to the podFailurePolicy, also
-    yield nothing. Then only the API server refuses a change of the exit codes.
+    If a Job has no such exit codes, for example the Job of the finisher, yield nothing. The guard reads only the last
+    rule of the Job in the cluster. So if a patch in job.yaml appends a rule to the podFailurePolicy, also yield
+    nothing. Then only the API server refuses a change of the exit codes.
     """
     rules = data_path.at(item, _EXIT_CODES)
     if not is_hole(rules) and rules and isinstance(rules[-1], When) and type_of(rules[-1].test) == "list":
@@ -108,8 +109,9 @@ def _hole_fields(item: Mapping[str, Any], part: str, keys: Iterable[str]) -> Ite
         part: the key of the object that contains the fields, such as "spec".
         keys: the names of the fields.
     """
-    # The name of a ConfigMap with files contains their digest, so a changed file makes a new ConfigMap.
     holes = ((key, item[part].get(key)) for key in keys)
+    # The result omits files: the name of a ConfigMap with files contains their digest, so a changed file makes a new
+    # ConfigMap.
     return (((part, key), hole) for key, hole in holes if is_hole(hole) and not isinstance(hole, File))
 
 

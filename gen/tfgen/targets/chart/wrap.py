@@ -95,11 +95,11 @@ def _text(tokens: Iterable[_Token]) -> str:
 
 
 def _best_break(tokens: Sequence[_Token], room: int) -> int | None:
-    """Return the index of the blank at which to break a line, or None for a line without a suitable blank.
+    """Return the index of the blank at which to break a line.
 
     A suitable blank is within the width, but not in the first third of the width. The best blank is inside the fewest
     brackets. If several blanks are the best, the last has precedence. Without a suitable blank, the function returns
-    the first blank after the width.
+    the first blank after the width. If the line also has no blank after the width, the function returns None.
     """
     best: tuple[int, int] | None = None
     length = 0

@@ -131,7 +131,7 @@ def _settings(variant: DeployedVariant) -> Mapping[str, Any]:
 def _application(
     variant: DeployedVariant, source: Object, ignored: Sequence[ChangedField], *, may_be_empty: bool
 ) -> dict[str, Any]:
-    """Return the fields that an Application has in common with the template of an ApplicationSet.
+    """Return the fields, except the name, that an Application and the template of an ApplicationSet have in common.
 
     Args:
         variant: the variant that the Application applies. For an ApplicationSet, a variant of any of its jobs.

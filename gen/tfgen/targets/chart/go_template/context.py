@@ -34,8 +34,8 @@ class Context(Record):
         variables: the Go variables that contain the output of named templates. Example: {"mnist.run": "$run"}.
         subject: the node whose value is the dot in the body of a ``with``; None outside of such a body.
         facts: the tests that are true at the printed node, for example the test of an ``if`` around the node.
-        bindings: the nodes to which the Go variables at this place refer. A `Let` or a ``range`` around the printed
-            node assigns these variables.
+        bindings: the nodes to which the Go variables and the parameters at this place refer. A `Let` or a ``range``
+            around the printed node assigns a variable. A call of the named template sets a parameter.
         reason: the comment above the printed mapping entry, or above its nearest parent that has a comment.
         template_doc: the sentence that describes the printed named template; empty outside of named templates.
     """

@@ -75,7 +75,7 @@ def _if(test: Node, node: Node, context: Context, indent: str, lines: Branch) ->
     if needed_test is True:
         return lines(node, context)
     branch_context, word = context.with_facts(needed_test), "if"
-    # The dot is the tested value in the body of a with, so the body needs no other value.
+    # In the body of a with, the dot is the tested value. A with is possible if the node needs no other value.
     if depends_only_on(node, needed_test):
         branch_context, word = branch_context.replaced(dot="$", subject=needed_test), "with"
     head, end = f"{indent}{{{{- {word} {expression(needed_test, context)} }}}}", f"{indent}{{{{- end }}}}"

@@ -35,7 +35,7 @@ def field(base: str, path: str) -> str:
 
 
 def literal(value: str | int) -> str:
-    """Return a constant as a literal of Go. A text with quotes or backslashes is in backquotes, so needs no escapes."""
+    """Return a constant as a literal of Go. A text with quotes or backslashes is in backquotes, to avoid escapes."""
     if isinstance(value, str) and ('"' in value or "\\" in value) and value.isprintable() and "`" not in value:
         return f"`{value}`"
     return json.dumps(value, ensure_ascii=False)
