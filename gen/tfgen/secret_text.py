@@ -55,7 +55,10 @@ def looks_secret(name: str, value: str) -> bool:
 
 
 def names_secret(name: str, value: str) -> bool:
-    """Test whether a name marks a secret, such as `HUB_TOKEN`, and the value is not harmless, such as a path."""
+    """Test whether a name marks a secret, such as `HUB_TOKEN`, and the value could be a secret.
+
+    A path or a placeholder, for example, is not a secret.
+    """
     return _SECRET_NAME.search(name) is not None and not _HARMLESS.fullmatch(value)
 
 

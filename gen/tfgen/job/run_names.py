@@ -45,7 +45,8 @@ def next_run(run: str) -> str:
 def precedes(run: str, later: str) -> bool:
     """Return True if a rerun, or several reruns, can give the run name `later` after the run name `run`.
 
-    The two names have the same text before the number, and the number of `later` is greater.
+    The two names have the same text before the number, and the number of `later` is greater. If `run` has no
+    number, `later` consists of `run`, a hyphen and a number, or only of a number if `run` is empty.
 
     >>> precedes("", "2"), precedes("2", "10"), precedes("lr", "lr-2"), precedes("2", "lr-3"), precedes("3", "2")
     (True, True, True, False, False)

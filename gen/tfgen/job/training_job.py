@@ -138,7 +138,8 @@ class Patch(Record):
     Attributes:
         name: the name of the patch in the job.
         kind: the kind of the objects.
-        target: `target.name` of the patch, which names one object, such as `worker`; empty for all objects of the kind.
+        target: `target.name` of the patch: the file name of one object, without the extension, such as `worker`; empty
+            for all objects of the kind.
         merge: the data to merge over each object.
         operations: the JSON patch operations (RFC 6902) for each object, if `merge` is empty.
     """

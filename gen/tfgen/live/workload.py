@@ -1,7 +1,7 @@
 """Reads the Workload that Kueue creates for an object in a queue: https://kueue.sigs.k8s.io/docs/concepts/workload/.
 
-While the Workload of a Job has quota, Kueue starts the Job again after a user suspends the Job. A Workload with
-`spec.active: false` has no quota, so Kueue suspends the Job.
+While the Workload of an object, such as a Job, has quota, Kueue starts the object again after a user suspends the
+object. A Workload with `spec.active: false` has no quota, so Kueue suspends the object.
 """
 
 from __future__ import annotations
@@ -74,7 +74,10 @@ def queue_reason(item: Object, workload: Object | None) -> Reason | None:
 
 
 def _waiting_checks(workload: Object) -> str:
-    """Return a text with each admission check that is not ready, such as "the Workload waits for CHECK: Pending"."""
+    """Return a text with each admission check of a Workload that is not ready.
+
+    Example: "the quota is reserved; the Workload waits for CHECK: Pending".
+    """
     checks = (workload.get("status") or {}).get("admissionChecks") or ()
     texts = [
         f"{check['name']}: {check.get('message') or check['state']}" for check in checks if check["state"] != "Ready"

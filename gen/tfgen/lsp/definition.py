@@ -46,7 +46,10 @@ def _enforcing(document: Document, path: Path) -> Iterator[Place]:
 
 
 def _covers(document: Document, enforced: Enforced, path: Path) -> bool:
-    """Test whether a tfgen.yaml enforces the value at `path`, at a parent of `path` or at a key below `path`."""
+    """Test whether the entry `enforced` of a tfgen.yaml enforces `path`, a parent of `path` or a key below `path`.
+
+    An entry for a parent does not apply to the exceptions of the entry.
+    """
     if len(path) <= 1:
         return False
     for form, _ in enforced_values(document.alone().data, enforced):

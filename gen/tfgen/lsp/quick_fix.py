@@ -254,13 +254,15 @@ def _removals(document: Document, path: Path) -> Iterator[list[Assignment]]:
 def _entry_assignments(path: Path, key: str, value: Any, *, replaces: bool) -> Iterator[list[Assignment]]:
     """Yield the possible edits that set a key to a value. Each edit is a list of assignments.
 
-    The first edits set the key in the mapping at `path`, the next edits in the parents of this mapping.
+    The first edits set the key in the mapping at `path`, the next edits in the parents of this mapping, up to the root
+    of the document.
 
     Args:
         path: the path of the problem.
         key: the key, such as `count`, or the path of the key in the job, such as `gang.queue`.
         value: the new value.
-        replaces: True if the problem is an unknown key. The first edits then also remove the unknown key at `path`.
+        replaces: True if the problem is an unknown key at `path`. The edits then begin at the mapping that contains the
+            unknown key, and most of the edits also remove the unknown key.
     """
     if "." in key and not replaces:
         yield [Assignment(read_path(key), value)]

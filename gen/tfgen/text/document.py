@@ -113,9 +113,10 @@ class Document(Record):
         return self if self._nearest(path)[2] >= lower._nearest(path)[2] else lower
 
     def _nearest(self, path: Path) -> tuple[Position, SourceTree, int]:
-        """Find the nearest parent of a path that exists in the document. Layers do not count.
+        """Find the longest beginning of a path that exists in the document. Layers do not count.
 
-        Return the position of its key, the positions in its value, and the number of steps of the path that exist.
+        Return the position of the last existing key, the positions in the value of this key, and the number of existing
+        steps of the path.
         """
         key, place = self.root.position, self.root
         for taken, step in enumerate(path):

@@ -104,7 +104,7 @@ def _fill(members: Sequence[_Member], indent: str, deeper: str, tail: int, begun
         members: the items or entries.
         indent: the blanks at the start of the line on which the first item or entry begins.
         deeper: the blanks at the start of the following lines.
-        tail: the number of characters that follow the last item or entry, such as closing brackets.
+        tail: the number of characters that follow the closing bracket of the list or mapping.
         begun: the number of characters on the first line before the first item or entry, without the blanks.
     """
     text = ""

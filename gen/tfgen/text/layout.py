@@ -386,8 +386,8 @@ def _is_block(node: YamlNode) -> bool:
 def _move_to_foot(element: _Element, lines: list[_Line], column: int) -> list[_Line]:
     """Move comment lines to the `foot` of `element`, if the comments belong to the end of its value.
 
-    These comment lines are the first of `lines`, up to the last comment that is indented deeper than `column`. Return
-    the other lines. If the value is a scalar, or is in braces or brackets, return all lines.
+    These comment lines are the first of `lines`, as long as the comments are indented deeper than `column`. Return the
+    other lines. If the value is a scalar, or is in braces or brackets, return all lines.
     """
     if not _is_block(element.node):
         return lines
@@ -397,7 +397,10 @@ def _move_to_foot(element: _Element, lines: list[_Line], column: int) -> list[_L
 
 
 def _split(lines: list[_Line], column: int) -> tuple[list[_Line], list[_Line]]:
-    """Split comment lines after the last comment that is indented deeper than `column`. Return both lists."""
+    """Split comment lines. The first list has the first comments, as long as these are indented deeper than `column`.
+
+    The second list has all other lines. Empty lines between the two lists are in the second list.
+    """
     end = 0
     for number, line in enumerate(lines, start=1):
         if line.text and line.column <= column:

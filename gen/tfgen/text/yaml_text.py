@@ -86,7 +86,9 @@ def find_forbidden_character(text: str) -> re.Match[str] | None:
 
 
 def dump(data: object, indent: str = "") -> str:
-    """Return the YAML text of data, with each entry and item on separate lines. `indent` is the text before each line.
+    """Return the YAML text of data with a final newline, and with each entry and item on separate lines.
+
+    `indent` contains the blanks before each line.
 
     Raises:
         TypeError: JSON cannot represent the data.

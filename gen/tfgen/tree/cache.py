@@ -146,7 +146,7 @@ def _build() -> bytes:
 
 
 def _files(folder: Path) -> Iterator[tuple[str, int, int]]:
-    """Yield the relative path, the size and the modification time of each file below a folder, sorted by path.
+    """Yield the path, the size and the modification time of each file below a folder, in the order of the file names.
 
     The modification time is in nanoseconds. For a missing folder, yield nothing.
     """

@@ -94,7 +94,7 @@ class FileTree(Record):
 
 
 def _tree(files: Mapping[str, str], digests: Mapping[str, str]) -> FileTree:
-    """Return a FileTree without a check of the paths. `digests` has the SHA-256 of each text, by path."""
+    """Return a FileTree of files that the caller has checked. `digests` has the SHA-256 of each text, by path."""
     tree = FileTree()
     tree.__dict__.update(files=files, digests=digests)
     return tree
@@ -146,9 +146,10 @@ def _text_fault(path: str, text: str) -> str | None:
 
 
 def _clashes(paths: Iterable[str]) -> Iterator[str]:
-    """Yield an error message for each pair of conflicting paths.
+    """Yield error messages for the paths that conflict with an earlier path.
 
-    Two paths conflict if they differ only in case, or if one path is a parent folder of the other path.
+    Two paths conflict if the paths, or parent folders of the paths, differ only in case. Two paths also conflict if one
+    path is a parent folder of the other path.
     """
     first_entries: dict[str, tuple[str, bool, str]] = {}
     passed: set[str] = set()

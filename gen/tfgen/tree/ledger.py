@@ -57,8 +57,8 @@ class LedgerConflictError(TfgenError):
     """Error for ledgers that contain the conflict markers of a git merge.
 
     Attributes:
-        sources: the path of the job file, from the root of the repository, for each such job by name. The path is empty
-            if the ledger names no job file.
+        sources: the path of the job file of each ledger, from the root of the repository, by name of the job. The path
+            is empty if the ledger names no job file.
     """
 
     exit_code: ClassVar[int] = 1  # the user can merge the job files and render again

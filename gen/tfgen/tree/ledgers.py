@@ -27,8 +27,8 @@ _MOST: int = 8
 class Ledgers(Mapping[str, Ledger]):
     """The ledgers of all jobs in an output folder, as a mapping. The keys are the sorted names of the jobs.
 
-    The constructor reads every ledger, and stores only a few ledgers in memory. A later access to any other ledger
-    reads the file again.
+    The constructor reads every ledger, but stores only the digest and the source of each ledger. An access to a ledger
+    reads the file again, unless the ledger is in the small cache of recently read ledgers.
 
     Args:
         folder: the open output folder.
@@ -82,7 +82,7 @@ class Ledgers(Mapping[str, Ledger]):
     def shared_paths(self) -> Iterator[tuple[str, tuple[str, ...]]]:
         """Yield each path outside the folders of the jobs, with the names of the jobs whose ledgers list the path.
 
-        The paths are in lower case. Example: ("overlays/argocd/mnist.yaml", ("mnist",)).
+        The paths are in lower case. Example: ("overlays/argocd/mnist-prod.yaml", ("mnist",)).
         """
         return iter(self._owners.items())
 

@@ -164,8 +164,8 @@ class OutputFolder:
 
         Args:
             texts: The text of each file, by final path.
-            number: The number of files that the whole command stages, or slightly more. If the number is small, tfgen
-                calls fsync for each file.
+            number: The approximate number of files in the whole batch, as for `sync_staged`. If the number is small,
+                tfgen calls fsync for each file.
             replaced: The paths at which a file already exists. The job folder of such a file is not new.
         """
         new = {folder for folder in _own_folders(texts) - _own_folders(replaced) if not self._is_there(folder)}
@@ -180,7 +180,10 @@ class OutputFolder:
                         write_temporary(folder, name, data, _FILE_MODE, sync=is_synced)
 
     def sync_staged(self, number: int) -> None:
-        """Sync the staged files to the disk if `number` is large. `stage` has already synced fewer files."""
+        """Sync a batch of staged files to the disk. `number` is the same number as for `stage`.
+
+        If the number is small, do nothing, because `stage` has already synced each file.
+        """
         if number > SYNC_EACH_UP_TO:
             os.sync()
 

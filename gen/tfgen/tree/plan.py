@@ -350,8 +350,8 @@ class PlanInput(Record):
         ledgers: the ledgers of all jobs.
         on_disk: the state on disk of each path in the job's tree or ledger.
         owners_after_write: the number of jobs whose ledgers list a path after the write, by path in lower case.
-            Example: {"overlays/argocd/mnist.yaml": 1}. Paths in the folder of a job are left out, because only that job
-            can list them.
+            Example: {"overlays/argocd/mnist-prod.yaml": 1}. Paths in the folder of a job are left out, because only
+            that job can list them.
         read: function that returns the text on disk at a path. tfgen calls this function only for a conflict, to find
             the lost lines.
     """

@@ -17,7 +17,8 @@ class Revision(Record):
 
     Attributes:
         path: the path of the file.
-        digest: a digest of other rendered content, such as all files of a chart. A new digest causes a new number.
+        digest: a digest of the rendered content without the number, such as all files of a chart. A new digest causes a
+            new number.
         head: the text of the file before the number.
         tail: the text of the file after the number.
     """

@@ -180,6 +180,6 @@ def _plan_one(
 
 
 def _folders(ledger: Ledger) -> Iterator[str]:
-    """Yield the folders in which a killed render may have left temporary files. `ledger` is the ledger of its job."""
+    """Yield the folders in which a killed render of the ledger's job may have left temporary files or folders."""
     for path in ledger.files:
         yield from ancestors(path) if job_folder(path) else (path.rpartition("/")[0],)
