@@ -28,6 +28,7 @@ from typing import Final, Self
 
 from tests.e2e.client import Client, eventually
 from tests.e2e.control_plane import ControlPlane, fake_node
+from tests.e2e.free_space import check_free_space
 from tests.e2e.images import examples, oci
 from tests.e2e.namespaces import BRIDGE, Namespaces
 from tests.e2e.servers import core_dns
@@ -58,8 +59,6 @@ _OUTSIDE, _INSIDE = "10.99.0.1", "10.99.0.2"
 _CABLE: Final = "10.99.0.0/30"
 _CGROUPS: Final = Path("/sys/fs/cgroup")
 _BRIDGE_SETTINGS: Final = Path("/proc/sys/net/bridge")
-_NEEDED_SPACE: Final = 8 << 30
-"""Bytes of the images (5 GiB), and of the volumes and logs. The kubelet evicts pods from a full disk."""
 _CPU_SHARES: Final = 2048  # for each processor
 _FOLDER: Final = CACHE.parent / "node"
 """A folder on the file system of the images, whose files are hard links."""
@@ -242,20 +241,6 @@ class Node:
 
     def _has_names(self) -> bool:
         return bool(self.client.get("Deployment", "coredns", core_dns.NAMESPACE)["status"].get("availableReplicas"))
-
-
-def check_free_space(folder: Path) -> None:
-    """Check that the disk of a folder has enough free space for a node. Create the folder if the folder is missing.
-
-    Raises:
-        MissingRequirementError: The disk has less free space.
-    """
-    folder.mkdir(parents=True, exist_ok=True)
-    free = shutil.disk_usage(folder).free
-    if free < _NEEDED_SPACE:
-        raise MissingRequirementError(
-            f"needs {_NEEDED_SPACE >> 30} GiB of free disk space in {folder}, which has {free / 2**30:.1f} GiB"
-        )
 
 
 def left_behind() -> list[Path]:

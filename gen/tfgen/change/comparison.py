@@ -104,7 +104,7 @@ class PairPlaces(Record):
         return self.before is self.after
 
     @property
-    def has_same_file(self) -> bool:
+    def has_same_content(self) -> bool:
         """Return True if both versions have the same position in files with equal contents.
 
         The paths and the layers of the two files may differ.
@@ -169,7 +169,7 @@ def compare(checked: Checked, revision: str, find_cached: FindCached = read_cach
 
 
 def _new_runs(pair: PairPlaces) -> tuple[Problem, ...]:
-    return () if pair.has_same_file else tuple(pair.read().new_runs)
+    return () if pair.has_same_content else tuple(pair.read().new_runs)
 
 
 def pair_jobs(

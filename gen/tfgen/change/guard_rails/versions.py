@@ -28,7 +28,7 @@ from tfgen.real_path import real_path
 from tfgen.text.document import Document
 
 
-def check_guard_rails(root: Path, files: Collection[str], against: str) -> Iterator[Problem]:
+def find_loosenings(root: Path, files: Collection[str], against: str) -> Iterator[Problem]:
     """Yield a problem for each guard rail that the changed files of a repository loosen.
 
     Args:

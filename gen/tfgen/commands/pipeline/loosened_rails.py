@@ -28,9 +28,9 @@ def find_loosened_rails(paths: Iterable[Path], sources: Sequence[Source], agains
     for root in git.repositories([path / FILE for path in paths]):
         files = git.changed(root, against, with_untracked=layers)
         if _may_loosen_rails(root, files):
-            from tfgen.change.guard_rails.versions import check_guard_rails  # takes 20 ms, which few changes need
+            from tfgen.change.guard_rails.versions import find_loosenings  # takes 20 ms, which few changes need
 
-            problems += tuple(check_guard_rails(root, files, against))
+            problems += tuple(find_loosenings(root, files, against))
     return problems
 
 

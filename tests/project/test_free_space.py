@@ -1,4 +1,4 @@
-"""Tests of the requirements of the real node (tests/e2e/real_node.py)."""
+"""Tests of the free disk space that a test node needs (tests/e2e/free_space.py)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from tests.e2e.real_node import check_free_space
+from tests.e2e.free_space import check_free_space
 from tests.e2e.servers.program import MissingRequirementError
 
 
