@@ -1,6 +1,7 @@
 {{- /* The containers that keep two runs from writing to one folder at the same time. */}}
 
-{{/* The container that holds the lock of a volume, without its field name. Takes root, values, name, storage. */}}
+{{/* The sidecar that holds the run lock of a volume. The caller sets the name of the sidecar. Takes root, values,
+     name, storage. */}}
 {{- define "volcano-tfjob.pod.runLock" -}}
 image: {{ .values.image | default .root.Values.image | quote }}
 {{- with .values.imagePullPolicy | default .root.Values.imagePullPolicy }}

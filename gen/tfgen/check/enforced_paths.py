@@ -128,7 +128,7 @@ def _block_fault(text: str) -> str:
 
 
 def _key_fault(block: str, key: str) -> str:
-    """Return the reason why `key`, an item of `except`, matches no key of any job; empty for a correct key."""
+    """Return the fault of `key`, an item of `except` for the enforced path `block`; empty for a correct key."""
     try:
         path, keys = _read_below(block, key)
     except UsageError as error:

@@ -74,7 +74,7 @@ def _arguments(parser: ArgumentParser) -> None:
         default=[],
         type=_failure,
         metavar="ROLE=INDEX@SECONDSs",
-        help="kill a task after this time, and start the task again, such as worker=1@30s",
+        help="kill a task and start the task again; worker=1@30s kills worker 1 after 30 seconds",
     )
     parser.add_argument(
         "--retries",

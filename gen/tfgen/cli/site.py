@@ -28,7 +28,10 @@ def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument("-o", "--out", type=path, required=True, metavar="DIR", help="the folder for the website")
     parser.add_argument("--title", metavar="TEXT", help="the title of the website (default: the folder name)")
     parser.add_argument(
-        "--nodes", type=path, metavar="FILE", help="draw the jobs on the nodes and pods in a file, as tfgen plan does"
+        "--nodes",
+        type=path,
+        metavar="FILE",
+        help="draw a plan of the jobs; the file lists the nodes of the cluster and their pods, as for tfgen plan",
     )
     parser.add_argument("--env", metavar="ENV", help="with --nodes: the environment (default: none)")
     parser.add_argument("--live", action="store_true", help="add the state of each job in its cluster")

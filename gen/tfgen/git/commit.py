@@ -222,7 +222,10 @@ def check_branch(repository: Repository, name: str) -> None:
 
 
 def start_branch(repository: Repository, name: str) -> Repository:
-    """Create and check out a branch at the last commit. The files and the index remain unchanged."""
+    """Create and check out a branch at the last commit, and return the repository with this branch.
+
+    The files and the index remain unchanged.
+    """
     if name == repository.branch:
         return repository
     if repository.head:

@@ -346,7 +346,7 @@ class _TFJob(JobReader):
                 self.report.carry(policy, "spec", "completion", "by")
         elif policy:
             if policy.value == "":
-                self.report.carry(policy, why="an empty text is the default of the operator")
+                self.report.carry(policy, why="an empty text selects the default success policy of the operator")
             else:
                 self.report.refuse(policy, f"found {policy.as_text}, expected AllWorkers or an empty text")
         if chief := self.job.get("spec", "terminationPolicy", "chief"):

@@ -40,7 +40,7 @@ _FOREIGN_PLUGINS: Final = ("mpi", "pytorch", "ray", "hcclrank")
 _PORT_NAMES: Final = ("tfjob-port", "tensorflow")
 _TASK: Final[Fields] = {
     "dependsOn": dropped("tfgen starts all tasks together, and TensorFlow waits until each ps is ready"),
-    "maxRetry": dropped("in tfgen, the limit applies to all tasks of a job; set spec.retries"),
+    "maxRetry": dropped("in tfgen, all tasks of a job have the same limit; set spec.retries"),
     "minAvailable": dropped("in tfgen, the minimum applies to the whole job; set spec.gang.minAvailable"),
     "partitionPolicy": dropped("tfgen does not support partitions of a role"),
     "topologyPolicy": dropped("tfgen does not support NUMA policies; the topology policy of the kubelet applies"),

@@ -132,8 +132,8 @@ def _unreadable_on_path(path: Path, value: Any, steps: Sequence[str]) -> Iterato
 def _unreadable_names(path: Path, value: Any) -> Iterator[Unreadable]:
     """Yield the values of a field that kustomize cannot read as the name of an object.
 
-    Such a value is a mapping without the key `name`. If the field is a list of names, such a value is an item that is a
-    list, or a mapping without the key `name`.
+    kustomize cannot read a mapping without the key `name`. If the field is a list of names, kustomize also cannot read
+    an item that is a list.
 
     Args:
         path: the path of the field.

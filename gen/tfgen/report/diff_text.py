@@ -52,8 +52,8 @@ def diff_text(diffs: Sequence[JobDiff], *, colour: bool = False) -> str:
 def ended_runs_text(diffs: Sequence[JobDiff]) -> str:
     """Return a text about the runs that end, for example after `tfgen rm`, in the format of `diff_text`.
 
-    The text has the requests and the kept claims of each environment, and the GitOps objects of the job. The text omits
-    the other objects.
+    The text names the resource requests that end in each environment, the claims that tfgen keeps, and the GitOps
+    objects of the job. The text omits all other objects.
     """
     return "".join(f"{line}\n" for diff in diffs for line in _ended_run_lines(diff))
 

@@ -181,10 +181,10 @@ def as_items(value: Any, key: str) -> str:
 
 
 def _hidden(name: Any, value: Any) -> Any:
-    """Return a copy of a value in the notation of Kubernetes, in which "..." replaces each possible secret.
+    """Return a copy of a value in which "..." replaces each possible secret.
 
-    The argument `name` is the key or the environment variable that has the value. A text with a name such as PASSWORD
-    is a possible secret.
+    The value has the notation of Kubernetes, such as a list of environment variables. The argument `name` is the key or
+    the environment variable that has the value. A text with a name such as PASSWORD is a possible secret.
     """
     if isinstance(value, Mapping):
         return {key: _hidden(name if key == "value" else key, item) for key, item in value.items()}

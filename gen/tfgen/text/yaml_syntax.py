@@ -39,7 +39,7 @@ class _Failure(Record):
 
     @property
     def line(self) -> str:
-        """Return the line on which libyaml stopped."""
+        """Return the text of the line on which libyaml stopped."""
         return self.lines[self.at.line - 1]
 
     @property

@@ -148,7 +148,8 @@ def _different_fields(layers: Layers, old: Document, new: Document) -> Iterator[
             change = f"found {_shown_at(new.data, path)}, but {was} has {_shown_at(old.data, path)}"
             yield (
                 path,
-                f"{_name(old)}: {path_name(path)}: {change}; policies that read the manifest may refuse fewer jobs",
+                f"{_name(old)}: {path_name(path)}: {change}; an admission policy that reads this object may now accept "
+                "more jobs",
             )
             return
 

@@ -46,7 +46,7 @@ class Pods(Record):
 
     @cached_property
     def port_numbers(self) -> frozenset[int | None]:
-        """The numbers of the ports."""
+        """The ports of all containers: each `containerPort`, and None for a port without `containerPort`."""
         return frozenset(port.get("containerPort") for port in self.ports)
 
     @property

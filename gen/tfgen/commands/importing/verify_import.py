@@ -184,7 +184,7 @@ _NORMALIZATIONS: Final[Sequence[tuple[str, _Matches, str]]] = (
     (
         r"spec\.args\.(cluster_spec_json|job_name|namespace|need_tf_config|restart_policy|\w+_resource_limit)",
         _is_new,
-        "tfgen passes the name of the run to the master, and sets limits equal to requests",
+        "tfgen passes the name of the run to the master of ElasticDL, and sets limits equal to requests",
     ),
     (r"spec\.args\.master_resource_(request|limit)", _has_more_amounts, "tfgen writes the defaults"),
     (r"spec\.args\.ps_pod_priority", _is_new, "a ps has the priority of the master by default"),

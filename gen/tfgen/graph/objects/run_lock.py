@@ -100,7 +100,7 @@ def containers(profile: Profile, index_label: str) -> ForEach:
     volume = {_NAME.name: _NAME, _STORAGE.name: Bound("storage", "map")}
     template = NamedTemplate(
         "pod.runLock",
-        "The container that holds the lock of a volume, without its field name.",
+        "The sidecar that holds the run lock of a volume. The caller sets the name of the sidecar.",
         _container(profile, index_label),
         file="run-lock",
         parameters=(ROLE_VALUES.name, *volume),

@@ -75,9 +75,10 @@ def _has_only_names(node: Node) -> bool:
 
 
 def _sample(node: Node, *, longest: bool) -> str:
-    """Return an example of the output of a node that consists of names only.
+    """Return an example of the text that a node prints, such as `x-ps-0`.
 
-    If `longest` is True, the example includes all optional text.
+    Each name in the example is the letter x, and each integer is 0. The example contains all parts of the text if
+    `longest` is True, and only the parts that are always present if `longest` is False.
     """
     match node:
         case str():
