@@ -16,11 +16,10 @@ from statistics import median
 from typing import Final
 
 from tests.bench.measure import Cost
+from tests.bench.mnist_jobs import DIST_MNIST
 from tests.bench.repository import commit, initialize, run
 from tests.bench.results import Row
 from tests.bench.rounds import factor, in_turn
-
-DIST_MNIST: Final = Path(__file__).parents[2] / "examples" / "dist-mnist"
 
 _ROWS: Final = (
     ("check", "checked", ("tfgen", "check", "jobs"), "at most 2.5"),

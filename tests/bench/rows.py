@@ -15,7 +15,7 @@ from statistics import median
 from tests.bench.edits import edit_rows
 from tests.bench.jobs import job_text
 from tests.bench.measure import Cost, program
-from tests.bench.mnist_jobs import mnist_rows
+from tests.bench.mnist_rows import mnist_rows
 from tests.bench.plans import write_plan
 from tests.bench.repository import commit, peer_seconds, repository, run
 from tests.bench.results import Point, Results, Row, Sizes, few_rounds

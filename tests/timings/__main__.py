@@ -1,8 +1,8 @@
 """Print the times of the last runs of .ci/run, and compare tiers with their budgets.
 
-python -m tests.timings                     # tables of the newest run with empty caches and with warm caches python -m
-tests.timings budgets RUN...      # lines for .ci/budgets: the median of the runs, and a fifth more python -m
-tests.timings compare RUN         # each tier of a run with its budget
+python -m tests.timings                   # tables of the newest run with empty caches, and with warm caches
+python -m tests.timings budgets RUN...    # lines for .ci/budgets: the median of the runs plus 20 %
+python -m tests.timings compare RUN       # each tier of a run with its budget
 """
 
 from __future__ import annotations

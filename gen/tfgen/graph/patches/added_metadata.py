@@ -73,5 +73,5 @@ def with_added_metadata(node: Node, added: Sequence[AddedMetadata]) -> Node:
         entries = MapOf(dict(item.entries.items()))
         by_field[item.field].append(entries if item.test is None else When(item.test, entries, MapOf({})))
     return change_objects(
-        node, lambda node: labels.with_overriding_metadata(node, by_field["labels"], by_field["annotations"])
+        node, lambda changed: labels.with_overriding_metadata(changed, by_field["labels"], by_field["annotations"])
     )
