@@ -10,10 +10,10 @@ import pytest
 from tests.support import git_author
 from tests.support.command import Command
 from tfgen.errors import TfgenError, UsageError
-from tfgen.git.command import Done, Git
+from tfgen.git.command import Git
 from tfgen.git.commit import open_repository
 from tfgen.git.push import target
-from tfgen.git.read import committed, resolved
+from tfgen.git.read import committed
 
 Run = Callable[..., str]
 
@@ -164,19 +164,3 @@ def test_a_broken_repository_is_no_missing_one(git: Run, repository: Path) -> No
         config.write("[core\n")
     with pytest.raises(TfgenError, match="rev-parse --git-dir ended with code 128: fatal: bad config line"):
         committed(repository / "job.yaml")
-
-
-def test_git_is_asked_once_for_a_commit_that_is_there(
-    git: Run, repository: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    commit(git, repository, {"job.yaml": "a"})
-    commands = []
-
-    def run(command: Git) -> Done:
-        commands.append(command.arguments)
-        return done(command)
-
-    done = Git.done
-    monkeypatch.setattr(Git, "done", run)
-    resolved(repository)
-    assert commands == [("rev-parse", "--verify", "--quiet", "HEAD^{commit}")]

@@ -8,7 +8,7 @@ file does not mean that all these jobs have changed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache, partial
 from pathlib import Path
 from typing import TypeAlias
@@ -44,6 +44,15 @@ def changed_files(out: Path, revision: str) -> FindNames:
     Each listed path is relative to the output folder `out`.
     """
     return cache(partial(git.changed, out, revision, places=(CHARTS, OVERLAYS, LEDGER_FOLDER)))
+
+
+def jobs_with_changed_overlays(changed: Iterable[str]) -> set[str]:
+    """Return the names of the jobs of changed overlays. `changed` has the paths that `changed_files` finds.
+
+    Shared files in `overlays` add the name of their folder, such as `flux`.
+    """
+    parts = (path.split("/", 2) for path in changed)
+    return {name for folder, name, *_ in parts if folder == OVERLAYS}
 
 
 def _find(ledger_names: FindNames, changed: FindNames, ledgers: Mapping[str, Ledger]) -> frozenset[str]:

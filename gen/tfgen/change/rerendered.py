@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
+from tfgen.change.committed_jobs import FindNames, jobs_with_changed_overlays
 from tfgen.change.comparison import FindCached, PairPlaces
 from tfgen.change.field_diff import FieldChange, field_changes, in_words
 from tfgen.change.immutable import NEW_RUN, ForbiddenChange, find_forbidden_changes
@@ -62,6 +63,7 @@ def compare_overlays(
     revision: str,
     *,
     is_written: bool,
+    find_changed: FindNames,
     find_cached: FindCached = read_cached_files,
 ) -> Rerendered:
     """Compare the overlays of jobs with the committed overlays.
@@ -72,6 +74,7 @@ def compare_overlays(
         revision: revision of the committed overlays.
         is_written: True to compare the overlays that tfgen is about to write. False to compare the overlays on disk for
             each job that is unchanged since its last render.
+        find_changed: function that returns the rendered files that differ from the revision.
         find_cached: function that takes committed job files, and returns the cached check results by file name.
 
     Raises:
@@ -82,7 +85,7 @@ def compare_overlays(
         for at, counts in enumerate(plan.jobs.counts)
         if counts.keys() - {FileAction.KEEP}
     }
-    overlays_changed = {path.partition("/")[0] for path in git.changed(plan.out / OVERLAYS, revision)}
+    overlays_changed = jobs_with_changed_overlays(find_changed())
     names = planned.keys() | overlays_changed
     changed_pairs = [pair for pair in pairs if pair.before and pair.after and pair.name in names]
     sources = [pair.before.source for pair in changed_pairs if pair.before]

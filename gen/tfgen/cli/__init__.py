@@ -23,6 +23,7 @@ from tfgen.cli.command import FAILED, OK, PROBLEMS, USAGE, Run
 from tfgen.cli.output import accept_any_text, discard_output, print_json, print_message, report
 from tfgen.cli.parser import COMMANDS, read_arguments
 from tfgen.errors import TfgenError
+from tfgen.git.objects import shared_readers
 from tfgen.problems import ProblemsError
 
 __all__ = ["COMMANDS", "FAILED", "OK", "PROBLEMS", "USAGE", "main", "run"]
@@ -91,7 +92,8 @@ def _run_command(args: Namespace) -> int:
     """Run a command and return its exit code. If problems of the input stop the command, print the problems."""
     command: Run = args.run
     try:
-        return command(args)
+        with shared_readers():
+            return command(args)
     except ProblemsError as error:
         report(args, error.problems)
         if message := str(error):

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tfgen.change.committed import find_committed
-from tfgen.change.committed_jobs import committed_jobs
+from tfgen.change.committed_jobs import FindNames, changed_files, committed_jobs, jobs_with_changed_overlays
 from tfgen.check.cached_files import CachedFile
 from tfgen.check.checked import Checked
 from tfgen.check.manifests import Manifest, read_foreign_manifests
@@ -26,7 +26,6 @@ from tfgen.commands.pipeline.track import Track, untracked
 from tfgen.git import read as git
 from tfgen.job.output_root import output_root_of
 from tfgen.job.sources import STDIN, Source, no_job_below, read_sources
-from tfgen.places import OVERLAYS
 from tfgen.problems import Problem, in_order
 from tfgen.record import Record
 from tfgen.tree.ledger import ledger_path
@@ -82,14 +81,15 @@ def check_paths(paths: Sequence[Path], options: CheckOptions, track: Track = unt
     find_manifests = cache(lambda: read_foreign_manifests(out, read_ledgers(out)) if sources else ())
     if not is_stdin:  # a job from standard input may have errors, and then needs no manifests
         find_manifests()  # fill the cache here, so that the processes of check_files inherit the cache
-    cached = _find_unchanged(sources, out, find_manifests(), options) if uses_cache else {}
+    find_changed = changed_files(out, options.against)
+    cached = _find_unchanged(sources, out, find_manifests(), options, find_changed) if uses_cache else {}
     make_unchanged_test = cache(partial(_unchanged_jobs, sources, out, options.against)) if options.is_quick else None
     scope = CheckScope(
         find_manifests, options.kubernetes_version, make_unchanged_test, cache_out=out if uses_cache else None
     )
     with Spool(out) as spool:
         results = check_files(sources, cached, spool, scope, track)
-        report = _check_changed(results, spool, out, options)
+        report = _check_changed(results, spool, out, options, find_changed)
     problems = () if is_stdin else tuple(find_orphans(results.checked, paths, out, read_ledgers(out)))
     if not options.skips_files:
         problems += _unmatched_ledgers(results, problems, out, options)
@@ -110,7 +110,9 @@ def _check_version(kubernetes_version: str | None) -> None:
         ObjectSchemas(kubernetes_version)
 
 
-def _check_changed(results: FileResults, spool: Spool, out: Path, options: CheckOptions) -> Report:
+def _check_changed(
+    results: FileResults, spool: Spool, out: Path, options: CheckOptions, find_changed: FindNames
+) -> Report:
     """Check the objects and the rendered files of the jobs without cached results, and return the report."""
     checked = results.checked
     if checked.files and all(file.is_cached for file in checked.files):
@@ -124,6 +126,7 @@ def _check_changed(results: FileResults, spool: Spool, out: Path, options: Check
         out=out,
         is_written=options.skips_files,
         is_verified=options.is_verified,
+        find_changed=find_changed,
     )
 
 
@@ -190,7 +193,11 @@ def _unlisted(out: Path, against: str) -> tuple[Problem, ...]:
 
 
 def _find_unchanged(
-    sources: Sequence[Source], out: Path, manifests: Sequence[Manifest], options: CheckOptions
+    sources: Sequence[Source],
+    out: Path,
+    manifests: Sequence[Manifest],
+    options: CheckOptions,
+    find_changed: FindNames,
 ) -> dict[str, CachedFile]:
     """Return the cached results of the job files that need no new check, by the name of the job file.
 
@@ -200,12 +207,12 @@ def _find_unchanged(
     cached = find_cached(sources, out, manifests)
     if cached:
         committed = find_committed([source for source in sources if source.file in cached], options.against)
-        changed_jobs = {path.partition("/")[0] for path in git.changed(out / OVERLAYS, options.against)}
+        changed_jobs = jobs_with_changed_overlays(find_changed())
         cached = {
             name: file for name, file in cached.items() if name in committed and changed_jobs.isdisjoint(file.ledgers)
         }
     if cached and options.is_quick:
-        unchanged = committed_jobs(out, options.against)(read_ledgers(out))
+        unchanged = committed_jobs(out, options.against, find_changed)(read_ledgers(out))
         cached = {name: file for name, file in cached.items() if file.ledgers.keys() <= unchanged}
     return cached
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 import shlex
-import subprocess
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from tfgen.errors import TfgenError
 from tfgen.record import Record
+
+if TYPE_CHECKING:
+    import subprocess
 
 # git sets these variables for hooks. A tfgen that a hook starts must not use the paths of the hook's repository.
 _OF_A_HOOK: Final = frozenset({"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX"})
@@ -50,13 +52,19 @@ class Git(Record):
         options = () if self.runs_hooks else ("--literal-pathspecs",)
         return ("git", "-C", str(self.folder), *options, *self.arguments)
 
-    def done(self) -> Done:
-        """Run the command and return its result. A nonzero exit code raises no error."""
+    def start(self) -> subprocess.Popen[bytes]:
+        """Start the command with pipes to its standard input, standard output and standard error."""
+        import subprocess  # takes 3 ms, and `tfgen render` runs no git command
+
         environment = {name: value for name, value in os.environ.items() if name not in _OF_A_HOOK}
         environment |= {} if self.runs_hooks else _ENVIRONMENT
-        with subprocess.Popen(  # noqa: S603 - no shell, and no argument that could be an option
+        return subprocess.Popen(  # noqa: S603 - no shell, and no argument that could be an option
             self.argv, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-        ) as process:
+        )
+
+    def done(self) -> Done:
+        """Run the command and return its result. A nonzero exit code raises no error."""
+        with self.start() as process:
             try:
                 stdout, stderr = process.communicate(self.stdin)
             except BaseException:
@@ -99,6 +107,8 @@ _PATIENCE_S: Final = 10.0
 
 def _end(process: subprocess.Popen[bytes]) -> None:
     """Stop a running git process."""
+    import subprocess
+
     process.terminate()  # on SIGTERM, git removes its lock files, which would block the next git command
     try:
         process.wait(_PATIENCE_S)

@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
-from tfgen.git.read import HEAD, blobs, by_repository, output_at
+from tfgen.git.objects import object_reader
+from tfgen.git.read import HEAD, by_repository, output_at
 from tfgen.record import Record
 
 _MOST: Final = 10_000
@@ -51,7 +52,7 @@ def histories(paths: Iterable[Path], most: int) -> dict[Path, tuple[Revision, ..
 def _revisions(root: Path, names: set[str], most: int) -> dict[str, tuple[Revision, ...]]:
     options = ("--format=%x00%H %cs", "--raw", "--no-abbrev", "--no-renames", "-z")
     printed = output_at(root, HEAD, ("log", *options, f"--max-count={_MOST}"), sorted(names)) or b""
-    entries: dict[str, list[tuple[str, str, bytes]]] = {}
+    entries: dict[str, list[tuple[str, str, str]]] = {}
     commit = date = ""
     words = iter(printed.split(b"\0"))
     for part in words:
@@ -60,11 +61,11 @@ def _revisions(root: Path, names: set[str], most: int) -> dict[str, tuple[Revisi
             name = os.fsdecode(next(words))
             of_file = entries.setdefault(name, [])
             if name in names and len(of_file) < most:
-                of_file.append((commit, date, word.split()[3]))
+                of_file.append((commit, date, word.split()[3].decode()))
         elif word:
             commit, date = word.decode().split()
-    ids = dict.fromkeys(blob for of_file in entries.values() for _, _, blob in of_file if blob.strip(b"0"))
-    contents = blobs(root, ids) if ids else {}
+    with object_reader(root) as reader:
+        contents = reader.blobs(blob for of_file in entries.values() for _, _, blob in of_file if blob.strip("0"))
     return {
         name: tuple(Revision(commit, date, contents.get(blob)) for commit, date, blob in of_file)
         for name, of_file in entries.items()

@@ -3,7 +3,7 @@
     committed(Path("jobs/mnist/job.yaml"))          # the content in the last commit
     committed(Path("jobs/mnist/job.yaml"), "v1.4")  # the content in a tag, a branch or a commit
 
-A git command takes some milliseconds, so `committed_files` and `committed_below` read many files with few commands.
+`git/objects.py` reads the content of commits. The other functions run git commands, which take some milliseconds each.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Final
 
 from tfgen.errors import TfgenError, UsageError
 from tfgen.git.command import Git, is_installed
+from tfgen.git.objects import ObjectReader, object_reader
 from tfgen.real_path import real_path
 
 HEAD: Final = "HEAD"
@@ -40,19 +41,31 @@ def committed_files(paths: Iterable[Path], revision: str = HEAD) -> dict[Path, b
     """
     by_path: dict[Path, bytes] = {}
     for root, names in by_repository(paths).items():
-        contents = _files_of_commit(root, revision, next(iter(names)), [*dict.fromkeys(names.values())])
-        by_path |= {path: contents[name] for path, name in names.items() if name in contents}
+        with object_reader(root) as reader:
+            tree = _tree(reader, revision, next(iter(names)))
+            entries = {path: entry for path, name in names.items() if tree and (entry := reader.entry(tree, name))}
+            files = {path: entry.object_id for path, entry in entries.items() if entry.is_file}
+            contents = reader.blobs(files.values())
+        by_path |= {path: contents[blob] for path, blob in files.items()}
     return by_path
 
 
 def committed_below(folder: Path, revision: str = HEAD) -> dict[str, bytes]:
     """Return the content of all files below a folder in a commit. The keys are the paths relative to the folder.
 
-    The folder may be missing on disk. Raises the errors of `committed`.
+    The folder may be missing on disk. If the path is a file in the commit, the only key is ".". Raises the errors of
+    `committed`.
     """
     ((root, names),) = by_repository([folder]).items()
-    contents = _files_of_commit(root, revision, folder, [names[folder]], "-r")
-    return {os.path.relpath(name, names[folder]): content for name, content in contents.items()}
+    with object_reader(root) as reader:
+        tree = _tree(reader, revision, folder)
+        entry = reader.entry(tree, names[folder]) if tree else None
+        if entry is None:
+            return {}
+        entries = reader.files_below(entry.object_id) if entry.is_folder else [(".", entry)]
+        files = {path: file.object_id for path, file in entries if file.is_file}
+        contents = reader.blobs(files.values())
+    return {path: contents[blob] for path, blob in files.items()}
 
 
 def committed_names(folder: Path, revision: str = HEAD) -> set[str]:
@@ -63,8 +76,10 @@ def committed_names(folder: Path, revision: str = HEAD) -> set[str]:
         TfgenError: git fails.
     """
     ((root, names),) = by_repository([folder]).items()
-    listed = _output_or_error(root, revision, folder, ("ls-tree", "-z", "--name-only"), [f"{names[folder]}/"])
-    return {os.fsdecode(name).rpartition("/")[2] for name in listed.split(b"\0") if name}
+    with object_reader(root) as reader:
+        tree = _tree(reader, revision, folder)
+        entry = reader.entry(tree, names[folder]) if tree else None
+        return {*reader.folder(entry.object_id)} if entry and entry.is_folder else set()
 
 
 def has_commit(folder: Path) -> bool:
@@ -104,9 +119,13 @@ def earlier_contents(path: Path, revision: str = HEAD, most: int = 200) -> list[
     """
     ((root, names),) = by_repository([path]).items()
     options = ("--format=", "--raw", "--no-abbrev", "--no-renames", f"--max-count={most}")
-    lines = _output_or_error(root, revision, path, ("log", *options), [names[path]]).splitlines()
-    ids = (line.split()[3] for line in lines if line.startswith(b":"))  # :MODE MODE ID ID STATUS NAME
-    return [*blobs(root, (blob_id for blob_id in dict.fromkeys(ids) if blob_id.strip(b"0"))).values()]
+    printed = output_at(root, revision, ("log", *options), [names[path]])
+    if printed is None and revision != HEAD:
+        raise _no_revision(path, revision)
+    lines = (printed or b"").decode().splitlines()
+    ids = (line.split()[3] for line in lines if line.startswith(":"))  # :MODE MODE ID ID STATUS NAME
+    with object_reader(root) as reader:
+        return [*reader.blobs(blob_id for blob_id in ids if blob_id.strip("0")).values()]
 
 
 def before_removals(path: Path, most: int = 50) -> list[str]:
@@ -232,72 +251,30 @@ def output_at(folder: Path, revision: str, command: tuple[str, ...], names: Sequ
         return None
 
 
-def _output_or_error(root: Path, revision: str, path: Path, command: tuple[str, ...], names: Sequence[str]) -> bytes:
-    """Return the output of a git command, as `output_at` does; empty if the revision is HEAD and no commit exists.
+def _tree(reader: ObjectReader, revision: str, path: Path) -> str | None:
+    """Return the id of the root folder of a commit; None if the revision is HEAD and no commit exists.
 
     Raises:
         UsageError: the revision does not exist. The error names `path`.
+        TfgenError: git fails.
     """
-    printed = output_at(root, revision, command, names)
-    if printed is None and revision != HEAD:
-        reason = f"git has no revision {revision!r} in its repository" if is_installed() else "git is not on the PATH"
-        raise UsageError(f"{path}: {reason}")
-    return printed or b""
+    commit = reader.commit(revision) if is_installed() else None
+    if commit is None and revision != HEAD:
+        raise _no_revision(path, revision)
+    return commit.tree if commit else None
 
 
-def _files_of_commit(root: Path, revision: str, path: Path, names: Sequence[str], *options: str) -> dict[str, bytes]:
-    """Return the content of regular files in a commit, by path. Symbolic links are left out.
-
-    Args:
-        root: the root of the repository.
-        revision: the commit.
-        path: the path that an error names.
-        names: the files and folders to read, relative to the root.
-        options: additional options of `git ls-tree`.
-    """
-    ids: dict[str, bytes] = {}
-    for entry in _output_or_error(root, revision, path, ("ls-tree", "-z", *options), names).split(b"\0"):
-        head, _, name = entry.partition(b"\t")  # mode, type and id
-        if head.startswith(b"100"):
-            ids[os.fsdecode(name)] = head.split()[2]
-    contents = blobs(root, dict.fromkeys(ids.values())) if ids else {}
-    return {name: contents[blob_id] for name, blob_id in ids.items()}
-
-
-def blobs(root: Path, ids: Iterable[bytes]) -> dict[bytes, bytes]:
-    """Return the content of git blobs, by id of the blob.
-
-    Raises:
-        TfgenError: git fails, or a blob is missing, as in a partial clone.
-    """
-    printed = Git(root, ("cat-file", "--batch"), b"".join(blob_id + b"\n" for blob_id in ids)).output()
-    contents: dict[bytes, bytes] = {}
-    at = 0
-    while at < len(printed):  # "ID blob SIZE", a newline, the content, a newline
-        end = printed.index(b"\n", at)
-        blob_id, object_type, *size = printed[at:end].split()
-        if object_type != b"blob":
-            raise TfgenError(
-                f"{root}: the repository lacks the content of the blob {blob_id.decode()} ({object_type.decode()}); "
-                "make a complete clone of the repository, and run the command there"
-            )
-        at = end + 2 + int(size[0])
-        contents[blob_id] = printed[end + 1 : at - 1]
-    return contents
+def _no_revision(path: Path, revision: str) -> UsageError:
+    """Return the error for a revision that does not exist."""
+    reason = f"git has no revision {revision!r} in its repository" if is_installed() else "git is not on the PATH"
+    return UsageError(f"{path}: {reason}")
 
 
 def _commit(folder: Path, revision: str) -> str | None:
     """Return the commit id of a revision; None if the revision or the repository is missing."""
-    if not _is_revision(revision):
-        return None
-    verified = Git(folder, ("rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}")).done()
-    if not verified.code:
-        return verified.stdout.decode().strip()
-    repository = Git(folder, ("rev-parse", "--git-dir"))
-    answer = repository.done()
-    if answer.code and "not a git repository" not in answer.stderr:
-        raise repository.failure(answer)
-    return None
+    with object_reader(folder) as reader:
+        commit = reader.commit(revision)
+    return commit.commit_id if commit else None
 
 
 def _is_revision(text: str) -> bool:

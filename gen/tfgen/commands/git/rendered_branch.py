@@ -15,7 +15,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Final
 
-from tfgen.change.committed_jobs import committed_jobs
+from tfgen.change.committed_jobs import changed_files, committed_jobs
 from tfgen.change.comparison import PairPlaces, pair_jobs
 from tfgen.change.rerendered import compare_overlays
 from tfgen.check.checked import Checked
@@ -265,7 +265,7 @@ def _commit_once(repository: Repository, branch: str, tip: str, work: _Work) -> 
         plan = plan_write(out, renderings, find_committed=committed_jobs(out, git.HEAD), store=work.spool.store)
         if plan.conflicts:
             raise ConflictsError(plan.conflicts, "tfgen render --force")
-        again = compare_overlays(pairs, plan, git.HEAD, is_written=True)
+        again = compare_overlays(pairs, plan, git.HEAD, is_written=True, find_changed=changed_files(out, git.HEAD))
         stop_at_errors(again.problems, NOT_COMMITTED)
         apply(plan)
         touched = [job.rendering.job for job in plan.jobs if job.touches_files() or job.before != job.after]

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-from tfgen.change.committed_jobs import changed_files, committed_jobs
+from tfgen.change.committed_jobs import FindNames, changed_files, committed_jobs
 from tfgen.change.comparison import compare
 from tfgen.change.rerendered import compare_overlays
 from tfgen.check.admission.folder import read_folders_of
@@ -44,6 +44,7 @@ def full_check(
     out: Path,
     is_written: bool = False,
     is_verified: bool = False,
+    find_changed: FindNames | None = None,
 ) -> Report:
     """Check jobs, and compare the jobs with their files on disk and with their committed versions.
 
@@ -54,6 +55,7 @@ def full_check(
         out: the output folder.
         is_written: whether the command writes the rendered files after the check. If so, outdated files are no problem.
         is_verified: whether all files on disk must match the files that this version of tfgen renders.
+        find_changed: the result of `changed_files(out, against)`, for a caller that also uses the changed files.
 
     Raises:
         UsageError: the revision does not exist, or the package that evaluates admission policies is not installed.
@@ -83,8 +85,11 @@ def full_check(
         renderings: Spooled[Rendering] = Spooled(job.rendering for job in local_jobs)
         find_committed = committed_jobs(out, git.HEAD) if is_written else nothing_committed
         plan = plan_write(out, renderings, find_committed=find_committed, store=spool.store)
-        overlays = compare_overlays(compared.pairs, plan, against, is_written=is_written, find_cached=find_cached)
-        base = Base() if is_written or is_verified else _base(out, against, plan)
+        find_changed = find_changed or changed_files(out, against)
+        overlays = compare_overlays(
+            compared.pairs, plan, against, is_written=is_written, find_changed=find_changed, find_cached=find_cached
+        )
+        base = Base() if is_written or is_verified else _base(out, against, plan, find_changed)
         places = {job.name: job.place for job in local_jobs}
         on_disk = FileComparison((), ()) if is_written else compare_files(places, plan, base)
         problems += (*overlays.problems, *on_disk.problems)
@@ -110,7 +115,7 @@ def _nothing_cached(_: Sequence[Source]) -> Mapping[str, CachedFile]:
     return {}
 
 
-def _base(out: Path, against: str, plan: WritePlan) -> Base:
+def _base(out: Path, against: str, plan: WritePlan, find_changed: FindNames) -> Base:
     """Return the base of comparison for the revision `against`.
 
     The base lists the jobs of `plan` whose rendered files are the same as in this revision. The base also lists the
@@ -118,7 +123,6 @@ def _base(out: Path, against: str, plan: WritePlan) -> Base:
     """
     if plan.is_done:
         return Base(committed=plan.ledgers.keys(), revision=against)
-    find_changed = changed_files(out, against)
     return Base(committed_jobs(out, against, find_changed)(plan.ledgers), find_changed(), against)
 
 

@@ -1,0 +1,132 @@
+"""Tests of the reader of git objects, in real repositories."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.support import git_author
+from tests.support.command import Command
+from tfgen.errors import TfgenError
+from tfgen.git.command import Git
+from tfgen.git.objects import ObjectReader, object_reader, shared_readers
+from tfgen.git.read import committed_below, committed_files, committed_names, has_commit, resolved
+from tfgen.workers import map_items
+
+Run = Callable[..., str]
+FILES = {"job.yaml": "a", "overlays/mnist/dev/kustomization.yaml": "b", "overlays/mnist/job.yaml": "c"}
+
+
+@pytest.fixture
+def git(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Return a function that runs git in tmp_path, without the user's settings of git."""
+    for name, value in git_author.VARIABLES.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path))
+    return lambda *arguments: Command(("git", *arguments), cwd=tmp_path).run()
+
+
+def commit(git: Run, root: Path, files: dict[str, str], *options: str) -> Path:
+    """Create a repository with one commit, and return its root."""
+    git("init", "--quiet", *options, root)
+    for name, text in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text, encoding="utf-8")
+    git("-C", root, "add", "--all")
+    git("-C", root, "commit", "--quiet", "--message=x")
+    return root
+
+
+@pytest.fixture
+def starts(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return a list to which each start of a git process adds the git command."""
+    commands: list[str] = []
+    start = Git.start
+    monkeypatch.setattr(Git, "start", lambda command: (commands.append(command.arguments[0]), start(command))[1])
+    return commands
+
+
+@pytest.mark.parametrize("form", ["sha1", "sha256"])
+def test_the_files_of_a_commit(git: Run, tmp_path: Path, form: str) -> None:
+    root = commit(git, tmp_path / "src", FILES, f"--object-format={form}")
+    assert committed_files([root / "job.yaml", root / "overlays", root / "no.yaml"]) == {root / "job.yaml": b"a"}
+    assert committed_below(root / "overlays") == {"mnist/dev/kustomization.yaml": b"b", "mnist/job.yaml": b"c"}
+    assert committed_below(root / "overlays" / "mnist" / "job.yaml") == {".": b"c"}
+    assert committed_below(root / "charts") == {}
+    assert committed_names(root / "overlays" / "mnist") == {"dev", "job.yaml"}
+    assert committed_names(root / "job.yaml") == set()
+
+
+def test_all_reads_of_a_command_use_one_process_for_each_repository(
+    git: Run, tmp_path: Path, starts: list[str]
+) -> None:
+    roots = [commit(git, tmp_path / name, FILES) for name in ("one", "two")]
+    with shared_readers():
+        for root in roots:
+            assert has_commit(root)
+            assert committed_names(root / "overlays") == {"mnist"}
+            assert len(committed_below(root / "overlays")) == 2
+            assert resolved(root) == git("-C", root, "rev-parse", "HEAD").strip()
+    assert starts == ["cat-file", "cat-file"]
+
+
+def test_a_shared_reader_sees_a_commit_that_is_made_later(git: Run, tmp_path: Path) -> None:
+    root = tmp_path / "src"
+    git("init", "--quiet", root)
+    with shared_readers():
+        assert not has_commit(root)
+        for text in ("a", "b"):
+            commit(git, root, {"job.yaml": text})
+            assert committed_below(root / "job.yaml") == {".": text.encode()}
+        git("-C", root, "gc", "--quiet")
+        assert committed_below(root / "job.yaml", "HEAD~1") == {".": b"a"}
+
+
+def test_more_files_than_one_request_contains(git: Run, tmp_path: Path) -> None:
+    files = {f"jobs/{at}/job.yaml": f"{at}\n" * 2000 for at in range(150)}
+    root = commit(git, tmp_path / "src", files)
+    assert committed_below(root) == {}  # the root of a repository is no file of a repository
+    assert committed_below(root / "jobs") == {path.removeprefix("jobs/"): text.encode() for path, text in files.items()}
+
+
+def test_worker_processes_do_not_read_from_the_process_of_their_parent(git: Run, tmp_path: Path) -> None:
+    files = {f"jobs/{at}/job.yaml": str(at) for at in range(40)}
+    root = commit(git, tmp_path / "src", files)
+    paths = [root / name for name in files]
+    with shared_readers():
+        assert len(committed_files(paths)) == 40
+        results = [*map_items(lambda path: committed_files([path])[path].decode(), paths)]
+    assert results == [*files.values()]
+
+
+def test_a_reader_that_is_killed_is_an_error_and_not_an_empty_commit(git: Run, tmp_path: Path) -> None:
+    root = commit(git, tmp_path / "src", FILES)
+    reader = ObjectReader(root)
+    assert reader.commit("HEAD")
+    assert reader._process
+    os.kill(reader._process.pid, signal.SIGKILL)
+    reader._process.wait()
+    with pytest.raises(TfgenError, match="cat-file --batch ended with code -9"):
+        reader.commit("HEAD")
+    assert reader.commit("HEAD")  # a later request starts a new process
+    reader.close()
+
+
+def test_a_missing_blob_is_an_error_with_a_fix(git: Run, tmp_path: Path) -> None:
+    root = commit(git, tmp_path / "src", FILES)
+    blob = git("-C", root, "rev-parse", "HEAD:job.yaml").strip()
+    (root / ".git" / "objects" / blob[:2] / blob[2:]).unlink()
+    with pytest.raises(TfgenError, match=f"lacks the content of the object {blob}; make a complete clone"):
+        committed_files([root / "job.yaml"])
+
+
+@pytest.mark.parametrize("revision", ["HEAD@{5}", "--all", "a\nb", ""])
+def test_a_revision_that_git_does_not_know(git: Run, tmp_path: Path, revision: str) -> None:
+    root = commit(git, tmp_path / "src", FILES)
+    with object_reader(root) as reader:
+        assert reader.commit(revision) is None
+        assert reader.commit("HEAD")
