@@ -185,7 +185,10 @@ class Client:
 
 
 def eventually(look: Callable[[], T | None], what: str, patience: float = PATIENCE, pause: float = 0.1) -> T:
-    """Call `look` several times a second, and return its first true result.
+    """Call `look` repeatedly, and return its first true result.
+
+    The pause between two calls grows from `pause` to half a second after ten seconds, because the calls of many tests
+    together occupy a large part of a small machine.
 
     eventually(lambda: client.find("Pod", "mnist-worker-0", "ml"), "the pod")
 
@@ -193,13 +196,14 @@ def eventually(look: Callable[[], T | None], what: str, patience: float = PATIEN
         AssertionError: `look` returned nothing true within `patience` seconds. The message names `what` and the last
             result.
     """
-    end = time.monotonic() + patience
+    began = time.monotonic()
     while True:
         found = look()
         if found:
             return found
-        assert time.monotonic() < end, f"{what}: not within {patience:.0f} s; the last look found {found!r}"
-        time.sleep(pause)
+        waited = time.monotonic() - began
+        assert waited < patience, f"{what}: not within {patience:.0f} s; the last look found {found!r}"
+        time.sleep(max(pause, min(0.5, waited / 20)))
 
 
 def _dry(dry_run: bool) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""A record of gangs: the pods of each job that occupy a node, several times a second.
+"""A record of gangs: the pods of each job that occupy a node, twice a second.
 
     with GangWatch(client, namespaces) as watch:
         ...                                   # jobs start, end, lose a worker
@@ -22,6 +22,10 @@ from tests.e2e.client import Client, Object
 
 MOMENTS = 60.0
 """The number of seconds that the binding of a gang may take on a busy machine."""
+
+
+ON_A_NODE = "spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed"
+"""The field selector of the pods that occupy resources of a node."""
 
 
 def holds_a_place(pod: Object) -> bool:
@@ -56,7 +60,7 @@ class Gang:
 
 
 class GangWatch:
-    """A sampler that counts several times a second the pods that occupy a node, from `__enter__` to `__exit__`.
+    """A sampler that counts twice a second the pods that occupy a node, from `__enter__` to `__exit__`.
 
     Attributes:
         gangs: by namespace, each with one job. `ended` excludes a gang when its job ends, since its pods end one by
@@ -100,10 +104,10 @@ class GangWatch:
 
     def _sample(self) -> None:
         try:
-            while not self._stop.wait(0.2):
+            while not self._stop.wait(0.5):
                 watched = frozenset(self._watched)
                 now, holding = time.monotonic(), defaultdict[str, int](int)
-                for pod in self._client.list("Pod", labels=TASKS):
+                for pod in self._client.list("Pod", labels=TASKS, fields=ON_A_NODE):
                     holding[pod["metadata"]["namespace"]] += holds_a_place(pod)
                 for name in watched & self._watched:
                     self.gangs[name].see(now, holding[name])

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from tests.e2e.client import Client, Object, eventually
 from tests.e2e.conftest import up
 from tests.e2e.control_plane import GANG_API, GANG_SCHEDULING, ControlPlane, fake_node
 from tests.e2e.custom_kinds import operators_definitions
-from tests.e2e.gangs import MOMENTS, GangWatch, holds_a_place, tasks
+from tests.e2e.gangs import MOMENTS, TASKS, GangWatch, holds_a_place, tasks
 from tests.e2e.jobs import write_job
 from tests.e2e.kubelet import end
 from tests.e2e.servers.volcano import start_volcano
@@ -190,10 +191,18 @@ def test_twenty_jobs_in_any_order_and_size(gpus: ControlPlane, start: Start) -> 
         for name, size in luck.sample([*workers.items()], len(workers)):
             waiting[name] = start(name, workers=size)
         while waiting:
-            whole = eventually(lambda: [name for name, each in waiting.items() if each.is_whole()], "one that runs")
+            whole = eventually(lambda: _whole(gpus.client, waiting), "one that runs")
             for name in whole:
                 waiting.pop(name).complete(watch)
     watch.assert_never_stuck()
+
+
+def _whole(client: Client, trainings: Mapping[str, Training]) -> list[str]:
+    """Return the namespaces of the jobs whose tasks all run. One request finds the running tasks of all jobs."""
+    running = Counter(
+        pod["metadata"]["namespace"] for pod in client.list("Pod", labels=TASKS, fields="status.phase=Running")
+    )
+    return [name for name, training in trainings.items() if running[name] == training.size]
 
 
 def _is_another(pod: Object | None, than: Object) -> bool:
