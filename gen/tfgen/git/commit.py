@@ -92,8 +92,8 @@ def open_repository(folder: Path) -> Repository:
         raise UnderWayError(operation, root)
     # Without --short, which prints "heads/NAME" if a tag has the same name.
     branch = Git(root, ("symbolic-ref", "--quiet", "HEAD")).done()
-    head = Git(root, ("rev-parse", "--verify", "--quiet", "HEAD")).done()
-    return Repository(root, _text(branch.stdout).removeprefix("refs/heads/"), _text(head.stdout))
+    head = git.commit_id(root, git.HEAD) or ""
+    return Repository(root, _text(branch.stdout).removeprefix("refs/heads/"), head)
 
 
 def check_paths(repository: Repository, digests: Mapping[str, str | None], unwritten: Iterable[str]) -> None:
@@ -194,7 +194,7 @@ def commit(repository: Repository, paths: Sequence[str], message: str) -> str:
         _run_with_retries(
             repository.git("reset", "--quiet", *from_stdin, stdin=_literal(sorted(stale)), runs_hooks=True)
         )
-    return _text(repository.git("rev-parse", "HEAD").output())
+    return git.resolved(repository.root)
 
 
 def check_branch(repository: Repository, name: str) -> None:

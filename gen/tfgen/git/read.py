@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
@@ -84,7 +85,7 @@ def committed_names(folder: Path, revision: str = HEAD) -> set[str]:
 
 def has_commit(folder: Path) -> bool:
     """Return whether a folder is in a git repository with at least one commit."""
-    return is_installed() and _commit(folder, HEAD) is not None
+    return is_installed() and commit_id(folder, HEAD) is not None
 
 
 def ignored(folder: Path, places: Sequence[str]) -> set[str]:
@@ -118,14 +119,24 @@ def earlier_contents(path: Path, revision: str = HEAD, most: int = 200) -> list[
         TfgenError: git fails.
     """
     ((root, names),) = by_repository([path]).items()
-    options = ("--format=", "--raw", "--no-abbrev", "--no-renames", f"--max-count={most}")
-    printed = output_at(root, revision, ("log", *options), [names[path]])
-    if printed is None and revision != HEAD:
-        raise _no_revision(path, revision)
-    lines = (printed or b"").decode().splitlines()
-    ids = (line.split()[3] for line in lines if line.startswith(":"))  # :MODE MODE ID ID STATUS NAME
     with object_reader(root) as reader:
-        return [*reader.blobs(blob_id for blob_id in ids if blob_id.strip("0")).values()]
+        commit = reader.commit(revision) if is_installed() else None
+        if commit is None and revision != HEAD:
+            raise _no_revision(path, revision)
+        ids = _blob_ids(root, commit.commit_id, names[path], most) if commit else ()
+        return [*reader.blobs(ids).values()]
+
+
+@lru_cache(maxsize=100)
+def _blob_ids(root: Path, commit: str, name: str, most: int) -> tuple[str, ...]:
+    """Return the ids of the blobs of a file in a commit and in the earlier commits, the newest first.
+
+    In a repository with many commits, `git log` takes a second. A commit never changes, so the cache never expires.
+    """
+    options = ("--format=", "--raw", "--no-abbrev", "--no-renames", f"--max-count={most}")
+    lines = Git(root, ("log", *options, commit, "--", name)).output().decode().splitlines()
+    ids = (line.split()[3] for line in lines if line.startswith(":"))  # :MODE MODE ID ID STATUS NAME
+    return tuple(blob_id for blob_id in ids if blob_id.strip("0"))
 
 
 def before_removals(path: Path, most: int = 50) -> list[str]:
@@ -197,10 +208,21 @@ def resolved(folder: Path, revision: str = HEAD) -> str:
     Raises:
         UsageError: the revision does not exist.
     """
-    commit = _commit(folder, revision)
+    commit = commit_id(folder, revision)
     if commit is None:
         raise UsageError(f"{folder}: git has no revision {revision!r} in this folder")
     return commit
+
+
+def commit_id(folder: Path, revision: str) -> str | None:
+    """Return the commit id of a revision; None if the revision or the repository is missing.
+
+    Raises:
+        TfgenError: git fails.
+    """
+    with object_reader(folder) as reader:
+        commit = reader.commit(revision)
+    return commit.commit_id if commit else None
 
 
 def remote_address(folder: Path, remote: str = "origin") -> str:
@@ -246,7 +268,7 @@ def output_at(folder: Path, revision: str, command: tuple[str, ...], names: Sequ
     try:
         return Git(folder, (*command, f"{revision}^{{commit}}", "--")).output_of(names)
     except TfgenError:
-        if _commit(folder, revision) is not None:
+        if commit_id(folder, revision) is not None:
             raise
         return None
 
@@ -268,13 +290,6 @@ def _no_revision(path: Path, revision: str) -> UsageError:
     """Return the error for a revision that does not exist."""
     reason = f"git has no revision {revision!r} in its repository" if is_installed() else "git is not on the PATH"
     return UsageError(f"{path}: {reason}")
-
-
-def _commit(folder: Path, revision: str) -> str | None:
-    """Return the commit id of a revision; None if the revision or the repository is missing."""
-    with object_reader(folder) as reader:
-        commit = reader.commit(revision)
-    return commit.commit_id if commit else None
 
 
 def _is_revision(text: str) -> bool:
