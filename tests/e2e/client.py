@@ -187,8 +187,8 @@ class Client:
 def eventually(look: Callable[[], T | None], what: str, patience: float = PATIENCE, pause: float = 0.1) -> T:
     """Call `look` repeatedly, and return its first true result.
 
-    The pause between two calls grows from `pause` to half a second after ten seconds, because the calls of many tests
-    together occupy a large part of a small machine.
+    The pause between two calls grows with time. After ten seconds, the pause is half a second. Shorter pauses of many
+    tests would overload a small machine.
 
     eventually(lambda: client.find("Pod", "mnist-worker-0", "ml"), "the pod")
 

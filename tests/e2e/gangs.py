@@ -60,7 +60,7 @@ class Gang:
 
 
 class GangWatch:
-    """A sampler that counts twice a second the pods that occupy a node, from `__enter__` to `__exit__`.
+    """A sampler that counts the pods on nodes twice a second, from `__enter__` to `__exit__`.
 
     Attributes:
         gangs: by namespace, each with one job. `ended` excludes a gang when its job ends, since its pods end one by

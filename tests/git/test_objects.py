@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,9 +14,10 @@ import pytest
 from tests.support import git_author
 from tests.support.command import Command
 from tfgen.errors import TfgenError
+from tfgen.git import objects
 from tfgen.git.command import Git
 from tfgen.git.objects import ObjectReader, object_reader, shared_readers
-from tfgen.git.read import committed_below, committed_files, committed_names, has_commit, resolved
+from tfgen.git.read import committed_below, committed_files, committed_names, earlier_contents, has_commit, resolved
 from tfgen.workers import map_items
 
 Run = Callable[..., str]
@@ -45,8 +48,13 @@ def commit(git: Run, root: Path, files: dict[str, str], *options: str) -> Path:
 def starts(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Return a list to which each start of a git process adds the git command."""
     commands: list[str] = []
-    start = Git.start
-    monkeypatch.setattr(Git, "start", lambda command: (commands.append(command.arguments[0]), start(command))[1])
+
+    def start(command: Git, **options: bool) -> subprocess.Popen[bytes]:
+        commands.append(command.arguments[0])
+        return real_start(command, **options)
+
+    real_start = Git.start
+    monkeypatch.setattr(Git, "start", start)
     return commands
 
 
@@ -103,28 +111,103 @@ def test_worker_processes_do_not_read_from_the_process_of_their_parent(git: Run,
     assert results == [*files.values()]
 
 
-def test_a_reader_that_is_killed_is_an_error_and_not_an_empty_commit(git: Run, tmp_path: Path) -> None:
+def test_a_reader_that_is_killed_is_replaced(git: Run, tmp_path: Path) -> None:
     root = commit(git, tmp_path / "src", FILES)
     reader = ObjectReader(root)
-    assert reader.commit("HEAD")
+    head = reader.commit("HEAD")
+    assert head
     assert reader._process
     os.kill(reader._process.pid, signal.SIGKILL)
     reader._process.wait()
-    with pytest.raises(TfgenError, match="cat-file --batch ended with code -9"):
-        reader.commit("HEAD")
-    assert reader.commit("HEAD")  # a later request starts a new process
+    assert reader.commit("HEAD") == head
+    entry = reader.entry(head.tree, "job.yaml")
+    assert entry
+    assert reader.blobs([entry.object_id]) == {entry.object_id: b"a"}
     reader.close()
+
+
+def test_after_an_interrupted_request_each_answer_belongs_to_its_question(
+    git: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = commit(git, tmp_path / "src", FILES)
+    with object_reader(root) as reader:
+        with monkeypatch.context() as patch:
+            patch.setattr(objects, "_read_answer", lambda _: (_ for _ in ()).throw(KeyboardInterrupt))
+            with pytest.raises(KeyboardInterrupt):
+                reader.commit("HEAD")
+        assert reader.commit("nowhere") is None
+        assert reader.commit("HEAD")
+
+
+def test_a_forked_process_does_not_keep_the_reader_open(git: Run, tmp_path: Path) -> None:
+    reader = ObjectReader(commit(git, tmp_path / "src", FILES))
+    assert reader.commit("HEAD")
+    child = os.fork()
+    if not child:
+        time.sleep(600)
+        os._exit(0)
+    reader.close()
+    assert os.waitpid(child, os.WNOHANG) == (0, 0)  # the child still has the pipe open
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+
+
+def test_warnings_of_git_do_not_fill_a_pipe(git: Run, tmp_path: Path) -> None:
+    root = commit(git, tmp_path / "src", FILES)
+    git("-C", root, "tag", "v1")
+    git("-C", root, "branch", "v1")
+    with object_reader(root) as reader:
+        assert all(reader.commit("v1") for _ in range(2500))  # each request prints a warning of 36 bytes
+
+
+def object_file(git: Run, root: Path, name: str) -> Path:
+    blob = git("-C", root, "rev-parse", f"HEAD:{name}").strip()
+    return root / ".git" / "objects" / blob[:2] / blob[2:]
 
 
 def test_a_missing_blob_is_an_error_with_a_fix(git: Run, tmp_path: Path) -> None:
     root = commit(git, tmp_path / "src", FILES)
-    blob = git("-C", root, "rev-parse", "HEAD:job.yaml").strip()
-    (root / ".git" / "objects" / blob[:2] / blob[2:]).unlink()
-    with pytest.raises(TfgenError, match=f"lacks the content of the object {blob}; make a complete clone"):
+    object_file(git, root, "job.yaml").unlink()
+    with pytest.raises(TfgenError, match=r"git cannot read the blob \w+ \(fatal: .*\); make a complete clone"):
         committed_files([root / "job.yaml"])
 
 
-@pytest.mark.parametrize("revision", ["HEAD@{5}", "--all", "a\nb", ""])
+def test_a_damaged_blob_is_an_error_and_other_files_are_read(git: Run, tmp_path: Path) -> None:
+    big = "".join(f"{at} {at * at}\n" for at in range(20_000))
+    root = commit(git, tmp_path / "src", {**FILES, "big": big})
+    file = object_file(git, root, "big")
+    file.chmod(0o644)
+    file.write_bytes(file.read_bytes()[:-100])
+    with shared_readers():
+        with pytest.raises(TfgenError, match="git cannot read the blob"):
+            committed_files([root / "big"])
+        assert committed_files([root / "job.yaml"]) == {root / "job.yaml": b"a"}
+
+
+def test_a_git_folder_without_a_repository_is_skipped(git: Run, tmp_path: Path) -> None:
+    root = commit(git, tmp_path / "src", {"job.yaml": "top", "sub/job.yaml": "sub"})
+    (root / "sub" / ".git").mkdir()
+    assert committed_files([root / "sub" / "job.yaml"]) == {root / "sub" / "job.yaml": b"sub"}
+
+
+def test_the_mode_of_a_folder_may_begin_with_zeros(git: Run, tmp_path: Path) -> None:
+    root = commit(git, tmp_path / "src", FILES)
+    inner = git("-C", root, "rev-parse", "HEAD:overlays").strip()
+    (tmp_path / "tree").write_bytes(b"040000 overlays\0" + bytes.fromhex(inner))
+    tree = git("-C", root, "hash-object", "-t", "tree", "-w", "--literally", tmp_path / "tree").strip()
+    commit_id = git("-C", root, "commit-tree", tree, "-m", "old").strip()
+    assert committed_names(root / "overlays", commit_id) == {"mnist"}
+
+
+def test_the_history_of_a_file_with_a_name_that_is_not_utf_8(git: Run, tmp_path: Path) -> None:
+    name = os.fsdecode(b"job-\xff.yaml")
+    root = commit(git, tmp_path / "src", {name: "1"})
+    commit(git, root, {name: "2"})
+    git("-C", root, "config", "core.quotePath", "false")
+    assert earlier_contents(root / name) == [b"2", b"1"]
+
+
+@pytest.mark.parametrize("revision", ["HEAD@{5}", "--all", "a\nb", "\udcff", ""])
 def test_a_revision_that_git_does_not_know(git: Run, tmp_path: Path, revision: str) -> None:
     root = commit(git, tmp_path / "src", FILES)
     with object_reader(root) as reader:

@@ -47,12 +47,12 @@ def changed_files(out: Path, revision: str) -> FindNames:
 
 
 def jobs_with_changed_overlays(changed: Iterable[str]) -> set[str]:
-    """Return the names of the jobs of changed overlays. `changed` has the paths that `changed_files` finds.
+    """Return the names of the jobs whose overlays have changed. `changed` is the result of a function of this module.
 
-    Shared files in `overlays` add the name of their folder, such as `flux`.
+    For a shared file, the result contains the name of the folder, such as `flux`.
     """
-    parts = (path.split("/", 2) for path in changed)
-    return {name for folder, name, *_ in parts if folder == OVERLAYS}
+    parts = (path.split("/") for path in changed)
+    return {words[1] for words in parts if words[0] == OVERLAYS and len(words) > 1}
 
 
 def _find(ledger_names: FindNames, changed: FindNames, ledgers: Mapping[str, Ledger]) -> frozenset[str]:

@@ -85,11 +85,15 @@ def check_paths(paths: Sequence[Path], options: CheckOptions, track: Track = unt
     cached = _find_unchanged(sources, out, find_manifests(), options, find_changed) if uses_cache else {}
     make_unchanged_test = cache(partial(_unchanged_jobs, sources, out, options.against)) if options.is_quick else None
     scope = CheckScope(
-        find_manifests, options.kubernetes_version, make_unchanged_test, cache_out=out if uses_cache else None
+        find_manifests,
+        options.kubernetes_version,
+        make_unchanged_test,
+        cache_out=out if uses_cache else None,
+        find_changed=find_changed,
     )
     with Spool(out) as spool:
         results = check_files(sources, cached, spool, scope, track)
-        report = _check_changed(results, spool, out, options, find_changed)
+        report = _check_changed(results, spool, out, options)
     problems = () if is_stdin else tuple(find_orphans(results.checked, paths, out, read_ledgers(out)))
     if not options.skips_files:
         problems += _unmatched_ledgers(results, problems, out, options)
@@ -110,9 +114,7 @@ def _check_version(kubernetes_version: str | None) -> None:
         ObjectSchemas(kubernetes_version)
 
 
-def _check_changed(
-    results: FileResults, spool: Spool, out: Path, options: CheckOptions, find_changed: FindNames
-) -> Report:
+def _check_changed(results: FileResults, spool: Spool, out: Path, options: CheckOptions) -> Report:
     """Check the objects and the rendered files of the jobs without cached results, and return the report."""
     checked = results.checked
     if checked.files and all(file.is_cached for file in checked.files):
@@ -126,7 +128,6 @@ def _check_changed(
         out=out,
         is_written=options.skips_files,
         is_verified=options.is_verified,
-        find_changed=find_changed,
     )
 
 

@@ -52,14 +52,20 @@ class Git(Record):
         options = () if self.runs_hooks else ("--literal-pathspecs",)
         return ("git", "-C", str(self.folder), *options, *self.arguments)
 
-    def start(self) -> subprocess.Popen[bytes]:
-        """Start the command with pipes to its standard input, standard output and standard error."""
+    def start(self, *, has_errors: bool = True) -> subprocess.Popen[bytes]:
+        """Start the command with pipes to its standard input, standard output and standard error.
+
+        Args:
+            has_errors: False to discard the standard error, for a caller that does not read the pipe of the standard
+                error. git stops if the pipe is full.
+        """
         import subprocess  # takes 3 ms, and `tfgen render` runs no git command
 
         environment = {name: value for name, value in os.environ.items() if name not in _OF_A_HOOK}
         environment |= {} if self.runs_hooks else _ENVIRONMENT
+        stderr = subprocess.PIPE if has_errors else subprocess.DEVNULL
         return subprocess.Popen(  # noqa: S603 - no shell, and no argument that could be an option
-            self.argv, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+            self.argv, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stderr
         )
 
     def done(self) -> Done:
@@ -68,7 +74,7 @@ class Git(Record):
             try:
                 stdout, stderr = process.communicate(self.stdin)
             except BaseException:
-                _end(process)
+                end(process)
                 raise
         return Done(process.returncode, stdout, stderr.decode("utf-8", errors="replace"))
 
@@ -105,7 +111,7 @@ class Git(Record):
 _PATIENCE_S: Final = 10.0
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
+def end(process: subprocess.Popen[bytes]) -> None:
     """Stop a running git process."""
     import subprocess
 

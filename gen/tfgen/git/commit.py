@@ -92,8 +92,8 @@ def open_repository(folder: Path) -> Repository:
         raise UnderWayError(operation, root)
     # Without --short, which prints "heads/NAME" if a tag has the same name.
     branch = Git(root, ("symbolic-ref", "--quiet", "HEAD")).done()
-    head = git.commit_id(root, git.HEAD) or ""
-    return Repository(root, _text(branch.stdout).removeprefix("refs/heads/"), head)
+    head = Git(root, ("rev-parse", "--verify", "--quiet", "HEAD")).done()
+    return Repository(root, _text(branch.stdout).removeprefix("refs/heads/"), _text(head.stdout))
 
 
 def check_paths(repository: Repository, digests: Mapping[str, str | None], unwritten: Iterable[str]) -> None:

@@ -5,8 +5,9 @@
         entry = reader.entry(commit.tree, "jobs/mnist/job.yaml")
         reader.blobs([entry.object_id])
 
-The start of a git process takes some milliseconds, and a request to a running process a tenth of a millisecond. Inside
-the block of `shared_readers`, all calls for a repository use the same process.
+The start of a git process takes some milliseconds. A request to a running process takes a tenth of a millisecond.
+Inside the block of `shared_readers`, all calls for a repository use the same process. If the process ends early, a git
+command for the single object returns the content, or an error with git's reason.
 
 The format of the requests and answers: https://git-scm.com/docs/git-cat-file#_batch_output. The format of a tree:
 https://git-scm.com/book/en/v2/Git-Internals-Git-Objects#_tree_objects.
@@ -15,29 +16,35 @@ https://git-scm.com/book/en/v2/Git-Internals-Git-Objects#_tree_objects.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final, cast
 
 from tfgen.errors import TfgenError
-from tfgen.git.command import Done, Git
+from tfgen.git.command import Git, end
 from tfgen.record import Record
 
 if TYPE_CHECKING:
     import subprocess
 
 _AT_ONCE: Final = 60
-"""Maximum number of requests before the answers are read. 60 requests of 65 bytes fit in the smallest pipe of Linux,
-which has 4096 bytes, so git never waits for tfgen while tfgen waits for git."""
+"""Maximum number of requests that tfgen sends before tfgen reads the answers.
 
-_FATAL: Final = 128
-"""The exit code of git after a fatal error: https://git-scm.com/docs/api-error-handling."""
+A pipe of Linux has at least 4096 bytes, enough for 60 requests of 65 bytes. So tfgen never blocks on a request.
+"""
 
 _FOLDER: Final = b"40000"
+"""The mode of a folder in a tree."""
+
 _FILES: Final = b"100"
-"""The mode of a folder in a tree, and the first digits of the modes of regular files."""
+"""The first digits of the mode of a regular file."""
+
+
+def is_revision(text: str) -> bool:
+    """Return whether git reads a text as a revision. git reads `-x` as an option, and `^x` as an excluded revision."""
+    return not text.startswith(("-", "^")) and "\n" not in text
 
 
 class Commit(Record):
@@ -77,7 +84,7 @@ class ObjectReader:
     """
 
     def __init__(self, root: Path) -> None:
-        self._command = Git(root, ("cat-file", "--batch"))
+        self._root = root
         self._process: subprocess.Popen[bytes] | None = None
         self._folders: dict[str, Mapping[str, Entry]] = {}
 
@@ -85,7 +92,10 @@ class ObjectReader:
         """End the process. A later request starts a new process."""
         process, self._process = self._process, None
         if process:
-            process.__exit__(None, None, None)  # closes the pipes, and waits until git ends at the end of its input
+            # A forked process may still have the pipe open, so git would not see the end of the input.
+            end(process)
+            with suppress(BrokenPipeError):  # git may end before git reads the last request
+                process.__exit__(None, None, None)  # closes the pipes
 
     def commit(self, revision: str) -> Commit | None:
         """Return the commit of a revision; None if the revision or the repository is missing.
@@ -93,13 +103,24 @@ class ObjectReader:
         Raises:
             TfgenError: git fails.
         """
-        if revision.startswith(("-", "^")) or "\n" in revision:  # git reads -x as an option, and ^x as an exclusion
+        if not is_revision(revision):
             return None
         answers = self._request([os.fsencode(f"{revision}^{{commit}}")])
-        if not answers:
-            return None
+        if answers is None:
+            return self._commit_by_command(revision)
         ((commit_id, content),) = answers
         return None if content is None else Commit(commit_id, content[5 : content.index(b"\n")].decode())  # "tree ID"
+
+    def _commit_by_command(self, revision: str) -> Commit | None:
+        verified = Git(self._root, ("rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}")).done()
+        if not verified.code:
+            commit_id = verified.stdout.decode().strip()
+            return Commit(commit_id, Git(self._root, ("rev-parse", f"{commit_id}^{{tree}}")).output().decode().strip())
+        repository = Git(self._root, ("rev-parse", "--git-dir"))
+        answer = repository.done()
+        if answer.code and "not a git repository" not in answer.stderr:
+            raise repository.failure(answer)
+        return None
 
     def entry(self, tree: str, path: str) -> Entry | None:
         """Return the entry of a path in the folder with the id `tree`; None if the folder lacks the path.
@@ -119,7 +140,8 @@ class ObjectReader:
             TfgenError: git fails.
         """
         if tree not in self._folders:
-            self._folders[tree] = _parse_tree(self._content(tree), len(tree) // 2)
+            ((_, content),) = self._contents("tree", [tree])
+            self._folders[tree] = _parse_tree(content, len(tree) // 2)
         return self._folders[tree]
 
     def files_below(self, tree: str) -> Iterator[tuple[str, Entry]]:
@@ -142,63 +164,58 @@ class ObjectReader:
         """
         unique = [*dict.fromkeys(ids)]
         parts = (unique[start : start + _AT_ONCE] for start in range(0, len(unique), _AT_ONCE))
-        return {blob: content for part in parts for blob, content in zip(part, self._contents(part), strict=True)}
+        return {blob: content for part in parts for blob, content in self._contents("blob", part)}
 
-    def _content(self, object_id: str) -> bytes:
-        (content,) = self._contents([object_id])
-        return content
+    def _contents(self, object_type: str, ids: Sequence[str]) -> Iterator[tuple[str, bytes]]:
+        """Yield the id and the content of each object."""
+        answers = self._request([object_id.encode() for object_id in ids]) or [(object_id, None) for object_id in ids]
+        for object_id, content in answers:
+            yield object_id, self._content_by_command(object_type, object_id) if content is None else content
 
-    def _contents(self, ids: list[str]) -> Iterator[bytes]:
-        root = self._command.folder
-        answers = self._request([object_id.encode() for object_id in ids])
-        if answers is None:
-            raise TfgenError(f"{root}: git ended before it read the object {ids[0]}")
-        for object_id, (_, content) in zip(ids, answers, strict=True):
-            if content is None:
-                raise TfgenError(
-                    f"{root}: the repository lacks the content of the object {object_id}; make a complete clone of the "
-                    "repository, and run the command there"
-                )
-            yield content
+    def _content_by_command(self, object_type: str, object_id: str) -> bytes:
+        done = Git(self._root, ("cat-file", object_type, object_id)).done()
+        if done.code:
+            raise TfgenError(
+                f"{self._root}: git cannot read the {object_type} {object_id} ({done.stderr.strip()}); make a complete "
+                "clone of the repository, and run the command there"
+            )
+        return done.stdout
 
-    def _request(self, names: list[bytes]) -> list[tuple[str, bytes | None]] | None:
+    def _request(self, names: Sequence[bytes]) -> list[tuple[str, bytes | None]] | None:
         """Return the id and the content of each object; the content of a missing object is None.
 
-        The result is None if the repository is missing, or if git ends because a name is not valid.
+        The result is None if git ends before the last answer, for example because the folder has no repository.
         """
-        process = self._process = self._process or self._command.start()
-        stdin, stdout = cast("IO[bytes]", process.stdin), cast("IO[bytes]", process.stdout)
-        answers = []
         try:
+            process = self._process = self._process or Git(self._root, ("cat-file", "--batch")).start(has_errors=False)
+            stdin, stdout = cast("IO[bytes]", process.stdin), cast("IO[bytes]", process.stdout)
             stdin.write(b"".join(name + b"\n" for name in names))
             stdin.flush()
-            for _ in names:
-                words = stdout.readline().split()  # ID TYPE SIZE, or NAME missing
-                if not words:
-                    raise BrokenPipeError
-                size = words[-1]
-                content = stdout.read(int(size) + 1)[:-1] if size.isdigit() else None  # a newline ends the content
-                answers.append((words[0].decode(), content))
-        except BrokenPipeError:
-            self._check_failure(process)
+            return [_read_answer(stdout) for _ in names]
+        except (BrokenPipeError, EOFError):
+            self.close()
             return None
-        return answers
+        except BaseException:
+            self.close()  # a later request must not read the answers to this request
+            raise
 
-    def _check_failure(self, process: subprocess.Popen[bytes]) -> None:
-        """Check why git ended: the folder is not in a repository, or git stopped at a revision that does not exist.
 
-        Raises:
-            TfgenError: git ended for any other reason, or cannot read the repository.
-        """
-        self._process = None
-        _, stderr = process.communicate()
-        done = Done(process.returncode, b"", stderr.decode("utf-8", errors="replace"))
-        repository = Git(self._command.folder, ("rev-parse", "--git-dir"))
-        answer = repository.done()
-        if answer.code and "not a git repository" not in answer.stderr:
-            raise repository.failure(answer)
-        if done.code != _FATAL:
-            raise self._command.failure(done)
+def _read_answer(stdout: IO[bytes]) -> tuple[str, bytes | None]:
+    """Read the id and the content of an object. The content of a missing object is None.
+
+    Raises:
+        EOFError: git ended before the end of the answer.
+    """
+    words = stdout.readline().split()  # ID TYPE SIZE, or NAME missing
+    if not words:
+        raise EOFError
+    object_id, size = os.fsdecode(words[0]), words[-1]
+    if not size.isdigit():
+        return object_id, None
+    content = stdout.read(int(size) + 1)  # a newline ends the content
+    if len(content) != int(size) + 1:
+        raise EOFError
+    return object_id, content[:-1]
 
 
 _SHARED: Final[ContextVar[dict[tuple[int, Path], ObjectReader] | None]] = ContextVar("shared readers", default=None)
@@ -221,7 +238,10 @@ def shared_readers() -> Iterator[None]:
 
 @contextmanager
 def object_reader(root: Path) -> Iterator[ObjectReader]:
-    """Yield a reader of a repository: the shared reader inside the block of `shared_readers`, or else a new reader."""
+    """Yield a reader of a repository.
+
+    Inside the block of `shared_readers`, all callers in a process get the same reader.
+    """
     readers = _SHARED.get()
     if readers is None:
         reader = ObjectReader(root)
@@ -242,6 +262,7 @@ def _parse_tree(content: bytes, id_length: int) -> dict[str, Entry]:
         space = content.index(b" ", at)
         nul = content.index(b"\0", space)
         after = nul + 1 + id_length
-        entries[os.fsdecode(content[space + 1 : nul])] = Entry(content[at:space], content[nul + 1 : after].hex())
+        mode = content[at:space].lstrip(b"0")  # old programs wrote 040000
+        entries[os.fsdecode(content[space + 1 : nul])] = Entry(mode, content[nul + 1 : after].hex())
         at = after
     return entries

@@ -3,7 +3,8 @@
     committed(Path("jobs/mnist/job.yaml"))          # the content in the last commit
     committed(Path("jobs/mnist/job.yaml"), "v1.4")  # the content in a tag, a branch or a commit
 
-`git/objects.py` reads the content of commits. The other functions run git commands, which take some milliseconds each.
+`tfgen.git.objects` reads commits and their files. `changed`, `ignored` and `before_removals` run git commands, which
+take some milliseconds each.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Final
 
 from tfgen.errors import TfgenError, UsageError
 from tfgen.git.command import Git, is_installed
-from tfgen.git.objects import ObjectReader, object_reader
+from tfgen.git.objects import ObjectReader, is_revision, object_reader
 from tfgen.real_path import real_path
 
 HEAD: Final = "HEAD"
@@ -85,7 +86,7 @@ def committed_names(folder: Path, revision: str = HEAD) -> set[str]:
 
 def has_commit(folder: Path) -> bool:
     """Return whether a folder is in a git repository with at least one commit."""
-    return is_installed() and commit_id(folder, HEAD) is not None
+    return is_installed() and _commit(folder, HEAD) is not None
 
 
 def ignored(folder: Path, places: Sequence[str]) -> set[str]:
@@ -131,11 +132,12 @@ def earlier_contents(path: Path, revision: str = HEAD, most: int = 200) -> list[
 def _blob_ids(root: Path, commit: str, name: str, most: int) -> tuple[str, ...]:
     """Return the ids of the blobs of a file in a commit and in the earlier commits, the newest first.
 
-    In a repository with many commits, `git log` takes a second. A commit never changes, so the cache never expires.
+    In a repository with many commits, `git log` takes a second. The history of a commit never changes, so a cached
+    result stays valid.
     """
     options = ("--format=", "--raw", "--no-abbrev", "--no-renames", f"--max-count={most}")
-    lines = Git(root, ("log", *options, commit, "--", name)).output().decode().splitlines()
-    ids = (line.split()[3] for line in lines if line.startswith(":"))  # :MODE MODE ID ID STATUS NAME
+    lines = Git(root, ("log", *options, commit, "--", name)).output().split(b"\n")
+    ids = (line.split()[3].decode() for line in lines if line.startswith(b":"))  # :MODE MODE ID ID STATUS NAME
     return tuple(blob_id for blob_id in ids if blob_id.strip("0"))
 
 
@@ -208,13 +210,13 @@ def resolved(folder: Path, revision: str = HEAD) -> str:
     Raises:
         UsageError: the revision does not exist.
     """
-    commit = commit_id(folder, revision)
+    commit = _commit(folder, revision)
     if commit is None:
         raise UsageError(f"{folder}: git has no revision {revision!r} in this folder")
     return commit
 
 
-def commit_id(folder: Path, revision: str) -> str | None:
+def _commit(folder: Path, revision: str) -> str | None:
     """Return the commit id of a revision; None if the revision or the repository is missing.
 
     Raises:
@@ -245,10 +247,16 @@ def by_repository(paths: Iterable[Path]) -> dict[Path, dict[Path, str]]:
         whole = real_path(path)
         parent = whole.parent
         if parent not in roots:
-            around = next((candidate for candidate in (parent, *parent.parents) if (candidate / ".git").exists()), None)
+            around = next((candidate for candidate in (parent, *parent.parents) if _has_repository(candidate)), None)
             roots[parent] = around or next(candidate for candidate in (parent, *parent.parents) if candidate.is_dir())
         names.setdefault(roots[parent], {})[path] = str(whole.relative_to(roots[parent]))
     return names
+
+
+def _has_repository(folder: Path) -> bool:
+    """Return whether a folder has a `.git` file, or a `.git` folder with a HEAD. git skips any other `.git` folder."""
+    path = folder / ".git"
+    return path.is_file() or os.path.lexists(path / "HEAD")
 
 
 def output_at(folder: Path, revision: str, command: tuple[str, ...], names: Sequence[str]) -> bytes | None:
@@ -260,15 +268,15 @@ def output_at(folder: Path, revision: str, command: tuple[str, ...], names: Sequ
     Args:
         folder: the folder in which git runs.
         revision: the revision, which tfgen appends to the command.
-        command: the git command and its options, such as ("ls-tree", "-z").
+        command: the git command and its options, such as ("diff", "-z").
         names: the last arguments of git: paths relative to the folder.
     """
-    if not (is_installed() and _is_revision(revision)):
+    if not (is_installed() and is_revision(revision)):
         return None
     try:
         return Git(folder, (*command, f"{revision}^{{commit}}", "--")).output_of(names)
     except TfgenError:
-        if commit_id(folder, revision) is not None:
+        if _commit(folder, revision) is not None:
             raise
         return None
 
@@ -290,8 +298,3 @@ def _no_revision(path: Path, revision: str) -> UsageError:
     """Return the error for a revision that does not exist."""
     reason = f"git has no revision {revision!r} in its repository" if is_installed() else "git is not on the PATH"
     return UsageError(f"{path}: {reason}")
-
-
-def _is_revision(text: str) -> bool:
-    """Return whether git reads a text as a revision. git reads `-x` as an option, and `^x` as an excluded revision."""
-    return not text.startswith(("-", "^"))

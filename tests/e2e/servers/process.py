@@ -34,8 +34,10 @@ GRACE = 20.0
 """The number of seconds that a server has to end after SIGTERM, before SIGKILL."""
 
 RARE_COLLECTION = {"GOGC": "400", "GOMEMLIMIT": "1GiB"}
-"""Variables for a Go server: the server collects garbage less often, which saves a quarter of the processor time of the
-API server. The server then has up to 200 MB more memory. https://go.dev/doc/gc-guide#GOGC"""
+"""Variables that make a Go server collect garbage less often: https://go.dev/doc/gc-guide#GOGC.
+
+The API server then needs a quarter less processor time, and up to 200 MB more memory.
+"""
 
 OWNED = ("setpriv", "--pdeathsig", "KILL", "sh", "-c", '[ "$PPID" = "$0" ] && exec "$@"')
 """A command prefix: the kernel kills the command when the thread that started it ends, so that no process stays.
@@ -77,7 +79,7 @@ class Process:
             argv: The program and its arguments.
             log: The file for its output.
             ready: Returns whether the server is ready. The calls are several times a second.
-            env: All variables of the server. By default, the variables of this process.
+            env: All variables of the server, besides RARE_COLLECTION. By default, the variables of this process.
         """
         self.name = name
         self.argv = [str(word) for word in argv]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from tfgen.record import Record
 
 if TYPE_CHECKING:
+    from tfgen.change.committed_jobs import FindNames
     from tfgen.check.manifests import Manifest
     from tfgen.text.document import Document
 
@@ -25,6 +26,8 @@ class CheckScope(Record):
         stops_at_errors: whether the check renders no more files after the first file with errors.
         cache_out: the output folder of the jobs; None to use no cache. The cache stores the results together with the
             digests of the ledgers in this folder.
+        find_changed: a function that returns the rendered files that differ from the revision of the check, for a
+            command that also uses the changed files; None to list the changed files in the check.
     """
 
     find_manifests: Callable[[], Sequence[Manifest]] = tuple
@@ -32,3 +35,4 @@ class CheckScope(Record):
     make_unchanged_test: Callable[[], Callable[[Document], bool]] | None = None
     stops_at_errors: bool = False
     cache_out: Path | None = None
+    find_changed: FindNames | None = None

@@ -44,7 +44,6 @@ def full_check(
     out: Path,
     is_written: bool = False,
     is_verified: bool = False,
-    find_changed: FindNames | None = None,
 ) -> Report:
     """Check jobs, and compare the jobs with their files on disk and with their committed versions.
 
@@ -55,7 +54,6 @@ def full_check(
         out: the output folder.
         is_written: whether the command writes the rendered files after the check. If so, outdated files are no problem.
         is_verified: whether all files on disk must match the files that this version of tfgen renders.
-        find_changed: the result of `changed_files(out, against)`, for a caller that also uses the changed files.
 
     Raises:
         UsageError: the revision does not exist, or the package that evaluates admission policies is not installed.
@@ -85,7 +83,7 @@ def full_check(
         renderings: Spooled[Rendering] = Spooled(job.rendering for job in local_jobs)
         find_committed = committed_jobs(out, git.HEAD) if is_written else nothing_committed
         plan = plan_write(out, renderings, find_committed=find_committed, store=spool.store)
-        find_changed = find_changed or changed_files(out, against)
+        find_changed = scope.find_changed or changed_files(out, against)
         overlays = compare_overlays(
             compared.pairs, plan, against, is_written=is_written, find_changed=find_changed, find_cached=find_cached
         )
