@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+import shutil
 import signal
 import subprocess
 import time
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,6 +19,7 @@ from tests.support.command import Command
 from tfgen.errors import TfgenError
 from tfgen.git import objects
 from tfgen.git.command import Git
+from tfgen.git.history import histories
 from tfgen.git.objects import ObjectReader, object_reader, shared_readers
 from tfgen.git.read import committed_below, committed_files, committed_names, earlier_contents, has_commit, resolved
 from tfgen.workers import map_items
@@ -97,7 +101,7 @@ def test_a_shared_reader_sees_a_commit_that_is_made_later(git: Run, tmp_path: Pa
 def test_more_files_than_one_request_contains(git: Run, tmp_path: Path) -> None:
     files = {f"jobs/{at}/job.yaml": f"{at}\n" * 2000 for at in range(150)}
     root = commit(git, tmp_path / "src", files)
-    assert committed_below(root) == {}  # the root of a repository is no file of a repository
+    assert committed_below(root) == {path: text.encode() for path, text in files.items()}
     assert committed_below(root / "jobs") == {path.removeprefix("jobs/"): text.encode() for path, text in files.items()}
 
 
@@ -187,6 +191,9 @@ def test_a_damaged_blob_is_an_error_and_other_files_are_read(git: Run, tmp_path:
 def test_a_git_folder_without_a_repository_is_skipped(git: Run, tmp_path: Path) -> None:
     root = commit(git, tmp_path / "src", {"job.yaml": "top", "sub/job.yaml": "sub"})
     (root / "sub" / ".git").mkdir()
+    (root / "sub" / ".git" / "HEAD").write_text(
+        "ref: refs/heads/main"
+    )  # git needs the folders objects and refs as well
     assert committed_files([root / "sub" / "job.yaml"]) == {root / "sub" / "job.yaml": b"sub"}
 
 
@@ -197,6 +204,57 @@ def test_the_mode_of_a_folder_may_begin_with_zeros(git: Run, tmp_path: Path) -> 
     tree = git("-C", root, "hash-object", "-t", "tree", "-w", "--literally", tmp_path / "tree").strip()
     commit_id = git("-C", root, "commit-tree", tree, "-m", "old").strip()
     assert committed_names(root / "overlays", commit_id) == {"mnist"}
+
+
+def test_a_damaged_head_is_an_error_and_no_repository_without_commits(git: Run, tmp_path: Path) -> None:
+    root = commit(git, tmp_path / "src", FILES)
+    head = git("-C", root, "rev-parse", "HEAD").strip()
+    (root / ".git" / "objects" / head[:2] / head[2:]).unlink()
+    with pytest.raises(TfgenError, match=f"git cannot read the commit {head} of HEAD"):
+        has_commit(root)
+
+
+def test_reads_from_many_folders_use_one_process(git: Run, tmp_path: Path, starts: list[str]) -> None:
+    root = commit(git, tmp_path / "src", {f"{at}/job.yaml": "" for at in range(5)})
+    with shared_readers():
+        assert all(has_commit(root / str(at)) for at in range(5))
+    assert starts == ["cat-file"]
+
+
+def write_tree(root: Path, content: bytes) -> str:
+    """Write a tree as a loose object, and return its id."""
+    stored = b"tree %d\0%s" % (len(content), content)
+    tree = hashlib.sha1(stored, usedforsecurity=False).hexdigest()
+    file = root / ".git" / "objects" / tree[:2] / tree[2:]
+    file.parent.mkdir(exist_ok=True)
+    file.write_bytes(zlib.compress(stored))
+    return tree
+
+
+def test_folders_may_be_deep(git: Run, tmp_path: Path) -> None:
+    root = commit(git, tmp_path / "src", FILES)
+    blob = git("-C", root, "rev-parse", "HEAD:job.yaml").strip()
+    entry = b"100644 job.yaml\0" + bytes.fromhex(blob)
+    for _ in range(1500):
+        tree = write_tree(root, entry)
+        entry = b"40000 a\0" + bytes.fromhex(tree)
+    commit_id = git("-C", root, "commit-tree", tree, "-m", "deep").strip()
+    assert [*committed_below(root, commit_id)] == ["a/" * 1499 + "job.yaml"]
+
+
+def test_the_history_of_a_path_that_was_a_link_a_folder_and_a_file(git: Run, tmp_path: Path) -> None:
+    root = commit(git, tmp_path / "src", {"a": "1"})
+    (root / "a").unlink()
+    (root / "a").symlink_to("target")
+    commit(git, root, {})
+    (root / "a").unlink()
+    commit(git, root, {"a/inner": "2"})
+    shutil.rmtree(root / "a")
+    commit(git, root, {"a": "3"})
+    git("-C", root, "config", "log.showRoot", "false")
+    git("-C", root, "config", "log.showSignature", "true")
+    assert earlier_contents(root / "a") == [b"3", b"1"]
+    assert [revision.content for revision in histories([root / "a"], most=9)[root / "a"]] == [b"3", None, None, b"1"]
 
 
 def test_the_history_of_a_file_with_a_name_that_is_not_utf_8(git: Run, tmp_path: Path) -> None:

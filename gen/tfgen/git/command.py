@@ -15,7 +15,17 @@ if TYPE_CHECKING:
     import subprocess
 
 # git sets these variables for hooks. A tfgen that a hook starts must not use the paths of the hook's repository.
-_OF_A_HOOK: Final = frozenset({"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX"})
+_OF_A_HOOK: Final = frozenset(
+    {
+        "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+        "GIT_COMMON_DIR",
+        "GIT_DIR",
+        "GIT_INDEX_FILE",
+        "GIT_OBJECT_DIRECTORY",
+        "GIT_PREFIX",
+        "GIT_WORK_TREE",
+    }
+)
 
 # LC_ALL: tfgen parses English messages. GIT_OPTIONAL_LOCKS: `git status` must not lock the index.
 _ENVIRONMENT: Final = {"LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0"}
@@ -57,16 +67,22 @@ class Git(Record):
 
         Args:
             has_errors: False to discard the standard error, for a caller that does not read the pipe of the standard
-                error. git stops if the pipe is full.
+                error. git blocks if the pipe is full.
+
+        Raises:
+            TfgenError: git cannot start.
         """
-        import subprocess  # takes 3 ms, and `tfgen render` runs no git command
+        import subprocess  # the import takes 3 ms, and `tfgen render` runs no git command
 
         environment = {name: value for name, value in os.environ.items() if name not in _OF_A_HOOK}
         environment |= {} if self.runs_hooks else _ENVIRONMENT
         stderr = subprocess.PIPE if has_errors else subprocess.DEVNULL
-        return subprocess.Popen(  # noqa: S603 - no shell, and no argument that could be an option
-            self.argv, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stderr
-        )
+        try:
+            return subprocess.Popen(  # noqa: S603 - no shell, and no argument that could be an option
+                self.argv, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stderr
+            )
+        except OSError as error:
+            raise TfgenError(f"git cannot start: {error.strerror}") from error
 
     def done(self) -> Done:
         """Run the command and return its result. A nonzero exit code raises no error."""

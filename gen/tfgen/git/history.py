@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from tfgen.git.objects import object_reader
-from tfgen.git.read import HEAD, by_repository, output_at
+from tfgen.git.read import HEAD, LOG_OPTIONS, by_repository, output_at
 from tfgen.record import Record
 
 _MOST: Final = 10_000
@@ -21,7 +21,8 @@ class Revision(Record):
     Attributes:
         commit: the id of the commit.
         date: the date of the commit in the time zone of its committer, such as 2026-11-25.
-        content: the content of the file after the commit; None for a commit that removes the file.
+        content: the content of the file after the commit; None for a commit that removes the file, or replaces the
+            file with a symbolic link or a submodule.
     """
 
     commit: str
@@ -50,7 +51,7 @@ def histories(paths: Iterable[Path], most: int) -> dict[Path, tuple[Revision, ..
 
 
 def _revisions(root: Path, names: set[str], most: int) -> dict[str, tuple[Revision, ...]]:
-    options = ("--format=%x00%H %cs", "--raw", "--no-abbrev", "--no-renames", "-z")
+    options = (*LOG_OPTIONS, "--format=%x00%H %cs", "--raw", "--no-abbrev", "-z")
     printed = output_at(root, HEAD, ("log", *options, f"--max-count={_MOST}"), sorted(names)) or b""
     entries: dict[str, list[tuple[str, str, str]]] = {}
     commit = date = ""
@@ -61,11 +62,12 @@ def _revisions(root: Path, names: set[str], most: int) -> dict[str, tuple[Revisi
             name = os.fsdecode(next(words))
             of_file = entries.setdefault(name, [])
             if name in names and len(of_file) < most:
-                of_file.append((commit, date, word.split()[3].decode()))
+                _, mode, _, blob, _ = word.split()
+                of_file.append((commit, date, blob.decode() if mode.startswith(b"100") else ""))
         elif word:
             commit, date = word.decode().split()
     with object_reader(root) as reader:
-        contents = reader.blobs(blob for of_file in entries.values() for _, _, blob in of_file if blob.strip("0"))
+        contents = reader.blobs(blob for of_file in entries.values() for _, _, blob in of_file if blob)
     return {
         name: tuple(Revision(commit, date, contents.get(blob)) for commit, date, blob in of_file)
         for name, of_file in entries.items()

@@ -9,15 +9,15 @@ The start of a git process takes some milliseconds. A request to a running proce
 Inside the block of `shared_readers`, all calls for a repository use the same process. If the process ends early, a git
 command for the single object returns the content, or an error with git's reason.
 
-The format of the requests and answers: https://git-scm.com/docs/git-cat-file#_batch_output. The format of a tree:
-https://git-scm.com/book/en/v2/Git-Internals-Git-Objects#_tree_objects.
+For the format of the requests and answers, see https://git-scm.com/docs/git-cat-file#_batch_output. For the format of
+a tree, see https://git-scm.com/book/en/v2/Git-Internals-Git-Objects#_tree_objects.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final, cast
@@ -44,7 +44,7 @@ _FILES: Final = b"100"
 
 def is_revision(text: str) -> bool:
     """Return whether git reads a text as a revision. git reads `-x` as an option, and `^x` as an excluded revision."""
-    return not text.startswith(("-", "^")) and "\n" not in text
+    return not text.startswith(("-", "^")) and "\n" not in text and "\0" not in text
 
 
 class Commit(Record):
@@ -92,10 +92,10 @@ class ObjectReader:
         """End the process. A later request starts a new process."""
         process, self._process = self._process, None
         if process:
-            # A forked process may still have the pipe open, so git would not see the end of the input.
-            end(process)
             with suppress(BrokenPipeError):  # git may end before git reads the last request
-                process.__exit__(None, None, None)  # closes the pipes
+                cast("IO[bytes]", process.stdin).close()
+            end(process)  # a forked process may still have the pipe open, and then git waits for requests
+            process.__exit__(None, None, None)  # `__exit__` closes the other pipe
 
     def commit(self, revision: str) -> Commit | None:
         """Return the commit of a revision; None if the revision or the repository is missing.
@@ -109,7 +109,23 @@ class ObjectReader:
         if answers is None:
             return self._commit_by_command(revision)
         ((commit_id, content),) = answers
-        return None if content is None else Commit(commit_id, content[5 : content.index(b"\n")].decode())  # "tree ID"
+        if content is None:
+            self._check_missing(revision)
+            return None
+        return Commit(commit_id, content[5 : content.index(b"\n")].decode())  # "tree ID"
+
+    def _check_missing(self, revision: str) -> None:
+        """Check that HEAD has no commit yet, if `revision` is HEAD.
+
+        Raises:
+            TfgenError: HEAD names a commit that git cannot read.
+        """
+        head = Git(self._root, ("rev-parse", "--verify", "--quiet", revision)).done() if revision == "HEAD" else None
+        if head and not head.code:
+            raise TfgenError(
+                f"{self._root}: git cannot read the commit {head.stdout.decode().strip()} of HEAD; `git fsck` lists "
+                "the damaged objects"
+            )
 
     def _commit_by_command(self, revision: str) -> Commit | None:
         verified = Git(self._root, ("rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}")).done()
@@ -141,7 +157,10 @@ class ObjectReader:
         """
         if tree not in self._folders:
             ((_, content),) = self._contents("tree", [tree])
-            self._folders[tree] = _parse_tree(content, len(tree) // 2)
+            try:
+                self._folders[tree] = _parse_tree(content, len(tree) // 2)
+            except ValueError as error:
+                raise TfgenError(f"{self._root}: the tree {tree} is damaged; run git fsck") from error
         return self._folders[tree]
 
     def files_below(self, tree: str) -> Iterator[tuple[str, Entry]]:
@@ -150,11 +169,14 @@ class ObjectReader:
         Raises:
             TfgenError: git fails.
         """
-        for name, entry in self.folder(tree).items():
-            if entry.is_folder:
-                yield from ((f"{name}/{path}", file) for path, file in self.files_below(entry.object_id))
-            else:
-                yield name, entry
+        folders = [("", tree)]
+        while folders:
+            prefix, folder = folders.pop()
+            for name, entry in self.folder(folder).items():
+                if entry.is_folder:
+                    folders.append((f"{prefix}{name}/", entry.object_id))
+                else:
+                    yield prefix + name, entry
 
     def blobs(self, ids: Iterable[str]) -> dict[str, bytes]:
         """Return the contents of blobs, by the id of the blob.
@@ -231,9 +253,10 @@ def shared_readers() -> Iterator[None]:
         yield
     finally:
         _SHARED.reset(token)
-        for (process_id, _), reader in readers.items():
-            if process_id == os.getpid():
-                reader.close()
+        with ExitStack() as stack:
+            for (process_id, _), reader in readers.items():
+                if process_id == os.getpid():
+                    stack.callback(reader.close)
 
 
 @contextmanager

@@ -22,6 +22,9 @@ from tfgen.real_path import real_path
 
 HEAD: Final = "HEAD"
 
+LOG_OPTIONS: Final = ("--no-show-signature", "--root", "--no-renames")
+"""Options of `git log`: the settings of the user must not change the output."""
+
 
 def committed(path: Path, revision: str = HEAD) -> bytes | None:
     """Return the content of a file in a commit of the repository that contains the file.
@@ -37,9 +40,9 @@ def committed(path: Path, revision: str = HEAD) -> bytes | None:
 
 
 def committed_files(paths: Iterable[Path], revision: str = HEAD) -> dict[Path, bytes]:
-    """Return the content of the given files in a commit, by path. Raises the errors of `committed`.
+    """Return the content of the given files in a commit, by path.
 
-    Files that the commit does not contain are left out.
+    The result omits files that the commit does not contain. The function raises the errors of `committed`.
     """
     by_path: dict[Path, bytes] = {}
     for root, names in by_repository(paths).items():
@@ -55,13 +58,13 @@ def committed_files(paths: Iterable[Path], revision: str = HEAD) -> dict[Path, b
 def committed_below(folder: Path, revision: str = HEAD) -> dict[str, bytes]:
     """Return the content of all files below a folder in a commit. The keys are the paths relative to the folder.
 
-    The folder may be missing on disk. If the path is a file in the commit, the only key is ".". Raises the errors of
-    `committed`.
+    The folder may be missing on disk. If the path is a file in the commit, the only key is ".". The function raises the
+    errors of `committed`.
     """
-    ((root, names),) = by_repository([folder]).items()
+    root, name = _locate(folder)
     with object_reader(root) as reader:
         tree = _tree(reader, revision, folder)
-        entry = reader.entry(tree, names[folder]) if tree else None
+        entry = reader.entry(tree, name) if tree else None
         if entry is None:
             return {}
         entries = reader.files_below(entry.object_id) if entry.is_folder else [(".", entry)]
@@ -71,16 +74,16 @@ def committed_below(folder: Path, revision: str = HEAD) -> dict[str, bytes]:
 
 
 def committed_names(folder: Path, revision: str = HEAD) -> set[str]:
-    """Return the names of the files that a commit contains directly in a folder.
+    """Return the names of the files and subfolders that a commit contains directly in a folder.
 
     Raises:
         UsageError: the revision does not exist.
         TfgenError: git fails.
     """
-    ((root, names),) = by_repository([folder]).items()
+    root, name = _locate(folder)
     with object_reader(root) as reader:
         tree = _tree(reader, revision, folder)
-        entry = reader.entry(tree, names[folder]) if tree else None
+        entry = reader.entry(tree, name) if tree else None
         return {*reader.folder(entry.object_id)} if entry and entry.is_folder else set()
 
 
@@ -135,10 +138,11 @@ def _blob_ids(root: Path, commit: str, name: str, most: int) -> tuple[str, ...]:
     In a repository with many commits, `git log` takes a second. The history of a commit never changes, so a cached
     result stays valid.
     """
-    options = ("--format=", "--raw", "--no-abbrev", "--no-renames", f"--max-count={most}")
-    lines = Git(root, ("log", *options, commit, "--", name)).output().split(b"\n")
-    ids = (line.split()[3].decode() for line in lines if line.startswith(b":"))  # :MODE MODE ID ID STATUS NAME
-    return tuple(blob_id for blob_id in ids if blob_id.strip("0"))
+    options = (*LOG_OPTIONS, "--format=", "--raw", "--no-abbrev", "-z", f"--max-count={most}")
+    words = iter(Git(root, ("log", *options, commit, "--", name)).output().split(b"\0"))
+    # Each change is ":MODE MODE ID ID STATUS", a NUL byte, the path, and a NUL byte.
+    changes = ((word.split(), os.fsdecode(next(words))) for word in words if word.strip())
+    return tuple(ids[3].decode() for ids, path in changes if path == name and ids[1].startswith(b"100"))
 
 
 def before_removals(path: Path, most: int = 50) -> list[str]:
@@ -158,7 +162,7 @@ def before_removals(path: Path, most: int = 50) -> list[str]:
     else:
         ((root, names),) = by_repository([path]).items()
         name = names[path]
-    options = ("--format=%P", "--diff-filter=D", "--no-renames", f"--max-count={most}")
+    options = (*LOG_OPTIONS, "--format=%P", "--diff-filter=D", f"--max-count={most}")
     parents = (output_at(root, HEAD, ("log", *options), [name]) or b"").decode().splitlines()
     return [line.split()[0] for line in parents if line]
 
@@ -222,7 +226,7 @@ def _commit(folder: Path, revision: str) -> str | None:
     Raises:
         TfgenError: git fails.
     """
-    with object_reader(folder) as reader:
+    with object_reader(_locate(folder)[0]) as reader:
         commit = reader.commit(revision)
     return commit.commit_id if commit else None
 
@@ -253,10 +257,22 @@ def by_repository(paths: Iterable[Path]) -> dict[Path, dict[Path, str]]:
     return names
 
 
+def _locate(folder: Path) -> tuple[Path, str]:
+    """Return the root of the repository that contains a folder, and the path of the folder relative to the root."""
+    ((root, names),) = by_repository([folder / "file"]).items()
+    (name,) = names.values()
+    return root, os.path.dirname(name)  # noqa: PTH120 - the name of the root is ""
+
+
 def _has_repository(folder: Path) -> bool:
-    """Return whether a folder has a `.git` file, or a `.git` folder with a HEAD. git skips any other `.git` folder."""
+    """Return whether a folder has a `.git` file, or a `.git` folder with a repository. git skips other `.git` folders.
+
+    Source: `is_git_directory` in git's setup.c.
+    """
     path = folder / ".git"
-    return path.is_file() or os.path.lexists(path / "HEAD")
+    return path.is_file() or (
+        os.path.lexists(path / "HEAD") and (path / "objects").is_dir() and (path / "refs").is_dir()
+    )
 
 
 def output_at(folder: Path, revision: str, command: tuple[str, ...], names: Sequence[str]) -> bytes | None:
