@@ -268,7 +268,7 @@ class _TFJob(JobReader):
         replicas = number_of_tasks(part, role, self.report)
         if replicas is None:
             return None
-        template = part.get("template") or self._borrowed_template(part, parts)
+        template = part.get("template") or (self._template_for_ps(part, parts) if role == "ps" else None)
         if template is None or not isinstance(template.value, Mapping):
             self.report.refuse(part, "the replica has no pod template; add template")
             return None
@@ -303,7 +303,7 @@ class _TFJob(JobReader):
             self.report.refuse(pod_template.main_container(template) or template, command.refusal)
         return command
 
-    def _borrowed_template(self, part: Part, parts: Mapping[RoleName, Part]) -> Part | None:
+    def _template_for_ps(self, part: Part, parts: Mapping[RoleName, Part]) -> Part | None:
         """Return the pod template of the worker or the chief, for a ps that has no pod template.
 
         Only a TFJob of version v1alpha1 may have such a ps, for which the operator ran a built-in server. The imported
@@ -311,7 +311,7 @@ class _TFJob(JobReader):
         """
         peer = parts.get("worker") or parts.get("chief")
         template = peer.get("template") if peer and self.version == "v1alpha1" else None
-        if template is None or peer is part:
+        if template is None:
             return None
         why = "the operator ran a built-in server as the ps; in the imported job, the program must run the ps itself"
         self.report.note(part, why, explains_all=True)

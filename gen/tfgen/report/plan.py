@@ -14,7 +14,10 @@ from tfgen.words import either, printable
 
 
 def verdict_text(verdict: Verdict) -> str:
-    """Return the verdict on a run in one line, such as "mnist: does not fit: worker lacks 3 nvidia.com/gpu"."""
+    """Return the verdict on a run in one line.
+
+    Example: "mnist: does not fit: worker lacks 3 nvidia.com/gpu (3 pods without a node)".
+    """
     competitors = f"together with {either(verdict.competitors, 'and')}: " if verdict.competitors else ""
     reasons = [*_lack_texts(verdict.lacks), *map(_doubt_text, verdict.doubts)]
     text = ": ".join(filter(None, (verdict.run.title, verdict.answer, competitors + "; ".join(reasons))))
@@ -36,7 +39,10 @@ def rows(verdicts: Iterable[Verdict]) -> list[dict[str, Any]]:
 
 
 def _lack_texts(lacks: Iterable[Lack]) -> Iterator[str]:
-    """Yield a text for each role whose pods do not all fit, such as "worker lacks 3 nvidia.com/gpu"."""
+    """Yield a text for each role whose pods do not all fit.
+
+    Example: "worker lacks 3 nvidia.com/gpu (3 pods without a node)".
+    """
     for _, of_role in groupby(lacks, key=lambda lack: lack.role):
         first, *remaining = of_role
         nodes = f" on {first.nodes}" if first.nodes else ""

@@ -113,9 +113,9 @@ def flux(cluster: ControlPlane) -> None:
             flux_server.KustomizeController(cluster.folder, cluster.address, cluster.admin, env),
             flux_server.HelmController(cluster.folder, cluster.address, cluster.admin, env),
         ]
-    for process in made:
-        folder = sources(process.name, f"github.com/fluxcd/{process.name}") / "config" / "crd" / "bases"
-        cluster.install(definitions_in(folder))
+        folders = [sources(process.name, f"github.com/fluxcd/{process.name}") for process in made]
+    for folder in folders:
+        cluster.install(definitions_in(folder / "config" / "crd" / "bases"))
     cluster.namespace(flux_server.NAMESPACE)
     for process in made:
         cluster.start(process)
@@ -128,7 +128,8 @@ def argocd(cluster: ControlPlane) -> None:
     """Start Argo CD, with tfgen's health checks."""
     with skipped_without_requirements():
         made = [*argocd_server.parts(cluster.folder, cluster.address, _argocd_kubeconfig(cluster), _environment())]
-    cluster.install(definitions_in(sources("argocd", "github.com/argoproj/argo-cd/v3") / "manifests" / "crds"))
+        folder = sources("argocd", "github.com/argoproj/argo-cd/v3")
+    cluster.install(definitions_in(folder / "manifests" / "crds"))
     cluster.namespace(argocd_server.NAMESPACE)
     from tfgen.targets.gitops.argocd import health_checks
 
