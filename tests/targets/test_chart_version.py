@@ -40,6 +40,23 @@ def written(folder: Path, **spec: Any) -> str:
     return version
 
 
+@pytest.mark.parametrize(
+    ("spec", "oldest"),
+    [
+        ({}, "1.31"),
+        ({"storage": {"data": {"mountPath": "/data", "image": {"reference": "registry.example.com/data:1"}}}}, "1.35"),
+        ({"restart": {"ignoreExitCodes": [143], "inPlace": True}}, "1.35"),
+    ],
+)
+def test_the_oldest_kubernetes_of_a_chart(tmp_path: Path, spec: dict[str, Any], oldest: str) -> None:
+    """Image volumes and restart rules are on by default from 1.35 on:
+    https://kubernetes.io/docs/reference/command-line-tools-reference/feature-gates/."""
+    written(tmp_path, **spec)
+    chart = tmp_path / "charts" / "mnist"
+    assert f'kubeVersion: ">={oldest}.0-0"' in (chart / "Chart.yaml").read_text(encoding="utf-8")
+    assert f"The chart needs Kubernetes {oldest} or newer" in (chart / "README.md").read_text(encoding="utf-8")
+
+
 def number(version: str) -> int:
     return int(version.split(".")[1])
 

@@ -18,7 +18,7 @@ import hashlib
 from collections.abc import Mapping
 from typing import Any, Final
 
-from tfgen.job.training_job import ChartPage, Structure, TrainingJob
+from tfgen.job.training_job import ChartPage, TrainingJob
 from tfgen.places import CHARTS
 from tfgen.targets.generated_note import generated_note
 from tfgen.text import yaml_text
@@ -28,8 +28,8 @@ from tfgen.tree.rendering import Revision
 # limit per index and the pod replacement policy of Jobs
 # (https://kubernetes.io/docs/reference/command-line-tools-reference/feature-gates/).
 _KUBE_LEAST: Final = "1.31"
-_KUBE_LEAST_IN_PLACE: Final = "1.35"
-"""The first Kubernetes version in which the feature gate ContainerRestartRules is on by default."""
+_KUBE_LEAST_OF_NEWER: Final = "1.35"
+"""The first Kubernetes version in which the feature gates ContainerRestartRules and ImageVolume are on by default."""
 _CONTENT_LENGTH: Final = 12
 """Number of hexadecimal digits of the digest in the version: 48 bits, because some tools limit integers to 2^53."""
 
@@ -67,14 +67,15 @@ def _tail_fields(job: TrainingJob) -> dict[str, Any]:
     """Return the fields of ``Chart.yaml`` after the version."""
     return {
         **_app_version(job.values["image"]),
-        "kubeVersion": f">={oldest_kubernetes(job.structure)}.0-0",
+        "kubeVersion": f">={oldest_kubernetes(job)}.0-0",
         **_page(job.chart_page),
     }
 
 
-def oldest_kubernetes(structure: Structure) -> str:
-    """Return the oldest version of Kubernetes that supports the objects of a job."""
-    return _KUBE_LEAST_IN_PLACE if structure.in_place else _KUBE_LEAST
+def oldest_kubernetes(job: TrainingJob) -> str:
+    """Return the oldest version of Kubernetes that supports the objects of a job, without its environments."""
+    has_image_volume = any(volume.get("image") for volume in job.values["storage"].values())
+    return _KUBE_LEAST_OF_NEWER if job.structure.in_place or has_image_volume else _KUBE_LEAST
 
 
 def _page(page: ChartPage) -> dict[str, Any]:

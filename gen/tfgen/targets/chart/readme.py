@@ -48,7 +48,7 @@ def readme(job: TrainingJob, form: ValuesForm) -> str:
         f'| `{name}` | string | `` "" `` | {node["description"]} |'
         for name, node in chart_values(form.environments).items()
     )
-    kubernetes = oldest_kubernetes(job.structure)
+    kubernetes = oldest_kubernetes(job)
     rows = "\n".join([*chart_rows, *(row.text(job.values) for row in _rows(form))])
     return f"""\
 # {job.name}
