@@ -191,9 +191,7 @@ def test_a_damaged_blob_is_an_error_and_other_files_are_read(git: Run, tmp_path:
 def test_a_git_folder_without_a_repository_is_skipped(git: Run, tmp_path: Path) -> None:
     root = commit(git, tmp_path / "src", {"job.yaml": "top", "sub/job.yaml": "sub"})
     (root / "sub" / ".git").mkdir()
-    (root / "sub" / ".git" / "HEAD").write_text(
-        "ref: refs/heads/main"
-    )  # git needs the folders objects and refs as well
+    (root / "sub" / ".git" / "HEAD").touch()  # git also requires the folders objects and refs
     assert committed_files([root / "sub" / "job.yaml"]) == {root / "sub" / "job.yaml": b"sub"}
 
 

@@ -110,18 +110,19 @@ class ObjectReader:
             return self._commit_by_command(revision)
         ((commit_id, content),) = answers
         if content is None:
-            self._check_missing(revision)
+            if revision == "HEAD":
+                self._check_head()
             return None
         return Commit(commit_id, content[5 : content.index(b"\n")].decode())  # "tree ID"
 
-    def _check_missing(self, revision: str) -> None:
-        """Check that HEAD has no commit yet, if `revision` is HEAD.
+    def _check_head(self) -> None:
+        """Check that HEAD has no commit yet.
 
         Raises:
             TfgenError: HEAD names a commit that git cannot read.
         """
-        head = Git(self._root, ("rev-parse", "--verify", "--quiet", revision)).done() if revision == "HEAD" else None
-        if head and not head.code:
+        head = Git(self._root, ("rev-parse", "--verify", "--quiet", "HEAD")).done()
+        if not head.code:
             raise TfgenError(
                 f"{self._root}: git cannot read the commit {head.stdout.decode().strip()} of HEAD; `git fsck` lists "
                 "the damaged objects"

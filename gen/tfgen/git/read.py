@@ -17,7 +17,7 @@ from typing import Final
 
 from tfgen.errors import TfgenError, UsageError
 from tfgen.git.command import Git, is_installed
-from tfgen.git.objects import ObjectReader, is_revision, object_reader
+from tfgen.git.objects import Commit, ObjectReader, is_revision, object_reader
 from tfgen.real_path import real_path
 
 HEAD: Final = "HEAD"
@@ -47,8 +47,10 @@ def committed_files(paths: Iterable[Path], revision: str = HEAD) -> dict[Path, b
     by_path: dict[Path, bytes] = {}
     for root, names in by_repository(paths).items():
         with object_reader(root) as reader:
-            tree = _tree(reader, revision, next(iter(names)))
-            entries = {path: entry for path, name in names.items() if tree and (entry := reader.entry(tree, name))}
+            commit = _read_commit(reader, revision, next(iter(names)))
+            entries = {
+                path: entry for path, name in names.items() if commit and (entry := reader.entry(commit.tree, name))
+            }
             files = {path: entry.object_id for path, entry in entries.items() if entry.is_file}
             contents = reader.blobs(files.values())
         by_path |= {path: contents[blob] for path, blob in files.items()}
@@ -63,8 +65,8 @@ def committed_below(folder: Path, revision: str = HEAD) -> dict[str, bytes]:
     """
     root, name = _locate(folder)
     with object_reader(root) as reader:
-        tree = _tree(reader, revision, folder)
-        entry = reader.entry(tree, name) if tree else None
+        commit = _read_commit(reader, revision, folder)
+        entry = reader.entry(commit.tree, name) if commit else None
         if entry is None:
             return {}
         entries = reader.files_below(entry.object_id) if entry.is_folder else [(".", entry)]
@@ -82,8 +84,8 @@ def committed_names(folder: Path, revision: str = HEAD) -> set[str]:
     """
     root, name = _locate(folder)
     with object_reader(root) as reader:
-        tree = _tree(reader, revision, folder)
-        entry = reader.entry(tree, name) if tree else None
+        commit = _read_commit(reader, revision, folder)
+        entry = reader.entry(commit.tree, name) if commit else None
         return {*reader.folder(entry.object_id)} if entry and entry.is_folder else set()
 
 
@@ -124,9 +126,7 @@ def earlier_contents(path: Path, revision: str = HEAD, most: int = 200) -> list[
     """
     ((root, names),) = by_repository([path]).items()
     with object_reader(root) as reader:
-        commit = reader.commit(revision) if is_installed() else None
-        if commit is None and revision != HEAD:
-            raise _no_revision(path, revision)
+        commit = _read_commit(reader, revision, path)
         ids = _blob_ids(root, commit.commit_id, names[path], most) if commit else ()
         return [*reader.blobs(ids).values()]
 
@@ -297,8 +297,8 @@ def output_at(folder: Path, revision: str, command: tuple[str, ...], names: Sequ
         return None
 
 
-def _tree(reader: ObjectReader, revision: str, path: Path) -> str | None:
-    """Return the id of the root folder of a commit; None if the revision is HEAD and no commit exists.
+def _read_commit(reader: ObjectReader, revision: str, path: Path) -> Commit | None:
+    """Return the commit of a revision; None if the revision is HEAD and no commit exists.
 
     Raises:
         UsageError: the revision does not exist. The error names `path`.
@@ -306,11 +306,6 @@ def _tree(reader: ObjectReader, revision: str, path: Path) -> str | None:
     """
     commit = reader.commit(revision) if is_installed() else None
     if commit is None and revision != HEAD:
-        raise _no_revision(path, revision)
-    return commit.tree if commit else None
-
-
-def _no_revision(path: Path, revision: str) -> UsageError:
-    """Return the error for a revision that does not exist."""
-    reason = f"git has no revision {revision!r} in its repository" if is_installed() else "git is not on the PATH"
-    return UsageError(f"{path}: {reason}")
+        reason = f"git has no revision {revision!r} in its repository" if is_installed() else "git is not on the PATH"
+        raise UsageError(f"{path}: {reason}")
+    return commit

@@ -28,7 +28,7 @@ from tfgen.tree.rendering import Revision
 # limit per index and the pod replacement policy of Jobs
 # (https://kubernetes.io/docs/reference/command-line-tools-reference/feature-gates/).
 _KUBE_LEAST: Final = "1.31"
-_KUBE_LEAST_OF_NEWER: Final = "1.35"
+_KUBE_LEAST_NEW_GATES: Final = "1.35"
 """The first Kubernetes version in which the feature gates ContainerRestartRules and ImageVolume are on by default."""
 _CONTENT_LENGTH: Final = 12
 """Number of hexadecimal digits of the digest in the version: 48 bits, because some tools limit integers to 2^53."""
@@ -75,7 +75,7 @@ def _tail_fields(job: TrainingJob) -> dict[str, Any]:
 def oldest_kubernetes(job: TrainingJob) -> str:
     """Return the oldest version of Kubernetes that supports the objects of a job, without its environments."""
     has_image_volume = any(volume.get("image") for volume in job.values["storage"].values())
-    return _KUBE_LEAST_OF_NEWER if job.structure.in_place or has_image_volume else _KUBE_LEAST
+    return _KUBE_LEAST_NEW_GATES if job.structure.in_place or has_image_volume else _KUBE_LEAST
 
 
 def _page(page: ChartPage) -> dict[str, Any]:
