@@ -14,9 +14,9 @@ PIP    := $(PYTHON) -m pip --quiet --disable-pip-version-check
 # Two processes suit the smallest machine. On a larger machine, more processes are only a little faster.
 PYTEST := $(PYTHON) -m pytest --quiet -n 2 --dist worksteal $(PYTEST_ARGS)
 
-# Most tests on real servers wait for a server, so pytest starts more workers than processors: one for the node, one for
-# each GitOps tool, and two for all other tests. The longest tests start first (tests/e2e/conftest.py).
-PYTEST_OF_SERVERS := $(PYTHON) -m pytest --quiet -n 5 --dist loadgroup --no-loadscope-reorder $(PYTEST_ARGS)
+# Most tests on real servers wait for a server, so pytest starts more workers than processors: one for each of the two
+# nodes, one for each GitOps tool, and three for all other tests. The longest tests start first (tests/e2e/conftest.py).
+PYTEST_OF_SERVERS := $(PYTHON) -m pytest --quiet -n 7 --dist loadgroup --no-loadscope-reorder $(PYTEST_ARGS)
 
 # Tests with one of these marks have their own target.
 PIP_ONLY := not train and not e2e and not long

@@ -22,7 +22,7 @@ from typing import Self
 from tests.e2e.client import Client, Object, eventually
 from tests.e2e.loopback import LoopbackAddress
 from tests.e2e.servers import controller_manager, scheduler
-from tests.e2e.servers.api_server import ApiServer
+from tests.e2e.servers.api_server import SERVICES, ApiServer
 from tests.e2e.servers.controller_manager import ControllerManager
 from tests.e2e.servers.etcd import Etcd
 from tests.e2e.servers.kubeconfig import write_kubeconfig
@@ -73,6 +73,7 @@ class ControlPlane:
         apis: Sequence[str] = (),
         flags: Mapping[str, Sequence[str]] | None = None,
         address: str = "",
+        services: str = SERVICES,
     ) -> None:
         """Describe the cluster.
 
@@ -83,10 +84,11 @@ class ControlPlane:
             apis: Groups and versions to serve besides the usual ones, such as scheduling.k8s.io/v1alpha2.
             flags: More flags by server, such as {"kube-scheduler": ["--v=4"]}.
             address: The address of the servers. By default, a free loopback address.
+            services: The network of the Services.
         """
         self.processes: list[Process] = []
         self.address = address
-        self._folder = folder
+        self._folder, self._services = folder, services
         self._nodes = list(nodes)
         gates = ",".join(f"{name}={str(on).lower()}" for name, on in (feature_gates or {}).items())
         self._gates = [f"--feature-gates={gates}"] if gates else []
@@ -209,6 +211,7 @@ class ControlPlane:
             etcd,
             authority,
             token_keys,
+            self._services,
             [*self._gates, *self._apis, *self._flags.get("kube-apiserver", ())],
         )
         self.start(self._api_server)

@@ -1,7 +1,7 @@
 """A machine within this machine: separate network, mounts and processes, which end together.
 
     with Namespaces() as machine:
-        machine.connect(outside="10.99.0.1", inside="10.99.0.2")
+        machine.connect(Slot(0))
         machine.run("ip", "address")
         Process("containerd", machine.command(["containerd"]), ...)
 
@@ -22,17 +22,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
+from tests.e2e.slot import Slot
 from tests.support.command import Command
-
-BRIDGE: Final = "tfgen-node"
-"""The network interface with this machine's address. The interface at the other end of the cable is eth0."""
-
-_CABLE: Final = "tfgen-cable"
 
 _PATIENCE = 120.0  # seconds
 # The first process adopts the processes whose parent has ended. With CHLD ignored, the kernel reaps them.
 _FIRST_PROCESS: Final = "trap '' CHLD; exec sleep infinity"
-# Programs write to these folders, and would leave files there on this machine.
+# Programs write to these folders, and would leave files on this machine. The empty folders stay on this machine: the
+# removal of a folder would unmount the folder in the namespaces of a second node.
 _OWN_FOLDERS: Final = ("/run", "/var/lib/cni", "/var/log/containers")
 
 
@@ -40,18 +37,15 @@ class Namespaces:
     """The namespaces, from `__enter__` to `__exit__`.
 
     Attributes:
-        outside: this machine's address on the cable, after `connect`.
-        inside: the address at the other end, after `connect`.
+        inside: the address of the namespaces on the cable, after `connect`.
     """
 
-    outside: str
     inside: str
 
     def __init__(self) -> None:
         self._unshare: subprocess.Popen[bytes] | None = None
         self._first = 0
-        self._connected = False
-        self._made: list[Path] = []
+        self._slot: Slot | None = None
 
     def __enter__(self) -> Self:
         kinds = ("--net", "--mount", "--pid", "--fork", "--mount-proc", "--propagation=private", "--kill-child")
@@ -65,9 +59,7 @@ class Namespaces:
             self._first = self._first_process()
             self.run("ip", "link", "set", "lo", "up")
             for folder in map(Path, _OWN_FOLDERS):
-                if not folder.exists():
-                    folder.mkdir()
-                    self._made.append(folder)
+                folder.mkdir(exist_ok=True)
                 self.run("mount", "-t", "tmpfs", "tfgen", folder)
         except BaseException:
             self.__exit__(None, None, None)
@@ -76,10 +68,8 @@ class Namespaces:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.end()
-        if self._connected:
-            _remove_cable()
-        while self._made:
-            self._made.pop().rmdir()
+        if self._slot:
+            _remove_cable(self._slot)
 
     def command(self, argv: Iterable[str | Path]) -> tuple[str | Path, ...]:
         """Return the command line of a program in the namespaces. The program ends with the process that starts it."""
@@ -90,29 +80,26 @@ class Namespaces:
         """Run a program in the namespaces and return its standard output. Raise a CommandError if the program fails."""
         return Command(self.command(argv), stdin=stdin).run(timeout=timeout)
 
-    def connect(self, outside: str, inside: str, *, networks: Iterable[str] = ()) -> None:
-        """Connect this machine and the namespaces by a virtual cable.
+    def connect(self, slot: Slot) -> None:
+        """Connect this machine and the namespaces by a virtual cable. The pods and Services are behind the cable.
 
-        Args:
-            outside: The address of this end, the only address that the namespaces reach.
-            inside: The address of the other end, in the same network of four addresses.
-            networks: The networks behind the cable, such as "10.244.0.0/24".
+        The namespaces reach only one address of this machine: `slot.outside`.
         """
-        self.outside, self.inside = outside, inside
-        _remove_cable()  # a killed process may have left it
-        self._connected = True
+        _remove_cable(slot)  # a killed process may have left the cable
+        self._slot, self.inside = slot, slot.inside
+        cable = _cable(slot)
         for outer in (
-            f"link add {BRIDGE} type bridge",
-            f"address add {outside}/30 dev {BRIDGE}",
-            f"link set {BRIDGE} up",
-            f"link add {_CABLE} type veth peer name eth0 netns {self._first}",
-            f"link set {_CABLE} master {BRIDGE} up",
+            f"link add {slot.name} type bridge",
+            f"address add {slot.outside}/30 dev {slot.name}",
+            f"link set {slot.name} up",
+            f"link add {cable} type veth peer name eth0 netns {self._first}",
+            f"link set {cable} master {slot.name} up",
         ):
             Command(("ip", *outer.split())).run()
-        for inner in (f"address add {inside}/30 dev eth0", "link set eth0 up"):
+        for inner in (f"address add {slot.inside}/30 dev eth0", "link set eth0 up"):
             self.run("ip", *inner.split())
-        for network in networks:
-            Command(("ip", "route", "add", network, "via", inside, "dev", BRIDGE)).run()
+        for network in (slot.pods, slot.services):
+            Command(("ip", "route", "add", network, "via", slot.inside, "dev", slot.name)).run()
 
     def _first_process(self) -> int:
         """Wait for the first process of the namespaces to run `sleep`, and return its process id on this machine."""
@@ -138,9 +125,14 @@ class Namespaces:
         self._unshare, self._first = None, 0
 
 
-def _remove_cable() -> None:
+def _cable(slot: Slot) -> str:
+    """Return the name of this machine's end of the cable. The interface at the other end is eth0."""
+    return f"tfgen-cable-{slot.number}"
+
+
+def _remove_cable(slot: Slot) -> None:
     """Remove this machine's end of the cable, even if the kernel is still removing the other end."""
-    for name in (_CABLE, BRIDGE):
+    for name in (_cable(slot), slot.name):
         place = Path("/sys/class/net", name)
         end = time.monotonic() + _PATIENCE
         while place.exists() and time.monotonic() < end:

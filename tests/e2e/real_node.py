@@ -8,12 +8,11 @@
 containerd, kubelet, kube-proxy and CoreDNS are real, and so are the images' Debian, Python and TensorFlow. The GPUs are
 a number in the node's status, a test double enforces policies, and KWOK runs a second node, FAKE. The node needs root.
 All changes to the machine are in separate namespaces (tests/e2e/namespaces.py), except for the control groups of the
-pods, which the node removes. One node runs at a time on a machine; a second node waits.
+pods, which the node removes. Two nodes run at a time on a machine (tests/e2e/slot.py); a third node waits.
 """
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
 import subprocess
@@ -30,20 +29,19 @@ from tests.e2e.client import Client, eventually
 from tests.e2e.control_plane import ControlPlane, fake_node
 from tests.e2e.free_space import check_free_space
 from tests.e2e.images import examples, oci
-from tests.e2e.namespaces import BRIDGE, Namespaces
+from tests.e2e.namespaces import Namespaces
 from tests.e2e.servers import core_dns
-from tests.e2e.servers.api_server import SERVICE_CIDR
 from tests.e2e.servers.containerd import Containerd, PodNetwork, copy_store
 from tests.e2e.servers.kube_proxy import KubeProxy
-from tests.e2e.servers.kubelet import CGROUP, Kubelet
+from tests.e2e.servers.kubelet import Kubelet
 from tests.e2e.servers.network_policy_double import NetworkPolicyDouble
 from tests.e2e.servers.program import MissingRequirementError
+from tests.e2e.slot import Slot, free_slot
 from tests.support.command import Command
 from tests.support.tools import CACHE
 from tests.timings.plugin import record_start
 
 NAME: Final = "node"
-PODS: Final = "10.244.0.0/24"
 STORAGE_CLASS: Final = "local"
 """The class of the volumes that `Node.volume` creates."""
 GPU_PRODUCT: Final = "NVIDIA-T4"
@@ -55,8 +53,6 @@ FAKE_TAINT: Final = {"key": "kwok.x-k8s.io/node", "value": "fake", "effect": "No
 PROGRAMS: Final = ("containerd", "ctr", "ip", "nft", "nsenter", "runc", "sysctl", "unshare")
 """The programs that must be installed."""
 
-_OUTSIDE, _INSIDE = "10.99.0.1", "10.99.0.2"
-_CABLE: Final = "10.99.0.0/30"
 _CGROUPS: Final = Path("/sys/fs/cgroup")
 _BRIDGE_SETTINGS: Final = Path("/proc/sys/net/bridge")
 _CPU_SHARES: Final = 2048  # for each processor
@@ -70,12 +66,14 @@ class Node:
     Attributes:
         cluster: the control plane, which also runs the node's processes.
         machine: the namespaces of the node's servers.
+        slot: the names and addresses of the node.
         folder: the servers' logs and data.
     """
 
     _kubelet: Kubelet
     cluster: ControlPlane
     machine: Namespaces
+    slot: Slot
     folder: Path
 
     def __init__(
@@ -108,21 +106,24 @@ class Node:
         base = examples.base()
         began = time.monotonic()
         with ExitStack() as started:
-            started.enter_context(_only_one())
+            _FOLDER.mkdir(parents=True, exist_ok=True)
+            self.slot = slot = started.enter_context(free_slot(_FOLDER))
+            store = started.enter_context(_empty(slot.store(_FOLDER)))
             self.folder = self._folder or Path(started.enter_context(tempfile.TemporaryDirectory(prefix="tfgen-node-")))
-            started.enter_context(_control_groups())
+            started.enter_context(_control_groups(slot.name))
             if not _BRIDGE_SETTINGS.exists():
                 Command(("modprobe", "br_netfilter")).run()
             self.machine = started.enter_context(Namespaces())
-            self.machine.connect(_OUTSIDE, _INSIDE, networks=(PODS, SERVICE_CIDR))
+            self.machine.connect(slot)
             for setting in ("net.ipv4.ip_forward", "net.bridge.bridge-nf-call-iptables"):
                 self.machine.run("sysctl", "--write", f"{setting}=1")
-            copy_store(base.store, _FOLDER / "containerd")
+            copy_store(base.store, store)
             fake = {**fake_node(FAKE), "spec": {"taints": [FAKE_TAINT]}}
             self.cluster = started.enter_context(
                 ControlPlane(
                     self.folder / "cluster",
-                    address=_OUTSIDE,
+                    address=slot.outside,
+                    services=slot.services,
                     nodes=[fake],
                     feature_gates=self._gates,
                     apis=self._apis,
@@ -182,6 +183,17 @@ class Node:
             if condition["status"] != ("True" if name == "Ready" else "False")
         )
 
+    def left_behind(self) -> list[Path]:
+        """Return the leftovers of the node on this machine, after the end of the node."""
+        group = self.slot.name
+        places = [
+            Path("/sys/class/net") / group,
+            self.slot.store(_FOLDER),
+            *_CGROUPS.glob(group),
+            *_CGROUPS.glob(f"*/{group}"),
+        ]
+        return [place for place in places if place.exists()]
+
     def load(self, image: oci.Image) -> None:
         """Load an image into the node, as a registry would serve the image."""
         self._containerd.load([image])
@@ -206,20 +218,20 @@ class Node:
             yield path, "".join(f"{line.split(' ', 3)[-1]}\n" for line in lines)
 
     def _start(self) -> None:
-        cluster, folder, machine = self.cluster, self.folder, self.machine
-        network = PodNetwork(PODS, routes=(SERVICE_CIDR, _CABLE))
-        self._containerd = Containerd(folder / "containerd", machine, _FOLDER / "containerd", network)
+        cluster, folder, machine, slot = self.cluster, self.folder, self.machine, self.slot
+        network = PodNetwork(slot.pods, routes=(slot.services, slot.cable))
+        self._containerd = Containerd(folder / "containerd", machine, slot.store(_FOLDER), network)
         cluster.start(self._containerd).wait_until_ready()
         base = examples.base()
         images = [examples.image(example, base, folder) for example in examples.FOLDERS]
         self._containerd.load([core_dns.image(folder), *images])
-        cluster.client.apply_all(core_dns.objects())
+        cluster.client.apply_all(core_dns.objects(slot.dns))
         labels = {"nvidia.com/gpu.product": GPU_PRODUCT} if self._gpus else {}
-        self._kubelet = Kubelet(folder, machine, NAME, cluster.url, cluster.authority, labels)
+        self._kubelet = Kubelet(folder, machine, slot, NAME, cluster.url, cluster.authority, labels)
         servers = (
             self._kubelet,
             KubeProxy(folder, machine, NAME, cluster.url, cluster.authority),
-            NetworkPolicyDouble(folder, machine, cluster.admin, PODS),
+            NetworkPolicyDouble(folder, machine, cluster.admin, slot.pods),
         )
         for server in servers:
             cluster.start(server)
@@ -243,36 +255,21 @@ class Node:
         return bool(self.client.get("Deployment", "coredns", core_dns.NAMESPACE)["status"].get("availableReplicas"))
 
 
-def left_behind() -> list[Path]:
-    """Return the leftovers of a node on this machine."""
-    places = [
-        Path("/sys/class/net") / BRIDGE,
-        _FOLDER / "containerd",
-        *_CGROUPS.glob(CGROUP),
-        *_CGROUPS.glob(f"*/{CGROUP}"),
-    ]
-    return [place for place in places if place.exists()]
+@contextmanager
+def _empty(folder: Path) -> Iterator[Path]:
+    """Remove a folder before and after the block. A killed node may have left the folder."""
+    shutil.rmtree(folder, ignore_errors=True)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextmanager
-def _only_one() -> Iterator[None]:
-    """Wait until no other node runs on the machine, and leave the node's folder empty."""
-    _FOLDER.mkdir(parents=True, exist_ok=True)
-    with (_FOLDER / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        store = _FOLDER / "containerd"
-        shutil.rmtree(store, ignore_errors=True)  # of a killed node
-        try:
-            yield
-        finally:
-            shutil.rmtree(store, ignore_errors=True)
-
-
-@contextmanager
-def _control_groups() -> Iterator[None]:
-    """Create the control group of the pods in every hierarchy, and remove the group afterwards."""
+def _control_groups(name: str) -> Iterator[None]:
+    """Create a control group for the pods in every hierarchy, and remove the group afterwards."""
     hierarchies = [_CGROUPS] if (_CGROUPS / "cgroup.controllers").exists() else [*_CGROUPS.iterdir()]
-    groups = [hierarchy / CGROUP for hierarchy in hierarchies if not hierarchy.is_symlink()]
+    groups = [hierarchy / name for hierarchy in hierarchies if not hierarchy.is_symlink()]
     for group in groups:
         group.mkdir(exist_ok=True)
         shares = group / "cpu.shares"

@@ -1,4 +1,8 @@
-"""Fixtures with one real node for all tests of the folder, a namespace for each test, and the logs of a failed test."""
+"""Fixtures with a real node, a namespace for each test, and the logs of a failed test.
+
+The tests of the folder form two groups. Each group has its own node, because the tests mostly wait: two nodes at the
+same time halve the time of the folder.
+"""
 
 from __future__ import annotations
 
@@ -12,14 +16,17 @@ import pytest
 from tests.e2e.client import eventually
 from tests.e2e.conftest import RUNNING, dns_label
 from tests.e2e.node.node_job import NodeJob
-from tests.e2e.real_node import Node, left_behind
+from tests.e2e.real_node import Node
 from tests.e2e.servers.program import MissingRequirementError
+from tests.e2e.slot import SLOTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator
 
 FOLDER = Path(__file__).parent
 GPUS = 3
+SECOND_NODE = ("test_keras", "test_live", "test_preemption", "test_ps_evaluator", "test_tutorial")
+"""The modules of the second group, which take about as long as all other modules."""
 END = 600.0
 """The number of seconds in which a test's pods must end after the test."""
 
@@ -28,7 +35,8 @@ END = 600.0
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.is_relative_to(FOLDER):
-            item.add_marker(pytest.mark.xdist_group("node"))  # one node for all tests
+            group = "node-2" if item.path.stem in SECOND_NODE else "node-1"
+            item.add_marker(pytest.mark.xdist_group(group))
 
 
 @pytest.fixture(scope="session")
@@ -36,7 +44,7 @@ def node(request: pytest.FixtureRequest) -> Iterator[Node]:
     """Start the node. Its GPUs are only a number in the node's status."""
     several = os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1") != "1"
     if several and not request.config.getoption("loadgroup", default=False):
-        pytest.fail("one node runs at a time on a machine, so one worker runs its tests: pytest --dist loadgroup")
+        pytest.fail(f"{SLOTS} nodes run at a time on a machine, so two workers run the tests: pytest --dist loadgroup")
     running = request.config.stash.setdefault(RUNNING, [])
     with ExitStack() as stack:
         try:
@@ -46,7 +54,7 @@ def node(request: pytest.FixtureRequest) -> Iterator[Node]:
         running.append(real.cluster)
         yield real
         running.remove(real.cluster)
-    assert not left_behind()
+    assert not real.left_behind()
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -11,9 +12,8 @@ from tests.e2e.servers.process import Process, answers
 from tests.e2e.servers.program import program
 
 PORT = 16443
-SERVICE_CIDR = "10.96.0.0/16"
-SERVICE_ADDRESS = "10.96.0.1"
-"""The address of the Service `kubernetes`: the first address of the range."""
+SERVICES = "10.96.0.0/16"
+"""The default network of the Services."""
 
 
 class ApiServer(Process):
@@ -30,6 +30,7 @@ class ApiServer(Process):
         etcd: Etcd,
         authority: Authority,
         token_keys: KeyPair,
+        services: str = SERVICES,
         flags: Iterable[str] = (),
     ) -> None:
         """Describe the server.
@@ -40,11 +41,13 @@ class ApiServer(Process):
             etcd: The store of its objects.
             authority: Signs the certificates of the server and of its users.
             token_keys: The keys of service accounts' tokens.
+            services: The network of the Services.
             flags: More flags.
         """
         self.url = f"https://{address}:{PORT}"
         names = ("kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local")
-        own = authority.server("kube-apiserver", [address, SERVICE_ADDRESS, *names])
+        of_service = str(ipaddress.ip_network(services)[1])  # the address of the Service `kubernetes`
+        own = authority.server("kube-apiserver", [address, of_service, *names])
         to_kubelet = authority.user("kube-apiserver-kubelet-client", ["system:masters"])
         super().__init__(
             "kube-apiserver",
@@ -54,7 +57,7 @@ class ApiServer(Process):
                 f"--bind-address={address}",
                 f"--advertise-address={address}",
                 f"--secure-port={PORT}",
-                f"--service-cluster-ip-range={SERVICE_CIDR}",
+                f"--service-cluster-ip-range={services}",
                 f"--cert-dir={folder / 'kube-apiserver'}",
                 f"--tls-cert-file={own.certificate}",
                 f"--tls-private-key-file={own.key}",

@@ -14,8 +14,6 @@ IMAGE: Final = "tfgen.invalid/coredns:1"
 
 DOMAIN: Final = "cluster.local"
 NAMESPACE: Final = "kube-system"
-ADDRESS: Final = "10.96.0.10"
-"""The address of its Service, in every pod's /etc/resolv.conf."""
 
 _NAME: Final = "kube-dns"  # the usual name in clusters, which policies select
 _LABELS: Final = {"k8s-app": _NAME}
@@ -50,8 +48,12 @@ def image(folder: Path) -> oci.Image:
         return oci.Image(IMAGE, (oci.write_layer(folder / "coredns.tar", Path(root)),), {"Entrypoint": ["/coredns"]})
 
 
-def objects() -> list[dict[str, Any]]:
-    """Return the Deployment and all objects that it needs."""
+def objects(address: str) -> list[dict[str, Any]]:
+    """Return the Deployment of CoreDNS, and all objects that the Deployment needs.
+
+    Args:
+        address: The address of the Service.
+    """
     reads = [
         {"apiGroups": [""], "resources": ["services", "pods", "namespaces"], "verbs": ["list", "watch"]},
         {"apiGroups": ["discovery.k8s.io"], "resources": ["endpointslices"], "verbs": ["list", "watch"]},
@@ -82,7 +84,7 @@ def objects() -> list[dict[str, Any]]:
             "kind": "Service",
             "metadata": {"name": _NAME, "namespace": NAMESPACE, "labels": _LABELS},
             "spec": {
-                "clusterIP": ADDRESS,
+                "clusterIP": address,
                 "selector": _LABELS,
                 "ports": [
                     {"name": "dns", "port": 53, "protocol": "UDP"},

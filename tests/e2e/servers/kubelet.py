@@ -10,15 +10,12 @@ import yaml
 
 from tests.e2e.namespaces import Namespaces
 from tests.e2e.servers.containerd import SOCKET
-from tests.e2e.servers.core_dns import ADDRESS as DNS_ADDRESS
 from tests.e2e.servers.core_dns import DOMAIN
 from tests.e2e.servers.kubeconfig import write_kubeconfig
 from tests.e2e.servers.pki import Authority
 from tests.e2e.servers.process import Process, answers
 from tests.e2e.servers.program import program
-
-CGROUP: Final = "tfgen-node"
-"""The control group of all pods, in every hierarchy."""
+from tests.e2e.slot import Slot
 
 _HEALTH_PORT: Final = 10248
 
@@ -30,6 +27,7 @@ class Kubelet(Process):
         self,
         folder: Path,
         machine: Namespaces,
+        slot: Slot,
         name: str,
         server: str,
         authority: Authority,
@@ -40,6 +38,7 @@ class Kubelet(Process):
         Args:
             folder: The folder for its log, its configuration and its pods' volumes.
             machine: The namespaces of the process.
+            slot: The slot of the node, with the name of the control group of all pods.
             name: The node's name.
             server: The URL of the API server.
             authority: Signs its certificates.
@@ -68,11 +67,11 @@ class Kubelet(Process):
             "podLogsDir": str(folder / "pods"),
             "volumePluginDir": str(folder / "volume-plugins"),
             "clusterDomain": DOMAIN,
-            "clusterDNS": [DNS_ADDRESS],
+            "clusterDNS": [slot.dns],
             "resolvConf": str(no_resolvers),
             # containerd 1.6 cannot report its cgroup driver.
             "cgroupDriver": "cgroupfs",
-            "cgroupRoot": f"/{CGROUP}",
+            "cgroupRoot": f"/{slot.name}",
             "failCgroupV1": False,
             "failSwapOn": False,
             "nodeStatusUpdateFrequency": "5s",
