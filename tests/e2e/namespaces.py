@@ -30,7 +30,7 @@ _PATIENCE = 120.0  # seconds
 _FIRST_PROCESS: Final = "trap '' CHLD; exec sleep infinity"
 # Programs write to these folders, and would leave files on this machine. The empty folders stay on this machine: the
 # removal of a folder would unmount the folder in the namespaces of a second node.
-_OWN_FOLDERS: Final = ("/run", "/var/lib/cni", "/var/log/containers")
+_PRIVATE_FOLDERS: Final = ("/run", "/var/lib/cni", "/var/log/containers")
 
 
 class Namespaces:
@@ -58,7 +58,7 @@ class Namespaces:
         try:
             self._first = self._first_process()
             self.run("ip", "link", "set", "lo", "up")
-            for folder in map(Path, _OWN_FOLDERS):
+            for folder in map(Path, _PRIVATE_FOLDERS):
                 folder.mkdir(exist_ok=True)
                 self.run("mount", "-t", "tmpfs", "tfgen", folder)
         except BaseException:

@@ -1,4 +1,4 @@
-"""Slots of real nodes: two nodes at a time have different names and networks, and a third node waits."""
+"""Slots of real nodes: two nodes at a time have different names and separate networks, and a third node waits."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ def networks(slot):
     return [ip_network(text) for text in (slot.cable, slot.pods, slot.services)]
 
 
-def test_the_networks_of_all_slots_are_separate():
+def test_the_names_and_networks_of_all_slots_are_separate():
+    assert len({Slot(number).name for number in range(SLOTS)}) == SLOTS
     every = [network for number in range(SLOTS) for network in networks(Slot(number))]
     assert not [pair for pair in combinations(every, 2) if pair[0].overlaps(pair[1])]
 

@@ -1,7 +1,7 @@
 """Fixtures with a real node, a namespace for each test, and the logs of a failed test.
 
 The tests of the folder form two groups. Each group has its own node, because the tests mostly wait: two nodes at the
-same time halve the time of the folder.
+same time shorten the run.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def node(request: pytest.FixtureRequest) -> Iterator[Node]:
     """Start the node. Its GPUs are only a number in the node's status."""
     several = os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1") != "1"
     if several and not request.config.getoption("loadgroup", default=False):
-        pytest.fail(f"{SLOTS} nodes run at a time on a machine, so two workers run the tests: pytest --dist loadgroup")
+        pytest.fail(f"a machine runs at most {SLOTS} nodes, and each node needs one worker: pytest --dist loadgroup")
     running = request.config.stash.setdefault(RUNNING, [])
     with ExitStack() as stack:
         try:

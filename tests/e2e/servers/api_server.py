@@ -30,7 +30,7 @@ class ApiServer(Process):
         etcd: Etcd,
         authority: Authority,
         token_keys: KeyPair,
-        services: str = SERVICES,
+        services: str,
         flags: Iterable[str] = (),
     ) -> None:
         """Describe the server.
@@ -46,8 +46,8 @@ class ApiServer(Process):
         """
         self.url = f"https://{address}:{PORT}"
         names = ("kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local")
-        of_service = str(ipaddress.ip_network(services)[1])  # the address of the Service `kubernetes`
-        own = authority.server("kube-apiserver", [address, of_service, *names])
+        kubernetes_address = str(ipaddress.ip_network(services)[1])  # of the Service `kubernetes`
+        own = authority.server("kube-apiserver", [address, kubernetes_address, *names])
         to_kubelet = authority.user("kube-apiserver-kubelet-client", ["system:masters"])
         super().__init__(
             "kube-apiserver",
