@@ -8,6 +8,9 @@ from tests.e2e.client import Client, Object, eventually
 from tests.e2e.control_plane import ControlPlane
 from tests.e2e.kubelet import PodProcess, end
 
+RELEASED = "all tasks are released"
+"""Text in the log of the finisher after the release of all tasks."""
+
 
 class Finisher:
     """The finisher of the job in a namespace: its Job, and its pods as processes, one at a time."""
@@ -33,12 +36,18 @@ class Finisher:
         return next((pod for pod in pods if _runs(pod) and pod["metadata"]["uid"] not in self._pods), None)
 
     def finish(self) -> str:
-        """Wait until the program ends, end its pod as well, and return the log."""
-        assert self.process
-        code, log = self.process.wait(), self.process.tail()
-        assert code == 0, log
+        """Wait for the release or for the end of the program. Then stop the program, end the pod, and return the log.
+
+        After the release, the program only repeats the release for half a minute.
+        """
+        process = self.process
+        assert process
+        eventually(lambda: process.has_ended or RELEASED in process.tail(), "the release")
+        if process.has_ended:
+            assert process.wait() == 0, process.tail()
+        process.stop()
         end(self._cluster.client, self.pod)
-        return log
+        return process.tail()
 
 
 def running(client: Client, namespace: str, role: str = "") -> list[Object]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -38,6 +39,8 @@ NOTE_START = f'patch {CHIEF} {{"metadata": {{"annotations": {{"tfgen/started": "
 
 WAITING = f"{CHIEF}: waiting for its end"
 DONE = "finisher: all tasks are released"
+KEEPS = "finisher: keeps the StatefulSets at 0 for 0 s"
+KEEPS_30_S = "finisher: keeps the StatefulSets at 0 for 30 s"
 
 
 def run(server: ApiServer, log: Path, *args: str, faster: int = 50, **constants: int) -> Sequence[str]:
@@ -69,6 +72,7 @@ def test_the_rest_is_released_when_the_chief_has_ended(server, log, end, how):
             f"{PS}: scaled to 0",
             f"{WORKER}: scaled to 0",
             DONE,
+            KEEPS,
         ]
 
 
@@ -104,7 +108,7 @@ def test_a_job_whose_pods_still_end_has_not_ended(server, log, conditions):
 
 def test_a_failed_job_keeps_what_it_has_where_asked(server, log):
     server.put(CHIEF, FAILED)
-    assert run(server, log, *SCALE, SUSPEND, "--on-failure=Keep") == [
+    assert run(server, log, *SCALE, SUSPEND, "--on-failure=Keep", AGAIN=30) == [
         WAITING,
         f"{CHIEF}: is Failed",
         "finisher: no task is released, because --on-failure is Keep",
@@ -115,6 +119,61 @@ def test_a_failed_job_keeps_what_it_has_where_asked(server, log):
 def test_success_is_released_also_where_failure_is_kept(server, log):
     server.put(CHIEF, COMPLETE)
     run(server, log, *SCALE, "--on-failure=Keep")
+    assert replicas(server) == {PS: 0, WORKER: 0}
+
+
+def test_a_stateful_set_that_another_tool_scales_up_after_the_release_is_scaled_to_0_again(server, log):
+    """The next run may use the same Deployment, so only StatefulSets are scaled again."""
+    board = "deployments/mnist-tensorboard"
+    server.put(board, {"spec": {"replicas": 1}})
+    server.put(CHIEF, COMPLETE)
+    with Finisher(server, log, ENDS, *SCALE, f"--scale={board}", faster=10, AGAIN=30) as finisher:
+        finisher.wait_for_log(KEEPS_30_S)
+        server.put(PS, {"spec": {"replicas": 2}})
+        server.put(board, {"spec": {"replicas": 1}})
+        assert finisher.end() == 0
+        assert finisher.log[-2:] == [DONE, KEEPS_30_S]
+    assert server.requests[4:10] == [f"get {CHIEF}", RELEASE_PS, RELEASE_WORKER] * 2
+    assert replicas(server) == {PS: 0, WORKER: 0}
+    assert server.get(board)["spec"]["replicas"] == 1
+
+
+def test_a_run_that_is_active_again_is_not_scaled_down(server, log):
+    server.put(CHIEF, COMPLETE)
+    with Finisher(server, log, ENDS, *SCALE, faster=10, AGAIN=30) as finisher:
+        finisher.wait_for_log(KEEPS_30_S)
+        server.put(PS, {"spec": {"replicas": 2}})
+        server.put(CHIEF, RUNNING)
+        assert finisher.end() == 0
+        assert finisher.log[-1] == f"{CHIEF}: is active again"
+    assert replicas(server) == {PS: 2, WORKER: 0}
+
+
+def test_a_deleted_run_needs_no_second_release(server, log):
+    server.put(CHIEF, COMPLETE)
+    with Finisher(server, log, ENDS, *SCALE, faster=10, AGAIN=30) as finisher:
+        finisher.wait_for_log(KEEPS_30_S)
+        for path in (CHIEF, PS, WORKER):
+            server.delete(path)
+        assert finisher.end() == 0
+        assert finisher.log[-1] == KEEPS_30_S
+
+
+def test_an_error_of_a_second_release_is_logged_and_another_follows(server, log):
+    server.put(CHIEF, COMPLETE)
+    server.faults[f"get {CHIEF}"] = [Fault(200, {"kind": "Job", "metadata": {}, **COMPLETE}), Fault(503)]
+    assert run(server, log, f"--scale={PS}", faster=10, AGAIN=15)[-1] == "finisher: 503 Service Unavailable: ; ApiError"
+    assert server.requests[-2:] == [f"get {CHIEF}", RELEASE_PS]
+
+
+def test_sigterm_ends_the_second_releases_and_the_next_finisher_repeats_the_release(server, log):
+    server.put(CHIEF, COMPLETE)
+    with Finisher(server, log, ENDS, *SCALE, faster=1, AGAIN=30) as finisher:
+        finisher.wait_for_log(KEEPS_30_S)
+        finisher.terminate()
+        assert finisher.end() == 128 + signal.SIGTERM
+    server.put(PS, {"spec": {"replicas": 2}})
+    run(server, log, *SCALE)
     assert replicas(server) == {PS: 0, WORKER: 0}
 
 
@@ -129,6 +188,7 @@ def test_a_deployment_is_scaled_and_what_is_not_there_is_released(server, log):
         "statefulsets/other: does not exist",
         "jobs/other: does not exist",
         DONE,
+        KEEPS,
     ]
     assert server.get("deployments/mnist-tensorboard")["spec"]["replicas"] == 0
 
@@ -148,6 +208,7 @@ def test_a_deleted_job_is_gone_when_it_stays_so(server, log):
             f"{PS}: scaled to 0",
             f"{WORKER}: scaled to 0",
             DONE,
+            KEEPS,
         ]
     gets = server.requests.count(f"get {CHIEF}")
     assert 2 <= gets < 10, "it looks again, every 5 of the 30 s"
@@ -186,11 +247,12 @@ def test_a_job_that_is_not_made_yet_is_waited_for(server, log):
 
 def test_a_job_that_is_never_made_is_gone_in_the_end(server, log):
     server.delete(CHIEF)
-    assert run(server, log, *SCALE, faster=1000)[-4:] == [
+    assert run(server, log, *SCALE, faster=1000)[-5:] == [
         f"{CHIEF}: is gone",
         f"{PS}: scaled to 0",
         f"{WORKER}: scaled to 0",
         DONE,
+        KEEPS,
     ]
 
 
@@ -288,6 +350,7 @@ def test_a_status_with_a_good_code_is_no_missing_job_and_no_released_role(server
         f"{PS}: scaled to 0",
         f"{EVALUATOR}: suspended",
         DONE,
+        KEEPS,
     ]
 
 
@@ -307,6 +370,7 @@ def test_a_storm_of_errors_is_waited_out(server, log):
         f"{PS}: 409 Conflict: changed; ApiError, trying again",
         f"{PS}: scaled to 0",
         DONE,
+        KEEPS,
     ]
 
 
@@ -354,6 +418,7 @@ def test_what_the_role_lacks_is_named_and_holds_up_nothing_else(server, log):
         "named 'mnist-ps'; ApiError, trying again",
         f"{PS}: scaled to 0",
         DONE,
+        KEEPS,
     ]
     assert pauses(log)[0] <= 1, "an API server that has just started knows no Roles yet"
 
@@ -407,7 +472,7 @@ TtfNLe8zr2U698BU3okB5SOI
 def test_the_evaluator_is_suspended_after_its_grace_and_nothing_waits_for_it(server, log):
     server.put(CHIEF, {"status": ended("Complete", seconds_ago=50)})  # the grace period counts from this time
     before = time.monotonic()
-    *others, has_time, ps, worker, suspended, _ = run(server, log, *SCALE, SUSPEND, GRACE.format(250))
+    *others, has_time, ps, worker, suspended, _, _ = run(server, log, *SCALE, SUSPEND, GRACE.format(250))
     assert others == [WAITING, f"{CHIEF}: is Complete"]
     # The first request takes some of the 200 s, and on a busy machine most of them.
     left = re.fullmatch(f"{EVALUATOR}: has ([0-9]+) s to end by itself", has_time)
@@ -428,7 +493,7 @@ def test_an_evaluator_that_ends_in_its_grace_is_left_alone(server, log, end):
         server.put(EVALUATOR, end)
         assert finisher.end() == 0
         how = end["status"]["conditions"][-1]["type"]
-        assert finisher.log[-2:] == [f"{EVALUATOR}: is {how}", DONE]
+        assert finisher.log[-3:] == [f"{EVALUATOR}: is {how}", DONE, KEEPS]
     assert SUSPEND_EVALUATOR not in server.requests
 
 
@@ -471,7 +536,7 @@ def tasks(replicas: int, ready: int) -> Mapping[str, Mapping[str, int]]:
 def test_a_job_that_has_not_started_in_time_is_released_whole(server, log, failure):
     server.put(CHIEF, PENDING)
     args = [*SCALE, *STARTS, SUSPEND, GRACE.format(3600), "--start-deadline=600", f"--on-failure={failure}"]
-    assert run(server, log, *args) == [
+    assert run(server, log, *args, AGAIN=30) == [
         WAITING,
         f"{CHIEF}: has not started within 600 s, for want of {CHIEF}, {PS}, {WORKER}",
         f"{PS}: scaled to 0",

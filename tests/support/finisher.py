@@ -57,13 +57,13 @@ program.main()
 
 
 class Finisher:
-    """A process that runs the finisher."""
+    """A process that runs the finisher. By default, the process does not repeat the release."""
 
     def __init__(
         self, server: ApiServer, log: Path, *args: str, faster: int = 50, address: str | None = None, **constants: int
     ) -> None:
         self._log = log
-        launch = ["-c", LAUNCH, str(faster), json.dumps({"ACCOUNT": str(server.account), **constants})]
+        launch = ["-c", LAUNCH, str(faster), json.dumps({"ACCOUNT": str(server.account), "AGAIN": 0, **constants})]
         # The finisher must ignore the proxy for the API server of the cluster.
         environment = {**server.environment, "HTTPS_PROXY": "http://127.0.0.1:9", "PATH": os.environ["PATH"]}
         environment |= {} if address is None else {"NOTIFY_ADDRESS": address}

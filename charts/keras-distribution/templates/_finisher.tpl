@@ -58,7 +58,7 @@ imagePullSecrets:
 volumes:
 - name: finisher
   configMap:
-    name: {{ $run }}-finisher-ccca4fe1
+    name: {{ $run }}-finisher-4e78ff7c
 containers:
 - name: finisher
   {{- if .Values.completion.image }}

@@ -21,6 +21,7 @@ from typing import Any
 import yaml
 
 from tests.e2e.client import Object, eventually
+from tests.e2e.finisher import RELEASED
 from tests.e2e.real_node import STORAGE_CLASS, Node
 from tests.e2e.servers.program import program
 from tests.support.command import Command
@@ -206,13 +207,13 @@ class NodeJob:
         return eventually(look, f"the end of the {role} of {self.name}", PATIENCE)
 
     def wait_until_released(self) -> None:
-        """Return when the finisher has ended, and no pod of the run occupies resources."""
-        assert self.wait_for_end("finisher") == "Complete"
+        """Return when the finisher has released the run, and no task of the run occupies resources."""
+        self.wait_for_line(RELEASED, "finisher", container="finisher")
         self.wait_until_free()
 
     def wait_until_free(self) -> None:
-        """Return when no pod of the run occupies resources. A Job of equal workers needs no finisher for this."""
-        eventually(lambda: not [*filter(_holds, self.pods())], f"the end of the pods of {self.name}", PATIENCE)
+        """Return when no task of the run occupies resources. A Job of equal workers needs no finisher for this."""
+        eventually(lambda: not [*filter(_holds, self.pods())], f"the end of the tasks of {self.name}", PATIENCE)
 
     # -- disturbing ----------------------------------------------------------------------------------------------
 
@@ -257,5 +258,9 @@ def _runs(pod: Object) -> bool:
 
 
 def _holds(pod: Object) -> bool:
-    """Test whether the pod occupies resources of its node."""
-    return pod["status"]["phase"] not in ("Succeeded", "Failed")
+    """Test whether the pod of a task occupies resources of its node.
+
+    The finisher's pod does not count, because the finisher runs for half a minute after the release.
+    """
+    is_finisher = pod["metadata"]["labels"].get("tfgen/role") == "finisher"
+    return not is_finisher and pod["status"]["phase"] not in ("Succeeded", "Failed")

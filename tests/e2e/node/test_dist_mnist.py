@@ -68,6 +68,7 @@ def test_trains_and_frees_its_gpus_for_the_job_that_waits(job: MakeJob, node: No
     assert second.wait_for_end() == "Complete"
     assert "done: step 500" in second.log("chief")
     assert node.client.get("Job", second.object_name("chief"), second.namespace)["status"]["succeeded"] == 1
+    assert first.wait_for_end("finisher") == "Complete"
 
 
 def test_a_lost_worker_costs_no_step_and_a_killed_ps_the_steps_since_the_last_checkpoint(job: MakeJob) -> None:

@@ -14,8 +14,7 @@ def test_a_release_from_install_to_uninstall(job: MakeJob, node: Node, namespace
     for role in ("ps", "worker", "chief"):
         training.pod(role)
 
-    # An upgrade without a new run changes no pod of the current run. The upgrade starts while the programs start: an
-    # upgrade that overlaps the end of the run could set the replicas again after the finisher has released the tasks.
+    # An upgrade without a new run changes no pod of the current run.
     before = _uids(training.pods())
     training.helm("upgrade", training.name, *training.chart)
     assert training.wait_for_end() == "Complete"

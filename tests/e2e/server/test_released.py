@@ -5,13 +5,16 @@ Each test applies a job, ends its training, lets the finisher release the tasks,
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from tests.e2e.client import Client, eventually
 from tests.e2e.control_plane import ControlPlane
-from tests.e2e.finisher import Finisher, running
+from tests.e2e.finisher import RELEASED, Finisher, running
 from tests.e2e.jobs import write_job
 from tests.e2e.kubelet import end
 from tests.e2e.ways import WAYS, Apply, helm
@@ -39,11 +42,24 @@ BOARD = """\
   tensorboard: {logDir: /model/logs, keep: KEEP}
 """
 
-UPGRADES: dict[str, Apply] = {
-    "helm-4": helm(),
-    "helm-4-client-side": helm("--server-side=false"),
-    "helm-3.14": helm(program=oldest_helm_program),
+HELMS: dict[str, Callable[..., Apply]] = {
+    "helm-4": helm,
+    "helm-4-client-side": partial(helm, "--server-side=false"),
+    "helm-3.14": partial(helm, program=oldest_helm_program),
 }
+"""By version of Helm: a function that takes options, and returns a `helm upgrade` with these options."""
+
+UPGRADES = {name: make() for name, make in HELMS.items()}
+
+POST_RENDERER = """\
+name: wait
+version: 1.0.0
+type: postrenderer/v1
+apiVersion: v1
+runtime: subprocess
+runtimeConfig: {platformCommand: [{command: "${HELM_PLUGIN_DIR}/wait.sh"}]}
+"""
+"""The post-renderer as a plugin of Helm 4, https://helm.sh/docs/topics/plugins/. Helm 3 runs the script itself."""
 
 each_upgrade = pytest.mark.parametrize("upgrade", UPGRADES.values(), ids=UPGRADES)
 
@@ -147,6 +163,62 @@ def test_an_upgrade_of_a_run_that_is_not_released_changes_nothing(
     assert _uids(cluster.client, namespace) == pods - {chief["metadata"]["uid"]}
 
 
+@pytest.mark.parametrize("way", HELMS)
+def test_tasks_that_an_upgrade_starts_after_the_release_are_released_again(
+    way: str,
+    cluster: ControlPlane,
+    namespace: str,
+    finisher: Finisher,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Helm renders the chart before the end of the run, and applies the objects after the release.
+
+    A post-renderer delays Helm between the two steps.
+    """
+    plugin = tmp_path / "plugins/wait"
+    script = _write_post_renderer(plugin)
+    monkeypatch.setenv("HELM_PLUGINS", str(plugin.parent))
+    job = write_job(JOB.replace("KIND", "StatefulSet"), tmp_path / "rendered")
+    UPGRADES[way](cluster, job, namespace)
+    eventually(lambda: len(running(cluster.client, namespace)) == 8, "all pods and the finisher")
+    process = finisher.run()
+    upgrade = HELMS[way]("--post-renderer", str(script) if way == "helm-3.14" else "wait")
+    with ThreadPoolExecutor() as pool:
+        upgraded = pool.submit(upgrade, cluster, job, namespace)
+        try:
+            eventually((plugin / "rendered").exists, "the post-renderer")
+            (chief,) = running(cluster.client, namespace, "chief")
+            end(cluster.client, chief)
+            eventually(lambda: RELEASED in process.tail(), "the release")
+            assert _replicas(cluster.client, namespace) == {"mnist-ps": 0, "mnist-worker": 0}
+        finally:
+            (plugin / "released").touch()
+        upgraded.result()
+    assert not process.has_ended, "Helm needed more time than the finisher waits"
+    eventually(lambda: set(_replicas(cluster.client, namespace).values()) == {0}, "the second release")
+    # The installation, the release, the upgrade and the second release have changed the replicas.
+    assert _generations(cluster.client, namespace) == {"mnist-ps": 4, "mnist-worker": 4}
+    assert _suspended(cluster.client, namespace)["mnist-evaluator"]
+    assert process.wait() == 0
+
+
+def _write_post_renderer(folder: Path) -> Path:
+    """Write a post-renderer that creates the file `rendered`, and waits for the file `released`; return its script."""
+    folder.mkdir(parents=True)
+    script = folder / "wait.sh"
+    script.write_text(
+        f"""#!/bin/sh
+cat > {folder}/rendered
+until [ -e {folder}/released ] || [ "$((waits += 1))" -gt 6000 ]; do sleep 0.1; done
+cat {folder}/rendered
+"""
+    )
+    script.chmod(0o755)
+    (folder / "plugin.yaml").write_text(POST_RENDERER)
+    return script
+
+
 @pytest.mark.parametrize(("keep", "replicas"), [("false", 0), ("true", 1)])
 def test_tensorboard_stays_released_in_an_upgrade_unless_it_is_kept(
     keep: str, replicas: int, cluster: ControlPlane, namespace: str, finisher: Finisher, tmp_path: Path
@@ -216,6 +288,11 @@ def _replicas(client: Client, namespace: str) -> dict[str, int]:
     """Return the replicas of each StatefulSet."""
     sets = client.list("StatefulSet", namespace)
     return {item["metadata"]["name"]: item["spec"]["replicas"] for item in sets}
+
+
+def _generations(client: Client, namespace: str) -> dict[str, int]:
+    """Return the generation of each StatefulSet. The generation increases with each change of the spec."""
+    return {item["metadata"]["name"]: item["metadata"]["generation"] for item in client.list("StatefulSet", namespace)}
 
 
 def _boards(client: Client, namespace: str) -> dict[str, int]:

@@ -100,6 +100,11 @@ class Process:
             raise ProcessLookupError(f"{self.name} is not started")
         return self._popen.pid
 
+    @property
+    def has_ended(self) -> bool:
+        """True if the started process has ended by itself."""
+        return self._popen is not None and self._popen.poll() is not None
+
     def start(self) -> Self:
         """Start the server, without waiting until it is ready."""
         self.log.parent.mkdir(parents=True, exist_ok=True)

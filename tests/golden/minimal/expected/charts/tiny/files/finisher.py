@@ -32,7 +32,8 @@ ANSWER = 15  # maximum number of seconds until an answer begins or continues
 WATCH = 60  # seconds of one watch; a dead connection costs WATCH and ANSWER
 AFTER_WATCH = 1  # seconds between a watch and the next read
 LOOK = 10  # seconds between two reads of the objects that start, before the start deadline
-POLL = 5  # seconds between two reads of an object without a watch
+POLL = 5  # seconds between two requests for an object without a watch
+AGAIN = 30  # seconds after the release in which the finisher scales the StatefulSets to 0 again
 GONE = 30  # seconds after which a deleted Job has ended: until then, a GitOps tool may create the Job again
 NEVER_SEEN = 600  # seconds after which a Job that this process has never read has ended: until then, it may be created
 LONGEST_PAUSE = 30  # seconds between two tries
@@ -417,6 +418,7 @@ def release(ends: str, scale: "list[str]", suspend: "dict[str, float]") -> None:
             pauses.after(*failures)
         elif waiting:
             time.sleep(POLL)
+    log("finisher: all tasks are released")
 
 
 def scale_down(kind: str, name: str) -> bool:
@@ -424,6 +426,40 @@ def scale_down(kind: str, name: str) -> bool:
     answer = call("patch", f"{kind}/scale", name, {"spec": {"replicas": 0}})
     log(f"{kind}/{name}: {'does not exist' if answer is None else 'scaled to 0'}")
     return True
+
+
+def scale_down_again(ends: str, scale: "list[str]") -> None:
+    """Repeat the scaling of the StatefulSets to 0 for AGAIN seconds, because another tool may undo the release.
+
+    Helm and Argo CD read the objects in the cluster, and usually apply the rendered objects some seconds later. If the
+    release happens between the two steps, the tool restores the old number of replicas. If a StatefulSet already has 0
+    replicas, the request changes nothing. The repeats end if the run is active again, for example because a user has
+    created the Job again.
+
+    Args:
+        ends: the Job that ends the run.
+        scale: the released objects. The next run may use the same Deployment, so a Deployment is not scaled again.
+    """
+    sets = [workload for workload in scale if workload.startswith("statefulsets/")]
+    last = time.monotonic() + AGAIN
+    if sets:
+        log(f"finisher: keeps the StatefulSets at 0 for {AGAIN} s")
+    while sets and time.monotonic() < last:
+        time.sleep(POLL)
+        try:
+            if is_active(call("get", "jobs", ends)):
+                log(f"jobs/{ends}: is active again")
+                return
+            for workload in sets:
+                kind, name = workload.split("/")
+                call("patch", f"{kind}/scale", name, {"spec": {"replicas": 0}})
+        except TROUBLE as trouble:
+            log(f"finisher: {trouble!s:.500}; {type(trouble).__name__}")
+
+
+def is_active(job: Object) -> bool:
+    """Test whether a Job exists, has not ended and is not suspended."""
+    return job is not None and end_of(job) is None and not job.get("spec", {}).get("suspend", False)
 
 
 def stop_job(name: str, due: float, annotations: "dict[str, str]") -> bool:
@@ -575,10 +611,11 @@ def main() -> None:
     log(f"jobs/{args.ends}: waiting for its end")
     start = Start(args.ends, args.starts, args.start_with, args.start_deadline)
     end = wait_for_end(args.ends, start)
+    released = []  # the objects that the finisher scales down again
     if end.how == "not started":
+        # No repeats: the end of the finisher is the sign of a run that has not started (live/missed_start.py).
         log(f"jobs/{args.ends}: has not started within {args.start_deadline} s, for want of {start.missing()}")
         release(args.ends, args.scale, dict.fromkeys([*args.suspend, args.ends], end.at))
-        log("finisher: all tasks are released")
     else:
         log(f"jobs/{args.ends}: is {end.how}")
         if end.how == "Failed" and args.on_failure == "Keep":
@@ -586,9 +623,11 @@ def main() -> None:
         else:
             graces = dict(args.grace_for)
             release(args.ends, args.scale, {name: end.at + graces.get(name, 0) for name in args.suspend})
-            log("finisher: all tasks are released")
+            released = args.scale
+    # The notification comes first: a new run, which begins soon after the release, deletes the finisher.
     if args.job:
         tell(args.job, args.run, end)
+    scale_down_again(args.ends, released)
 
 
 if __name__ == "__main__":
