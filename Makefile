@@ -11,8 +11,8 @@ VENV   := .venv
 PYTHON := $(VENV)/bin/python
 TFGEN  := $(VENV)/bin/tfgen
 PIP    := $(PYTHON) -m pip --quiet --disable-pip-version-check
-# Two processes suit the smallest machine. On a larger machine, more processes are only a little faster.
-PYTEST := $(PYTHON) -m pytest --quiet -n 2 --dist worksteal $(PYTEST_ARGS)
+# Some tests wait for git or for a pause, so three processes are faster than two on a machine with two processors.
+PYTEST := $(PYTHON) -m pytest --quiet -n 3 --dist worksteal $(PYTEST_ARGS)
 
 # Most tests on real servers wait for a server, so pytest starts more workers than processors: one for each of the two
 # nodes, one for each GitOps tool, and three for all other tests. The longest tests start first (tests/e2e/conftest.py).
@@ -61,7 +61,7 @@ test: $(VENV)/.with-test ## Run the tests that need only pip (without `make tool
 	@$(PYTEST) -m '$(PIP_ONLY)'
 
 .PHONY: long
-long: $(VENV)/.with-test ## Run the tests that need only pip and take seconds: random jobs, installs, many committers
+long: $(VENV)/.with-test ## Run the slow tests that need only pip: random jobs, installations, and changes of a git repository
 	@$(PYTEST) -m 'long and not train and not e2e'
 
 .PHONY: check

@@ -20,6 +20,8 @@ from tfgen.commands.git import job_branch
 from tfgen.tree.plan import FileAction, FileChange, WritePlan
 from tfgen.tree.write import apply
 
+pytestmark = pytest.mark.long
+
 QUEUE = JOB.replace("production", "night")
 SMALL = JOB.partition("  environments:")[0]
 SUBJECT = "mnist: gang.queue production -> night in prod"

@@ -20,6 +20,8 @@ from tfgen.text.document import Document
 from tfgen.tree.plan import WritePlan
 from tfgen.tree.spool import Spooled
 
+pytestmark = pytest.mark.long
+
 JOB = """\
 apiVersion: tfgen/v1alpha1
 kind: TrainingJob

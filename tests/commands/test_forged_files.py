@@ -15,6 +15,8 @@ from tfgen import __version__, cli
 from tfgen.targets.kustomize.overlays import kustomize
 from tfgen.tree import cache
 
+pytestmark = pytest.mark.long
+
 WORKER = "overlays/NAME/base/worker.yaml"
 
 LEDGER_FORGERIES: dict[str, dict[str, str]] = {

@@ -19,6 +19,8 @@ from tfgen.check import source as check_module
 from tfgen.tree import cache
 from tfgen.tree.cache import folder
 
+pytestmark = pytest.mark.long
+
 JOB = """\
 apiVersion: tfgen/v1alpha1
 kind: TrainingJob

@@ -14,6 +14,8 @@ from tests.support.commit_repository import JOB, clone_with, commit_all, git, wr
 from tests.support.tools import ROOT
 from tfgen import cli
 
+pytestmark = pytest.mark.long
+
 Printed = pytest.CaptureFixture[str]
 
 THEIRS = JOB.replace("queue: research", "queue: day")

@@ -14,6 +14,8 @@ from tests.support.tools import ROOT
 from tfgen import cli
 from tfgen.commands.init import JobOptions, new_repository
 
+pytestmark = pytest.mark.long
+
 Printed = pytest.CaptureFixture[str]
 
 GONE = (

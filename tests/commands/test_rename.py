@@ -14,6 +14,8 @@ from tfgen import cli
 from tfgen.errors import TfgenError
 from tfgen.tree.plan import WritePlan
 
+pytestmark = pytest.mark.long
+
 JOB = """\
 # The job of the team.
 apiVersion: tfgen/v1alpha1

@@ -32,6 +32,8 @@ from tfgen.tree.ledgers import Ledgers
 from tfgen.tree.plan import FileChange, JobPlan, WritePlan
 from tfgen.tree.rendering import Rendering
 
+pytestmark = pytest.mark.long
+
 JOB = """\
 apiVersion: tfgen/v1alpha1
 kind: TrainingJob

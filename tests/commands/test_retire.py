@@ -20,6 +20,8 @@ from tfgen.graph.built import plain_objects
 from tfgen.schema.editor_schema import editor_schema
 from tfgen.tree.file_tree import digest_of
 
+pytestmark = pytest.mark.long
+
 JOB = """\
 apiVersion: tfgen/v1alpha1
 kind: TrainingJob

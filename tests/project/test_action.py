@@ -21,6 +21,8 @@ from tests.support.command import Command, CommandError
 from tests.support.small_job import JOB
 from tests.support.tools import ROOT
 
+pytestmark = pytest.mark.long
+
 ACTION = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
 WRONG = JOB.replace("replicas: 2", "replica: 2")
 
@@ -93,7 +95,6 @@ def checkout(tmp_path: Path) -> Path:
     return tmp_path / "tfgen"
 
 
-@pytest.mark.long
 @pytest.mark.may_skip("the action installs tfgen with pip, which needs its index")
 def test_the_action_as_a_runner_runs_it(repository: Path, checkout: Path, tmp_path: Path) -> None:
     """Run all steps in order, each with the variables and the PATH of GitHub's runner."""
@@ -167,7 +168,6 @@ def test_an_input_is_no_script(repository: Path) -> None:
 # -- the hook ------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.long
 @pytest.mark.may_skip("pre-commit installs the hook with pip, which needs its index")
 def test_pre_commit_runs_the_hook(repository: Path, checkout: Path, tmp_path: Path) -> None:
     revision = git(checkout, "rev-parse", "HEAD").strip()

@@ -65,6 +65,7 @@ def test_skips_are_allowed(folder, monkeypatch):
     }
 
 
+@pytest.mark.long
 def test_the_times_of_tests_and_servers_reach_the_record(folder, monkeypatch):
     (folder / "unit/test_it.py").write_text("""
 import time
@@ -103,6 +104,7 @@ def test_skips_are_failures_where_there_is_no_excuse(folder):
     assert "--no-skips: Skipped: could not import 'no_such_module'" in report
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("processes", [(), ("-n", "2")], ids=["one process", "two processes"])
 def test_a_failure_is_printed_when_it_occurs(folder, processes):
     (folder / "unit/test_it.py").write_text("""

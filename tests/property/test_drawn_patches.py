@@ -13,6 +13,8 @@ from tfgen.check.object_schemas import ObjectSchemas
 from tfgen.check.objects import check_objects
 from tfgen.graph.built import build
 
+pytestmark = pytest.mark.long
+
 JOB = {
     "apiVersion": "tfgen/v1alpha1",
     "kind": "TrainingJob",
