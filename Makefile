@@ -162,7 +162,7 @@ packages:
 
 .PHONY: train
 train: $(VENV)/.with-test $(VENV)/.with-examples ## Train the examples with TensorFlow, as local processes
-	@$(PYTEST) -n 0 tests/train
+	@$(PYTEST) -n 2 --dist loadfile tests/train # the tests of a module share trained models
 
 # Sizes of `make bench`. A short run is `make bench JOBS=20 STRUCTURES=5 MOST=50 WORKERS=1000 ROUNDS=3`.
 SIZES := JOBS STRUCTURES MOST WORKERS ROUNDS NODES
