@@ -10,7 +10,8 @@ MAKEFLAGS     += --no-builtin-rules --no-print-directory
 VENV   := .venv
 PYTHON := $(VENV)/bin/python
 TFGEN  := $(VENV)/bin/tfgen
-PIP    := $(PYTHON) -m pip --quiet --disable-pip-version-check
+# Python compiles a module at its first import, so pip need not compile the many modules that no test imports.
+INSTALL := $(PYTHON) -m pip --quiet --disable-pip-version-check install --no-compile
 # Some tests wait for git or for a pause, so three processes are faster than two on a machine with two processors.
 PYTEST := $(PYTHON) -m pytest --quiet -n 3 --dist worksteal $(PYTEST_ARGS)
 
@@ -197,15 +198,15 @@ SOURCES_OF_INSTALL := pyproject.toml gen/tfgen/__init__.py
 
 $(VENV)/.installed: $(SOURCES_OF_INSTALL) | $(PYTHON)
 	@echo 'Installing tfgen ...'
-	@$(PIP) install --editable .
+	@$(INSTALL) --editable .
 	@touch $@
 
 $(VENV)/.with-%: $(SOURCES_OF_INSTALL) | $(PYTHON)
 	@echo 'Installing tfgen with what "$*" needs ...'
-	@$(PIP) install --editable '.[$*]'
+	@$(INSTALL) --editable '.[$*]'
 	@touch $@
 
 $(VENV)/.with-examples: $(REQUIREMENTS) | $(PYTHON)
 	@echo 'Installing what the examples need ...'
-	@$(PIP) install $(REQUIREMENTS:%=--requirement %)
+	@$(INSTALL) $(REQUIREMENTS:%=--requirement %)
 	@touch $@

@@ -39,7 +39,7 @@ IN_A_CLUSTER = frozenset(re.findall(r"^def test_(\w+)_needs_the_role_of_its_page
 def sessions() -> list[object]:
     texts = {path.relative_to(ROOT): path.read_text(encoding="utf-8") for path in DOCUMENTS}
     return [
-        pytest.param(session, id=f"{path}-{number}")
+        pytest.param(session, id=f"{path}-{number}", marks=[pytest.mark.long] if "git init" in session else [])
         for path, text in texts.items()
         for number, session in enumerate(_sessions_of(path.name, text), start=1)
     ]

@@ -88,7 +88,8 @@ class ControlPlane:
         """
         self.processes: list[Process] = []
         self.address = address
-        self._folder, self._services = folder, services
+        self._folder = folder
+        self._services = services
         self._nodes = list(nodes)
         gates = ",".join(f"{name}={str(on).lower()}" for name, on in (feature_gates or {}).items())
         self._gates = [f"--feature-gates={gates}"] if gates else []
