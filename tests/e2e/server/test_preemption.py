@@ -131,7 +131,8 @@ def test_preemption_of_workers_in_step(four_gpus: ControlPlane, place: str, tmp_
     assert status.get("failedIndexes", "") == ""
     assert not [each for each in status.get("conditions", ()) if each["type"].startswith("Fail")]
 
-    for pod in _pods(client, place, "worker"):
+    # Worker 0 ends last, because the Job then ends and deletes the pods of all other workers.
+    for pod in reversed(_pods(client, place, "worker")):
         end(client, pod)
     eventually(lambda: client.get("Job", "mnist-worker", place)["status"].get("succeeded") == 4, "the job's end")
 
