@@ -91,6 +91,21 @@ def test_an_edit_is_checked_without_a_save(desk: Desk) -> None:
     desk.run(talk())
 
 
+def test_a_check_of_another_file_publishes_no_problems_of_the_text_before_an_edit(desk: Desk) -> None:
+    """A hover checks the other file while the edit of the first file waits for the end of the typing."""
+    file, other = desk.file("jobs/job.yaml"), desk.file("others/job.yaml")
+
+    async def talk() -> None:
+        desk.editor.open(file, JOB)
+        assert len(await desk.editor.diagnostics(file)) == 2
+        desk.editor.change(file, VALID)
+        desk.editor.open(other, VALID)
+        await desk.editor.hover(other, types.Position(4, 4))
+        assert await desk.editor.diagnostics(file) == []
+
+    desk.run(talk())
+
+
 def test_an_edit_of_the_defaults_checks_the_open_jobs(desk: Desk) -> None:
     file, defaults = desk.file("jobs/job.yaml"), desk.file("tfgen.yaml")
 

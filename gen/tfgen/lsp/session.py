@@ -210,13 +210,19 @@ class Session:
             self._server.window_show_message(types.ShowMessageParams(types.MessageType.Error, message))
 
     def _publish(self, files: Collection[str] = ()) -> None:
-        """Send the problems of the given files, and of each other file whose problems have changed."""
+        """Send the problems of the given files, and of each other file whose problems have changed.
+
+        A file whose new text is not yet checked keeps its problems until the check, because the positions of the
+        problems belong to the old text.
+        """
         analyses = self._analyses.values()
         problems = in_order(problem for item in analyses for problem in (*item.problems, *item.of_objects))
         by_file: dict[str, list[Problem]] = {file: [] for file in (*self._published, *self._analyses)}
         for problem in problems:
             by_file.setdefault(problem.file, []).append(problem)
         for file, of_file in by_file.items():
+            if file in self._unchecked:
+                continue
             uri = self._uri(file)
             lines = self._lines(uri) if of_file else ()
             diagnostics = [_diagnostic(self._codec, lines, problem) for problem in of_file]
