@@ -300,12 +300,13 @@ def marked(mark: str) -> list[str]:
     for entry in Path("/proc").iterdir():
         if entry.name.isdecimal():
             try:
-                text = (entry / "environ").read_bytes() + (entry / "cmdline").read_bytes()
+                command = (entry / "cmdline").read_bytes()
+                text = (entry / "environ").read_bytes() + command
                 state = (entry / "stat").read_text().rpartition(")")[2].split()[0]
             except OSError:
                 continue
             if mark.encode() in text and state not in "ZX":
-                lines.append((entry / "cmdline").read_bytes().replace(b"\0", b" ").decode())
+                lines.append(command.replace(b"\0", b" ").decode())
     return lines
 
 
