@@ -46,8 +46,8 @@ def _take_texts(server: LanguageServer, session: Session) -> None:
         if workspace and (files := workspace.did_change_watched_files) and files.dynamic_registration:
             await server.client_register_capability_async(types.RegistrationParams([_DEFAULTS_ON_DISK]))
 
-    # pygls sets the new text, and runs an async handler later. The next two handlers are not async, so no check combines
-    # the new text with the old analysis.
+    # pygls sets the new text, and runs an async handler later. The next two handlers are not async, so that no check
+    # combines the new text with the old analysis.
     @server.feature(types.TEXT_DOCUMENT_DID_OPEN)
     def opened(params: types.DidOpenTextDocumentParams) -> None:
         session.check_soon(session.update(params.text_document.uri), pause=0)
