@@ -57,7 +57,7 @@ imagePullSecrets:
 volumes:
 - name: finisher
   configMap:
-    name: {{ $run }}-finisher-4e78ff7c
+    name: {{ $run }}-finisher-d135d09d
 containers:
 - name: finisher
   {{- if .Values.completion.image }}

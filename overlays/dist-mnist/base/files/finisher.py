@@ -433,8 +433,8 @@ def scale_down_again(ends: str, scale: "list[str]") -> None:
 
     Helm and Argo CD read the objects in the cluster, and usually apply the rendered objects some seconds later. If the
     release happens between the two steps, the tool restores the old number of replicas. If a StatefulSet already has 0
-    replicas, the request changes nothing. The repeats end if the run is active again, for example because a user has
-    created the Job again.
+    replicas, the request changes nothing. The repeats end if the Job no longer exists or has not ended, because a user
+    may start the run again.
 
     Args:
         ends: the Job that ends the run.
@@ -446,20 +446,16 @@ def scale_down_again(ends: str, scale: "list[str]") -> None:
         log(f"finisher: keeps the StatefulSets at 0 for {AGAIN} s")
     while sets and time.monotonic() < last:
         time.sleep(POLL)
-        try:
-            if is_active(call("get", "jobs", ends)):
-                log(f"jobs/{ends}: is active again")
-                return
-            for workload in sets:
-                kind, name = workload.split("/")
-                call("patch", f"{kind}/scale", name, {"spec": {"replicas": 0}})
-        except TROUBLE as trouble:
-            log(f"finisher: {trouble!s:.500}; {type(trouble).__name__}")
-
-
-def is_active(job: Object) -> bool:
-    """Test whether a Job exists, has not ended and is not suspended."""
-    return job is not None and end_of(job) is None and not job.get("spec", {}).get("suspend", False)
+        for workload in (f"jobs/{ends}", *sets):
+            kind, name = workload.split("/")
+            try:
+                if kind != "jobs":
+                    call("patch", f"{kind}/scale", name, {"spec": {"replicas": 0}})
+                elif end_of(call("get", kind, name) or {}) is None:
+                    log(f"{workload}: does not exist or is active again")
+                    return
+            except TROUBLE as trouble:
+                log(f"{workload}: {trouble!s:.500}; {type(trouble).__name__}")
 
 
 def stop_job(name: str, due: float, annotations: "dict[str, str]") -> bool:
