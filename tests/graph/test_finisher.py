@@ -40,7 +40,6 @@ NOTE_START = f'patch {CHIEF} {{"metadata": {{"annotations": {{"tfgen/started": "
 WAITING = f"{CHIEF}: waiting for its end"
 DONE = "finisher: all tasks are released"
 KEEPS = "finisher: keeps the StatefulSets at 0 for 0 s"
-KEEPS_60_S = "finisher: keeps the StatefulSets at 0 for 60 s"
 
 
 def run(server: ApiServer, log: Path, *args: str, faster: int = 50, **constants: int) -> Sequence[str]:
@@ -69,10 +68,10 @@ def test_the_rest_is_released_when_the_chief_has_ended(server, log, end, how):
         assert finisher.log == [
             WAITING,
             f"{CHIEF}: is {how}",
+            KEEPS,
             f"{PS}: scaled to 0",
             f"{WORKER}: scaled to 0",
             DONE,
-            KEEPS,
         ]
 
 
@@ -128,11 +127,12 @@ def test_a_stateful_set_that_another_tool_scales_up_after_the_release_is_scaled_
     server.put(board, {"spec": {"replicas": 1}})
     server.put(CHIEF, COMPLETE)
     with Finisher(server, log, ENDS, *SCALE, f"--scale={board}", faster=10, AGAIN=60) as finisher:
-        finisher.wait_for_log(KEEPS_60_S)
+        finisher.wait_for_log(DONE)
         server.put(PS, {"spec": {"replicas": 2}})
         server.put(board, {"spec": {"replicas": 1}})
         assert finisher.end() == 0
-        assert finisher.log[-2:] == [DONE, KEEPS_60_S]
+        assert finisher.log[1:3] == [f"{CHIEF}: is Complete", "finisher: keeps the StatefulSets at 0 for 60 s"]
+        assert finisher.log[-1] == DONE
     assert server.requests[4:10] == [f"get {CHIEF}", RELEASE_PS, RELEASE_WORKER] * 2
     assert replicas(server) == {PS: 0, WORKER: 0}
     assert server.get(board)["spec"]["replicas"] == 1
@@ -141,38 +141,59 @@ def test_a_stateful_set_that_another_tool_scales_up_after_the_release_is_scaled_
 def test_a_run_that_is_active_again_is_not_scaled_down(server, log):
     server.put(CHIEF, COMPLETE)
     with Finisher(server, log, ENDS, *SCALE, faster=10, AGAIN=60) as finisher:
-        finisher.wait_for_log(KEEPS_60_S)
+        finisher.wait_for_log(DONE)
         server.put(CHIEF, RUNNING)
         server.put(PS, {"spec": {"replicas": 2}})
         assert finisher.end() == 0
-        assert finisher.log[-1] == f"{CHIEF}: does not exist or is active again"
+        assert finisher.log[-1] == f"{CHIEF}: is active again"
     assert replicas(server) == {PS: 2, WORKER: 0}
 
 
 def test_a_deleted_run_gets_no_second_release(server, log):
     server.put(CHIEF, COMPLETE)
     with Finisher(server, log, ENDS, *SCALE, faster=10, AGAIN=60) as finisher:
-        finisher.wait_for_log(KEEPS_60_S)
+        finisher.wait_for_log(DONE)
         server.delete(CHIEF)
         server.put(PS, {"spec": {"replicas": 2}})
         assert finisher.end() == 0
-        assert finisher.log[-1] == f"{CHIEF}: does not exist or is active again"
+        assert finisher.log[-1] == f"{CHIEF}: does not exist"
     assert replicas(server) == {PS: 2, WORKER: 0}
 
 
-def test_an_error_of_a_second_release_concerns_only_its_object(server, log):
+def test_an_error_of_a_second_release_concerns_only_its_object_and_extends_the_repeats(server, log):
+    """The faults end the repeats of 15 seconds with an error each time, so only a longer time scales the ps to 0."""
     server.put(CHIEF, COMPLETE)
-    with Finisher(server, log, ENDS, *SCALE, faster=10, AGAIN=60) as finisher:
-        finisher.wait_for_log(KEEPS_60_S)
-        server.faults[f"patch {PS}/scale"] = [Fault(503)]
-        server.wait_for(RELEASE_WORKER, times=3)
-        assert f"{PS}: 503 Service Unavailable: ; ApiError" in finisher.log
+    with Finisher(server, log, ENDS, *SCALE, faster=10, AGAIN=15) as finisher:
+        finisher.wait_for_log(DONE)
+        server.put(PS, {"spec": {"replicas": 2}})
+        server.faults[f"patch {PS}/scale"] = [Fault(503), Fault(503), Fault(503), Fault(503)]
+        server.faults[f"get {CHIEF}"] = [Fault(500)]
+        assert finisher.end() == 0
+        retries = [line for line in finisher.log if line.endswith("trying again")]
+    assert retries == [
+        f"{CHIEF}: 500 Internal Server Error: ; ApiError, trying again",
+        *[f"{PS}: 503 Service Unavailable: ; ApiError, trying again"] * 4,
+    ]
+    first = server.requests.index(RELEASE_PS, 3)
+    assert server.requests[first - 2 : first + 2] == [f"get {CHIEF}", f"get {CHIEF}", RELEASE_PS, RELEASE_WORKER]
+    assert replicas(server) == {PS: 0, WORKER: 0}
+
+
+def test_the_second_release_does_not_wait_for_the_evaluator(server, log):
+    server.put(CHIEF, COMPLETE)
+    with Finisher(server, log, ENDS, *SCALE, SUSPEND, GRACE.format(3600), faster=10, AGAIN=60) as finisher:
+        finisher.wait_for_log(f"{WORKER}: scaled to 0")
+        server.put(PS, {"spec": {"replicas": 2}})
+        server.wait_for(RELEASE_PS, times=2)
+        assert replicas(server) == {PS: 0, WORKER: 0}
+        assert DONE not in finisher.log
+        assert "suspend" not in server.get(EVALUATOR).get("spec", {})
 
 
 def test_sigterm_ends_the_second_releases_and_the_next_finisher_repeats_the_release(server, log):
     server.put(CHIEF, COMPLETE)
     with Finisher(server, log, ENDS, *SCALE, faster=1, AGAIN=60) as finisher:
-        finisher.wait_for_log(KEEPS_60_S)
+        finisher.wait_for_log(DONE)
         finisher.terminate()
         assert finisher.end() == 128 + signal.SIGTERM
     server.put(PS, {"spec": {"replicas": 2}})
@@ -187,11 +208,11 @@ def test_a_deployment_is_scaled_and_what_is_not_there_is_released(server, log):
     assert run(server, log, *args) == [
         WAITING,
         f"{CHIEF}: is Complete",
+        KEEPS,
         "deployments/mnist-tensorboard: scaled to 0",
         "statefulsets/other: does not exist",
         "jobs/other: does not exist",
         DONE,
-        KEEPS,
     ]
     assert server.get("deployments/mnist-tensorboard")["spec"]["replicas"] == 0
 
@@ -208,10 +229,10 @@ def test_a_deleted_job_is_gone_when_it_stays_so(server, log):
             WAITING,
             f"{CHIEF}: does not exist; if the Job is not created within 30 s, the run has ended",
             f"{CHIEF}: is gone",
+            KEEPS,
             f"{PS}: scaled to 0",
             f"{WORKER}: scaled to 0",
             DONE,
-            KEEPS,
         ]
     gets = server.requests.count(f"get {CHIEF}")
     assert 2 <= gets < 10, "it looks again, every 5 of the 30 s"
@@ -252,10 +273,10 @@ def test_a_job_that_is_never_made_is_gone_in_the_end(server, log):
     server.delete(CHIEF)
     assert run(server, log, *SCALE, faster=1000)[-5:] == [
         f"{CHIEF}: is gone",
+        KEEPS,
         f"{PS}: scaled to 0",
         f"{WORKER}: scaled to 0",
         DONE,
-        KEEPS,
     ]
 
 
@@ -348,12 +369,12 @@ def test_a_status_with_a_good_code_is_no_missing_job_and_no_released_role(server
         f"{CHIEF}: the answer is not a Job: no leader; ApiError, trying again",
         f"{CHIEF}: the answer is not a Job; ApiError, trying again",
         f"{CHIEF}: is Complete",
+        KEEPS,
         f"{PS}: the answer is not a Scale: no leader; ApiError, trying again",
         f"{EVALUATOR}: the answer is not a Job: no leader; ApiError, trying again",
         f"{PS}: scaled to 0",
         f"{EVALUATOR}: suspended",
         DONE,
-        KEEPS,
     ]
 
 
@@ -368,12 +389,12 @@ def test_a_storm_of_errors_is_waited_out(server, log):
         f"{CHIEF}: Expecting value: line 1 column 1 (char 0); JSONDecodeError, trying again",
         f"{CHIEF}: IncompleteRead(0 bytes read, 1 more expected); IncompleteRead, trying again",
         f"{CHIEF}: is Complete",
+        KEEPS,
         f"{WORKER}: scaled to 0",  # this patch does not wait for the failed patch of ps
         f"{PS}: 504 Gateway Timeout: ; ApiError, trying again",
         f"{PS}: 409 Conflict: changed; ApiError, trying again",
         f"{PS}: scaled to 0",
         DONE,
-        KEEPS,
     ]
 
 
@@ -416,12 +437,12 @@ def test_what_the_role_lacks_is_named_and_holds_up_nothing_else(server, log):
     server.faults[f"patch {PS}/scale"] = [Fault(403, status(403, "Forbidden", "forbidden: caf\u00e9"))]
     assert run(server, log, *SCALE)[1:] == [
         f"{CHIEF}: is Complete",
+        KEEPS,
         f"{WORKER}: scaled to 0",
         f"{PS}: 403 Forbidden: forbidden: caf\\xe9; the finisher's Role must allow 'patch' on 'statefulsets/scale' "
         "named 'mnist-ps'; ApiError, trying again",
         f"{PS}: scaled to 0",
         DONE,
-        KEEPS,
     ]
     assert pauses(log)[0] <= 1, "an API server that has just started knows no Roles yet"
 
@@ -429,7 +450,7 @@ def test_what_the_role_lacks_is_named_and_holds_up_nothing_else(server, log):
 def test_a_server_that_does_not_answer_holds_up_no_other(server, log):
     server.put(CHIEF, COMPLETE)
     server.faults[f"patch {PS}/scale"] = [Fault(hangs=True)]
-    assert run(server, log, *SCALE, ANSWER=2)[2:5] == [
+    assert run(server, log, *SCALE, ANSWER=2)[3:6] == [
         f"{WORKER}: scaled to 0",
         f"{PS}: The read operation timed out; TimeoutError, trying again",
         f"{PS}: scaled to 0",
@@ -475,8 +496,8 @@ TtfNLe8zr2U698BU3okB5SOI
 def test_the_evaluator_is_suspended_after_its_grace_and_nothing_waits_for_it(server, log):
     server.put(CHIEF, {"status": ended("Complete", seconds_ago=50)})  # the grace period counts from this time
     before = time.monotonic()
-    *others, has_time, ps, worker, suspended, _, _ = run(server, log, *SCALE, SUSPEND, GRACE.format(250))
-    assert others == [WAITING, f"{CHIEF}: is Complete"]
+    *others, has_time, ps, worker, suspended, _ = run(server, log, *SCALE, SUSPEND, GRACE.format(250))
+    assert others == [WAITING, f"{CHIEF}: is Complete", KEEPS]
     # The first request takes some of the 200 s, and on a busy machine most of them.
     left = re.fullmatch(f"{EVALUATOR}: has ([0-9]+) s to end by itself", has_time)
     assert left
@@ -496,7 +517,7 @@ def test_an_evaluator_that_ends_in_its_grace_is_left_alone(server, log, end):
         server.put(EVALUATOR, end)
         assert finisher.end() == 0
         how = end["status"]["conditions"][-1]["type"]
-        assert finisher.log[-3:] == [f"{EVALUATOR}: is {how}", DONE, KEEPS]
+        assert finisher.log[-2:] == [f"{EVALUATOR}: is {how}", DONE]
     assert SUSPEND_EVALUATOR not in server.requests
 
 

@@ -90,9 +90,9 @@ def test_a_chief_that_fails_and_comes_back_releases_the_rest_once_it_is_done(
     assert [line for line in finisher.log if "trying again" not in line] == [
         f"{CHIEF}: waiting for its end",
         f"{CHIEF}: is Complete",
+        "finisher: keeps the StatefulSets at 0 for 0 s",
         *(f"statefulsets/dist-mnist-{role}: scaled to 0" for role in SERVING),
         "finisher: all tasks are released",
-        "finisher: keeps the StatefulSets at 0 for 0 s",
     ]
 
 

@@ -56,7 +56,7 @@ imagePullSecrets:
 volumes:
 - name: finisher
   configMap:
-    name: {{ $run }}-finisher-d135d09d
+    name: {{ $run }}-finisher-54589ff3
 containers:
 - name: finisher
   {{- if .Values.completion.image }}

@@ -22,6 +22,7 @@ import random
 import signal
 import ssl
 import sys
+import threading
 import time
 import typing
 import urllib.parse
@@ -33,7 +34,7 @@ WATCH = 60  # seconds of one watch; a dead connection costs WATCH and ANSWER
 AFTER_WATCH = 1  # seconds between a watch and the next read
 LOOK = 10  # seconds between two reads of the objects that start, before the start deadline
 POLL = 5  # seconds between two requests for an object without a watch
-AGAIN = 30  # seconds after the release in which the finisher scales the StatefulSets to 0 again
+AGAIN = 30  # seconds in which the finisher scales the StatefulSets to 0 again
 GONE = 30  # seconds after which a deleted Job has ended: until then, a GitOps tool may create the Job again
 NEVER_SEEN = 600  # seconds after which a Job that this process has never read has ended: until then, it may be created
 LONGEST_PAUSE = 30  # seconds between two tries
@@ -74,7 +75,8 @@ TROUBLE = (OSError, http.client.HTTPException, ValueError, ApiError)
 def log(message: str) -> None:
     """Print a line of the log in ASCII, because the locale of the image may support only ASCII."""
     line = message.encode("ascii", "backslashreplace").decode()
-    print(time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), line, flush=True)
+    # One call, because two threads write lines.
+    print(time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()) + f" {line}\n", end="", flush=True)
 
 
 def seconds(timestamp: str) -> float:
@@ -428,34 +430,44 @@ def scale_down(kind: str, name: str) -> bool:
     return True
 
 
-def scale_down_again(ends: str, scale: "list[str]") -> None:
+def scale_down_again(ends: str, sets: "list[str]") -> None:
     """Repeat the scaling of the StatefulSets to 0 for AGAIN seconds, because another tool may undo the release.
 
     Helm and Argo CD read the objects in the cluster, and usually apply the rendered objects some seconds later. If the
     release happens between the two steps, the tool restores the old number of replicas. If a StatefulSet already has 0
     replicas, the request changes nothing. The repeats end if the Job no longer exists or has not ended, because a user
-    may start the run again.
+    may start the run again. After an error, the AGAIN seconds begin again, so the last requests succeed.
+
+    A thread calls this function, because the evaluator and the webhook may need many minutes.
 
     Args:
         ends: the Job that ends the run.
-        scale: the released objects. The next run may use the same Deployment, so a Deployment is not scaled again.
+        sets: the released StatefulSets. The next run may use the same Deployment, so a Deployment is not scaled again.
     """
-    sets = [workload for workload in scale if workload.startswith("statefulsets/")]
-    last = time.monotonic() + AGAIN
-    if sets:
-        log(f"finisher: keeps the StatefulSets at 0 for {AGAIN} s")
-    while sets and time.monotonic() < last:
+    # The main thread receives the signals, which interrupt its requests.
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGALRM, signal.SIGTERM})
+    pauses, last = Pauses(), time.monotonic() + AGAIN
+    while time.monotonic() < last:
         time.sleep(POLL)
-        for workload in (f"jobs/{ends}", *sets):
+        failures = []
+        try:
+            job = call("get", "jobs", ends)
+            if job is None or end_of(job) is None:
+                log(f"jobs/{ends}: {'is active again' if job else 'does not exist'}")
+                return
+        except TROUBLE as trouble:
+            failures.append((f"jobs/{ends}", trouble))
+        for workload in () if failures else sets:
             kind, name = workload.split("/")
             try:
-                if kind != "jobs":
-                    call("patch", f"{kind}/scale", name, {"spec": {"replicas": 0}})
-                elif end_of(call("get", kind, name) or {}) is None:
-                    log(f"{workload}: does not exist or is active again")
-                    return
+                call("patch", f"{kind}/scale", name, {"spec": {"replicas": 0}})
             except TROUBLE as trouble:
-                log(f"{workload}: {trouble!s:.500}; {type(trouble).__name__}")
+                failures.append((workload, trouble))
+        if failures:
+            pauses.after(*failures)
+            last = time.monotonic() + AGAIN
+        else:
+            pauses.tries = 0
 
 
 def stop_job(name: str, due: float, annotations: "dict[str, str]") -> bool:
@@ -607,7 +619,8 @@ def main() -> None:
     log(f"jobs/{args.ends}: waiting for its end")
     start = Start(args.ends, args.starts, args.start_with, args.start_deadline)
     end = wait_for_end(args.ends, start)
-    released = []  # the objects that the finisher scales down again
+    sets = [workload for workload in args.scale if workload.startswith("statefulsets/")]
+    repeats = threading.Thread(target=scale_down_again, args=(args.ends, sets), daemon=True)
     if end.how == "not started":
         # No repeats: the end of the finisher is the sign of a run that has not started (live/missed_start.py).
         log(f"jobs/{args.ends}: has not started within {args.start_deadline} s, for want of {start.missing()}")
@@ -617,13 +630,15 @@ def main() -> None:
         if end.how == "Failed" and args.on_failure == "Keep":
             log("finisher: no task is released, because --on-failure is Keep")
         else:
+            if sets:
+                log(f"finisher: keeps the StatefulSets at 0 for {AGAIN} s")
+                repeats.start()
             graces = dict(args.grace_for)
             release(args.ends, args.scale, {name: end.at + graces.get(name, 0) for name in args.suspend})
-            released = args.scale
-    # The notification comes first: a new run, which begins soon after the release, deletes the finisher.
     if args.job:
         tell(args.job, args.run, end)
-    scale_down_again(args.ends, released)
+    if repeats.is_alive():
+        repeats.join()
 
 
 if __name__ == "__main__":
