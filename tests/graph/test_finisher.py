@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.api_server import ApiServer, Fault, ended, status, timestamp
-from tests.support.finisher import CHIEF, EVALUATOR, PROGRAM, PS, RUNNING, WORKER, Finisher, fill
+from tests.support.finisher import CHIEF, EVALUATOR, PROGRAM, PS, RUNNING, WORKER, Finisher, fill, wait_for_replicas
 from tfgen.graph import programs
 from tfgen.text import yaml_text
 
@@ -51,6 +51,13 @@ def run(server: ApiServer, log: Path, *args: str, faster: int = 50, **constants:
 
 def replicas(server: ApiServer) -> Mapping[str, int]:
     return {path: server.get(path)["spec"]["replicas"] for path in (PS, WORKER)}
+
+
+def assert_repeated(server: ApiServer) -> None:
+    """Check that the last repeat, which begins with a read of the Job, scaled both StatefulSets to 0."""
+    last = max(index for index, request in enumerate(server.requests) if request == f"get {CHIEF}")
+    assert last > 0
+    assert {RELEASE_PS, RELEASE_WORKER} <= {*server.requests[last:]}
 
 
 # -- the end -----------------------------------------------------------------------------------------------------
@@ -126,68 +133,69 @@ def test_a_stateful_set_that_another_tool_scales_up_after_the_release_is_scaled_
     board = "deployments/mnist-tensorboard"
     server.put(board, {"spec": {"replicas": 1}})
     server.put(CHIEF, COMPLETE)
-    with Finisher(server, log, ENDS, *SCALE, f"--scale={board}", faster=10, AGAIN=60) as finisher:
+    with Finisher(server, log, ENDS, *SCALE, f"--scale={board}", faster=10, AGAIN=600) as finisher:
         finisher.wait_for_log(DONE)
-        server.put(PS, {"spec": {"replicas": 2}})
         server.put(board, {"spec": {"replicas": 1}})
-        assert finisher.end() == 0
-        assert finisher.log[1:3] == [f"{CHIEF}: is Complete", "finisher: keeps the StatefulSets at 0 for 60 s"]
-        assert finisher.log[-1] == DONE
-    assert server.requests[4:10] == [f"get {CHIEF}", RELEASE_PS, RELEASE_WORKER] * 2
-    assert replicas(server) == {PS: 0, WORKER: 0}
+        server.put(PS, {"spec": {"replicas": 2}})
+        wait_for_replicas(server, PS, 0)
     assert server.get(board)["spec"]["replicas"] == 1
 
 
-def test_a_run_that_is_active_again_is_not_scaled_down(server, log):
+def test_the_repeats_end(server, log):
     server.put(CHIEF, COMPLETE)
-    with Finisher(server, log, ENDS, *SCALE, faster=10, AGAIN=60) as finisher:
-        finisher.wait_for_log(DONE)
-        server.put(CHIEF, RUNNING)
-        server.put(PS, {"spec": {"replicas": 2}})
-        assert finisher.end() == 0
-        assert finisher.log[-1] == f"{CHIEF}: is active again"
-    assert replicas(server) == {PS: 2, WORKER: 0}
-
-
-def test_a_deleted_run_gets_no_second_release(server, log):
-    server.put(CHIEF, COMPLETE)
-    with Finisher(server, log, ENDS, *SCALE, faster=10, AGAIN=60) as finisher:
-        finisher.wait_for_log(DONE)
-        server.delete(CHIEF)
-        server.put(PS, {"spec": {"replicas": 2}})
-        assert finisher.end() == 0
-        assert finisher.log[-1] == f"{CHIEF}: does not exist"
-    assert replicas(server) == {PS: 2, WORKER: 0}
-
-
-def test_an_error_of_a_second_release_concerns_only_its_object_and_extends_the_repeats(server, log):
-    """The faults end the repeats of 15 seconds with an error each time, so only a longer time scales the ps to 0."""
-    server.put(CHIEF, COMPLETE)
-    with Finisher(server, log, ENDS, *SCALE, faster=10, AGAIN=15) as finisher:
-        finisher.wait_for_log(DONE)
-        server.put(PS, {"spec": {"replicas": 2}})
-        server.faults[f"patch {PS}/scale"] = [Fault(503), Fault(503), Fault(503), Fault(503)]
-        server.faults[f"get {CHIEF}"] = [Fault(500)]
-        assert finisher.end() == 0
-        retries = [line for line in finisher.log if line.endswith("trying again")]
-    assert retries == [
-        f"{CHIEF}: 500 Internal Server Error: ; ApiError, trying again",
-        *[f"{PS}: 503 Service Unavailable: ; ApiError, trying again"] * 4,
+    assert run(server, log, *SCALE, AGAIN=30) == [
+        WAITING,
+        f"{CHIEF}: is Complete",
+        "finisher: keeps the StatefulSets at 0 for 30 s",
+        f"{PS}: scaled to 0",
+        f"{WORKER}: scaled to 0",
+        DONE,
     ]
-    first = server.requests.index(RELEASE_PS, 3)
-    assert server.requests[first - 2 : first + 2] == [f"get {CHIEF}", f"get {CHIEF}", RELEASE_PS, RELEASE_WORKER]
-    assert replicas(server) == {PS: 0, WORKER: 0}
+    assert_repeated(server)
+
+
+@pytest.mark.parametrize("state", ["is active again", "does not exist"])
+def test_a_run_that_is_active_again_or_deleted_gets_no_second_release(server, log, state):
+    server.put(CHIEF, COMPLETE)
+    with Finisher(server, log, ENDS, *SCALE, faster=10, AGAIN=600) as finisher:
+        finisher.wait_for_log(DONE)
+        if state == "is active again":
+            server.put(CHIEF, RUNNING)
+        else:
+            server.delete(CHIEF)
+        finisher.wait_for_log(f"{CHIEF}: {state}; the repeats end")
+        server.put(PS, {"spec": {"replicas": 2}})
+        assert finisher.end() == 0
+    assert replicas(server) == {PS: 2, WORKER: 0}
+
+
+def test_an_error_of_a_second_release_concerns_only_its_object(server, log):
+    server.put(CHIEF, COMPLETE)
+    with Finisher(server, log, ENDS, *SCALE, faster=10, AGAIN=600) as finisher:
+        finisher.wait_for_log(DONE)
+        server.faults[f"patch {PS}/scale"] = [Fault(503)] * 1000
+        server.put(WORKER, {"spec": {"replicas": 4}})
+        wait_for_replicas(server, WORKER, 0)
+        finisher.wait_for_log(f"{PS}: 503 Service Unavailable: ; ApiError, trying again")
+
+
+def test_an_error_of_a_second_release_extends_the_repeats(server, log):
+    """The pauses after six errors are longer than the repeats."""
+    complete = {"kind": "Job", "metadata": {"resourceVersion": "1"}, **COMPLETE}
+    server.put(CHIEF, COMPLETE)
+    server.faults[f"get {CHIEF}"] = [Fault(200, complete), *[Fault(500)] * 6]
+    lines = run(server, log, *SCALE, AGAIN=15)
+    assert lines.count(f"{CHIEF}: 500 Internal Server Error: ; ApiError, trying again") == 6
+    assert_repeated(server)
 
 
 def test_the_second_release_does_not_wait_for_the_evaluator(server, log):
     server.put(CHIEF, COMPLETE)
-    with Finisher(server, log, ENDS, *SCALE, SUSPEND, GRACE.format(3600), faster=10, AGAIN=60) as finisher:
+    with Finisher(server, log, ENDS, *SCALE, SUSPEND, GRACE.format(3600), faster=10, AGAIN=600) as finisher:
         finisher.wait_for_log(f"{WORKER}: scaled to 0")
         server.put(PS, {"spec": {"replicas": 2}})
-        server.wait_for(RELEASE_PS, times=2)
-        assert replicas(server) == {PS: 0, WORKER: 0}
+        wait_for_replicas(server, PS, 0)
         assert DONE not in finisher.log
-        assert "suspend" not in server.get(EVALUATOR).get("spec", {})
 
 
 def test_sigterm_ends_the_second_releases_and_the_next_finisher_repeats_the_release(server, log):
@@ -229,7 +237,6 @@ def test_a_deleted_job_is_gone_when_it_stays_so(server, log):
             WAITING,
             f"{CHIEF}: does not exist; if the Job is not created within 30 s, the run has ended",
             f"{CHIEF}: is gone",
-            KEEPS,
             f"{PS}: scaled to 0",
             f"{WORKER}: scaled to 0",
             DONE,
@@ -271,9 +278,8 @@ def test_a_job_that_is_not_made_yet_is_waited_for(server, log):
 
 def test_a_job_that_is_never_made_is_gone_in_the_end(server, log):
     server.delete(CHIEF)
-    assert run(server, log, *SCALE, faster=1000)[-5:] == [
+    assert run(server, log, *SCALE, faster=1000)[-4:] == [
         f"{CHIEF}: is gone",
-        KEEPS,
         f"{PS}: scaled to 0",
         f"{WORKER}: scaled to 0",
         DONE,

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from tests.support.api_server import ApiServer, ended, timestamp
-from tests.support.finisher import CHIEF, PS, Finisher
+from tests.support.finisher import CHIEF, PS, Finisher, wait_for_replicas
 
 SECRET = "T0-secret"
 RELEASED = "finisher: all tasks are released"
@@ -160,12 +160,11 @@ def test_the_second_release_does_not_wait_for_the_webhook(complete: ApiServer, l
     arguments = ("--ends=mnist-chief", f"--scale={PS}", "--job=mnist", "--run=r2")
     with (
         Webhook("hang") as webhook,
-        Finisher(complete, log, *arguments, address=webhook.address, ANSWER=60, AGAIN=60, faster=10) as finisher,
+        Finisher(complete, log, *arguments, address=webhook.address, ANSWER=60, AGAIN=600, faster=10) as finisher,
     ):
         finisher.wait_for_log(RELEASED)
         complete.put(PS, {"spec": {"replicas": 2}})
-        complete.wait_for(f'patch {PS}/scale {{"spec": {{"replicas": 0}}}}', times=2)
-        assert complete.get(PS)["spec"]["replicas"] == 0
+        wait_for_replicas(complete, PS, 0)
         assert TOLD not in finisher.log
 
 

@@ -110,6 +110,14 @@ def server() -> Iterator[ApiServer]:
         yield server
 
 
+def wait_for_replicas(server: ApiServer, path: str, number: int) -> None:
+    """Wait until a StatefulSet or Deployment has this number of replicas."""
+    deadline = time.monotonic() + PATIENCE
+    while server.get(path)["spec"]["replicas"] != number:
+        assert time.monotonic() < deadline, f"{path} does not have {number} replicas"
+        time.sleep(0.01)
+
+
 def fill(server: ApiServer) -> None:
     server.put(PS, {"spec": {"replicas": 2}})
     server.put(WORKER, {"spec": {"replicas": 4}})

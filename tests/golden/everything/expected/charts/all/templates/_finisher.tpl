@@ -56,7 +56,7 @@ imagePullSecrets:
 volumes:
 - name: finisher
   configMap:
-    name: {{ $run }}-finisher-54589ff3
+    name: {{ $run }}-finisher-11b2f6e2
 containers:
 - name: finisher
   {{- if .Values.completion.image }}

@@ -453,7 +453,7 @@ def scale_down_again(ends: str, sets: "list[str]") -> None:
         try:
             job = call("get", "jobs", ends)
             if job is None or end_of(job) is None:
-                log(f"jobs/{ends}: {'is active again' if job else 'does not exist'}")
+                log(f"jobs/{ends}: {'is active again' if job else 'does not exist'}; the repeats end")
                 return
         except TROUBLE as trouble:
             failures.append((f"jobs/{ends}", trouble))
@@ -630,9 +630,12 @@ def main() -> None:
         if end.how == "Failed" and args.on_failure == "Keep":
             log("finisher: no task is released, because --on-failure is Keep")
         else:
-            if sets:
+            if sets and end.how != "gone":
                 log(f"finisher: keeps the StatefulSets at 0 for {AGAIN} s")
-                repeats.start()
+                try:
+                    repeats.start()
+                except RuntimeError as trouble:  # a limit of processes
+                    log(f"finisher: does not repeat the release: {trouble}")
             graces = dict(args.grace_for)
             release(args.ends, args.scale, {name: end.at + graces.get(name, 0) for name in args.suspend})
     if args.job:
