@@ -19,7 +19,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -214,8 +214,10 @@ class Node:
         The file is NAMESPACE_POD_UID/CONTAINER/START.log, each of its lines TIME STREAM TAG TEXT.
         """
         for path in sorted((self.folder / "pods").glob(f"{namespace}_*/*/*.log")):
-            lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
-            yield path, "".join(f"{line.split(' ', 3)[-1]}\n" for line in lines)
+            # The kubelet may delete the files of a released task at any moment.
+            with suppress(FileNotFoundError):
+                lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+                yield path, "".join(f"{line.split(' ', 3)[-1]}\n" for line in lines)
 
     def _start(self) -> None:
         cluster, folder, machine, slot = self.cluster, self.folder, self.machine, self.slot
