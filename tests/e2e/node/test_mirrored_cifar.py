@@ -12,7 +12,9 @@ from tests.e2e.node.node_job import CONTAINER, PATIENCE, NodeJob
 MakeJob = Callable[..., NodeJob]
 
 WORKERS: Final = 2
-STEPS, INTERVAL = 400, 25
+STEPS, INTERVAL = 1000, 25
+"""The test kills workers during the training, so the training must be longer than a pause of a busy machine."""
+
 TERMINATIONS: Final = 3
 CODE: Final = 42
 """The exit code of TensorFlow's PreemptionCheckpointHandler: failure_handling.py, BorgTerminationConfig."""

@@ -93,6 +93,8 @@ class Kubelet(Process):
                     f"--hostname-override={name}",
                     f"--node-ip={machine.inside}",
                     f"--node-labels={','.join(f'{key}={value}' for key, value in labels.items())}",
+                    # Tests read the logs of all starts of a container. No field of the configuration has this limit.
+                    "--maximum-dead-containers-per-container=10",
                 )
             ),
             folder / "kubelet.log",
