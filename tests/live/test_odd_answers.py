@@ -19,7 +19,7 @@ from tests.support.recorded_run import read_run
 from tfgen.errors import TfgenError
 from tfgen.live.api import Api, ApiError
 from tfgen.live.connection import Access, Connection
-from tfgen.live.pauses import Patience, pause
+from tfgen.live.pauses import FOLLOWING, Patience, pause
 from tfgen.live.read_snapshot import read_snapshot
 
 GOLDEN = Path(__file__).parents[1] / "golden"
@@ -138,6 +138,11 @@ def test_a_server_without_a_built_in_group_is_no_kubernetes_api(group: str, tmp_
         ):
             client.resource(group, "Pod")
         assert client.resource("jobset.x-k8s.io/v1alpha2", "JobSet") is None
+
+
+def test_a_following_command_notices_within_ten_seconds_that_the_server_works_again() -> None:
+    longest = max(pause(tries, {}, lambda _, longest: longest) for tries in range(100))
+    assert longest + FOLLOWING.answer < 10
 
 
 def test_a_server_that_asks_for_a_long_pause_is_asked_again_after_a_short_one() -> None:

@@ -20,7 +20,7 @@ from typing import IO
 import pytest
 import yaml
 
-from tests.e2e.client import Object, eventually
+from tests.e2e.client import PATIENCE, Object, eventually
 from tests.e2e.control_plane import ControlPlane
 from tests.e2e.finisher import Finisher
 from tests.e2e.jobs import write_job
@@ -52,8 +52,6 @@ spec:
     far: {cluster: elsewhere}
 """
 PAGE = (ROOT / "docs" / "live.md").read_text(encoding="utf-8")
-RETURN = 10.0
-"""The number of seconds within which a command works again after its server does."""
 
 
 def role(command: str) -> dict[str, object]:
@@ -121,8 +119,8 @@ class Following:
         self.process.wait()
         self.stdout.close()
 
-    def wait_for(self, pattern: str, patience: float = 60) -> None:
-        eventually(lambda: re.search(pattern, "".join(self.lines)), pattern, patience)
+    def wait_for(self, pattern: str) -> None:
+        eventually(lambda: re.search(pattern, "".join(self.lines)), pattern)
 
 
 # -- plan ------------------------------------------------------------------------------------------------------------
@@ -527,7 +525,7 @@ def test_a_watch_is_back_when_its_server_is(
         cluster.client.delete("Pod", "mnist-worker-1", namespace)
         cluster.client.delete("Job", "mnist-chief", namespace)
         proxy.work()
-        watch.wait_for(": Absent", RETURN)
+        watch.wait_for(": Absent")
 
 
 # -- wait ------------------------------------------------------------------------------------------------------------
@@ -555,9 +553,9 @@ def test_wait_ends_with_the_run_though_the_server_was_lost(
         end(cluster.client, chief, exit_code)
         eventually(lambda: cluster.client.get("Job", "mnist-chief", namespace)["status"].get("conditions"), "its end")
         proxy.work()
-        wait.wait_for(f"mnist: {phase}", RETURN)
+        wait.wait_for(f"mnist: {phase}")
         finisher.finish()
-        assert wait.process.wait(RETURN) == code
+        assert wait.process.wait(PATIENCE) == code
 
 
 @pytest.mark.usefixtures("running")
@@ -587,7 +585,7 @@ def test_wait_ends_where_the_run_is_deleted(cluster: ControlPlane, job: Path, na
         wait.wait_for("mnist: Running")
         cluster.client.delete("Job", "mnist-chief", namespace)
         wait.wait_for("mnist: Absent")
-        assert wait.process.wait(RETURN) == cli.PROBLEMS
+        assert wait.process.wait(PATIENCE) == cli.PROBLEMS
 
 
 # -- a run that does not start ----------------------------------------------------------------------------------------
@@ -619,8 +617,8 @@ def test_a_run_that_missed_its_start_deadline_has_ended_for_every_command(
         finisher.run()
         finisher.finish()
         for command in (apply, watch, logs):
-            assert command.process.wait(60) == cli.PROBLEMS, command.lines
-            command.wait_for("NotStarted", RETURN)
+            assert command.process.wait(PATIENCE) == cli.PROBLEMS, command.lines
+            command.wait_for("NotStarted")
             assert reason in "".join(command.lines), command.lines
     capsys.readouterr()
     assert cli.run(["wait", str(job), *admin]) == cli.PROBLEMS
