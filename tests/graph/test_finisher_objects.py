@@ -300,6 +300,7 @@ def server() -> Iterator[ApiServer]:
         yield server
 
 
+# The clock of the finisher is 50 times faster, so the deadline is 12 minutes of real time.
 @pytest.mark.parametrize("deadline", [0, 36000])
 def test_the_role_allows_what_the_program_does_with_its_arguments_and_nothing_else(server, tmp_path, deadline):
     made = objects(PLAN.replaced(deployments=(names.JOB,)), startDeadline=deadline)
