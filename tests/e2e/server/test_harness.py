@@ -39,6 +39,19 @@ def test_a_pod_runs_until_it_is_deleted(cluster: ControlPlane, namespace: str) -
     eventually(lambda: not cluster.client.list("Pod", namespace), "no pod")
 
 
+def test_a_running_pod_of_a_late_node_becomes_ready_again(cluster: ControlPlane, namespace: str) -> None:
+    def is_ready() -> bool:
+        conditions = cluster.client.get("Pod", "one", namespace)["status"].get("conditions", ())
+        return {"type": "Ready", "status": "True"} in [{key: c[key] for key in ("type", "status")} for c in conditions]
+
+    cluster.client.create(POD, namespace)
+    eventually(is_ready, "a ready pod")
+    # The node controller writes this condition for the pods of a node whose lease is late.
+    late = {"status": {"conditions": [{"type": "Ready", "status": "False"}]}}
+    cluster.client.patch("Pod", "one", namespace, late, subresource="status")
+    eventually(is_ready, "a pod that is ready again")
+
+
 def test_pod_security_is_enforced(cluster: ControlPlane, namespace: str) -> None:
     pod = {**POD, "spec": {"containers": POD["spec"]["containers"]}}  # type: ignore[index]
     with pytest.raises(CommandError, match='violates PodSecurity "restricted:latest": runAsNonRoot'):
