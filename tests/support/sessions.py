@@ -36,8 +36,10 @@ def run_session(session: str, folder: Path, temporary: Path) -> None:
     """Run the commands of a session in a folder.
 
     Raises:
-        AssertionError: The output of a command differs from the session.
+        AssertionError: The output of a command differs from the session. The message has the output of all commands so
+            far, because the cause is often in the output of an earlier command.
     """
+    transcript = ""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     environment = {**git_author.VARIABLES, "PATH": path, "TMPDIR": str(temporary)}
     for step in re.split(r"^\$ ", session, flags=re.MULTILINE)[1:]:
@@ -47,7 +49,8 @@ def run_session(session: str, folder: Path, temporary: Path) -> None:
             _LINES if line == "...\n" else ".*".join(map(re.escape, line.split("...")))
             for line in shown.splitlines(keepends=True)
         )
-        assert re.fullmatch(pattern, printed), f"$ {command}{printed}"
+        transcript += f"$ {command}{printed}"
+        assert re.fullmatch(pattern, printed), transcript
 
 
 def _split(step: str) -> tuple[str, str]:
