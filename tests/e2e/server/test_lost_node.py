@@ -31,15 +31,19 @@ spec:
   image: registry.example.com/mnist:1
   retries: 0
   roles:
-    chief: {affinity: {nodeAffinity: PREFERRED}, tolerations: [TOLERATION]}
+    chief: {affinity: {nodeAffinity: PREFERRED}, tolerations: [RESERVED, TOLERATION]}
     ps: {}
-    worker: {affinity: {nodeAffinity: PREFERRED}, tolerations: [TOLERATION], resources: {gpu: {count: 1}}}
+    worker: {affinity: {nodeAffinity: PREFERRED}, tolerations: [RESERVED, TOLERATION], resources: {gpu: {count: 1}}}
   storage: {model: {mountPath: /model, for: [chief], emptyDir: {}}}
 """
 PREFERRED = (
     "{preferredDuringSchedulingIgnoredDuringExecution: [{weight: 100, preference: "
     "{matchExpressions: [{key: kubernetes.io/hostname, operator: In, values: [lost-node]}]}}]}"
 )
+TAINT = {"key": "lost-node", "value": "chief-and-worker", "effect": "NoSchedule"}
+"""The taint of the node. Only the chief and the worker tolerate the taint, also when no other node is ready."""
+
+RESERVED = "{key: lost-node, operator: Exists}"
 TOLERATION = "{key: node.kubernetes.io/unreachable, operator: Exists, effect: NoExecute, tolerationSeconds: 1}"
 SECTION = (ROOT / "docs" / "live.md").read_text("utf-8").split("## `tfgen release --lost`\n")[1].partition("\n## ")[0]
 CLUSTER_ROLE, ROLE = yaml.safe_load_all(re.findall(r"```yaml\n(.*?)```", SECTION, re.DOTALL)[0])
@@ -72,10 +76,15 @@ def report(cluster: ControlPlane, status: str, *, renewed: float) -> None:
 def node(cluster: ControlPlane) -> Iterator[None]:
     """Create the node, ready for pods."""
     labels = {"kubernetes.io/hostname": LOST}
-    cluster.client.create({"apiVersion": "v1", "kind": "Node", "metadata": {"name": LOST, "labels": labels}})
+    spec = {"taints": [TAINT]}
+    cluster.client.create(
+        {"apiVersion": "v1", "kind": "Node", "metadata": {"name": LOST, "labels": labels}, "spec": spec}
+    )
     try:
         report(cluster, "True", renewed=0)
-        eventually(lambda: not cluster.client.get("v1/Node", LOST)["spec"].get("taints"), "a node without a taint")
+        eventually(
+            lambda: cluster.client.get("v1/Node", LOST)["spec"]["taints"] == [TAINT], "a node without a new taint"
+        )
         yield
     finally:
         cluster.client.delete("v1/Node", LOST)
@@ -91,7 +100,8 @@ def pods(cluster: ControlPlane, namespace: str) -> dict[str, Object]:
 def job(cluster: ControlPlane, node: None, namespace: str, tmp_path: Path) -> Path:
     """Start a run whose chief and worker are on the node."""
     path = tmp_path / "job.yaml"
-    text = JOB.replace("NAMESPACE", namespace).replace("PREFERRED", PREFERRED).replace("TOLERATION", TOLERATION)
+    text = JOB.replace("NAMESPACE", namespace).replace("PREFERRED", PREFERRED)
+    text = text.replace("RESERVED", RESERVED).replace("TOLERATION", TOLERATION)
     path.write_text(text, encoding="utf-8")
     cluster.kubectl("apply", "--server-side", "-n", namespace, "-k", write_job(text, tmp_path / "out").overlay(None))
 
