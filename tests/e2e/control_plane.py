@@ -176,7 +176,7 @@ class ControlPlane:
 
         def established() -> bool:
             there = self.client.list("CustomResourceDefinition")
-            return names <= {_name(definition) for definition in there if _condition(definition, "Established")}
+            return names <= {_name(definition) for definition in there if has_condition(definition, "Established")}
 
         eventually(established, f"the kinds of {', '.join(sorted(names))}")
         # The discovery document lists the kinds a little later.
@@ -263,9 +263,10 @@ def _name(obj: Object) -> str:
 def _is_ready(node: Object) -> bool:
     # A new node has a taint until the controllers have seen that the node is ready.
     taints = node["spec"].get("taints", ())
-    return _condition(node, "Ready") and not any(taint["key"].startswith("node.kubernetes.io/") for taint in taints)
+    return has_condition(node, "Ready") and not any(taint["key"].startswith("node.kubernetes.io/") for taint in taints)
 
 
-def _condition(obj: Object, name: str) -> bool:
+def has_condition(obj: Object, name: str) -> bool:
+    """Test whether a condition of an object, such as Ready, is True."""
     conditions = obj.get("status", {}).get("conditions") or ()
     return any(condition["type"] == name and condition["status"] == "True" for condition in conditions)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.client import eventually
-from tests.e2e.control_plane import ControlPlane
+from tests.e2e.control_plane import ControlPlane, has_condition
 from tests.e2e.servers.process import Process, ServerError
 from tests.support.command import Command, CommandError
 from tests.support.tools import ROOT
@@ -41,8 +41,7 @@ def test_a_pod_runs_until_it_is_deleted(cluster: ControlPlane, namespace: str) -
 
 def test_a_running_pod_of_a_late_node_becomes_ready_again(cluster: ControlPlane, namespace: str) -> None:
     def is_ready() -> bool:
-        conditions = cluster.client.get("Pod", "one", namespace)["status"].get("conditions", ())
-        return {"type": "Ready", "status": "True"} in [{key: c[key] for key in ("type", "status")} for c in conditions]
+        return has_condition(cluster.client.get("Pod", "one", namespace), "Ready")
 
     cluster.client.create(POD, namespace)
     eventually(is_ready, "a ready pod")
