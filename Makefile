@@ -20,7 +20,7 @@ PYTEST := $(PYTHON) -m pytest --quiet -n 3 --dist worksteal $(PYTEST_ARGS)
 PYTEST_OF_SERVERS := $(PYTHON) -m pytest --quiet -n 7 --dist loadgroup --no-loadscope-reorder $(PYTEST_ARGS)
 
 # Tests with one of these marks have their own target.
-PIP_ONLY := not train and not e2e and not long
+PIP_ONLY := not train and not e2e and not long and not nightly
 
 # Needs of the tests on real servers: Debian packages, and programs that tests/e2e/tools/build builds.
 PACKAGES := chromium containerd containernetworking-plugins iproute2 kmod nftables procps redis-server runc util-linux
@@ -63,7 +63,7 @@ test: $(VENV)/.with-test ## Run the tests that need only pip (without `make tool
 
 .PHONY: long
 long: $(VENV)/.with-test ## Run the slow tests that need only pip: random jobs, installations, and changes of a git repository
-	@$(PYTEST) -m 'long and not train and not e2e'
+	@$(PYTEST) -m 'long and not train and not e2e and not nightly'
 
 .PHONY: check
 check: lint test long docs drift ## Run all checks that must pass before a commit
@@ -138,7 +138,12 @@ servers: $(VENV)/.with-test $(VENV)/.with-e2e tools ## Build the servers of the 
 
 .PHONY: e2e
 e2e: packages servers images ## Run the tests on real servers (Debian, as root)
-	@$(PYTEST_OF_SERVERS) -m 'e2e and not operators' tests/e2e
+	@$(PYTEST_OF_SERVERS) -m 'e2e and not operators and not nightly' tests/e2e
+
+.PHONY: nightly
+nightly: packages servers images $(VENV)/.with-examples ## Run the expensive repeats of the tests on real servers and of the trainings, as before a release (Debian, as root)
+	@tests/e2e/tools/build helm-3.14
+	@$(PYTEST_OF_SERVERS) -m nightly --no-skips tests/train tests/e2e
 
 # Each variable names a folder of programs that are built by hand.
 OPERATORS := VOLCANO_BIN JOBSET_BIN KUEUE_BIN
@@ -163,7 +168,7 @@ packages:
 
 .PHONY: train
 train: $(VENV)/.with-test $(VENV)/.with-examples ## Train the examples with TensorFlow, as local processes
-	@$(PYTEST) -n 2 --dist loadfile tests/train # the tests of a module share trained models
+	@$(PYTEST) -n 2 --dist loadfile -m 'not nightly' tests/train # the tests of a module share trained models
 
 # Sizes of `make bench`. A short run is `make bench JOBS=20 STRUCTURES=5 MOST=50 WORKERS=1000 ROUNDS=3`.
 SIZES := JOBS STRUCTURES MOST WORKERS ROUNDS NODES
