@@ -69,12 +69,13 @@ long: $(VENV)/.with-test ## Run the slow tests that need only pip: random jobs, 
 check: lint test long docs drift ## Run all checks that must pass before a commit
 
 .PHONY: lint
-lint: $(VENV)/.with-test $(VENV)/.with-e2e $(VENV)/.with-dev ## Check format, style, spelling and types
+lint: $(VENV)/.with-test $(VENV)/.with-e2e $(VENV)/.with-dev ## Check format, style, spelling, types, imports, terms and links
 	@$(PYTHON) -m ruff format --quiet --check
 	@$(PYTHON) -m ruff check --quiet
 	@$(PYTHON) -m codespell_lib *.md docs examples gen schemas
 	@$(PYTHON) -m mypy --no-error-summary
 	@$(PYTHON) -m mypy --no-error-summary -m tests.support.tools -m tests.conftest -p tests.e2e
+	@$(PYTHON) -m pytest --quiet tests/house
 
 .PHONY: docs
 docs: $(VENV)/.with-docs ## Build the documentation site into .docs/; each warning is an error
@@ -140,10 +141,15 @@ servers: $(VENV)/.with-test $(VENV)/.with-e2e tools ## Build the servers of the 
 e2e: packages servers images ## Run the tests on real servers (Debian, as root)
 	@$(PYTEST_OF_SERVERS) -m 'e2e and not operators and not nightly' tests/e2e
 
+# The second run draws ten times as many random values as .ci/run.
 .PHONY: nightly
-nightly: packages servers images $(VENV)/.with-examples ## Run the expensive repeats of the tests on real servers and of the trainings, as before a release (Debian, as root)
+nightly: packages servers images $(VENV)/.with-examples ## Run the expensive repeats, as before a release, and write their table into docs/testing.md (Debian, as root)
 	@tests/e2e/tools/build helm-3.14
-	@$(PYTEST_OF_SERVERS) -m nightly --no-skips tests/train tests/e2e
+	@status=0; \
+	$(PYTEST_OF_SERVERS) -m nightly --no-skips --junit-xml=.timings/nightly.xml || status=$$?; \
+	$(PYTEST) -m 'hypothesis and long and not nightly' --hypothesis-profile=nightly \
+	  --junit-xml=.timings/nightly-drawn.xml || status=$$?; \
+	$(PYTHON) -m tests.nightly .timings/nightly.xml .timings/nightly-drawn.xml; exit $$status
 
 # Each variable names a folder of programs that are built by hand.
 OPERATORS := VOLCANO_BIN JOBSET_BIN KUEUE_BIN

@@ -13,7 +13,6 @@ import pytest
 from tests.support.chart_job import JOB
 from tests.support.command import CommandError
 from tests.support.generated import accepted, saying
-from tests.support.helm import HelmLibrary
 from tests.support.normal import Objects
 from tests.support.rendered import Rendered
 from tfgen.check.jobs import check
@@ -335,7 +334,7 @@ def test_helm_refuses_a_tf_config_that_is_too_long(rendered):
 
 
 def _with_workers(rendered: Rendered, count: int) -> Objects:
-    return rendered.by_helm("--set", f"roles.worker.replicas={count}", helm=HelmLibrary())
+    return rendered.by_helm("--set", f"roles.worker.replicas={count}")
 
 
 def _longest_tf_config(objects: Objects) -> int:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 import yaml
 
-from tests.support.helm import HelmLibrary
 from tests.support.rendered import Rendered
 from tests.support.tools import ROOT
 from tfgen.schema.workload_kinds import WORKLOAD_KINDS
@@ -21,4 +20,4 @@ def test_helm_kustomize_and_tfgen_agree(kind, tmp_path):
     spec["roles"] = {role: {k: v for k, v in said.items() if k != "replicas"} for role, said in spec["roles"].items()}
     rendered = Rendered.write({**ECI, "spec": spec}, tmp_path)
     for environment in (None, *spec["environments"]):
-        rendered.assert_equal(environment, helm=HelmLibrary())
+        rendered.assert_equal(environment)

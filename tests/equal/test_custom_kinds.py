@@ -68,7 +68,7 @@ def with_text(kind: str, text: str, change: str) -> Document:
 
 @pytest.mark.long
 @pytest.mark.parametrize("kind", KINDS)
-@drawn(12)
+@drawn(6)
 @given(text=TEXT | BLOCKS, change=st.sampled_from([*CHANGES]))
 def test_kustomize_carries_a_text_into_every_place_of_the_object(kind, text, change):
     job = with_text(kind, text, change)

@@ -19,7 +19,6 @@ from hypothesis import strategies as st
 from tests.support import normal
 from tests.support.draws import drawn
 from tests.support.generated import accepted
-from tests.support.helm import HelmLibrary
 from tests.support.rendered import Rendered
 from tfgen import data_path
 from tfgen.graph.built import plain_objects
@@ -85,7 +84,7 @@ def with_environment(structure: str, values: Mapping[str, Any]) -> dict[str, Any
 
 
 @pytest.mark.long
-@drawn(1500)
+@drawn(500)
 @given(structure=st.sampled_from([*STRUCTURES]), path=st.sampled_from([*all_leaves()]), value=VALUES)
 def test_helm_takes_a_value_that_check_takes_in_an_environment(structure: str, path: Any, value: Any) -> None:
     values = data_path.with_value({}, path, value)
@@ -95,7 +94,7 @@ def test_helm_takes_a_value_that_check_takes_in_an_environment(structure: str, p
     chart = rendered(structure)
     file = chart.chart.parent / "values-of-the-test.json"
     file.write_text(json.dumps(values), encoding="utf-8")
-    by_helm = chart.by_helm("--values", str(file), helm=HelmLibrary())
+    by_helm = chart.by_helm("--values", str(file))
     normal.assert_equal({"helm": by_helm, "tfgen": normal.by_identity(plain_objects(job, "dev"))})
 
 

@@ -2,22 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-import pytest
-
-from tests.support.examples import CASES, _cases, _each, each_environment
-from tests.support.helm import HelmLibrary
-from tests.support.rendered import Rendered
+from tests.support import normal
+from tests.support.examples import CASES, _cases, _each
+from tests.support.helm import HelmProgram
 from tests.support.tools import ROOT, helm_program
-from tfgen.text.parse import parse
 
 each_of_all = _each([*CASES, *_cases("tests/golden/*/job.yaml")])
-
-
-@pytest.fixture
-def rendered(job: Path, tmp_path: Path) -> Rendered:
-    return Rendered.write(parse(job.read_text(encoding="utf-8"), str(job)).documents[0].data, tmp_path)
 
 
 @each_of_all
@@ -25,11 +15,11 @@ def test_helm_kustomize_and_tfgen_agree(rendered, environment):
     rendered.assert_equal(environment)
 
 
-@each_environment
-def test_helm_in_this_process_agrees_too(rendered, environment):
-    """The other tests of this folder use the library, because the library is faster."""
-    helm_program()  # without the program, the test above has used the library
-    rendered.assert_equal(environment, helm=HelmLibrary())
+@each_of_all
+def test_the_helm_program_agrees_too_without_a_warning(rendered, environment):
+    """All other tests use Helm's library, because the library is faster."""
+    args, program = rendered.values_args(environment), HelmProgram(helm_program())
+    normal.assert_equal({"library": rendered.by_helm(*args), "program": rendered.by_helm(*args, helm=program)})
 
 
 @_each([(job, environment) for job, environment in CASES if environment])

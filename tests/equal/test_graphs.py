@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 
 from tests.support import normal
 from tests.support.command import CommandError
+from tests.support.draws import drawn
 from tests.support.generated import HOSTILE, TEXT
-from tests.support.helm import HelmLibrary
+from tests.support.tools import helm_template
 from tfgen.graph.fill import Scope, evaluate, failing_scopes, fill
 from tfgen.graph.holes import (
     ABSENT,
@@ -303,7 +304,7 @@ def _document(node: Node, bound: list[tuple[str, Hole]]) -> Node:
 
 
 @pytest.mark.long
-@settings(max_examples=500)
+@drawn(150)
 @given(node=nodes, bound=bindings(), values=VALUES)
 def test_what_is_filled_is_what_helm_makes_of_the_printed_text(node, bound, values):
     document = _document(node, bound)
@@ -320,7 +321,7 @@ def test_what_is_filled_is_what_helm_makes_of_the_printed_text(node, bound, valu
 def test_every_node_of_the_algebra_is_among_those_that_are_compared():
     met: set[type] = set()
 
-    @settings(max_examples=1_000, derandomize=True, database=None)
+    @settings(max_examples=400, derandomize=True, database=None)
     @given(node=nodes, bound=bindings())
     def collect(node, bound):
         document = _document(node, bound)
@@ -385,7 +386,7 @@ guards = st.one_of(
 
 
 @pytest.mark.long
-@settings(max_examples=300)
+@drawn(100)
 @given(several=st.lists(guards, min_size=1, max_size=3), values=VALUES)
 def test_helm_fails_on_what_a_guard_finds_and_says_the_same(several, values):
     scope = Scope(values, "release", "any")
@@ -415,4 +416,4 @@ def _by_helm(template: str, values: Any, nodes: Sequence[Any]) -> str:
         for path, text in files.items():
             (Path(folder) / path).parent.mkdir(exist_ok=True)
             (Path(folder) / path).write_text(text, encoding="utf-8")
-        return HelmLibrary().template(Path(folder), "release", "--skip-tests")
+        return helm_template(Path(folder), "release", "--skip-tests")

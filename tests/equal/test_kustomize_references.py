@@ -45,7 +45,7 @@ def builds(item: dict[str, Any], folder: Path) -> bool:
 
 
 @pytest.mark.long
-@drawn(100)
+@drawn(40)
 @given(place=st.sampled_from(PLACES), value=st.sampled_from(VALUES))
 @example(place=("batch/v1 CronJob", "spec"), value="text")
 @example(place=("apps/v1 Deployment", "spec/template"), value="text")

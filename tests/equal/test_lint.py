@@ -6,7 +6,6 @@ import functools
 import json
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
-from pathlib import Path
 from typing import Any
 
 import jsonschema_rs
@@ -19,7 +18,6 @@ from tests.support.command import CommandError
 from tests.support.draws import drawn
 from tests.support.examples import each_environment, each_example
 from tests.support.generated import Document, jobs
-from tests.support.helm import HelmLibrary
 from tests.support.rendered import Rendered
 from tests.support.tools import ROOT
 from tfgen.graph.fill import FillCache, Scope, failing_scopes
@@ -34,23 +32,6 @@ from tfgen.schema.tunables import merge, tunables
 from tfgen.schema.workload_kinds import WORKLOAD_KINDS
 from tfgen.targets.chart.notes import notes
 from tfgen.text.parse import parse
-
-
-@pytest.fixture(scope="module")
-def render(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path], Rendered]:
-    """Return a function that renders a job once for all tests of this file."""
-
-    @functools.cache
-    def rendered(job: Path) -> Rendered:
-        document = parse(job.read_text(encoding="utf-8"), str(job)).documents[0].data
-        return Rendered.write(document, tmp_path_factory.mktemp(job.parent.name))
-
-    return rendered
-
-
-@pytest.fixture
-def rendered(job: Path, render: Callable[[Path], Rendered]) -> Rendered:
-    return render(job)
 
 
 @each_environment
@@ -77,7 +58,7 @@ def test_a_kustomization_has_no_field_that_reaches_too_far(rendered, environment
 
 
 @pytest.mark.long
-@drawn(60)
+@drawn(15)
 @given(document=jobs(environments=0))
 def test_every_value_is_read_by_some_template(document):
     """Each value of values.yaml is in a hole of a template, of NOTES.txt or of a guard."""
@@ -205,7 +186,7 @@ def test_the_cases_have_every_workload_kind_and_gang():
     assert {structure.gang for structure in structures} == {*GANGS, None}
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 def test_every_value_changes_what_helm_gives(tmp_path):
     """Each value has an effect in Helm's own code, for one job with every role."""
     rendered = Rendered.write(EVERY_SECTION, tmp_path)
@@ -214,7 +195,7 @@ def test_every_value_changes_what_helm_gives(tmp_path):
     def by_helm(values: Mapping[str, Any]) -> str | None:
         file.write_text(json.dumps(values), encoding="utf-8")
         try:
-            return HelmLibrary().template(rendered.chart, rendered.name, "--skip-tests", "--values", str(file))
+            return tools.helm_template(rendered.chart, rendered.name, "--skip-tests", "--values", str(file))
         except CommandError as error:
             if "execution error at" in error.stderr:
                 return None

@@ -18,15 +18,14 @@ from tests.support import normal
 from tests.support.chart_job import JOB
 from tests.support.command import CommandError
 from tests.support.generated import accepted, saying
-from tests.support.helm import Helm, HelmLibrary, HelmProgram
+from tests.support.helm import Helm
 from tests.support.rendered import Rendered
-from tests.support.tools import helm_program, oldest_helm_program
+from tests.support.tools import helm, oldest_helm_program
 from tfgen.graph.built import plain_objects
 from tfgen.schema import tunables
 
 HELMS: Mapping[str, Callable[[], Helm]] = {
-    "library": HelmLibrary,
-    "helm": lambda: HelmProgram(helm_program()),
+    "helm": helm,
     "helm-3.14": lambda: OldestHelm(oldest_helm_program()),
 }
 
@@ -128,7 +127,7 @@ def test_helm_refuses_a_number_whose_text_a_job_may_not_have_or_is_not_known(set
     """A fraction can have several texts, and a number above 2^53 - 1 has lost digits."""
     key, _, number = setting.partition("=")
     with pytest.raises(CommandError):
-        chart.by_helm("--set-json", f"{key}={number.replace('{', '[').replace('}', ']')}", helm=HelmLibrary())
+        chart.by_helm("--set-json", f"{key}={number.replace('{', '[').replace('}', ']')}")
 
 
 @pytest.mark.parametrize(

@@ -12,13 +12,13 @@ import pytest
 
 from tests.equal.test_chart_refusals import CASES as REFUSED
 from tests.equal.test_chart_refusals import Case
+from tests.support import normal
 from tests.support.chart_job import JOB
 from tests.support.command import WITHOUT_COLLECTION, Command, CommandError
 from tests.support.examples import each_environment
 from tests.support.helm import HelmProgram
 from tests.support.rendered import Rendered
 from tests.support.tools import LEAST_KUBERNETES, ROOT, oldest_helm_program
-from tfgen.text.parse import parse
 
 
 class OldestHelm(HelmProgram):
@@ -45,9 +45,9 @@ def refusing(tmp_path_factory: pytest.TempPathFactory) -> Rendered:
 
 
 @each_environment
-def test_it_gives_the_same_objects(job: Path, environment: str | None, helm: OldestHelm, tmp_path: Path) -> None:
-    data = parse(job.read_text(encoding="utf-8"), str(job)).documents[0].data
-    Rendered.write(data, tmp_path).assert_equal(environment, helm=helm)
+def test_it_gives_the_same_objects(rendered: Rendered, environment: str | None, helm: OldestHelm) -> None:
+    args = rendered.values_args(environment)
+    normal.assert_equal({"oldest": rendered.by_helm(*args, helm=helm), "newest": rendered.by_helm(*args)})
 
 
 @pytest.mark.parametrize("case", REFUSED, ids=lambda case: case.name)

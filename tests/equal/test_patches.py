@@ -9,7 +9,6 @@ import yaml
 
 from tests.support import normal, tools
 from tests.support.command import CommandError
-from tests.support.helm import HelmLibrary
 from tests.support.rendered import Rendered
 from tests.support.tools import ROOT
 from tfgen.check.jobs import check
@@ -145,7 +144,9 @@ spec:
     model: {mountPath: /model, claim: {size: 1Gi}}
     data: {mountPath: /data, claim: {size: 2Gi}}
   tensorboard: {logDir: /model/logs}
+  serviceAccount: {create: true, annotations: {role: trainer}}
   patches:
+    account: {target: {kind: ServiceAccount, name: serviceaccount}, merge: {metadata: {annotations: {a: b}}}}
     settle:
       target: {kind: StatefulSet}
       merge: {spec: {minReadySeconds: 5}, metadata: {labels: {team: own, more: a}, annotations: {a: "{{ b }}"}}}
@@ -153,7 +154,7 @@ spec:
     claim: {target: {kind: PersistentVolumeClaim, name: claim-data}, merge: {spec: {volumeMode: Block}}}
   environments:
     dev: {roles: {worker: {replicas: 1}}}
-    none: {patches: {settle: null, open-board: null, claim: null}}
+    none: {patches: {account: null, settle: null, open-board: null, claim: null}}
     prod:
       run: "2"
       labels: {team: ads}
@@ -196,13 +197,24 @@ spec:
 """
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 @pytest.mark.parametrize("patch", PATCHES.values(), ids=PATCHES)
 def test_the_three_outputs_are_equal(patch, tmp_path):
-    data = checked(JOB.replace("PATCH", patch))
-    rendered = Rendered.write(data, tmp_path)
+    assert_outputs_equal([patch], tmp_path)
+
+
+@pytest.mark.parametrize("without", ["all claims", "one claim of several"])
+def test_the_three_outputs_are_equal_for_a_job_with_all_patches(without, tmp_path):
+    """The two patches contradict each other."""
+    assert_outputs_equal([patch for name, patch in PATCHES.items() if name != without], tmp_path)
+
+
+def assert_outputs_equal(patches, folder):
+    entries = ", ".join(f"p{number}: {patch}" for number, patch in enumerate(patches))
+    data = checked(JOB.replace("one: PATCH", entries))
+    rendered = Rendered.write(data, folder)
     for environment in data["spec"]["environments"]:
-        rendered.assert_equal(environment, helm=HelmLibrary())
+        rendered.assert_equal(environment)
 
 
 @pytest.mark.parametrize("patch", PATCHES.values(), ids=PATCHES)
@@ -218,7 +230,7 @@ def test_a_patch_does_what_kustomize_does_with_it(patch, tmp_path):
 def test_a_patch_is_one_of_the_chart_too_for_values_that_no_environment_has(tmp_path):
     data = checked(JOB.replace("PATCH", PATCHES["labels and annotations"]))
     rendered = Rendered.write(data, tmp_path)
-    by_helm = rendered.by_helm("--set", "labels.team=x", "--set", "roles.worker.replicas=7", helm=HelmLibrary())
+    by_helm = rendered.by_helm("--set", "labels.team=x", "--set", "roles.worker.replicas=7")
     (worker,) = (
         item for item in by_helm.values() if item["kind"] == "StatefulSet" and "worker" in item["metadata"]["name"]
     )
@@ -230,7 +242,7 @@ def test_an_environment_has_its_own_patches_in_all_three_outputs(tmp_path):
     data = checked(ENVIRONMENTS)
     rendered = Rendered.write(data, tmp_path)
     for environment in data["spec"]["environments"]:
-        rendered.assert_equal(environment, helm=HelmLibrary())
+        rendered.assert_equal(environment)
 
 
 @pytest.mark.parametrize("environment", ["dev", "none", "prod"])
@@ -246,10 +258,10 @@ def test_the_patches_of_an_environment_are_those_of_a_job_that_has_them_itself(e
 
 def test_a_chart_knows_its_environments_and_no_other(tmp_path):
     rendered = Rendered.write(checked(ENVIRONMENTS), tmp_path)
-    by_helm = rendered.by_helm("--set", "environment=prod", "--set-string", "run=2", helm=HelmLibrary())
+    by_helm = rendered.by_helm("--set", "environment=prod", "--set-string", "run=2")
     assert by_helm["apps/v1", "StatefulSet", "mnist-2-ps"]["spec"]["minReadySeconds"] == 9
     with pytest.raises(CommandError, match="environment"):
-        rendered.by_helm("--set", "environment=prdo", helm=HelmLibrary())
+        rendered.by_helm("--set", "environment=prdo")
 
 
 def test_the_job_of_the_page_is_sound_and_its_outputs_are_equal(tmp_path):
@@ -257,7 +269,7 @@ def test_the_job_of_the_page_is_sound_and_its_outputs_are_equal(tmp_path):
     data = checked(page.partition("```yaml\n")[2].partition("```")[0])
     rendered = Rendered.write(data, tmp_path)
     for environment in data["spec"]["environments"]:
-        rendered.assert_equal(environment, helm=HelmLibrary())
+        rendered.assert_equal(environment)
 
 
 def checked(job):

@@ -191,7 +191,7 @@ def reruns(draw: st.DrawFn) -> Document:
 
 
 @pytest.mark.long
-@drawn(60)
+@drawn(15)
 @given(document=reruns())
 def test_kustomize_and_tfgen_agree(document):
     with tempfile.TemporaryDirectory() as folder:

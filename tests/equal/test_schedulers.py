@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from tests.support.chart_job import JOB
-from tests.support.helm import HelmLibrary
 from tests.support.rendered import Rendered
 from tfgen.graph.schedulers import GANGS
 from tfgen.schema.gang_fields import FIELDS
@@ -42,7 +41,7 @@ def test_helm_kustomize_and_tfgen_agree(scheduler, tmp_path):
     spec = {**JOB["spec"], "gang": gang, "environments": environments}
     rendered = Rendered.write({**JOB, "spec": spec}, tmp_path)
     for environment in (None, *environments):
-        rendered.assert_equal(environment, helm=HelmLibrary())
+        rendered.assert_equal(environment)
 
 
 def test_an_environment_of_a_newer_kubernetes_has_another_pod_group(tmp_path):
@@ -50,4 +49,4 @@ def test_an_environment_of_a_newer_kubernetes_has_another_pod_group(tmp_path):
     spec["environments"] = {"old": {}, "new": {"gang": {"apiVersion": "v1beta1"}}}
     rendered = Rendered.write({**JOB, "spec": spec}, tmp_path)
     for environment in (None, *spec["environments"]):
-        rendered.assert_equal(environment, helm=HelmLibrary())
+        rendered.assert_equal(environment)

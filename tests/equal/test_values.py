@@ -6,24 +6,20 @@ A values path is also the path in the spec, so a user's values and a change of t
 from __future__ import annotations
 
 import json
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
 
 from tests.support import normal, tools
 from tests.support.chart_job import JOB
 from tests.support.command import CommandError
-from tests.support.draws import drawn
-from tests.support.generated import accepted, jobs, saying
-from tests.support.helm import HelmLibrary, HelmProgram
+from tests.support.generated import accepted, saying
+from tests.support.helm import HelmProgram
 from tests.support.rendered import Rendered
 from tfgen.graph.built import plain_objects
-from tfgen.schema import tunables
 
 
 @dataclass(frozen=True)
@@ -152,21 +148,6 @@ def test_helm_gives_what_a_job_that_says_so_gives(case, chart, tmp_path):
     normal.assert_equal({"helm": chart.by_helm(*args), "tfgen": normal.by_identity(plain_objects(job))})
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("share", range(8))
-@drawn(25)
-@given(document=jobs(environments=1))
-def test_helm_gives_what_a_job_that_says_so_gives_for_any_values(share, document):
-    spec = dict(document["spec"])
-    (environment,) = spec.pop("environments").values()
-    values = tunables.overrides(environment)
-    with tempfile.TemporaryDirectory() as folder:
-        rendered = Rendered.write({**document, "spec": spec}, Path(folder))
-        by_helm = rendered.by_helm("--values", _file(values, Path(folder)), helm=HelmLibrary())
-        by_tfgen = normal.by_identity(plain_objects(saying(rendered.document, values)))
-        normal.assert_equal({"helm": by_helm, "tfgen": by_tfgen})
-
-
 IDLE = [
     ("completion.evaluatorGrace", 5, {}),
     ("completion.onFailure", "Keep", {"completion": {"release": "Keep"}}),
@@ -226,12 +207,11 @@ KINDS_OF_VARIABLES = {
 def test_a_variable_may_be_of_another_kind_in_an_environment_though_helm_warns(tmp_path):
     """Helm prints the warning in docs/environments.md, and renders the correct objects."""
     rendered = Rendered.write(KINDS_OF_VARIABLES, tmp_path)
-    rendered.assert_equal("dev", helm=HelmLibrary())
-    if isinstance(tools.helm(), HelmProgram):
-        with pytest.raises(CommandError) as raised:
-            rendered.by_helm(*rendered.values_args("dev"))
-        assert "destination for kinds.env.TEXT is a table. Ignoring non-table value" in raised.value.stderr
-        assert "cannot overwrite table with non table for kinds.env.REFERENCE" in raised.value.stderr
+    rendered.assert_equal("dev")
+    with pytest.raises(CommandError) as raised:
+        rendered.by_helm(*rendered.values_args("dev"), helm=HelmProgram(tools.helm_program()))
+    assert "destination for kinds.env.TEXT is a table. Ignoring non-table value" in raised.value.stderr
+    assert "cannot overwrite table with non table for kinds.env.REFERENCE" in raised.value.stderr
 
 
 def test_lint_does_not_know_what_null_removes(tmp_path):

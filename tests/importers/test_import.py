@@ -79,8 +79,9 @@ def test_the_file_is_written_whole_or_not_at_all(
     assert job.read_text() == text
 
 
-@pytest.mark.parametrize("case", [case for case in CASES if (case / "job.yaml").exists()], ids=lambda case: case.name)
+@pytest.mark.parametrize("case", [case for case in CASES if case.name.endswith("-rich")], ids=lambda case: case.name)
 def test_its_chart_is_one_for_helm(case: Path, tmp_path: Path) -> None:
+    """tests/equal renders the chart of each structure of a job."""
     assert cli.run(["render", str(case / "job.yaml"), "--out", str(tmp_path)]) == cli.OK
     charts = list((tmp_path / "charts").iterdir())
     assert charts

@@ -12,9 +12,10 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.draws import drawn
 from tfgen.commands.importing.import_jobs import Source, import_jobs
 from tfgen.commands.importing.verify_import import verify
 from tfgen.errors import UsageError
@@ -39,7 +40,7 @@ def at(data: Any, path: Sequence[Any]) -> Any:
 
 
 @pytest.mark.long
-@settings(max_examples=150, deadline=None, phases=[Phase.generate], suppress_health_check=[HealthCheck.too_slow])
+@drawn(60)
 @given(st.data())
 def test_a_value_of_another_type_is_imported_or_refused(data: st.DataObject) -> None:
     manifest = data.draw(st.sampled_from(MANIFESTS))

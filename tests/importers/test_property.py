@@ -7,9 +7,10 @@ import shlex
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.draws import drawn
 from tfgen.commands.importing.import_jobs import NO_EQUIVALENT, Source, import_jobs
 from tfgen.commands.importing.verify_import import verify
 from tfgen.importers.options import Options
@@ -222,7 +223,7 @@ def assert_loses_nothing(manifest: str, options: Options) -> None:
     assert [difference for difference in verified.differences if not difference.why] == []
 
 
-@settings(max_examples=25, deadline=None, phases=[Phase.generate], suppress_health_check=[HealthCheck.too_slow])
+@drawn(10)
 @given(st.one_of(volcano_jobs(), job_sets(), hand_written_tasks(), train_jobs()))
 def test_a_drawn_job_of_another_form_loses_nothing(objects: list[dict[str, Any]]) -> None:
     text = "---\n".join(json.dumps(item, indent=1) + "\n" for item in objects)
@@ -250,7 +251,7 @@ FLAGS = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=25, deadline=None, phases=[Phase.generate], suppress_health_check=[HealthCheck.too_slow])
+@drawn(10)
 @given(FLAGS, st.sampled_from(["python train.py", "python train.py | tee log", "cd /x; python train.py"]))
 def test_a_drawn_command_loses_nothing(flags: dict[str, Any], program: str) -> None:
     command = shlex.join(["arena", "submit", "tfjob", "--name=drawn", *(f"{k}={v}" for k, v in flags.items()), program])
@@ -295,7 +296,7 @@ ELASTIC_FLAGS = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=25, deadline=None, phases=[Phase.generate], suppress_health_check=[HealthCheck.too_slow])
+@drawn(10)
 @given(ELASTIC_FLAGS)
 def test_a_drawn_line_of_elastic_dl_loses_nothing(flags: dict[str, Any]) -> None:
     words = ["elasticdl", "train", "--job_name=drawn", *(f"{key}={value}" for key, value in flags.items())]
@@ -323,7 +324,7 @@ def environments(draw: st.DrawFn) -> dict[str, dict[str, Any]]:
     return {"dev": dev, "prod": prod}
 
 
-@settings(max_examples=25, deadline=None, phases=[Phase.generate], suppress_health_check=[HealthCheck.too_slow])
+@drawn(10)
 @given(environments(), st.sampled_from(["StatefulSet", "TFJob"]))
 def test_a_drawn_job_loses_nothing_in_any_environment(jobs: dict[str, dict[str, Any]], kind: Any) -> None:
     sources = {name: [Source(f"{name}.yaml", json.dumps(job, indent=1).encode())] for name, job in jobs.items()}
@@ -339,7 +340,7 @@ def test_a_drawn_job_loses_nothing_in_any_environment(jobs: dict[str, dict[str, 
     assert [difference for result in verified for difference in result.differences if not difference.why] == []
 
 
-@settings(max_examples=25, deadline=None, phases=[Phase.generate], suppress_health_check=[HealthCheck.too_slow])
+@drawn(10)
 @given(tf_jobs(), st.sampled_from(["StatefulSet", "TFJob"]))
 def test_a_drawn_job_loses_nothing(job: dict[str, Any], kind: Any) -> None:
     assert_loses_nothing(json.dumps(job, indent=1), Options(kind=kind))

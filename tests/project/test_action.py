@@ -1,21 +1,23 @@
 """Tests that run action.yml and .pre-commit-hooks.yaml.
 
-bash runs the steps of the action as GitHub's runner does. The action installs tfgen from a clone of this checkout, and
-so does pre-commit.
+bash runs the steps of the action as GitHub's runner does. tests/project/test_packaging.py runs the step that installs
+tfgen.
 """
 
 from __future__ import annotations
 
 import os
 import re
+import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from tests.project.test_packaging import INSTALL_S, PATIENT_PIP
 from tests.support import git_author
 from tests.support.command import Command, CommandError
 from tests.support.small_job import JOB
@@ -25,10 +27,6 @@ pytestmark = pytest.mark.long
 
 ACTION = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
 WRONG = JOB.replace("replicas: 2", "replica: 2")
-
-PATIENT_PIP = {"PIP_RETRIES": "10", "PIP_DEFAULT_TIMEOUT": "60"}
-"""Variables of pip for a distant or busy index."""
-INSTALL_S = 1800.0
 
 
 def git(folder: Path, *arguments: str | Path) -> str:
@@ -69,56 +67,26 @@ def inputs(**given: str) -> dict[str, str]:
     return {**defaults, "against": "HEAD", **{name.replace("_", "-"): value for name, value in given.items()}}
 
 
-def bash(script: str, folder: Path, path: str, env: dict[str, str], timeout: float = 600) -> str:
+def bash(script: str, folder: Path, path: str, env: dict[str, str]) -> str:
     shell = ("bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script)
     environment = {**git_author.VARIABLES, **env, "PATH": f"{path}{os.pathsep}{os.environ['PATH']}"}
-    return Command(shell, cwd=folder, env=environment).run(timeout=timeout)
+    return Command(shell, cwd=folder, env=environment).run()
 
 
 def run_action(folder: Path, **given: str) -> str:
-    """Return the output of the action. The tested tfgen replaces the installation, except in one test."""
+    """Return the output of the action. The tested tfgen replaces the installation."""
     (_, (script, env), _) = steps(inputs(**given))
     return bash(script, folder, str(Path(sys.executable).parent), env)
 
 
-@pytest.fixture
-def checkout(tmp_path: Path) -> Path:
-    """Make a clone of this checkout that includes uncommitted changes."""
-    git(tmp_path, "clone", "--quiet", "--no-hardlinks", ROOT, "tfgen")
-    changed = git(ROOT, "ls-files", "--modified", "--others", "--exclude-standard").splitlines()
-    for name in changed:
-        if (ROOT / name).is_file():
-            (tmp_path / "tfgen" / name).parent.mkdir(parents=True, exist_ok=True)
-            (tmp_path / "tfgen" / name).write_bytes((ROOT / name).read_bytes())
-    git(tmp_path / "tfgen", "add", "--all")
-    git(tmp_path / "tfgen", "commit", "--quiet", "--allow-empty", "--message=x")
-    return tmp_path / "tfgen"
-
-
-@pytest.mark.may_skip("the action installs tfgen with pip, which needs its index")
-def test_the_action_as_a_runner_runs_it(repository: Path, checkout: Path, tmp_path: Path) -> None:
-    """Run all steps in order, each with the variables and the PATH of GitHub's runner."""
-    (install, env), (check, of_check), _ = steps(inputs(jobs="jobs", kubernetes_version="1.33"))
-    runner = {
-        "RUNNER_TEMP": str(tmp_path / "temp"),
-        "GITHUB_ACTION_PATH": str(checkout),
-        "GITHUB_PATH": str(tmp_path / "path"),
-    }
-    python = str(Path(sys.executable).parent)
-    try:
-        bash(install, repository, python, {**runner, **env, **PATIENT_PIP}, timeout=INSTALL_S)
-    except CommandError as error:
-        if "No matching distribution found" in error.stderr:
-            pytest.skip("pip reaches no index")
-        raise
-    (added,) = (tmp_path / "path").read_text(encoding="utf-8").splitlines()
-    assert bash("command -v tfgen", repository, added, {}) == f"{tmp_path}/temp/tfgen/bin/tfgen\n"
-    assert bash(check, repository, added, {**runner, **of_check}) == ""
-    wrong = "  podTemplate: {spec: {novelField: 1}}\n"
-    (repository / "jobs" / "mnist.yaml").write_text(JOB.replace("  roles:", f"{wrong}  roles:"), encoding="utf-8")
-    with pytest.raises(CommandError) as error:
-        bash(check, repository, added, {**runner, **of_check})
-    assert ",title=object-schema::" in error.value.stdout
+def test_the_action_installs_the_schemas_that_a_version_of_kubernetes_needs(tmp_path: Path) -> None:
+    """A stand-in for `python3 -m venv` makes a pip that prints its arguments."""
+    pip = "#!/bin/sh\necho $*\n"
+    stand_in = f"python3() {{ mkdir -p $3/bin; printf %s '{pip}' > $3/bin/pip; chmod +x $3/bin/pip; }}\n"
+    (script, env), *_ = steps(inputs(kubernetes_version="1.33"))
+    runner = {"RUNNER_TEMP": str(tmp_path), "GITHUB_ACTION_PATH": "/action", "GITHUB_PATH": str(tmp_path / "path")}
+    printed = bash(stand_in + script, tmp_path, "", {**runner, **env})
+    assert printed == "install --quiet /action[kubernetes]\n"
 
 
 def test_the_action_annotates_what_is_wrong(repository: Path) -> None:
@@ -168,15 +136,52 @@ def test_an_input_is_no_script(repository: Path) -> None:
 # -- the hook ------------------------------------------------------------------------------------------------------
 
 
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """Make a clone of this checkout that includes uncommitted changes."""
+    git(tmp_path, "clone", "--quiet", "--no-hardlinks", ROOT, "tfgen")
+    changed = git(ROOT, "ls-files", "--modified", "--others", "--exclude-standard").splitlines()
+    for name in changed:
+        if (ROOT / name).is_file():
+            (tmp_path / "tfgen" / name).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / "tfgen" / name).write_bytes((ROOT / name).read_bytes())
+    git(tmp_path / "tfgen", "add", "--all")
+    git(tmp_path / "tfgen", "commit", "--quiet", "--allow-empty", "--message=x")
+    return tmp_path / "tfgen"
+
+
+@pytest.fixture
+def hooks(tmp_path: Path) -> Path:
+    """Make a repository that has only the hooks of this checkout."""
+    folder = tmp_path / "hooks"
+    git(tmp_path, "init", "--quiet", "hooks")
+    shutil.copy(ROOT / ".pre-commit-hooks.yaml", folder)
+    git(folder, "add", "--all")
+    git(folder, "commit", "--quiet", "--message=x")
+    return folder
+
+
+def test_pre_commit_runs_the_hook(repository: Path, hooks: Path, tmp_path: Path) -> None:
+    """The hooks start the tested tfgen. tests/project/test_packaging.py installs tfgen as pre-commit does."""
+    assert_hooks_run(repository, hooks, tmp_path, {"language": "system"})
+
+
+@pytest.mark.nightly
 @pytest.mark.may_skip("pre-commit installs the hook with pip, which needs its index")
-def test_pre_commit_runs_the_hook(repository: Path, checkout: Path, tmp_path: Path) -> None:
-    revision = git(checkout, "rev-parse", "HEAD").strip()
-    hooks = [{"id": "tfgen-fmt"}, {"id": "tfgen-check"}]
-    config: dict[str, Any] = {"repos": [{"repo": str(checkout), "rev": revision, "hooks": hooks}]}
+def test_pre_commit_installs_the_hook(repository: Path, checkout: Path, tmp_path: Path) -> None:
+    assert_hooks_run(repository, checkout, tmp_path, {})
+
+
+def assert_hooks_run(repository: Path, source: Path, tmp_path: Path, options: Mapping[str, str]) -> None:
+    """Commit a correct job, a job in another format, and a rendered file that someone edited."""
+    revision = git(source, "rev-parse", "HEAD").strip()
+    hooks = [{"id": "tfgen-fmt", **options}, {"id": "tfgen-check", **options}]
+    config: dict[str, Any] = {"repos": [{"repo": str(source), "rev": revision, "hooks": hooks}]}
     (repository / ".pre-commit-config.yaml").write_text(yaml.safe_dump(config), encoding="utf-8")
     git(repository, "add", "--all")
     own = {"PRE_COMMIT_HOME": str(tmp_path / "cache"), "PRE_COMMIT_COLOR": "never"}
-    environment = {**git_author.VARIABLES, **PATIENT_PIP, **own}
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    environment = {**git_author.VARIABLES, **PATIENT_PIP, **own, "PATH": path}
     pre_commit = (sys.executable, "-m", "pre_commit")
     Command((*pre_commit, "install"), cwd=repository, env=environment).run()
     git_commit = Command(("git", "commit", "--quiet", "--message=x"), cwd=repository, env=environment)

@@ -35,9 +35,13 @@ def test_passes(): pass
 }
 
 
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+@pytest.fixture(autouse=True)
+def _not_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(VARIABLE, raising=False)  # these tests are not part of the measured run
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
     shutil.copy(ROOT / "tests/conftest.py", tmp_path)
     markers = "".join(f"  {name}: see pyproject.toml\n" for name in ("train", "e2e", "long", "may_skip"))
     (tmp_path / "pytest.ini").write_text(f"[pytest]\naddopts = --strict-markers -rA\nmarkers =\n{markers}")
@@ -105,7 +109,10 @@ def test_skips_are_failures_where_there_is_no_excuse(folder):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("processes", [(), ("-n", "2")], ids=["one process", "two processes"])
+@pytest.mark.parametrize(
+    "processes",
+    [pytest.param((), marks=pytest.mark.nightly, id="one process"), pytest.param(("-n", "2"), id="two processes")],
+)
 def test_a_failure_is_printed_when_it_occurs(folder, processes):
     (folder / "unit/test_it.py").write_text("""
 import pytest
@@ -146,7 +153,9 @@ def pytest_configure_node(node):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("settings", ["", LATE_END], ids=["at once", "late"])
+@pytest.mark.parametrize(
+    "settings", [pytest.param("", marks=pytest.mark.nightly, id="at once"), pytest.param(LATE_END, id="late")]
+)
 def test_a_worker_that_dies_fails_the_run_by_the_name_of_its_test(tmp_path, settings):
     """The files of the tests change before the worker dies, so that a new worker would collect different tests."""
     options = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["pytest"]["ini_options"]
@@ -178,58 +187,30 @@ def test_dies():
 
 
 @pytest.mark.long
-def test_without_pytest_s_cache_no_file_is_left_out(folder):
-    assert "2 passed, 4 skipped, 1 xfailed" in pytest_in(folder, "-p", "no:cacheprovider")
-    with pytest.raises(CommandError) as failure:
-        pytest_in(folder, "-p", "no:cacheprovider", "--again")
-    assert "--again needs pytest's cache" in failure.value.stderr
-
-
-@pytest.mark.long
-def test_again_runs_the_tests_that_wanted_a_tool(folder):
-    (folder / "unit/test_helm.py").write_text("""
-from tests.support.again import want
-
-def test_uses_a_library_in_place_of_helm(): want()
-def test_beside_it(): pass
-""")
+def test_again_runs_the_tests_that_were_skipped(folder):
     (folder / "unit/test_fixture.py").write_text("""
 import pytest
-from tests.support.again import want
 
 @pytest.fixture(scope="module")
-def rendered(): want()
+def tool(): pytest.skip("no tool")
 
-def test_with_the_fixture(rendered): pass
-def test_shares_the_fixture(rendered): pass
+def test_with_the_fixture(tool): pass
+def test_shares_the_fixture(tool): pass
+def test_beside_it(): pass
 """)
-    (folder / "unit/test_alone.py").write_text("def test_wants_nothing(): pass")
-    (folder / "unit/test_rare.py").write_text("""
-import pytest
-
-@pytest.mark.may_skip("it is rare")
-def test_wants_what_nobody_makes(): pytest.skip("allowed")
-""")
-    (folder / "unit/test_rare_with_a_tool.py").write_text("""
-import pytest
-from tests.support.tools import skip_without
-
-@pytest.mark.may_skip("it is rare")
-def test_wants_both(): skip_without("a tool", "tools")
-""")
-    processes = ("-n", "2")
-    assert "7 passed, 6 skipped, 1 xfailed" in pytest_in(folder, *processes)
+    (folder / "unit/test_alone.py").write_text("def test_passes_alone(): pass")
+    processes = ("-n", "1")
+    assert "4 passed, 6 skipped, 1 xfailed" in pytest_in(folder, *processes)
     (folder / "unit/test_alone.py").write_text("""
 import pytest
 
-def test_wants_nothing(): pass
+def test_passes_alone(): pass
 @pytest.mark.long
 def test_runs_for_the_first_time(): pass
 """)
     report = pytest_in(folder, *processes, "--again")
-    assert "4 passed, 4 skipped, 1 xfailed" in report
-    assert "test_trains" not in report
-    assert "test_wants_nothing" not in report
-    assert "test_beside_it" not in report
-    assert "test_shares_the_fixture" in report
+    assert "1 passed, 6 skipped, 1 xfailed" in report
     assert "test_runs_for_the_first_time" in report
+    with pytest.raises(CommandError) as failure:
+        pytest_in(folder, "-p", "no:cacheprovider", "--again")
+    assert "--again needs pytest's cache" in failure.value.stderr

@@ -1,66 +1,96 @@
-"""Tests of the sdist, of the wheel that is built from the sdist, and of tfgen in a clean installation of the wheel."""
+"""Tests of the sdist, of the wheel that is built from the sdist, and of tfgen in an empty environment."""
 
 from __future__ import annotations
 
-import site
+import os
 import sys
 import zipfile
 from pathlib import Path
 
 import pytest
+import yaml
 
-from tests.support.command import Command
+from tests.support.command import Command, CommandError
 from tests.support.tools import ROOT
 from tfgen.schema.editor_schema import editor_schema
 
 pytestmark = pytest.mark.long
 
-ALONE = {"PYTHONPATH": ""}
-"""Variables that hide another tfgen on the Python path of the user."""
+PATIENT_PIP = {"PIP_RETRIES": "10", "PIP_DEFAULT_TIMEOUT": "60", "PIP_COMPILE": "0"}
+"""Variables of pip for a distant or busy index, and for an environment in which few modules are imported."""
+INSTALL_S = 1800.0
+
+POLICY = """\
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: workers.example.com}
+spec:
+  matchConstraints:
+    resourceRules:
+    - {apiGroups: [apps], apiVersions: [v1], operations: [CREATE], resources: [statefulsets]}
+  validations: [{expression: object.spec.replicas <= 1, message: one worker is enough}]
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {name: workers.example.com}
+spec: {policyName: workers.example.com, validationActions: [Deny]}
+"""
+
+NO_SERVER = """\
+apiVersion: v1
+kind: Config
+current-context: none
+contexts: [{name: none, context: {cluster: none}}]
+clusters: [{name: none, cluster: {server: "http://127.0.0.1:1"}}]
+"""
 
 
-@pytest.fixture(scope="module")
-def sdist(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Build and unpack the source distribution."""
-    folder = tmp_path_factory.mktemp("sdist")
-    Command((sys.executable, "-m", "hatchling", "build", "--target", "sdist", "--directory", folder), cwd=ROOT).run()
-    (archive,) = folder.iterdir()
-    Command(("tar", "-xzf", archive), cwd=folder).run()
-    return folder / archive.name.removesuffix(".tar.gz")
-
-
-@pytest.fixture(scope="module")
-def wheel(sdist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Build the wheel from the source distribution, as installers do."""
-    folder = tmp_path_factory.mktemp("wheel")
-    Command((sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", folder), cwd=sdist).run()
+def hatchling(target: str, source: Path, folder: Path) -> Path:
+    """Build an sdist or a wheel, and return its file."""
+    Command((sys.executable, "-m", "hatchling", "build", "--target", target, "--directory", folder), cwd=source).run()
     (archive,) = folder.iterdir()
     return archive
-
-
-@pytest.fixture(scope="module")
-def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Make a virtual environment with the wheel, and return its `bin` folder.
-
-    A .pth file adds the dependencies from the environment of this test, so pip downloads nothing. The tfgen of the test
-    environment is not importable: it is an editable installation, which is also a .pth file, and Python reads no .pth
-    file of a folder that another .pth file names.
-    """
-    folder = tmp_path_factory.mktemp("installed") / "venv"
-    Command((sys.executable, "-m", "venv", "--without-pip", folder)).run()
-    python = folder / "bin" / "python"
-    pip = (sys.executable, "-m", "pip", "--python", python, "--disable-pip-version-check")
-    Command((*pip, "install", "--quiet", "--no-deps", "--no-index", wheel)).run()
-    purelib = Command((python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))")).run().strip()
-    (Path(purelib) / "dependencies.pth").write_text("\n".join(site.getsitepackages()), encoding="utf-8")
-    return python.parent
 
 
 def files_below(folder: Path) -> set[str]:
     return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
 
 
-def test_the_wheel_has_the_package_the_schemas_the_rules_and_the_licence_and_no_more(wheel):
+@pytest.mark.may_skip("pip installs the dependencies of tfgen, and needs its index")
+def test_the_sdist_the_wheel_and_an_empty_environment_with_tfgen(tmp_path: Path) -> None:
+    """Build the wheel from the sdist, as installers do, and install the wheel with the command of action.yml."""
+    archive = hatchling("sdist", ROOT, tmp_path / "dist")
+    Command(("tar", "-xzf", archive), cwd=tmp_path).run()
+    sdist = tmp_path / archive.name.removesuffix(".tar.gz")
+    assert_has_what_tests_and_builds_need(sdist)
+    wheel = hatchling("wheel", sdist, tmp_path / "wheel")
+    assert_has_the_package_the_schemas_the_rules_the_licence_and_no_more(wheel)
+
+    step = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))["runs"]["steps"][0]
+    # pip could also build the wheel, in one more environment.
+    script = step["run"].replace("$GITHUB_ACTION_PATH", str(wheel))
+    assert script != step["run"]
+    runner = {"RUNNER_TEMP": str(tmp_path), "GITHUB_PATH": str(tmp_path / "path"), "KUBERNETES_VERSION": ""}
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    shell = ("bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script)
+    try:
+        Command(shell, cwd=tmp_path, env={**PATIENT_PIP, **runner, "PATH": path}).run(timeout=INSTALL_S)
+    except CommandError as error:
+        if "No matching distribution found" in error.stderr:
+            pytest.skip("pip reaches no index")
+        raise
+    assert (tmp_path / "path").read_text(encoding="utf-8") == f"{tmp_path}/tfgen/bin\n"
+    (tmp_path / "team").mkdir()
+    assert_ten_commands_run(tmp_path / "tfgen" / "bin", tmp_path / "team")
+
+
+def assert_has_what_tests_and_builds_need(sdist: Path) -> None:
+    for name in ("pyproject.toml", "LICENSE", "README.md", "Makefile", "tests/conftest.py", "schemas", "examples"):
+        assert (sdist / name).exists(), name
+    assert not (sdist / ".venv").exists()
+
+
+def assert_has_the_package_the_schemas_the_rules_the_licence_and_no_more(wheel: Path) -> None:
     package = {f"tfgen/{name}" for name in files_below(ROOT / "gen" / "tfgen") if "__pycache__" not in name}
     schemas = {f"tfgen/schemas/{name}" for name in files_below(ROOT / "schemas")}
     info = wheel.name.removesuffix("-py3-none-any.whl") + ".dist-info"
@@ -69,36 +99,30 @@ def test_the_wheel_has_the_package_the_schemas_the_rules_and_the_licence_and_no_
         assert set(files.namelist()) == package | schemas | metadata | {"tfgen/docs/rules.md"}
 
 
-def test_the_sdist_has_what_tests_and_builds_need(sdist):
-    for name in ("pyproject.toml", "LICENSE", "README.md", "Makefile", "tests/conftest.py", "schemas", "examples"):
-        assert (sdist / name).exists(), name
-    assert not (sdist / ".venv").exists()
+def assert_ten_commands_run(programs: Path, folder: Path) -> None:
+    """Run commands that import each dependency of tfgen, outside of the checkout."""
 
+    def run(*words: str, program: str = "tfgen") -> str:
+        # Another tfgen on the Python path of the user must not run.
+        return Command((programs / program, *words), cwd=folder, env={"PYTHONPATH": ""}).run()
 
-def test_the_wheel_is_what_runs(installed, tmp_path):
-    where = Command((installed / "python", "-c", "import tfgen; print(tfgen.__file__)"), cwd=tmp_path, env=ALONE).run()
-    assert Path(where).is_relative_to(installed.parent)
-
-
-def test_tfgen_schema_prints_the_schema_outside_the_checkout(installed, tmp_path):
-    printed = Command((installed / "tfgen", "schema"), cwd=tmp_path, env=ALONE).run(silent=True)
-    assert printed == editor_schema()
-
-
-def test_tfgen_explain_prints_a_rule_outside_the_checkout(installed, tmp_path):
-    printed = Command((installed / "tfgen", "explain", "latest-tag"), cwd=tmp_path, env=ALONE).run(silent=True)
-    assert printed.startswith("latest-tag\n\n  An image has no fixed version.")
-
-
-@pytest.mark.parametrize("start", [("tfgen",), ("python", "-m", "tfgen")])
-def test_both_ways_to_start_are_one_program(installed, tmp_path, start):
-    program, *args = start
-    printed = Command((installed / program, *args, "--help"), cwd=tmp_path, env=ALONE).run(silent=True)
-    assert printed.startswith("usage: tfgen ")
-
-
-def test_a_first_job_outside_the_checkout(installed, tmp_path):
-    Command((installed / "tfgen", "init", "first"), cwd=tmp_path, env=ALONE).run()
-    (job,) = tmp_path.rglob("job.yaml")
-    Command((installed / "tfgen", "render", job, "--out", tmp_path / "out"), cwd=tmp_path, env=ALONE).run()
-    assert (tmp_path / "out/charts/first/Chart.yaml").is_file()
+    assert run("--help").startswith("usage: tfgen ")
+    assert run("-m", "tfgen", "--help", program="python").startswith("usage: tfgen ")
+    assert run("schema") == editor_schema()
+    assert run("explain", "latest-tag").startswith("latest-tag\n\n  An image has no fixed version.")
+    run("init", "mnist", "--repo")
+    run("render", "jobs")
+    assert (folder / "charts/mnist/Chart.yaml").is_file()
+    run("site", "jobs", "--out", "site")
+    assert (folder / "site/index.html").is_file()
+    assert "name: drawn" in run("import", "--command", "arena submit tfjob --name=drawn --image=x:1 python train.py")
+    run("lsp")
+    (folder / "kubeconfig").write_text(NO_SERVER, encoding="utf-8")
+    with pytest.raises(CommandError, match=r"127\.0\.0\.1:1.*onnection refused"):
+        run("status", "jobs/mnist/job.yaml", "--env", "prod", "--kubeconfig", "kubeconfig")
+    (folder / "policies").mkdir()
+    (folder / "policies/workers.yaml").write_text(POLICY, encoding="utf-8")
+    with (folder / "tfgen.yaml").open("a", encoding="utf-8") as team:
+        team.write("policies: policies\n")
+    with pytest.raises(CommandError, match="StatefulSet mnist-worker: one worker is enough"):
+        run("check", "jobs", "--no-files")

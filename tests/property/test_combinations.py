@@ -32,7 +32,7 @@ from tfgen.targets.chart.chart import chart
 from tfgen.targets.gitops.gitops import gitops
 from tfgen.targets.kustomize.overlays import kustomize
 
-PAIRS = 2_000
+PAIRS = 700
 
 pytestmark = pytest.mark.long
 

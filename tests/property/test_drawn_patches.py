@@ -24,7 +24,7 @@ JOB = {
 
 
 @pytest.mark.parametrize("kind", ["StatefulSet", "Job", "TFJob", "VolcanoJob", "JobSet"])
-@drawn(30)
+@drawn(8)
 @given(data=st.data())
 def test_drawn_patches_fit_their_objects(kind, data):
     job = saying(JOB, {"workload": {"kind": kind}})

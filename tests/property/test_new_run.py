@@ -17,8 +17,8 @@ OF_THE_JOB = {"claim-change", "object-change", "priority-class-change"}
 
 
 @pytest.mark.long
-@drawn(20)
-@given(jobs(), jobs())
+@drawn(4)
+@given(jobs(environments=1), jobs(environments=1))
 def test_a_new_run_is_always_the_way_out(before: Any, after: Any) -> None:
     after = {**after, "metadata": before["metadata"]}
     old = document(before)

@@ -1,31 +1,14 @@
-"""The option `--again`: leave out the tests that the previous run completed with all the tools that they use.
+"""The option `--again`: run only the tests that the previous run skipped, and the tests of `make long`.
 
-CI runs all tests twice: as a new contributor, and with all tools. A test that was not skipped, and that did not use
-Helm's library in place of Helm, has no new result in the second run. If a fixture used the library, the second run
-includes all tests of the file, because the tests may share the fixture. A test with the mark `may_skip` needs something
-outside the repository, and would skip again. `--again` leaves out no test of `make long`, because the previous run was
-`make test`, which does not run these tests.
+CI runs the tests of `make test` as a new contributor, without tools, and then with all tools. A test that was not
+skipped has no new result in the second run. `make test` does not run the tests of `make long`.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
-if TYPE_CHECKING:
-    from collections.abc import Generator
-
-CACHE_KEY = "tfgen/without-want"
-PROPERTY = "wants a tool"
-
-_wanting = False
-
-
-def want() -> None:
-    """Record that the current test would use a missing tool."""
-    global _wanting
-    _wanting = True
+CACHE_KEY = "tfgen/not-skipped"
 
 
 class Again:
@@ -33,22 +16,12 @@ class Again:
 
     def __init__(self) -> None:
         self.ran: set[str] = set()
-        self.wanting: set[str] = set()  # node ids of tests, and paths of files
-
-    @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_makereport(self, item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-        global _wanting
-        report = yield
-        if _wanting or (report.skipped and not item.get_closest_marker("may_skip")):
-            report.user_properties.append((PROPERTY, True))
-        _wanting = False
-        return report
+        self.skipped: set[str] = set()
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        test = report.nodeid
-        self.ran.add(test)
-        if any(name == PROPERTY for name, _ in report.user_properties):
-            self.wanting.add(_file(test) if report.when == "setup" and report.passed else test)
+        self.ran.add(report.nodeid)
+        if report.skipped:
+            self.skipped.add(report.nodeid)
 
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
         if not config.option.again:
@@ -69,11 +42,7 @@ class Again:
         # A process of pytest-xdist sees only its own tests. The process that started pytest-xdist sees all tests.
         cache = _cache(config)
         if cache is not None and not (hasattr(config, "workerinput") or config.option.again):
-            cache.set(CACHE_KEY, sorted(test for test in self.ran if not {test, _file(test)} & self.wanting))
-
-
-def _file(test: str) -> str:
-    return test.partition("::")[0]
+            cache.set(CACHE_KEY, sorted(self.ran - self.skipped))
 
 
 def _cache(config: pytest.Config) -> pytest.Cache | None:

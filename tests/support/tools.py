@@ -7,10 +7,10 @@ the command:
     overlay = kustomize_build(Path("overlays/dist-mnist/dev"))
     kubeconform(overlay)
 
-The environment variable of a tool (HELM, KUSTOMIZE, KUBECONFORM) sets its program; a wrong variable is an error. The
-default is the program in the cache that tests/e2e/tools/build fills, and then the program on PATH. Without a program,
-helm-python-sdk runs Helm, and `kubectl kustomize` runs kustomize. Without these, the test is skipped, or fails if
-pytest runs with --no-skips.
+helm-python-sdk runs Helm 4 in this process, unless a command has an option that only the program has. The environment
+variable of a tool (HELM, KUSTOMIZE, KUBECONFORM) sets its program; a wrong variable is an error. The default is the
+program in the cache that tests/e2e/tools/build fills, and then the program on PATH. Without kustomize, `kubectl
+kustomize` runs kustomize. If a test has no program, pytest skips the test, or fails with --no-skips.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from __future__ import annotations
 import atexit
 import functools
 import importlib.resources
-import importlib.util
 import json
 import os
 import re
@@ -30,7 +29,6 @@ from typing import NoReturn
 
 import pytest
 
-from tests.support.again import want
 from tests.support.command import WITHOUT_COLLECTION, Command
 from tests.support.helm import Helm, HelmLibrary, HelmProgram
 
@@ -94,29 +92,16 @@ def kubeconform(
 
 def skip_without(tool: str, target: str) -> NoReturn:
     """Skip the current test until the tool exists."""
-    want()
     pytest.skip(f"needs {tool}: see `make {target}`")
 
 
 def helm() -> Helm:
     """Return the Helm that helm_template and helm_lint use."""
-    chosen = _helm()
-    if isinstance(chosen, HelmLibrary):
-        want()
-    return chosen
-
-
-@functools.cache
-def _helm() -> Helm:
-    if program := _program("helm", majors=range(4, 5)):
-        return HelmProgram(program)
-    if not importlib.util.find_spec("helm_python"):
-        skip_without("helm 4, or PyPI's helm-python-sdk", "tools")
-    return HelmLibrary()
+    return HelmProgram(helm_program()) if "HELM" in os.environ else HelmLibrary(lambda: HelmProgram(helm_program()))
 
 
 def helm_program() -> Path:
-    """Return the `helm` program, for tests of Helm with a cluster."""
+    """Return the `helm` program, for tests of its warnings, and of Helm with a cluster."""
     program = _program("helm", majors=range(4, 5))
     if not program:
         skip_without("helm 4", "tools")

@@ -14,8 +14,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.support.helm import HelmLibrary
-from tests.support.tools import helm_lint
+from tests.support.tools import helm_lint, helm_template
 from tfgen.kubernetes.keys import CHART
 from tfgen.targets.render import render
 from tfgen.tree.write import apply, plan_write
@@ -150,7 +149,7 @@ def test_a_cut_label_is_one_that_kubernetes_takes(length, tmp_path):
     chart = tmp_path / "charts" / name
     file = chart / "Chart.yaml"
     file.write_text(file.read_text(encoding="utf-8").replace("version: 1.0.", "version: 1.10."), encoding="utf-8")
-    printed = HelmLibrary().template(chart, name, "--skip-tests")
+    printed = helm_template(chart, name, "--skip-tests")
     labels = {item["metadata"]["labels"][CHART] for item in yaml.safe_load_all(printed) if item}
     (label,) = labels
     assert re.fullmatch(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?", label)
