@@ -59,7 +59,7 @@ demo: $(VENV)/.installed ## Render examples/dist-mnist into demo/
 
 .PHONY: test
 test: $(VENV)/.with-test ## Run the tests that need only pip (without `make tools`, some tests are skipped)
-	@$(PYTEST) -m '$(PIP_ONLY)'
+	@$(PYTEST) -m '$(PIP_ONLY)' --ignore=tests/house
 
 .PHONY: long
 long: $(VENV)/.with-test ## Run the slow tests that need only pip: random jobs, installations, and changes of a git repository
@@ -75,7 +75,7 @@ lint: $(VENV)/.with-test $(VENV)/.with-e2e $(VENV)/.with-dev ## Check format, st
 	@$(PYTHON) -m codespell_lib *.md docs examples gen schemas
 	@$(PYTHON) -m mypy --no-error-summary
 	@$(PYTHON) -m mypy --no-error-summary -m tests.support.tools -m tests.conftest -p tests.e2e
-	@$(PYTHON) -m pytest --quiet tests/house
+	@$(PYTHON) -m pytest --quiet -p no:cacheprovider tests/house
 
 .PHONY: docs
 docs: $(VENV)/.with-docs ## Build the documentation site into .docs/; each warning is an error

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import pytest
 
 from tests.support.runs import CASES, CHIEF, CHIEF_B, CLUSTER, JOB, OBJECT_CASES, OBJECTS, runs
@@ -12,6 +14,7 @@ from tfgen.report.problems import as_text
 from tfgen.text.document import Document
 
 
+@cache
 def document(text: str) -> Document:
     checked = check(text, "job.yaml")
     assert as_text(checked.problems) == ""

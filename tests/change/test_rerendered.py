@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.support import git_author
+from tests.support.checked_repository import copy_repository
 from tests.support.command import Command
 from tfgen import __version__, cli
 
@@ -38,13 +39,16 @@ Printed = pytest.CaptureFixture[str]
 @pytest.fixture(autouse=True)
 def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return the current folder, with a rendered job and without a commit."""
+    copy_repository(_rendered_job, tmp_path)
     monkeypatch.chdir(tmp_path)
     for name, value in git_author.VARIABLES.items():
         monkeypatch.setenv(name, value)
-    Command(("git", "init", "--quiet", "--initial-branch=main")).run()
+    return tmp_path
+
+
+def _rendered_job() -> None:
     Path("job.yaml").write_text(JOB, encoding="utf-8")
     assert cli.run(["render", "job.yaml"]) == 0
-    return tmp_path
 
 
 def commit() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.support import git_author
-from tests.support.checked_repository import commit, git
+from tests.support.checked_repository import commit, copy_repository, git
 from tfgen import cli
 from tfgen.change.run_back import find_runs_back
 from tfgen.check.jobs import check
@@ -93,15 +93,18 @@ def test_no_run_goes_back(before: str, after: str) -> None:
 @pytest.fixture
 def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return the current folder. The first commit has the run `a`; the second has the run `b` with another image."""
+    copy_repository(_two_runs, tmp_path)
     monkeypatch.chdir(tmp_path)
     for name, value in git_author.VARIABLES.items():
         monkeypatch.setenv(name, value)
-    git("init", "--quiet", "--initial-branch=main")
+    return tmp_path
+
+
+def _two_runs() -> None:
     for run, image in (("a", 1), ("b", 2)):
         Path("job.yaml").write_text(f"{JOB.replace('mnist:1', f'mnist:{image}')}  run: {run}\n", encoding="utf-8")
         assert cli.run(["render", "job.yaml"]) == 0
         commit()
-    return tmp_path
 
 
 def test_a_revert_is_said_with_the_way_out(repository: Path, capsys: Printed) -> None:

@@ -1,7 +1,23 @@
-"""Jobs and folders for the tests of commands."""
+"""A repository for the tests of commands."""
 
 from __future__ import annotations
 
-from tests.support.checked_repository import job
+from pathlib import Path
 
-__all__ = ["job"]
+import pytest
+
+from tests.support.checked_repository import JOB, commit, copy_repository
+
+
+@pytest.fixture
+def job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the job file in a repository with a committed job, which becomes the current folder."""
+    copy_repository(_committed_job, tmp_path)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", "/dev/null")
+    return tmp_path / "job.yaml"
+
+
+def _committed_job() -> None:
+    Path("job.yaml").write_text(JOB, encoding="utf-8")
+    commit()

@@ -10,6 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.command import Command
+from tfgen import cli
+
 JOB = """\
 apiVersion: tfgen/v1alpha1
 kind: TrainingJob
@@ -121,10 +124,16 @@ def test_any_locale_will_do(job: Path, locale: dict[str, str]) -> None:
 
 
 @pytest.mark.parametrize("command", ["check ../job.yaml", "check job.yaml", "render .", "rm mnist", "init a"])
-def test_a_working_directory_that_is_gone_is_said_to_be(job: Path, command: str) -> None:
-    done = shell(f"mkdir gone && cd gone && rmdir ../gone && $tfgen {command}", job)
-    expected = b"tfgen: error: the working directory no longer exists: No such file or directory\n"
-    assert (done.returncode, done.stderr, done.stdout) == (3, expected, b"")
+def test_a_working_directory_that_is_gone_is_said_to_be(
+    job: Path, command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    gone = job.parent / "gone"
+    gone.mkdir()
+    with contextlib.chdir(gone):
+        gone.rmdir()
+        assert cli.run(command.split()) == 3
+    expected = "tfgen: error: the working directory no longer exists: No such file or directory\n"
+    assert capsys.readouterr() == ("", expected)
 
 
 def test_an_environment_to_write_alone_is_refused(job: Path) -> None:
@@ -150,9 +159,12 @@ def test_a_job_from_standard_input(job: Path) -> None:
 
 
 @pytest.mark.parametrize("command", ["render", "diff", "commit", "rerun", "explain --origin"])
-def test_what_belongs_to_a_file_takes_no_standard_input(job: Path, command: str) -> None:
-    done = shell(f"git init -q; $tfgen {command} - <job.yaml", job)
-    assert (done.returncode, done.stdout) == (2, b"")
-    assert done.stderr.startswith(
-        b"tfgen: error: -: only `tfgen check` and `tfgen render --stdout` read standard input"
-    )
+def test_what_belongs_to_a_file_takes_no_standard_input(
+    job: Path, command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(job.parent)
+    Command(("git", "init", "--quiet", "--template=")).run()
+    assert cli.run([*command.split(), "-"]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("tfgen: error: -: only `tfgen check` and `tfgen render --stdout` read standard input")

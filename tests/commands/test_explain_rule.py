@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from tests.docs.test_rules_page import SECTIONS, ids_of_the_reader
+from tests.support.rules_page import ids_of_the_reader, sections
 from tfgen import cli
 from tfgen.commands.authoring.explain_rule import explain_rule, rule_ids
 from tfgen.report.rule_summaries import rule_summaries
 
 
-@pytest.mark.parametrize("rule", sorted({*rule_summaries(), *ids_of_the_reader()}))
-def test_every_id_of_a_problem_is_known(rule: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.run(["explain", rule]) == cli.OK
-    summary = rule_summaries().get(rule, "")
-    assert summary in " ".join(capsys.readouterr().out.split())
+def test_every_id_of_a_problem_is_known(capsys: pytest.CaptureFixture[str]) -> None:
+    summaries = rule_summaries()
+    for rule in {*summaries, *ids_of_the_reader()}:
+        assert cli.run(["explain", rule]) == cli.OK, rule
+        assert summaries.get(rule, "") in " ".join(capsys.readouterr().out.split())
 
 
 def test_the_text_of_a_rule() -> None:
@@ -26,7 +26,7 @@ def test_the_text_of_a_rule() -> None:
         "    spec:\n      image: registry.ml.internal/ml/mnist\n\n"
         "    spec:\n      image: registry.ml.internal/ml/mnist:1.4.0\n"
     )
-    assert rule_ids() == tuple(section.id for section in SECTIONS)
+    assert rule_ids() == tuple(section.id for section in sections())
 
 
 @pytest.mark.parametrize(

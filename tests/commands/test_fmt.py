@@ -45,7 +45,7 @@ def test_a_line_that_is_empty_to_python_alone_ends_no_block() -> None:
 
 
 @pytest.mark.long
-@drawn(25)
+@drawn(8)
 @given(
     data=jobs(),
     flow=st.sampled_from([None, True, False]),

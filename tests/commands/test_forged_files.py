@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.checked_repository import JOB, Printed, commit, git
+from tests.support.checked_repository import JOB, Printed, commit, copy_repository, git
 from tfgen import __version__, cli
 from tfgen.targets.kustomize.overlays import kustomize
 from tfgen.tree import cache
@@ -73,16 +73,18 @@ def untouched_job() -> str:
 def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Make a repository with one job that is rendered and committed to main, and check out the branch `change`."""
     root = tmp_path / "repository"
-    root.mkdir()
+    copy_repository(_rendered_job, root)
     monkeypatch.chdir(root)
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", "/dev/null")
     monkeypatch.setattr(cache, "folder", lambda: tmp_path / "cache")
-    git("init", "--quiet", "--initial-branch=main")
+    return root
+
+
+def _rendered_job() -> None:
     write("jobs/mnist.yaml", job("mnist"))
     assert cli.run(["render", "jobs"]) == cli.OK
     commit()
     git("switch", "--quiet", "--create", "change")
-    return root
 
 
 def checked(capsys: Printed, *arguments: str) -> tuple[int, str, str]:

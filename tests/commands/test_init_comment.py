@@ -61,30 +61,23 @@ def run_step(step: str, folder: Path, client: str, listed: str, variables: dict[
     return calls.read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize(
-    ("listed", "call"),
-    [
-        ("", '["api", "--silent", "repos/ads/jobs/issues/5/comments", "--field", "body=@'),
-        ("42", '["api", "--silent", "--method", "PATCH", "repos/ads/jobs/issues/comments/42", "--field", "body=@'),
-    ],
-)
-def test_a_pull_request_has_one_comment(repository: Path, listed: str, call: str) -> None:
+def test_a_pull_request_has_one_comment(repository: Path) -> None:
     change_job("github")
     workflow = yaml.safe_load(Path(".github/workflows/tfgen.yaml").read_text(encoding="utf-8"))
     (step,) = (step["run"] for step in workflow["jobs"]["check"]["steps"] if "pull request" in step.get("name", ""))
     variables = {"COMMENTS": "repos/ads/jobs/issues/5/comments", "RUNNER_TEMP": str(repository / ".git")}
-    listing, writing = run_step(step, repository, "gh", listed, variables).splitlines()
-    assert '"body' not in listing
-    assert writing.startswith(f"[{call}")
-    assert "<!-- tfgen diff -->" in writing
-    assert "mnist" in writing
+    for listed, call in (
+        ("", '["api", "--silent", "repos/ads/jobs/issues/5/comments", "--field", "body=@'),
+        ("42", '["api", "--silent", "--method", "PATCH", "repos/ads/jobs/issues/comments/42", "--field", "body=@'),
+    ):
+        listing, writing = run_step(step, repository, "gh", listed, variables).splitlines()
+        assert '"body' not in listing
+        assert writing.startswith(f"[{call}")
+        assert "<!-- tfgen diff -->" in writing
+        assert "mnist" in writing
 
 
-@pytest.mark.parametrize(
-    ("listed", "address"),
-    [("[]", NOTES), ('[{"id": 3, "body": "text"}, {"id": 42, "body": "<!-- tfgen diff -->"}]', f"{NOTES}/42")],
-)
-def test_a_merge_request_has_one_comment(repository: Path, listed: str, address: str) -> None:
+def test_a_merge_request_has_one_comment(repository: Path) -> None:
     change_job("gitlab")
     script = yaml.safe_load(Path(".gitlab-ci.yml").read_text(encoding="utf-8"))["tfgen"]["script"]
     (step,) = (step for step in script if "TFGEN_TOKEN" in step)
@@ -95,10 +88,14 @@ def test_a_merge_request_has_one_comment(repository: Path, listed: str, address:
         "CI_PROJECT_ID": "7",
         "CI_MERGE_REQUEST_IID": "5",
     }
-    listing, writing = run_step(step, repository, "curl", listed, variables).splitlines()
-    assert f"{NOTES}?per_page=100&sort=asc" in listing
-    assert f'"{address}"' in writing
-    assert "<!-- tfgen diff -->" in writing
+    for listed, address in (
+        ("[]", NOTES),
+        ('[{"id": 3, "body": "text"}, {"id": 42, "body": "<!-- tfgen diff -->"}]', f"{NOTES}/42"),
+    ):
+        listing, writing = run_step(step, repository, "curl", listed, variables).splitlines()
+        assert f"{NOTES}?per_page=100&sort=asc" in listing
+        assert f'"{address}"' in writing
+        assert "<!-- tfgen diff -->" in writing
 
 
 def test_without_a_token_a_merge_request_has_no_comment(repository: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.support import git_author
-from tests.support.checked_repository import JOB, commit, git
+from tests.support.checked_repository import JOB, commit, copy_repository, git
 from tfgen import cli
 
 Printed = pytest.CaptureFixture[str]
@@ -17,15 +17,18 @@ Printed = pytest.CaptureFixture[str]
 @pytest.fixture(autouse=True)
 def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Make a repository with a rendered and committed job the current folder."""
-    monkeypatch.chdir(tmp_path)
     for name, value in git_author.VARIABLES.items():
         monkeypatch.setenv(name, value)
-    git("init", "--quiet", "--initial-branch=main")
+    copy_repository(_rendered_job, tmp_path)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def _rendered_job() -> None:
     Path("jobs").mkdir()
     Path("jobs/mnist.yaml").write_text(JOB, encoding="utf-8")
     assert cli.run(["render", "jobs"]) == 0
     commit()
-    return tmp_path
 
 
 def check_out_anew() -> None:

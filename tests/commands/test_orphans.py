@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from tests.support import git_author
-from tests.support.checked_repository import JOB, OTHER, commit, git
+from tests.support.checked_repository import JOB, OTHER, commit, copy_repository, git
 from tests.support.tools import ROOT
 from tfgen import cli
 from tfgen.commands.init import JobOptions, new_repository
@@ -28,16 +28,19 @@ GONE = (
 @pytest.fixture(autouse=True)
 def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Make a repository with two rendered and committed jobs the current folder."""
-    monkeypatch.chdir(tmp_path)
     for name, value in git_author.VARIABLES.items():
         monkeypatch.setenv(name, value)
-    git("init", "--quiet", "--initial-branch=main")
+    copy_repository(_rendered_jobs, tmp_path)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def _rendered_jobs() -> None:
     Path("jobs").mkdir()
     Path("jobs/mnist.yaml").write_text(JOB, encoding="utf-8")
     Path("jobs/other.yaml").write_text(OTHER, encoding="utf-8")
     assert cli.run(["render", "jobs"]) == 0
     commit()
-    return tmp_path
 
 
 def checked(capsys: Printed, *arguments: str) -> tuple[int, str]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.checked_repository import JOB, Printed, commit, git
+from tests.support.checked_repository import JOB, Printed, commit, copy_repository, git
 from tfgen import cli
 
 SECRET = "apiVersion: v1\nkind: Secret\nmetadata: {name: extra}\n"
@@ -25,9 +25,12 @@ def write(path: str, text: str = SECRET) -> None:
 @pytest.fixture(autouse=True)
 def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Make a repository with one job that is rendered and committed to main, and check out the branch `change`."""
+    copy_repository(_rendered_job, tmp_path)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", "/dev/null")
-    git("init", "--quiet", "--initial-branch=main")
+
+
+def _rendered_job() -> None:
     write("jobs/mnist.yaml", JOB)
     assert cli.run(["render", "jobs"]) == cli.OK
     commit()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import shutil
 import sys
 from pathlib import Path
 
@@ -59,29 +60,41 @@ def test_the_page_is_what_the_parsers_say() -> None:
     assert PAGE.read_text(encoding="utf-8") == page(), "run `make cli`"
 
 
-@pytest.mark.parametrize("name", COMMANDS)
-def test_help_ends_with_an_example_of_the_command(name: str) -> None:
-    help_text = parsers([name]).commands[name].format_help()
-    assert help_text.endswith(f"\nexample:\n  {command_of(name).example}\n")
-    words = re.sub(r".*<\((.*)\)| > .*", r"\1", command_of(name).example)
-    assert read_arguments(shlex.split(words)[1:]).run is command_of(name).run
+def test_help_ends_with_an_example_of_the_command() -> None:
+    for name in COMMANDS:
+        help_text = parsers([name]).commands[name].format_help()
+        assert help_text.endswith(f"\nexample:\n  {command_of(name).example}\n")
+        words = re.sub(r".*<\((.*)\)| > .*", r"\1", command_of(name).example)
+        assert read_arguments(shlex.split(words)[1:]).run is command_of(name).run
 
 
-@pytest.mark.parametrize("name", [name for name in COMMANDS if command_of(name).example not in IN_A_CLUSTER])
-def test_an_example_does_its_work(name: str, tmp_path: Path) -> None:
-    """Run the example of a command. tests/docs/test_commands.py runs the examples of docs/live.md in a cluster."""
-    folder = tmp_path / "repository"
+def shell(command: str, root: Path) -> None:
+    """Run a command in the repository of a root folder, with the cache of the root folder."""
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    own = {"TMPDIR": str(root), "XDG_CACHE_HOME": str(root / "cache")}
+    environment = {**git_author.VARIABLES, "PATH": path, **own}
+    Command(("bash", "-e", "-c", command), cwd=root / "repository", env=environment).run()
+
+
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Make a repository with two rendered jobs."""
+    root = tmp_path_factory.mktemp("prepared")
     for path, text in {
         "job.yaml": JOB,
         "jobs/cifar.yaml": JOB.replace("name: mnist", "name: cifar"),
         "tfjob.yaml": TFJOB,
         "nodes.yaml": NODES,
     }.items():
-        (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        (folder / path).write_text(text, encoding="utf-8")
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    # Each test has its own cache, without the results of other tests or of the developer.
-    own = {"TMPDIR": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path / "cache")}
-    environment = {**git_author.VARIABLES, "PATH": path, **own}
-    Command(("bash", "-e", "-c", SET_UP), cwd=folder, env=environment).run()
-    Command(("bash", "-e", "-c", f"mkdir mnist; {command_of(name).example}"), cwd=folder, env=environment).run()
+        file = root / "repository" / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+    shell(SET_UP, root)
+    return root
+
+
+@pytest.mark.parametrize("name", [name for name in COMMANDS if command_of(name).example not in IN_A_CLUSTER])
+def test_an_example_does_its_work(name: str, prepared: Path, tmp_path: Path) -> None:
+    """Run the example of a command. tests/docs/test_commands.py runs the examples of docs/live.md in a cluster."""
+    shutil.copytree(prepared, tmp_path / "root")
+    shell(f"mkdir mnist; {command_of(name).example}", tmp_path / "root")

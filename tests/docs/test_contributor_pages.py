@@ -28,7 +28,7 @@ STEP = re.compile(
 )
 MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
 COPIED = ("gen", "schemas", "docs", "pyproject.toml")
-TESTS = ("conftest.py", "docs/test_rules_page.py", "equal", "golden", "invalid", "job", "schema", "support", "timings")
+TESTS = ("conftest.py", "equal", "golden", "house", "invalid", "job", "schema", "support", "timings")
 
 
 @pytest.fixture
@@ -89,7 +89,7 @@ def test_the_page_on_rules_adds_a_rule(checkout: Path) -> None:
             printed += run_step(step["command"], checkout)
         else:
             apply_step(step, checkout)
-    assert re.search("=== 6 passed", printed), printed
+    assert re.findall(r"== (\d+) passed", printed) == ["3", "5"], printed
 
 
 @pytest.mark.long

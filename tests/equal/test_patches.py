@@ -145,7 +145,6 @@ spec:
     model: {mountPath: /model, claim: {size: 1Gi}}
     data: {mountPath: /data, claim: {size: 2Gi}}
   tensorboard: {logDir: /model/logs}
-  serviceAccount: {create: true, annotations: {role: trainer}}
   patches:
     account: {target: {kind: ServiceAccount, name: serviceaccount}, merge: {metadata: {annotations: {a: b}}}}
     settle:
@@ -250,7 +249,7 @@ def test_an_environment_has_its_own_patches_in_all_three_outputs(tmp_path):
 def test_a_chart_keeps_the_annotations_of_an_account_that_an_environment_patches(tmp_path):
     rendered = Rendered.write(checked(ENVIRONMENTS), tmp_path)
     for environment, added in (("dev", {}), ("prod", {"owner": "ads"})):
-        objects = rendered.by_helm(*rendered.values_args(environment), helm=HelmLibrary())
+        objects = rendered.by_helm(*rendered.values_args(environment))
         (account,) = (item for (_, kind, name), item in objects.items() if (kind, name) == ("ServiceAccount", "mnist"))
         own = {"argocd.argoproj.io/sync-wave": "-1", "role": "trainer"}
         assert account["metadata"]["annotations"] == {**own, **added}

@@ -24,9 +24,9 @@ pytestmark = [
 ]
 
 
-@pytest.fixture
-def folder() -> Iterator[Path]:
-    """Make two rendered jobs that belong to a user other than root."""
+@pytest.fixture(scope="module")
+def rendered() -> Iterator[Path]:
+    """Make two rendered jobs."""
     with tempfile.TemporaryDirectory() as name:
         path = Path(name)
         for job, text in (("mnist", JOB), ("other", OTHER)):
@@ -37,6 +37,16 @@ def folder() -> Iterator[Path]:
         if code and ("tfgen" not in said or said.endswith("No module named tfgen\n")):  # as below /root
             pytest.skip(f"the user nobody may not read this Python, or this checkout: {said}")
         assert code == 0, said
+        yield path
+
+
+@pytest.fixture
+def folder(rendered: Path) -> Iterator[Path]:
+    """Copy two rendered jobs for a user other than root."""
+    with tempfile.TemporaryDirectory() as name:
+        path = Path(name)
+        shutil.copytree(rendered, path, dirs_exist_ok=True)
+        _own(path)
         yield path
         for each in (path, *(each for each in path.rglob("*"))):
             if each.is_dir():

@@ -11,8 +11,6 @@ from graphlib import TopologicalSorter
 from inspect import cleandoc
 from pathlib import Path
 
-import pytest
-
 from house.__main__ import drawn
 from house.imports import Import, Place, imports, room_of
 from house.rooms import Room, breaches, room_names, rooms
@@ -29,12 +27,6 @@ def found_imports() -> tuple[Import, ...]:
     return tuple(imports(PACKAGE))
 
 
-def modules(*names: str) -> list[str]:
-    """Return the modules of rooms."""
-    paths = sorted(path.relative_to(PACKAGE.parent) for name in names for path in (PACKAGE / name).rglob("*.py"))
-    return [".".join(path.with_suffix("").parts) for path in paths]
-
-
 def parent(module: str) -> str:
     return module.rpartition(".")[0]
 
@@ -48,14 +40,19 @@ def test_a_room_imports_only_what_stands_below_it() -> None:
     assert [*breaches(found_imports(), ROOMS)] == []
 
 
-def test_the_tree_and_git_know_nothing_of_jobs() -> None:
-    known = {room_of(item.imported) for item in found_imports() if room_of(item.importer) in ("tree", "git")}
-    assert known <= {"tree", "git", ""}
+def test_the_tree_and_git_import_only_themselves() -> None:
+    found = {(room_of(item.importer), room_of(item.imported)) for item in found_imports()}
+    assert {
+        (room, imported) for room, imported in found if room in ("tree", "git") and imported not in (room, "")
+    } == set()
 
 
-def test_git_and_the_tree_do_not_know_each_other() -> None:
-    both = {"tree", "git"}
-    assert not [i for i in found_imports() if {room_of(i.importer), room_of(i.imported)} == both]
+def test_only_the_language_server_uses_its_protocol() -> None:
+    protocol = re.compile(r"^\s*(?:import|from) (?:pygls|lsprotocol)\b", re.MULTILINE)
+    users = [path.parent.name for path in PACKAGE.rglob("*.py") if protocol.search(path.read_text(encoding="utf-8"))]
+    assert {*users} == {"lsp"}
+    ways = {item for item in found_imports() if room_of(item.imported) == "lsp" != room_of(item.importer)}
+    assert {(way.importer, way.place) for way in ways} == {("tfgen.cli.lsp", Place.FUNCTION)}
 
 
 def test_no_import_circle_between_modules_exists() -> None:
@@ -94,13 +91,21 @@ def test_an_import_in_a_function_says_what_it_saves() -> None:
         assert re.search(r"  # .*\b\d+ ms\b", line), f"{path}:{item.line}"
 
 
-@pytest.mark.parametrize("module", modules("schema", "text"))
-def test_a_module_of_the_schema_loads_no_room_above_it(module: str) -> None:
-    """A fresh process shows cycles through imports in functions and packages, which no drawing shows."""
-    name = module.removesuffix(".__init__")
-    code = f"import sys, {name}; print(*(m for m in sys.modules if m.startswith('tfgen.')))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert {room_of(name) for name in done.stdout.split()} - {""} <= {"text", "schema", "kubernetes"}
+def test_the_schema_and_the_text_load_no_room_above_them() -> None:
+    """Imports into an empty interpreter show cycles through imports in functions and packages."""
+    paths = [path.relative_to(PACKAGE.parent) for room in ("schema", "text") for path in (PACKAGE / room).rglob("*.py")]
+    names = [".".join(path.with_suffix("").parts).removesuffix(".__init__") for path in paths]
+    code = cleandoc("""
+        import importlib, sys
+        for name in sys.argv[1:]:
+            importlib.import_module(name)
+            loaded = [module for module in sys.modules if module.startswith("tfgen.")]
+            print(*loaded)
+            for module in loaded:
+                del sys.modules[module]
+    """)
+    done = subprocess.run([sys.executable, "-c", code, *names], capture_output=True, text=True, check=True)
+    assert {room_of(name) for name in done.stdout.split()} - {""} == {"text", "schema", "kubernetes"}
 
 
 def test_a_breach_is_found() -> None:

@@ -53,13 +53,13 @@ def test_mistake_in_layers(
     assert capsys.readouterr().out == (repository / "expected.out").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("rule", sorted({rule.id for rule in (*RULES, *ACROSS)} - OF_RELEASES))
-def test_every_rule_has_a_case_and_a_neighbour(rule: str) -> None:
+def test_every_rule_has_a_case_and_a_neighbour() -> None:
     """In a folder with several files, the neighbours are the files without a line in expected.out."""
-    layered = FOLDER / "layers" / rule
-    case = layered / "expected.out" if layered.exists() else FOLDER / f"{rule}.out"
-    assert f"[{rule}]" in case.read_text(encoding="utf-8")
-    assert layered.exists() or (FOLDER / "ok" / f"{rule}.yaml").exists()
+    for rule in {rule.id for rule in (*RULES, *ACROSS)} - OF_RELEASES:
+        layered = FOLDER / "layers" / rule
+        case = layered / "expected.out" if layered.exists() else FOLDER / f"{rule}.out"
+        assert f"[{rule}]" in case.read_text(encoding="utf-8")
+        assert layered.exists() or (FOLDER / "ok" / f"{rule}.yaml").exists(), rule
 
 
 def test_every_message_is_one_short_sentence_without_its_full_stop() -> None:

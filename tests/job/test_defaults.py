@@ -231,7 +231,7 @@ def test_the_published_schema_is_made_from_the_jobs() -> None:
 
 
 @pytest.mark.long
-@drawn(20)
+@drawn(8)
 @given(jobs(), st.data())
 def test_what_a_job_says_can_be_a_default(job: dict[str, Any], data: st.DataObject) -> None:
     """A job without errors stays the same after the move of any of its keys to the defaults."""

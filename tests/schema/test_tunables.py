@@ -9,9 +9,10 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.draws import drawn
 from tests.support.values_chart import chart
 from tfgen.schema import tunables
 
@@ -225,7 +226,7 @@ def trees(*more: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
 
 
 @pytest.mark.long
-@settings(max_examples=300)
+@drawn(100)
 @given(under=trees(), over=trees(st.none()))
 def test_helm_merges_values_the_same(tmp_path_factory, under, over):
     assert chart(tmp_path_factory.mktemp("chart"), under).merge_values(over) == tunables.merge(under, over)

@@ -149,7 +149,7 @@ ODD = (
 
 
 @pytest.mark.long
-@drawn(40)
+@drawn(10)
 @given(data=st.data())
 def test_it_accepts_what_the_job_schema_accepts_value_by_value(data):
     """The expected result comes from the job schema: each value is validated against the node of its tunable."""
@@ -267,7 +267,7 @@ def test_helm_takes_the_values_and_refuses_what_is_wrong(tmp_path):
 
 
 @pytest.mark.long
-@drawn(50)
+@drawn(10)
 @given(data=jobs(environments=1))
 def test_the_values_of_every_job_are_allowed_by_their_schema(tmp_path_factory, data):
     """Python's validator and Helm accept the values: Go reads the patterns too, and numbers survive float64."""

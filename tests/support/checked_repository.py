@@ -1,7 +1,13 @@
-"""A repository with a committed job, and changes of the job."""
+"""Repositories that tests copy, a job, and changes of the job."""
 
 from __future__ import annotations
 
+import atexit
+import contextlib
+import functools
+import shutil
+import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -30,18 +36,6 @@ WRONG = JOB.replace("replicas: 2", "replica: 2")
 Printed = pytest.CaptureFixture[str]
 
 
-@pytest.fixture
-def job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Commit a job in a new repository, which becomes the current folder."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("GIT_CONFIG_GLOBAL", "/dev/null")
-    path = tmp_path / "job.yaml"
-    path.write_text(JOB, encoding="utf-8")
-    git("init", "--quiet", "--template=", "--initial-branch=main")
-    commit()
-    return path
-
-
 def git(*arguments: str) -> None:
     who = {f"GIT_{role}_{what}": "a@example.com" for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
     Command(("git", *arguments), env=who).run()
@@ -50,3 +44,24 @@ def git(*arguments: str) -> None:
 def commit() -> None:
     git("add", "--all")
     git("commit", "--quiet", "--allow-empty", "--message=x")
+
+
+def copy_repository(prepare: Callable[[], None], folder: Path) -> None:
+    """Copy a git repository with the branch main into a folder.
+
+    Args:
+        prepare: A function that writes and commits files in the current folder, a new repository. A process calls the
+            function once: a copy is cheaper than a render and several calls of git.
+        folder: The empty folder.
+    """
+    shutil.copytree(_prepared(prepare), folder, symlinks=True, dirs_exist_ok=True)
+
+
+@functools.cache
+def _prepared(prepare: Callable[[], None]) -> Path:
+    folder = Path(tempfile.mkdtemp(prefix="tfgen-repository-"))
+    atexit.register(shutil.rmtree, folder)
+    with contextlib.chdir(folder):
+        git("init", "--quiet", "--template=", "--initial-branch=main")
+        prepare()
+    return folder

@@ -39,6 +39,7 @@ def test_each_variable_of_a_template_has_a_new_name(case: Path) -> None:
     assert _repeated(check(case.read_bytes(), "job.yaml").documents[0].data) == {}
 
 
+@pytest.mark.long
 @drawn(25)
 @given(document=jobs())
 def test_each_variable_of_a_random_job_has_a_new_name(document: dict[str, object]) -> None:

@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import os
-import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-
-from house.imports import Place, imports, room_of
-
-PACKAGE = Path(__file__).parents[2] / "gen" / "tfgen"
 
 JOB = """\
 apiVersion: tfgen/v1alpha1
@@ -109,11 +104,3 @@ def test_what_is_known_of_a_job_loads_nothing_that_works_it_out(
 @pytest.mark.parametrize("words", [("render", "jobs"), ("check", "jobs"), ("render", "--stdout", "jobs/mnist.yaml")])
 def test_no_other_command_is_loaded(words: tuple[str, ...], repository: Path, tmp_path: Path) -> None:
     assert within(loaded(repository, *words, cache=tmp_path), OF_NONE) == set()
-
-
-def test_lsp_alone_loads_the_protocol_of_language_servers() -> None:
-    protocol = re.compile(r"^\s*(?:import|from) (?:pygls|lsprotocol)\b", re.MULTILINE)
-    users = [path.parent.name for path in PACKAGE.rglob("*.py") if protocol.search(path.read_text(encoding="utf-8"))]
-    assert {*users} == {"lsp"}
-    ways = {item for item in imports(PACKAGE) if room_of(item.imported) == "lsp" != room_of(item.importer)}
-    assert {(way.importer, way.place) for way in ways} == {("tfgen.cli.lsp", Place.FUNCTION)}
