@@ -26,7 +26,7 @@ LONGEST = (
     "gitops",
     *(
         f"server/test_{name}.py"
-        for name in ("scale", "finisher", "accepted", "gangs", "tf_job", "live", "plan", "tf_config")
+        for name in ("scale", "released", "live_changes", "gangs", "accepted", "admission", "tf_job")
     ),
 )
 """The folders and modules with the longest tests, in the order of their start."""

@@ -35,10 +35,12 @@ def write_job(text: str, folder: Path, *, is_in_test_namespace: bool = True) -> 
     checked = check(text, "job.yaml")
     assert not has_errors(checked.problems), as_text(checked.problems)
     (document,) = checked.documents
-    return Rendered.write(_without_namespaces(document.data) if is_in_test_namespace else document.data, folder)
+    return Rendered.write(without_namespaces(document.data) if is_in_test_namespace else document.data, folder)
 
 
-def _without_namespaces(data: Document) -> Document:
+def without_namespaces(data: Document) -> Document:
+    """Return a job without its namespaces, so that its objects go to the namespace of a test."""
+
     def without(mapping: Mapping[str, Any]) -> dict[str, Any]:
         return {key: value for key, value in mapping.items() if key != "namespace"}
 

@@ -32,8 +32,12 @@ PAGES_OF_DOCUMENTATION = ("index.html", "docs/tutorial.html")
 
 views = pytest.mark.parametrize(
     ("viewport", "scheme"),
-    [(DESKTOP, "light"), (DESKTOP, "dark"), (PHONE, "light"), (PHONE, "dark")],
-    ids=["desktop-light", "desktop-dark", "phone-light", "phone-dark"],
+    [
+        pytest.param(DESKTOP, "light", id="desktop-light"),
+        pytest.param(PHONE, "dark", id="phone-dark"),
+        pytest.param(DESKTOP, "dark", id="desktop-dark", marks=pytest.mark.nightly),
+        pytest.param(PHONE, "light", id="phone-light", marks=pytest.mark.nightly),
+    ],
 )
 
 

@@ -1,13 +1,16 @@
-"""The API server accepts every object of every job, creates the pods, and changes nothing the second time.
+"""The API server accepts every object and every pod of every job, and changes nothing the second time.
 
-Each job is applied to a namespace with the job's Pod Security profile, by default "restricted". The API server rejects
-pods one by one, long after it has accepted their owner, so each test waits for the pods.
+A dry run tries the objects of every overlay. One job of each workload kind is applied, to a namespace with the Pod
+Security profile of the job, by default "restricted". The API server rejects pods one by one, long after it has accepted
+their owner, so these tests wait for the pods.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Mapping, Sequence
+import itertools
+import json
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,20 +20,19 @@ from tests.e2e.client import ApiError, Client, Object, eventually
 from tests.e2e.conftest import dns_label
 from tests.e2e.control_plane import ControlPlane
 from tests.e2e.custom_kinds import definitions
-from tests.e2e.jobs import EXAMPLES, environments, write_job
+from tests.e2e.jobs import EXAMPLES, environments, without_namespaces, write_job
 from tests.support import tools
 from tests.support.command import WITHOUT_COLLECTION, Command
+from tests.support.generated import Document
 from tests.support.rendered import Rendered
 from tests.support.tools import ROOT
 from tfgen.check.jobs import check
 from tfgen.graph.built import plain_objects
 from tfgen.schema import workload_kinds as kinds
-from tfgen.text.parse import parse
 
-pytestmark = pytest.mark.xdist_group("accepted")  # one cluster for all tests of this module
-
-BUILT_IN = ("apps/v1", "batch/v1", "v1")
 CASES = environments([*EXAMPLES, *sorted(ROOT.glob("tests/golden/*/job.yaml"))])
+NEEDED = ("ServiceAccount", "PriorityClass", "RuntimeClass")
+"""The kinds of objects without which the API server refuses a pod."""
 UNSEEN = "no PriorityClass with name"
 """The text of a temporary refusal: the API server reads a pod's class from a list that is updated after the class."""
 
@@ -38,18 +40,26 @@ CHARTS = [*dict(CASES).items()]
 """Each job with its last environment. The objects of a chart are those of the overlay in every environment
 (tests/equal), so one installation shows that the API server accepts the fields that Helm applies."""
 
+OF_EACH_KIND = {
+    "everything-prod": "StatefulSet",
+    "job-large": "Job",
+    "pod-prod": "Pod",
+    "elastic-dl-dev": "ElasticDL",
+    "tfjob-dev": "TFJob",
+    "job-set-dev": "JobSet",
+    "volcano-job-partial": "VolcanoJob",
+}
+"""A job and environment of each workload kind. The nightly tests apply all others."""
 
-def has_custom_kind(job: Path) -> bool:
-    """Check whether an operator creates the pods of a job."""
-    (document,) = parse(job.read_text(encoding="utf-8"), str(job)).documents
-    return kinds.FACTS[kinds.of_spec(document.data["spec"])].resource is not None
 
-
-CUSTOM = [(job, environment) for job, environment in CASES if has_custom_kind(job)]
-
-
-def ids(cases: Sequence[tuple[Path, str | None]]) -> list[str]:
-    return [f"{path.parent.name}-{environment or 'base'}" for path, environment in cases]
+def each(cases: Sequence[tuple[Path, str | None]], kept: Collection[str]) -> pytest.MarkDecorator:
+    """Return the mark that runs a test with each case. All cases except the kept ones are nightly."""
+    names = [f"{path.parent.name}-{environment or 'base'}" for path, environment in cases]
+    params = [
+        pytest.param(*case, id=name, marks=[] if name in kept else pytest.mark.nightly)
+        for case, name in zip(cases, names, strict=True)
+    ]
+    return pytest.mark.parametrize(("job", "environment"), params)
 
 
 @pytest.fixture(scope="module")
@@ -62,8 +72,14 @@ def with_custom_kinds(gang_cluster: ControlPlane) -> ControlPlane:
 
 @functools.cache
 def _rendered(job: Path, environment: str | None) -> Sequence[Object]:
+    return [*map(dict, plain_objects(without_namespaces(_document(job)), environment))]
+
+
+@functools.cache
+def _document(job: Path) -> Document:
     (document,) = check(job.read_text(encoding="utf-8"), str(job)).documents
-    return [*map(dict, plain_objects(document.data, environment))]
+    data: Document = document.data
+    return data
 
 
 @pytest.fixture
@@ -74,18 +90,34 @@ def rendered(job: Path, tmp_path: Path) -> Rendered:
 @pytest.fixture
 def place(with_custom_kinds: ControlPlane, rendered: Rendered, request: pytest.FixtureRequest) -> Iterator[str]:
     """Create a namespace with the Pod Security profile of the job, and the objects that the job expects there."""
-    profile = rendered.document["spec"].get("security", {}).get("profile", "restricted")
-    name = with_custom_kinds.namespace(dns_label(request.node.name), profile)
+    name = with_custom_kinds.namespace(dns_label(request.node.name), _profile(rendered.document))
     with_custom_kinds.client.apply_all(_taken_for_granted(rendered.document["spec"]), name)
     yield name
     with_custom_kinds.client.delete("Namespace", name)
-    for kind in ("PriorityClass", "eci.alibabacloud.com/v1/ImageCache"):  # these kinds are cluster-scoped
-        for each in with_custom_kinds.client.list(kind):
+    _remove_cluster_scoped(with_custom_kinds.client)
+
+
+def _remove_cluster_scoped(client: Client) -> None:
+    for kind in ("PriorityClass", "eci.alibabacloud.com/v1/ImageCache"):
+        for each in client.list(kind):
             if not each["metadata"]["name"].startswith("system-"):
-                with_custom_kinds.client.delete(kind, each["metadata"]["name"])
+                client.delete(kind, each["metadata"]["name"])
 
 
-@pytest.mark.parametrize(("job", "environment"), CASES, ids=ids(CASES))
+def _profile(document: Document) -> str:
+    return str(document["spec"].get("security", {}).get("profile", "restricted"))
+
+
+def test_a_job_of_each_workload_kind_is_applied() -> None:
+    kinds_of_cases = {
+        f"{path.parent.name}-{environment or 'base'}": kinds.of_spec(_document(path)["spec"])
+        for path, environment in CASES
+    }
+    assert {name: kinds_of_cases[name] for name in OF_EACH_KIND} == OF_EACH_KIND
+    assert {*OF_EACH_KIND.values()} == {*kinds.FACTS}
+
+
+@each(CASES, OF_EACH_KIND)
 def test_an_overlay_is_applied(
     with_custom_kinds: ControlPlane, place: str, rendered: Rendered, job: Path, environment: str | None
 ) -> None:
@@ -96,7 +128,7 @@ def test_an_overlay_is_applied(
     assert _content(with_custom_kinds.client, place, job, environment) == before
 
 
-@pytest.mark.parametrize(("job", "environment"), CHARTS, ids=ids(CHARTS))
+@each(CHARTS, ["everything-prod"])
 def test_a_chart_is_installed(
     with_custom_kinds: ControlPlane, place: str, rendered: Rendered, job: Path, environment: str | None
 ) -> None:
@@ -128,18 +160,36 @@ def _class(version: str, kind: str, name: str, **content: Any) -> Object:
     return {"apiVersion": version, "kind": kind, "metadata": {"name": name}, **content}
 
 
-@pytest.mark.parametrize(("job", "environment"), CUSTOM, ids=ids(CUSTOM))
-def test_the_pods_of_custom_kinds_are_taken(
-    with_custom_kinds: ControlPlane, place: str, job: Path, environment: str | None
+@pytest.fixture(scope="module")
+def tried(with_custom_kinds: ControlPlane) -> Iterator[Mapping[str, str]]:
+    """Create a namespace for each Pod Security profile, and all objects without which the server refuses a pod."""
+    client = with_custom_kinds.client
+    profiles = {_profile(_document(job)) for job, _ in CASES}
+    names = {profile: with_custom_kinds.namespace(f"tried-{profile}", profile) for profile in profiles}
+    for job, environment in CASES:
+        document = _document(job)
+        needed = [*_taken_for_granted(document["spec"]), *_rendered(job, environment)]
+        client.apply_all((obj for obj in needed if obj["kind"] in NEEDED), names[_profile(document)])
+    yield names
+    for name in names.values():
+        client.delete("Namespace", name)
+    _remove_cluster_scoped(client)
+
+
+@pytest.mark.parametrize("job", [*dict(CASES)], ids=lambda job: job.parent.name)
+def test_all_objects_and_pods_of_a_job_are_taken(
+    with_custom_kinds: ControlPlane, tried: Mapping[str, str], job: Path
 ) -> None:
-    """Each pod template is applied as a pod, because no controller creates the pods of custom kinds."""
-    custom = [obj for obj in _rendered(job, environment) if obj["apiVersion"] not in BUILT_IN]
-    templates = [template for obj in custom for template in _templates(obj)]
-    assert templates
-    for template in templates:
+    """Each pod template is tried as a pod, because a dry run creates no owner whose controller creates pods."""
+    namespace = tried[_profile(_document(job))]
+    objects = [obj for path, environment in CASES if path == job for obj in _rendered(path, environment)]
+    different = [obj for obj, _ in itertools.groupby(sorted(objects, key=json.dumps))]
+    for obj in different:
+        with_custom_kinds.client.apply(obj, namespace, dry_run=True)
+    for template in [template for obj in different for template in _templates(obj)]:
         metadata = {**template.get("metadata", {}), "name": "tried"}
         pod = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template["spec"]}
-        eventually(functools.partial(_is_taken, with_custom_kinds.client, pod, place), "a pod's priority class")
+        eventually(functools.partial(_is_taken, with_custom_kinds.client, pod, namespace), "a pod's priority class")
 
 
 def _is_taken(client: Client, pod: Object, namespace: str) -> bool:

@@ -14,7 +14,6 @@ import pytest
 import yaml
 
 from tests.e2e.client import ApiError, Client, Object, eventually
-from tests.e2e.conftest import up
 from tests.e2e.control_plane import ControlPlane
 from tests.support.quantities import CANONICAL
 from tests.support.tools import ROOT
@@ -24,8 +23,6 @@ from tfgen.check.jobs import check, check_all
 from tfgen.graph.built import plain_objects
 from tfgen.job.sources import read_sources
 from tfgen.kubernetes.defaulted import defaulted
-
-pytestmark = pytest.mark.xdist_group("admission")  # one cluster for all tests of this module
 
 FOLDER = ROOT / "tests" / "check" / "admission"
 # The cases without a verdict of tfgen, and the cases without a refusal.
@@ -40,12 +37,10 @@ Verdict = Mapping[tuple[str, bool], list[str]]
 
 
 @pytest.fixture(scope="module")
-def place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
-    """Start a separate cluster with a privileged namespace for the jobs: the policies apply to the whole cluster."""
-    flags = {"kube-apiserver": ["--allow-privileged=true"]}
-    with up(request, ControlPlane(tmp_path_factory.mktemp("admission"), flags=flags)) as control_plane:
-        control_plane.namespace(NAMESPACE, profile="privileged")
-        yield control_plane
+def place(whole_cluster: ControlPlane) -> ControlPlane:
+    """Create a privileged namespace for the jobs. The policies apply to the whole cluster."""
+    whole_cluster.namespace(NAMESPACE, profile="privileged")
+    return whole_cluster
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda path: path.name)

@@ -1,7 +1,8 @@
 """The finisher, with the token of its own service account, as the pod of its Job runs it: effects and permissions.
 
 Each test runs the program of the rendered ConfigMap with the arguments of the rendered Job, against a real API server
-and real controllers, for one way in which a job can end.
+and real controllers, for one way in which a job can end. The nightly tests repeat cases that
+tests/graph/test_finisher.py proves with a stand-in for the API server.
 """
 
 from __future__ import annotations
@@ -18,8 +19,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.client import Client, Object, eventually
-from tests.e2e.conftest import up
-from tests.e2e.control_plane import ControlPlane, fake_node
+from tests.e2e.control_plane import ControlPlane
 from tests.e2e.finisher import Finisher, running
 from tests.e2e.jobs import write_job
 from tests.e2e.kubelet import end
@@ -71,6 +71,8 @@ spec:
     worker: {replicas: 3}
 """
 
+nightly = pytest.mark.nightly
+
 TRAININGS = {"chief": CHIEF, "worker-0": WORKER_0, "all-workers": ALL_WORKERS, "jobs": JOBS}
 END = {"chief": "mnist-chief", "worker-0": "mnist-worker", "all-workers": "mnist-worker", "jobs": "mnist-chief"}
 """The Job whose end is the end of the training, by training."""
@@ -93,7 +95,7 @@ def start(cluster: ControlPlane, namespace: str, tmp_path: Path) -> Callable[[st
     return started
 
 
-@pytest.mark.parametrize("training", TRAININGS)
+@pytest.mark.parametrize("training", [pytest.param("chief", marks=nightly), "worker-0", "all-workers", "jobs"])
 def test_a_training_that_completes_is_released(
     training: str, cluster: ControlPlane, namespace: str, start: Callable[[str], None], finisher: Finisher
 ) -> None:
@@ -107,6 +109,7 @@ def test_a_training_that_completes_is_released(
     _assert_released(cluster.client, namespace)
 
 
+@nightly
 @pytest.mark.parametrize("training", TRAININGS)
 def test_a_training_that_fails_is_released(
     training: str, cluster: ControlPlane, namespace: str, start: Callable[[str], None], finisher: Finisher
@@ -118,7 +121,7 @@ def test_a_training_that_fails_is_released(
     _assert_released(cluster.client, namespace)
 
 
-@pytest.mark.parametrize("training", TRAININGS)
+@pytest.mark.parametrize("training", ["chief", *(pytest.param(each, marks=nightly) for each in [*TRAININGS][1:])])
 def test_a_training_that_is_deleted_is_released(
     training: str, cluster: ControlPlane, namespace: str, start: Callable[[str], None], finisher: Finisher
 ) -> None:
@@ -129,6 +132,7 @@ def test_a_training_that_is_deleted_is_released(
     _assert_released(cluster.client, namespace)
 
 
+@nightly
 def test_a_failed_training_keeps_its_tasks_where_asked(
     cluster: ControlPlane, namespace: str, start: Callable[[str], None], finisher: Finisher
 ) -> None:
@@ -139,6 +143,7 @@ def test_a_failed_training_keeps_its_tasks_where_asked(
     assert len(running(cluster.client, namespace, "worker")) == 3
 
 
+@nightly
 def test_a_training_that_does_not_start_in_time_is_released(
     cluster: ControlPlane, namespace: str, tmp_path: Path, finisher: Finisher
 ) -> None:
@@ -151,6 +156,7 @@ def test_a_training_that_does_not_start_in_time_is_released(
     assert cluster.client.get("Job", "mnist-chief", namespace)["spec"]["suspend"] is True
 
 
+@nightly
 @pytest.mark.parametrize("role", ["ps", "worker"])
 def test_a_training_of_which_a_part_finds_no_node_is_released_within_5_s_of_its_deadline(
     role: str, cluster: ControlPlane, namespace: str, tmp_path: Path, finisher: Finisher
@@ -171,6 +177,7 @@ def test_a_training_of_which_a_part_finds_no_node_is_released_within_5_s_of_its_
     assert cluster.client.get("Job", "mnist-chief", namespace)["spec"]["suspend"] is True
 
 
+@nightly
 def test_a_training_that_has_started_is_left_alone_by_a_finisher_that_has_not_seen_it(
     cluster: ControlPlane, namespace: str, start: Callable[[str], None], finisher: Finisher
 ) -> None:
@@ -201,24 +208,20 @@ def test_a_training_that_has_started_is_left_alone_by_a_finisher_that_has_not_se
 
 
 def test_the_end_is_seen_at_once_after_a_restart_of_the_api_server(
-    request: pytest.FixtureRequest, tmp_path: Path
+    cluster: ControlPlane, namespace: str, start: Callable[[str], None], finisher: Finisher
 ) -> None:
     """The restarted API server has no event from before its start, so the last event of a long Job is missing."""
-    with up(request, ControlPlane(tmp_path / "cluster", nodes=[fake_node("a"), fake_node("b")])) as cluster:
-        namespace = cluster.namespace("restart")
-        finisher = Finisher(cluster, namespace, tmp_path / "finisher")
-        cluster.kubectl("apply", "-n", namespace, "-k", write_job(CHIEF, tmp_path / "rendered").overlay(None))
-        eventually(lambda: running(cluster.client, namespace, "chief"), "the chief")
-        finisher.run()
-        eventually(lambda: cluster.client.get("Job", "mnist-chief", namespace)["status"].get("ready"), "its status")
-        cluster.kubectl("create", "configmap", "newer", "-n", namespace)  # a newer version than the Job's
-        cluster.restart_api_server()
-        eventually(lambda: _is_watched(cluster), "a watch by the finisher at the new API server")
-        ended = time.monotonic()
-        end(cluster.client, running(cluster.client, namespace, "chief")[0])
-        log = finisher.finish()
-        assert time.monotonic() - ended < 15, log
-        assert "too old resource version" not in log
+    start(CHIEF)
+    finisher.run()
+    eventually(lambda: cluster.client.get("Job", "mnist-chief", namespace)["status"].get("ready"), "its status")
+    cluster.kubectl("create", "configmap", "newer", "-n", namespace)  # a newer version than the Job's
+    cluster.restart_api_server()
+    eventually(lambda: _is_watched(cluster), "a watch by the finisher at the new API server")
+    ended = time.monotonic()
+    end(cluster.client, running(cluster.client, namespace, "chief")[0])
+    log = finisher.finish()
+    assert time.monotonic() - ended < 15, log
+    assert "too old resource version" not in log
 
 
 def test_it_is_evicted_twice_and_releases(
@@ -237,6 +240,7 @@ def test_it_is_evicted_twice_and_releases(
     assert cluster.client.get("Job", "mnist-finisher", namespace)["status"].get("failed", 0) == 0  # despite evictions
 
 
+@nightly
 def test_an_end_while_it_is_away_is_seen(
     cluster: ControlPlane, namespace: str, start: Callable[[str], None], finisher: Finisher
 ) -> None:
@@ -319,10 +323,10 @@ def test_it_may_do_what_it_needs_and_nothing_else(
     wanted: list[tuple[str, str, list[str], list[str]]],
     cluster: ControlPlane,
     namespace: str,
-    start: Callable[[str], None],
+    tmp_path: Path,
 ) -> None:
     """Compare the authorizer's list of the account's permissions, without the permissions of every account."""
-    start(text)
+    _apply_account(cluster, namespace, text, tmp_path)
     every = _rules(cluster, "default", namespace)
     own = [rule for rule in _rules(cluster, "mnist-finisher", namespace) if rule not in every]
     needed = [
@@ -334,9 +338,9 @@ def test_it_may_do_what_it_needs_and_nothing_else(
     )
 
 
-def test_all_else_is_refused(cluster: ControlPlane, namespace: str, start: Callable[[str], None]) -> None:
+def test_all_else_is_refused(cluster: ControlPlane, namespace: str, tmp_path: Path) -> None:
     """Try each forbidden request."""
-    start(CHIEF)
+    _apply_account(cluster, namespace, CHIEF, tmp_path)
     token = cluster.client.token("mnist-finisher", namespace)
     took = {
         f"{method} {path}": status
@@ -344,7 +348,14 @@ def test_all_else_is_refused(cluster: ControlPlane, namespace: str, start: Calla
         if (status := _ask(cluster, token, method, path.format(namespace=namespace))) != 403
     }
     assert took == {}
-    assert _ask(cluster, token, "GET", f"/apis/batch/v1/namespaces/{namespace}/jobs/mnist-chief") == 200
+    assert _ask(cluster, token, "GET", f"/apis/batch/v1/namespaces/{namespace}/jobs/mnist-chief") == 404
+
+
+def _apply_account(cluster: ControlPlane, namespace: str, text: str, folder: Path) -> None:
+    """Apply the account of the finisher and its permissions. The authorizer answers without the other objects."""
+    for (_, kind, _), obj in write_job(text, folder).by_tfgen(None).items():
+        if kind in ("ServiceAccount", "Role", "RoleBinding"):
+            cluster.client.apply(obj, namespace)
 
 
 def _rules(cluster: ControlPlane, account: str, namespace: str) -> list[Object]:

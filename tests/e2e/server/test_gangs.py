@@ -18,16 +18,16 @@ import pytest
 
 from tests.e2e.client import Client, Object, eventually
 from tests.e2e.conftest import up
-from tests.e2e.control_plane import GANG_API, GANG_SCHEDULING, ControlPlane, fake_node
+from tests.e2e.control_plane import ControlPlane, fake_node
 from tests.e2e.custom_kinds import operators_definitions
 from tests.e2e.gangs import MOMENTS, TASKS, GangWatch, holds_a_place, tasks
 from tests.e2e.jobs import write_job
 from tests.e2e.kubelet import end
 from tests.e2e.servers.volcano import start_volcano
 
-pytestmark = pytest.mark.xdist_group("gangs")  # one cluster for all tests of this module
+pytestmark = pytest.mark.xdist_group("gang_cluster")  # which the fixture `gpus` requests
 
-NODES, GPUS = 2, 4
+nightly = pytest.mark.nightly
 
 JOB = """
 apiVersion: tfgen/v1alpha1
@@ -66,19 +66,14 @@ def gpus(
     scheduler: str, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[ControlPlane]:
     """A cluster with eight GPUs in all."""
-    nodes = [fake_node(f"node-{number}", gpus=GPUS) for number in range(NODES)]
-    native = scheduler == "kubernetes"
-    described = ControlPlane(
-        tmp_path_factory.mktemp("gpus"),
-        nodes=nodes,
-        feature_gates=GANG_SCHEDULING if native else {},
-        apis=GANG_API if native else (),
-    )
-    with up(request, described) as cluster:
-        if not native:
-            programs = Path(os.environ["VOLCANO_BIN"])
-            cluster.install(operators_definitions(programs, "volcano.sh"))
-            start_volcano(cluster, programs)
+    if scheduler == "kubernetes":
+        yield request.getfixturevalue("gang_cluster")
+        return
+    nodes = [fake_node(f"node-{number}", gpus=4) for number in range(2)]
+    programs = Path(os.environ["VOLCANO_BIN"])
+    with up(request, ControlPlane(tmp_path_factory.mktemp("gpus"), nodes=nodes)) as cluster:
+        cluster.install(operators_definitions(programs, "volcano.sh"))
+        start_volcano(cluster, programs)
         yield cluster
 
 
@@ -116,6 +111,7 @@ Start = Callable[..., Training]
 @pytest.fixture
 def start(gpus: ControlPlane, scheduler: str, tmp_path: Path) -> Iterator[Start]:
     """Return a function that applies a job to a new namespace. After the test, delete the namespaces."""
+    _await_free_nodes(gpus.client)
     namespaces: list[str] = []
 
     def started(namespace: str, workers: int, ps: int = 2, *, gang: str = SCHEDULERS[scheduler]) -> Training:
@@ -128,9 +124,14 @@ def start(gpus: ControlPlane, scheduler: str, tmp_path: Path) -> Iterator[Start]
     yield started
     for namespace in namespaces:
         gpus.client.delete("Namespace", namespace)
-    eventually(lambda: not [pod for pod in gpus.client.list("Pod") if holds_a_place(pod)], "free nodes")
+    _await_free_nodes(gpus.client)
 
 
+def _await_free_nodes(client: Client) -> None:
+    eventually(lambda: not [pod for pod in client.list("Pod") if holds_a_place(pod)], "free nodes")
+
+
+@nightly
 def test_without_a_gang_two_jobs_block_each_other(gpus: ControlPlane, start: Start) -> None:
     """Two jobs without gangs start in part and block each other forever, which proves the tests of gangs."""
     names = ("free-a", "free-b")
@@ -143,29 +144,19 @@ def test_without_a_gang_two_jobs_block_each_other(gpus: ControlPlane, start: Sta
 
 
 def test_two_jobs_that_fit_one_at_a_time(gpus: ControlPlane, start: Start) -> None:
+    """The replacement of a lost worker gets the place of the worker, also while the other job waits."""
     with GangWatch(gpus.client, {"two-a": 8, "two-b": 8}) as watch:
         trainings = [start("two-a", workers=5), start("two-b", workers=5)]
         first = eventually(lambda: next((each for each in trainings if each.is_whole()), None), "the first")
         (second,) = (each for each in trainings if each is not first)
         assert second.holds() == 0
+        lost = gpus.client.get("Pod", "mnist-worker-3", first.namespace)
+        gpus.client.evict("mnist-worker-3", first.namespace)
+        eventually(lambda: _is_another(gpus.client.find("Pod", "mnist-worker-3", first.namespace), lost), "another")
+        eventually(first.is_whole, "all tasks again")
+        assert second.holds() == 0
         first.complete(watch)
         eventually(second.is_whole, "the second")
-    watch.assert_never_stuck()
-
-
-def test_a_worker_is_lost_in_the_middle(gpus: ControlPlane, start: Start) -> None:
-    """The replacement of a lost worker gets the place of the worker, also while another job waits."""
-    with GangWatch(gpus.client, {"lost-a": 8, "lost-b": 8}) as watch:
-        training = start("lost-a", workers=5)
-        eventually(training.is_whole, "all tasks")
-        other = start("lost-b", workers=5)
-        lost = gpus.client.get("Pod", "mnist-worker-3", training.namespace)
-        gpus.client.evict("mnist-worker-3", training.namespace)
-        eventually(lambda: _is_another(gpus.client.find("Pod", "mnist-worker-3", training.namespace), lost), "another")
-        eventually(training.is_whole, "all tasks again")
-        assert other.holds() == 0
-        training.complete(watch)
-        eventually(other.is_whole, "the other job")
     watch.assert_never_stuck()
 
 
@@ -182,6 +173,7 @@ def test_a_job_that_can_never_fit(gpus: ControlPlane, start: Start) -> None:
     assert watch.gangs["huge"].most == 0
 
 
+@nightly
 def test_twenty_jobs_in_any_order_and_size(gpus: ControlPlane, start: Start) -> None:
     """Each job runs in the end: all of its tasks run at once before it ends."""
     luck = random.Random(5)

@@ -17,7 +17,7 @@ from tests.e2e.client import Object, eventually
 from tests.e2e.control_plane import ControlPlane
 from tests.e2e.custom_kinds import stand_in
 from tests.e2e.jobs import write_job
-from tests.e2e.server.test_live import role
+from tests.e2e.server.live import role
 from tfgen import cli
 
 JOB = """

@@ -1,6 +1,6 @@
-"""The commands that access a cluster, as users run them, on a real API server and real controllers.
+"""The commands that read a run in a cluster, with the Roles of docs/live.md, fewer permissions, and a faulty server.
 
-The tests run each command with its Role of docs/live.md, with fewer permissions, and through a faulty server.
+All tests read the same run, on a real API server with real controllers. No test changes the run.
 """
 
 from __future__ import annotations
@@ -8,29 +8,23 @@ from __future__ import annotations
 import base64
 import json
 import re
-import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
 from pathlib import Path
-from typing import IO
 
 import pytest
 import yaml
 
-from tests.e2e.client import PATIENCE, Object, eventually
+from tests.e2e.client import eventually
 from tests.e2e.control_plane import ControlPlane
-from tests.e2e.finisher import Finisher
+from tests.e2e.finisher import running
 from tests.e2e.jobs import write_job
-from tests.e2e.kubelet import end
+from tests.e2e.server.live import execute, role, status, tensorboard
 from tests.e2e.servers.faulty_proxy import FaultyProxy
 from tests.e2e.servers.kubeconfig import write_kubeconfig
 from tests.support.command import Command
-from tests.support.tools import ROOT, helm_program
 from tfgen import cli
-from tfgen.kubernetes.keys import KEEP
 from tfgen.live import api as live_api
 from tfgen.live.connection import Access, Connection
 from tfgen.live.pauses import ONCE
@@ -46,21 +40,24 @@ spec:
     chief: {}
     ps: {replicas: 2}
     worker: {replicas: 2, resources: {gpu: {count: 1}}}
+  storage: {model: {mountPath: /model, emptyDir: {}}}
+  tensorboard: {logDir: /model/logs}
   environments:
     dev: {roles: {worker: {replicas: 1}}}
     off: {enabled: false}
     far: {cluster: elsewhere}
 """
-PAGE = (ROOT / "docs" / "live.md").read_text(encoding="utf-8")
 
 
-def role(command: str) -> dict[str, object]:
-    """Return the Role of a command in docs/live.md."""
-    section = PAGE.split(f"## `tfgen {command}`\n", 1)[1].partition("\n## ")[0]
-    match = re.search(r"```yaml\n(.*?)```", section, re.DOTALL)
-    assert match
-    document: dict[str, object] = yaml.safe_load(match[1])
-    return document
+@pytest.fixture(scope="module")
+def namespace(cluster: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Create a namespace in which the pods of the job run."""
+    name = cluster.namespace("live")
+    rendered = write_job(JOB.replace("NAMESPACE", name), tmp_path_factory.mktemp("live"))
+    cluster.kubectl("apply", "--server-side", "-n", name, "-k", rendered.overlay(None))
+    eventually(lambda: len(running(cluster.client, name)) == 7, "seven running pods")
+    yield name
+    cluster.client.delete("Namespace", name)
 
 
 @pytest.fixture
@@ -68,59 +65,6 @@ def job(namespace: str, tmp_path: Path) -> Path:
     path = tmp_path / "job.yaml"
     path.write_text(JOB.replace("NAMESPACE", namespace), encoding="utf-8")
     return path
-
-
-@pytest.fixture
-def running(cluster: ControlPlane, namespace: str, job: Path, tmp_path: Path) -> None:
-    """Apply the job, and wait until all of its pods run."""
-    rendered = write_job(job.read_text(encoding="utf-8"), tmp_path / "rendered")
-    cluster.kubectl("apply", "--server-side", "-n", namespace, "-k", rendered.overlay(None))
-    eventually(lambda: len(ready_pods(cluster, namespace)) == 6, "six running pods")
-
-
-def ready_pods(cluster: ControlPlane, namespace: str) -> Sequence[object]:
-    pods = cluster.client.list("v1/Pod", namespace)
-    return [pod for pod in pods if pod["status"].get("phase") == "Running"]
-
-
-@pytest.fixture
-def proxy(cluster: ControlPlane) -> Iterator[FaultyProxy]:
-    with FaultyProxy(cluster.url, cluster.authority.certificate, cluster.address) as server:
-        yield server
-
-
-@pytest.fixture
-def through(
-    cluster: ControlPlane, namespace: str, proxy: FaultyProxy, account: Callable[..., Path], tmp_path: Path
-) -> Path:
-    """Write the kubeconfig of an account with the Role of `tfgen status`, through the proxy."""
-    account(role("status"))
-    token = cluster.client.token("viewer", namespace)
-    return write_kubeconfig(tmp_path / "proxy.kubeconfig", proxy.url, cluster.authority.certificate, token)
-
-
-class Following:
-    """A command that continues to run, and its output up to now."""
-
-    def __init__(self, *args: str | Path) -> None:
-        argv = [sys.executable, "-u", "-m", "tfgen", *map(str, args)]
-        self.process = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-        stdout: IO[str] | None = self.process.stdout
-        assert stdout
-        self.stdout = stdout
-        self.lines: list[str] = []
-        threading.Thread(target=lambda: self.lines.extend(iter(self.stdout.readline, "")), daemon=True).start()
-
-    def __enter__(self) -> Following:
-        return self
-
-    def __exit__(self, *_error: object) -> None:
-        self.process.kill()
-        self.process.wait()
-        self.stdout.close()
-
-    def wait_for(self, pattern: str) -> None:
-        eventually(lambda: re.search(pattern, "".join(self.lines)), pattern)
 
 
 # -- plan ------------------------------------------------------------------------------------------------------------
@@ -133,22 +77,23 @@ def test_plan_needs_the_role_of_its_page(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
+    job.write_text(job.read_text(encoding="utf-8").replace("name: mnist", "name: other"), encoding="utf-8")
     assert cli.run(["plan", str(job), "--cluster", "--kubeconfig", str(account(role("plan")))]) == cli.OK
     printed = capsys.readouterr()
-    assert printed.out.startswith("mnist: fits\n\nNODES ")
+    assert printed.out.startswith("other: fits\n\nNODES ")
     assert re.fullmatch(r".*: 4 nodes and [0-9]+ pods?\n", printed.err), "and no less"
     job.write_text(job.read_text(encoding="utf-8").replace("gpu: {count: 1}", "gpu: {count: 9}"), encoding="utf-8")
     nodes = tmp_path / "nodes.yaml"
     nodes.write_text(cluster.kubectl("get", "nodes,pods", "--all-namespaces", "-o", "yaml"), encoding="utf-8")
     assert cli.run(["plan", str(job), "--nodes", str(nodes)]) == cli.PROBLEMS
-    assert "mnist: does not fit: worker lacks 18 nvidia.com/gpu (2 pods without a node)" in capsys.readouterr().out
+    assert "other: does not fit: worker lacks 18 nvidia.com/gpu (2 pods without a node)" in capsys.readouterr().out
 
 
 def test_a_plan_of_who_may_list_little_says_what_it_left_out(
     job: Path, account: Callable[..., Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     rules = [{"apiGroups": [""], "resources": ["nodes", "pods"], "verbs": ["list"]}]
-    least = {**role("plan"), "metadata": {"name": "tfgen-plan-least"}, "rules": rules}
+    least = {**role("plan"), "rules": rules}
     assert cli.run(["plan", str(job), "--cluster", "--kubeconfig", str(account(least))]) == cli.OK
     printed = capsys.readouterr()
     assert printed.out.startswith("mnist: fits\n\nNODES ")
@@ -162,90 +107,9 @@ def test_a_plan_of_who_may_list_little_says_what_it_left_out(
     ]
 
 
-# -- import ----------------------------------------------------------------------------------------------------------
-
-TASKS = """
-apiVersion: apps/v1
-kind: StatefulSet
-metadata: {name: resnet-ps}
-spec:
-  serviceName: resnet
-  replicas: 2
-  selector: {matchLabels: {app: resnet-ps}}
-  template:
-    metadata: {labels: {app: resnet-ps}}
-    spec:
-      containers:
-      - name: ps
-        image: registry.example.com/resnet:1
-        command: [python, train.py]
-        env:
-        - name: TF_CONFIG
-          value: '{"cluster": {"ps": ["a:2222"], "worker": ["b:2222"]}, "task": {"type": "ps", "index": 0}}'
----
-apiVersion: batch/v1
-kind: Job
-metadata: {name: resnet-worker}
-spec:
-  completions: 2
-  parallelism: 2
-  completionMode: Indexed
-  template:
-    spec:
-      restartPolicy: Never
-      containers:
-      - name: worker
-        image: registry.example.com/resnet:1
-        command: [python, train.py]
-        env:
-        - name: TF_CONFIG
-          value: '{"cluster": {"worker": ["b:2222"]}, "task": {"type": "worker", "index": $(JOB_COMPLETION_INDEX)}}'
-"""
-LITTLE = [{"apiGroups": ["apps", "batch"], "resources": ["statefulsets", "jobs"], "verbs": ["list"]}]
+# -- status and wait --------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def imported(cluster: ControlPlane, namespace: str, capsys: pytest.CaptureFixture[str]) -> Callable[[Path], list[str]]:
-    """Return a function that imports the tasks as an account, like the administrator, and returns the omitted kinds."""
-    for item in yaml.safe_load_all(TASKS):
-        cluster.client.apply(item, namespace)
-
-    def run(kubeconfig: Path) -> list[str]:
-        texts = []
-        for user in (cluster.admin, kubeconfig):
-            assert cli.run(["import", "--cluster", "--kubeconfig", str(user), "--namespace", namespace]) == cli.OK
-            printed = capsys.readouterr()
-            texts.append(printed.out)
-        assert texts[0] == texts[1]
-        assert {"name": "resnet", "namespace": namespace}.items() <= yaml.safe_load(texts[1])["metadata"].items()
-        return re.findall(r"^([\w.]+): omitted, because the user may not list this kind$", printed.err, re.MULTILINE)
-
-    return run
-
-
-def test_import_needs_the_role_of_its_page(account: Callable[..., Path], imported: Callable[[Path], list[str]]) -> None:
-    left_out = imported(account(role("import")))
-    assert set(left_out) <= {"clustertrainingruntimes.trainer.kubeflow.org"}, (
-        "where another test has installed its kind"
-    )
-
-
-def test_an_import_of_who_may_list_little_says_what_it_left_out(
-    account: Callable[..., Path], imported: Callable[[Path], list[str]]
-) -> None:
-    left_out = imported(account({**role("import"), "rules": LITTLE}))
-    assert {"deployments.apps", "replicasets.apps", "replicationcontrollers", "pods"} <= set(left_out)
-    assert not {"statefulsets.apps", "jobs.batch"} & set(left_out)
-
-
-# -- status ----------------------------------------------------------------------------------------------------------
-
-
-def status(job: Path, kubeconfig: Path, *more: str) -> int:
-    return cli.run(["status", str(job), "--kubeconfig", str(kubeconfig), *more])
-
-
-@pytest.mark.usefixtures("running")
 def test_status_needs_the_role_of_its_page(
     job: Path, account: Callable[..., Path], namespace: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -261,23 +125,6 @@ def test_status_needs_the_role_of_its_page(
     assert not [text for text in run["notSeen"] if "forbidden" in text], "and no less"
 
 
-@pytest.mark.usefixtures("running")
-def test_status_counts_the_tasks_that_the_cluster_asks_for_and_names_the_difference(
-    cluster: ControlPlane, job: Path, namespace: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert status(job, cluster.admin, "--env", "dev") == cli.OK
-    out = capsys.readouterr().out
-    assert re.search(r"^mnist/dev in .*: Running for .*^worker +2/2 ", out, re.MULTILINE | re.DOTALL)
-    assert "differs:  worker: the cluster has 2 tasks, but job.yaml sets 1\n" in out
-    cluster.kubectl("scale", "-n", namespace, "statefulset/mnist-worker", "--replicas=1")
-    eventually(lambda: len(ready_pods(cluster, namespace)) == 5, "five running pods")
-    assert status(job, cluster.admin) == cli.OK
-    out = capsys.readouterr().out
-    assert re.search(r"^mnist in .*: Running for .*^worker +1/1 ", out, re.MULTILINE | re.DOTALL)
-    assert "differs:  worker: the cluster has 1 task, but job.yaml sets 2\n" in out
-
-
-@pytest.mark.usefixtures("running")
 def test_all_runs_of_a_folder_have_a_line_each(
     cluster: ControlPlane, job: Path, namespace: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -308,89 +155,16 @@ def test_the_keys_of_a_kubeconfig_are_left_in_no_file(
     assert [*temporary.iterdir()] == []
 
 
-@pytest.fixture
-def install(cluster: ControlPlane, namespace: str, job: Path, tmp_path: Path) -> Callable[[str], None]:
-    """Return a function that installs the job's chart as a Helm release."""
-    rendered = write_job(job.read_text(encoding="utf-8"), tmp_path / "rendered")
-
-    def helm_install(release: str) -> None:
-        argv = (helm_program(), "install", release, rendered.chart, "--namespace", namespace)
-        Command(argv, env={"KUBECONFIG": str(cluster.admin)}).run(timeout=300)
-
-    return helm_install
-
-
-def test_a_release_of_another_name_is_found_by_its_labels(
-    cluster: ControlPlane,
-    namespace: str,
-    job: Path,
-    account: Callable[..., Path],
-    install: Callable[[str], None],
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    install("other")
-    eventually(lambda: len(ready_pods(cluster, namespace)) == 6, "six running pods")
-    viewer = account(role("status"))
-    assert status(job, viewer, "--format", "json") == cli.OK
-    output = capsys.readouterr()
-    (run,) = json.loads(output.out)["runs"]
-    assert (run["phase"], run["gpus"]) == ("Running", 2)
-    assert {role["role"]: role["ready"] for role in run["roles"]} == {"chief": 1, "ps": 2, "worker": 2}
-    assert "mnist: the run is in the Helm release other, and its object names begin with other-mnist\n" in output.err
-
-    install("night")
-    eventually(lambda: len(ready_pods(cluster, namespace)) == 12, "twelve running pods")
-    assert status(job, viewer) == cli.USAGE
-    several = "mnist: the job has the Helm releases night-mnist and other-mnist; add --release NAME"
-    assert several in capsys.readouterr().err
-    assert status(job, viewer, "--release", "night") == cli.OK
-    assert capsys.readouterr().out.startswith(f"night-mnist in {namespace}: Running")
-    assert status(job, viewer, "--release", "dawn") == cli.USAGE
-    missing = "the Helm release dawn has no pod; the releases with pods are night-mnist and other-mnist"
-    assert missing in capsys.readouterr().err
-    assert cli.run(["release", str(job), "--release", "night", "--kubeconfig", str(cluster.admin)]) == cli.OK
-    assert "StatefulSet night-mnist-ps released" in capsys.readouterr().out
-
-
-def test_a_run_that_is_not_there_is_absent(
-    cluster: ControlPlane, job: Path, namespace: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert status(job, cluster.admin) == cli.OK
-    assert capsys.readouterr().out == f"mnist in {namespace}: Absent\n"
-
-
-def test_a_quota_is_why_a_run_waits(
-    cluster: ControlPlane, job: Path, namespace: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    quota = {
-        "apiVersion": "v1",
-        "kind": "ResourceQuota",
-        "metadata": {"name": "small"},
-        "spec": {"hard": {"pods": "0"}},
-    }
-    cluster.client.create(quota, namespace)
-    eventually(
-        lambda: cluster.client.get("ResourceQuota", "small", namespace).get("status", {}).get("hard"), "the quota"
-    )
-    rendered = write_job(job.read_text(encoding="utf-8"), tmp_path / "rendered")
-    cluster.kubectl("apply", "--server-side", "-n", namespace, "-k", rendered.overlay(None))
-
-    def why() -> str:
-        assert status(job, cluster.admin) == cli.OK
-        return "\n".join(re.findall("why: .*exceeded quota: small", capsys.readouterr().out))
-
-    eventually(lambda: why().count("\n") >= 2, "a reason for each role")
-
-
 def test_an_account_that_may_do_nothing_is_told_what_it_lacks(
     job: Path, account: Callable[..., Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert status(job, account(None)) == cli.FAILED
     error = capsys.readouterr().err
-    assert re.fullmatch(r'tfgen: error: 403: pods is forbidden: User ".*:viewer" cannot list resource .*\n', error)
+    assert re.fullmatch(
+        r'tfgen: error: 403: pods is forbidden: User ".*:viewer-[0-9a-f]+" cannot list resource .*\n', error
+    )
 
 
-@pytest.mark.usefixtures("running")
 def test_an_account_that_may_do_little_gets_what_it_may_see(
     job: Path, account: Callable[..., Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -404,8 +178,7 @@ def test_an_account_that_may_do_little_gets_what_it_may_see(
     assert re.findall(r"not seen: (?:log of )?(\w+).*forbidden", out) == ["StatefulSet", "Event", "mnist"]
 
 
-@pytest.mark.usefixtures("running")
-@pytest.mark.parametrize("code", [429, 500, 503])
+@pytest.mark.parametrize("code", [429, pytest.param(500, marks=pytest.mark.nightly), 503])
 def test_a_server_that_fails_for_a_while_is_asked_again(
     job: Path, through: Path, proxy: FaultyProxy, code: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -416,7 +189,6 @@ def test_a_server_that_fails_for_a_while_is_asked_again(
     assert code != 429 or time.monotonic() - start >= 3
 
 
-@pytest.mark.usefixtures("running")
 def test_an_answer_that_no_server_gives_is_asked_for_again(
     job: Path, through: Path, proxy: FaultyProxy, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -429,7 +201,6 @@ def test_an_answer_that_no_server_gives_is_asked_for_again(
     assert ": Running for " in capsys.readouterr().out
 
 
-@pytest.mark.usefixtures("running")
 def test_a_list_that_is_too_old_to_go_on_with_begins_anew(
     cluster: ControlPlane, through: Path, proxy: FaultyProxy, namespace: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -469,17 +240,15 @@ def exec_kubeconfig(cluster: ControlPlane, folder: Path, script: str) -> Path:
 CREDENTIAL = '{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","status":{"token":"%s"}}'
 
 
-@pytest.mark.usefixtures("running")
 def test_a_plugin_logs_in_and_again_when_its_token_has_expired(
     cluster: ControlPlane,
     job: Path,
     account: Callable[..., Path],
-    namespace: str,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    account(role("status"))
-    good = CREDENTIAL % cluster.client.token("viewer", namespace)
+    user = yaml.safe_load(account(role("status")).read_text(encoding="utf-8"))["users"][0]["user"]
+    good = CREDENTIAL % user["token"]
     runs = tmp_path / "runs"
     script = f"echo x >> {runs}\nif [ $(wc -l < {runs}) = 1 ]; then echo '{CREDENTIAL % 'old'}'; else echo '{good}'; fi"
     assert status(job, exec_kubeconfig(cluster, tmp_path, script)) == cli.OK
@@ -513,52 +282,6 @@ def test_a_place_that_is_none_is_an_error(
     assert message in capsys.readouterr().err
 
 
-@pytest.mark.usefixtures("running")
-@pytest.mark.parametrize("fault", ["hang", "refuse"])
-def test_a_watch_is_back_when_its_server_is(
-    cluster: ControlPlane, job: Path, through: Path, proxy: FaultyProxy, namespace: str, fault: str
-) -> None:
-    with Following("status", job, "--kubeconfig", through, "--watch") as watch:
-        watch.wait_for("Running for")
-        getattr(proxy, fault)()
-        watch.wait_for("trying again")
-        cluster.client.delete("Pod", "mnist-worker-1", namespace)
-        cluster.client.delete("Job", "mnist-chief", namespace)
-        proxy.work()
-        watch.wait_for(": Absent")
-
-
-# -- wait ------------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.usefixtures("running")
-@pytest.mark.parametrize(("exit_code", "code", "phase"), [(0, cli.OK, "Succeeded"), (1, cli.PROBLEMS, "Failed")])
-def test_wait_ends_with_the_run_though_the_server_was_lost(
-    cluster: ControlPlane,
-    job: Path,
-    through: Path,
-    proxy: FaultyProxy,
-    namespace: str,
-    finisher: Finisher,
-    exit_code: int,
-    code: int,
-    phase: str,
-) -> None:
-    finisher.run()
-    with Following("wait", job, "--kubeconfig", through) as wait:
-        wait.wait_for("mnist: Running, 5/5 ready")
-        proxy.hang()
-        wait.wait_for("trying again")
-        (chief,) = cluster.client.list("v1/Pod", namespace, labels="tfgen/role=chief")
-        end(cluster.client, chief, exit_code)
-        eventually(lambda: cluster.client.get("Job", "mnist-chief", namespace)["status"].get("conditions"), "its end")
-        proxy.work()
-        wait.wait_for(f"mnist: {phase}")
-        finisher.finish()
-        assert wait.process.wait(PATIENCE) == code
-
-
-@pytest.mark.usefixtures("running")
 def test_wait_needs_the_role_of_its_page(
     job: Path, account: Callable[..., Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -579,61 +302,10 @@ def test_wait_gives_up_in_time_where_no_server_answers(
     assert "no answer in" in capsys.readouterr().err
 
 
-@pytest.mark.usefixtures("running")
-def test_wait_ends_where_the_run_is_deleted(cluster: ControlPlane, job: Path, namespace: str) -> None:
-    with Following("wait", job, "--kubeconfig", cluster.admin) as wait:
-        wait.wait_for("mnist: Running")
-        cluster.client.delete("Job", "mnist-chief", namespace)
-        wait.wait_for("mnist: Absent")
-        assert wait.process.wait(PATIENCE) == cli.PROBLEMS
-
-
-# -- a run that does not start ----------------------------------------------------------------------------------------
-
-
-def unscheduled(cluster: ControlPlane, namespace: str) -> set[str]:
-    events = cluster.client.list("v1/Event", namespace, fields="reason=FailedScheduling")
-    return {event["involvedObject"]["name"] for event in events}
-
-
-def test_a_run_that_missed_its_start_deadline_has_ended_for_every_command(
-    cluster: ControlPlane,
-    job: Path,
-    namespace: str,
-    account: Callable[..., Path],
-    finisher: Finisher,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    text = job.read_text(encoding="utf-8").replace("  retries: 0\n", "  retries: 0\n  startDeadline: 5\n")
-    job.write_text(text.replace("count: 1", "count: 50"), encoding="utf-8")
-    admin = ["--kubeconfig", str(cluster.admin)]
-    reason = "Job mnist-chief: NotStarted: not started within 5 s: worker lacks 100 nvidia.com/gpu"
-    with ExitStack() as stack:
-        apply = stack.enter_context(Following("apply", job, *admin, "--wait"))
-        apply.wait_for("created +Job mnist-chief")
-        watch = stack.enter_context(Following("status", job, *admin, "--watch"))
-        logs = stack.enter_context(Following("logs", job, *admin, "--follow"))
-        eventually(lambda: unscheduled(cluster, namespace) == {"mnist-worker-0", "mnist-worker-1"}, "both events")
-        finisher.run()
-        finisher.finish()
-        for command in (apply, watch, logs):
-            assert command.process.wait(PATIENCE) == cli.PROBLEMS, command.lines
-            command.wait_for("NotStarted")
-            assert reason in "".join(command.lines), command.lines
-    capsys.readouterr()
-    assert cli.run(["wait", str(job), *admin]) == cli.PROBLEMS
-    assert capsys.readouterr().out == f"mnist: NotStarted, 0/5 ready, {reason}\n"
-    assert cli.run(["wait", str(job), "--kubeconfig", str(account(role("wait")))]) == cli.PROBLEMS
-    assert "Job mnist-chief: NotStarted: not started within 5 s\n" in capsys.readouterr().out
-    assert status(job, cluster.admin) == cli.OK
-    assert capsys.readouterr().out.startswith(f"mnist in {namespace}: NotStarted ")
-
-
 # -- logs ------------------------------------------------------------------------------------------------------------
 # A fake node has no kubelet. tests/e2e/node/test_live.py tests the content of logs on a real node.
 
 
-@pytest.mark.usefixtures("running")
 def test_logs_needs_the_role_of_its_page(
     job: Path, account: Callable[..., Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -642,7 +314,6 @@ def test_logs_needs_the_role_of_its_page(
     assert re.search(r"500: Get .*/containerLogs/.*connection refused", capsys.readouterr().err), "all but a kubelet"
 
 
-@pytest.mark.usefixtures("running")
 @pytest.mark.parametrize("follow", [(), ("--follow",)])
 def test_an_account_that_may_read_no_logs_is_told(
     job: Path, account: Callable[..., Path], follow: Sequence[str], capsys: pytest.CaptureFixture[str]
@@ -662,14 +333,6 @@ def test_logs_of_a_role_that_is_none_are_an_error(
 # A fake node has no kubelet. tests/e2e/node/test_live.py tests the effect of a command on a real node.
 
 
-def execute(job: Path, kubeconfig: Path, *more: str) -> int:
-    return cli.run(["exec", str(job), "--kubeconfig", str(kubeconfig), *more, "--", "true"])
-
-
-def tensorboard(job: Path, kubeconfig: Path, *more: str) -> int:
-    return cli.run(["tensorboard", str(job), "--kubeconfig", str(kubeconfig), *more])
-
-
 def least(command: str, *verbs: str) -> dict[str, object]:
     """Return the Role of a command with fewer verbs for the subresource of the pod."""
     rules = role(command)
@@ -677,27 +340,6 @@ def least(command: str, *verbs: str) -> dict[str, object]:
     return rules
 
 
-def with_tensorboard(job: Path) -> None:
-    text = job.read_text(encoding="utf-8")
-    storage = "  storage: {model: {mountPath: /model, emptyDir: {}}}\n  tensorboard: {logDir: /model/logs}\n"
-    job.write_text(text.replace("  environments:", f"{storage}  environments:", 1), encoding="utf-8")
-
-
-@pytest.fixture
-def showing(cluster: ControlPlane, namespace: str, job: Path, tmp_path: Path) -> Object:
-    """Apply the job with TensorBoard, and return its pod when the fake node reports that the pod runs."""
-    with_tensorboard(job)
-    rendered = write_job(job.read_text(encoding="utf-8"), tmp_path / "rendered")
-    cluster.kubectl("apply", "--server-side", "-n", namespace, "-k", rendered.overlay(None))
-
-    def look() -> Object | None:
-        pods = cluster.client.list("v1/Pod", namespace, labels="tfgen/role=tensorboard")
-        return next((pod for pod in pods if pod["status"].get("phase") == "Running"), None)
-
-    return eventually(look, "a pod of TensorBoard") or {}
-
-
-@pytest.mark.usefixtures("running")
 def test_exec_needs_the_role_of_its_page(
     job: Path, account: Callable[..., Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -707,7 +349,6 @@ def test_exec_needs_the_role_of_its_page(
     assert re.search(f"Post .*{path}.* connection refused", error), "all but a kubelet"
 
 
-@pytest.mark.usefixtures("running")
 def test_profile_needs_the_role_of_its_page(
     job: Path, account: Callable[..., Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -719,7 +360,6 @@ def test_profile_needs_the_role_of_its_page(
     assert not out.exists()
 
 
-@pytest.mark.usefixtures("running")
 @pytest.mark.parametrize("verbs", [("get",), ("create",)])
 def test_an_account_that_may_run_nothing_is_told(
     job: Path, account: Callable[..., Path], verbs: Sequence[str], capsys: pytest.CaptureFixture[str]
@@ -730,7 +370,6 @@ def test_an_account_that_may_run_nothing_is_told(
     assert error.endswith("; the account needs the verbs get and create for pods/exec\n")
 
 
-@pytest.mark.usefixtures("running")
 def test_exec_in_a_task_that_is_not_there_says_which_are(
     cluster: ControlPlane, job: Path, namespace: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -740,37 +379,6 @@ def test_exec_in_a_task_that_is_not_there_says_which_are(
     assert capsys.readouterr().err == f"tfgen: error: {message}\n"
     assert execute(job, cluster.admin, "--role", "wrker") == cli.USAGE
     assert "the run does not have this role; the roles are chief, ps, worker and finisher" in capsys.readouterr().err
-
-
-def test_exec_in_a_run_that_is_not_there_says_so(
-    cluster: ControlPlane, job: Path, namespace: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert execute(job, cluster.admin) == cli.FAILED
-    assert f"mnist: chief-0 has no pod in the namespace {namespace}; the run has no task\n" in capsys.readouterr().err
-
-
-@pytest.mark.usefixtures("running")
-def test_exec_in_a_task_that_has_ended_says_so(
-    cluster: ControlPlane, job: Path, namespace: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (chief,) = cluster.client.list("v1/Pod", namespace, labels="tfgen/role=chief")
-    end(cluster.client, chief)
-    assert execute(job, cluster.admin) == cli.FAILED
-    assert capsys.readouterr().err == "tfgen: error: mnist: chief-0 does not run: Completed\n"
-
-
-def test_exec_in_a_task_without_a_node_says_why(
-    cluster: ControlPlane, job: Path, namespace: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    job.write_text(job.read_text(encoding="utf-8").replace("count: 1", "count: 100"), encoding="utf-8")
-    assert cli.run(["apply", str(job), "--kubeconfig", str(cluster.admin)]) == cli.OK
-
-    def why() -> str:
-        assert execute(job, cluster.admin, "--role", "worker") == cli.FAILED
-        return capsys.readouterr().err
-
-    pattern = r"mnist: worker-0 does not run: Pending: Unschedulable: 0/\d+ nodes are available: .*nvidia.com/gpu"
-    eventually(lambda: re.search(pattern, why()), pattern)
 
 
 @pytest.mark.parametrize(
@@ -790,7 +398,6 @@ def test_a_terminal_for_nobody_is_refused(
     assert capsys.readouterr().err == f"tfgen: error: {message}\n"
 
 
-@pytest.mark.usefixtures("showing")
 def test_tensorboard_needs_the_role_of_its_page(
     job: Path, account: Callable[..., Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -798,7 +405,6 @@ def test_tensorboard_needs_the_role_of_its_page(
     assert re.search("dial .* connection refused", capsys.readouterr().err), "all but a kubelet"
 
 
-@pytest.mark.usefixtures("showing")
 @pytest.mark.parametrize("verbs", [("get",), ("create",)])
 def test_an_account_that_may_forward_nothing_is_told(
     job: Path, account: Callable[..., Path], verbs: Sequence[str], capsys: pytest.CaptureFixture[str]
@@ -809,265 +415,11 @@ def test_an_account_that_may_forward_nothing_is_told(
     assert error.endswith("; the account needs the verbs get and create for pods/portforward\n")
 
 
-def test_a_tensorboard_that_is_not_ready_is_told_with_its_reason(
-    cluster: ControlPlane, job: Path, namespace: str, showing: Object, capsys: pytest.CaptureFixture[str]
-) -> None:
-    state = {"waiting": {"reason": "ImagePullBackOff", "message": "no such image"}}
-    container = {"name": "tensorboard", "image": "a", "imageID": "", "ready": False, "restartCount": 0, "state": state}
-    status = {"phase": "Pending", "containerStatuses": [container]}
-    cluster.kubectl("delete", "-n", namespace, "deployment/mnist-tensorboard", "--cascade=orphan")
-    cluster.client.patch("v1/Pod", showing["metadata"]["name"], namespace, {"status": status}, subresource="status")
-    assert tensorboard(job, cluster.admin) == cli.FAILED
-    message = "mnist: TensorBoard is not ready: ImagePullBackOff: no such image"
-    assert capsys.readouterr().err == f"tfgen: error: {message}\n"
-
-
-def test_a_tensorboard_that_is_nowhere_is_told(
-    cluster: ControlPlane, job: Path, namespace: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert tensorboard(job, cluster.admin) == cli.FAILED
-    assert "mnist: the job has no TensorBoard; set tensorboard.logDir" in capsys.readouterr().err
-    with_tensorboard(job)
-    assert tensorboard(job, cluster.admin) == cli.FAILED
-    message = f"mnist: TensorBoard has no pod in the namespace {namespace}: the Deployment does not exist"
-    assert message in capsys.readouterr().err
-    dev = "    dev: {roles: {worker: {replicas: 1}}}"
-    text = job.read_text(encoding="utf-8").replace(dev, "    dev: {tensorboard: {enabled: false}}")
-    job.write_text(text, encoding="utf-8")
-    assert tensorboard(job, cluster.admin, "--env", "dev") == cli.FAILED
-    assert "mnist/dev: the job has no TensorBoard" in capsys.readouterr().err
-
-
-# -- release ---------------------------------------------------------------------------------------------------------
-
-RELEASED = """
-StatefulSet mnist-ps FATE
-StatefulSet mnist-worker FATE
-Job mnist-chief FATE
-""".lstrip()
-
-
-@pytest.mark.usefixtures("running")
-def test_release_needs_the_role_of_its_page(
-    cluster: ControlPlane, job: Path, namespace: str, account: Callable[..., Path], capsys: pytest.CaptureFixture[str]
-) -> None:
-    arguments = ["release", str(job), "--kubeconfig", str(account(role("release")))]
-    assert cli.run(arguments) == cli.OK
-    assert capsys.readouterr().out == RELEASED.replace("FATE", "released")
-    eventually(lambda: len(ready_pods(cluster, namespace)) == 1, "the finisher's pod alone")
-    assert cli.run(arguments) == cli.OK
-    assert capsys.readouterr().out == RELEASED.replace("FATE", "already released")
-    assert status(job, cluster.admin) == cli.OK
-    assert re.search(r": Suspended for .*^GPUs: +0 in use$", capsys.readouterr().out, re.DOTALL | re.MULTILINE)
-
-
-@pytest.mark.usefixtures("running")
-def test_a_finisher_that_cannot_work_is_shown_and_release_leaves_the_result(
-    cluster: ControlPlane,
-    job: Path,
-    namespace: str,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    (finisher,) = cluster.client.list("v1/Pod", namespace, labels="tfgen/role=finisher")
-    state = {"waiting": {"reason": "ImagePullBackOff", "message": "no such image"}}
-    container = {"name": "finisher", "image": "a", "imageID": "", "ready": False, "restartCount": 0, "state": state}
-    broken = {"conditions": [{"type": "Ready", "status": "False"}], "containerStatuses": [container]}
-    cluster.client.patch("v1/Pod", finisher["metadata"]["name"], namespace, {"status": broken}, subresource="status")
-    (chief,) = cluster.client.list("v1/Pod", namespace, labels="tfgen/role=chief")
-    end(cluster.client, chief)
-    eventually(lambda: cluster.client.get("Job", "mnist-chief", namespace)["status"].get("completionTime"), "its end")
-    assert status(job, cluster.admin) == cli.OK
-    assert capsys.readouterr().out.partition("\nGPUs: ")[2].splitlines()[:4] == [
-        "    2 in use",
-        "finisher: Pending",
-        "held:     nodes of ps and worker; to free the nodes now: tfgen release",
-        "why:      finisher: ImagePullBackOff: no such image",
-    ]
-    monkeypatch.setattr("tfgen.commands.wait._RELEASE_SECONDS", 3)
-    assert cli.run(["wait", str(job), "--kubeconfig", str(cluster.admin)]) == cli.PROBLEMS
-    first, last = capsys.readouterr().out.splitlines()
-    assert first.endswith(", finisher: ImagePullBackOff: no such image")
-    assert last == f"{first}, finisher: Pending, held: nodes of ps and worker; to free the nodes now: tfgen release"
-    assert cli.run(["release", str(job), "--kubeconfig", str(cluster.admin)]) == cli.OK
-    assert capsys.readouterr().out.splitlines()[-1] == "Job mnist-chief already ended"
-    assert status(job, cluster.admin) == cli.OK
-    assert ": Succeeded " in capsys.readouterr().out
-
-
-def test_release_of_what_is_not_there_says_so(
-    cluster: ControlPlane, job: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert cli.run(["release", str(job), "--kubeconfig", str(cluster.admin)]) == cli.OK
-    assert capsys.readouterr().out == RELEASED.replace("FATE", "not found")
-
-
-@pytest.mark.usefixtures("running")
 def test_release_by_an_account_that_may_only_look_is_refused(
     job: Path, account: Callable[..., Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert cli.run(["release", str(job), "--kubeconfig", str(account(role("status")))]) == cli.FAILED
     assert re.search(r'403: .* cannot get resource "statefulsets/scale"', capsys.readouterr().err)
-
-
-def test_release_of_a_kind_that_nothing_holds_back_says_what_to_do(
-    cluster: ControlPlane, job: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    text = job.read_text(encoding="utf-8").split("  roles:")[0]
-    text += "  strategy: Single\n  workload: {kind: Pod}\n  roles: {chief: {}}\n"
-    job.write_text(text.replace("  retries: 0\n", ""), encoding="utf-8")
-    assert cli.run(["release", str(job), "--kubeconfig", str(cluster.admin)]) == cli.FAILED
-    assert (
-        "a Pod has no field that stops its pods; to free the GPUs, delete the object: kubectl delete pods mnist-chief"
-        in capsys.readouterr().err
-    )
-
-
-# -- apply and delete ------------------------------------------------------------------------------------------------
-
-
-def names(cluster: ControlPlane, namespace: str) -> set[str]:
-    kinds = ("v1/Service", "ConfigMap", "StatefulSet", "batch/v1/Job", "Role", "PersistentVolumeClaim")
-    items = [item for kind in kinds for item in cluster.client.list(kind, namespace)]
-    return {item["metadata"]["name"] for item in items} - {"kube-root-ca.crt", "tfgen-apply", "tfgen-delete"}
-
-
-def fates(out: str) -> dict[str, set[str]]:
-    """Return the objects of an output by action."""
-    by_fate: dict[str, set[str]] = {}
-    for line in out.splitlines():
-        if not line.startswith(" "):
-            fate, name = line.split(maxsplit=1)
-            by_fate.setdefault(fate, set()).add(name)
-    return by_fate
-
-
-def with_claim(job: Path) -> None:
-    text = job.read_text(encoding="utf-8")
-    claim = "  storage: {model: {mountPath: /model, claim: {size: 1Gi, accessMode: ReadWriteMany}}}\n  environments:"
-    job.write_text(text.replace("  environments:", claim, 1), encoding="utf-8")
-
-
-def test_apply_needs_the_role_of_its_page(
-    cluster: ControlPlane, job: Path, namespace: str, account: Callable[..., Path], capsys: pytest.CaptureFixture[str]
-) -> None:
-    with_claim(job)
-    apply = ["apply", str(job), "--kubeconfig", str(account(role("apply")))]
-    assert cli.run([*apply, "--dry-run"]) == cli.OK
-    planned = fates(capsys.readouterr().out)
-    assert names(cluster, namespace) == set(), "a dry run makes nothing"
-    assert cli.run(apply) == cli.OK
-    assert fates(capsys.readouterr().out) == planned
-    assert {"Job mnist-chief", "StatefulSet mnist-worker", "PersistentVolumeClaim mnist-model"} <= planned["created"]
-    assert cli.run(apply) == cli.OK
-    assert fates(capsys.readouterr().out) == {"unchanged": planned["created"]}
-
-
-def test_an_apply_shows_and_changes_what_differs_and_removes_what_is_gone(
-    cluster: ControlPlane, job: Path, namespace: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with_claim(job)
-    apply = ["apply", str(job), "--kubeconfig", str(cluster.admin)]
-    assert cli.run(apply) == cli.OK
-    capsys.readouterr()
-    text = job.read_text(encoding="utf-8")
-    job.write_text(text.replace("spec:\n", "spec:\n  run: r2\n  labels: {team: vision}\n", 1), encoding="utf-8")
-    assert cli.run([*apply, "--dry-run"]) == cli.OK
-    shown = capsys.readouterr().out
-    assert 'changed    PersistentVolumeClaim mnist-model\n    + metadata.labels.team: "vision"\n' in shown
-    assert cli.run(apply) == cli.OK
-    after = fates(capsys.readouterr().out)
-    assert after == fates(shown)
-    assert {"StatefulSet mnist-ps", "StatefulSet mnist-worker", "Job mnist-chief"} <= after["deleted"]
-    assert {"StatefulSet mnist-r2-ps", "StatefulSet mnist-r2-worker", "Job mnist-r2-chief"} <= after["created"]
-    eventually(lambda: not {"mnist-ps", "mnist-chief", "mnist"} & names(cluster, namespace), "the end of the first run")
-
-
-def test_nothing_is_applied_where_the_server_refuses_one_object(
-    cluster: ControlPlane, job: Path, namespace: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    text = job.read_text(encoding="utf-8")
-    unheard = "{apiVersion: unheard.example/v1, kind: Unheard}"  # no other test defines this kind
-    job.write_text(text.replace("spec:\n", f"spec:\n  objects: {{odd: {unheard}}}\n", 1), encoding="utf-8")
-    assert cli.run(["apply", str(job), "--kubeconfig", str(cluster.admin)]) == cli.FAILED
-    error = capsys.readouterr().err
-    assert "nothing was applied:\nUnheard mnist-odd: the cluster has no kind Unheard of unheard.example" in error
-    assert names(cluster, namespace) == set()
-
-
-@pytest.mark.parametrize("manager", ["tfgen", "kubectl"])
-def test_a_change_that_a_run_refuses_has_a_short_reason_and_its_cure(
-    cluster: ControlPlane, job: Path, namespace: str, manager: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    apply = ["apply", str(job), "--kubeconfig", str(cluster.admin)]
-    if manager == "tfgen":
-        assert cli.run(apply) == cli.OK
-    else:
-        rendered = write_job(job.read_text(encoding="utf-8"), tmp_path / "rendered")
-        cluster.kubectl("apply", "--server-side", "-n", namespace, "-k", rendered.overlay(None))
-    job.write_text(job.read_text(encoding="utf-8").replace("mnist:1", "mnist:2"), encoding="utf-8")
-    capsys.readouterr()
-    assert cli.run(apply) == cli.FAILED
-    lines = capsys.readouterr().err.splitlines()
-    assert max(map(len, lines)) < 500
-    refused = {line.split(":")[0]: line for line in lines if line.startswith(("Job ", "StatefulSet "))}
-    assert {"Job mnist-chief", "StatefulSet mnist-ps", "StatefulSet mnist-worker"} <= refused.keys()
-    for line in refused.values():
-        assert line.endswith(f"; the pods of a run cannot change; for a new run: tfgen rerun {job}"), line
-
-
-def test_an_apply_waits_until_all_tasks_run(
-    cluster: ControlPlane, job: Path, account: Callable[..., Path], capsys: pytest.CaptureFixture[str]
-) -> None:
-    rules = {**role("apply"), "rules": [*role("apply")["rules"], *role("wait")["rules"]]}  # type: ignore[misc]
-    apply = ["apply", str(job), "--kubeconfig", str(account(rules)), "--wait"]
-    assert cli.run([*apply, "--timeout", "120s"]) == cli.OK
-    lines = capsys.readouterr().out.splitlines()
-    assert "created    Job mnist-chief" in lines
-    assert lines[-1] == "mnist: Running, 5/5 ready"
-    assert cli.run([*apply, "--format", "json"]) == cli.OK
-    printed = capsys.readouterr()
-    assert {row["action"] for row in json.loads(printed.out)["objects"]} == {"unchanged"}
-    assert printed.err == "mnist: Running, 5/5 ready\n"
-
-
-def test_an_apply_waits_no_longer_than_it_may(
-    cluster: ControlPlane, job: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    job.write_text(job.read_text(encoding="utf-8").replace("count: 1", "count: 100"), encoding="utf-8")
-    apply = ["apply", str(job), "--kubeconfig", str(cluster.admin), "--wait", "--timeout", "5s"]
-    assert cli.run(apply) == cli.FAILED
-    printed = capsys.readouterr()
-    assert "Insufficient nvidia.com/gpu" in printed.out
-    assert re.search(r"^tfgen: error: mnist: still Partial after 5 s$", printed.err, re.MULTILINE)
-
-
-def test_a_retired_run_is_disabled_and_can_be_released_and_deleted(
-    cluster: ControlPlane, job: Path, namespace: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    where = [str(job), "--env", "dev", "--kubeconfig", str(cluster.admin)]
-    assert cli.run(["apply", *where]) == cli.OK
-    eventually(lambda: len(ready_pods(cluster, namespace)) == 5, "five running pods")
-    assert cli.run(["rm", str(job), "--env", "dev"]) == cli.OK
-    capsys.readouterr()
-    assert cli.run(["apply", *where]) == cli.FAILED
-    assert "mnist/dev: the job is retired in the environment (enabled: false)" in capsys.readouterr().err
-    assert status(job, cluster.admin, "--env", "dev") == cli.OK
-    out = capsys.readouterr().out
-    assert out.startswith(f"mnist/dev in {namespace}: Disabled for ")
-    assert "\nGPUs:     1 in use\n" in out
-    assert (
-        "why:      chief, ps and worker: Disabled: the job is retired in this environment, but the tasks still run"
-        in out
-    )
-    assert cli.run(["release", *where]) == cli.OK
-    assert capsys.readouterr().out == RELEASED.replace("FATE", "released")
-    eventually(lambda: len(ready_pods(cluster, namespace)) == 1, "the finisher's pod alone")
-    assert cli.run(["delete", *where]) == cli.OK
-    assert {"StatefulSet mnist-worker", "Job mnist-chief"} <= fates(capsys.readouterr().out)["deleted"]
-    eventually(lambda: names(cluster, namespace) == set(), "an empty namespace")
-    assert status(job, cluster.admin, "--env", "dev") == cli.OK
-    assert capsys.readouterr().out == f"mnist/dev in {namespace}: Disabled\n"
 
 
 @pytest.mark.parametrize(
@@ -1085,188 +437,3 @@ def test_a_wait_for_nothing_is_refused(
 ) -> None:
     assert cli.run(["apply", str(job), *arguments]) == cli.USAGE
     assert message in capsys.readouterr().err
-
-
-def test_an_apply_does_not_start_a_released_run_again(
-    cluster: ControlPlane, job: Path, namespace: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    apply = ["apply", str(job), "--kubeconfig", str(cluster.admin)]
-    assert cli.run(apply) == cli.OK
-    cluster.kubectl("scale", "-n", namespace, "statefulset/mnist-worker", "--replicas=0")
-    capsys.readouterr()
-    assert cli.run(apply) == cli.FAILED
-    assert (
-        "nothing was applied:\nStatefulSet mnist-worker is scaled to 0, and the apply would" in capsys.readouterr().err
-    )
-    assert cli.run([*apply, "--force"]) == cli.OK
-    assert cluster.client.get("StatefulSet", "mnist-worker", namespace)["spec"]["replicas"] == 2
-
-
-def test_a_field_of_somebody_else_is_refused_unless_forced(
-    cluster: ControlPlane, job: Path, namespace: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    apply = ["apply", str(job), "--kubeconfig", str(cluster.admin)]
-    assert cli.run(apply) == cli.OK
-    cluster.client.patch("StatefulSet", "mnist-ps", namespace, {"spec": {"replicas": 3}})
-    capsys.readouterr()
-    assert cli.run(apply) == cli.FAILED
-    assert re.search(
-        r"StatefulSet mnist-ps: 409: .*\.spec\.replicas.*to take over the fields, add --force",
-        capsys.readouterr().err,
-        re.S,
-    )
-    assert cli.run([*apply, "--force"]) == cli.OK
-    assert cluster.client.get("StatefulSet", "mnist-ps", namespace)["spec"]["replicas"] == 2
-
-
-@pytest.mark.parametrize(
-    ("mark", "owner"),
-    [
-        ({"annotations": {"argocd.argoproj.io/tracking-id": "a:apps/StatefulSet:ml/mnist-ps"}}, "Argo CD"),
-        ({"labels": {"kustomize.toolkit.fluxcd.io/name": "mnist-dev"}}, "Flux"),
-    ],
-)
-def test_what_a_gitops_tool_looks_after_is_refused_unless_forced(
-    cluster: ControlPlane,
-    job: Path,
-    namespace: str,
-    mark: dict[str, object],
-    owner: str,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    arguments = [str(job), "--kubeconfig", str(cluster.admin)]
-    assert cli.run(["apply", *arguments]) == cli.OK
-    cluster.client.patch("StatefulSet", "mnist-ps", namespace, {"metadata": mark})
-    for command in ("apply", "delete"):
-        capsys.readouterr()
-        assert cli.run([command, *arguments]) == cli.FAILED
-        assert f"StatefulSet mnist-ps: {owner} manages the object" in capsys.readouterr().err
-    assert cli.run(["delete", *arguments, "--force"]) == cli.OK
-
-
-def test_delete_needs_the_role_of_its_page(
-    cluster: ControlPlane, job: Path, namespace: str, account: Callable[..., Path], capsys: pytest.CaptureFixture[str]
-) -> None:
-    with_claim(job)
-    assert cli.run(["apply", str(job), "--kubeconfig", str(cluster.admin)]) == cli.OK
-    capsys.readouterr()
-    assert cli.run(["delete", str(job), "--kubeconfig", str(account(role("delete")))]) == cli.OK
-    assert fates(capsys.readouterr().out)["kept"] == {"PersistentVolumeClaim mnist-model"}
-    eventually(lambda: names(cluster, namespace) == {"mnist-model"}, "the claim alone")
-
-
-FOREIGN = """
-apiVersion: v1
-kind: Service
-metadata: {name: mnist, labels: {app.kubernetes.io/name: mnist}}
-spec: {clusterIP: None, selector: {app: mnist}}
----
-apiVersion: apps/v1
-kind: StatefulSet
-metadata: {name: mnist-worker}
-spec:
-  serviceName: mnist
-  replicas: 0
-  selector: {matchLabels: {app: mnist}}
-  template:
-    metadata: {labels: {app: mnist}}
-    spec: {containers: [{name: web, image: "registry.example.com/web:1"}]}
----
-apiVersion: v1
-kind: PersistentVolumeClaim
-metadata: {name: mnist-model}
-spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
-"""
-
-
-def test_delete_leaves_objects_that_tfgen_did_not_create(
-    cluster: ControlPlane, job: Path, namespace: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """The claim has the annotation with which tfgen keeps its own claims, and `--claim` names the claim."""
-    with_claim(job)
-    foreign = list(yaml.safe_load_all(FOREIGN))
-    foreign[2]["metadata"]["annotations"] = {**KEEP}
-    uids = {item["kind"]: cluster.client.create(item, namespace)["metadata"]["uid"] for item in foreign}
-    where = [str(job), "--kubeconfig", str(cluster.admin)]
-    assert cli.run(["apply", *where]) == cli.FAILED
-    refused = capsys.readouterr().err
-    assert "nothing was applied" in refused
-    cure = "the job mnist did not create the object; rename the job, or delete the object with kubectl"
-    assert refused.count(cure) == 2, "the StatefulSet and the claim; the Service has a conflict"
-    left = {f"{item['kind']} {item['metadata']['name']}: the job mnist did not create the object" for item in foreign}
-    for more in ([], ["--dry-run"], ["--force"], ["--claim", "mnist-model"]):
-        assert cli.run(["delete", *where, *more]) == cli.PROBLEMS
-        assert fates(capsys.readouterr().out) == {"left": left}
-    assert cli.run(["delete", *where, "--claim", "mnist-data"]) == cli.USAGE
-    assert f"--claim: the namespace {namespace} has no claim mnist-data; choose mnist-model" in capsys.readouterr().err
-    live = [
-        cluster.client.get(kind, item["metadata"]["name"], namespace)
-        for kind, item in zip(("v1/Service", "StatefulSet", "PersistentVolumeClaim"), foreign, strict=True)
-    ]
-    assert {item["kind"]: item["metadata"]["uid"] for item in live} == uids
-    assert not any("deletionTimestamp" in item["metadata"] for item in live)
-
-
-def test_delete_removes_what_the_inventory_lists_or_the_labels_name_and_the_finisher_last(
-    cluster: ControlPlane, job: Path, namespace: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with_claim(job)
-    rendered = write_job(job.read_text(encoding="utf-8"), tmp_path / "rendered")
-    cluster.kubectl("apply", "--server-side", "-n", namespace, "-k", rendered.overlay(None))
-    for item in ("service/mnist", "statefulset/mnist-ps"):
-        cluster.kubectl("delete", "-n", namespace, item)
-    where = [str(job), "--kubeconfig", str(cluster.admin)]
-    assert cli.run(["apply", *where, "--force"]) == cli.OK
-    cluster.kubectl("label", "-n", namespace, "statefulset/mnist-ps", "app.kubernetes.io/managed-by-")
-    capsys.readouterr()
-    assert cli.run(["delete", *where, "--claim", "mnist-model"]) == cli.OK
-    out = capsys.readouterr().out
-    assert "kept" not in out
-    assert {"StatefulSet mnist-ps", "StatefulSet mnist-worker"} <= fates(out)["deleted"]
-    of_finisher = [" mnist-finisher" in line for line in out.splitlines()]
-    assert any(of_finisher)
-    assert of_finisher == sorted(of_finisher), "the finisher is the last"
-    eventually(lambda: names(cluster, namespace) == set(), "an empty namespace")
-
-
-def test_an_environment_leaves_the_objects_of_another_one_in_its_namespace(
-    cluster: ControlPlane, job: Path, namespace: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with_claim(job)
-    text = job.read_text(encoding="utf-8").partition("  environments:")[0]
-    environments = "  environments: {dev: {run: dev}, prod: {run: prod}, old: {run: old, enabled: false}}\n"
-    job.write_text(text + environments, encoding="utf-8")
-    where = ["--kubeconfig", str(cluster.admin)]
-    for environment in ("dev", "prod"):
-        assert cli.run(["apply", str(job), "--env", environment, *where]) == cli.OK
-        assert "deleted" not in capsys.readouterr().out
-    before = names(cluster, namespace)
-    assert {"mnist-dev-chief", "mnist-prod-chief"} <= before
-    assert cli.run(["delete", str(job), "--env", "old", *where]) == cli.OK
-    assert fates(capsys.readouterr().out).keys() <= {"kept"}
-    assert cli.run(["delete", str(job), "--env", "dev", *where]) == cli.OK
-    shown = fates(capsys.readouterr().out)
-    assert not any("prod" in line.partition(":")[0] for line in shown["deleted"])
-    eventually(lambda: not any("dev" in name for name in names(cluster, namespace)), "the end of dev")
-    assert {name for name in before if "dev" not in name} == names(cluster, namespace)
-    rendered = write_job(job.read_text(encoding="utf-8"), tmp_path / "rendered")
-    cluster.kubectl("apply", "--server-side", "-n", namespace, "-k", rendered.overlay("dev"))
-    assert cli.run(["delete", str(job), "--env", "prod", *where, "--claim", "mnist-model"]) == cli.PROBLEMS
-    shown = fates(capsys.readouterr().out)
-    assert shown["left"] == {"PersistentVolumeClaim mnist-model: the environment dev also has the object"}
-
-
-def test_a_diff_with_the_cluster_shows_what_differs_whoever_looks_after_it(
-    cluster: ControlPlane, job: Path, namespace: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    where = [str(job), "--kubeconfig", str(cluster.admin)]
-    assert cli.run(["apply", *where]) == cli.OK
-    capsys.readouterr()
-    diff = ["diff", "--live", "--exit-code", *where]
-    assert cli.run(diff) == cli.OK
-    assert capsys.readouterr().out == ""
-    mark = {"metadata": {"labels": {"kustomize.toolkit.fluxcd.io/name": "mnist"}}, "spec": {"replicas": 5}}
-    cluster.client.patch("StatefulSet", "mnist-ps", namespace, mark)
-    assert cli.run(diff) == cli.PROBLEMS
-    assert capsys.readouterr().out == "changed    StatefulSet mnist-ps\n    ~ spec.replicas: 5 -> 2\n"
-    assert cluster.client.get("StatefulSet", "mnist-ps", namespace)["spec"]["replicas"] == 5

@@ -12,8 +12,6 @@ from tests.e2e.custom_kinds import stand_in
 from tests.e2e.jobs import write_job
 from tests.support.command import Command
 
-pytestmark = pytest.mark.xdist_group("namespace_of_overlay")  # the tests share a cluster
-
 JOB = """\
 apiVersion: tfgen/v1alpha1
 kind: TrainingJob

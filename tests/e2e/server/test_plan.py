@@ -12,45 +12,44 @@ import pytest
 import yaml
 
 from tests.e2e.client import Object, eventually
-from tests.e2e.conftest import up
-from tests.e2e.control_plane import ControlPlane, fake_node
+from tests.e2e.control_plane import ControlPlane
 from tests.e2e.jobs import write_job
 from tests.e2e.servers.kwok import ANNOTATION
 from tests.support.drawn_plans import RUNTIME_CLASS, Case, draw_case
 from tfgen import cli
 
-pytestmark = pytest.mark.xdist_group("plan")  # one cluster for all tests of this module
-
-CASES = 50
 NAMESPACE = "plan"
 PATIENCE = 900.0
 """The number of seconds to wait: the 500 pods of all cases start at once."""
 
 
-@pytest.fixture(scope="module")
-def drawn() -> list[Case]:
+@pytest.fixture(params=[15, pytest.param(50, marks=pytest.mark.nightly)])
+def drawn(request: pytest.FixtureRequest) -> list[Case]:
     luck = random.Random(17)
-    return [draw_case(luck, number) for number in range(CASES)]
+    return [draw_case(luck, number) for number in range(request.param)]
 
 
-@pytest.fixture(scope="module")
-def nodes(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, drawn: list[Case]
-) -> Iterator[ControlPlane]:
+@pytest.fixture
+def nodes(whole_cluster: ControlPlane, drawn: list[Case]) -> Iterator[ControlPlane]:
     """A cluster with the nodes of all cases, and the pods that run there."""
-    with up(request, ControlPlane(tmp_path_factory.mktemp("plan"), nodes=[fake_node("of-no-case")])) as cluster:
-        for node in (node for case in drawn for node in case.nodes):
-            cluster.client.create(fake(node))
-        cluster.client.create(RUNTIME_CLASS)
-        cluster.namespace(NAMESPACE, "privileged")
-        for pod in (pod for case in drawn for pod in case.pods):
-            cluster.client.create(pod, NAMESPACE)
-        tainted = "node.kubernetes.io/not-ready"
-        eventually(
-            lambda: not [node for node in cluster.client.list("Node") if tainted in str(node["spec"].get("taints"))],
-            "nodes that are ready",
-        )
-        yield cluster
+    client = whole_cluster.client
+    whole_cluster.namespace(NAMESPACE, "privileged")
+    for node in (node for case in drawn for node in case.nodes):
+        client.create(fake(node))
+    client.create(RUNTIME_CLASS)
+    for pod in (pod for case in drawn for pod in case.pods):
+        client.create(pod, NAMESPACE)
+    tainted = "node.kubernetes.io/not-ready"
+    eventually(
+        lambda: not [node for node in client.list("Node") if tainted in str(node["spec"].get("taints"))],
+        "nodes that are ready",
+    )
+    yield whole_cluster
+    client.delete("Namespace", NAMESPACE)
+    eventually(lambda: not client.find("Namespace", NAMESPACE), "the end of the namespace")
+    client.delete("RuntimeClass", "boxed")
+    for node in (node for case in drawn for node in case.nodes):
+        client.delete("Node", node["metadata"]["name"])
 
 
 def fake(node: Object) -> Object:
@@ -91,8 +90,8 @@ def test_no_pod_of_what_fits_waits_and_one_of_what_does_not_does(
 ) -> None:
     texts = answers(nodes, drawn, tmp_path, capsys)
     counts = Counter(texts)
-    assert counts["fits"] >= CASES // 4, counts
-    assert counts["does not fit"] >= CASES // 4, counts
+    assert counts["fits"] >= len(drawn) // 4, counts
+    assert counts["does not fit"] >= len(drawn) // 4, counts
     for number, case in enumerate(drawn):
         overlay = write_job(yaml.safe_dump(case.job), tmp_path / str(number)).overlay(None)
         nodes.kubectl("apply", "--server-side", "-n", NAMESPACE, "-k", overlay)
@@ -108,7 +107,7 @@ def test_no_pod_of_what_fits_waits_and_one_of_what_does_not_does(
 
     def wrong() -> list[int]:
         pods = pods_of_jobs(nodes)
-        are_placed = [all(pod["spec"].get("nodeName") for pod in pods[f"job-{number}"]) for number in range(CASES)]
+        are_placed = [all(pod["spec"].get("nodeName") for pod in pods[f"job-{number}"]) for number in range(len(drawn))]
         return [
             number
             for number, (text, is_placed) in enumerate(zip(texts, are_placed, strict=True))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,15 +16,13 @@ import pytest
 import yaml
 
 from tests.e2e.client import Object, eventually
-from tests.e2e.conftest import dns_label, up
-from tests.e2e.control_plane import ControlPlane, fake_node
+from tests.e2e.conftest import dns_label
+from tests.e2e.control_plane import ControlPlane
 from tests.e2e.jobs import write_job
 from tests.e2e.servers.kwok import ANNOTATION
 from tests.support.tools import ROOT
 from tfgen import cli
 from tfgen.graph.built import plain_objects
-
-pytestmark = pytest.mark.xdist_group("plan-cases")  # one cluster for all tests of this module
 
 PLANS = ROOT / "tests" / "scheduling" / "plans"
 CASES = (
@@ -44,14 +42,6 @@ HOLD = "example.com/hold"
 PATIENCE = 60.0
 """The number of seconds to wait for the answers and the outcomes."""
 COUNTS = {"StatefulSet": "replicas", "Job": "completions"}
-
-
-@pytest.fixture(scope="module")
-def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
-    """Start a cluster whose only node accepts no pods."""
-    with up(request, ControlPlane(tmp_path_factory.mktemp("plans"), nodes=[fake_node("of-no-case")])) as cluster:
-        cluster.kubectl("cordon", "of-no-case")
-        yield cluster
 
 
 class Case:
@@ -184,16 +174,16 @@ class Case:
 
 @pytest.mark.parametrize("name", CASES)
 def test_the_answer_is_what_becomes_of_the_pods(
-    server: ControlPlane, name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    whole_cluster: ControlPlane, name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    case = Case(server, name)
+    case = Case(whole_cluster, name)
     try:
         # The answers equal those of the file once the server has set the claims' phases.
         eventually(lambda: case.plan(tmp_path, capsys) == case.answers, f"the answers {case.answers}", PATIENCE)
         for job in case.jobs:
             folder = tmp_path / job["metadata"]["name"]
             overlay = write_job(yaml.safe_dump(job), folder).overlay(None)
-            server.kubectl("apply", "--server-side", "-n", case.namespace, "-k", overlay)
+            whole_cluster.kubectl("apply", "--server-side", "-n", case.namespace, "-k", overlay)
 
         def outcomes() -> Mapping[str, str | None]:
             return {job["metadata"]["name"]: case.outcome(job) for job in case.jobs}

@@ -1,7 +1,8 @@
 """High-priority pods evict low-priority workers, and the workers return when GPUs are free.
 
 Fake nodes show the pods only; tests/e2e/node/test_preemption.py shows the training. Here, a worker returns with its
-same name and index, the end of the chief still ends the job, and an eviction by the scheduler is no failure.
+same name and index, the end of the chief still ends the job, and an eviction by the scheduler is no failure. No other
+pod has a place on the nodes of these tests.
 """
 
 from __future__ import annotations
@@ -12,12 +13,9 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.client import Client, Object, eventually
-from tests.e2e.conftest import up
 from tests.e2e.control_plane import ControlPlane, fake_node
 from tests.e2e.jobs import write_job
 from tests.e2e.kubelet import end, environment
-
-pytestmark = pytest.mark.xdist_group("preemption")  # one cluster for all tests of this module
 
 SERVING = """
 apiVersion: tfgen/v1alpha1
@@ -27,6 +25,8 @@ spec:
   image: registry.example.com/mnist:1
   priorityClassName: low
   priorityClasses: {low: {value: 1}}
+  nodeSelector: {preemption: tested}
+  tolerations: [{key: preemption, operator: Exists}]
   roles:
     chief: {resources: {cpu: 1}}
     ps: {replicas: 1, resources: {cpu: 1}}
@@ -43,6 +43,8 @@ spec:
   retries: 0
   priorityClassName: low
   priorityClasses: {low: {value: 1}}
+  nodeSelector: {preemption: tested}
+  tolerations: [{key: preemption, operator: Exists}]
   roles:
     worker: {replicas: 4, resources: {cpu: 1, gpu: {count: 1}}}
 """
@@ -58,6 +60,8 @@ URGENT = {
             "metadata": {"labels": {"app": "urgent"}},
             "spec": {
                 "priorityClassName": "high",
+                "nodeSelector": {"preemption": "tested"},
+                "tolerations": [{"key": "preemption", "operator": "Exists"}],
                 "securityContext": {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}},
                 "containers": [
                     {
@@ -75,26 +79,28 @@ URGENT = {
 HIGH = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "high"}, "value": 1000}
 
 
-@pytest.fixture(scope="module")
-def four_gpus(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
-    """A cluster of two nodes with two GPUs each."""
-    nodes = [fake_node(f"node-{number}", gpus=2) for number in range(2)]
-    with up(request, ControlPlane(tmp_path_factory.mktemp("four-gpus"), nodes=nodes)) as cluster:
-        cluster.client.apply(HIGH)
-        yield cluster
-
-
 @pytest.fixture
-def place(four_gpus: ControlPlane, request: pytest.FixtureRequest) -> Iterator[str]:
-    name = four_gpus.namespace(request.node.name.removeprefix("test_").replace("_", "-"))
-    yield name
-    four_gpus.client.delete("Namespace", name)
-    eventually(lambda: not four_gpus.client.list("Pod"), "no pod")
+def place(cluster: ControlPlane, namespace: str) -> Iterator[str]:
+    """Add two nodes with two GPUs each for the pods of a test, and return the namespace of the test."""
+    nodes = [fake_node(f"preemption-{number}", gpus=2) for number in range(2)]
+    for node in nodes:
+        node["metadata"]["labels"]["preemption"] = "tested"
+        node["spec"] = {"taints": [{"key": "preemption", "effect": "NoSchedule"}]}
+    cluster.client.apply(HIGH)
+    cluster.add_nodes(nodes)
+    yield namespace
+    cluster.kubectl("delete", "statefulsets,jobs,deployments", "--all", "-n", namespace)
+    eventually(lambda: not cluster.client.list("Pod", namespace), "no pod")
+    for node in nodes:
+        cluster.client.delete("Node", node["metadata"]["name"])
+    for name in ("high", "low"):
+        cluster.client.delete("PriorityClass", name)
 
 
-def test_preemption_of_workers_that_serve(four_gpus: ControlPlane, place: str, tmp_path: Path) -> None:
-    client = four_gpus.client
-    _start(four_gpus, SERVING, place, tmp_path)
+@pytest.mark.nightly
+def test_preemption_of_workers_that_serve(cluster: ControlPlane, place: str, tmp_path: Path) -> None:
+    client = cluster.client
+    _start(cluster, SERVING, place, tmp_path)
     eventually(lambda: _running_workers(client, place) == [0, 1, 2, 3], "all workers")
     others = {pod["metadata"]["uid"] for pod in _pods(client, place, "chief") + _pods(client, place, "ps")}
 
@@ -115,10 +121,10 @@ def test_preemption_of_workers_that_serve(four_gpus: ControlPlane, place: str, t
     assert client.get("Job", "mnist-chief", place)["status"].get("failed", 0) == 0
 
 
-def test_preemption_of_workers_in_step(four_gpus: ControlPlane, place: str, tmp_path: Path) -> None:
+def test_preemption_of_workers_in_step(cluster: ControlPlane, place: str, tmp_path: Path) -> None:
     """The workers are pods of a Job that allows no failure: an eviction by the scheduler is no failure."""
-    client = four_gpus.client
-    _start(four_gpus, IN_STEP, place, tmp_path)
+    client = cluster.client
+    _start(cluster, IN_STEP, place, tmp_path)
     eventually(lambda: _running_workers(client, place) == [0, 1, 2, 3], "all workers")
 
     client.create(URGENT, place)

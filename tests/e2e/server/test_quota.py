@@ -22,7 +22,7 @@ from tests.support.rendered import Rendered
 from tests.support.tools import helm_program, kustomize_program
 from tfgen import cli
 
-pytestmark = pytest.mark.xdist_group("quota")  # the tests share a cluster
+nightly = pytest.mark.nightly
 
 PLACES = 3
 JOB = """\
@@ -55,7 +55,7 @@ WAYS = {
 }
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", ["kubectl-apply", pytest.param("kustomize-build", marks=nightly), "tfgen-apply"])
 def test_the_finisher_has_a_place_of_a_small_quota(
     cluster: ControlPlane, namespace: str, tmp_path: Path, way: str
 ) -> None:
@@ -65,7 +65,10 @@ def test_the_finisher_has_a_place_of_a_small_quota(
     assert "finisher" in pods
 
 
-@pytest.mark.parametrize("way", ALL_WAYS)
+@pytest.mark.parametrize(
+    "way",
+    [pytest.param(way, marks=[] if way in ("kubectl-apply", "helm-upgrade") else nightly) for way in ALL_WAYS],
+)
 def test_a_quota_with_the_documented_room_has_a_place_for_each_pod(
     cluster: ControlPlane, namespace: str, tmp_path: Path, way: str
 ) -> None:

@@ -1,10 +1,12 @@
 """Effect of each way of applying a job after the end of its run: the table of docs/runs.md, "After the end".
 
-Each test applies a job, ends its training, lets the finisher release the tasks, and applies the same job again.
+Each test applies a job, ends its training, lets the finisher release the tasks, and applies the same job again. The
+nightly tests repeat the cases of Helm 4 with Helm 3.14 and with client-side apply, and apply with kubectl.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -61,7 +63,11 @@ runtimeConfig: {platformCommand: [{command: "${HELM_PLUGIN_DIR}/wait.sh"}]}
 """
 """The post-renderer as a plugin of Helm 4, https://helm.sh/docs/topics/plugins/. Helm 3 runs the script itself."""
 
-each_upgrade = pytest.mark.parametrize("upgrade", UPGRADES.values(), ids=UPGRADES)
+nightly = pytest.mark.nightly
+each_upgrade = pytest.mark.parametrize(
+    "upgrade",
+    [pytest.param(upgrade, id=name, marks=[] if name == "helm-4" else nightly) for name, upgrade in UPGRADES.items()],
+)
 
 
 def _train(
@@ -79,6 +85,7 @@ def _train(
     return job
 
 
+@nightly
 @pytest.mark.parametrize("apply", [*WAYS.values(), UPGRADES["helm-3.14"]], ids=[*WAYS, "helm-3.14"])
 def test_jobs_stay_released(
     apply: Apply, cluster: ControlPlane, namespace: str, finisher: Finisher, tmp_path: Path
@@ -94,6 +101,7 @@ def test_jobs_stay_released(
     assert running(cluster.client, namespace) == []
 
 
+@nightly
 @pytest.mark.parametrize("way", ["kubectl-apply", "kubectl-apply-server-side"])
 def test_stateful_sets_come_back(
     way: str, cluster: ControlPlane, namespace: str, finisher: Finisher, tmp_path: Path
@@ -126,8 +134,13 @@ def test_stateful_sets_stay_released_in_an_upgrade(
     assert running(cluster.client, namespace) == []
 
 
-@pytest.mark.parametrize("upgrade", UPGRADES)
-@pytest.mark.parametrize("kind", ["StatefulSet", "Job"])
+@pytest.mark.parametrize(
+    ("kind", "upgrade"),
+    [
+        pytest.param(*case, marks=[] if case in (("StatefulSet", "helm-4"), ("Job", "helm-4-client-side")) else nightly)
+        for case in itertools.product(["StatefulSet", "Job"], UPGRADES)
+    ],
+)
 def test_a_rollback_starts_the_tasks_of_its_revision(
     upgrade: str, kind: str, cluster: ControlPlane, namespace: str, finisher: Finisher, tmp_path: Path
 ) -> None:
@@ -135,6 +148,8 @@ def test_a_rollback_starts_the_tasks_of_its_revision(
     job = _train(kind, UPGRADES[upgrade], cluster, namespace, finisher, tmp_path)
     UPGRADES[upgrade](cluster, job, namespace)
     released = _suspended(cluster.client, namespace)
+    assert released == {**dict.fromkeys(released, True), "mnist-chief": False, "mnist-finisher": False}
+    assert not any(_replicas(cluster.client, namespace).values())
     program = oldest_helm_program() if upgrade == "helm-3.14" else helm_program()
     rollback: list[str | Path] = [program, "rollback", job.name, "1", "--namespace", namespace]
     Command(tuple(rollback), env={"KUBECONFIG": str(cluster.admin)}).run(timeout=600)
@@ -163,7 +178,7 @@ def test_an_upgrade_of_a_run_that_is_not_released_changes_nothing(
     assert _uids(cluster.client, namespace) == pods - {chief["metadata"]["uid"]}
 
 
-@pytest.mark.parametrize("way", HELMS)
+@pytest.mark.parametrize("way", [pytest.param(way, marks=[] if way == "helm-4" else nightly) for way in HELMS])
 def test_tasks_that_an_upgrade_starts_after_the_release_are_released_again(
     way: str,
     cluster: ControlPlane,
@@ -245,7 +260,7 @@ def test_a_run_that_missed_its_start_stays_released_in_an_upgrade(
 ) -> None:
     """The finisher suspends the chief as well, so no Job has ended. The worker has no node."""
     text = JOB.replace("KIND", "StatefulSet").replace("replicas: 3", "replicas: 3, nodeSelector: {no: node}")
-    job = write_job(f"{text}  startDeadline: 20\n", tmp_path / "rendered")
+    job = write_job(f"{text}  startDeadline: 5\n", tmp_path / "rendered")
     helm()(cluster, job, namespace)
     eventually(lambda: running(cluster.client, namespace, "finisher"), "the finisher's pod")
     finisher.run()

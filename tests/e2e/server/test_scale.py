@@ -1,6 +1,6 @@
 """A large job, and many small jobs: all pods become ready. The tests print times and memory, without a limit.
 
-make e2e PYTEST_ARGS='-k scale -rP'
+make nightly PYTEST_ARGS='-k scale -rP'
 """
 
 from __future__ import annotations
@@ -18,7 +18,10 @@ from tests.e2e.control_plane import ControlPlane, fake_node
 from tests.e2e.jobs import write_job
 from tests.e2e.kubelet import environment
 
-pytestmark = pytest.mark.xdist_group("scale")  # one cluster for all tests of this module
+pytestmark = [
+    pytest.mark.xdist_group("scale"),  # one cluster for all tests of this module
+    pytest.mark.nightly,
+]
 
 LARGE = """
 apiVersion: tfgen/v1alpha1

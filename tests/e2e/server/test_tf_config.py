@@ -26,8 +26,8 @@ spec:
   run: b
   roles:
     chief: {{}}
-    ps: {{replicas: {size}}}
-    worker: {{replicas: {size}}}
+    ps: {{replicas: {ps}}}
+    worker: {{replicas: {workers}}}
     evaluator: {{}}
 """
 
@@ -56,15 +56,18 @@ spec:
     worker: {{replicas: {size}}}
 """
 
-SIZES = pytest.mark.parametrize("size", [1, 3, 100])
+nightly = pytest.mark.nightly
+SIZES = pytest.mark.parametrize("size", [pytest.param(1, marks=nightly), 3, pytest.param(100, marks=nightly)])
 
 
-@SIZES
-def test_parameter_servers(size: int, cluster: ControlPlane, namespace: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("ps", "workers"), [(3, 100), pytest.param(1, 1, marks=nightly), pytest.param(100, 100, marks=nightly)]
+)
+def test_parameter_servers(ps: int, workers: int, cluster: ControlPlane, namespace: str, tmp_path: Path) -> None:
     hosts = {
         "chief": ["mnist-b-chief-0.mnist-b:2222"],
-        "ps": [f"mnist-b-ps-{index}.mnist-b:2222" for index in range(size)],
-        "worker": [f"mnist-b-worker-{index}.mnist-b:2222" for index in range(size)],
+        "ps": [f"mnist-b-ps-{index}.mnist-b:2222" for index in range(ps)],
+        "worker": [f"mnist-b-worker-{index}.mnist-b:2222" for index in range(workers)],
     }
     alone = {"evaluator": ["mnist-b-evaluator-0.mnist-b:2222"]}
     tasks = {
@@ -73,7 +76,10 @@ def test_parameter_servers(size: int, cluster: ControlPlane, namespace: str, tmp
         for index in range(len(addresses))
     }
     tasks["evaluator", 0] = {"cluster": hosts | alone, "task": {"type": "evaluator", "index": 0}}
-    assert _configs(cluster, namespace, PARAMETER_SERVERS.format(size=size), tmp_path, 2 * size + 2) == tasks
+    assert (
+        _configs(cluster, namespace, PARAMETER_SERVERS.format(ps=ps, workers=workers), tmp_path, ps + workers + 2)
+        == tasks
+    )
 
 
 @SIZES

@@ -1,0 +1,34 @@
+"""The commands of docs/live.md, each with the Role of its section."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import yaml
+
+from tests.support.tools import ROOT
+from tfgen import cli
+
+PAGE = (ROOT / "docs" / "live.md").read_text(encoding="utf-8")
+
+
+def role(command: str) -> dict[str, object]:
+    """Return the Role of a command in docs/live.md."""
+    section = PAGE.split(f"## `tfgen {command}`\n", 1)[1].partition("\n## ")[0]
+    match = re.search(r"```yaml\n(.*?)```", section, re.DOTALL)
+    assert match
+    document: dict[str, object] = yaml.safe_load(match[1])
+    return document
+
+
+def status(job: Path, kubeconfig: Path, *more: str) -> int:
+    return cli.run(["status", str(job), "--kubeconfig", str(kubeconfig), *more])
+
+
+def execute(job: Path, kubeconfig: Path, *more: str) -> int:
+    return cli.run(["exec", str(job), "--kubeconfig", str(kubeconfig), *more, "--", "true"])
+
+
+def tensorboard(job: Path, kubeconfig: Path, *more: str) -> int:
+    return cli.run(["tensorboard", str(job), "--kubeconfig", str(kubeconfig), *more])
