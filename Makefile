@@ -146,7 +146,7 @@ e2e: packages servers images ## Run the tests on real servers (Debian, as root)
 nightly: packages servers images $(VENV)/.with-examples ## Run the expensive repeats, as before a release, and write their table into docs/testing.md (Debian, as root)
 	@tests/e2e/tools/build helm-3.14
 	@status=0; \
-	$(PYTEST_OF_SERVERS) -m nightly --no-skips --junit-xml=.timings/nightly.xml || status=$$?; \
+	$(PYTEST_OF_SERVERS) -m 'nightly and not operators' --no-skips --junit-xml=.timings/nightly.xml || status=$$?; \
 	$(PYTEST) -m 'hypothesis and long and not nightly' --hypothesis-profile=nightly \
 	  --junit-xml=.timings/nightly-drawn.xml || status=$$?; \
 	$(PYTHON) -m tests.nightly .timings/nightly.xml .timings/nightly-drawn.xml; exit $$status

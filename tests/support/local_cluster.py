@@ -74,6 +74,7 @@ class LocalCluster:
         }
         self._env = {**os.environ, **own, **(env or {})}
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
+        self._awaited: set[str] = set()
         self._crashed = False
         self._ports = ExitStack()
         self.cluster = {
@@ -97,6 +98,7 @@ class LocalCluster:
 
     def start(self, role: str, index: int = 0) -> None:
         """Start a task, or start the task again after its end. A new start appends to the log."""
+        self._awaited.discard(f"{role}-{index}")
         env = {**self._env, "TF_CONFIG": tf_config(self.cluster, role, index)}
         with self._log_file(role, index).open("ab") as log:
             self._processes[f"{role}-{index}"] = subprocess.Popen(
@@ -114,7 +116,9 @@ class LocalCluster:
 
     def wait(self, role: str, index: int = 0, *, timeout: float) -> int:
         """Return the exit code of a task. Raise the errors of `_until`."""
-        return self._until(lambda: self._processes[f"{role}-{index}"].poll(), f"{role}-{index} has ended", timeout)
+        code = self._until(lambda: self._processes[f"{role}-{index}"].poll(), f"{role}-{index} has ended", timeout)
+        self._awaited.add(f"{role}-{index}")
+        return code
 
     def wait_for_all(self, *, timeout: float) -> dict[str, int]:
         """Return the exit code of every task when all tasks have ended, with or without an error.
@@ -139,7 +143,7 @@ class LocalCluster:
 
         Raises:
             TimeoutError: `timeout` seconds have passed.
-            RuntimeError: A task that the test did not kill has failed.
+            RuntimeError: A task has failed that the test did not kill, and whose end the test did not await.
         """
         deadline = time.monotonic() + timeout
         while True:
@@ -148,7 +152,8 @@ class LocalCluster:
             codes = {name: process.poll() for name, process in self._processes.items()}
             if (result := poll()) is not None:
                 return result
-            if failed := [name for name, code in codes.items() if code not in (None, 0, -signal.SIGKILL)]:
+            failed = [name for name, code in codes.items() if code not in (None, 0, -signal.SIGKILL)]
+            if failed := [name for name in failed if name not in self._awaited]:
                 raise RuntimeError(f"{', '.join(failed)} failed before {what}")
             if time.monotonic() > deadline:
                 raise TimeoutError(f"{timeout} s passed before {what}")

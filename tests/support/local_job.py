@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import io
 import os
 import re
+import signal
 import subprocess
 import sys
+import tempfile
 import textwrap
+import time
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
+
 from tests.support.signals import heed_terminal
 from tests.support.tools import ROOT
+from tfgen import cli
 
 JOB = """\
 apiVersion: tfgen/v1alpha1
@@ -61,43 +69,57 @@ def write_job(folder: Path, program: str, job: str = JOB) -> Path:
     return path
 
 
-LAUNCH = """\
-import sys, time
-faster, *arguments = sys.argv[1:]
-monotonic = time.monotonic
-time.monotonic = lambda: monotonic() * float(faster)
-from tfgen.cli import main
-main(arguments)
-"""
-"""A program that runs tfgen with a faster clock, for shorter pauses before restarts and shorter times of `--fail`."""
-
-
-def start(job: Path, *options: str, env: dict[str, str] | None = None, faster: int = 1) -> subprocess.Popen[str]:
-    """Start `tfgen local` with a clock that is `faster` times faster, and with a temporary folder beside the job."""
+def _environment(job: Path) -> dict[str, str]:
+    """Return the variables of a run: a temporary folder beside the job, and this Python as `python`."""
     temporary = job.parent / "tmp"
     temporary.mkdir(exist_ok=True)
-    own = {"TMPDIR": str(temporary), "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    return {"TMPDIR": str(temporary), "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+
+
+def start(job: Path, *options: str, env: dict[str, str] | None = None) -> subprocess.Popen[str]:
+    """Start `tfgen local`."""
     return subprocess.Popen(
-        (sys.executable, "-c", LAUNCH, str(faster), "local", str(job), *options),
+        (sys.executable, "-m", "tfgen", "local", str(job), *options),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         cwd=job.parent,
-        env={**os.environ, "PYTHONPATH": str(ROOT / "gen"), **own, **(env or {})},
+        env={**os.environ, "PYTHONPATH": str(ROOT / "gen"), **_environment(job), **(env or {})},
         preexec_fn=heed_terminal,
     )
 
 
 def run(job: Path, *options: str, env: dict[str, str] | None = None, timeout: float = 120, faster: int = 1) -> Ran:
-    """Run `tfgen local` until it ends."""
-    process = start(job, *options, env=env, faster=faster)
-    try:
-        printed, said = process.communicate(timeout=timeout)
-    finally:
-        process.kill()
-    assert "Traceback" not in said, said
+    """Run `tfgen local` in this process until it ends.
+
+    Args:
+        job: The job file.
+        options: The options of the command.
+        env: Variables added to the environment.
+        timeout: Seconds after which the run fails.
+        faster: The factor of the clock, for shorter pauses before restarts and shorter times of `--fail`.
+    """
+
+    def fail(*_: object) -> None:
+        pytest.fail(f"tfgen local took longer than {timeout} s")
+
+    clock = time.monotonic
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in {**_environment(job), **(env or {})}.items():
+            patch.setenv(name, value)
+        patch.chdir(job.parent)
+        patch.setattr(tempfile, "tempdir", None)
+        patch.setattr(time, "monotonic", lambda: clock() * faster)
+        previous = signal.signal(signal.SIGALRM, fail)
+        signal.setitimer(signal.ITIMER_REAL, timeout)
+        try:
+            with redirect_stdout(io.StringIO()) as printed, redirect_stderr(io.StringIO()) as said:
+                code = cli.run(["local", str(job), *options])
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, previous)
     lines: dict[str, list[str]] = {}
-    for line in printed.splitlines():
+    for line in printed.getvalue().splitlines():
         task, _, text = line.partition("|")
         lines.setdefault(task.strip(), []).append(text.removeprefix(" "))
-    return Ran(process.returncode, lines, said)
+    return Ran(code, lines, said.getvalue())

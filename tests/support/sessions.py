@@ -14,6 +14,7 @@ from pathlib import Path
 
 from tests.support import git_author
 from tests.support.command import Command
+from tests.support.tools import ROOT
 
 _LINES = r"(?:.*\n)*"
 _BLOCK = re.compile(r"^```console ?(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
@@ -30,6 +31,12 @@ def whole_session(page: str, *needs: str) -> str:
         needs: The marks of the blocks to run with the blocks that have no mark: `training`, `cluster`.
     """
     return "".join(block for mark, block in _BLOCK.findall(page) if mark in ("", *needs))
+
+
+def training_sessions(name: str) -> list[str]:
+    """Return the sessions of a page that need TensorFlow, by the page's name in the repository."""
+    text = (ROOT / name).read_text(encoding="utf-8")
+    return [session for mark, session in _BLOCK.findall(text) if mark == "training"]
 
 
 def run_session(session: str, folder: Path, temporary: Path) -> None:

@@ -19,6 +19,7 @@ PROGRAM = ROOT / "examples" / "dist-mnist" / "train.py"
 
 
 STEPS = 600
+"""The number of steps of the example's dev environment."""
 
 
 GOOD = 0.9
@@ -35,11 +36,11 @@ def rendered_cluster() -> Cluster:
     return json.loads(yaml.safe_load(patch.read_text(encoding="utf-8"))["data"]["cluster"])
 
 
-def local_cluster(folder: Path, model_dir: Path, steps: int = STEPS, cluster: Cluster | None = None) -> LocalCluster:
-    """Return the example's cluster before its start. Its logs go to `folder`."""
-    command = [sys.executable, str(PROGRAM), "--steps", str(steps), "--checkpoint-every", "100"]
+def local_cluster(folder: Path, model_dir: Path, cluster: Cluster) -> LocalCluster:
+    """Return a cluster of the example before its start, which trains without end. Its logs go to `folder`."""
+    command = [sys.executable, str(PROGRAM), "--steps", "1000000", "--checkpoint-every", "100"]
     env = {"MODEL_DIR": str(model_dir), "TF_CPP_MIN_LOG_LEVEL": "2"}
-    return LocalCluster(cluster or rendered_cluster(), command, folder, env)
+    return LocalCluster(cluster, command, folder, env)
 
 
 def final_accuracy(log: str) -> float:

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import re
-import sys
 from pathlib import Path
 
 import pytest
 
 from tests.support.local_job import run
-from tests.support.sessions import TUTORIAL, run_session, whole_session
+from tests.support.sessions import TUTORIAL, run_session, training_sessions, whole_session
 from tests.support.tools import ROOT
 
 EXAMPLES = ROOT / "examples"
 OF_DIST_MNIST = ("--workdir", str(EXAMPLES / "dist-mnist"))
 QUIET = {"TF_CPP_MIN_LOG_LEVEL": "3"}
 TIMEOUT = 600
-TRAINING = re.compile(r"```console training\n(.*?)```", re.DOTALL)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("example", "options", "task", "done"),
     [
@@ -42,6 +41,7 @@ def test_an_example_trains(tmp_path: Path, example: str, options: list[str], tas
     assert any(re.search(done, line) for line in ran.lines[task]), ran.lines[task]
 
 
+@pytest.mark.nightly
 def test_workers_in_step_resume_after_one_is_killed(tmp_path: Path) -> None:
     """The other workers fail as well, and all workers start again, like in their Jobs.
 
@@ -58,23 +58,13 @@ def test_workers_in_step_resume_after_one_is_killed(tmp_path: Path) -> None:
     assert re.search(r"done: step 2500, accuracy (0\.9\d+|1\.0+),", lines)
 
 
-def sessions() -> list[object]:
-    documents = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
-    return [
-        pytest.param(session, id=path.name)
-        for path in documents
-        if path.name != TUTORIAL
-        for session in TRAINING.findall(path.read_text(encoding="utf-8"))
-    ]
+def test_the_pages_with_a_training_are_those_whose_sessions_run() -> None:
+    """test_dist_mnist.py runs the session of the README."""
+    pages = (path.relative_to(ROOT).as_posix() for path in (*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")))
+    assert {page for page in pages if training_sessions(page)} == {"README.md", f"docs/{TUTORIAL}"}
 
 
-@pytest.mark.parametrize("session", sessions())
-def test_a_session_trains_as_the_document_shows(session: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TF_CPP_MIN_LOG_LEVEL", "3")
-    assert Path(sys.executable).with_name("tfgen").exists()
-    run_session(session, ROOT, tmp_path)
-
-
+@pytest.mark.nightly
 def test_the_tutorial_trains_on_a_laptop(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     page = (ROOT / "docs" / TUTORIAL).read_text(encoding="utf-8")
     run_session(whole_session(page, "training"), tmp_path, tmp_path_factory.mktemp("temporary"))

@@ -6,7 +6,8 @@
         repository.follow()
         repository.there("StatefulSet", "mnist-ps")
 
-Each test runs once with each tool, in its own namespaces. A test with `@every_way` runs in each of the WAYS.
+Each test runs once with each tool, in its own namespaces. A test with `@every_way("flux")` runs in each of the WAYS:
+in the way `flux` in each .ci/run, and in the other ways in `make nightly`.
 """
 
 from __future__ import annotations
@@ -197,7 +198,10 @@ def repository(
         cluster.client.delete("PersistentVolumeClaim", claim, name)
 
 
-every_way = pytest.mark.parametrize("repository", WAYS, indirect=True)
+def every_way(*each_run: str) -> pytest.MarkDecorator:
+    """Return the parameters of a test for all WAYS. Only the ways of `each_run` are not marked nightly."""
+    ways = [pytest.param(way, marks=() if way in each_run else pytest.mark.nightly) for way in WAYS]
+    return pytest.mark.parametrize("repository", ways, indirect=True)
 
 
 def _names(cluster: ControlPlane, kind: str, namespace: str) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from typing import Any, Final
 
+from tests.e2e.client import eventually
 from tests.e2e.gitops.repository import Repository
 
 WAITS_FOR_ITS_CONSUMER: Final = "waits-for-its-consumer"
@@ -40,3 +41,14 @@ def started(repository: Repository, **spec: Any) -> str:
     repository.follow()
     repository.applied(commit)
     return commit
+
+
+def all_run(repository: Repository) -> None:
+    """Wait until all pods of a job with CLAIM run. The first pod has bound the claim."""
+
+    def running() -> bool:
+        pods = repository.cluster.client.list("Pod", repository.namespace)
+        return [pod["status"].get("phase") for pod in pods] == ["Running"] * 5  # including the finisher's pod
+
+    eventually(running, "all pods")
+    assert repository.there("PersistentVolumeClaim", "mnist-model")["status"]["phase"] == "Bound"

@@ -10,7 +10,7 @@ import pytest
 from tests.e2e.client import Object, eventually
 from tests.e2e.finisher import Finisher, running
 from tests.e2e.gitops.conftest import every_way
-from tests.e2e.gitops.jobs import CLAIM, job, started
+from tests.e2e.gitops.jobs import CLAIM, all_run, job, started
 from tests.e2e.gitops.repository import HELM_RELEASE, JOB, Repository
 from tests.e2e.kubelet import end
 from tfgen import cli
@@ -18,33 +18,20 @@ from tfgen import cli
 GANG = "scheduling.volcano.sh/v1beta1/PodGroup"
 
 
-@every_way
+@every_way("argocd-chart")
 def test_a_commit_becomes_running_pods(repository: Repository) -> None:
     """The job has a claim that its first pod binds, so no wave may wait for the claim."""
     started(repository, storage=CLAIM)
-    namespace = repository.cluster.client.get("Namespace", repository.namespace)
-    assert namespace["metadata"]["labels"]["pod-security.kubernetes.io/enforce"] == "restricted"
-
     all_run(repository)
 
 
+@pytest.mark.parametrize("repository", ["argocd", pytest.param("flux", marks=pytest.mark.nightly)], indirect=True)
 def test_a_gang_starts_whose_claim_waits_for_its_first_pod(repository: Repository) -> None:
     """Use Kubernetes' own scheduler, without waiting for Synced: Argo CD 3.2 does not know `schedulingGroup`."""
     repository.write(job(storage=CLAIM, gang={"scheduler": "kubernetes"}))
     repository.commit()
     repository.follow()
     all_run(repository)
-
-
-def all_run(repository: Repository) -> None:
-    """Wait until all pods of mnist run. The first pod has bound the claim."""
-
-    def running() -> bool:
-        pods = repository.cluster.client.list("Pod", repository.namespace)
-        return [pod["status"].get("phase") for pod in pods] == ["Running"] * 5  # including the finisher's pod
-
-    eventually(running, "all pods")
-    assert repository.there("PersistentVolumeClaim", "mnist-model")["status"]["phase"] == "Bound"
 
 
 def test_the_gang_is_there_before_its_pods(repository: Repository) -> None:
@@ -60,7 +47,7 @@ def test_the_gang_is_there_before_its_pods(repository: Repository) -> None:
     assert min(order) == order[0]
 
 
-@every_way
+@every_way("argocd", "flux")
 def test_a_rerun_makes_the_new_run_and_prunes_the_old(repository: Repository) -> None:
     started(repository, storage=CLAIM)
     claim = repository.there("PersistentVolumeClaim", "mnist-model")["metadata"]["uid"]
@@ -72,7 +59,7 @@ def test_a_rerun_makes_the_new_run_and_prunes_the_old(repository: Repository) ->
     assert repository.there("PersistentVolumeClaim", "mnist-model")["metadata"]["uid"] == claim
 
 
-@every_way
+@every_way("argocd", "flux")
 def test_what_is_released_stays_released_and_nothing_runs_again(repository: Repository) -> None:
     """Push a commit without a job, a commit of another job, and a commit of this job that its run can apply."""
     started(repository)
@@ -111,8 +98,15 @@ def end_chief(repository: Repository) -> None:
 
 
 @pytest.mark.parametrize("repository", ["argocd"], indirect=True)
-@pytest.mark.parametrize("kind", ["StatefulSet", "Job"])
-@pytest.mark.parametrize(("exit_code", "health"), [(0, "Healthy"), (1, "Degraded")])
+@pytest.mark.parametrize(
+    ("kind", "exit_code", "health"),
+    [
+        ("StatefulSet", 0, "Healthy"),
+        ("Job", 1, "Degraded"),
+        pytest.param("StatefulSet", 1, "Degraded", marks=pytest.mark.nightly),
+        pytest.param("Job", 0, "Healthy", marks=pytest.mark.nightly),
+    ],
+)
 def test_argo_cd_calls_a_job_that_is_released_what_its_end_was(
     repository: Repository, tmp_path: Path, kind: str, exit_code: int, health: str
 ) -> None:
@@ -132,7 +126,7 @@ def test_argo_cd_calls_a_job_that_is_released_what_its_end_was(
 
 
 @pytest.mark.parametrize("repository", ["flux-chart"], indirect=True)
-@pytest.mark.parametrize("kind", ["StatefulSet", JOB])
+@pytest.mark.parametrize("kind", ["StatefulSet", pytest.param(JOB, marks=pytest.mark.nightly)])
 def test_an_upgrade_of_a_release_starts_nothing_of_a_finished_run(repository: Repository, kind: str) -> None:
     """helm-controller lets the chart read the cluster. Both upgrades change the release, and no pod."""
     workload = {"workload": {"kind": kind.rpartition("/")[2]}}
@@ -204,45 +198,27 @@ def test_an_environments_values_come_with_their_chart(repository: Repository) ->
     assert len(repository.state()["history"]) == 2
 
 
-def test_another_size_of_a_run_is_stopped_before_git_has_it(
-    repository: Repository, capsys: pytest.CaptureFixture[str]
-) -> None:
-    repository.write(job())
-    repository.commit()
-    more = job()
-    more["spec"]["roles"]["worker"]["replicas"] = 4
-    repository.write(more)
-    assert repository.tfgen("check", "jobs") == cli.PROBLEMS
-    assert "[new-run]" in capsys.readouterr().out
-    assert repository.tfgen("commit", "jobs", "--push") == cli.PROBLEMS
-    assert "[new-run]" in capsys.readouterr().err
+def _mistakes() -> list[object]:
+    """Return the ways and the commits that `tfgen check` forbids."""
+    changed = {"image": "registry.example.com/ml/mnist:1.5.0"}
+    missing = {"gang": {"scheduler": "kube-batch"}}
+    return [
+        *(pytest.param(way, changed, id=f"{way}-job-changed") for way in ("argocd", "flux", "flux-chart")),
+        *(
+            pytest.param(way, changed, id=f"{way}-job-changed", marks=pytest.mark.nightly)
+            for way in ("argocd-chart", "applicationset")
+        ),
+        pytest.param("argocd", missing, id="argocd-kind-missing", marks=pytest.mark.nightly),
+        pytest.param("flux", missing, id="flux-kind-missing"),
+    ]
 
 
-@pytest.mark.parametrize(
-    "mistake",
-    [
-        pytest.param({"image": "registry.example.com/ml/mnist:1.5.0"}, id="job-changed"),
-        pytest.param({"gang": {"scheduler": "kube-batch"}}, id="kind-missing"),
-    ],
-)
-def test_a_bad_commit_is_mended_by_the_next(repository: Repository, mistake: dict[str, Any]) -> None:
-    started(repository)
-    repository.write(job(**mistake))
-    assert repository.tfgen("render", "jobs") == cli.OK
-    repository.push("Do what check forbids")
-    eventually(repository.has_failed, "the failure")
-    repository.write(job(retries=30))
-    assert repository.tfgen("render", "jobs") == cli.OK
-    repository.applied(repository.push("Take it back"))
-    assert repository.there(JOB, "mnist-chief")["spec"]["backoffLimit"] == 30
-
-
-@every_way
-def test_a_run_keeps_its_pods_when_a_commit_has_others(repository: Repository) -> None:
-    """The tool may apply other objects of the commit, but no StatefulSet changes."""
+@pytest.mark.parametrize(("repository", "mistake"), _mistakes(), indirect=["repository"])
+def test_a_bad_commit_changes_no_pod_and_is_mended_by_the_next(repository: Repository, mistake: dict[str, Any]) -> None:
+    """The tool may apply other objects of the bad commit, but no StatefulSet changes."""
     started(repository)
     before = _stateful_sets(repository)
-    repository.write(job(image="registry.example.com/ml/mnist:1.5.0"))
+    repository.write(job(**mistake))
     assert repository.tfgen("render", "jobs") == cli.OK
     repository.push("Do what check forbids")
     eventually(repository.has_failed, "the failure")
@@ -252,6 +228,10 @@ def test_a_run_keeps_its_pods_when_a_commit_has_others(repository: Repository) -
         (message,) = (c["message"] for c in repository.state()["conditions"] if c["type"] == "Released")
         assert "set a new run" in message
         assert len(message) < 500
+    repository.write(job(retries=30))
+    assert repository.tfgen("render", "jobs") == cli.OK
+    repository.applied(repository.push("Take it back"))
+    assert repository.there(JOB, "mnist-chief")["spec"]["backoffLimit"] == 30
 
 
 def _stateful_sets(repository: Repository) -> dict[str, tuple[int, Object]]:
@@ -262,7 +242,7 @@ def _stateful_sets(repository: Repository) -> dict[str, tuple[int, Object]]:
     }
 
 
-@every_way
+@every_way("argocd", "flux")
 def test_a_job_that_is_gone_is_pruned_but_for_its_claim(repository: Repository) -> None:
     """Another job stays: a tool deletes no objects if the folder that it follows does not exist."""
     repository.write({**job(), "metadata": {"name": "other"}})
@@ -278,7 +258,7 @@ def test_a_job_that_is_gone_is_pruned_but_for_its_claim(repository: Repository) 
     assert "deletionTimestamp" not in claim["metadata"]
 
 
-@every_way
+@every_way("argocd", "flux")
 def test_a_retired_job_runs_nothing_and_keeps_its_claim(repository: Repository) -> None:
     started(repository, storage=CLAIM)
     assert repository.tfgen("rm", "jobs/mnist/job.yaml", "--env", "prod") == cli.OK

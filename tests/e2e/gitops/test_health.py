@@ -6,6 +6,7 @@ content.
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Mapping
 from typing import Any
@@ -86,13 +87,19 @@ def test_argo_cd_tells_the_health_of_each_custom_kind(repository: Repository) ->
     policy = {"automated": {}, "syncOptions": ["CreateNamespace=true"]}
     spec = {"project": "default", "source": source, "destination": destination, "syncPolicy": policy}
     client.apply(repository.of_tool(APPLICATION, "kinds-prod", spec))
-    for kind, (_, steps) in KINDS.items():
-        name = made[kind]["metadata"]["name"]
-        eventually(lambda kind=kind, name=name: repository.find(kind, name), kind)  # type: ignore[misc]
-        for status, health, message in steps:
+    for kind, obj in made.items():
+        repository.there(kind, obj["metadata"]["name"])
+    for steps in itertools.zip_longest(*(steps for _, steps in KINDS.values())):
+        wanted = {}
+        for kind, (status, health, message) in ((kind, step) for kind, step in zip(KINDS, steps, strict=True) if step):
+            name = made[kind]["metadata"]["name"]
             client.patch(kind, name, repository.namespace, {"status": status}, subresource="status")
-            wanted = {"status": health, "message": message}
-            eventually(lambda kind=kind, wanted=wanted: _health(repository, kind) == wanted, f"{kind}: {wanted}")  # type: ignore[misc]
+            wanted[kind] = {"status": health, "message": message}
+
+        def is_shown(wanted: Mapping[str, Mapping[str, str]] = wanted) -> bool:
+            return {kind: _health(repository, kind) for kind in wanted} == wanted
+
+        eventually(is_shown, str(wanted))
 
 
 def _object(kind: str, spec: Mapping[str, Any]) -> Object:

@@ -15,7 +15,7 @@ from tests.support.tools import ROOT
 from tfgen import cli
 
 
-@pytest.mark.parametrize("repository", ["argocd", "flux"], indirect=True)
+@pytest.mark.parametrize("repository", [pytest.param("argocd", marks=pytest.mark.nightly), "flux"], indirect=True)
 def test_the_cluster_follows_the_branch_of_what_is_rendered(repository: Repository) -> None:
     repository.render_into("rendered")
     started(repository)
@@ -40,7 +40,8 @@ def test_argo_cd_renders_by_the_plugin(repository: Repository) -> None:
             "plugin": {"name": "tfgen", "parameters": [{"name": "env", "string": "prod"}]},
         },
         "destination": {"server": "https://kubernetes.default.svc", "namespace": repository.namespace},
-        "syncPolicy": {"automated": {}, "syncOptions": ["CreateNamespace=true"]},
+        # An earlier Application of the same name may have left objects.
+        "syncPolicy": {"automated": {"prune": True}, "syncOptions": ["CreateNamespace=true"]},
     }
     repository.cluster.client.apply(repository.of_tool(APPLICATION, "mnist-prod", spec))
     repository.applied(commit)

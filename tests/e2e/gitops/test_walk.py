@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 
-from tests.e2e.gitops.jobs import job
+from tests.e2e.gitops.jobs import CLAIM, all_run, job
 from tests.e2e.gitops.repository import Repository
 from tests.support.tools import ROOT
 
@@ -13,7 +13,8 @@ COMMANDS = re.findall(r"^    kubectl (.*)$", (ROOT / "docs" / "gitops.md").read_
 
 
 def test_what_the_document_applies_is_followed(repository: Repository) -> None:
-    repository.write(job())
+    """The job has a claim that its first pod binds, so no wave may wait for the claim."""
+    repository.write(job(storage=CLAIM))
     commit = repository.commit()
     commands = [command for command in COMMANDS if f"overlays/{repository.way.tool}" in command]
     assert commands
@@ -21,6 +22,8 @@ def test_what_the_document_applies_is_followed(repository: Repository) -> None:
         words = shlex.split(command)
         repository.cluster.kubectl(*(repository.folder / w if w.startswith("overlays/") else w for w in words))
     repository.applied(commit)
-    repository.there("StatefulSet", "mnist-ps")
-    repository.write(job(retries=30))
+    namespace = repository.cluster.client.get("Namespace", repository.namespace)
+    assert namespace["metadata"]["labels"]["pod-security.kubernetes.io/enforce"] == "restricted"
+    all_run(repository)
+    repository.write(job(storage=CLAIM, retries=30))
     repository.applied(repository.commit())

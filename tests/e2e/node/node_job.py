@@ -37,6 +37,37 @@ CONTAINER = "tensorflow"
 SMALL = {"cpu": "", "memory": "", "requests": {"cpu": "50m", "memory": "300Mi"}, "limits": {"memory": "2Gi"}}
 NO_GPU = {"count": 0, "product": ""}
 
+# Without a handler, process 1 of a container ignores SIGTERM, and runs until the end of its grace period.
+ENDS_AT_SIGTERM = "import os, signal, time\nsignal.signal(signal.SIGTERM, lambda *_: os._exit(143))\n"
+"""The first lines of a program."""
+SLEEPS = f"{ENDS_AT_SIGTERM}time.sleep(3600)"
+
+COUNTS = """
+import json, os, pathlib, signal, sys
+signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+if json.loads(os.environ.get("TF_CONFIG", "{}")).get("task", {}).get("type") in ("ps", "worker"):
+    signal.sigwait({signal.SIGTERM})
+    sys.exit()
+steps = int(dict(argument.split("=") for argument in sys.argv[1:]).get("--steps", 10**9))
+saved, last = pathlib.Path(os.environ["MODEL_DIR"], "step"), pathlib.Path("/tmp/last")
+step = int(saved.read_text()) if saved.exists() else 0
+print("starts at step", step, flush=True)
+while step < steps and not last.exists():
+    if signal.sigtimedwait({signal.SIGTERM}, 0.05):
+        sys.exit(143)
+    step += 1
+    saved.write_text(str(step))
+    print("step", step, flush=True)
+print("done: step", step, flush=True)
+"""
+"""A program without TensorFlow, which costs little processor time, for tests of a job around its training.
+
+Like a training, the chief continues at the saved step, up to `--steps` or until the file /tmp/last exists. The ps and
+the workers serve until SIGTERM.
+"""
+COUNTING = {"command": ["python", "-c", COUNTS], "args": []}
+"""The part of an environment whose tasks run COUNTS in place of the example."""
+
 
 def merge(under: Any, over: Any) -> Any:
     """Apply a JSON merge patch (RFC 7386), like Helm for values; null stays null."""
@@ -238,12 +269,13 @@ class NodeJob:
         name = self.pod(role, index)["metadata"]["name"]
         return self.kubectl("exec", name, f"--container={CONTAINER}", "--", *command)
 
-    def _pods_of(self, role: str, index: int) -> list[Object]:
+    def _pods_of(self, role: str, number: int) -> list[Object]:
         """Return the pods of a task. The finisher's pods have no index."""
-        return [pod for pod in self.pods(role) if _index(pod) == str(index)]
+        return [pod for pod in self.pods(role) if index(pod) == str(number)]
 
 
-def _index(pod: Object) -> str:
+def index(pod: Object) -> str:
+    """Return the index of the task of a pod."""
     labels = pod["metadata"]["labels"]
     found = (labels.get(key) for key in ("apps.kubernetes.io/pod-index", "batch.kubernetes.io/job-completion-index"))
     return next(filter(None, found), "0")

@@ -13,12 +13,16 @@ from typing import Final
 
 from tests.e2e.client import Object, eventually
 from tests.e2e.real_node import Node
+from tests.e2e.servers import api_server
 from tests.e2e.servers.containerd import PAUSE
 
 PORT: Final = 8000
 OPEN: Final = "open"
 DROPPED: Final = "timed out"
 """The result for packets that a policy drops."""
+
+# The API server listens at an unusual port, so the finisher of a job with limited egress needs this rule.
+API_SERVER: Final = {"ports": [{"port": api_server.PORT, "protocol": "TCP"}]}
 
 # The second try is for a new pod, whose first packets may be dropped until its address is known.
 CONNECT: Final = """

@@ -9,7 +9,7 @@ import pytest
 
 from tests.e2e.client import eventually
 from tests.e2e.node.conftest import GPUS
-from tests.e2e.node.node_job import PATIENCE, NodeJob, merge
+from tests.e2e.node.node_job import COUNTING, PATIENCE, NodeJob, merge
 from tests.e2e.real_node import Node
 from tests.support.command import CommandError
 
@@ -43,10 +43,10 @@ def steps(log: str) -> list[int]:
     return [int(step) for step in re.findall(r"INFO step (\d+):", log)]
 
 
-def test_trains_and_frees_its_gpus_for_the_job_that_waits(job: MakeJob, node: Node) -> None:
+def test_a_job_at_its_end_frees_its_gpus_for_the_job_that_waits(job: MakeJob, node: Node) -> None:
     """The node has enough GPUs for only one of two jobs. The second job is the example single-gpu."""
-    first = job("dist-mnist", merge(with_steps(600), {"roles": {"worker": {"replicas": GPUS, **GPU}}}))
-    second = job("single-gpu", {"args": ["--steps=500"], "roles": {"chief": {"resources": {"gpu": {"count": 1}}}}})
+    first = job("dist-mnist", merge(ENVIRONMENT, {**COUNTING, "roles": {"worker": {"replicas": GPUS, **GPU}}}))
+    second = job("single-gpu", {**COUNTING, "args": ["--steps=20"], "roles": {"chief": GPU}})
     first.apply()
     for index in range(GPUS):
         first.pod("worker", index)
@@ -57,16 +57,13 @@ def test_trains_and_frees_its_gpus_for_the_job_that_waits(job: MakeJob, node: No
     with pytest.raises(CommandError, match="Read-only file system"):
         first.run_in("worker", 0, "touch", "/opt/here")
 
+    first.run_in("chief", 0, "touch", "/tmp/last")
     assert first.wait_for_end() == "Complete"
-    log = first.log("chief")
-    assert steps(log) == [*range(50, 601, 50)]
-    assert final_accuracy(log) > GOOD
     first.wait_until_released()
     assert (first.replicas("ps"), first.replicas("worker")) == (0, 0)
-    assert (first.folders["model"] / "checkpoints" / "ckpt-600.index").exists()
 
     assert second.wait_for_end() == "Complete"
-    assert "done: step 500" in second.log("chief")
+    assert "done: step 20" in second.log("chief")
     assert node.client.get("Job", second.object_name("chief"), second.namespace)["status"]["succeeded"] == 1
     assert first.wait_for_end("finisher") == "Complete"
 
@@ -97,6 +94,9 @@ def test_a_lost_worker_costs_no_step_and_a_killed_ps_the_steps_since_the_last_ch
     # workers did not start again.
     assert len(training.pods("chief")) >= 2
     assert {pod["status"]["containerStatuses"][0]["restartCount"] for pod in training.pods("worker")} <= {0}
+    training.wait_until_released()
+    assert (training.replicas("ps"), training.replicas("worker")) == (0, 0)
+    assert (training.folders["model"] / "checkpoints" / f"ckpt-{steps(log)[-1]}.index").exists()
 
 
 def only_forwards(saved: list[int], total: int) -> bool:
@@ -109,7 +109,7 @@ def only_forwards(saved: list[int], total: int) -> bool:
 
 def test_a_chief_that_fails_for_good_ends_in_a_released_job(job: MakeJob) -> None:
     chief = {"command": ["python", "-c", "raise SystemExit('there is no such data set')"]}
-    training = job("dist-mnist", merge(ENVIRONMENT, {"roles": {"chief": chief}, "retries": 1}))
+    training = job("dist-mnist", merge(ENVIRONMENT, {**COUNTING, "roles": {"chief": chief}, "retries": 1}))
     training.apply()
     assert training.wait_for_end() == "Failed"
     training.wait_until_released()

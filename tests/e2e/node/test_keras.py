@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 
+import pytest
+
 from tests.e2e.node.test_dist_mnist import MakeJob
 
 DONE = r"done: .*accuracy (0\.9\d+|1\.0+), model in /model/(\d/)?"
 LOSS = r"64/64 - .* - loss: ([\d.e-]+)"
 
 
+@pytest.mark.nightly
 def test_model_fit_trains_and_the_tasks_are_released(job: MakeJob) -> None:
     """The jobs of the three examples train at the same time."""
     epochs = {"args": ["--epochs=3"]}

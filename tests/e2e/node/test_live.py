@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import pty
@@ -21,7 +22,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.client import eventually
-from tests.e2e.node.node_job import PATIENCE
+from tests.e2e.node.node_job import ENDS_AT_SIGTERM, PATIENCE, SLEEPS
 from tests.e2e.node.test_dist_mnist import MakeJob
 from tests.e2e.real_node import Node
 from tests.e2e.servers.faulty_proxy import FaultyProxy
@@ -32,8 +33,8 @@ from tests.support.signals import heed_terminal
 RETURN = 10.0
 """The number of seconds within which a command works again after its server does."""
 
-PROGRAM = """
-import itertools, json, os, pathlib, sys, time
+PROGRAM = f"""{ENDS_AT_SIGTERM}
+import itertools, json, pathlib, sys
 task = json.loads(os.environ["TF_CONFIG"])["task"]["type"]
 first, last = pathlib.Path("/tmp/first"), pathlib.Path("/tmp/last")
 if task == "chief":
@@ -41,7 +42,7 @@ if task == "chief":
         print("step", step, flush=True)
         time.sleep(0.03)
         if last.exists():
-            sys.stdout.write(f"the end after step {step}")
+            sys.stdout.write("the end after step " + str(step))
             sys.exit(0)
 if task == "worker" and not first.exists():
     first.touch()
@@ -130,7 +131,7 @@ def test_logs_lose_no_line_over_a_lost_server_and_a_restart(
 def test_status_says_what_the_kubelet_does(node: Node, job: MakeJob, namespace: str, tmp_path: Path) -> None:
     greedy = ["python", "-c", "print('step 7', flush=True); x = bytearray(10**9); x[::4096] = b'x' * len(x[::4096])"]
     environment = {
-        "command": ["python", "-c", "import time; print('step 12', flush=True); time.sleep(3600)"],
+        "command": ["python", "-c", f"print('step 12', flush=True)\n{SLEEPS}"],
         "args": [],
         "roles": {
             "ps": {"image": "registry.example.com/ml/dist-minst:1.4.0"},
@@ -156,6 +157,11 @@ def test_status_says_what_the_kubelet_does(node: Node, job: MakeJob, namespace: 
 # -- exec and tensorboard --------------------------------------------------------------------------------------------
 
 TFGEN = (sys.executable, "-u", "-m", "tfgen")
+EVENTS = base64.b64decode(
+    "PgAAAAAAAADZ0kDnCQAAwNzAwtpBGg1icmFpbi5FdmVudDoyUiQKInRlbnNvcmZsb3cuY29yZS51dGlsLmV2ZW50c193cml0ZXL6UkO7LgAAAAAAAADF"
+    "y1f6CSAqEt3AwtpBEGQqIQofCgRsb3NzQgoIARIAIgQAAAA/SgsKCQoHc2NhbGFyc97saOk="
+)
+"""A file of events from TensorFlow 2.21: the scalar `loss` of step 100."""
 COLUMNS, LINES = 91, 17
 SHOW_TERMINAL = f"""
 import os, sys, time
@@ -200,7 +206,7 @@ def shown(*args: str | Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
 def test_exec_is_as_if_the_command_ran_here_and_tensorboard_too(
     node: Node, job: MakeJob, namespace: str, tmp_path: Path
 ) -> None:
-    sleep = {"command": ["python", "-c", "import time; time.sleep(3600)"], "args": []}
+    sleep = {"command": ["python", "-c", SLEEPS], "args": []}
     training = job("ps-evaluator", {**sleep, "roles": {"ps": {"replicas": 1}, "worker": {"replicas": 1}}})
     training.apply()
     path = tmp_path / "ps-evaluator" / "job.yaml"
@@ -239,6 +245,10 @@ def test_exec_is_as_if_the_command_ran_here_and_tensorboard_too(
     assert done.stdout == b"abc"
     assert b"the command has no terminal" in done.stderr
 
+    logs = training.folders["model"] / "1" / "logs" / "train"
+    logs.mkdir(parents=True)
+    (logs / "events.out.tfevents.1.node").write_bytes(EVENTS)
+
     # Two commands serve the page at separate ports, and also from the pod that replaces a deleted one.
     deployment = "deployment/ps-evaluator-tensorboard"
     training.kubectl("wait", "--for=condition=Available", deployment, f"--timeout={PATIENCE:.0f}s")
@@ -247,6 +257,7 @@ def test_exec_is_as_if_the_command_ran_here_and_tensorboard_too(
         assert address != other
         for page in (address, other):
             assert "<title>TensorBoard</title>" in fetch(page)
+        eventually(lambda: '"1/logs/train"' in fetch(f"{address}data/runs"), "the run", PATIENCE)
         taken = (*TFGEN, "tensorboard", *where, "--port", address.strip("/").rpartition(":")[2])
         done = subprocess.run(taken, capture_output=True, check=False)
         assert done.returncode == 3
@@ -260,8 +271,8 @@ def test_exec_is_as_if_the_command_ran_here_and_tensorboard_too(
 # -- profile ---------------------------------------------------------------------------------------------------------
 
 SLEEP_MS = 200
-STEPS_OF_WORKERS = f"""
-import itertools, json, os, time
+STEPS_OF_WORKERS = f"""{ENDS_AT_SIGTERM}
+import itertools, json
 task = json.loads(os.environ["TF_CONFIG"])["task"]
 if task["type"] != "worker":
     time.sleep(3600)

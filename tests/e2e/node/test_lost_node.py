@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.client import Object, eventually
+from tests.e2e.node.node_job import SLEEPS
 from tests.e2e.node.test_dist_mnist import MakeJob
 from tests.e2e.real_node import FAKE, FAKE_TAINT, NAME, Node
 from tests.support.command import Command, CommandError
@@ -25,16 +26,14 @@ ON_NODE = {
     "weight": 100,
     "preference": {"matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "In", "values": [NAME]}]},
 }
-SOON = {"terminationGracePeriodSeconds": 1}  # the program does not end at SIGTERM
 ENVIRONMENT: Any = {
-    "command": ["python", "-c", "import time; time.sleep(3600)"],
+    "command": ["python", "-c", SLEEPS],
     "args": [],
     "retries": 0,
     "roles": {
-        "chief": {**SOON, "tolerations": [AT_ONCE]},
-        "ps": {**SOON, "replicas": 1, "nodeSelector": {"kubernetes.io/hostname": FAKE}, "tolerations": [ON_FAKE]},
+        "chief": {"tolerations": [AT_ONCE]},
+        "ps": {"replicas": 1, "nodeSelector": {"kubernetes.io/hostname": FAKE}, "tolerations": [ON_FAKE]},
         "worker": {
-            **SOON,
             "replicas": 1,
             "tolerations": [ON_FAKE, AT_ONCE],
             "affinity": {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [ON_NODE]}},

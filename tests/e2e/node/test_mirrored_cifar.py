@@ -6,8 +6,10 @@ import re
 from collections.abc import Callable
 from typing import Final
 
+import pytest
+
 from tests.e2e.client import Object, eventually
-from tests.e2e.node.node_job import CONTAINER, PATIENCE, NodeJob
+from tests.e2e.node.node_job import CONTAINER, PATIENCE, NodeJob, index
 
 MakeJob = Callable[..., NodeJob]
 
@@ -28,8 +30,12 @@ RESUMED = re.compile(
 )
 """A worker that saves a step before its end, and trains from this step on after its next start."""
 
-END_ONCE = "[ -e /model/$TASK_INDEX ] || { touch /model/$TASK_INDEX; exit 42; }"
-"""A program that ends with CODE, and succeeds at its next start."""
+ENDS_TWICE = f"""
+starts=/model/$TASK_INDEX
+echo start >> $starts
+case $(wc -l < $starts) in 1) exit {CODE};; 2) exit 1;; esac
+"""
+"""A program that ends with CODE at its first start and with 1 at its second start, and then succeeds."""
 
 
 def resumed_step(training: NodeJob, after: int) -> int:
@@ -42,6 +48,7 @@ def resumed_step(training: NodeJob, after: int) -> int:
     return eventually(look, f"a worker that goes on after step {after}", PATIENCE)
 
 
+@pytest.mark.nightly
 def test_a_preempted_worker_costs_no_step_and_no_retry_and_a_lost_worker_is_waited_for(job: MakeJob) -> None:
     training = job(
         "mirrored-cifar",
@@ -74,13 +81,18 @@ def test_a_preempted_worker_costs_no_step_and_no_retry_and_a_lost_worker_is_wait
     assert (training.folders["model"] / "1" / "checkpoints" / f"ckpt-{STEPS}.index").exists()
 
 
-def test_an_exit_code_that_job_yaml_names_costs_no_retry(job: MakeJob) -> None:
-    once = {"command": ["sh", "-c", END_ONCE], "args": [], "retries": 0, "roles": {"worker": {"replicas": WORKERS}}}
-    training = job("mirrored-cifar", once)
+@pytest.mark.parametrize("in_place", [False, True])
+def test_an_exit_code_that_job_yaml_names_costs_no_retry(job: MakeJob, in_place: bool) -> None:
+    """Another exit code is a failure, and the worker starts again in a new pod."""
+    program = {"command": ["sh", "-c", ENDS_TWICE], "args": [], "retries": WORKERS}
+    environment = {**program, "roles": {"worker": {"replicas": WORKERS}}}
+    training = job("mirrored-cifar", environment, spec={"restart": {"inPlace": in_place}})
     training.apply()
     assert training.wait_for_end("worker") == "Complete"
-    assert len(training.pods("worker")) >= WORKERS + 1
-    assert failures(training) == 0
+    assert 1 <= failures(training) <= WORKERS
+    first = [pod for pod in training.pods("worker") if index(pod) == "0"]
+    assert [restarts(pod) for pod in first] == ([1, 0] if in_place else [0, 0, 0])
+    training.wait_until_free()
 
 
 def failures(training: NodeJob) -> int:

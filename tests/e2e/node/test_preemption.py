@@ -13,7 +13,7 @@ from tests.e2e.node.test_dist_mnist import GOOD, GPU, MakeJob, final_accuracy, o
 from tests.e2e.real_node import Node
 from tests.e2e.servers.containerd import PAUSE
 
-INTRUDERS = GPUS - 1
+WORKERS = INTRUDERS = GPUS - 1
 CLASSES = {"urgent": 1000, "training": 100, "spare": 1}
 
 
@@ -30,7 +30,7 @@ def classes(node: Node) -> Iterator[None]:
 
 
 def test_training_goes_on_with_the_workers_that_are_left(job: MakeJob, node: Node, namespace: str) -> None:
-    workers = {"replicas": GPUS, "priorityClassName": "spare", **GPU}
+    workers = {"replicas": WORKERS, "priorityClassName": "spare", **GPU}
     training = job("dist-mnist", with_steps(4000, priorityClassName="training", roles={"worker": workers}))
     training.apply()
     training.wait_for_line("INFO step 100:", "chief")
@@ -44,7 +44,7 @@ def test_training_goes_on_with_the_workers_that_are_left(job: MakeJob, node: Nod
     assert running(node, namespace, "tfgen/role=worker") == left
 
     node.client.delete("Deployment", "intruder", namespace)
-    for index in range(GPUS):
+    for index in range(WORKERS):
         training.pod("worker", index)
     assert training.wait_for_end() == "Complete"
     log = training.log("chief")

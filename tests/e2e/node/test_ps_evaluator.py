@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.e2e.client import eventually
 from tests.e2e.node.node_job import PATIENCE, NodeJob
-from tests.e2e.node.probe import Probe
+from tests.e2e.node.probe import API_SERVER, Probe
 from tests.e2e.node.test_dist_mnist import GOOD, MakeJob, final_accuracy, steps
 from tests.e2e.real_node import Node
-from tests.e2e.servers import api_server
-
-# The API server listens at an unusual port, so the finisher needs this rule.
-API_SERVER = {"ports": [{"port": api_server.PORT, "protocol": "TCP"}]}
 
 
+@pytest.mark.nightly
 def test_evaluates_shows_and_ends(job: MakeJob, node: Node, namespace: str) -> None:
     training: NodeJob = job(
         "ps-evaluator",

@@ -9,12 +9,12 @@ from collections.abc import Mapping
 
 from tests.e2e.finisher import RELEASED
 from tests.e2e.node.conftest import GPUS
-from tests.e2e.node.node_job import NodeJob, merge
+from tests.e2e.node.node_job import COUNTING, NodeJob, merge
 from tests.e2e.node.test_dist_mnist import ENVIRONMENT, GPU, MakeJob
 
 IMAGE = "registry.example.com/ml/dist-mnist:1.4.0"
 MISSPELT = "registry.example.com/ml/dist-minst:1.4.0"
-DEADLINE = 60
+DEADLINE = 45
 
 
 CASES: Mapping[str, object] = {
@@ -41,7 +41,7 @@ def test_jobs_that_do_not_start_in_time_release_their_gpus(job: MakeJob) -> None
 
 def late(more: object, workers: int) -> object:
     """Return the environment of a job with a deadline for its start, and a GPU for each worker."""
-    asked = {"startDeadline": DEADLINE, "roles": {"worker": {"replicas": workers, **GPU}}}
+    asked = {**COUNTING, "startDeadline": DEADLINE, "roles": {"worker": {"replicas": workers, **GPU}}}
     return merge(merge(ENVIRONMENT, asked), more)
 
 

@@ -101,8 +101,7 @@ def test_jobs_stay_released(
     assert running(cluster.client, namespace) == []
 
 
-@nightly
-@pytest.mark.parametrize("way", ["kubectl-apply", "kubectl-apply-server-side"])
+@pytest.mark.parametrize("way", [pytest.param("kubectl-apply", marks=nightly), "kubectl-apply-server-side"])
 def test_stateful_sets_come_back(
     way: str, cluster: ControlPlane, namespace: str, finisher: Finisher, tmp_path: Path
 ) -> None:
