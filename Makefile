@@ -12,8 +12,8 @@ PYTHON := $(VENV)/bin/python
 TFGEN  := $(VENV)/bin/tfgen
 # Python compiles a module at its first import, so pip need not compile the many modules that no test imports.
 INSTALL := $(PYTHON) -m pip --quiet --disable-pip-version-check install --no-compile
-# Some tests wait for a program or for a pause, so three processes are faster than two on a machine with two processors.
-PYTEST := $(PYTHON) -m pytest --quiet -n 3 --dist worksteal $(PYTEST_ARGS)
+# Some tests wait for a program or for a pause, so four processes are faster than two on a machine with two processors.
+PYTEST := $(PYTHON) -m pytest --quiet -n 4 --dist worksteal $(PYTEST_ARGS)
 
 # Most tests on real servers wait for a server, so pytest starts more workers than processors: one for each of the two
 # nodes, one for each GitOps tool, and three for all other tests. The longest tests start first (tests/e2e/conftest.py).

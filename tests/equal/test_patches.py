@@ -248,7 +248,7 @@ def test_an_environment_has_its_own_patches_in_all_three_outputs(tmp_path):
 
 def test_a_chart_keeps_the_annotations_of_an_account_that_an_environment_patches(tmp_path):
     rendered = Rendered.write(checked(ENVIRONMENTS), tmp_path)
-    for environment, added in (("dev", {}), ("prod", {"owner": "ads"})):
+    for environment, added in (("dev", {"a": "b"}), ("none", {}), ("prod", {"owner": "ads"})):
         objects = rendered.by_helm(*rendered.values_args(environment))
         (account,) = (item for (_, kind, name), item in objects.items() if (kind, name) == ("ServiceAccount", "mnist"))
         own = {"argocd.argoproj.io/sync-wave": "-1", "role": "trainer"}

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 FOLDER = Path(__file__).parent
 GPUS = 3
-SECOND_NODE = ("test_keras", "test_live", "test_preemption", "test_ps_evaluator", "test_tutorial")
+SECOND_NODE = ("test_keras", "test_live", "test_preemption", "test_ps_evaluator", "test_runs", "test_tutorial")
 """The modules of the second group, which take about as long as all other modules."""
 END = 600.0
 """The number of seconds in which a test's pods must end after the test."""
