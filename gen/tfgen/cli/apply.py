@@ -33,7 +33,8 @@ def _run(args: Namespace) -> int:
     target, objects = read_target(args)
     changes = plan_apply(target, objects)
     print_changes(args, changes if args.dry_run else apply(target, objects, changes), is_detailed=args.dry_run)
-    return _wait(args) if args.wait else OK
+    is_left = any(change.outcome == "left" for change in changes)
+    return (_wait(args) if args.wait else OK) or (PROBLEMS if is_left else OK)
 
 
 def _wait(args: Namespace) -> int:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tfgen.commands.cluster.live_runs import Clusters
     from tfgen.commands.cluster.target import ObjectChange, Target
     from tfgen.kubernetes.object import Object
-    from tfgen.live.declared_run import DeclaredRun
+    from tfgen.live.declared_run import DeclaredRun, Identity
     from tfgen.live.pauses import Patience
     from tfgen.live.run_state import RunState
     from tfgen.text.document import Document
@@ -166,7 +166,7 @@ def read_target(args: Namespace) -> tuple[Target, Sequence[Object]]:
     run = find_run(document, args.env).run
     objects, problems = render_objects([document], args.env)
     stop_at_errors(problems)
-    return _target(args, document, run), _without_hooks(objects)
+    return target_of(args, document, run), _without_hooks(objects)
 
 
 def read_deletion_target(args: Namespace) -> tuple[Target, Sequence[Object]]:
@@ -188,25 +188,50 @@ def read_deletion_target(args: Namespace) -> tuple[Target, Sequence[Object]]:
     item = find_run(document, args.env, may_be_retired=True)
     if not clusters_of(args, ONCE).is_place_set:
         check_place(item.run, "delete")
-    return _target(args, document, item.run), _without_hooks(item.objects)
+    return target_of(args, document, item.run), _without_hooks(item.objects)
 
 
-def _target(args: Namespace, document: Document, run: DeclaredRun) -> Target:
+def target_of(args: Namespace, document: Document, run: DeclaredRun, *, needs_inventory: bool = True) -> Target:
+    """Return the cluster and namespace of a run that a command changes.
+
+    Args:
+        args: the command line.
+        document: the job.
+        run: the run.
+        needs_inventory: whether the command fails if the user may not read the inventory. Otherwise, only the labels
+            of an object show that the job owns the object.
+
+    Raises:
+        UsageError: the kubeconfig has no context for the cluster of the run.
+        ApiError: the user may not read the inventory.
+        TfgenError: the kubeconfig has no access to the cluster, or the server does not answer in time.
+    """
+    from tfgen.commands.cluster.inventory import read_inventory
     from tfgen.commands.cluster.neighbors import neighbors_of
     from tfgen.commands.cluster.target import Target
+    from tfgen.live.api import ApiError
     from tfgen.live.pauses import ONCE
 
     clusters = clusters_of(args, ONCE)
     live = clusters.place(run)
+    api = clusters.api(live.context)
+    inventory: Mapping[Identity, str] = {}
+    try:
+        inventory = read_inventory(api, live.namespace, run.job, args.env)
+    except ApiError as error:
+        if needs_inventory or not error.is_forbidden:
+            raise
     rerun = " ".join(["tfgen", "rerun", str(args.job), *(["--env", args.env] if args.env else [])])
     return Target(
-        api=clusters.api(live.context),
+        api=api,
         namespace=live.namespace,
         job=run.job,
+        full_name=run.full_name,
         rerun=rerun,
         environment=args.env,
         neighbors=neighbors_of(document, args.env),
-        is_forced=args.force,
+        is_forced=getattr(args, "force", False),
+        inventory=inventory,
     )
 
 

@@ -2,7 +2,8 @@
 
 tfgen uses server-side apply: https://kubernetes.io/docs/reference/using-api/server-side-apply/. First, tfgen sends all
 objects in a dry run: if the server rejects one object, tfgen changes no object. The inventory is a ConfigMap that lists
-the objects of the last apply, so that the next apply can delete the objects that job.yaml no longer has.
+the objects of the last apply that the job owns, so that the next apply can delete the objects that job.yaml no longer
+has.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any, Final
 
 from tfgen import data_path
 from tfgen.change.field_diff import FieldChange, field_changes
-from tfgen.commands.cluster.inventory import read_inventory, write_inventory
+from tfgen.commands.cluster.inventory import write_inventory
 from tfgen.commands.cluster.target import (
     ObjectChange,
     RefusedError,
@@ -22,10 +23,9 @@ from tfgen.commands.cluster.target import (
     check_owner,
     delete_object,
     find_object,
-    foreign_reason,
-    has_job_labels,
     in_apply_order,
     name_of,
+    ownership,
 )
 from tfgen.commands.delete import plan_prune
 from tfgen.errors import TfgenError
@@ -65,7 +65,7 @@ def plan_apply(target: Target, objects: Sequence[Object]) -> list[ObjectChange]:
     identities = {identity(item) for item in objects}
     return [
         *changes,
-        *plan_prune(target, (item for item in read_inventory(target, target.environment) if item not in identities)),
+        *plan_prune(target, (item for item in target.inventory if item not in identities)),
     ]
 
 
@@ -80,16 +80,22 @@ def apply(target: Target, objects: Sequence[Object], changes: Sequence[ObjectCha
         TfgenError: the server does not answer in time. The next apply continues where this apply stopped.
     """
     by_identity = {identity(item): item for item in objects}
-    write_inventory(target, dict.fromkeys([*read_inventory(target, target.environment), *by_identity]))
+    created = {change.identity: "" for change in changes if change.outcome == "created"}
+    write_inventory(target, {**created, **target.inventory})
+    uids: dict[Identity, str] = {}
     for change in changes:
+        live = find_object(target, change.identity)
         if change.outcome in ("created", "changed"):
-            applied = apply_object(target, by_identity[change.identity], is_dry_run=False)
-            if change.outcome == "created" and is_finisher(applied):
+            live = apply_object(target, by_identity[change.identity], live, is_dry_run=False)
+            if change.outcome == "created" and is_finisher(live):
                 _wait_for_pod(target, change.identity)
-        elif change.outcome == "deleted":
-            delete_object(target, change.identity)
+        elif change.outcome == "deleted" and live is not None:
+            delete_object(target, live)
+        in_job = change.identity in by_identity
+        if live is not None and in_job and (change.identity in created or ownership(target, live).is_own):
+            uids[change.identity] = live["metadata"]["uid"]
         yield change
-    write_inventory(target, by_identity)
+    write_inventory(target, uids)
 
 
 def live_changes(before: Object, after: Object) -> tuple[FieldChange, ...]:
@@ -117,7 +123,7 @@ def _try_apply(target: Target, item: Object) -> ObjectChange:
     before = find_object(target, identity(item))
     if before is not None:
         check_owner(target, before)
-    after = apply_object(target, item, is_dry_run=True)
+    after = apply_object(target, item, before, is_dry_run=True)
     if before is None:
         return ObjectChange(identity(item), "created")
     # After a scale to 0, spec.replicas has no field manager, so the server reports no conflict for this field.
@@ -127,22 +133,22 @@ def _try_apply(target: Target, item: Object) -> ObjectChange:
             f"{target.rerun}; to start this run again, add --force"
         )
     fields = live_changes(before, after)
-    return ObjectChange(identity(item), "changed" if fields else "unchanged", fields)
+    note = ownership(target, before).reason
+    return ObjectChange(identity(item), "changed" if fields else "unchanged", fields, note)
 
 
 def _refusal(target: Target, item: Object, error: ApiError) -> str:
     """Return the error message, with the fix, for an object `item` that the server rejected with the error `error`."""
+    live = find_object(target, identity(item))
     if error.status == CONFLICT:
         # The object may also have a changed immutable field, for which --force does not help. So try with force.
         try:
-            apply_object(target.replaced(is_forced=True), item, is_dry_run=True)
+            apply_object(target.replaced(is_forced=True), item, live, is_dry_run=True)
         except ApiError as refusal:
             return _refusal(target, item, refusal) if refusal.status != CONFLICT else str(refusal)
         return f"{error}; to take over the fields, add --force"
-    live = find_object(target, identity(item))
-    if live is not None and not has_job_labels(live, target.job):
-        reason = foreign_reason(live, target.job)
-        return f"{error}; {reason}; rename the job, or delete the object with kubectl"
+    if live is not None and not (found := ownership(target, live)).is_own:
+        return f"{error}; {found.reason}; rename the job, or delete the object with kubectl"
     if is_immutable(str(error)) and item["kind"] in _KINDS_OF_RUN:
         return f"{error}; the pods of a run cannot change; for a new run: {target.rerun}"
     return str(error)
