@@ -141,6 +141,7 @@ spec:
   image: registry.example.com/ml/mnist:1.4.0
   roles: {chief: {}, ps: {}, worker: {replicas: 2}}
   labels: {team: vision}
+  serviceAccount: {create: true, annotations: {role: trainer}}
   storage:
     model: {mountPath: /model, claim: {size: 1Gi}}
     data: {mountPath: /data, claim: {size: 2Gi}}
@@ -186,6 +187,7 @@ spec:
         proxy:
           target: {kind: Deployment}
           merge: {spec: {template: {spec: {containers: [{name: proxy, image: "proxy:1"}], dnsPolicy: Default}}}}
+        account: {target: {kind: ServiceAccount}, merge: {metadata: {annotations: {owner: ads}, labels: {a: b}}}}
         rules: {target: {kind: Job, name: finisher}, merge: {spec: {podFailurePolicy: null}}}
         wrong-data:
           target: {kind: Job, name: chief}
@@ -231,6 +233,15 @@ def test_an_environment_has_its_own_patches_in_all_three_outputs(tmp_path):
     rendered = Rendered.write(data, tmp_path)
     for environment in data["spec"]["environments"]:
         rendered.assert_equal(environment, helm=HelmLibrary())
+
+
+def test_a_chart_keeps_the_annotations_of_an_account_that_an_environment_patches(tmp_path):
+    rendered = Rendered.write(checked(ENVIRONMENTS), tmp_path)
+    for environment, added in (("dev", {}), ("prod", {"owner": "ads"})):
+        objects = rendered.by_helm(*rendered.values_args(environment), helm=HelmLibrary())
+        (account,) = (item for (_, kind, name), item in objects.items() if (kind, name) == ("ServiceAccount", "mnist"))
+        own = {"argocd.argoproj.io/sync-wave": "-1", "role": "trainer"}
+        assert account["metadata"]["annotations"] == {**own, **added}
 
 
 @pytest.mark.parametrize("environment", ["dev", "none", "prod"])

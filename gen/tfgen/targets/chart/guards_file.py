@@ -16,7 +16,7 @@ from typing import Final
 from tfgen.graph.holes import Guard
 from tfgen.graph.template import Template
 from tfgen.targets.chart.go_template.context import Context, lines_of, with_text
-from tfgen.targets.chart.go_template.expressions import argument, expression
+from tfgen.targets.chart.go_template.expressions import argument, expression, range_action
 from tfgen.targets.chart.go_template.go_text import Lines
 from tfgen.targets.chart.go_template.variables import assign
 from tfgen.targets.chart.upgrade_guards import upgrade_guards
@@ -58,10 +58,12 @@ def _guards(guards: Sequence[Guard], context: Context, depth: int) -> Lines:
     for entries, run in groupby(guards, key=lambda guard: (guard.over[depth:] or (None,))[0]):
         if entries is None:
             for let, tests in groupby(run, key=lambda guard: guard.let):
-                lines += [line for name, node in let for line in lines_of(node, assign(name, node, context), context)]
+                for name, node in let:
+                    lines += lines_of(node, assign(name, node, context), context)
+                    context = context.with_names(name)
                 lines += [line for guard in tests for line in lines_of(guard, _guard(guard, context), context)]
         else:
-            head = f"{{{{- range ${entries.key}, ${entries.item} := {expression(entries.over, context)} }}}}"
+            head = f"{{{{- {range_action(entries, context)} }}}}"
             body = _guards(list(run), context.range_body_of(entries), depth + 1)
             lines += lines_of(entries.over, [head, *body, "{{- end }}"], context)
     return lines

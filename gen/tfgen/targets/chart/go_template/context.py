@@ -11,14 +11,15 @@ the body of a ``range``, the dot is the current item, so the expression is ``$.V
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from itertools import count
 from typing import Self
 
-from tfgen.graph.holes import CheckedMap, ForEach, Node
+from tfgen.graph.holes import CheckedMap, Filtered, ForEach, JoinEntries, Node
 from tfgen.graph.provenance import Bindings, bind, bind_entry
 from tfgen.record import EMPTY, Record
 from tfgen.targets.chart.go_template.go_text import Lines
-from tfgen.targets.chart.go_template.presence import parts_of_test
+from tfgen.targets.chart.go_template.presence import mentions, parts_of_test
 
 
 class Context(Record):
@@ -32,6 +33,9 @@ class Context(Record):
         dot: the expression for the dot at the top of the template: ``.``, or ``$`` in the body of a ``range`` or
             ``with``.
         variables: the Go variables that contain the output of named templates. Example: {"mnist.run": "$run"}.
+        names: the Go variable of each name that a `Let`, a loop or a `Guard` around the printed node defines. Example:
+            {"storage": "$storage"}.
+        declared: the Go variables that the lines around the printed node declare, besides those in `variables`.
         subject: the node whose value is the dot in the body of a ``with``; None outside of such a body.
         facts: the tests that are true at the printed node, for example the test of an ``if`` around the node.
         bindings: the nodes to which the Go variables and the parameters at this place refer. A `Let` or a ``range``
@@ -44,6 +48,8 @@ class Context(Record):
     parameters: tuple[str, ...] = ()
     dot: str = "."
     variables: Mapping[str, str] = EMPTY
+    names: Mapping[str, str] = EMPTY
+    declared: tuple[str, ...] = ()
     subject: Node = None
     facts: tuple[Node, ...] = ()
     bindings: Bindings = EMPTY
@@ -59,16 +65,36 @@ class Context(Record):
         """Return a copy of this context in which the given tests are also true."""
         return self.replaced(facts=(*self.facts, *(part for test in tests for part in parts_of_test(test))))
 
+    def with_names(self, *names: str) -> Context:
+        """Return a copy of this context in which each name has a new Go variable.
+
+        Go accepts a second declaration of a variable, and the following lines then read the second variable. So the new
+        variable differs from the variables of all names that are visible here: `$labels`, then `$labels2`.
+        """
+        declared, variables = self.declared, dict(self.names)
+        for name in names:
+            used = (*declared, *self.variables.values())
+            variables[name] = next(text for text in _variable_texts(name) if text not in used)
+            declared = (*declared, variables[name])
+        # a test of an outer name with the same text is not valid here
+        facts = tuple(test for test in self.facts if not mentions(test, names))
+        return self.replaced(names=variables, declared=declared, facts=facts)
+
+    def variable(self, name: str) -> str:
+        """Return the Go variable of a name of the object graph, such as `$storage`."""
+        return self.names.get(name, f"${name}")
+
     def with_binding(self, name: str, node: Node) -> Context:
         """Return a copy of this context in which the variable `name` refers to a node of the object graph."""
-        return self.replaced(bindings=bind(self.bindings, name, node))
+        return self.with_names(name).replaced(bindings=bind(self.bindings, name, node))
 
-    def range_body_of(self, entries: ForEach | CheckedMap) -> Context:
+    def range_body_of(self, entries: ForEach | CheckedMap | Filtered | JoinEntries) -> Context:
         """Return the context of the body of a ``range`` over the entries of a map.
 
         In the body, the variables of the ``range`` refer to the key and the value of the current entry.
         """
-        return self.range_body.replaced(bindings=bind_entry(self.bindings, entries))
+        bindings = bind_entry(self.bindings, entries)
+        return self.range_body.with_names(entries.key, entries.item).replaced(bindings=bindings)
 
     @property
     def root(self) -> str:
@@ -86,6 +112,11 @@ class Context(Record):
     def full_name(self, name: str) -> str:
         """Return the full name of a named template. Example: "mnist.run" for the name "run" in the chart mnist."""
         return f"{self.chart}.{name}"
+
+
+def _variable_texts(name: str) -> Iterator[str]:
+    yield f"${name}"
+    yield from (f"${name}{number}" for number in count(2))
 
 
 class Line(str):

@@ -16,6 +16,7 @@ from tfgen.graph.holes import (
     Bound,
     Call,
     ChartOnly,
+    CheckedMap,
     Clean,
     Contains,
     Default,
@@ -73,7 +74,7 @@ def expression(node: Node, context: Context) -> str:  # noqa: C901 - a branch a 
         case Value(path):
             return field(f"{context.root}.Values", path)
         case Bound(name, _, path):
-            return field(f"${name}", path)
+            return field(context.variable(name), path)
         case Parameter(name, _, path):
             return field(f"{context.parameter_prefix}.{name}", path)
         case Release(fact):
@@ -116,6 +117,12 @@ def expression(node: Node, context: Context) -> str:  # noqa: C901 - a branch a 
         case None | Absent() | Mapping() | Sequence():
             raise TypeError(f"not an expression: {node!r}")
     assert_never(node)
+
+
+def range_action(entries: ForEach | CheckedMap | Filtered | JoinEntries, context: Context) -> str:
+    """Return the ``range`` over the entries of a map, such as ``range $name, $value := .Values.labels``."""
+    body = context.range_body_of(entries)
+    return f"range {body.variable(entries.key)}, {body.variable(entries.item)} := {expression(entries.over, context)}"
 
 
 def _test(node: _Test, context: Context) -> str:

@@ -12,13 +12,12 @@ from typing import TypeAlias
 
 from tfgen.graph.holes import ABSENT, ForEach, Node, Not, When
 from tfgen.targets.chart.go_template.context import Context, lines_of
-from tfgen.targets.chart.go_template.expressions import expression
+from tfgen.targets.chart.go_template.expressions import expression, range_action
 from tfgen.targets.chart.go_template.go_text import Lines
 from tfgen.targets.chart.go_template.presence import (
     all_of,
     branch_test,
     depends_only_on,
-    mentions,
     presence,
     remaining_test,
 )
@@ -58,11 +57,9 @@ def when_present(node: Node, context: Context, indent: str, lines: Branch) -> Li
 
 def range_over(node: ForEach, context: Context, indent: str, lines: Branch) -> Lines:
     """Return the lines of a ``range`` over the entries of a map. The function `lines` returns the lines of the body."""
-    head = f"{indent}{{{{- range ${node.key}, ${node.item} := {expression(node.over, context)} }}}}"
-    # The range assigns its variables, so tests of earlier variables with the same names are not valid in the body.
-    facts = tuple(test for test in context.facts if not mentions(test, (node.key, node.item)))
-    body = lines(node.body, context.range_body_of(node).replaced(facts=facts))
-    return lines_of(node.over, [head, *body, f"{indent}{{{{- end }}}}"], context)
+    body_context = context.range_body_of(node)
+    head = f"{indent}{{{{- {range_action(node, context)} }}}}"
+    return lines_of(node.over, [head, *lines(node.body, body_context), f"{indent}{{{{- end }}}}"], context)
 
 
 def _if(test: Node, node: Node, context: Context, indent: str, lines: Branch) -> Lines:

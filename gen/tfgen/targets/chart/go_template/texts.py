@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from tfgen.graph.holes import ABSENT, Absent, ChartOnly, JoinEntries, Node, Repeat, Text, When
 from tfgen.targets.chart.go_template.context import Context
-from tfgen.targets.chart.go_template.expressions import argument, chart_only, expression, typed
+from tfgen.targets.chart.go_template.expressions import argument, chart_only, expression, range_action, typed
 from tfgen.targets.chart.go_template.go_text import escape, join, literal
 
 
@@ -25,13 +25,15 @@ def text_of(node: Node, context: Context) -> str:
         case ChartOnly():
             return chart_only(node, context)
         case Repeat(count, body, index):
-            comma = f"{{{{ if ${index} }}}},{{{{ end }}}}"
-            times = f"{{{{- range ${index} := until (int {argument(count, context)}) }}}}"
-            return f"{times}{comma}{text_of(body, context.range_body)}{{{{ end }}}}"
-        case JoinEntries(over, separator, body, key, item):
-            head = f"{{{{- range ${key}, ${item} := {expression(over, context)} }}}}{{{{ $separator }}}}"
+            body_context = context.range_body.with_names(index)
+            comma = f"{{{{ if {body_context.variable(index)} }}}},{{{{ end }}}}"
+            times = f"{{{{- range {body_context.variable(index)} := until (int {argument(count, context)}) }}}}"
+            return f"{times}{comma}{text_of(body, body_context)}{{{{ end }}}}"
+        case JoinEntries(separator=separator, body=body):
+            head = f"{{{{- {range_action(node, context)} }}}}{{{{ $separator }}}}"
             assignment = f"{{{{ $separator = {literal(separator)} }}}}"
-            return f'{{{{- $separator := "" }}}}{head}{assignment}{text_of(body, context.range_body)}{{{{ end }}}}'
+            entry = text_of(body, context.range_body_of(node))
+            return f'{{{{- $separator := "" }}}}{head}{assignment}{entry}{{{{ end }}}}'
         case When(test, if_true, if_false):
             out = f"{{{{ if {expression(test, context)} }}}}{text_of(if_true, context)}"
             while isinstance(if_false, When):

@@ -14,6 +14,7 @@ from tfgen.graph.holes import (
     AllOf,
     Expression,
     Filtered,
+    ForEach,
     Hole,
     MapOf,
     Merged,
@@ -23,7 +24,7 @@ from tfgen.graph.holes import (
     type_of,
 )
 from tfgen.targets.chart.go_template.context import Context
-from tfgen.targets.chart.go_template.expressions import argument, arguments, dict_of, expression
+from tfgen.targets.chart.go_template.expressions import argument, arguments, dict_of, expression, range_action
 from tfgen.targets.chart.go_template.go_text import ENDED, Lines, literal, with_shared_tests
 from tfgen.targets.chart.go_template.nodes import is_constant
 
@@ -52,49 +53,58 @@ def repeated_includes(lines: Lines, context: Context, *, least: int) -> tuple[Ma
 
 
 def assign(name: str, node: Node, context: Context) -> Lines:
-    """Return the lines that assign the value of a node to the variable `name`.
+    """Return the lines that assign the value of a node to the Go variable of `name`.
+
+    The lines after the assignment have the context `context.with_names(name)`.
 
     Raises:
         TypeError: Go templates cannot compute the node.
     """
+    variable = context.with_names(name).variable(name)
+    return _assign(variable, node, context.replaced(declared=(*context.declared, variable)))
+
+
+def _assign(variable: str, node: Node, context: Context) -> Lines:
     if isinstance(node, Filtered):
-        return _filter(name, node, context)
+        return _filter(variable, node, context)
     if isinstance(node, When):
-        return _choose(name, node, context)
+        return _choose(variable, node, context)
     if not isinstance(node, Merged):
-        return [f"{{{{- ${name} := {expression(node, context)} }}}}"]
+        return [f"{{{{- {variable} := {expression(node, context)} }}}}"]
     lowest, *maps = node.maps
     if isinstance(lowest, MapOf):
-        first, lines = _map_of(name, lowest, context)
+        first, lines = _map_of(variable, lowest, context)
     else:
         first, lines = f"deepCopy {argument(lowest, context)}", Lines()
     if node.flat and maps and not lines and not any(isinstance(tree, When) for tree in maps):
-        return [" ".join([f"{{{{- ${name} := mergeOverwrite ({first})", *arguments(maps, context), "}}"])]
-    lines.insert(0, f"{{{{- ${name} := {first} }}}}")
+        return [" ".join([f"{{{{- {variable} := mergeOverwrite ({first})", *arguments(maps, context), "}}"])]
+    lines.insert(0, f"{{{{- {variable} := {first} }}}}")
     for is_tested, run in groupby(maps, key=lambda tree: isinstance(tree, When)):
         if is_tested:
-            lines += [line for tree in run for line in _conditional_merge_lines(name, tree, context, flat=node.flat)]
+            lines += [
+                line for tree in run for line in _conditional_merge_lines(variable, tree, context, flat=node.flat)
+            ]
         else:
-            lines += _merge_lines(name, [*run], context, flat=node.flat)
+            lines += _merge_lines(variable, [*run], context, flat=node.flat)
     return with_shared_tests(lines)
 
 
-def _choose(name: str, node: When, context: Context) -> Lines:
-    """Return the lines that assign the value of a `When` to the variable `name`."""
+def _choose(variable: str, node: When, context: Context) -> Lines:
+    """Return the lines that assign the value of a `When` to `variable`."""
     # The first lines assign the second branch, and the last lines replace this value if the test is true.
     return [
-        *assign(name, node.if_false, context),
+        *_assign(variable, node.if_false, context),
         f"{{{{- if {expression(node.test, context)} }}}}",
-        f"{{{{- ${name} = {expression(node.if_true, context)} }}}}",
+        f"{{{{- {variable} = {expression(node.if_true, context)} }}}}",
         "{{- end }}",
     ]
 
 
-def _conditional_merge_lines(name: str, choice: Node, context: Context, *, flat: bool) -> Lines:
-    """Return an ``if`` block that merges a map into the map in the variable `name`.
+def _conditional_merge_lines(variable: str, choice: Node, context: Context, *, flat: bool) -> Lines:
+    """Return an ``if`` block that merges a map into the map in `variable`.
 
     Args:
-        name: the name of the variable.
+        variable: the variable, such as `$labels`.
         choice: a `When` that contains the test of the ``if`` and the map.
         context: the context of the lines.
         flat: whether all entries of the map are scalars.
@@ -104,49 +114,53 @@ def _conditional_merge_lines(name: str, choice: Node, context: Context, *, flat:
     if isinstance(choice.if_true, MapOf):
         entries = choice.if_true.entries.items()
         lines = [
-            f"{{{{- $_ := set ${name} {argument(key, context)} {argument(item, context)} }}}}" for key, item in entries
+            f"{{{{- $_ := set {variable} {argument(key, context)} {argument(item, context)} }}}}"
+            for key, item in entries
         ]
     else:
-        lines = _merge_lines(name, [choice.if_true], context, flat=flat)
+        lines = _merge_lines(variable, [choice.if_true], context, flat=flat)
     return [f"{{{{- if {expression(choice.test, context)} }}}}", *lines, ENDED]
 
 
-def _merge_lines(name: str, maps: Sequence[Expression], context: Context, *, flat: bool) -> Lines:
-    """Return the lines that merge several maps, in order, into the map in the variable `name`.
+def _merge_lines(variable: str, maps: Sequence[Expression], context: Context, *, flat: bool) -> Lines:
+    """Return the lines that merge several maps, in order, into the map in `variable`.
 
     Args:
-        name: the name of the variable.
+        variable: the variable, such as `$labels`.
         maps: the maps.
         context: the context of the lines.
         flat: whether all entries of the maps are scalars. If True, one call of ``mergeOverwrite`` merges all maps.
     """
     if flat:
-        return [" ".join([f"{{{{- ${name} = mergeOverwrite ${name}", *arguments(maps, context), "}}"])]
+        return [" ".join([f"{{{{- {variable} = mergeOverwrite {variable}", *arguments(maps, context), "}}"])]
     lines: Lines = []
     for tree in maps:
+        entries = ForEach(tree, ABSENT, "key")
+        body = context.range_body_of(entries)
         lines += [
-            f"{{{{- range $key, $value := {expression(tree, context)} }}}}",
-            f"{{{{- $_ := set ${name} $key $value }}}}",
+            f"{{{{- {range_action(entries, context)} }}}}",
+            f"{{{{- $_ := set {variable} {body.variable(entries.key)} {body.variable(entries.item)} }}}}",
             "{{- end }}",
         ]
     return lines
 
 
-def _filter(name: str, node: Filtered, context: Context) -> Lines:
+def _filter(variable: str, node: Filtered, context: Context) -> Lines:
+    body = context.range_body_of(node)
     return [
-        f"{{{{- ${name} := dict }}}}",
-        f"{{{{- range ${node.key}, ${node.item} := {expression(node.over, context)} }}}}",
-        f"{{{{- if {expression(node.test, context.range_body)} }}}}",
-        f"{{{{- $_ := set ${name} ${node.key} ${node.item} }}}}",
+        f"{{{{- {variable} := dict }}}}",
+        f"{{{{- {range_action(node, context)} }}}}",
+        f"{{{{- if {expression(node.test, body)} }}}}",
+        f"{{{{- $_ := set {variable} {body.variable(node.key)} {body.variable(node.item)} }}}}",
         "{{- end }}",
         "{{- end }}",
     ]
 
 
-def _map_of(name: str, lowest: MapOf, context: Context) -> tuple[str, Lines]:
+def _map_of(variable: str, lowest: MapOf, context: Context) -> tuple[str, Lines]:
     """Return the Go expression for the constant entries of a map, and the lines that add its other entries.
 
-    The lines add an entry to the map in the variable `name` only if the value of the entry is not empty.
+    The lines add an entry to the map in `variable` only if the value of the entry is not empty.
     """
     constants = {key: node for key, node in lowest.entries.items() if is_constant(node)}
     lines: Lines = []
@@ -155,7 +169,7 @@ def _map_of(name: str, lowest: MapOf, context: Context) -> tuple[str, Lines]:
         lines += [
             f"{{{{- if {expression(test, context)} }}}}",
             *(
-                f"{{{{- $_ := set ${name} {argument(key, context)} {_item_of_dict(node, context)} }}}}"
+                f"{{{{- $_ := set {variable} {argument(key, context)} {_item_of_dict(node, context)} }}}}"
                 for _, node, key in entries
             ),
             "{{- end }}",

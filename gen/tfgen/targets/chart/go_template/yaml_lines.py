@@ -38,7 +38,7 @@ from tfgen.graph.holes import (
     type_of,
 )
 from tfgen.targets.chart.go_template.context import Context, lines_of, with_text
-from tfgen.targets.chart.go_template.expressions import argument, expression, include_as_strings
+from tfgen.targets.chart.go_template.expressions import argument, expression, include_as_strings, range_action
 from tfgen.targets.chart.go_template.flow_control import range_over, when, when_present
 from tfgen.targets.chart.go_template.go_text import Lines, comment, escape, indent_lines, keep_space, literal
 from tfgen.targets.chart.go_template.neighbours import entries_under_one_test, items_under_one_test
@@ -97,10 +97,11 @@ def first_lines(node: Node, context: Context) -> Lines:
 
 def _joined_lines(node: JoinEntries, context: Context) -> Lines:
     """Return the lines that print a text for each entry of a map, with a separator between the texts."""
+    body = text_of(node.body, context.range_body_of(node))
     return [
         '{{- $separator := "" -}}',
-        f"{{{{- range ${node.key}, ${node.item} := {expression(node.over, context)} -}}}}",
-        f"{{{{ $separator }}}}{{{{ $separator = {literal(node.separator)} }}}}{text_of(node.body, context.range_body)}",
+        f"{{{{- {range_action(node, context)} -}}}}",
+        f"{{{{ $separator }}}}{{{{ $separator = {literal(node.separator)} }}}}{body}",
         "{{- end }}",
     ]
 

@@ -1,0 +1,91 @@
+"""The variables of a chart's templates: each declaration has a name that is not yet visible."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+
+from tests.support.draws import drawn
+from tests.support.generated import jobs
+from tests.support.go_variables import repeated_declarations
+from tests.support.tools import ROOT
+from tfgen.check.jobs import check
+from tfgen.graph.holes import Bound, Filtered, ForEach, Let, MapOf, Merged, Text, Value
+from tfgen.targets.chart.go_template.context import Context
+from tfgen.targets.chart.go_template.template_file import template_file
+from tfgen.targets.render import render
+
+GOLDEN = sorted((ROOT / "tests" / "golden").glob("*/job.yaml"))
+
+ACCOUNT = """\
+apiVersion: tfgen/v1alpha1
+kind: TrainingJob
+metadata: {name: mnist}
+spec:
+  image: registry.example.com/ml/mnist:1.4.0
+  roles: {chief: {}, ps: {}, worker: {}}
+  serviceAccount: {annotations: {iam.gke.io/gcp-service-account: trainer@project}}
+  environments:
+    dev: {patches: {a: {target: {kind: ServiceAccount, name: serviceaccount}, merge: {metadata: {labels: {x: "y"}}}}}}
+    prod:
+      patches: {a: {target: {kind: ServiceAccount, name: serviceaccount}, merge: {metadata: {annotations: {x: "y"}}}}}
+"""
+
+
+@pytest.mark.parametrize("case", GOLDEN, ids=lambda path: path.parent.name)
+def test_each_variable_of_a_template_has_a_new_name(case: Path) -> None:
+    assert _repeated(check(case.read_bytes(), "job.yaml").documents[0].data) == {}
+
+
+@drawn(25)
+@given(document=jobs())
+def test_each_variable_of_a_random_job_has_a_new_name(document: dict[str, object]) -> None:
+    assert _repeated(document) == {}
+
+
+def test_each_variable_of_an_account_that_an_environment_patches_has_a_new_name() -> None:
+    assert _repeated(check(ACCOUNT, "job.yaml").documents[0].data) == {}
+
+
+def test_an_inner_name_hides_an_outer_name_only_in_its_body() -> None:
+    """Each expression reads the name that is visible at its place, although two names have the same text."""
+    labels, more = Value("labels", "map"), Value("more", "map")
+    text = Text((Bound("name"), "-", Bound("value", path="image")))
+    item = {"kind": "ConfigMap", "data": Bound("labels", "map"), "metadata": {"name": text}}
+    node = Let(
+        "labels",
+        Merged((MapOf({"a": "b"}), labels)),
+        Let("labels", Merged((MapOf({}), Bound("labels", "map"))), ForEach(more, ForEach(labels, item))),
+    )
+    assert template_file(node, Context("mnist")).splitlines()[:5] == [
+        '{{- $labels := mergeOverwrite (dict "a" "b") .Values.labels }}',
+        "{{- $labels2 := mergeOverwrite (dict) $labels }}",
+        "{{- range $name, $value := .Values.more }}",
+        "{{- range $name2, $value2 := $.Values.labels }}",
+        "---",
+    ]
+    assert "{{- with $labels2 }}" in template_file(node, Context("mnist"))
+    assert 'name: {{ printf "%v-%v" $name2 $value2.image | quote }}' in template_file(node, Context("mnist"))
+
+
+def test_a_map_that_a_loop_fills_differs_from_the_names_of_the_loop() -> None:
+    node = Let("key", Filtered(Value("labels", "map"), Bound("value"), key="key"), {"kind": Bound("key", "map")})
+    assert list(repeated_declarations(template_file(node, Context("mnist")))) == []
+    assert "{{- $_ := set $key $key2 $value }}" in template_file(node, Context("mnist"))
+
+
+def test_the_walk_finds_a_second_declaration() -> None:
+    """A variable ends with its block: the same name may appear in two branches, and after the end."""
+    assert list(repeated_declarations("{{ if .a }}{{ $x := 1 }}{{ else }}{{ $x := 2 }}{{ end }}{{ $x := 3 }}")) == []
+    assert list(repeated_declarations("{{ $x := 1 }}{{ range $k, $x := .a }}{{ end }}")) == ["$x"]
+    assert list(repeated_declarations('{{- $x := dict }}{{ "$x := 1" }}{{/* $x := 2 */}}{{- $x := merge $x }}')) == [
+        "$x"
+    ]
+
+
+def _repeated(document: dict[str, object]) -> dict[str, list[str]]:
+    files = {path: text for path, text in render(document).tree.files.items() if "/templates/" in path}
+    found = {path: list(repeated_declarations(text)) for path, text in files.items()}
+    return {path: names for path, names in found.items() if names}
