@@ -34,7 +34,8 @@ def with_pods(item: tuple[str, str, str], labels: dict[str, str] | None, uid: st
     """Return an object of a hand-made or of a rendered kind, with a pod template."""
     live = live_object(*item, BY_HAND)
     live["metadata"]["uid"] = uid
-    return {**live, "spec": {"replicas": 2, "template": {"metadata": {"labels": labels}}}}
+    template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "main"}]}}
+    return {**live, "spec": {"replicas": 2, "template": template}}
 
 
 def of_run(run: str = "", job: str = "web") -> dict[str, str]:
@@ -91,10 +92,35 @@ def test_the_labels_or_the_uid_in_the_inventory_show_the_owner(
     assert ownership(Namespace(inventory(*listed)).target(run=""), live).is_own == is_own
 
 
-@pytest.mark.parametrize("manager", ["tfgen", "Helm"])
-def test_an_object_without_pods_has_the_labels_of_the_overlays_or_of_the_chart(manager: str) -> None:
-    labels = {**LABELS, "app.kubernetes.io/managed-by": manager}
-    assert ownership(Namespace().target(), live_object(*ACCOUNT, BY_HAND, labels)).is_own
+@pytest.mark.parametrize(
+    ("manager", "chart", "is_own"),
+    [
+        ("tfgen", None, True),
+        ("Helm", "web-1.36.50121087183672", True),
+        ("Helm", "web-1.36.50121087183672_d5a2b3c4e5f6", True),
+        ("Helm", "web-0.1.0", False),
+        ("Helm", "web-1.2.3", False),
+        ("kustomize", None, False),
+    ],
+)
+def test_an_object_without_pods_has_the_labels_of_the_overlays_or_of_the_chart(
+    manager: str, chart: str | None, is_own: bool
+) -> None:
+    """A chart that `helm create web` made has the same labels, but the version of the chart is short.
+
+    Flux adds the digest of the artifact to the version.
+    """
+    labels = {**LABELS, "app.kubernetes.io/managed-by": manager, **({"helm.sh/chart": chart} if chart else {})}
+    assert ownership(Namespace().target(), live_object(*ACCOUNT, BY_HAND, labels)).is_own == is_own
+
+
+def test_an_object_with_pods_needs_the_labels_on_its_pods() -> None:
+    """The StatefulSet of another chart named web has the usual labels. An object under `objects` has its own pods."""
+    worker = with_pods(WORKER, {"app.kubernetes.io/name": "web"})
+    worker["metadata"]["labels"] = {**LABELS}
+    assert not ownership(Namespace().target(run=""), worker).is_own
+    worker["metadata"]["labels"]["tfgen/object"] = "worker"
+    assert ownership(Namespace().target(run=""), worker).is_own
 
 
 def test_an_object_in_the_inventory_of_an_older_tfgen_is_own_if_tfgen_applied_the_object() -> None:

@@ -6,7 +6,15 @@ from argparse import ArgumentParser, Namespace
 from typing import Final
 
 from tfgen.cli.command import OK, PROBLEMS, Command
-from tfgen.cli.live import change_arguments, print_changes, read_run, read_target, seconds, wait_for_run
+from tfgen.cli.live import (
+    change_arguments,
+    print_changes,
+    read_run,
+    read_target,
+    run_arguments,
+    seconds,
+    wait_for_run,
+)
 from tfgen.errors import UsageError
 
 _SUMMARY: Final = "apply the objects of a job to a cluster, without a GitOps tool"
@@ -14,6 +22,7 @@ _EXAMPLE: Final = "tfgen apply job.yaml --env dev --dry-run"
 
 
 def _arguments(parser: ArgumentParser) -> None:
+    run_arguments(parser)
     change_arguments(
         parser,
         dry_run="print the fields that the server would change, and apply nothing",

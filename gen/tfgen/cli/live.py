@@ -24,9 +24,12 @@ if TYPE_CHECKING:
 _UNITS: Final[Mapping[str, int]] = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
-def run_arguments(parser: ArgumentParser) -> None:
-    """Add the arguments JOB, --job and --env, which select the run of a job."""
-    job_argument(parser)
+def run_arguments(parser: ArgumentParser, *, may_be_removed: bool = False) -> None:
+    """Add the arguments JOB, --job and --env, which select the run of a job.
+
+    With `may_be_removed`, JOB may also be the name of a job that was removed from the repository.
+    """
+    job_argument(parser, may_be_removed=may_be_removed)
     parser.add_argument("--env", metavar="ENV", help="the environment (default: none)")
 
 
@@ -84,7 +87,23 @@ def read_run(args: Namespace, *, may_be_retired: bool = False) -> DeclaredRun:
     """
     from tfgen.commands.cluster.declared_runs import find_run
 
-    return find_run(read_job(args), args.env, may_be_retired=may_be_retired).run
+    return find_run(read_live_job(args), args.env, may_be_retired=may_be_retired).run
+
+
+def read_live_job(args: Namespace) -> Document:
+    """Return the job in the file `args.job`, or the last version of the removed job with this name.
+
+    Raises:
+        UsageError: the file does not have the job, the file has several jobs and --job is missing, or git has no
+            removed job with this name.
+        ProblemsError: the job has errors.
+    """
+    if args.job.exists() or args.job.suffix or args.job_name:
+        return read_job(args)
+    from tfgen.commands.pipeline.removed_jobs import find_removed_job
+    from tfgen.job.output_root import output_root
+
+    return find_removed_job(str(args.job), output_root(Path()))
 
 
 def check_role(role: str | None, run: DeclaredRun) -> None:
@@ -137,14 +156,13 @@ def wait_for_run(args: Namespace, run: DeclaredRun, *, ends_when_running: bool) 
 
 
 def change_arguments(parser: ArgumentParser, dry_run: str, force: str) -> None:
-    """Add the arguments of a command that changes the objects of a job in a cluster.
+    """Add the arguments of a command that changes the objects of a job in a cluster, without JOB and --env.
 
     Args:
         parser: the parser of the command.
         dry_run: the help text of --dry-run.
         force: the help text of --force.
     """
-    run_arguments(parser)
     parser.add_argument("--dry-run", action="store_true", help=dry_run)
     parser.add_argument("--force", action="store_true", help=force)
     cluster_arguments(parser)
@@ -184,7 +202,7 @@ def read_deletion_target(args: Namespace) -> tuple[Target, Sequence[Object]]:
     from tfgen.commands.cluster.declared_runs import check_place, find_run
     from tfgen.live.pauses import ONCE
 
-    document = read_job(args)
+    document = read_live_job(args)
     item = find_run(document, args.env, may_be_retired=True)
     if not clusters_of(args, ONCE).is_place_set:
         check_place(item.run, "delete")

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
 from tfgen.cli.command import OK, PROBLEMS, Command
-from tfgen.cli.live import clusters_of, release_arguments, run_arguments, target_of
-from tfgen.cli.output import print_json, print_result, read_job
+from tfgen.cli.live import clusters_of, read_live_job, release_arguments, run_arguments, target_of
+from tfgen.cli.output import print_json, print_result
 
 if TYPE_CHECKING:
     from tfgen.commands.release import Released
@@ -19,7 +19,7 @@ _EXAMPLE: Final = "tfgen release job.yaml --env prod"
 
 
 def _arguments(parser: ArgumentParser) -> None:
-    run_arguments(parser)
+    run_arguments(parser, may_be_removed=True)
     parser.add_argument(
         "--lost",
         action="store_true",
@@ -34,7 +34,7 @@ def _run(args: Namespace) -> int:
     from tfgen.commands.release_lost import release_lost
     from tfgen.live.pauses import ONCE
 
-    document = read_job(args)
+    document = read_live_job(args)
     run = find_run(document, args.env, may_be_retired=True).run
     clusters = clusters_of(args, ONCE)
     if not clusters.is_place_set:

@@ -8,6 +8,7 @@ has.
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
@@ -16,6 +17,7 @@ from tfgen import data_path
 from tfgen.change.field_diff import FieldChange, field_changes
 from tfgen.commands.cluster.inventory import write_inventory
 from tfgen.commands.cluster.target import (
+    CLAIM,
     ObjectChange,
     RefusedError,
     Target,
@@ -24,14 +26,15 @@ from tfgen.commands.cluster.target import (
     delete_object,
     find_object,
     in_apply_order,
-    name_of,
     ownership,
+    refusal_lines,
 )
 from tfgen.commands.delete import plan_prune
 from tfgen.errors import TfgenError
 from tfgen.kubernetes.object import Object, identity
+from tfgen.kubernetes.quantity import parse
 from tfgen.kubernetes.written_form import written_form
-from tfgen.live.api import CONFLICT, ApiError
+from tfgen.live.api import CONFLICT, NOT_FOUND, ApiError
 from tfgen.live.declared_run import Identity, is_finisher
 from tfgen.live.refusal import is_immutable
 
@@ -39,6 +42,8 @@ _KINDS_OF_RUN: Final = ("ConfigMap", "Job", "JobSet", "Pod", "StatefulSet")
 """The kinds of objects that belong to a single run. Job includes Volcano's Job. See docs/runs.md#what-a-run-keeps."""
 _POD_SECONDS, _POD_PAUSE = 10.0, 0.1
 """Maximum time to wait for the pod of the finisher, and the time between two requests, both in seconds."""
+_MISSING_NAMESPACE: Final = re.compile(r'namespaces "[^"]*" not found')
+_SIZE: Final = ("spec", "resources", "requests", "storage")
 _SERVER_FIELDS: Final = ("managedFields", "resourceVersion", "generation", "creationTimestamp", "uid", "selfLink")
 """The fields of `metadata` that the API server writes."""
 
@@ -57,11 +62,11 @@ def plan_apply(target: Target, objects: Sequence[Object]) -> list[ObjectChange]:
         except ApiError as error:
             if error.is_forbidden and "is forbidden: User" in str(error):
                 raise
-            refusals.append(f"{name_of(identity(item))}: {_refusal(target, item, error)}")
+            refusals.append(RefusedError(identity(item), _refusal(target, item, error)))
         except RefusedError as error:
-            refusals.append(str(error))
+            refusals.append(error)
     if refusals:
-        raise TfgenError("nothing was applied:\n" + "\n".join(refusals))
+        raise TfgenError(f"nothing was applied:\n{refusal_lines(refusals)}")
     identities = {identity(item) for item in objects}
     return [
         *changes,
@@ -129,8 +134,9 @@ def _try_apply(target: Target, item: Object) -> ObjectChange:
     # After a scale to 0, spec.replicas has no field manager, so the server reports no conflict for this field.
     if not target.is_forced and _replicas(before) == 0 and _replicas(after):
         raise RefusedError(
-            f"{name_of(identity(item))} is scaled to 0, and the apply would start its tasks again; for a new run: "
-            f"{target.rerun}; to start this run again, add --force"
+            identity(item),
+            "the object is scaled to 0, and the apply would start its tasks again; for a new run: "
+            f"{target.rerun}; to start this run again, add --force",
         )
     fields = live_changes(before, after)
     note = ownership(target, before).reason
@@ -149,9 +155,21 @@ def _refusal(target: Target, item: Object, error: ApiError) -> str:
         return f"{error}; to take over the fields, add --force"
     if live is not None and not (found := ownership(target, live)).is_own:
         return f"{error}; {found.reason}; rename the job, or delete the object with kubectl"
+    if error.status == NOT_FOUND and _MISSING_NAMESPACE.search(str(error)):
+        return f"{error}; create the namespace: kubectl create namespace {target.namespace}"
     if is_immutable(str(error)) and item["kind"] in _KINDS_OF_RUN:
         return f"{error}; the pods of a run cannot change; for a new run: {target.rerun}"
+    if live is not None and identity(item)[:2] == CLAIM:
+        return f"{error}; {_cure_of_claim(item, live)}"
     return str(error)
+
+
+def _cure_of_claim(item: Object, live: Object) -> str:
+    """Return the fix for a claim `item` that the server rejects because of the claim in the cluster, `live`."""
+    name, size = item["metadata"]["name"], data_path.at(live, _SIZE)
+    if size is not None and parse(data_path.at(item, _SIZE) or 0) < parse(size):
+        return f"a claim cannot shrink: the claim in the cluster has {size}; set its size to at least {size}"
+    return f"to create the claim again, without its data: tfgen delete JOB --claim {name}"
 
 
 def _replicas(item: Object) -> int | None:

@@ -23,6 +23,7 @@ from tfgen.commands.cluster.target import (
     in_apply_order,
     is_kept,
     ownership,
+    refusal_lines,
 )
 from tfgen.errors import TfgenError, UsageError
 from tfgen.kubernetes.object import Object, identity
@@ -104,9 +105,9 @@ def _check_owners(target: Target, changes: Iterable[ObjectChange], live_objects:
             if change.outcome != "left":
                 check_owner(target, live_objects[change.identity])
         except RefusedError as error:
-            refusals.append(str(error))
+            refusals.append(error)
     if refusals:
-        raise TfgenError("nothing was deleted:\n" + "\n".join(refusals))
+        raise TfgenError(f"nothing was deleted:\n{refusal_lines(refusals)}")
 
 
 def _finisher_last(live_objects: Mapping[Identity, Object]) -> dict[Identity, Object]:

@@ -525,7 +525,7 @@ def test_a_watch_is_back_when_its_server_is(
         cluster.client.delete("Pod", "mnist-worker-1", namespace)
         cluster.client.delete("Job", "mnist-chief", namespace)
         proxy.work()
-        watch.wait_for(": Absent")
+        watch.wait_for("the run was deleted")
 
 
 # -- wait ------------------------------------------------------------------------------------------------------------
@@ -584,7 +584,7 @@ def test_wait_ends_where_the_run_is_deleted(cluster: ControlPlane, job: Path, na
     with Following("wait", job, "--kubeconfig", cluster.admin) as wait:
         wait.wait_for("mnist: Running")
         cluster.client.delete("Job", "mnist-chief", namespace)
-        wait.wait_for("mnist: Absent")
+        wait.wait_for("the run was deleted")
         assert wait.process.wait(PATIENCE) == cli.PROBLEMS
 
 
@@ -1096,7 +1096,8 @@ def test_an_apply_does_not_start_a_released_run_again(
     capsys.readouterr()
     assert cli.run(apply) == cli.FAILED
     assert (
-        "nothing was applied:\nStatefulSet mnist-worker is scaled to 0, and the apply would" in capsys.readouterr().err
+        "nothing was applied:\nStatefulSet mnist-worker: the object is scaled to 0, and the apply"
+        in capsys.readouterr().err
     )
     assert cli.run([*apply, "--force"]) == cli.OK
     assert cluster.client.get("StatefulSet", "mnist-worker", namespace)["spec"]["replicas"] == 2

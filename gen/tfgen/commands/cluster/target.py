@@ -6,9 +6,11 @@ object of somebody else may have a name that tfgen would choose, so the name alo
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, Literal, TypeAlias
 
+from tfgen import data_path
 from tfgen.change.field_diff import FieldChange
 from tfgen.errors import TfgenError
 from tfgen.kubernetes import keys
@@ -17,6 +19,7 @@ from tfgen.live.api import NOT_FOUND, Api, ApiError, Resource, find
 from tfgen.live.declared_run import Identity
 from tfgen.live.owner import owner_of
 from tfgen.record import EMPTY, Record
+from tfgen.words import listed
 
 MANAGER: Final = "tfgen"
 _APPLY: Final = "application/apply-patch+yaml"
@@ -24,8 +27,13 @@ _BACKGROUND: Final = {"propagationPolicy": "Background"}
 MERGE_PATCH: Final = "application/merge-patch+json"
 CLAIM: Final = ("v1", "PersistentVolumeClaim")
 _LABELS_OF_JOB: Final = (keys.NAME, keys.INSTANCE, keys.MANAGED_BY)
-_MANAGERS: Final = (MANAGER, "Helm")
-"""The values of the label `app.kubernetes.io/managed-by`: of the overlays, and of the chart."""
+_MOST: Final = 6
+"""Maximum number of objects that a line about refused objects names."""
+_HELM: Final = "Helm"
+_CHART: Final = re.compile(r".+-1\.\d+\.\d{4,}(_.*)?")
+"""The label `helm.sh/chart` of a chart of tfgen: the third number of the version is a digest of 48 bits. Another chart
+may have the name of a job, because the labels of the usual charts are those of `helm create`."""
+_POD_TEMPLATE: Final = ("metadata", "labels")
 
 ChangeOutcome: TypeAlias = Literal["created", "changed", "unchanged", "deleted", "kept", "left"]
 """The name of the outcome of `tfgen apply` or `tfgen delete` for an object.
@@ -113,7 +121,16 @@ class Target(Record):
 
 
 class RefusedError(TfgenError):
-    """Error for an object that tfgen changes only with --force, or not at all."""
+    """Error for an object that tfgen changes only with --force, or not at all.
+
+    Attributes:
+        item: the object.
+        reason: the reason, and the fix.
+    """
+
+    def __init__(self, item: Identity, reason: str) -> None:
+        super().__init__(f"{name_of(item)}: {reason}")
+        self.item, self.reason = item, reason
 
 
 def find_object(target: Target, item: Identity) -> Object | None:
@@ -145,11 +162,11 @@ def apply_object(target: Target, item: Object, live: Object | None, *, is_dry_ru
         TfgenError: the server does not answer in time.
     """
     if live is not None and not (found := ownership(target, live)).is_own:
-        has_pods = any(keys.JOB in labels for labels in _labels_of(item))
+        has_pods = any(True for _ in _labels_of_pods(item))
         if has_pods or not target.is_forced:
             force = "" if has_pods else ", or add --force to change the object, which no command then deletes"
             fix = f"rename the job, or delete the object with kubectl{force}"
-            raise RefusedError(f"{name_of(identity(live))}: {found.reason}; {fix}")
+            raise RefusedError(identity(live), f"{found.reason}; {fix}")
         item = _without_labels_of_job(item)
     query = {
         "fieldManager": MANAGER,
@@ -215,8 +232,8 @@ def check_owner(target: Target, live: Object) -> None:
     owner = owner_of(live)
     if owner and not target.is_forced:
         raise RefusedError(
-            f"{name_of(identity(live))}: {owner} manages the object; commit the change to git, or add --force to let "
-            "tfgen manage the object"
+            identity(live),
+            f"{owner} manages the object; commit the change to git, or add --force to let tfgen manage the object",
         )
 
 
@@ -252,33 +269,38 @@ def check_own(target: Target, live: Object) -> None:
     """Raise RefusedError if the job does not own an object in the cluster."""
     found = ownership(target, live)
     if not found.is_own:
-        raise RefusedError(f"{name_of(identity(live))}: {found.reason}")
+        raise RefusedError(identity(live), found.reason)
 
 
 def _has_labels_of_job(target: Target, live: Object) -> bool:
     """Return whether an object has the labels of the job.
 
-    The labels `tfgen/job` and `tfgen/run` of a pod or of the pod templates decide. An object without these labels must
-    have the labels that tfgen sets on every object.
+    The labels `tfgen/job` and `tfgen/run` of the pods decide. Only objects without pods, and objects under `objects` in
+    job.yaml, lack these labels. Such an object must have the labels that tfgen sets on every object.
     """
-    marked = [labels for labels in _labels_of(live) if keys.JOB in labels]
+    pods = [*_labels_of_pods(live)]
+    marked = [labels for labels in pods if keys.JOB in labels]
     if marked:
         return all(
             labels[keys.JOB] == target.full_name and target.run in (None, labels.get(keys.RUN)) for labels in marked
         )
     labels = live["metadata"].get("labels") or {}
-    return labels.get(keys.NAME) == target.job and labels.get(keys.MANAGED_BY) in _MANAGERS
+    if labels.get(keys.NAME) != target.job or (pods and keys.OBJECT not in labels):
+        return False
+    manager, chart = labels.get(keys.MANAGED_BY), labels.get(keys.CHART, "")
+    return manager == MANAGER or (manager == _HELM and bool(_CHART.fullmatch(chart)))
 
 
-def _labels_of(item: Object) -> Iterator[Mapping[str, Any]]:
-    """Yield the labels of an object, and of each pod template in the object."""
-    yield item["metadata"].get("labels") or {}
+def _labels_of_pods(item: Object) -> Iterator[Mapping[str, Any]]:
+    """Yield the labels of a pod, or of each template of pods in an object."""
+    if item["kind"] == "Pod":
+        yield item["metadata"].get("labels") or {}
     parts: list[Any] = [item]
     while parts:
         part = parts.pop()
         template = part.get("template") if isinstance(part, Mapping) else None
-        if isinstance(template, Mapping):
-            yield (template.get("metadata") or {}).get("labels") or {}
+        if data_path.at(template, ("spec", "containers")) is not None:
+            yield data_path.at(template, _POD_TEMPLATE) or {}
         parts += part.values() if isinstance(part, Mapping) else part if isinstance(part, list) else ()
 
 
@@ -294,6 +316,14 @@ def _is_applied(live: Object) -> bool:
     """
     fields = live["metadata"].get("managedFields") or ()
     return any(entry.get("manager") == MANAGER and entry.get("operation") == "Apply" for entry in fields)
+
+
+def refusal_lines(refusals: Iterable[RefusedError]) -> str:
+    """Return a line for each reason, with the objects that have the reason: "Service mnist and Job mnist: REASON"."""
+    items: dict[str, list[str]] = {}
+    for refusal in refusals:
+        items.setdefault(refusal.reason, []).append(name_of(refusal.item))
+    return "\n".join(f"{listed(names, _MOST)}: {reason}" for reason, names in items.items())
 
 
 def name_of(item: Identity) -> str:
