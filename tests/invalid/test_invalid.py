@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.problems import all_problems
 from tfgen import cli
-from tfgen.check.jobs import check
+from tfgen.check.object_rules.table import SUMMARIES
 from tfgen.report.problems import as_text
 from tfgen.rules.across import ACROSS
 from tfgen.rules.table import RULES
@@ -28,7 +29,7 @@ OF_RELEASES = {"service-name"}
 
 
 def problems(path: Path) -> str:
-    return as_text(check(path.read_bytes(), path.name).problems)
+    return as_text(all_problems(path.read_bytes(), path.name))
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda path: path.name)
@@ -53,7 +54,7 @@ def test_mistake_in_layers(
     assert capsys.readouterr().out == (repository / "expected.out").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("rule", sorted({rule.id for rule in (*RULES, *ACROSS)} - OF_RELEASES))
+@pytest.mark.parametrize("rule", sorted({*SUMMARIES, *(rule.id for rule in (*RULES, *ACROSS))} - OF_RELEASES))
 def test_every_rule_has_a_case_and_a_neighbour(rule: str) -> None:
     """In a folder with several files, the neighbours are the files without a line in expected.out."""
     layered = FOLDER / "layers" / rule
