@@ -77,7 +77,7 @@ PATCHES = {
     "items of a list by their names": (
         "{target: {kind: Deployment}, merge: {spec: {template: {spec: {dnsPolicy: Default, containers: ["
         "{name: tensorboard, env: [{name: HOME, value: /home}, {name: LEVEL, value: '{{2}}'}], "
-        "ports: [{containerPort: 6006, name: web}], "
+        "ports: [{containerPort: 6006, protocol: TCP, name: web}], "
         "livenessProbe: null}]}}}}}"
     ),
     "an item that goes": (
@@ -96,9 +96,9 @@ PATCHES = {
         "{op: copy, from: /spec/ports/1/targetPort, path: /spec/ports/2/targetPort}, "
         "{op: replace, path: /spec/type, value: LoadBalancer}]}"
     ),
-    "a port by its number": (
+    "a port by its number and protocol": (
         "{target: {kind: Service, name: tensorboard-service}, "
-        "merge: {spec: {ports: [{port: 6006, appProtocol: http}, {port: 81, name: more}]}}}"
+        "merge: {spec: {ports: [{port: 6006, protocol: TCP, appProtocol: http}, {port: 81, protocol: TCP, name: more}]}}}"
     ),
     "two ports of one number in a container that had none": (
         "{target: {kind: Deployment}, merge: {spec: {template: {spec: {containers: [{name: dns, image: 'dns:1', ports: "
