@@ -98,7 +98,8 @@ PATCHES = {
     ),
     "a port by its number and protocol": (
         "{target: {kind: Service, name: tensorboard-service}, "
-        "merge: {spec: {ports: [{port: 6006, protocol: TCP, appProtocol: http}, {port: 81, protocol: TCP, name: more}]}}}"
+        "merge: {spec: {ports: [{port: 6006, protocol: TCP, appProtocol: http}, "
+        "{port: 81, protocol: TCP, name: more}]}}}"
     ),
     "two ports of one number in a container that had none": (
         "{target: {kind: Deployment}, merge: {spec: {template: {spec: {containers: [{name: dns, image: 'dns:1', ports: "
