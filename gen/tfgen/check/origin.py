@@ -18,7 +18,7 @@ from tfgen.check.literal_path import literal_path
 from tfgen.check.object_checks.fault import Fault, FieldPath
 from tfgen.data_path import Path
 from tfgen.graph.built import BuiltJob, object_parts
-from tfgen.graph.provenance import Part
+from tfgen.graph.provenance import JOB_NAME, Part
 from tfgen.kubernetes import keys
 from tfgen.kubernetes.object import Object, literal_name
 from tfgen.record import EMPTY, Record
@@ -74,11 +74,16 @@ class Origins(Record):
 
 
 def _written_keys(document: Document, environment: str | None, part: Part | None) -> list[Path]:
-    """Return the keys of the job that set a part of an object. Omit defaults, which the job does not write."""
-    bases = [("spec", "environments", environment), ("spec",)] if environment is not None else [("spec",)]
-    written = []
+    """Return the keys of the job that set a part of an object. Omit defaults, which the job does not write.
+
+    For an environment, omit also the name of the job, because the line of the environment is more helpful.
+    """
+    bases: list[Path] = [("spec", "environments", environment)] if environment is not None else []
+    bases.append(("spec",))
+    written: list[Path] = []
     for path in part.sources if part else ():
-        places: list[Path] = [path] if path[:1] != ("spec",) else [(*base, *path[1:]) for base in bases]
+        of_job = [path] if environment is None else []
+        places = of_job if path == JOB_NAME else [(*base, *path[1:]) for base in bases]
         written += [place for place in places if data_path.has(document.data, place)][:1]
     longest = max(map(len, written), default=0)
     return sorted((path for path in written if len(path) == longest), key=str)

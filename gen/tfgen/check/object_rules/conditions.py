@@ -13,12 +13,13 @@ from typing import Any, Final
 from tfgen import data_path
 from tfgen.check.object_rules.row import Field
 from tfgen.graph.objects.resources import IS_GPU
+from tfgen.job.choices import ROLE_NAMES
 from tfgen.kubernetes import keys, quantity
 from tfgen.kubernetes.kinds import KINDS, find_groups
 from tfgen.kubernetes.limits import ANNOTATIONS_MAX, PROGRAM_MAX, STRING_COST, STRING_MAX
 from tfgen.kubernetes.object import group
 from tfgen.rules.expansion import measure_expanded
-from tfgen.words import NEAR, either, meant, nearest, shown
+from tfgen.words import NEAR, either, nearest, shown
 
 Test = Callable[[Field], str]
 
@@ -189,12 +190,7 @@ def is_not_in_pod(field: Field) -> str:
     claims = data_path.at(field.owner, ("spec", "volumeClaimTemplates")) or ()
     names = [volume["name"] for volume in field.spec.get("volumes") or ()]
     names += [claim["metadata"]["name"] for claim in claims]
-    near = meant(nearest(field.value, names)) if len(names) <= _MAX_NAMES else ""
-    return "" if field.value in names else f"the volume {shown(field.value)} that the pod does not have{near}"
-
-
-_MAX_NAMES: Final = 200
-"""Maximum number of names that the search for a similar name compares, because each comparison takes time."""
+    return "" if field.value in names else f"the volume {shown(field.value)} that the pod does not have"
 
 
 def has_two_sub_paths(field: Field) -> str:
@@ -367,7 +363,7 @@ def has_no_nameserver(field: Field) -> str:
 
 def resolves_no_hosts(field: Field) -> str:
     """Report the pods of a role that cannot resolve the names of Services."""
-    if keys.ROLE not in (field.pods.labels if field.pods else {}):
+    if field.pods is None or field.pods.labels.get(keys.ROLE) not in ROLE_NAMES:
         return ""
     is_on_host = field.key == "hostNetwork" and field.value and field.spec.get("dnsPolicy") in (None, "ClusterFirst")
     if field.value != "Default" and not is_on_host:

@@ -43,7 +43,7 @@ SUMMARIES: Final[Mapping[str, str]] = {
     "second-container": "A container beside the main container keeps a task from ending.",
     "shm-size": "The shared memory (`shm`) of a role is larger than the memory limit of the role.",
     "ttl-with-gitops": "A GitOps tool would train a job again after each end, because the operator deletes the job.",
-    "unknown-volume": "A container mounts a volume that the pod does not declare.",
+    "unknown-volume": "A container mounts a volume that its pod does not have.",
     "used-port": "Two containers of a pod listen on the same port.",
     "visible-devices": "A container can use GPUs without a request for GPUs.",
 }
