@@ -131,7 +131,7 @@ def test_rm_prints_how_to_end_a_run_that_apply_started(capsys: Printed) -> None:
     assert lines[lines.index(DELETION) + 1] == "  tfgen delete jobs/ads.yaml --env dev"
     git("commit", "--quiet", "--all", "--message=retire")
     lines = run(capsys, "rm", "jobs/ads.yaml")
-    assert lines[lines.index(DELETION) + 1 :] == ["  tfgen delete ads --env prod"]
+    assert lines[lines.index(DELETION) + 1 :] == ["  tfgen delete ads --env dev", "  tfgen delete ads --env prod"]
 
 
 @pytest.mark.parametrize("is_committed", [False, True])

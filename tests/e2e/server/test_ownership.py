@@ -28,10 +28,9 @@ kind: TrainingJob
 metadata: {name: web, namespace: NAMESPACE}
 spec:
   image: registry.example.com/web:1
-  retries: 0
-  roles: {chief: {}, worker: {replicas: 2}}
-  storage: {model: {mountPath: /model, claim: {size: 20Gi, accessMode: ReadWriteMany}}}
+  roles: {chief: {}, ps: {}, worker: {replicas: 2}}
 """
+CLAIM = "  storage: {model: {mountPath: /model, claim: {size: 20Gi, accessMode: ReadWriteMany}}}\n"
 FOREIGN = """
 apiVersion: apps/v1
 kind: StatefulSet
@@ -88,7 +87,7 @@ def create_foreign(cluster: ControlPlane, namespace: str) -> None:
 
 @pytest.fixture
 def applied(cluster: ControlPlane, namespace: str, job: Path, run: Run) -> None:
-    """Apply the job, and wait until its three tasks run."""
+    """Apply the job, and wait until the chief and its workers run."""
     code, out = run("apply", job)
     assert code == cli.OK, out
     eventually(lambda: tasks(cluster, namespace) == 3, "three running tasks")
@@ -117,6 +116,7 @@ def test_no_command_changes_hand_made_objects_with_pods(
     code, out = run("release", job)
     assert code == cli.PROBLEMS
     assert out.splitlines() == [
+        "StatefulSet web-ps not found",
         f"StatefulSet web-worker left: {NOT_CREATED}",
         f"Job web-chief left: {NOT_CREATED}",
     ]
@@ -145,6 +145,7 @@ def test_a_replaced_object_stays_and_a_recreated_object_is_released(
     code, out = run("release", job)
     assert code == cli.PROBLEMS
     assert out.splitlines() == [
+        "StatefulSet web-ps released",
         f"StatefulSet web-worker left: {NOT_CREATED}",
         "Job web-chief released: recreated since the last apply",
     ]
@@ -255,9 +256,11 @@ def test_a_missing_namespace_is_one_line(job: Path, run: Run) -> None:
     )
 
 
-@pytest.mark.usefixtures("applied")
 def test_a_smaller_claim_has_its_fix(job: Path, run: Run) -> None:
-    job.write_text(job.read_text(encoding="utf-8").replace("20Gi", "10Gi"), encoding="utf-8")
+    text = job.read_text(encoding="utf-8") + CLAIM
+    job.write_text(text, encoding="utf-8")
+    assert run("apply", job)[0] == cli.OK
+    job.write_text(text.replace("20Gi", "10Gi"), encoding="utf-8")
     code, out = run("apply", job)
     assert code == cli.FAILED
     assert "a claim cannot shrink: the claim in the cluster has 20Gi; set its size to at least 20Gi" in out
