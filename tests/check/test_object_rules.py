@@ -9,6 +9,7 @@ import pytest
 from tests.support.refused_fields import CASES, job
 from tfgen.check.object_rules.row import Destination
 from tfgen.check.object_rules.table import SUMMARIES, TABLE
+from tfgen.job.choices import Profile
 
 KUBERNETES = Destination(None, "restricted", has_gitops=False)
 
@@ -76,8 +77,21 @@ def test_a_ttl_is_an_error_with_gitops(kind: str, has_gitops: bool) -> None:
     assert found({**item, "spec": spec}, destination) == (["ttl-with-gitops"] if has_gitops else [])
 
 
+@pytest.mark.parametrize("profile", ["restricted", "baseline", "privileged"])
+@pytest.mark.parametrize(
+    ("app_armor", "is_weak"), [("unconfined", True), ("runtime/default", False), ("localhost/train", False)]
+)
+def test_a_profile_of_app_armor(profile: Profile, app_armor: str, is_weak: bool) -> None:
+    """https://kubernetes.io/docs/concepts/security/pod-security-standards/#baseline lists the allowed annotations."""
+    annotations = {"container.apparmor.security.beta.kubernetes.io/main": app_armor}
+    item = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a", "annotations": annotations}}
+    item["spec"] = {"containers": [{"name": "main", "image": "registry.example.com/main:1.0"}]}
+    refused = ["pod-security"] if is_weak and profile != "privileged" else []
+    assert found(item, Destination(None, profile, has_gitops=False)) == refused
+
+
 def test_every_rule_has_a_row_with_a_source() -> None:
-    assert {row.rule for row in TABLE.rows} <= {*SUMMARIES, "affinity", "object-schema"}
+    assert {row.rule for row in TABLE.rows} <= {*SUMMARIES, "affinity", "object-schema", "pod-security"}
     assert all(row.source and row.fix for row in TABLE.rows)
 
 

@@ -105,24 +105,27 @@ def check_objects(
             faults_by_objects[key] = _find_faults(objects, schemas, destination, faults_by_item)
         restrictions = (*restrictions, *literal_manifests(document.file, objects.literals, namespace))
         in_namespace = namespace_faults(objects, restrictions, namespace)
-        for found in (*faults_by_objects[key], *(RuleFault(rule, "warning", fault) for rule, fault in in_namespace)):
-            place, message, name, variant = _report(origins, environment, found)
-            names = objects_by_fault.setdefault((place, message, found.rule, found.severity), {})
+        for rule_fault in (
+            *faults_by_objects[key],
+            *(RuleFault(rule, "warning", fault) for rule, fault in in_namespace),
+        ):
+            place, message, name, variant = _report(origins, environment, rule_fault)
+            names = objects_by_fault.setdefault((place, message, rule_fault.rule, rule_fault.severity), {})
             names.setdefault(name, []).append(variant)
     return in_order((*check_guard_rails(document, built, policies), *_problems(objects_by_fault)))
 
 
-def _report(origins: Origins, environment: str | None, found: RuleFault) -> tuple[Place, str, str, str | None]:
+def _report(origins: Origins, environment: str | None, rule_fault: RuleFault) -> tuple[Place, str, str, str | None]:
     """Return the line and the message of a fault, the object that the message names, and the environment to name.
 
     A message of a rule for a single field names the path in the job, and not the object. Such a message names no
     environment at a line inside the mapping of the environment.
     """
-    document, fault = origins.document, found.fault
+    document, fault = origins.document, rule_fault.fault
     name = f"{fault.item['kind']} {fault.item['metadata']['name']}"
-    if found.rule == OBJECT_SIZE:
+    if rule_fault.rule == OBJECT_SIZE:
         return _place_of_key(document, _largest_part(document, environment)), _describe(fault), name, environment
-    key = ("spec", *found.row.key.split(".")) if found.row and found.row.key else ()
+    key = ("spec", *rule_fault.row.key.split(".")) if rule_fault.row and rule_fault.row.key else ()
     origin = key if key and data_path.has(document.data, key) else origins.find(environment, fault)
     if origin is not None:
         place = document.place(origin)
@@ -130,7 +133,7 @@ def _report(origins: Origins, environment: str | None, found: RuleFault) -> tupl
         place = document.place(("spec", "environments", environment))
     else:
         place = document.place(("metadata", "name"))
-    if origin is None or found.row is None:
+    if origin is None or rule_fault.row is None:
         return place, _describe(fault), name, environment
     is_in_environment = origin[1:2] == ("environments",)
     path = origin[3:] if is_in_environment else origin[origin[0] == "spec" :]

@@ -50,12 +50,12 @@ class Origins(Record):
         for field in fields:
             holes = _written_keys(document, environment, parts.get(field))
             matches = _longest_matches(document, environment, fault.item, field)
-            below = [path for path in matches if not holes or any(path[: len(hole)] == hole for hole in holes)]
-            equal = [path for path in below if _value(document.data, path) == _value(fault.item, field)]
+            nested = [path for path in matches if not holes or any(path[: len(hole)] == hole for hole in holes)]
+            equal = [path for path in nested if _value(document.data, path) == _value(fault.item, field)]
             if equal and len({path[:-1] for path in equal}) == 1:
                 return equal[-1]  # Of two equal items in a list, the last item is the mistake.
-            if len(data_path.shared(equal or below)) > 1 or holes:
-                return _common(equal or below or holes)
+            if len(data_path.shared(equal or nested)) > 1 or holes:
+                return _common(equal or nested or holes)
         ends = range(len(fault.path), 0, -1)
         parents = (_nearest_keys(document, environment, parts.get(fault.path[:end])) for end in ends)
         return next((_common(holes) for holes in parents if holes), None)

@@ -76,6 +76,7 @@ _LINUX_ONLY: Final = (
     "allowPrivilegeEscalation",
     "procMount",
 )
+_APP_ARMOR: Final = "container.apparmor.security.beta.kubernetes.io/"
 _ALWAYS_RUNNING: Final = ("StatefulSet", "Deployment", "DaemonSet", "ReplicaSet")
 _FIRST_PORT: Final = 1024
 """The lowest port on which a user other than root may listen (ip_unprivileged_port_start of Linux)."""
@@ -114,17 +115,17 @@ def outside(lowest: int, highest: int) -> Test:
     return test
 
 
-def not_one_of_keys(noun: str, others: Sequence[str] = (), *, may_be_none: bool = False) -> Test:
-    """Return a test that refuses a mapping with several keys, apart from the keys in `others`, or with none.
+def not_one_of_keys(noun: str, ignored: Sequence[str] = (), *, may_be_none: bool = False) -> Test:
+    """Return a test that refuses a mapping with several keys, apart from the keys in `ignored`, or with none.
 
     Args:
         noun: the name of a key in messages, such as "source".
-        others: the keys that do not count.
+        ignored: the keys that do not count.
         may_be_none: whether the mapping may have no such key.
     """
 
     def test(field: Field) -> str:
-        names = [key for key, value in field.value.items() if key not in others and value is not None]
+        names = [key for key, value in field.value.items() if key not in ignored and value is not None]
         if len(names) > 1:
             return f"{len(names)} {noun}s ({either(names, 'and')})"
         return "" if names or may_be_none else f"no {noun}"
@@ -176,8 +177,8 @@ def is_reserved_file(field: Field) -> str:
 def is_below_proc(field: Field) -> str:
     """Refuse a mount below /proc, except for the files that a runtime may emulate."""
     path = posixpath.normpath(str(field.value))
-    below = path.startswith("/proc/") or path == "/proc"
-    return f"the mount path {shown(field.value)}" if below and path not in _PROC_FILES else ""
+    is_below = path.startswith("/proc/") or path == "/proc"
+    return f"the mount path {shown(field.value)}" if is_below and path not in _PROC_FILES else ""
 
 
 def is_mounted_twice(field: Field) -> str:
@@ -361,6 +362,13 @@ def has_no_nameserver(field: Field) -> str:
     return "dnsPolicy None without dnsConfig.nameservers" if field.value == "None" and not has_servers else ""
 
 
+def is_weak_app_armor(field: Field) -> str:
+    """Refuse an annotation that gives a container a profile of AppArmor other than a default or a local profile."""
+    is_allowed = field.value in ("", "runtime/default") or str(field.value).startswith("localhost/")
+    is_weak = str(field.key).startswith(_APP_ARMOR) and not is_allowed
+    return f"the AppArmor profile {shown(field.value)}" if is_weak else ""
+
+
 def resolves_no_hosts(field: Field) -> str:
     """Report the pods of a role that cannot resolve the names of Services."""
     if field.pods is None or field.pods.labels.get(keys.ROLE) not in ROLE_NAMES:
@@ -393,10 +401,10 @@ def has_port_of_main_container(field: Field) -> str:
 
 def needs_root(field: Field) -> str:
     """Report a port below 1024 of a container that does not run as root."""
-    pod, own = field.spec.get("securityContext") or {}, field.parent(3).get("securityContext") or {}
-    user = own.get("runAsUser", pod.get("runAsUser"))
+    pod, container = field.spec.get("securityContext") or {}, field.parent(3).get("securityContext") or {}
+    user = container.get("runAsUser", pod.get("runAsUser"))
     is_allowed = any(item.get("name") == "net.ipv4.ip_unprivileged_port_start" for item in pod.get("sysctls") or ())
-    is_allowed = is_allowed or "NET_BIND_SERVICE" in ((own.get("capabilities") or {}).get("add") or ())
+    is_allowed = is_allowed or "NET_BIND_SERVICE" in ((container.get("capabilities") or {}).get("add") or ())
     if field.value >= _FIRST_PORT or not user or is_allowed:
         return ""
     return f"in some clusters, the user {user} may not listen on port {field.value}"

@@ -193,10 +193,10 @@ class Table:
                 continue
             if row.profile is not None and PROFILES.index(row.profile) <= PROFILES.index(destination.profile):
                 continue
-            if found := row.test(field):
+            if mistake := row.test(field):
                 # A warning of a row whose problem is otherwise an error depends on the version.
                 rule = row.rule if severity == row.severity else OBJECT_VERSION
-                message = _message(row, found, destination)
+                message = _message(row, mistake, destination)
                 yield RuleFault(rule, severity, Fault(item, field.path, message), row)
 
     def _fields(self, item: Object) -> Iterator[tuple[Row, Field]]:
@@ -215,7 +215,7 @@ class Table:
 def _walk(branch: _Branch, field: Field) -> Iterator[tuple[Row, Field]]:
     yield from ((row, field) for row in branch.rows)
     value = field.value
-    for step, below in branch.children.items():
+    for step, child_branch in branch.children.items():
         if step == "*":
             items: Iterable[tuple[Any, Any]] = (
                 value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list) else ()
@@ -225,17 +225,17 @@ def _walk(branch: _Branch, field: Field) -> Iterator[tuple[Row, Field]]:
         for key, child in items:
             if child is not None:
                 yield from _walk(
-                    below, field._replace(path=(*field.path, key), value=child, parents=(*field.parents, value))
+                    child_branch, field._replace(path=(*field.path, key), value=child, parents=(*field.parents, value))
                 )
 
 
-def _message(row: Row, found: str, destination: Destination) -> str:
+def _message(row: Row, mistake: str, destination: Destination) -> str:
     version, profile, _ = destination
     if row.profile is not None:
-        return f"security.profile {profile} refuses {found}; {row.fix}, or set security.profile to {row.profile}"
+        return f"security.profile {profile} refuses {mistake}; {row.fix}, or set security.profile to {row.profile}"
     if row.refused_by == NOBODY:
-        return f"{found}; {row.fix}"
-    refused = f"{found}, which {row.refused_by} refuses"
+        return f"{mistake}; {row.fix}"
+    refused = f"{mistake}, which {row.refused_by} refuses"
     if row.since or row.until:
         refused += f" {_range(row)}" if version is None else f" in Kubernetes {_text(version)}"
     return f"{refused}; {row.fix}"

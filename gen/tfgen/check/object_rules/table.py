@@ -15,6 +15,7 @@ from tfgen.check.object_rules.row import (
     KERNEL,
     NOBODY,
     OBJECT_VERSION,
+    POD_SECURITY,
     RUNTIME,
     Row,
     Table,
@@ -392,6 +393,19 @@ _PODS: Final = (
     ),
 )
 
+_SECURITY: Final = (
+    Row(
+        "pod-security",
+        "template.metadata.annotations.*",
+        find.is_weak_app_armor,
+        "remove the annotation",
+        "https://kubernetes.io/docs/concepts/security/pod-security-standards/#baseline",
+        POD_SECURITY,
+        profile="privileged",
+        of_literals=False,
+    ),
+)
+
 _RESOURCES: Final = (
     Row(
         "limits-below-requests",
@@ -483,7 +497,7 @@ _AFFINITIES: Final = (
             "affinity",
             f"{term}.matchExpressions.*",
             find.has_wrong_values(*_SET_OPERATORS, "Gt", "Lt"),
-            "write values only for In and NotIn, and one value for Gt and Lt",
+            "give values to In and NotIn, one to Gt and Lt",
             "ValidateNodeSelectorRequirement",
         )
         for term in _NODE_TERMS
@@ -609,7 +623,9 @@ _OTHERS: Final = (
     ),
 )
 
-TABLE: Final = Table((*_CONTAINERS, *_VOLUMES, *_PODS, *_RESOURCES, *_ODD_AMOUNTS, *_SIZES, *_AFFINITIES, *_OTHERS))
+TABLE: Final = Table(
+    (*_CONTAINERS, *_VOLUMES, *_PODS, *_SECURITY, *_RESOURCES, *_ODD_AMOUNTS, *_SIZES, *_AFFINITIES, *_OTHERS)
+)
 
 WARNINGS: Final = frozenset((OBJECT_VERSION, *(row.rule for row in TABLE.rows if row.severity == "warning")))
 """The rules whose problems are warnings by default."""
