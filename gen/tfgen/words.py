@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from tfgen.data_path import Path
 
@@ -42,6 +42,16 @@ def either(names: Iterable[str], last: str = "or") -> str:
     """Join names as in `a, b or c`, with the word `last` before the last name. An empty name becomes two quotes."""
     *most, end = [name or '""' for name in names]
     return f"{', '.join(most)} {last} {end}" if most else end
+
+
+def listed(names: Sequence[str], most: int) -> str:
+    """Join names as in `a, b and c`, or as in `a, b and 3 more` if there are more than `most` names.
+
+    >>> listed(["a", "b", "c"], most=3), listed(["a", "b", "c"], most=1)
+    ('a, b and c', 'a and 2 more')
+    """
+    unnamed = len(names) - most
+    return f"{', '.join(names[:most])} and {unnamed} more" if unnamed > 0 else either(names, "and")
 
 
 ALSO = "also in"

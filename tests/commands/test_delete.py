@@ -2,64 +2,17 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
-from typing import Any, cast
-
 import pytest
 
 pytest.importorskip("kubernetes", reason="needs the kubernetes client: pip install kubernetes")
 
-from tfgen.commands.cluster.target import Neighbor, ObjectChange, Target
+from tests.support.namespace import APPLIED, BY_HAND, LABELS, Namespace, inventory, live_object
+from tfgen.commands.cluster.target import Neighbor, ObjectChange
 from tfgen.commands.delete import delete, plan_delete, plan_prune
 from tfgen.errors import TfgenError, UsageError
-from tfgen.live.api import NOT_FOUND, ApiError, Resource
 from tfgen.report.live_changes import change_row
 
-LABELS = {"app.kubernetes.io/name": "web", "app.kubernetes.io/managed-by": "tfgen"}
-APPLIED = [{"manager": "tfgen", "operation": "Apply"}]
-BY_HAND = [{"manager": "kubectl-create", "operation": "Update"}]
-PLURALS = {"ConfigMap": "configmaps", "Service": "services", "PersistentVolumeClaim": "persistentvolumeclaims"}
 SETS = ("apps/v1", "StatefulSet", "web-worker")
-
-
-class Namespace:
-    """The objects of a namespace, and the paths of the objects that were deleted."""
-
-    def __init__(self, *objects: Mapping[str, Any], plurals: Mapping[str, str] = PLURALS) -> None:
-        self.plurals = {**plurals, "StatefulSet": "statefulsets"}
-        self.objects = {self.path(item["apiVersion"], item["kind"], item["metadata"]["name"]): item for item in objects}
-        self.deleted: list[str] = []
-
-    def path(self, api_version: str, kind: str, name: str) -> str:
-        resource = self.resource(api_version, kind)
-        assert resource
-        return resource.at("ml", name)
-
-    def resource(self, api_version: str, kind: str) -> Resource | None:
-        prefix = "/apis" if "/" in api_version else "/api"
-        return Resource(f"{prefix}/{api_version}", self.plurals[kind], True) if kind in self.plurals else None
-
-    def data(self, method: str, path: str, *_: object) -> Any:
-        if path.endswith("/"):  # a server returns a list for this path
-            return {"apiVersion": "v1", "kind": "List", "metadata": {}, "items": []}
-        if path not in self.objects:
-            raise ApiError(NOT_FOUND, "404")
-        if method == "DELETE":
-            self.deleted.append(path.rpartition("/")[2])
-        return self.objects[path]
-
-    def target(self, environment: str | None = None, *neighbors: Neighbor) -> Target:
-        return Target(cast("Any", self), "ml", "web", "tfgen rerun job.yaml", environment, neighbors)
-
-
-def live_object(version: str, kind: str, name: str, fields: object, labels: Mapping[str, str] | None = None) -> Any:
-    metadata = {"name": name, "labels": labels, "managedFields": fields}
-    return {"apiVersion": version, "kind": kind, "metadata": metadata}
-
-
-def inventory(*identities: tuple[str, str, str], name: str = "web.tfgen") -> Any:
-    return {**live_object("v1", "ConfigMap", name, APPLIED, LABELS), "data": {"objects": json.dumps(identities)}}
 
 
 def results(changes: list[ObjectChange]) -> dict[str, str]:

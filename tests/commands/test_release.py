@@ -10,11 +10,17 @@ import pytest
 pytest.importorskip("kubernetes", reason="needs the kubernetes client: pip install kubernetes")
 
 from tests.support.recorded_run import read_run
+from tfgen.commands.cluster.target import Target
 from tfgen.commands.release import release_run
 from tfgen.errors import TfgenError
 from tfgen.live.api import Resource
+from tfgen.live.declared_run import DeclaredRun
 
 GOLDEN = Path(__file__).parents[1] / "golden"
+
+
+def target(api: object, run: DeclaredRun) -> Target:
+    return Target(cast("Any", api), "ml", run.job, run.full_name, "tfgen rerun job.yaml", run=run.run)
 
 
 class Volcano:
@@ -29,7 +35,7 @@ def test_the_advice_names_volcano_s_jobs_and_not_those_of_kubernetes() -> None:
     run = read_run(GOLDEN / "volcano-job" / "job.yaml", None)
     advice = "kubectl delete jobs.batch.volcano.sh volcano-job --namespace ml"
     with pytest.raises(TfgenError, match=advice):
-        list(release_run(cast("Any", Volcano()), "ml", run))
+        list(release_run(target(Volcano(), run), run))
 
 
 class Queued:
@@ -43,7 +49,8 @@ class Queued:
 
     def data(self, verb: str, path: str, *_: object) -> Any:
         self.verbs.add(verb)
-        labels = {"kueue.x-k8s.io/queue-name": "research"} if path.endswith("worker") else {}
+        labels = {"app.kubernetes.io/name": "queued", "app.kubernetes.io/managed-by": "tfgen"}
+        labels |= {"kueue.x-k8s.io/queue-name": "research"} if path.endswith("worker") else {}
         return {"metadata": {"name": path.rpartition("/")[2], "uid": "1", "labels": labels}, "spec": {}}
 
 
@@ -53,5 +60,5 @@ def test_a_refused_release_leaves_the_evaluator_running() -> None:
     assert [name for _, _, name in run.controllers.values()] == ["queued-worker", "queued-evaluator"]
     cluster = Queued()
     with pytest.raises(TfgenError, match="Job queued-worker is in the queue research"):
-        list(release_run(cast("Any", cluster), "ml", run))
+        list(release_run(target(cluster, run), run))
     assert cluster.verbs == {"GET"}

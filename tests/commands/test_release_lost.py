@@ -13,6 +13,7 @@ import pytest
 pytest.importorskip("kubernetes", reason="needs the kubernetes client: pip install kubernetes")
 
 from tests.support.recorded_run import read_recorded, read_run
+from tfgen.commands.cluster.target import Target
 from tfgen.commands.release_lost import ReleasedPod, release_lost
 from tfgen.errors import TfgenError
 from tfgen.live.api import ApiError, Resource
@@ -54,7 +55,7 @@ class Cluster:
 
 
 def release(cluster: Cluster) -> list[ReleasedPod]:
-    return [*release_lost(cast("Any", cluster), "ml", RUN)]
+    return [*release_lost(Target(cast("Any", cluster), "ml", RUN.job, RUN.full_name, "", run=RUN.run), RUN)]
 
 
 def test_exactly_the_pods_of_the_lost_node_are_deleted_by_their_uid() -> None:

@@ -10,6 +10,7 @@ import pytest
 from tests.support import git_author
 from tests.support.commit_repository import clone_with, git, write
 from tfgen import cli
+from tfgen.commands.pipeline.removed_jobs import find_removed_job
 
 JOB = """\
 apiVersion: tfgen/v1alpha1
@@ -120,3 +121,39 @@ def test_the_ends_as_json(capsys: Printed) -> None:
     assert job["job"] == "ads"
     assert [environment["environment"] for environment in job["environments"]] == ["dev", "prod"]
     assert json.loads("\n".join(run(capsys, "rm", "jobs/ads.yaml", "--format", "json")))["ends"][0]["job"] == "adverts"
+
+
+DELETION = "a run that tfgen apply started continues; to end the run:"
+
+
+def test_rm_prints_how_to_end_a_run_that_apply_started(capsys: Printed) -> None:
+    lines = run(capsys, "rm", "jobs/ads.yaml", "--env", "dev")
+    assert lines[lines.index(DELETION) + 1] == "  tfgen delete jobs/ads.yaml --env dev"
+    git("commit", "--quiet", "--all", "--message=retire")
+    lines = run(capsys, "rm", "jobs/ads.yaml")
+    assert lines[lines.index(DELETION) + 1 :] == ["  tfgen delete ads --env dev", "  tfgen delete ads --env prod"]
+
+
+@pytest.mark.parametrize("is_committed", [False, True])
+def test_a_removed_job_is_found_by_its_name(capsys: Printed, is_committed: bool) -> None:
+    run(capsys, "rm", "jobs/ads.yaml")
+    if is_committed:
+        git("commit", "--quiet", "--all", "--message=remove")
+    document = find_removed_job("ads", Path())
+    assert document.data["spec"]["image"] == "registry.internal/ml/ads:1.4.0"
+    assert [*document.data["spec"]["environments"]] == ["dev", "prod"]
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("ads", "ads: jobs/ads.yaml has the job; pass the path of the file"),
+        ("bids", "bids: the file does not exist, and git has no removed job with this name"),
+        ("../ads", "../ads: the file does not exist, and git has no removed job with this name"),
+    ],
+)
+@pytest.mark.parametrize("command", ["status", "delete"])
+def test_a_name_of_no_removed_job_is_an_error(command: str, name: str, message: str, capsys: Printed) -> None:
+    pytest.importorskip("kubernetes", reason="needs the kubernetes client: pip install kubernetes")
+    assert cli.run([command, name]) == cli.USAGE
+    assert message in capsys.readouterr().err

@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 
 from tests.support.recorded_run import read_recorded, read_run
-from tfgen.commands import wait
+from tfgen.commands import status, wait
 from tfgen.commands.cluster.live_runs import Clusters
 from tfgen.errors import TfgenError
 from tfgen.live.run_state import RunState, state_of_run
 from tfgen.live.snapshot import Snapshot
+from tfgen.report.status import as_line
 
 FOLDER = Path(__file__).parents[1] / "live" / "succeeded"
 RUN = read_run(FOLDER / "job.yaml", None)
@@ -35,11 +36,11 @@ def without_pods(*roles: str) -> Snapshot:
 def follow(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Return the states that `tfgen wait` reads from snapshots. The last snapshot repeats. A look takes 2 seconds."""
     clock = SimpleNamespace(now=1000.0)
-    monkeypatch.setattr(
-        wait,
-        "time",
-        SimpleNamespace(monotonic=lambda: clock.now, sleep=lambda seconds: setattr(clock, "now", clock.now + seconds)),
-    )
+    for module in (wait, status):
+        fake = SimpleNamespace(
+            monotonic=lambda: clock.now, sleep=lambda seconds: setattr(clock, "now", clock.now + seconds)
+        )
+        monkeypatch.setattr(module, "time", fake)
 
     def run(*snapshots: Snapshot, deadline: float | None = None) -> list[RunState]:
         def states() -> Iterator[RunState]:
@@ -49,7 +50,7 @@ def follow(monkeypatch: pytest.MonkeyPatch) -> Any:
                 yield state_of_run(RUN, snapshots[-1], "ml")
 
         looks = states()
-        monkeypatch.setattr(wait, "read_states", lambda *_, **__: (next(looks),))
+        monkeypatch.setattr(status, "read_states", lambda *_, **__: (next(looks),))
         clusters: Any = Clusters
         return list(wait.follow_run(clusters, RUN, 8, None if deadline is None else 1000 + deadline))
 
@@ -102,3 +103,28 @@ def test_a_run_that_goes_on_is_named_after_the_time_that_the_user_has(follow: An
     running = HELD.replaced(objects={**HELD.objects, CHIEF: HELD.objects[CHIEF] | {"status": {"active": 1}}})
     with pytest.raises(TfgenError, match=r"^mnist: still Partial after 8 s$"):
         follow(running, deadline=8)
+
+
+RUNNING = HELD.replaced(objects={**HELD.objects, CHIEF: HELD.objects[CHIEF] | {"status": {"active": 1}}})
+WITHOUT_CHIEF = RUNNING.replaced(objects={key: item for key, item in RUNNING.objects.items() if key != CHIEF})
+
+
+def test_a_run_without_its_chief_s_job_is_deleted_at_the_second_look(follow: Any) -> None:
+    """Argo CD may replace an object: it deletes the object and creates a new one."""
+    states = follow(RUNNING, WITHOUT_CHIEF, RUNNING, WITHOUT_CHIEF, WITHOUT_CHIEF)
+    assert [state.is_deleted for state in states] == [False, False, False, False, True]
+    assert states[-1].phase == "Partial"
+    missing = "chief: Missing: the cluster has no Job mnist-chief"
+    assert f"{as_line(states[-1])}".startswith("mnist: Partial, 6/7 ready, worker-3: Unschedulable")
+    assert missing in as_line(states[-1])
+    assert as_line(states[-1]).endswith(", the run was deleted")
+
+
+def test_a_deleted_namespace_has_no_run(follow: Any) -> None:
+    states = follow(Snapshot(), RUNNING, Snapshot())
+    assert [(state.phase, state.is_deleted) for state in states] == [
+        ("Absent", False),
+        ("Partial", False),
+        ("Absent", True),
+    ]
+    assert as_line(states[-1]) == "mnist: Absent, the run was deleted"

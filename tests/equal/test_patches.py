@@ -76,7 +76,7 @@ PATCHES = {
     "items of a list by their names": (
         "{target: {kind: Deployment}, merge: {spec: {template: {spec: {dnsPolicy: Default, containers: ["
         "{name: tensorboard, env: [{name: HOME, value: /home}, {name: LEVEL, value: '{{2}}'}], "
-        "ports: [{containerPort: 6006, name: web}], "
+        "ports: [{containerPort: 6006, protocol: TCP, name: web}], "
         "livenessProbe: null}]}}}}}"
     ),
     "an item that goes": (
@@ -95,9 +95,10 @@ PATCHES = {
         "{op: copy, from: /spec/ports/1/targetPort, path: /spec/ports/2/targetPort}, "
         "{op: replace, path: /spec/type, value: LoadBalancer}]}"
     ),
-    "a port by its number": (
+    "a port by its number and protocol": (
         "{target: {kind: Service, name: tensorboard-service}, "
-        "merge: {spec: {ports: [{port: 6006, appProtocol: http}, {port: 81, name: more}]}}}"
+        "merge: {spec: {ports: [{port: 6006, protocol: TCP, appProtocol: http}, "
+        "{port: 81, protocol: TCP, name: more}]}}}"
     ),
     "two ports of one number in a container that had none": (
         "{target: {kind: Deployment}, merge: {spec: {template: {spec: {containers: [{name: dns, image: 'dns:1', ports: "
@@ -250,6 +251,15 @@ def test_a_chart_keeps_the_annotations_of_an_account_that_an_environment_patches
     rendered = Rendered.write(checked(ENVIRONMENTS), tmp_path)
     for environment, added in (("dev", {"a": "b"}), ("none", {}), ("prod", {"owner": "ads"})):
         objects = rendered.by_helm(*rendered.values_args(environment))
+        (account,) = (item for (_, kind, name), item in objects.items() if (kind, name) == ("ServiceAccount", "mnist"))
+        own = {"argocd.argoproj.io/sync-wave": "-1", "role": "trainer"}
+        assert account["metadata"]["annotations"] == {**own, **added}
+
+
+def test_a_chart_keeps_the_annotations_of_an_account_that_an_environment_patches(tmp_path):
+    rendered = Rendered.write(checked(ENVIRONMENTS), tmp_path)
+    for environment, added in (("dev", {}), ("prod", {"owner": "ads"})):
+        objects = rendered.by_helm(*rendered.values_args(environment), helm=HelmLibrary())
         (account,) = (item for (_, kind, name), item in objects.items() if (kind, name) == ("ServiceAccount", "mnist"))
         own = {"argocd.argoproj.io/sync-wave": "-1", "role": "trainer"}
         assert account["metadata"]["annotations"] == {**own, **added}

@@ -204,3 +204,13 @@ def test_kustomize_and_tfgen_agree(document):
                 "our reading of the overlay": rendered.by_our_reading(environment),
             }
         )
+
+
+@pytest.mark.parametrize("name", ["123", "true", "1e3"])
+def test_a_new_name_that_yaml_reads_as_another_type_stays_a_text(name: str, tmp_path: Path) -> None:
+    spec = {"image": "a:1", "roles": {"chief": {}, "ps": {}, "worker": {}}, "serviceAccount": {}}
+    spec["environments"] = {"dev": {"serviceAccountName": name}}
+    document = {"apiVersion": "tfgen/v1alpha1", "kind": "TrainingJob", "metadata": {"name": "mnist"}, "spec": spec}
+    rendered = Rendered.write(document, tmp_path)
+    rendered.assert_equal("dev")
+    assert ("v1", "ServiceAccount", name) in rendered.by_kustomize("dev")

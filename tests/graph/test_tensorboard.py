@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tfgen.check.jobs import check
+from tests.support.problems import all_problems
 from tfgen.graph.built import plain_objects
 from tfgen.graph.fill import Scope, evaluate, fill
 from tfgen.graph.guards import guards
@@ -216,8 +216,8 @@ spec:
             storage: {logs: {mountPath: /logs, claim: {name: logs}}}
             tensorboard: {logDir: /logs, image: "a:1", resources: {requests: {memory: 2Gi}}}
             """,
-            "8:77: TensorBoard requests 2Gi of memory, but its limit is 1Gi; raise the limit, or lower the request"
-            " [limits-below-requests]\n",
+            "8:77: tensorboard.resources.requests.memory: a request of 2Gi with a limit of 1Gi, which the API server"
+            " refuses; raise the limit, or lower the request [limits-below-requests]\n",
         ),
         (
             """\
@@ -249,4 +249,4 @@ spec:
 )
 def test_mistakes(spec, expected):
     text = ONE_TASK + indent(dedent(spec), "  ")
-    assert as_text(check(text, "job.yaml").problems).replace("job.yaml:", "") == expected
+    assert as_text(all_problems(text)).replace("job.yaml:", "") == expected

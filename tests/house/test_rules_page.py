@@ -12,6 +12,7 @@ from tfgen.check import files as drift
 from tfgen.check import objects as object_problems
 from tfgen.check.admission import rules as admission
 from tfgen.check.jobs import check
+from tfgen.check.object_rules import table as object_rules
 from tfgen.check.object_schemas import ObjectSchemas
 from tfgen.commands import local, profile, rerun
 from tfgen.commands.cluster import read_cluster_file
@@ -58,6 +59,7 @@ SECTIONS = sections()
 BASE = blocks(PAGE)[0]
 SUMMARIES = rule_summaries()
 WARNINGS = {rule.id for rule in (*RULES, *ACROSS) if rule.severity == "warning"} | {
+    *object_rules.WARNINGS,
     *rerun.RULES,
     *namespace.RULES,
     *admission.WARNINGS,
@@ -129,6 +131,8 @@ def test_an_example_has_the_problem_of_its_rule_and_the_corrected_one_has_none()
 def problems(section: Section, before: str, example: str) -> list[Problem]:
     """Return the problems of an example, also as a change of the committed job."""
     checked = check(laid_over(example), "job.yaml")
+    if section.id in object_rules.SUMMARIES:
+        return [*all_problems(laid_over(example))]
     if section.id in object_problems.RULES:
         (job,) = checked.documents
         return [*checked.problems, *object_problems.check_objects(job, build(job.data), ObjectSchemas("1.31"))]

@@ -75,6 +75,7 @@ class RecordedApi:
         self.failures = 0
         self.log_of_pods: dict[str, str] = {}
         self.fails_at_look: int | None = None
+        self.is_deleted_at_look: int | None = None
         self.looks = 0
         self.before_stream: Callable[[], None] = lambda: None
 
@@ -83,6 +84,8 @@ class RecordedApi:
 
     def objects(self, resource: Resource, namespace: str, query: Mapping[str, str]) -> list[Any]:
         assert namespace == "ml"
+        if self.is_deleted_at_look is not None and self.looks >= self.is_deleted_at_look:
+            return []
         if resource.name == "jobs":
             jobs = [item for item in OBJECTS["objects"] if item["kind"] == "Job"]
             return jobs if self._state() is None else [{**job, "status": {}} for job in jobs]
@@ -90,7 +93,8 @@ class RecordedApi:
         self.looks += 1
         if self.looks == self.fails_at_look:
             self.failures += 1
-        return [self._pod(pod) for pod in OBJECTS["pods"]]
+        is_deleted = self.is_deleted_at_look is not None and self.looks >= self.is_deleted_at_look
+        return [] if is_deleted else [self._pod(pod) for pod in OBJECTS["pods"]]
 
     def stream(self, path: str, query: Mapping[str, str]) -> Stream:
         assert path == "/api/v1/namespaces/ml/pods/mnist-chief-0-nz2c4/log"
@@ -252,3 +256,12 @@ def test_a_choice_takes_the_pods_of_its_tasks(choice: LogChoice, expected: list[
     api = RecordedApi()
     api.log_of_pods = {pod["metadata"]["name"]: A.decode() for pod in OBJECTS["pods"]}
     assert [line.task for line in read_logs(api, "ml", RUN, choice, PODS)] == expected  # type: ignore[arg-type]
+
+
+def test_the_logs_of_a_deleted_run_end() -> None:
+    """A deleted namespace has neither Jobs nor pods."""
+    api = RecordedApi(Stream(A, B), states=[(0, RUNNING)])
+    api.is_deleted_at_look = 2
+    lines, follower = follow(api)
+    assert texts(lines) == TEXTS[:2]
+    assert (follower.end, follower.is_deleted) == (None, True)

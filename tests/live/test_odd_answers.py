@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -27,6 +28,8 @@ Answer = tuple[int, Mapping[str, str], bytes]
 
 JSON = {"Content-Type": "application/json"}
 PODS = [{"name": "pods", "kind": "Pod", "namespaced": True}]
+JOBS = [{"name": "jobs", "kind": "Job", "namespaced": True}]
+SETS = [{"name": "statefulsets", "kind": "StatefulSet", "namespaced": True}]
 DISCOVERY: Answer = (200, JSON, json.dumps({"kind": "APIResourceList", "resources": PODS}).encode())
 NO_PODS: Answer = (200, JSON, b'{"kind": "PodList", "apiVersion": "v1", "metadata": {}, "items": []}')
 NO_NAME = b'{"kind": "PodList", "metadata": {}, "items": [{"metadata": {}}]}'
@@ -148,6 +151,42 @@ def test_a_following_command_notices_within_ten_seconds_that_the_server_works_ag
 def test_a_server_that_asks_for_a_long_pause_is_asked_again_after_a_short_one() -> None:
     assert pause(0, {"Retry-After": "3"}) == 3
     assert pause(0, {"Retry-After": "86400"}) == 10
+
+
+def test_a_command_with_a_time_limit_waits_until_the_limit_and_not_for_the_server(tmp_path: Path) -> None:
+    """The server names a pause of a day. The client does not give up at once, and asks a last time at the limit."""
+    requests: list[str] = []
+
+    def answer(path: str) -> Answer:
+        requests.append(path)
+        return 429, {"Retry-After": "86400"}, b"slow down"
+
+    start = time.monotonic()
+    patience = FOLLOWING.replaced(deadline=start + 1.2)
+    with server(answer) as host, pytest.raises(TfgenError, match=r"no successful answer in 1 s \(429: slow down\)"):
+        api(tmp_path, host, patience).resource("v1", "Pod")
+    assert time.monotonic() - start >= 1.2
+    assert len(requests) == 2
+
+
+def test_a_kind_that_the_server_no_longer_lists_ends_no_command(tmp_path: Path) -> None:
+    """The custom resource definition was deleted after the discovery. Another server lists no StatefulSets."""
+    run = read_run(GOLDEN / "kube-batch" / "job.yaml", None)
+    kinds = {"/api/v1": PODS, "/apis/batch/v1": JOBS, "/apis/apps/v1": SETS}
+
+    def answer(path: str) -> Answer:
+        if path in kinds or path == "/apis/scheduling.incubator.k8s.io/v1alpha1":
+            resources = kinds.get(path, [{"name": "podgroups", "kind": "PodGroup", "namespaced": True}])
+            return 200, JSON, json.dumps({"kind": "APIResourceList", "resources": resources}).encode()
+        is_listed = "/pods" in path or "/jobs" in path
+        return NO_PODS if is_listed else (404, {}, b"404 page not found")
+
+    with server(answer) as host:
+        snapshot = read_snapshot(api(tmp_path, host, Patience(answer=5, total=0)), "ml", [run])
+    assert [text.partition(":")[0] for text in snapshot.unreadable if "404: 404 page not found" in text] == [
+        "StatefulSet",
+        "PodGroup",
+    ]
 
 
 def test_pods_of_a_run_whose_kind_the_server_lacks_are_an_error(tmp_path: Path) -> None:

@@ -110,13 +110,90 @@ def test_a_line_has_all_reasons_and_a_failed_probe_last() -> None:
     assert line.endswith(", ps-0: Unhealthy: Readiness probe failed")
 
 
+QUOTA = Path(__file__).parent / "quota"
+WORKER = ("apps/v1", "StatefulSet", "mnist-worker")
+CHIEF = ("batch/v1", "Job", "mnist-chief")
+
+
+def causes(job: Path, snapshot: Snapshot) -> list[str]:
+    return [str(cause) for cause in state_of_run(read_run(job, None), snapshot, "ml").causes]
+
+
+def changed(snapshot: Snapshot, identity: tuple[str, str, str], **spec: Any) -> Snapshot:
+    """Return the snapshot with other fields in the spec of an object; without fields, without the object."""
+    item = snapshot.objects[identity]
+    objects = {**snapshot.objects, identity: item | {"spec": item["spec"] | spec}}
+    return snapshot.replaced(objects=objects if spec else {k: v for k, v in objects.items() if k != identity})
+
+
 def test_a_refused_pod_is_no_reason_after_its_stateful_set_is_scaled_to_0() -> None:
-    folder, identity = Path(__file__).parent / "quota", ("apps/v1", "StatefulSet", "mnist-worker")
-    snapshot, _, _ = read_recorded(folder / "cluster.json")
-    worker = snapshot.objects[identity]
-    released = {**snapshot.objects, identity: worker | {"spec": worker["spec"] | {"replicas": 0}}}
-    state = state_of_run(read_run(folder / "job.yaml", None), snapshot.replaced(objects=released), "ml")
-    assert [cause.subjects for cause in state.causes] == [("finisher",)]
+    snapshot, _, _ = read_recorded(QUOTA / "cluster.json")
+    worker, *others = causes(QUOTA / "job.yaml", changed(snapshot, WORKER, replicas=0))
+    assert worker == (
+        "worker: ScaledToZero: StatefulSet mnist-worker has replicas 0; to start the tasks, set replicas to 4"
+    )
+    assert [text.partition(":")[0] for text in others] == ["finisher"]
+
+
+def test_a_role_without_the_object_that_creates_its_tasks_has_a_reason() -> None:
+    snapshot, _, _ = read_recorded(SUCCEEDED / "cluster.json")
+    running = unfinished(snapshot)
+    fix = "apply or sync the job again, or free the nodes: tfgen release"
+    missing = f"worker: Missing: the cluster has no StatefulSet mnist-worker; {fix}"
+    assert missing in causes(SUCCEEDED / "job.yaml", changed(running, WORKER))
+    refused = running.replaced(unreadable=("StatefulSet: 403: statefulsets.apps is forbidden",))
+    assert missing not in causes(SUCCEEDED / "job.yaml", changed(refused, WORKER))
+    assert missing not in causes(SUCCEEDED / "job.yaml", changed(snapshot, WORKER)), "the run has ended"
+
+
+def test_a_run_without_its_chief_s_job_is_not_absent_while_its_pods_run() -> None:
+    snapshot, _, now = read_recorded(SUCCEEDED / "cluster.json")
+    state = state_of_run(read_run(SUCCEEDED / "job.yaml", None), changed(snapshot, CHIEF), "ml")
+    text = as_text(state, now)
+    assert text.startswith("mnist in ml: Partial\n\nTASK ")
+    assert "why:      chief: Missing: the cluster has no Job mnist-chief; apply or sync the job again" in text
+    nothing = state_of_run(state.run, Snapshot(), "ml")
+    assert (nothing.phase, nothing.causes) == ("Absent", ())
+    leaving = [
+        pod | {"metadata": pod["metadata"] | {"deletionTimestamp": "2026-11-22T09:46:30Z"}} for pod in snapshot.pods
+    ]
+    deleted = [pod for pod in leaving if pod["status"]["phase"] != "Succeeded"]
+    assert state_of_run(state.run, Snapshot(tuple(deleted)), "ml").phase == "Absent"
+
+
+def event(pod: Any, reason: str, at: str) -> dict[str, Any]:
+    involved = {"kind": "Pod", "name": pod["metadata"]["name"], "uid": pod["metadata"]["uid"]}
+    metadata = {"name": "e", "creationTimestamp": at}
+    return {"metadata": metadata, "involvedObject": involved, "reason": reason, "message": "the message"}
+
+
+def test_a_pod_that_is_being_deleted_has_this_reason_and_not_an_old_event() -> None:
+    snapshot, _, _ = read_recorded(SUCCEEDED / "cluster.json")
+    (ps,) = (pod for pod in snapshot.pods if pod["metadata"]["name"] == "mnist-ps-0")
+    leaving = ps | {"metadata": ps["metadata"] | {"deletionTimestamp": "2026-11-22T09:46:30Z"}}
+    pods = tuple(leaving if pod is ps else pod for pod in snapshot.pods)
+    warned = unfinished(snapshot).replaced(pods=pods, warnings=(event(ps, "FailedScheduling", "2026-11-22T09:45:00Z"),))
+    assert "ps-0: Terminating: the pod is being deleted" in causes(SUCCEEDED / "job.yaml", warned)
+    assert "FailedScheduling" not in str(causes(SUCCEEDED / "job.yaml", warned))
+
+
+@pytest.mark.parametrize(
+    ("at", "is_shown"),
+    [("2026-11-22T09:45:09Z", False), ("2026-11-22T09:45:10Z", True), ("2026-11-22T09:45:59Z", True)],
+)
+def test_an_event_from_before_the_last_step_of_a_pod_is_no_reason(at: str, is_shown: bool) -> None:
+    """https://kubernetes.io/docs/concepts/workloads/pods/pod-lifecycle/#pod-conditions."""
+    snapshot, _, _ = read_recorded(SUCCEEDED / "cluster.json")
+    (ps,) = (pod for pod in snapshot.pods if pod["metadata"]["name"] == "mnist-ps-0")
+    conditions = [
+        {"type": "PodScheduled", "status": "True", "lastTransitionTime": "2026-11-22T09:45:08Z"},
+        {"type": "Initialized", "status": "True", "lastTransitionTime": "2026-11-22T09:45:10Z"},
+        {"type": "Ready", "status": "False", "lastTransitionTime": "2026-11-22T09:45:20Z"},
+    ]
+    unready = ps | {"status": ps["status"] | {"conditions": conditions}}
+    pods = tuple(unready if pod is ps else pod for pod in snapshot.pods)
+    warned = unfinished(snapshot).replaced(pods=pods, warnings=(event(ps, "FailedMount", at),))
+    assert ("ps-0: FailedMount: the message" in causes(SUCCEEDED / "job.yaml", warned)) == is_shown
 
 
 def test_the_finisher_writes_the_annotation_by_which_a_start_is_known() -> None:

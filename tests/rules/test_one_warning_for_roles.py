@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.problems import all_problems
 from tfgen.check.jobs import check
 
 SHARED: dict[str, dict[str, Any]] = {
@@ -14,7 +15,6 @@ SHARED: dict[str, dict[str, Any]] = {
         "command": ["python", "/opt/train.py"],
         "storage": {"scratch": {"mountPath": "/opt", "emptyDir": {}}},
     },
-    "visible-devices": {"env": {"NVIDIA_VISIBLE_DEVICES": "all"}},
 }
 
 
@@ -29,3 +29,17 @@ def test_a_mistake_of_the_job_is_one_warning_that_names_the_roles(rule: str) -> 
     }
     (message,) = (one.message for one in check(json.dumps(job), "job.yaml").problems if one.rule == rule)
     assert "the roles chief, ps and worker" in message
+
+
+def test_a_mistake_in_the_objects_of_all_roles_is_one_warning_at_the_line_of_the_job() -> None:
+    job = """\
+apiVersion: tfgen/v1alpha1
+kind: TrainingJob
+metadata: {name: mnist}
+spec:
+  image: registry.example.com/ml/mnist:1.4.0
+  env: {NVIDIA_VISIBLE_DEVICES: all}
+  roles: {chief: {}, ps: {}, worker: {}}
+"""
+    (problem,) = (one for one in all_problems(job) if one.rule == "visible-devices")
+    assert str(problem).startswith("job.yaml:6:33: warning: env.NVIDIA_VISIBLE_DEVICES: ")

@@ -10,6 +10,7 @@ from itertools import pairwise
 
 import pytest
 
+from tests.support.problems import all_problems
 from tfgen.check.jobs import check
 from tfgen.check.object_schemas import ObjectSchemas
 from tfgen.check.objects import check_objects
@@ -28,7 +29,7 @@ spec:
 
 
 def rules(spec: str) -> list[str]:
-    return [problem.rule for problem in check(JOB + spec, "job.yaml").problems]
+    return [problem.rule for problem in all_problems(JOB + spec)]
 
 
 @pytest.mark.parametrize(

@@ -88,6 +88,21 @@ def test_a_new_program_of_an_environment_is_its_own_file() -> None:
     }
 
 
+def test_a_config_map_with_a_field_of_a_patch_is_not_generated() -> None:
+    """A generator of kustomize sets only the data, the metadata and `immutable`."""
+    patch = {"target": {"kind": "ConfigMap", "name": "finisher-configmap"}, "merge": {"more": "x"}}
+    document = {
+        "metadata": {"name": "mnist"},
+        "spec": {"roles": {"chief": {}, "ps": {}, "worker": {}}, "image": "mnist:1", "patches": {"a": patch}},
+    }
+    written = files(document)
+    (item,) = [i for i in plain_objects(document) if i["kind"] == "ConfigMap" and "finisher.py" in i["data"]]
+    assert item["more"] == "x"
+    assert item in [
+        yaml.safe_load(text) for path, text in written.items() if path.startswith("base/") and "/files/" not in path
+    ]
+
+
 def test_what_users_call_things_meets_no_name_of_ours() -> None:
     classes = {name: {"value": 1} for name in ("worker", "a.patch", "a", "b-c", "b.c", "x" * 253)}
     document = {

@@ -76,7 +76,7 @@ STRATEGIC = {
     "ports of a Service": (
         {"kind": "Service", "ports": [{"port": 80, "name": "http"}]},
         {"kind": "Service", "ports": [{"port": 80, "name": "http"}, {"port": 81, "name": "more"}]},
-        {"ports": [{"port": 80}, {"port": 81, "name": "more"}]},
+        {"ports": [{"$patch": "replace"}, {"port": 80, "name": "http"}, {"port": 81, "name": "more"}]},
     ),
     "mounts by their path": (
         {"volumeMounts": [{"name": "a", "mountPath": "/a"}]},

@@ -134,6 +134,7 @@ envFrom:
 ports:
 - name: tfjob-port
   containerPort: 2222
+  protocol: TCP
 {{- include "azure-tfjob.pod.resources" . }}
 securityContext:
   {{- include "azure-tfjob.containerSecurityContext" .root | nindent 2 }}

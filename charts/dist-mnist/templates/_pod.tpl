@@ -162,6 +162,7 @@ envFrom:
 ports:
 - name: tensorflow
   containerPort: 2222
+  protocol: TCP
 {{- include "dist-mnist.pod.resources" . }}
 {{- if eq .role "ps" "worker" }}
 readinessProbe:

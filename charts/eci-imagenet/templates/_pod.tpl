@@ -165,6 +165,7 @@ envFrom:
 ports:
 - name: tensorflow
   containerPort: 2222
+  protocol: TCP
 {{- include "eci-imagenet.pod.resources" . }}
 securityContext:
   {{- include "eci-imagenet.containerSecurityContext" .root | nindent 2 }}

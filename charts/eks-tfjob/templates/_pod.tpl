@@ -141,6 +141,7 @@ envFrom:
 ports:
 - name: tfjob-port
   containerPort: 2222
+  protocol: TCP
 {{- include "eks-tfjob.pod.resources" . }}
 securityContext:
   {{- include "eks-tfjob.containerSecurityContext" .root | nindent 2 }}

@@ -153,6 +153,7 @@ envFrom:
 ports:
 - name: tensorflow
   containerPort: 2222
+  protocol: TCP
 {{- include "jobset-mnist.pod.resources" . }}
 {{- if eq .role "ps" "worker" }}
 readinessProbe:

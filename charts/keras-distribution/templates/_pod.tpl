@@ -147,6 +147,7 @@ envFrom:
 ports:
 - name: tensorflow
   containerPort: 2222
+  protocol: TCP
 {{- include "keras-distribution.pod.resources" . }}
 securityContext:
   {{- include "keras-distribution.containerSecurityContext" .root | nindent 2 }}

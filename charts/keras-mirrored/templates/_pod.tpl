@@ -146,6 +146,7 @@ envFrom:
 ports:
 - name: tensorflow
   containerPort: 2222
+  protocol: TCP
 {{- include "keras-mirrored.pod.resources" . }}
 securityContext:
   {{- include "keras-mirrored.containerSecurityContext" .root | nindent 2 }}

@@ -148,6 +148,7 @@ envFrom:
 ports:
 - name: tfjob-port
   containerPort: 2222
+  protocol: TCP
 {{- include "kube-batch-tfjob.pod.resources" . }}
 securityContext:
   {{- include "kube-batch-tfjob.containerSecurityContext" .root | nindent 2 }}

@@ -153,6 +153,7 @@ envFrom:
 ports:
 - name: tensorflow
   containerPort: 2222
+  protocol: TCP
 {{- include "mirrored-cifar.pod.resources" . }}
 securityContext:
   {{- include "mirrored-cifar.containerSecurityContext" .root | nindent 2 }}

@@ -155,6 +155,7 @@ envFrom:
 ports:
 - name: tensorflow
   containerPort: 2222
+  protocol: TCP
 {{- include "ps-evaluator.pod.resources" . }}
 {{- if eq .role "ps" "worker" }}
 readinessProbe:

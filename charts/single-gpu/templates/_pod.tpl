@@ -145,6 +145,7 @@ envFrom:
 ports:
 - name: tensorflow
   containerPort: 2222
+  protocol: TCP
 {{- include "single-gpu.pod.resources" . }}
 securityContext:
   {{- include "single-gpu.containerSecurityContext" .root | nindent 2 }}

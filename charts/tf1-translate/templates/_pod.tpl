@@ -159,6 +159,7 @@ envFrom:
 ports:
 - name: tensorflow
   containerPort: 2222
+  protocol: TCP
 {{- include "tf1-translate.pod.resources" . }}
 {{- if eq .role "ps" }}
 readinessProbe:

@@ -142,6 +142,7 @@ envFrom:
 ports:
 - name: tensorflow
   containerPort: 2222
+  protocol: TCP
 {{- include "volcano-job.pod.resources" . }}
 {{- if eq .role "ps" }}
 readinessProbe:

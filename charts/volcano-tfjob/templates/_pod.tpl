@@ -148,6 +148,7 @@ envFrom:
 ports:
 - name: tfjob-port
   containerPort: 2222
+  protocol: TCP
 {{- include "volcano-tfjob.pod.resources" . }}
 securityContext:
   {{- include "volcano-tfjob.containerSecurityContext" .root | nindent 2 }}

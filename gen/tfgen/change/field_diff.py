@@ -14,7 +14,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
-from tfgen.kubernetes.merge_keys import SECOND_KEY_FIELDS, kustomize_keys
+from tfgen.kubernetes.merge_keys import kustomize_keys
 from tfgen.record import Record
 from tfgen.words import shown
 
@@ -125,8 +125,8 @@ def _by_keys_of_both(
 
     The result has a mapping for each list. For the list `env`, an example of a mapping is
     {Item(("A",)): {"name": "A", "value": "1"}}. Return None if the merge keys do not identify each item of both lists.
-    The merge key of ports is the port number. If two ports have the same number, the merge keys are the number and the
-    protocol.
+    The first merge key is sufficient if it distinguishes the items. For example, the merge keys of ports are the number
+    and the protocol, and the protocol is necessary only if two ports have the same number.
 
     Args:
         before: the list in the old object.
@@ -138,9 +138,8 @@ def _by_keys_of_both(
     if not isinstance(field, str) or field not in keys:
         return None
     names = tuple(keys[field])
-    second_key = SECOND_KEY_FIELDS[field][:1] if field in SECOND_KEY_FIELDS else ()
-    for extra_keys in ((), second_key):
-        was, now = _by_keys(before, names, extra_keys), _by_keys(after, names, extra_keys)
+    for used in (names[:1], names):
+        was, now = _by_keys(before, used), _by_keys(after, used)
         if was is not None and now is not None:
             return was, now
     return None
@@ -153,15 +152,14 @@ def _are_equal(before: Any, after: Any) -> bool:
     return json.dumps(before, sort_keys=True) == json.dumps(after, sort_keys=True)
 
 
-def _by_keys(items: Any, names: Sequence[str], second_key: Sequence[str]) -> dict[Item, Any] | None:
-    """Return the items of a list by their merge keys, which are the fields `names` and then the fields `second_key`.
+def _by_keys(items: Any, names: Sequence[str]) -> dict[Item, Any] | None:
+    """Return the items of a list by their merge keys, which are the fields `names`.
 
     Example: {Item(("A",)): {"name": "A", "value": "1"}}. Return None if `items` is not a list of mappings, if an item
-    has none of the fields `names`, or if two items have the same merge keys.
+    lacks the first field of `names`, or if two items have the same merge keys.
     """
     if not isinstance(items, list) or not all(isinstance(item, Mapping) for item in items):
         return None
-    # An item may lack a key if it has another key. An item without any merge key cannot be identified.
-    by_keys = {Item(tuple(item[name] for name in (*names, *second_key) if name in item)): item for item in items}
-    has_keys = not any(item.keys().isdisjoint(names) for item in items)
+    by_keys = {Item(tuple(item[name] for name in names if name in item)): item for item in items}
+    has_keys = all(names[0] in item for item in items)
     return by_keys if len(by_keys) == len(items) and has_keys else None

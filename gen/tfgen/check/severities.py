@@ -16,6 +16,7 @@ from typing import Any, Final
 from tfgen.check.admission.rules import WARNINGS as POLICY_WARNINGS
 from tfgen.check.checked import Reported
 from tfgen.check.namespace import RULES as NAMESPACE_RULES
+from tfgen.check.object_rules.table import WARNINGS as OBJECT_WARNINGS
 from tfgen.problems import Place, Problem
 from tfgen.record import EMPTY, Record
 from tfgen.rules.across import ACROSS
@@ -42,6 +43,7 @@ WARNINGS: Final = frozenset(
         *(rule.id for rule in JOB_RULES if rule.severity == "warning"),
         *(rule.id for rule in ACROSS if rule.severity == "warning"),
         *NAMESPACE_RULES,
+        *OBJECT_WARNINGS,
         *POLICY_WARNINGS,
         UNUSED_IGNORE,
         LOOSENED,

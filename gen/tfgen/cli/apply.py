@@ -6,7 +6,15 @@ from argparse import ArgumentParser, Namespace
 from typing import Final
 
 from tfgen.cli.command import OK, PROBLEMS, Command
-from tfgen.cli.live import change_arguments, print_changes, read_run, read_target, seconds, wait_for_run
+from tfgen.cli.live import (
+    change_arguments,
+    print_changes,
+    read_run,
+    read_target,
+    run_arguments,
+    seconds,
+    wait_for_run,
+)
 from tfgen.errors import UsageError
 
 _SUMMARY: Final = "apply the objects of a job to a cluster, without a GitOps tool"
@@ -14,6 +22,7 @@ _EXAMPLE: Final = "tfgen apply job.yaml --env dev --dry-run"
 
 
 def _arguments(parser: ArgumentParser) -> None:
+    run_arguments(parser)
     change_arguments(
         parser,
         dry_run="print the fields that the server would change, and apply nothing",
@@ -33,7 +42,8 @@ def _run(args: Namespace) -> int:
     target, objects = read_target(args)
     changes = plan_apply(target, objects)
     print_changes(args, changes if args.dry_run else apply(target, objects, changes), is_detailed=args.dry_run)
-    return _wait(args) if args.wait else OK
+    is_left = any(change.outcome == "left" for change in changes)
+    return (_wait(args) if args.wait else OK) or (PROBLEMS if is_left else OK)
 
 
 def _wait(args: Namespace) -> int:

@@ -21,7 +21,7 @@ _EXAMPLE: Final = "tfgen exec job.yaml --env prod --role worker --index 1 -- nvi
 
 
 def _arguments(parser: ArgumentParser) -> None:
-    run_arguments(parser)
+    run_arguments(parser, may_be_removed=True)
     # With nargs=PARSER, argparse passes all words after the first word unchanged to the command, even a second --.
     parser.add_argument("command", nargs=PARSER, metavar="COMMAND", help="the command and its arguments, after --")
     parser.add_argument(

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tfgen.commands.cluster.live_runs import Clusters
     from tfgen.commands.cluster.target import ObjectChange, Target
     from tfgen.kubernetes.object import Object
-    from tfgen.live.declared_run import DeclaredRun
+    from tfgen.live.declared_run import DeclaredRun, Identity
     from tfgen.live.pauses import Patience
     from tfgen.live.run_state import RunState
     from tfgen.text.document import Document
@@ -24,9 +24,12 @@ if TYPE_CHECKING:
 _UNITS: Final[Mapping[str, int]] = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
-def run_arguments(parser: ArgumentParser) -> None:
-    """Add the arguments JOB, --job and --env, which select the run of a job."""
-    job_argument(parser)
+def run_arguments(parser: ArgumentParser, *, may_be_removed: bool = False) -> None:
+    """Add the arguments JOB, --job and --env, which select the run of a job.
+
+    With `may_be_removed`, JOB may also be the name of a job that was removed from the repository.
+    """
+    job_argument(parser, may_be_removed=may_be_removed)
     parser.add_argument("--env", metavar="ENV", help="the environment (default: none)")
 
 
@@ -84,7 +87,23 @@ def read_run(args: Namespace, *, may_be_retired: bool = False) -> DeclaredRun:
     """
     from tfgen.commands.cluster.declared_runs import find_run
 
-    return find_run(read_job(args), args.env, may_be_retired=may_be_retired).run
+    return find_run(read_live_job(args), args.env, may_be_retired=may_be_retired).run
+
+
+def read_live_job(args: Namespace) -> Document:
+    """Return the job in the file `args.job`, or the last version of the removed job with this name.
+
+    Raises:
+        UsageError: the file does not have the job, the file has several jobs and --job is missing, or git has no
+            removed job with this name.
+        ProblemsError: the job has errors.
+    """
+    if args.job.exists() or args.job.suffix or args.job_name:
+        return read_job(args)
+    from tfgen.commands.pipeline.removed_jobs import find_removed_job
+    from tfgen.job.output_root import output_root
+
+    return find_removed_job(str(args.job), output_root(Path()))
 
 
 def check_role(role: str | None, run: DeclaredRun) -> None:
@@ -137,14 +156,13 @@ def wait_for_run(args: Namespace, run: DeclaredRun, *, ends_when_running: bool) 
 
 
 def change_arguments(parser: ArgumentParser, dry_run: str, force: str) -> None:
-    """Add the arguments of a command that changes the objects of a job in a cluster.
+    """Add the arguments of a command that changes the objects of a job in a cluster, without JOB and --env.
 
     Args:
         parser: the parser of the command.
         dry_run: the help text of --dry-run.
         force: the help text of --force.
     """
-    run_arguments(parser)
     parser.add_argument("--dry-run", action="store_true", help=dry_run)
     parser.add_argument("--force", action="store_true", help=force)
     cluster_arguments(parser)
@@ -166,7 +184,7 @@ def read_target(args: Namespace) -> tuple[Target, Sequence[Object]]:
     run = find_run(document, args.env).run
     objects, problems = render_objects([document], args.env)
     stop_at_errors(problems)
-    return _target(args, document, run), _without_hooks(objects)
+    return target_of(args, document, run), _without_hooks(objects)
 
 
 def read_deletion_target(args: Namespace) -> tuple[Target, Sequence[Object]]:
@@ -184,29 +202,54 @@ def read_deletion_target(args: Namespace) -> tuple[Target, Sequence[Object]]:
     from tfgen.commands.cluster.declared_runs import check_place, find_run
     from tfgen.live.pauses import ONCE
 
-    document = read_job(args)
+    document = read_live_job(args)
     item = find_run(document, args.env, may_be_retired=True)
     if not clusters_of(args, ONCE).is_place_set:
         check_place(item.run, "delete")
-    return _target(args, document, item.run), _without_hooks(item.objects)
+    return target_of(args, document, item.run), _without_hooks(item.objects)
 
 
-def _target(args: Namespace, document: Document, run: DeclaredRun) -> Target:
+def target_of(args: Namespace, document: Document, run: DeclaredRun, *, needs_inventory: bool = True) -> Target:
+    """Return the cluster and namespace of a run that a command changes.
+
+    Args:
+        args: the command line.
+        document: the job.
+        run: the run.
+        needs_inventory: whether the command fails if the user may not read the inventory. Otherwise, only the labels
+            of an object show that the job owns the object.
+
+    Raises:
+        UsageError: the kubeconfig has no context for the cluster of the run.
+        ApiError: the user may not read the inventory.
+        TfgenError: the kubeconfig has no access to the cluster, or the server does not answer in time.
+    """
+    from tfgen.commands.cluster.inventory import read_inventory
     from tfgen.commands.cluster.neighbors import neighbors_of
     from tfgen.commands.cluster.target import Target
+    from tfgen.live.api import ApiError
     from tfgen.live.pauses import ONCE
 
     clusters = clusters_of(args, ONCE)
     live = clusters.place(run)
+    api = clusters.api(live.context)
+    inventory: Mapping[Identity, str] = {}
+    try:
+        inventory = read_inventory(api, live.namespace, run.job, args.env)
+    except ApiError as error:
+        if needs_inventory or not error.is_forbidden:
+            raise
     rerun = " ".join(["tfgen", "rerun", str(args.job), *(["--env", args.env] if args.env else [])])
     return Target(
-        api=clusters.api(live.context),
+        api=api,
         namespace=live.namespace,
         job=run.job,
+        full_name=run.full_name,
         rerun=rerun,
         environment=args.env,
         neighbors=neighbors_of(document, args.env),
-        is_forced=args.force,
+        is_forced=getattr(args, "force", False),
+        inventory=inventory,
     )
 
 

@@ -25,11 +25,14 @@ _LAST_LINES: Final = 200
 
 
 def _arguments(parser: ArgumentParser) -> None:
-    run_arguments(parser)
+    run_arguments(parser, may_be_removed=True)
     parser.add_argument("--role", metavar="ROLE", help="only the tasks of this role, such as worker")
     parser.add_argument("--index", type=number, metavar="N", help="only the task with this index in each role")
     parser.add_argument(
-        "-f", "--follow", action="store_true", help="print new lines until the run ends, including new pods"
+        "-f",
+        "--follow",
+        action="store_true",
+        help="print new lines until the run ends or is deleted, including new pods",
     )
     parser.add_argument("--all", action="store_true", help="include all containers of the tasks, and the finisher")
     parser.add_argument("--since", type=seconds, metavar="TIME", help="only lines of the last TIME, such as 10m")
@@ -60,10 +63,10 @@ def _run(args: Namespace) -> int:
     with Follower(api, live.namespace, run, choice) as follower:
         _print_lines(args, ends.pass_on(follower.lines()))
     _print_errors(run, follower.progress, choice, ends)
-    if follower.end is None or follower.end.result != "NotStarted":
+    if follower.end and follower.end.result != "NotStarted":
         return OK
     (state,) = read_states(clusters, [run], with_logs=True)
-    print_message(as_line(state))
+    print_message(as_line(state.replaced(is_deleted=follower.is_deleted)))
     return PROBLEMS
 
 

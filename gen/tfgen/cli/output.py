@@ -76,9 +76,13 @@ def against_argument(parser: ArgumentParser) -> None:
     )
 
 
-def job_argument(parser: ArgumentParser) -> None:
+def job_argument(parser: ArgumentParser, *, may_be_removed: bool = False) -> None:
     """Add the arguments JOB and --job, the job file and the name of the job, as `args.job` and `args.job_name`."""
-    parser.add_argument("job", type=path, metavar="JOB", help="a job.yaml")
+    if may_be_removed:
+        help_text = "a job.yaml, or the name of a job that was removed from the repository"
+        parser.add_argument("job", type=path, metavar="JOB|NAME", help=help_text)
+    else:
+        parser.add_argument("job", type=path, metavar="JOB", help="a job.yaml")
     job_name_argument(parser)
 
 

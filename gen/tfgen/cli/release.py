@@ -6,8 +6,8 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
-from tfgen.cli.command import OK, Command
-from tfgen.cli.live import clusters_of, read_run, release_arguments, run_arguments
+from tfgen.cli.command import OK, PROBLEMS, Command
+from tfgen.cli.live import clusters_of, read_live_job, release_arguments, run_arguments, target_of
 from tfgen.cli.output import print_json, print_result
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ _EXAMPLE: Final = "tfgen release job.yaml --env prod"
 
 
 def _arguments(parser: ArgumentParser) -> None:
-    run_arguments(parser)
+    run_arguments(parser, may_be_removed=True)
     parser.add_argument(
         "--lost",
         action="store_true",
@@ -29,39 +29,47 @@ def _arguments(parser: ArgumentParser) -> None:
 
 
 def _run(args: Namespace) -> int:
-    from tfgen.commands.cluster.declared_runs import check_place
-    from tfgen.commands.release import release_run
+    from tfgen.commands.cluster.declared_runs import check_place, find_run
+    from tfgen.commands.release import LEFT, release_run
     from tfgen.commands.release_lost import release_lost
     from tfgen.live.pauses import ONCE
 
-    run = read_run(args, may_be_retired=True)
+    document = read_live_job(args)
+    run = find_run(document, args.env, may_be_retired=True).run
     clusters = clusters_of(args, ONCE)
     if not clusters.is_place_set:
         check_place(run, "release")
     run = clusters.with_release_names(run, args.release)
-    live = clusters.place(run)
-    api = clusters.api(live.context)
+    target = target_of(args, document, run, needs_inventory=False).replaced(run=run.run)
     if args.lost:
-        _print_rows(args, _lost_rows(release_lost(api, live.namespace, run)))
-    else:
-        _print_rows(args, _rows(release_run(api, live.namespace, run)))
-    return OK
+        _print_rows(args, _lost_rows(release_lost(target, run)))
+        return OK
+    outcomes = _print_rows(args, _rows(release_run(target, run)))
+    return PROBLEMS if LEFT in outcomes else OK
 
 
-def _print_rows(args: Namespace, rows: Iterable[Mapping[str, str]]) -> None:
-    """Print a row for each object as soon as tfgen has changed the object: kind, name, outcome and reason."""
-    if args.format == "json":
-        print_json({"objects": list(rows)})
-        return
+def _print_rows(args: Namespace, rows: Iterable[Mapping[str, str]]) -> set[str]:
+    """Print a row for each object as soon as tfgen has changed the object: kind, name, outcome and reason.
+
+    Return the outcomes.
+    """
+    outcomes = set()
+    printed = []
     for row in rows:
-        reason = f": {row['reason']}" if row.get("reason") else ""
-        print_result(f"{row['kind']} {row['name']} {row['outcome']}{reason}", flush=True)
+        outcomes.add(row["outcome"])
+        printed.append(row)
+        if args.format != "json":
+            reason = f": {row['reason']}" if row.get("reason") else ""
+            print_result(f"{row['kind']} {row['name']} {row['outcome']}{reason}", flush=True)
+    if args.format == "json":
+        print_json({"objects": printed})
+    return outcomes
 
 
 def _rows(items: Iterable[Released]) -> Iterator[Mapping[str, str]]:
     for item in items:
         _, kind, name = item.identity
-        yield {"kind": kind, "name": name, "outcome": item.outcome}
+        yield {"kind": kind, "name": name, "outcome": item.outcome, **({"reason": item.reason} if item.reason else {})}
 
 
 def _lost_rows(items: Iterable[ReleasedPod]) -> Iterator[Mapping[str, str]]:

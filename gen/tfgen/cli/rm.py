@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from tfgen.cli.command import OK, Command
 from tfgen.cli.output import (
@@ -20,6 +21,9 @@ from tfgen.cli.output import (
     print_result,
     read_job,
 )
+
+if TYPE_CHECKING:
+    from tfgen.change.job_diff import JobDiff
 
 _SUMMARY: Final = "remove a job from git, or retire the job in one environment"
 _EXAMPLE: Final = "tfgen rm job.yaml --env prod"
@@ -67,6 +71,7 @@ def _retire(args: Namespace) -> int:
             f"{file}: retired in {args.env}; to enable the job again, run tfgen rerun {file} --env {args.env} --enable"
         )
         print_ended_runs(ends)
+        _print_deletion(ends, f"{file}{f' --job {args.job_name}' if args.job_name else ''}")
         print_result(f"\nNext:\n\n  tfgen render {file}")
     else:
         print_result(f"{file}: already retired in {args.env}")
@@ -94,7 +99,25 @@ def _remove(args: Namespace) -> int:
         print_result("".join(f"removed  {file}\n" for file in removed.files), end="")
         print_remaining(removed.remaining)
         print_ended_runs(removed.ends)
+        _print_deletion(removed.ends, "")
     return OK
+
+
+def _print_deletion(ends: Sequence[JobDiff], file: str) -> None:
+    """Print how to end the runs that `tfgen apply` started. A change in git does not end these runs.
+
+    Args:
+        ends: the runs that the change ends.
+        file: the job file, with the option --job if the file has several jobs; empty for a removed job.
+    """
+    for job in ends:
+        names = [environment.environment for environment in job.environments if environment.ends_run]
+        commands = [f"tfgen delete {file or job.name}{f' --env {name}' if name else ''}" for name in names]
+        if commands:
+            print_result(
+                "a run that tfgen apply started continues; to end the run:\n"
+                + "\n".join(f"  {command}" for command in commands)
+            )
 
 
 COMMAND: Final = Command(_SUMMARY, _arguments, _run, _EXAMPLE)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
@@ -21,8 +20,6 @@ if TYPE_CHECKING:
 _SUMMARY: Final = "print the state of a run in its cluster, and the reason why the run waits"
 _EXAMPLE: Final = "tfgen status job.yaml"
 
-_SECONDS: Final = 2.0
-"""Time in seconds between two requests of `--watch`."""
 _CLEAR: Final = "\033[2J"
 _HOME: Final = "\033[H"
 _CLEAR_LINE: Final = "\033[K"
@@ -34,8 +31,9 @@ def _arguments(parser: ArgumentParser) -> None:
         "job",
         nargs="?",
         type=path,
-        metavar="JOB",
-        help="a job.yaml, or a folder that contains jobs (default: the repository)",
+        metavar="JOB|NAME",
+        help="a job.yaml, a folder that contains jobs, or the name of a job that was removed from the repository "
+        "(default: the repository)",
     )
     job_name_argument(parser)
     parser.add_argument("--env", metavar="ENV", help="the environment (default for a folder: all environments)")
@@ -49,7 +47,7 @@ def _arguments(parser: ArgumentParser) -> None:
 
 
 def _run(args: Namespace) -> int:
-    from tfgen.commands.status import read_states
+    from tfgen.commands.status import follow_states, read_states
     from tfgen.live.pauses import FOLLOWING, ONCE
 
     runs: Sequence[DeclaredRun]
@@ -69,20 +67,22 @@ def _run(args: Namespace) -> int:
     is_screen = args.watch and args.format == "text" and sys.stdout.isatty()
     if is_screen:
         print(_CLEAR, end="")
-    while True:
-        states = read_states(clusters, runs, with_logs=is_one)
+    if not args.watch:
+        _show(args, read_states(clusters, runs, with_logs=is_one), is_one=is_one)
+        return OK
+    for states in follow_states(clusters, runs, with_logs=is_one):
         if is_screen:
             _redraw(states)
         elif states != previous:
             _show(args, states, is_one=is_one)
-        if not args.watch or all(state.end or not state.run.is_enabled for state in states):
-            return PROBLEMS if args.watch and any(map(_has_failed, states)) else OK
         previous = states
-        time.sleep(_SECONDS)
+        if all(state.end or state.is_deleted or not state.run.is_enabled for state in states):
+            break
+    return PROBLEMS if any(map(_has_failed, previous)) else OK
 
 
 def _has_failed(state: RunState) -> bool:
-    return state.end is not None and state.end.result != "Succeeded"
+    return state.is_deleted or (state.end is not None and state.end.result != "Succeeded")
 
 
 def _show(args: Namespace, states: Sequence[RunState], *, is_one: bool) -> None:

@@ -19,7 +19,7 @@ _PORTS: Final = 1 << 16
 
 
 def _arguments(parser: ArgumentParser) -> None:
-    run_arguments(parser)
+    run_arguments(parser, may_be_removed=True)
     parser.add_argument(
         "--port",
         type=_port,

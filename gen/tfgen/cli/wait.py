@@ -14,7 +14,7 @@ _EXAMPLE: Final = "tfgen wait job.yaml --env prod --timeout 2h"
 
 
 def _arguments(parser: ArgumentParser) -> None:
-    run_arguments(parser)
+    run_arguments(parser, may_be_removed=True)
     parser.add_argument(
         "--timeout", type=seconds, metavar="TIME", help="the maximum time, such as 2h (default: no limit)"
     )

@@ -2,19 +2,22 @@
 
 tfgen uses server-side apply: https://kubernetes.io/docs/reference/using-api/server-side-apply/. First, tfgen sends all
 objects in a dry run: if the server rejects one object, tfgen changes no object. The inventory is a ConfigMap that lists
-the objects of the last apply, so that the next apply can delete the objects that job.yaml no longer has.
+the objects of the last apply that the job owns, so that the next apply can delete the objects that job.yaml no longer
+has.
 """
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from tfgen import data_path
 from tfgen.change.field_diff import FieldChange, field_changes
-from tfgen.commands.cluster.inventory import read_inventory, write_inventory
+from tfgen.commands.cluster.inventory import write_inventory
 from tfgen.commands.cluster.target import (
+    CLAIM,
     ObjectChange,
     RefusedError,
     Target,
@@ -22,16 +25,16 @@ from tfgen.commands.cluster.target import (
     check_owner,
     delete_object,
     find_object,
-    foreign_reason,
-    has_job_labels,
     in_apply_order,
-    name_of,
+    ownership,
+    refusal_lines,
 )
 from tfgen.commands.delete import plan_prune
 from tfgen.errors import TfgenError
 from tfgen.kubernetes.object import Object, identity
+from tfgen.kubernetes.quantity import parse
 from tfgen.kubernetes.written_form import written_form
-from tfgen.live.api import CONFLICT, ApiError
+from tfgen.live.api import CONFLICT, NOT_FOUND, ApiError
 from tfgen.live.declared_run import Identity, is_finisher
 from tfgen.live.refusal import is_immutable
 
@@ -39,6 +42,8 @@ _KINDS_OF_RUN: Final = ("ConfigMap", "Job", "JobSet", "Pod", "StatefulSet")
 """The kinds of objects that belong to a single run. Job includes Volcano's Job. See docs/runs.md#what-a-run-keeps."""
 _POD_SECONDS, _POD_PAUSE = 10.0, 0.1
 """Maximum time to wait for the pod of the finisher, and the time between two requests, both in seconds."""
+_MISSING_NAMESPACE: Final = re.compile(r'namespaces "[^"]*" not found')
+_SIZE: Final = ("spec", "resources", "requests", "storage")
 _SERVER_FIELDS: Final = ("managedFields", "resourceVersion", "generation", "creationTimestamp", "uid", "selfLink")
 """The fields of `metadata` that the API server writes."""
 
@@ -57,15 +62,15 @@ def plan_apply(target: Target, objects: Sequence[Object]) -> list[ObjectChange]:
         except ApiError as error:
             if error.is_forbidden and "is forbidden: User" in str(error):
                 raise
-            refusals.append(f"{name_of(identity(item))}: {_refusal(target, item, error)}")
+            refusals.append(RefusedError(identity(item), _refusal(target, item, error)))
         except RefusedError as error:
-            refusals.append(str(error))
+            refusals.append(error)
     if refusals:
-        raise TfgenError("nothing was applied:\n" + "\n".join(refusals))
+        raise TfgenError(f"nothing was applied:\n{refusal_lines(refusals)}")
     identities = {identity(item) for item in objects}
     return [
         *changes,
-        *plan_prune(target, (item for item in read_inventory(target, target.environment) if item not in identities)),
+        *plan_prune(target, (item for item in target.inventory if item not in identities)),
     ]
 
 
@@ -80,16 +85,22 @@ def apply(target: Target, objects: Sequence[Object], changes: Sequence[ObjectCha
         TfgenError: the server does not answer in time. The next apply continues where this apply stopped.
     """
     by_identity = {identity(item): item for item in objects}
-    write_inventory(target, dict.fromkeys([*read_inventory(target, target.environment), *by_identity]))
+    created = {change.identity: "" for change in changes if change.outcome == "created"}
+    write_inventory(target, {**created, **target.inventory})
+    uids: dict[Identity, str] = {}
     for change in changes:
+        live = find_object(target, change.identity)
         if change.outcome in ("created", "changed"):
-            applied = apply_object(target, by_identity[change.identity], is_dry_run=False)
-            if change.outcome == "created" and is_finisher(applied):
+            live = apply_object(target, by_identity[change.identity], live, is_dry_run=False)
+            if change.outcome == "created" and is_finisher(live):
                 _wait_for_pod(target, change.identity)
-        elif change.outcome == "deleted":
-            delete_object(target, change.identity)
+        elif change.outcome == "deleted" and live is not None:
+            delete_object(target, live)
+        in_job = change.identity in by_identity
+        if live is not None and in_job and (change.identity in created or ownership(target, live).is_own):
+            uids[change.identity] = live["metadata"]["uid"]
         yield change
-    write_inventory(target, by_identity)
+    write_inventory(target, uids)
 
 
 def live_changes(before: Object, after: Object) -> tuple[FieldChange, ...]:
@@ -117,35 +128,48 @@ def _try_apply(target: Target, item: Object) -> ObjectChange:
     before = find_object(target, identity(item))
     if before is not None:
         check_owner(target, before)
-    after = apply_object(target, item, is_dry_run=True)
+    after = apply_object(target, item, before, is_dry_run=True)
     if before is None:
         return ObjectChange(identity(item), "created")
     # After a scale to 0, spec.replicas has no field manager, so the server reports no conflict for this field.
     if not target.is_forced and _replicas(before) == 0 and _replicas(after):
         raise RefusedError(
-            f"{name_of(identity(item))} is scaled to 0, and the apply would start its tasks again; for a new run: "
-            f"{target.rerun}; to start this run again, add --force"
+            identity(item),
+            "the object is scaled to 0, and the apply would start its tasks again; for a new run: "
+            f"{target.rerun}; to start this run again, add --force",
         )
     fields = live_changes(before, after)
-    return ObjectChange(identity(item), "changed" if fields else "unchanged", fields)
+    note = ownership(target, before).reason
+    return ObjectChange(identity(item), "changed" if fields else "unchanged", fields, note)
 
 
 def _refusal(target: Target, item: Object, error: ApiError) -> str:
     """Return the error message, with the fix, for an object `item` that the server rejected with the error `error`."""
+    live = find_object(target, identity(item))
     if error.status == CONFLICT:
         # The object may also have a changed immutable field, for which --force does not help. So try with force.
         try:
-            apply_object(target.replaced(is_forced=True), item, is_dry_run=True)
+            apply_object(target.replaced(is_forced=True), item, live, is_dry_run=True)
         except ApiError as refusal:
             return _refusal(target, item, refusal) if refusal.status != CONFLICT else str(refusal)
         return f"{error}; to take over the fields, add --force"
-    live = find_object(target, identity(item))
-    if live is not None and not has_job_labels(live, target.job):
-        reason = foreign_reason(live, target.job)
-        return f"{error}; {reason}; rename the job, or delete the object with kubectl"
+    if live is not None and not (found := ownership(target, live)).is_own:
+        return f"{error}; {found.reason}; rename the job, or delete the object with kubectl"
+    if error.status == NOT_FOUND and _MISSING_NAMESPACE.search(str(error)):
+        return f"{error}; create the namespace: kubectl create namespace {target.namespace}"
     if is_immutable(str(error)) and item["kind"] in _KINDS_OF_RUN:
         return f"{error}; the pods of a run cannot change; for a new run: {target.rerun}"
+    if live is not None and identity(item)[:2] == CLAIM:
+        return f"{error}; {_cure_of_claim(item, live)}"
     return str(error)
+
+
+def _cure_of_claim(item: Object, live: Object) -> str:
+    """Return the fix for a claim `item` that the server rejects because of the claim in the cluster, `live`."""
+    name, size = item["metadata"]["name"], data_path.at(live, _SIZE)
+    if size is not None and parse(data_path.at(item, _SIZE) or 0) < parse(size):
+        return f"a claim cannot shrink: the claim in the cluster has {size}; set its size to at least {size}"
+    return f"to create the claim again, without its data: tfgen delete JOB --claim {name}"
 
 
 def _replicas(item: Object) -> int | None:

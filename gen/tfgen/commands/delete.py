@@ -1,8 +1,7 @@
 """``tfgen delete``: remove a job's objects from a cluster.
 
-tfgen deletes an object only if the object has the labels of the job, or if tfgen applied the object and the inventory
-of the job lists the object. tfgen keeps the objects that other environments of the job have in the same namespace.
-tfgen deletes a claim only if the user names the claim.
+tfgen deletes only objects that the job owns (`commands/cluster/target.py`). tfgen keeps the objects that other
+environments of the job have in the same namespace. tfgen deletes a claim only if the user names the claim.
 """
 
 from __future__ import annotations
@@ -11,21 +10,20 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from tfgen.commands.cluster.inventory import delete_inventory, read_inventory
+from tfgen.commands.cluster.inventory import delete_inventory
 from tfgen.commands.cluster.neighbors import objects_of_neighbors
 from tfgen.commands.cluster.target import (
     CLAIM,
-    MANAGER,
     ObjectChange,
     RefusedError,
     Target,
     check_owner,
     delete_object,
     find_object,
-    foreign_reason,
-    has_job_labels,
     in_apply_order,
     is_kept,
+    ownership,
+    refusal_lines,
 )
 from tfgen.errors import TfgenError, UsageError
 from tfgen.kubernetes.object import Object, identity
@@ -51,10 +49,9 @@ def plan_delete(target: Target, objects: Sequence[Object], claims: Collection[st
         TfgenError: another tool manages an object. The message lists all such objects.
         ApiError: the user may not read the objects.
     """
-    inventory = read_inventory(target, target.environment)
     names = [name for name in claims if _NAME.fullmatch(name)]
     identities = [*(identity(item) for item in in_apply_order(objects)), *((*CLAIM, name) for name in names)]
-    candidates = reversed(list(dict.fromkeys([*inventory, *identities])))
+    candidates = reversed(list(dict.fromkeys([*target.inventory, *identities])))
     live_objects = {item: live for item in candidates if (live := find_object(target, item))}
     missing = [name for name in claims if (*CLAIM, name) not in live_objects]
     if missing:
@@ -63,11 +60,11 @@ def plan_delete(target: Target, objects: Sequence[Object], claims: Collection[st
         )
     titles = objects_of_neighbors(target, live_objects)
     changes = [
-        _removal(target, live, claims, is_listed=item in inventory, neighbor=titles.get(item, ""))
+        _removal(target, live, claims, neighbor=titles.get(item, ""))
         for item, live in _finisher_last(live_objects).items()
     ]
     _check_owners(target, changes, live_objects)
-    return [*_objects_of_missing_kinds(target, inventory), *changes]
+    return [*_objects_of_missing_kinds(target), *changes]
 
 
 def delete(target: Target, changes: Iterable[ObjectChange]) -> Iterator[ObjectChange]:
@@ -78,8 +75,9 @@ def delete(target: Target, changes: Iterable[ObjectChange]) -> Iterator[ObjectCh
         TfgenError: the server does not answer in time.
     """
     for change in changes:
-        if change.outcome == "deleted":
-            delete_object(target, change.identity)
+        live = find_object(target, change.identity) if change.outcome == "deleted" else None
+        if live is not None:
+            delete_object(target, live)
         yield change
     delete_inventory(target)
 
@@ -94,7 +92,7 @@ def plan_prune(target: Target, identities: Iterable[Identity]) -> list[ObjectCha
     candidates = list(identities)
     titles = objects_of_neighbors(target, candidates) if candidates else {}
     live_objects = {item: live for item in candidates if item not in titles and (live := find_object(target, item))}
-    changes = [_removal(target, live, (), is_listed=True) for live in live_objects.values()]
+    changes = [_removal(target, live, ()) for live in live_objects.values()]
     _check_owners(target, changes, live_objects)
     return changes
 
@@ -107,9 +105,9 @@ def _check_owners(target: Target, changes: Iterable[ObjectChange], live_objects:
             if change.outcome != "left":
                 check_owner(target, live_objects[change.identity])
         except RefusedError as error:
-            refusals.append(str(error))
+            refusals.append(error)
     if refusals:
-        raise TfgenError("nothing was deleted:\n" + "\n".join(refusals))
+        raise TfgenError(f"nothing was deleted:\n{refusal_lines(refusals)}")
 
 
 def _finisher_last(live_objects: Mapping[Identity, Object]) -> dict[Identity, Object]:
@@ -119,46 +117,33 @@ def _finisher_last(live_objects: Mapping[Identity, Object]) -> dict[Identity, Ob
     return dict(sorted(live_objects.items(), key=lambda entry: f"{entry[0][2]}-".startswith(prefixes)))
 
 
-def _objects_of_missing_kinds(target: Target, inventory: Iterable[Identity]) -> Iterator[ObjectChange]:
+def _objects_of_missing_kinds(target: Target) -> Iterator[ObjectChange]:
     """Yield the outcome `left` for each object of the last apply whose kind the server does not have.
 
-    `inventory` lists the objects of the last apply. The message asks the user to check the address of the server,
-    because a wrong server may not have the kind.
+    The message asks the user to check the address of the server, because a wrong server may not have the kind.
     """
-    for item in inventory:
+    for item in target.inventory:
         if target.api.resource(*item[:2]) is None:
             reason = f"the server has no kind {item[1]} of {item[0]}; check the address of the server"
             yield ObjectChange(item, "left", reason=reason)
 
 
-def _removal(
-    target: Target, live: Object, claims: Collection[str], *, is_listed: bool, neighbor: str = ""
-) -> ObjectChange:
-    """Return the planned outcome for an object: deleted, kept, or left because the job did not create the object.
+def _removal(target: Target, live: Object, claims: Collection[str], neighbor: str = "") -> ObjectChange:
+    """Return the planned outcome for an object: deleted, kept, or left because the job does not own the object.
 
     Args:
         target: the cluster and namespace.
         live: the object in the cluster.
         claims: the names of the claims to delete as well.
-        is_listed: whether the inventory lists the object.
         neighbor: the title of another environment that has the object; empty if no other environment has the object.
     """
-    item = identity(live)
-    if not (has_job_labels(live, target.job) or (is_listed and _is_applied(live))):
-        return ObjectChange(item, "left", reason=foreign_reason(live, target.job))
+    item, found = identity(live), ownership(target, live)
+    if not found.is_own:
+        return ObjectChange(item, "left", reason=found.reason)
     is_named = item[:2] == CLAIM and item[2] in claims
     if neighbor and (is_named or not is_kept(live)):
         return ObjectChange(item, "left" if is_named else "kept", reason=f"{neighbor} also has the object")
-    return ObjectChange(item, "kept" if is_kept(live) and not is_named else "deleted")
-
-
-def _is_applied(live: Object) -> bool:
-    """Return whether tfgen applied an object. If so, tfgen is one of the field managers of the object.
-
-    https://kubernetes.io/docs/reference/using-api/server-side-apply/
-    """
-    fields = live["metadata"].get("managedFields") or ()
-    return any(entry.get("manager") == MANAGER and entry.get("operation") == "Apply" for entry in fields)
+    return ObjectChange(item, "kept" if is_kept(live) and not is_named else "deleted", reason=found.reason)
 
 
 def _hint(live_objects: Collection[Identity]) -> str:

@@ -6,28 +6,37 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from tfgen import data_path
+from tfgen.commands.cluster.target import Target, ownership, patch_object
 from tfgen.errors import TfgenError
-from tfgen.live.api import NOT_FOUND, Api, ApiError, find
+from tfgen.kubernetes.object import Object
+from tfgen.live.api import NOT_FOUND, ApiError, find
 from tfgen.live.declared_run import DeclaredRun, Identity
 from tfgen.live.run_end import end_of, suspend_path
 from tfgen.live.workload import query_parameters, queue_of, workload_kind
 from tfgen.record import EMPTY, Record
 
-_MANAGER: Final = {"fieldManager": "tfgen"}
-_MERGE: Final = "application/merge-patch+json"
 _ABSENT: Final = "not found"
 _RELEASED_BEFORE: Final = "already released"
 _ENDED_BEFORE: Final = "already ended"
+LEFT: Final = "left"
+"""The outcome for an object that the job did not create."""
 
 
 class Released(Record):
-    """The outcome of a release for an object: "released", "already released", "already ended" or "not found"."""
+    """The result of a release for an object.
+
+    Attributes:
+        identity: the object.
+        outcome: "released", "already released", "already ended", "not found" or "left".
+        reason: the reason for the outcome "left", or a note about the object; may be empty.
+    """
 
     identity: Identity
     outcome: str
+    reason: str = ""
 
 
-def release_run(api: Api, namespace: str, run: DeclaredRun) -> Iterator[Released]:
+def release_run(target: Target, run: DeclaredRun) -> Iterator[Released]:
     """Free the GPUs of a run: scale its StatefulSets to 0, and suspend its Jobs.
 
     Helm, `kubectl apply` and GitOps tools do not reset `replicas` and `suspend` (docs/runs.md). The function releases
@@ -37,6 +46,8 @@ def release_run(api: Api, namespace: str, run: DeclaredRun) -> Iterator[Released
     Kueue starts a suspended object again. So for an object in a queue of Kueue, the function deactivates the Workload
     of the object. Then Kueue frees the quota and suspends the object.
 
+    An object of the same name that the job did not create stays unchanged.
+
     Raises:
         ApiError: the user may not change the objects.
         TfgenError: an object of the run has no field that stops its pods, or the server does not answer in time.
@@ -44,81 +55,85 @@ def release_run(api: Api, namespace: str, run: DeclaredRun) -> Iterator[Released
     last = run.deciding_object
     objects = [item for item in run.controllers.values() if item != last] + ([last] if last else [])
     # Plan all steps before the first request, so that an error leaves every object unchanged.
-    for step in [_plan(api, namespace, identity, run) for identity in objects]:
-        yield _free(api, step)
+    for step in [_plan(target, identity, run) for identity in objects]:
+        yield _free(target, step)
 
 
 class _Step(Record):
-    """The plan for the release of an object of a run: the requests to send, and the outcome to report.
+    """The plan for the release of an object of a run: the requests to send, and the result to report.
 
     Attributes:
-        identity: the object to release.
-        outcome: the outcome to report after all requests have succeeded, such as "released".
+        result: the result to report after all requests have succeeded.
+        live: the object in the cluster; empty for a missing object.
         paths: the URL paths of the requests; empty if the object needs no request. For an object in a queue of Kueue,
             the requests change the Workloads of the object. For any other object, the only request changes the object.
         patch: the merge patch, which all requests send.
     """
 
-    identity: Identity
-    outcome: str
+    result: Released
+    live: Object = EMPTY
     paths: tuple[str, ...] = ()
     patch: Mapping[str, Any] = EMPTY
 
 
-def _plan(api: Api, namespace: str, identity: Identity, run: DeclaredRun) -> _Step:
-    resource = api.resource(*identity[:2])
+def _plan(target: Target, identity: Identity, run: DeclaredRun) -> _Step:
+    resource = target.api.resource(*identity[:2])
     is_set = identity[1] == "StatefulSet"
     field = ("spec", "replicas") if is_set else suspend_path(*identity[:2])
     if not field:
         name = resource.full_name if resource else identity[1].lower()
         raise TfgenError(
             f"{run.title}: a {identity[1]} has no field that stops its pods; to free the GPUs, delete the object: "
-            f"kubectl delete {name} {identity[2]} --namespace {namespace}"
+            f"kubectl delete {name} {identity[2]} --namespace {target.namespace}"
         )
-    if resource is None:
-        return _Step(identity, _ABSENT)
-    path = resource.at(namespace, identity[2], *(["scale"] if is_set else []))
-    item = find(api, path)
-    if item is None:
-        return _Step(identity, _ABSENT)
-    if not is_set and end_of({"apiVersion": identity[0], "kind": identity[1], **item}):
-        return _Step(identity, _ENDED_BEFORE)
-    if queue_of(item):
-        return _deactivation(api, namespace, item, identity, run)
+    found = find(target.api, resource.at(target.namespace, identity[2])) if resource else None
+    if resource is None or found is None:
+        return _Step(Released(identity, _ABSENT))
+    live = {"apiVersion": identity[0], "kind": identity[1], **found}
+    owner = ownership(target, live)
+    if not owner.is_own:
+        return _Step(Released(identity, LEFT, owner.reason))
+    if not is_set and end_of(live):
+        return _Step(Released(identity, _ENDED_BEFORE))
+    if queue_of(live):
+        return _deactivation(target, live, identity, run)
     released: Any = 0 if is_set else True
-    if (data_path.at(item, field) or 0) == released:
-        return _Step(identity, _RELEASED_BEFORE)
-    return _Step(identity, "released", (path,), data_path.with_value({}, field, released))
+    if (data_path.at(live, field) or 0) == released:
+        return _Step(Released(identity, _RELEASED_BEFORE))
+    path = resource.at(target.namespace, identity[2], *(["scale"] if is_set else []))
+    patch = data_path.with_value({}, field, released)
+    return _Step(Released(identity, "released", owner.reason), live, (path,), patch)
 
 
-def _deactivation(api: Api, namespace: str, item: Mapping[str, Any], identity: Identity, run: DeclaredRun) -> _Step:
+def _deactivation(target: Target, live: Object, identity: Identity, run: DeclaredRun) -> _Step:
     """Return the requests that deactivate the Workloads of an object in a queue of Kueue.
 
-    `item` is the object in the cluster.
+    `live` is the object in the cluster.
 
     Raises:
         ApiError: the user may not list Workloads.
         TfgenError: the object has no Workload, so nothing stops its pods.
     """
-    resource = api.resource(*workload_kind(api))
-    workloads = api.objects(resource, namespace, query_parameters([item])) if resource else []
+    resource = target.api.resource(*workload_kind(target.api))
+    workloads = target.api.objects(resource, target.namespace, query_parameters([live])) if resource else []
     if resource is None or not workloads:
         raise TfgenError(
-            f"{run.title}: {identity[1]} {identity[2]} is in the queue {queue_of(item)}, but the cluster has no "
+            f"{run.title}: {identity[1]} {identity[2]} is in the queue {queue_of(live)}, but the cluster has no "
             "Workload for the object, so Kueue cannot free the quota; to free the GPUs, delete the job: "
             "tfgen delete JOB"
         )
     active = [workload for workload in workloads if (workload.get("spec") or {}).get("active", True)]
-    paths = tuple(resource.at(namespace, workload["metadata"]["name"]) for workload in active)
-    return _Step(identity, "released" if active else _RELEASED_BEFORE, paths, {"spec": {"active": False}})
+    paths = tuple(resource.at(target.namespace, workload["metadata"]["name"]) for workload in active)
+    result = Released(identity, "released" if active else _RELEASED_BEFORE)
+    return _Step(result, live, paths, {"spec": {"active": False}})
 
 
-def _free(api: Api, step: _Step) -> Released:
+def _free(target: Target, step: _Step) -> Released:
     try:
         for path in step.paths:
-            api.data("PATCH", path, _MANAGER, step.patch, _MERGE)
+            patch_object(target, step.live, path, step.patch)
     except ApiError as error:
         if error.status != NOT_FOUND:
             raise
-        return Released(step.identity, _ABSENT)
-    return Released(step.identity, step.outcome)
+        return Released(step.result.identity, _ABSENT)
+    return step.result

@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
+from tfgen.commands.cluster.target import Target, delete_object, patch_object, resource_of
 from tfgen.errors import TfgenError
 from tfgen.kubernetes import keys
-from tfgen.kubernetes.object import Object
-from tfgen.live.api import CONFLICT, NOT_FOUND, Api, ApiError, Resource, find
+from tfgen.kubernetes.object import Object, identity
+from tfgen.live.api import CONFLICT, NOT_FOUND, Api, ApiError, find
 from tfgen.live.declared_run import DeclaredRun
 from tfgen.live.lost_nodes import holds_a_node
 from tfgen.live.node_state import LEASE_NAMESPACE, sign_of_life
@@ -42,13 +43,14 @@ class ReleasedPod(Record):
     reason: str = ""
 
 
-def release_lost(api: Api, namespace: str, run: DeclaredRun) -> Iterator[ReleasedPod]:
+def release_lost(target: Target, run: DeclaredRun) -> Iterator[ReleasedPod]:
     """Delete the pods of a run on nodes that do not answer. Yield the outcome for each pod.
 
     Raises:
         ApiError: the user may not read the nodes or their leases, or may not delete the pods.
         TfgenError: no pod is on a node that does not answer, or the server does not answer in time.
     """
+    api, namespace = target.api, target.namespace
     pods = read_pods(api, namespace, {keys.JOB: run.full_name, keys.RUN: run.run})
     on_nodes = sorted(filter(holds_a_node, pods), key=lambda pod: str(pod["metadata"]["name"]))
     reasons = {name: _sign_of_life(api, name) for name in sorted({pod["spec"]["nodeName"] for pod in on_nodes})}
@@ -61,16 +63,16 @@ def release_lost(api: Api, namespace: str, run: DeclaredRun) -> Iterator[Release
         if reasons[node]:
             yield ReleasedPod(pod["metadata"]["name"], node, is_deleted=False, reason=reasons[node])
         else:
-            _delete(api, namespace, pod)
+            _delete(target, {"apiVersion": "v1", "kind": "Pod", **pod})
             yield ReleasedPod(pod["metadata"]["name"], node, is_deleted=True)
 
 
 def _sign_of_life(api: Api, name: str) -> str:
     """Return the reason why the node `name` may still run its pods; empty for a node that does not answer."""
-    node = find(api, _resource(api, ("v1", "Node")).at("", name))
+    node = find(api, resource_of(api, ("v1", "Node", name)).at("", name))
     if node is None:
         return f"the cluster has no node {name}, so Kubernetes deletes its pods within a minute"
-    lease = find(api, _resource(api, ("coordination.k8s.io/v1", "Lease")).at(LEASE_NAMESPACE, name))
+    lease = find(api, resource_of(api, ("coordination.k8s.io/v1", "Lease", name)).at(LEASE_NAMESPACE, name))
     return sign_of_life(node, lease, api.time)
 
 
@@ -84,13 +86,11 @@ def _check_controllers(run: DeclaredRun, pods: Iterable[Object]) -> None:
         )
 
 
-def _delete(api: Api, namespace: str, pod: Object) -> None:
-    name, uid = pod["metadata"]["name"], pod["metadata"]["uid"]
-    resource = _resource(api, ("v1", "Pod"))
-    options = {"apiVersion": "v1", "kind": "DeleteOptions", "gracePeriodSeconds": 0, "preconditions": {"uid": uid}}
+def _delete(target: Target, pod: Object) -> None:
+    path = resource_of(target.api, identity(pod)).at(target.namespace, pod["metadata"]["name"], "status")
     try:
-        api.data("PATCH", resource.at(namespace, name, "status"), {}, _failure(pod, api), _STRATEGIC_MERGE)
-        api.data("DELETE", resource.at(namespace, name), {}, options, "application/json")
+        patch_object(target, pod, path, _failure(pod, target.api), _STRATEGIC_MERGE)
+        delete_object(target, pod, {"gracePeriodSeconds": 0})
     except ApiError as error:
         if error.status not in _GONE:
             raise
@@ -106,10 +106,3 @@ def _failure(pod: Object, api: Api) -> Mapping[str, Any]:
         "lastTransitionTime": api.time.strftime("%Y-%m-%dT%H:%M:%SZ"),
     }
     return {"metadata": {"uid": pod["metadata"]["uid"]}, "status": {"phase": "Failed", "conditions": [condition]}}
-
-
-def _resource(api: Api, kind: tuple[str, str]) -> Resource:
-    resource = api.resource(*kind)
-    if resource is None:
-        raise TfgenError(f"the cluster has no kind {kind[1]} of {kind[0]}: check the server's address")
-    return resource

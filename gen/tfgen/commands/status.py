@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from typing import Final
 
 from tfgen.commands.cluster.live_runs import Clusters
 from tfgen.live.declared_run import DeclaredRun
+from tfgen.live.deletion import Deletion
 from tfgen.live.read_snapshot import read_snapshot
 from tfgen.live.run_state import RunState, state_of_run
 from tfgen.live.snapshot import Snapshot
+
+SECONDS: Final = 2.0
+"""Time between two requests in seconds."""
 
 
 def read_states(clusters: Clusters, runs: Sequence[DeclaredRun], *, with_logs: bool = False) -> list[RunState]:
@@ -35,3 +42,23 @@ def read_states(clusters: Clusters, runs: Sequence[DeclaredRun], *, with_logs: b
             # enabled environment.
             states[run.title] = state_of_run(run, Snapshot() if is_hidden else snapshot, namespace)
     return [states[run.title] for run in runs]
+
+
+def follow_states(
+    clusters: Clusters, runs: Sequence[DeclaredRun], *, with_logs: bool = False
+) -> Iterator[list[RunState]]:
+    """Yield the states of runs every two seconds, without an end. The arguments and the errors are as in `read_states`.
+
+    The state of a run that was deleted before its end has the field `is_deleted`.
+    """
+    deletions: dict[str, Deletion] = defaultdict(Deletion)
+    while True:
+        yield [
+            state.replaced(
+                is_deleted=deletions[state.run.title].is_deleted(
+                    has_deciding_object=not state.is_missing, has_tasks=state.phase != "Absent"
+                )
+            )
+            for state in read_states(clusters, runs, with_logs=with_logs)
+        ]
+        time.sleep(SECONDS)

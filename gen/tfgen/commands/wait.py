@@ -7,14 +7,12 @@ from collections.abc import Iterator
 from typing import Final
 
 from tfgen.commands.cluster.live_runs import Clusters
-from tfgen.commands.status import read_states
+from tfgen.commands.status import SECONDS, follow_states
 from tfgen.errors import TfgenError
 from tfgen.live.declared_run import DeclaredRun
 from tfgen.live.run_state import RunState
 from tfgen.words import either
 
-_SECONDS: Final = 2.0
-"""Time between two requests in seconds."""
 _RELEASE_SECONDS: Final = 60.0
 """Maximum time in seconds between two nodes that the finisher frees. After this time, the finisher counts as stuck."""
 
@@ -34,10 +32,8 @@ def follow_run(clusters: Clusters, run: DeclaredRun, timeout: int | None, deadli
     Raises:
         TfgenError: the run has not ended before the deadline, or the cluster cannot be read.
     """
-    was_present = False
     on_nodes, progress = -1, 0.0
-    while True:
-        (state,) = read_states(clusters, [run], with_logs=True)
+    for (state,) in follow_states(clusters, [run], with_logs=True):
         if state.is_releasing:
             if state.tasks_on_nodes != on_nodes:
                 on_nodes, progress = state.tasks_on_nodes, time.monotonic()
@@ -45,12 +41,10 @@ def follow_run(clusters: Clusters, run: DeclaredRun, timeout: int | None, deadli
                 yield state.replaced(is_stuck=True)
                 return
         yield state
-        if (state.end and not state.is_releasing) or (was_present and state.phase == "Absent"):
+        if (state.end and not state.is_releasing) or state.is_deleted:
             return
-        was_present = was_present or state.phase != "Absent"
-        if deadline is not None and time.monotonic() + _SECONDS > deadline:
+        if deadline is not None and time.monotonic() + SECONDS > deadline:
             phase = f"still {state.phase}"
             if state.is_releasing:
                 phase = f"{state.phase}, but the finisher has not released {either(state.unreleased, 'and')}"
             raise TfgenError(f"{run.title}: {phase} after {timeout} s")
-        time.sleep(_SECONDS)

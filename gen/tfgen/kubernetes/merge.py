@@ -59,9 +59,10 @@ KUBECTL: Final = kubectl("Pod")
 def kustomize(kind: str) -> Dialect:
     """Return the rules by which kustomize applies a strategic merge patch to a kind.
 
-    kustomize moves the items of the patch to the front of a list. In a list with several key fields, such as
-    topologySpreadConstraints, kustomize moves only the items that the patch adds to the list:
-    https://github.com/kubernetes-sigs/kustomize/issues/4045.
+    kustomize moves the items of the patch to the front of a list. If the items have several key fields, such as `port`
+    and `protocol`, kustomize moves only the items that the patch adds to the list:
+    https://github.com/kubernetes-sigs/kustomize/issues/4045. kustomize ignores a key field that no item has
+    (`validateKeys` in kyaml/yaml/walk/associative_sequence.go).
     """
     return Dialect(kustomize_keys(kind), puts_patch_first=True)
 
@@ -96,11 +97,14 @@ def _merge_items(under: Any, patches: Sequence[Mapping[str, Any]], field: str, d
     items = under if isinstance(under, (list, tuple)) else ()
     remaining = dict(enumerate(items))
     named: list[Any] = []
+    mappings = [item for item in (*items, *patches) if isinstance(item, dict)]
+    used_keys = [key for key in dialect.keys[field] if any(key in item for item in mappings)]
+    moves = dialect.puts_patch_first and len(used_keys) <= 1
     for patch, places in zip(patches, pair(items, patches, field, dialect), strict=True):
         if removes(patch):
             for place in places:
                 del remaining[place]
-        elif places and not (dialect.puts_patch_first and len(dialect.keys[field]) == 1):
+        elif places and not moves:
             (place,) = places
             remaining[place] = merge(remaining[place], patch, dialect)
         else:

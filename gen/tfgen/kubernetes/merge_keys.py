@@ -28,12 +28,6 @@ MERGE_KEYS: Final[Mapping[str, str]] = {
 _UNKNOWN_TO_KUSTOMIZE: Final = ("resourceClaims", "schedulingGates", "evictionResponders")
 """Lists that kustomize 5 replaces instead of merging, because kustomize 5 uses the schema of Kubernetes 1.21."""
 
-# The lists that kustomize merges, with the fields of ``x-kubernetes-list-map-keys`` that identify an item.
-KUSTOMIZE_KEYS: Final[Mapping[str, tuple[str, ...]]] = {
-    **{field: (key,) for field, key in MERGE_KEYS.items() if field not in _UNKNOWN_TO_KUSTOMIZE},
-    "topologySpreadConstraints": ("topologyKey", "whenUnsatisfiable"),
-}
-
 SECOND_KEY_FIELDS: Final[Mapping[str, tuple[str, str | None]]] = {
     "ports": ("protocol", "TCP"),
     "topologySpreadConstraints": ("whenUnsatisfiable", None),
@@ -58,10 +52,15 @@ def merge_keys(kind: str) -> dict[str, tuple[str, ...]]:
 def kustomize_keys(kind: str) -> dict[str, tuple[str, ...]]:
     """Return the key fields of each list that kustomize merges in an object of the kind `kind`.
 
-    Example: {"containers": ("name",), "topologySpreadConstraints": ("topologyKey", "whenUnsatisfiable")}. All key
-    fields together identify an item.
+    Example for a Service: {"containers": ("name",), "ports": ("port", "protocol")}. All key fields together identify an
+    item.
     """
-    return {**KUSTOMIZE_KEYS, **{field: (key,) for field, key in _OF_KIND.get(kind, {}).items()}}
+    keys = {field: names for field, names in merge_keys(kind).items() if field not in _UNKNOWN_TO_KUSTOMIZE}
+    return {**keys, **{field: (*keys[field], second) for field, (second, _) in SECOND_KEY_FIELDS.items()}}
+
+
+KUSTOMIZE_KEYS: Final[Mapping[str, tuple[str, ...]]] = kustomize_keys("Pod")
+"""The lists that kustomize merges in a pod, with the fields that identify an item."""
 
 
 TOP_LISTS: Final[Mapping[tuple[str, str], tuple[str, ...]]] = {

@@ -57,6 +57,11 @@ class ApiError(TfgenError):
         """Return True if the account lacks the permission for the request."""
         return self.status == _FORBIDDEN
 
+    @property
+    def is_unreadable(self) -> bool:
+        """Return True if the account may not read a kind, or the server does not have the kind, or no longer."""
+        return self.status in (_FORBIDDEN, NOT_FOUND)
+
 
 class Resource(Record):
     """API path of the objects of a kind.
@@ -231,11 +236,13 @@ class Api:
                 headers = response.headers
             except (urllib3.exceptions.HTTPError, OSError, UnexpectedAnswerError) as trouble:
                 error = trouble
-            seconds, past = pause(tries, headers), time.monotonic() - start
+            past = time.monotonic() - start
+            is_unreachable = not self._is_reached and isinstance(error, urllib3.exceptions.NewConnectionError)
+            left = self._patience.left(start, start + past, is_unreachable=is_unreachable)
+            # The server may ask for a longer pause than the time limit. The last try is then at the time limit.
+            seconds, is_over = min(pause(tries, headers), left), left <= 0
             tries += 1
             self.failures += 1
-            is_unreachable = not self._is_reached and isinstance(error, urllib3.exceptions.NewConnectionError)
-            is_over = self._patience.is_over(start, start + past + seconds, is_unreachable=is_unreachable)
             if isinstance(error, UnexpectedAnswerError) and (is_over or self._is_wrong_server(past + seconds)):
                 message = f"the server is not a Kubernetes API; check the address of the server ({error})"
                 raise TfgenError(f"{self.connection.host}: {message}") from error
@@ -243,7 +250,8 @@ class Api:
                 message = f"the API server at {self.connection.host} cannot be reached: {_cause(error)}"
                 raise TfgenError(message) from error
             if is_over:
-                raise TfgenError(f"{self.connection.host}: no answer in {past:.0f} s ({_cause(error)})") from error
+                answer = "successful answer" if isinstance(error, ApiError) else "answer"
+                raise TfgenError(f"{self.connection.host}: no {answer} in {past:.0f} s ({_cause(error)})") from error
             if not is_told and past >= _SHORT:
                 is_told = True
                 self._tell(f"{self.connection.host}: {_cause(error)}; trying again")

@@ -18,6 +18,7 @@ from tfgen.graph.objects.names import CONTAINER
 from tfgen.kubernetes.object import Object
 from tfgen.live.api import NOT_FOUND, Api, ApiError
 from tfgen.live.declared_run import DeclaredRun
+from tfgen.live.deletion import Deletion
 from tfgen.live.kubernetes_client import urllib3
 from tfgen.live.log_text import LogLine, LogPosition, read_line
 from tfgen.live.missed_start import end_of_run
@@ -101,6 +102,7 @@ class Follower:
 
     Attributes:
         end: end of the run; None while the run continues.
+        is_deleted: whether the run was deleted before its end.
         progress: pods and other objects of the run at the time of the last list request.
     """
 
@@ -109,6 +111,7 @@ class Follower:
         self._lines: queue.SimpleQueue[TaskLine | Exception | None] = queue.SimpleQueue()
         self._followed: dict[tuple[str, str], _ContainerLog] = {}
         self.end: End | None = None
+        self.is_deleted, self._deletion = False, Deletion()
         self.progress = Snapshot()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._follow, daemon=True)
@@ -123,7 +126,7 @@ class Follower:
             log.close()
 
     def lines(self) -> Iterator[TaskLine]:
-        """Yield each line when the server sends the line, until the run and all containers of the run have ended.
+        """Yield each line when the server sends the line, until the run and all containers have ended or were deleted.
 
         Raises:
             TfgenError: the account may not read the logs.
@@ -161,8 +164,11 @@ class Follower:
                         log.close()
         for (uid, _), log in self._followed.items():
             log.update(pods.get(uid), is_lost=is_lost)
-        self.end = end_of_run(self._run, snapshot)
-        return self.end is not None and all(log.is_done for log in self._followed.values())
+        self.end = end_of_run(self._run, snapshot) or self.end
+        self.is_deleted = self._deletion.is_deleted(
+            has_deciding_object=snapshot.deciding_object_of(self._run) is not None, has_tasks=bool(snapshot.pods)
+        )
+        return bool(self.end or self.is_deleted) and all(log.is_done for log in self._followed.values())
 
 
 class _ContainerLog:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Callable, Mapping
 from typing import Final
@@ -22,7 +23,7 @@ class Patience(Record):
     Attributes:
         answer: timeout for the connection, and for each read of the answer.
         total: maximum time from the first try to the last try; None for no limit.
-        deadline: value of `time.monotonic` after which no new try starts; None for no deadline.
+        deadline: value of `time.monotonic` at the time of the last try; None for no deadline.
         unreachable: shorter limit that replaces `total` until the first answer of the server; None for no shorter
             limit.
     """
@@ -32,14 +33,11 @@ class Patience(Record):
     deadline: float | None = None
     unreachable: float | None = None
 
-    def is_over(self, first: float, following: float, *, is_unreachable: bool = False) -> bool:
-        """Test whether the next try would be too late.
-
-        The first try was at the time `first`. The next try would be at the time `following`.
-        """
+    def left(self, first: float, now: float, *, is_unreachable: bool = False) -> float:
+        """Return the number of seconds until the last try. The first try was at the time `first`."""
         total = self.unreachable if is_unreachable and self.unreachable is not None else self.total
-        is_late = total is not None and following - first > total
-        return is_late or (self.deadline is not None and following > self.deadline)
+        limits = [*([first + total] if total is not None else []), *([self.deadline] if self.deadline else [])]
+        return min(limits, default=math.inf) - now
 
 
 ONCE: Final = Patience(answer=15, total=30, unreachable=3)

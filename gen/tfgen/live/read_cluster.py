@@ -31,9 +31,10 @@ def read_cluster(api: Api, tell: Callable[[str], None]) -> list[Object]:
         try:
             items = api.objects(resource.replaced(is_namespaced=False), "")
         except ApiError as error:
-            if kind in _NEEDED or not error.is_forbidden:
+            if kind in _NEEDED or not error.is_unreadable:
                 raise
-            tell(f"{resource.full_name}: tfgen ignores these objects, because the account may not list the objects")
+            reason = "the account may not list the objects" if error.is_forbidden else f"the server answers {error}"
+            tell(f"{resource.full_name}: tfgen ignores these objects, because {reason}")
             continue
         objects += ({**item, "apiVersion": version, "kind": kind} for item in items)
     return objects

@@ -8,12 +8,12 @@ from typing import Final
 from tfgen.errors import TfgenError
 from tfgen.kubernetes import keys
 from tfgen.kubernetes.object import Object, identity
-from tfgen.live.api import NOT_FOUND, Api, ApiError
+from tfgen.live.api import Api, ApiError
 from tfgen.live.declared_run import DeclaredRun, Identity
 from tfgen.live.lost_nodes import doubtful_nodes
 from tfgen.live.missed_start import end_of_run
 from tfgen.live.run_state import leading_pod
-from tfgen.live.snapshot import Snapshot
+from tfgen.live.snapshot import Snapshot, event_time
 from tfgen.live.task_errors import failed_pods
 from tfgen.live.task_state import main_container
 from tfgen.live.workload import query_parameters, queue_of, workload_kind
@@ -59,7 +59,7 @@ def read_snapshot(api: Api, namespace: str, runs: Sequence[DeclaredRun], *, with
     warnings = reader.objects_if_allowed(_EVENT, {"fieldSelector": "type=Warning"})
     queued = [item for run in runs if run.deciding_object in objects and queue_of(item := objects[run.deciding_object])]
     workloads = reader.objects_if_allowed(workload_kind(api), query_parameters(queued)) if queued else []
-    snapshot = Snapshot(tuple(pods), objects, tuple(sorted(warnings, key=_time)), workloads=tuple(workloads))
+    snapshot = Snapshot(tuple(pods), objects, tuple(sorted(warnings, key=event_time)), workloads=tuple(workloads))
     logged = [pod for run in runs if with_logs for pod in _logged_pods(run, snapshot)]
     containers = {pod["metadata"]["name"]: main_container(pod) for pod in logged}
     logs = {pod: reader.log(pod, container) for pod, container in containers.items()}
@@ -147,11 +147,11 @@ class _Reader:
         return self._api.objects(resource, self._namespace, query)
 
     def objects_if_allowed(self, kind: tuple[str, str], query: Mapping[str, str]) -> list[Object]:
-        """Return the objects of a kind. The list is empty if the account may not list the kind."""
+        """Return the objects of a kind. The list is empty if the account or the server cannot list the kind."""
         try:
             return self.objects(kind, query)
         except ApiError as error:
-            if not error.is_forbidden:
+            if not error.is_unreadable:
                 raise
             self.unreadable.append(f"{kind[1]}: {error}")
             return []
@@ -166,11 +166,11 @@ class _Reader:
             try:
                 nodes[name] = self._api.data("GET", resource.at("", name))
             except ApiError as error:
+                if not error.is_unreadable:
+                    raise
                 if error.is_forbidden:
                     self.unreadable.append(f"{_NODE[1]}: {error}")
                     break
-                if error.status != NOT_FOUND:
-                    raise
         return nodes
 
     def log(self, pod: str, container: str) -> str:
@@ -194,10 +194,3 @@ def _by_identity(kind: tuple[str, str], items: Iterable[Object]) -> dict[Identit
     """
     whole = [{"apiVersion": kind[0], "kind": kind[1], **item} for item in items]
     return {identity(item): item for item in whole}
-
-
-def _time(event: Object) -> str:
-    """Return the time at which an event occurred last. Each version of the event API uses a different field."""
-    series = event.get("series") or {}
-    times = (series.get("lastObservedTime"), event.get("lastTimestamp"), event.get("eventTime"))
-    return str(next(filter(None, times), "") or event["metadata"]["creationTimestamp"])

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, Literal, TypeAlias
 
+from tfgen import data_path
 from tfgen.kubernetes.object import Object, creation_time
-from tfgen.live.declared_run import DeclaredRun
+from tfgen.live.declared_run import DeclaredRun, Identity
 from tfgen.live.log_text import last_step
 from tfgen.live.lost_nodes import LostNode, lost_nodes
 from tfgen.live.missed_start import end_of_run
@@ -18,11 +19,11 @@ from tfgen.live.run_end import End, end_of, is_suspended
 from tfgen.live.snapshot import Snapshot
 from tfgen.live.task_counts import differences, live_gang_size, live_task_counts, task_counts
 from tfgen.live.task_errors import TaskError, failed_pods, task_errors
-from tfgen.live.task_state import ENDED, Reason, TaskState, index_of, role_of, task_state, task_states
+from tfgen.live.task_state import ENDED, TERMINATING, Reason, TaskState, index_of, role_of, task_state, task_states
 from tfgen.live.workload import KIND, queue_of, queue_reason, workload_of
 from tfgen.plural import count
 from tfgen.record import Record
-from tfgen.words import either, printable
+from tfgen.words import listed, printable
 
 Phase: TypeAlias = Literal[
     "Disabled", "Absent", "Suspended", "Pending", "Partial", "Running", "Succeeded", "Failed", "NotStarted"
@@ -30,7 +31,7 @@ Phase: TypeAlias = Literal[
 """The phase of a run:
 
 - Disabled: the job is retired in the environment.
-- Absent: the cluster has no object of the run.
+- Absent: the cluster has neither the object that decides when the run ends, nor a pod of a task.
 - Suspended: a queue, a finisher or a user has suspended the run.
 - Pending: the leading task does not run.
 - Partial: the leading task runs, but another task does not.
@@ -80,10 +81,8 @@ class Cause(Record):
 
     def __str__(self) -> str:
         """Return the reason in a single line: "worker-3: Unschedulable: 0/3 nodes are available"."""
-        named, unnamed = list(self.subjects[:_SUBJECTS]), len(self.subjects[_SUBJECTS:])
-        subjects = f"{', '.join(named)} and {unnamed} more" if unnamed else either(named, "and")
         message = f": {printable(self.reason.message)}" if self.reason.message else ""
-        return f"{subjects}: {self.reason.word}{message}"
+        return f"{listed(self.subjects, _SUBJECTS)}: {self.reason.word}{message}"
 
 
 class RunState(Record):
@@ -106,6 +105,8 @@ class RunState(Record):
         lost: nodes that are not ready and to which pods of the run are assigned.
         is_stuck: whether the finisher has not freed nodes for a long time, although the run has ended. Only `tfgen
             wait` sets this field.
+        is_deleted: whether the run was deleted before its end. Only a command that reads the state repeatedly sets this
+            field.
     """
 
     run: DeclaredRun
@@ -125,6 +126,12 @@ class RunState(Record):
     errors: tuple[TaskError, ...] = ()
     lost: tuple[LostNode, ...] = ()
     is_stuck: bool = False
+    is_deleted: bool = False
+
+    @property
+    def is_missing(self) -> bool:
+        """Return True if the cluster does not have the object that decides when the run ends."""
+        return not self.since
 
     @property
     def tasks_on_nodes(self) -> int:
@@ -194,15 +201,19 @@ def _phase(run: DeclaredRun, lead: Object | None, end: End | None, roles: Sequen
         return "Disabled"
     if end:
         return end.result
-    if lead is None:
+    if lead is None and not _has_tasks(roles):
         return "Absent"
-    if is_suspended(lead):
+    if lead is not None and is_suspended(lead):
         return "Suspended"
     first = leading_role(run)
     leaders = [task for role in roles if role.role == first for task in role.tasks if task.index == 0]
     if not any(task.is_ready or task.has_succeeded for task in leaders):  # the Job ends a moment after the task
         return "Pending"
     return "Running" if all(role.ready >= role.requested for role in roles) else "Partial"
+
+
+def _has_tasks(roles: Sequence[RoleState]) -> bool:
+    return any(task.word != TERMINATING for role in roles for task in role.tasks)
 
 
 def _causes(run: DeclaredRun, snapshot: Snapshot, roles: Sequence[RoleState], end: End | None) -> Iterator[Cause]:
@@ -217,9 +228,9 @@ def _causes(run: DeclaredRun, snapshot: Snapshot, roles: Sequence[RoleState], en
             yield from _finisher_causes(run, snapshot)
         case _:
             yield from _part_causes(run, snapshot, roles)
+            yield from () if end else _controller_causes(run, snapshot, roles)
             yield from _finisher_causes(run, snapshot)
-            if end:
-                yield from _end_cause(run, end)
+            yield from _end_cause(run, end) if end else ()
 
 
 def _retired_cause(roles: Sequence[RoleState]) -> Iterator[Cause]:
@@ -259,6 +270,48 @@ def _part_causes(run: DeclaredRun, snapshot: Snapshot, roles: Sequence[RoleState
             phase = item.get("status", {}).get("phase", "Pending")
             reason = _warning(snapshot, item) or Reason(phase, "the claim has no volume")
             yield Cause((f"claim {claim[2]}",), reason)
+
+
+def _controller_causes(run: DeclaredRun, snapshot: Snapshot, roles: Sequence[RoleState]) -> Iterator[Cause]:
+    """Yield the reason why a role has no tasks: somebody deleted, suspended or scaled the object that creates them.
+
+    A suspended run, and a run without an object, have no such reason.
+    """
+    lead = snapshot.deciding_object_of(run)
+    if is_suspended(lead) if lead else not _has_tasks(roles):
+        return
+    for role, controller in run.controllers.items():
+        reason = _controller_reason(controller, snapshot, run.roles.get(role, 0))
+        if reason:
+            yield Cause((role,), reason)
+    if run.deciding_object and run.deciding_object not in run.controllers.values():
+        reason = _controller_reason(run.deciding_object, snapshot, 1)
+        if reason:
+            yield Cause((run.deciding_object[1],), reason)
+
+
+def _controller_reason(controller: Identity, snapshot: Snapshot, declared: int) -> Reason | None:
+    """Return the reason why an object creates no pods; None for an object that creates pods, or has ended.
+
+    Args:
+        controller: the object.
+        snapshot: the objects in the cluster.
+        declared: the number of tasks in job.yaml.
+    """
+    _, kind, name = controller
+    item = snapshot.objects.get(controller)
+    if item is None:
+        is_unreadable = any(text.startswith((f"{kind}:", f"{kind} of ")) for text in snapshot.unreadable)
+        fix = "apply or sync the job again, or free the nodes: tfgen release"
+        return None if is_unreadable else Reason("Missing", f"the cluster has no {kind} {name}; {fix}")
+    field = "replicas" if kind == "StatefulSet" else "parallelism"
+    if not declared or end_of(item):
+        return None
+    if is_suspended(item):
+        return Reason("Suspended", f"{kind} {name} is suspended")
+    if data_path.at(item, ("spec", field)) == 0:
+        return Reason("ScaledToZero", f"{kind} {name} has {field} 0; to start the tasks, set {field} to {declared}")
+    return None
 
 
 def _finisher_causes(run: DeclaredRun, snapshot: Snapshot) -> Iterator[Cause]:

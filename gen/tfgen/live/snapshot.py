@@ -12,6 +12,8 @@ from tfgen.kubernetes.object import Object, creation_time
 from tfgen.live.declared_run import DeclaredRun, Identity
 from tfgen.record import EMPTY, Record
 
+_STEPS: Final = ("PodScheduled", "PodReadyToStartContainers", "Initialized")
+"""The conditions of a pod that are true after a step of its start."""
 NO_OBJECTS: Final[Mapping[Identity, Object]] = MappingProxyType({})
 
 
@@ -60,6 +62,32 @@ class Snapshot(Record):
         return self.logs.get(pod["metadata"]["name"], "") if pod else ""
 
     def warning_of(self, item: Object) -> Object | None:
-        """Return the last event of type Warning about an object; None without such an event."""
-        events = [event for event in self.warnings if event["involvedObject"].get("uid") == item["metadata"]["uid"]]
-        return events[-1] if events else None
+        """Return the last event of type Warning about an object; None without such an event.
+
+        An event about an earlier step of the start of a pod is left out: for example, FailedScheduling does not apply
+        to a pod that has a node.
+        """
+        uid, since = item["metadata"]["uid"], _last_step(item)
+        events = [event for event in self.warnings if event["involvedObject"].get("uid") == uid]
+        return next((event for event in reversed(events) if event_time(event) >= since), None)
+
+
+def event_time(event: Object) -> str:
+    """Return the time at which an event occurred last. Each version of the event API uses a different field."""
+    series = event.get("series") or {}
+    times = (series.get("lastObservedTime"), event.get("lastTimestamp"), event.get("eventTime"))
+    return str(next(filter(None, times), "") or event["metadata"]["creationTimestamp"])
+
+
+def _last_step(item: Object) -> str:
+    """Return the time of the last step of the start of a pod; empty for another object.
+
+    https://kubernetes.io/docs/concepts/workloads/pods/pod-lifecycle/#pod-conditions
+    """
+    conditions = (item.get("status") or {}).get("conditions") or ()
+    times = (
+        condition.get("lastTransitionTime") or ""
+        for condition in conditions
+        if condition["type"] in _STEPS and condition.get("status") == "True"
+    )
+    return max(times, default="")

@@ -20,6 +20,7 @@ _INDEXES: Final = (
 )
 _STARTING: Final = ("ContainerCreating", "PodInitializing")
 """Reasons in the status of a container that waits during a normal start. These reasons show no problem."""
+TERMINATING: Final = "Terminating"
 OUT_OF_MEMORY: Final = "OOMKilled"
 ENDED: Final = ("Succeeded", "Failed")
 """Phases of a pod that has ended and no longer uses resources of its node."""
@@ -133,7 +134,7 @@ def task_state(pod: Object, earlier: int = 0) -> TaskState:
         role=role_of(pod),
         index=index_of(pod),
         pod=pod["metadata"]["name"],
-        word="Terminating" if is_leaving and phase not in ENDED else _word(pod),
+        word=TERMINATING if is_leaving and phase not in ENDED else _word(pod),
         is_ready=is_ready and not is_leaving,
         has_succeeded=phase == "Succeeded",
         restarts=earlier + sum(item.get("restartCount", 0) for item in statuses),
@@ -141,7 +142,7 @@ def task_state(pod: Object, earlier: int = 0) -> TaskState:
         since=pod["metadata"]["creationTimestamp"],
         gpus=sum(map(gpu_count, pod["spec"]["containers"])) if node and phase not in ENDED else 0,
         holds_node=bool(node) and phase not in ENDED and not is_leaving,
-        reason=None if is_ready or phase == "Succeeded" else _reason(pod),
+        reason=_reason(pod, is_ready=is_ready),
     )
 
 
@@ -166,9 +167,13 @@ def _word(pod: Object) -> str:
     return word
 
 
-def _reason(pod: Object) -> Reason | None:
-    """Return the reason why a pod is not ready, from the pod's status; None if the status has no reason."""
+def _reason(pod: Object, *, is_ready: bool) -> Reason | None:
+    """Return the reason why a pod does not work, from the pod's status; None if the status has no reason."""
     status = pod["status"]
+    if "deletionTimestamp" in pod["metadata"] and status.get("phase") not in ENDED:
+        return Reason(TERMINATING, "the pod is being deleted")
+    if is_ready or status.get("phase") == "Succeeded":
+        return None
     scheduled = condition(pod, "PodScheduled")
     if scheduled.get("status") == "False":
         return Reason(scheduled.get("reason", "Unschedulable"), scheduled.get("message", ""))

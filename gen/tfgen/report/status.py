@@ -19,6 +19,7 @@ _OUT_OF_SERVICE: Final = "node.kubernetes.io/out-of-service=nodeshutdown:NoExecu
 """The node taint that makes Kubernetes delete all pods of the node and detach the volumes of the pods:
 https://kubernetes.io/docs/concepts/cluster-administration/node-shutdown/#non-graceful-node-shutdown."""
 _RELEASE_LOST: Final = "tfgen release --lost"
+_DELETED: Final = "the run was deleted"
 _RELEASE: Final = "to free the nodes now: tfgen release"
 
 
@@ -57,6 +58,8 @@ def as_line(state: RunState) -> str:
     if state.step is not None:
         parts.append(f"step {state.step}")
     parts += map(str, state.causes)
+    if state.is_deleted:
+        parts.append(_DELETED)
     if state.is_stuck:
         log = f": {printable(state.finisher_log)}" if state.finisher_log else ""
         parts += [f"finisher: {state.finisher}{log}", f"held: nodes of {either(state.unreleased, 'and')}; {_RELEASE}"]
@@ -86,7 +89,8 @@ def title(state: RunState, now: datetime) -> str:
     since = f" for {age(state.since, now)}" if state.since and not state.end else ""
     if state.end:
         since = f" {age(state.end.at, now)} ago" if state.end.at else ""
-    return f"{state.run.title} in {state.namespace}: {state.phase}{since}"
+    deleted = f"; {_DELETED}" if state.is_deleted else ""
+    return f"{state.run.title} in {state.namespace}: {state.phase}{since}{deleted}"
 
 
 def reason_lines(state: RunState, now: datetime) -> Iterator[str]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+from urllib.parse import urlsplit
 
 from tfgen.job.training_job import FileCode, GitCode
 from tfgen.kubernetes.limits import CONFIG_MAP_MAX
@@ -19,6 +20,9 @@ _COMMIT: Final = r"[0-9a-f]{40}|[0-9a-f]{64}"
 _SHORTENED: Final = r"(?=.*[0-9])[0-9a-f]{7,63}"
 # A name that contains a version, such as v2 or train/v1.4.0-rc.1, is probably a tag, which does not move.
 _TAG: Final = r"v[0-9]+(\.[0-9]+)?|(.*[-_/@])?v?[0-9]+\.[0-9]+\.[0-9]+([-.+].*)?"
+
+_SSH_PORT: Final = 22
+_PORTS: Final[Mapping[str, int]] = {"https": 443, "http": 80}
 
 
 def _check_revision(view: View) -> Iterator[Finding]:
@@ -57,6 +61,31 @@ def _check_secret(view: View) -> Iterator[Finding]:
         yield Finding(("gitops", "repository"), message)
 
 
+def _check_egress(view: View) -> Iterator[Finding]:
+    """Report a limited egress without a rule for the port of the git server."""
+    git, egress = view.job.structure.code, view.values["network"]["egress"]
+    if not isinstance(git, GitCode) or not egress["limited"]:
+        return
+    address = urlsplit(git.repository)
+    port = (address.port if address.scheme else None) or _PORTS.get(address.scheme, _SSH_PORT)
+    if not any(_allows(rule, port) for rule in egress["rules"]):
+        message = (
+            f"network.egress.limited blocks port {port} of the git server, so no pod can fetch the code; add the "
+            "server to network.egress.rules"
+        )
+        yield Finding(("network", "egress", "limited"), message)
+
+
+def _allows(rule: Mapping[str, Any], port: int) -> bool:
+    ports = rule.get("ports")
+    if not ports:
+        return True
+    return any(
+        entry.get("protocol", "TCP") == "TCP" and entry["port"] <= port <= entry.get("endPort", entry["port"])
+        for entry in ports
+    )
+
+
 def _check_size(view: View) -> Iterator[Finding]:
     code = view.job.structure.code
     size = sum(len(text.encode()) for text in code.files.values()) if isinstance(code, FileCode) else 0
@@ -87,6 +116,12 @@ def _check_names(view: View) -> Iterator[Finding]:
 RULES: Final = (
     Rule("code-name", "error", "The name of a code file is not valid in some file systems.", _check_names),
     Rule("code-size", "error", "The code files are too large for a ConfigMap.", _check_size),
+    Rule(
+        "git-egress",
+        "warning",
+        "The job limits egress, but no rule allows connections to the git server.",
+        _check_egress,
+    ),
     Rule(
         "git-secret",
         "error",

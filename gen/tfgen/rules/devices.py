@@ -1,4 +1,4 @@
-"""Device requests that Kubernetes refuses: fractions of a device, requests without a limit, and old resource names.
+"""Requests for GPUs that contradict each other, the node selector or the scheduler, and old resource names.
 
 https://kubernetes.io/docs/tasks/configure-pod-container/extended-resource/
 """
@@ -43,23 +43,6 @@ def _check_legacy_names(view: View) -> Iterator[Finding]:
             legacy.append(("gpu", "resource"))
         for key in legacy:
             yield Finding((*path, *key), view.evaluate(legacy_gpu_message(role)))
-
-
-def _is_device(name: str) -> bool:
-    """Return True if a device plugin, and not Kubernetes itself, provides the resource `name`."""
-    return "/" in name and not name.partition("/")[0].endswith("kubernetes.io")
-
-
-def _check_fractions(view: View) -> Iterator[Finding]:
-    for role, path, resources in _resources(view):
-        for key, amounts in _amounts(resources):
-            for name, amount in amounts.items():
-                if _is_device(name) and _is_fraction(amount):
-                    message = (
-                        f"role {role} requests {amount} of {name}, but Kubernetes allocates only whole devices; for a "
-                        "part of a GPU, request a MIG profile, or set gpu.share"
-                    )
-                    yield Finding((*path, *key, name), message)
 
 
 def _check_counts(view: View) -> Iterator[Finding]:
@@ -108,26 +91,7 @@ def _check_volcano(view: View) -> Iterator[Finding]:
             yield Finding((*path, *virtual[0]), message)
 
 
-def _check_requests(view: View) -> Iterator[Finding]:
-    for role, path, resources in _resources(view):
-        gpu = resources["gpu"]
-        limits = {**({gpu["resource"]: gpu["count"], **gpu["share"]} if gpu["count"] else {}), **resources["limits"]}
-        for name, amount in resources["requests"].items():
-            if not _is_device(name):
-                continue
-            # The rule limits-below-requests reports a request above the limit.
-            if name not in limits or quantity.parse(amount) < quantity.parse(limits[name]):
-                limit = f"its limit is {limits[name]}" if name in limits else "has no limit"
-                message = (
-                    f"role {role} requests {amount} of {name}, but {limit}; the request and the limit of a device must "
-                    "be equal, so set only the limit"
-                )
-                yield Finding((*path, "requests", name), message)
-
-
 RULES: Final = (
-    Rule("device-in-parts", "error", "A role requests a fraction of a device.", _check_fractions),
-    Rule("device-request", "error", "A role requests a device without an equal limit.", _check_requests),
     Rule(
         "gpu-count",
         "error",

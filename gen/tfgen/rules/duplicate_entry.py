@@ -31,7 +31,7 @@ def _check(view: View) -> Iterator[Finding]:
         field = "topologySpreadConstraints"
         constraints = view.values["roles"][role.name][field]
         yield from _find_duplicates((*base, field), constraints, KUSTOMIZE_KEYS[field])
-        yield from _find_duplicates((*base, "ports"), role.ports, (*KUSTOMIZE_KEYS["ports"], _PROTOCOL))
+        yield from _find_duplicates((*base, "ports"), role.ports, KUSTOMIZE_KEYS["ports"])
         yield from _find_reserved_ports(view, (*base, "ports"), role.ports)
         parts = [(part, "Container") for part in pod_parts.extra_containers(view, role.name)]
         parts += [(part, "PodTemplateSpec") for part in pod_parts.templates(view, role.name)]
@@ -86,7 +86,7 @@ def _keyed_lists(path: Path, data: Any, type_name: str) -> Iterator[Finding]:
 def _service_ports(kind: str, path: Path, data: Mapping[str, Any]) -> Iterator[Finding]:
     ports = data_path.at(data, ("spec", "ports"))
     if kind == "Service" and isinstance(ports, list):
-        yield from _find_duplicates((*path, "spec", "ports"), ports, (*kustomize_keys(kind)["ports"], _PROTOCOL))
+        yield from _find_duplicates((*path, "spec", "ports"), ports, kustomize_keys(kind)["ports"])
 
 
 def _find_reserved_ports(view: View, path: Path, ports: Sequence[Mapping[str, Any]]) -> Iterator[Finding]:

@@ -274,7 +274,7 @@ def test_a_watch_is_back_when_its_server_is(
         cluster.client.delete("Pod", "mnist-worker-1", namespace)
         cluster.client.delete("Job", "mnist-chief", namespace)
         proxy.work()
-        watch.wait_for(": Absent")
+        watch.wait_for("the run was deleted")
 
 
 # -- wait ------------------------------------------------------------------------------------------------------------
@@ -326,7 +326,7 @@ def test_wait_ends_where_the_run_is_deleted(cluster: ControlPlane, job: Path, na
     with Following("wait", job, "--kubeconfig", cluster.admin) as wait:
         wait.wait_for("mnist: Running")
         cluster.client.delete("Job", "mnist-chief", namespace)
-        wait.wait_for("mnist: Absent")
+        wait.wait_for("the run was deleted")
         assert wait.process.wait(PATIENCE) == cli.PROBLEMS
 
 
@@ -688,7 +688,8 @@ def test_an_apply_forces_no_released_run_and_no_field_of_somebody_else_unless_as
     capsys.readouterr()
     assert cli.run(apply) == cli.FAILED
     assert (
-        "nothing was applied:\nStatefulSet mnist-worker is scaled to 0, and the apply would" in capsys.readouterr().err
+        "nothing was applied:\nStatefulSet mnist-worker: the object is scaled to 0, and the apply would"
+        in capsys.readouterr().err
     )
     assert cli.run([*apply, "--force"]) == cli.OK
     assert cluster.client.get("StatefulSet", "mnist-worker", namespace)["spec"]["replicas"] == 2
@@ -776,7 +777,7 @@ def test_delete_leaves_objects_that_tfgen_did_not_create(
     refused = capsys.readouterr().err
     assert "nothing was applied" in refused
     cure = "the job mnist did not create the object; rename the job, or delete the object with kubectl"
-    assert refused.count(cure) == 2, "the StatefulSet and the claim; the Service has a conflict"
+    assert refused.count(cure) == 3
     left = {f"{item['kind']} {item['metadata']['name']}: the job mnist did not create the object" for item in foreign}
     for more in ([], ["--dry-run"], ["--force"], ["--claim", "mnist-model"]):
         assert cli.run(["delete", *where, *more]) == cli.PROBLEMS

@@ -22,11 +22,10 @@ class Reference(NamedTuple):
 
 
 def check(objects: Objects) -> Iterator[Fault]:
-    """Yield a fault for each reference to a missing object or key, and for each mount of a volume that a pod lacks."""
+    """Yield a fault for each reference to a missing object or key."""
     for pods in objects.pods:
         for reference in (*_volume_references(pods), *_container_references(pods), *_pod_references(pods)):
             yield from _missing(objects, pods.owner, reference)
-        yield from _unmounted(pods)
     for item in objects.items:
         for reference in _object_references(item):
             yield from _missing(objects, item, reference)
@@ -100,15 +99,3 @@ def _object_references(item: Mapping[str, Any]) -> Iterator[Reference]:
         yield Reference(("roleRef",), item["roleRef"]["kind"], item["roleRef"]["name"])
         for index, subject in enumerate(item.get("subjects", ())):
             yield Reference(("subjects", index), subject["kind"], subject["name"])
-
-
-def _unmounted(pods: Pods) -> Iterator[Fault]:
-    claims = pods.owner.get("spec", {}).get("volumeClaimTemplates", ())
-    volumes = {volume["name"] for volume in pods.spec.get("volumes", ())} | {c["metadata"]["name"] for c in claims}
-    for path, container in pods.containers:
-        for index, mount in enumerate(container.get("volumeMounts", ())):
-            if mount["name"] not in volumes:
-                message = (
-                    f"its container {container['name']} mounts the volume {mount['name']}, which the pod does not have"
-                )
-                yield Fault(pods.owner, (*path, "volumeMounts", index), message)

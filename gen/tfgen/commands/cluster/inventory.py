@@ -3,53 +3,58 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Mapping
 from typing import Final
 
-from tfgen.commands.cluster.target import MANAGER, Target, apply_object, delete_object, find_object, name_of
+from tfgen.commands.cluster.target import MANAGER, Target, apply_object, delete_object, name_of
 from tfgen.errors import TfgenError
 from tfgen.kubernetes import keys
+from tfgen.kubernetes.object import Object
+from tfgen.live.api import Api, find
 from tfgen.live.declared_run import Identity
+from tfgen.record import EMPTY
 
 _KEY: Final = "objects"
 
 
-def read_inventory(target: Target, environment: str | None) -> list[Identity]:
-    """Return the objects of the last `tfgen apply` for an environment; empty if no inventory exists.
+def read_inventory(api: Api, namespace: str, job: str, environment: str | None) -> Mapping[Identity, str]:
+    """Return the objects of the last `tfgen apply` for an environment with their UIDs; empty without an inventory.
 
     Raises:
         ApiError: the user may not read the ConfigMap.
         TfgenError: the server does not answer in time, or the ConfigMap is not an inventory.
     """
-    item = _identity(target, environment)
-    live = find_object(target, item)
+    live = _find(api, namespace, job, environment)
     if live is None:
-        return []
+        return EMPTY
     try:
-        listed = json.loads(live["data"][_KEY])
-        return [(str(version), str(kind), str(name)) for version, kind, name in listed]
+        # An older tfgen listed the API version, the kind and the name, without the UID.
+        rows = [[*map(str, row), ""] for row in json.loads(live["data"][_KEY])]
+        return {(version, kind, name): uid for version, kind, name, uid, *_ in rows}
     except (KeyError, TypeError, ValueError, RecursionError) as error:
         raise TfgenError(
-            f"{name_of(item)} in {target.namespace} is not an inventory of tfgen; restore its key {_KEY}, or delete "
-            "the ConfigMap"
+            f"{name_of(_identity(job, environment))} in {namespace} is not an inventory of tfgen; restore its key "
+            f"{_KEY}, or delete the ConfigMap"
         ) from error
 
 
-def write_inventory(target: Target, identities: Iterable[Identity]) -> None:
-    """Write the list of the applied objects to the inventory.
+def write_inventory(target: Target, uids: Mapping[Identity, str]) -> None:
+    """Write the objects of the job with their UIDs to the inventory.
 
     Raises:
+        RefusedError: the job did not create the ConfigMap.
         ApiError: the user may not write the ConfigMap.
         TfgenError: the server does not answer in time.
     """
-    version, kind, name = _identity(target, target.environment)
+    version, kind, name = _identity(target.job, target.environment)
     item = {
         "apiVersion": version,
         "kind": kind,
         "metadata": {"name": name, "labels": {keys.NAME: target.job, keys.MANAGED_BY: MANAGER}},
-        "data": {_KEY: json.dumps([list(item) for item in identities])},
+        "data": {_KEY: json.dumps([[*item, uid] for item, uid in uids.items()])},
     }
-    apply_object(target, item, is_dry_run=False)
+    live = _find(target.api, target.namespace, target.job, target.environment)
+    apply_object(target, item, live, is_dry_run=False)
 
 
 def delete_inventory(target: Target) -> None:
@@ -59,9 +64,17 @@ def delete_inventory(target: Target) -> None:
         ApiError: the user may not delete the ConfigMap.
         TfgenError: the server does not answer in time.
     """
-    delete_object(target, _identity(target, target.environment))
+    live = _find(target.api, target.namespace, target.job, target.environment)
+    if live is not None:
+        delete_object(target, live)
 
 
-def _identity(target: Target, environment: str | None) -> Identity:
+def _find(api: Api, namespace: str, job: str, environment: str | None) -> Object | None:
+    version, kind, name = _identity(job, environment)
+    resource = api.resource(version, kind)
+    return find(api, resource.at(namespace, name)) if resource else None
+
+
+def _identity(job: str, environment: str | None) -> Identity:
     # The names of jobs and environments have no dot, so two environments never share a ConfigMap.
-    return "v1", "ConfigMap", ".".join(filter(None, (target.job, environment, "tfgen")))
+    return "v1", "ConfigMap", ".".join(filter(None, (job, environment, "tfgen")))

@@ -45,7 +45,7 @@ def objects_of_neighbors(target: Target, candidates: Collection[Identity]) -> di
     """
     titles: dict[Identity, str] = {}
     for neighbor in target.neighbors:
-        applied: Iterable[Identity] = read_inventory(target, neighbor.environment)
+        applied: Iterable[Identity] = read_inventory(target.api, target.namespace, target.job, neighbor.environment)
         if (
             neighbor.deciding_object
             and neighbor.deciding_object not in candidates

@@ -73,16 +73,17 @@ def _first_served(api: Api, kind: str, versions: Sequence[str]) -> Iterator[str]
 
 
 def _objects(api: Api, version: str, kind: str, namespace: str, tell: Callable[[str], None]) -> Iterator[Object]:
-    """Yield the objects of a kind in a namespace. If the user has no right to list the kind, call `tell`."""
+    """Yield the objects of a kind in a namespace. If the user or the server cannot list the kind, call `tell`."""
     resource = api.resource(version, kind)
     if resource is None:
         return
     try:
         items = api.objects(resource, namespace)
     except ApiError as error:
-        if not error.is_forbidden:
+        if not error.is_unreadable:
             raise
-        tell(f"{resource.full_name}: omitted, because the user may not list this kind")
+        reason = "the user may not list this kind" if error.is_forbidden else f"the server answers {error}"
+        tell(f"{resource.full_name}: omitted, because {reason}")
         return
     for item in items:
         yield {**item, "apiVersion": version, "kind": kind}

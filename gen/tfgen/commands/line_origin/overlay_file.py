@@ -126,7 +126,7 @@ def _patched_path(patch: Mapping[str, Any], path: Path, item: Mapping[str, Any])
 def _has_names(item: Any, patched: Any, names: tuple[str, ...]) -> bool:
     """Return whether the list item `item` and the patch item `patched` have equal values of all merge keys `names`."""
     is_pair = isinstance(item, Mapping) and isinstance(patched, Mapping)
-    return is_pair and all(name in item and item[name] == patched.get(name) for name in names)
+    return is_pair and names[0] in item and all(item.get(name) == patched.get(name) for name in names)
 
 
 def _directives_before(patch: Any, path: Path, index: int) -> int:

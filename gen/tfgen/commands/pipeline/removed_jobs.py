@@ -7,14 +7,25 @@ the job (`tree.plan`).
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Mapping
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import Final
 
+from tfgen.change.committed import with_committed
+from tfgen.check.jobs import check_all
+from tfgen.commands.pipeline.job_files import find_job_files
 from tfgen.errors import UsageError
-from tfgen.job.sources import source_name
+from tfgen.git import read as git
+from tfgen.job.facts import name_of
+from tfgen.job.sources import read_sources, source_name
 from tfgen.places import CHARTS, OVERLAYS
+from tfgen.text.document import Document
 from tfgen.tree.file_tree import FileTree
+from tfgen.tree.ledger import ledger_path, parse_ledger
 from tfgen.tree.rendering import Rendering
+
+_NAME: Final = re.compile(r"[a-z0-9-]+")
 
 
 def removal(job: str) -> Rendering:
@@ -30,6 +41,59 @@ def remaining_files(out: Path, job: str) -> tuple[str, ...]:
     folders = (out / CHARTS / job, out / OVERLAYS / job)
     files = (path for folder in folders for path in sorted(folder.rglob("*")) if path.is_symlink() or path.is_file())
     return tuple(os.path.relpath(path) for path in files)
+
+
+def find_removed_job(job: str, out: Path) -> Document:
+    """Return the last version of a job that was removed from the repository.
+
+    The ledger of the job names the job file. The ledger and the job file are on disk, in HEAD, or in the commit before
+    their deletion.
+
+    Args:
+        job: the name of the job.
+        out: the output folder, which contains the ledgers.
+
+    Raises:
+        UsageError: a job file contains the job, or neither the disk nor git has a version of the job.
+        TfgenError: git or the disk fails, or the ledger is not valid.
+    """
+    if files := find_job_files(job, out):
+        raise UsageError(f"{job}: {', '.join(files)} has the job; pass the path of the file")
+    for ledger in _versions(out / ledger_path(job)) if _NAME.fullmatch(job) else ():
+        source = parse_ledger(job, ledger.decode("utf-8", "replace")).source
+        if source and (document := next(versions_of_job(job, Path(os.path.relpath(out / source))), None)):
+            return document
+    raise UsageError(f"{job}: the file does not exist, and git has no removed job with this name")
+
+
+def versions_of_job(job: str, file: Path) -> Iterator[Document]:
+    """Yield the valid versions of a job in a job file, the newest first.
+
+    The versions are the file on disk, the file in HEAD, and the file in the commit before the deletion of the file.
+    """
+    for revision in _revisions(file):
+        sources = (
+            [source for _, source in with_committed((), [str(file)], revision)] if revision else read_sources([file])
+        )
+        for document in check_all(sources, is_guarded=False).documents:
+            if name_of(document) == job:
+                yield document
+
+
+def _versions(file: Path) -> Iterator[bytes]:
+    for revision in _revisions(file):
+        content = git.committed(file, revision) if revision else file.read_bytes()
+        if content is not None:
+            yield content
+
+
+def _revisions(file: Path) -> Iterator[str]:
+    """Yield the revisions that may have a file, the newest first. The empty text stands for the file on disk."""
+    if file.is_file():
+        yield ""
+    folder = next(parent for parent in file.absolute().parents if parent.is_dir())
+    if git.has_commit(folder):
+        yield from (git.HEAD, *git.before_removals(file, most=1))
 
 
 def find_removed_jobs(

@@ -6,18 +6,14 @@ A run ends if a job is removed, gets another name, or is retired in an environme
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from tfgen import data_path
-from tfgen.change.committed import with_committed
 from tfgen.change.comparison import Pair, PairPlaces
 from tfgen.change.job_diff import JobDiff, claim_users, diff_job
-from tfgen.check.jobs import check_all
-from tfgen.git.read import HEAD, before_removals, has_commit
-from tfgen.job.facts import name_of
-from tfgen.job.sources import Source, read_sources
+from tfgen.commands.pipeline.removed_jobs import versions_of_job
 from tfgen.workers import map_items
 
 _DECIDING_KEYS = ("enabled", "namespace", "cluster", "storage")
@@ -67,23 +63,8 @@ def removal_ends(job: str, file: Path) -> tuple[JobDiff, ...]:
     Raises:
         TfgenError: git or the disk fails.
     """
-    for source in _versions(file):
-        for document in check_all([source], is_guarded=False).documents:
-            if name_of(document) == job and (ends := run_ends(Pair(document, None))):
-                return (ends,)
-    return ()
-
-
-def _versions(file: Path) -> Iterator[Source]:
-    """Yield the versions of a job file, the newest first.
-
-    The versions are the file on disk, the file in HEAD, and the file in the commit before the deletion of the file.
-    """
-    if file.is_file():
-        yield from read_sources([file])
-    if has_commit(file.parent if file.parent.is_dir() else Path()):
-        for revision in (HEAD, *before_removals(file, most=1)):
-            yield from (source for _, source in with_committed((), [str(file)], revision))
+    ends = (run_ends(Pair(document, None)) for document in versions_of_job(job, file))
+    return next(((item,) for item in ends if item), ())
 
 
 def _ends_at(place: PairPlaces) -> tuple[JobDiff | None, dict[str, str]]:

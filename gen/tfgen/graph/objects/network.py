@@ -36,7 +36,7 @@ def service(structure: Structure) -> Node:
             Comment("Tasks resolve the names of their peers before any task is ready."): None,
             "publishNotReadyAddresses": True,
             "selector": labels.run_selector(),
-            "ports": [{"name": PORT_NAME, "port": structure.port, "targetPort": PORT_NAME}],
+            "ports": [{"name": PORT_NAME, "port": structure.port, "protocol": "TCP", "targetPort": PORT_NAME}],
         },
     }
 

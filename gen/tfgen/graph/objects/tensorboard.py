@@ -81,7 +81,7 @@ def _service(port: int) -> Node:
         "spec": {
             "type": "ClusterIP",
             "selector": _selector(),
-            "ports": [{"name": _PORT, "port": port, "targetPort": _PORT}],
+            "ports": [{"name": _PORT, "port": port, "protocol": "TCP", "targetPort": _PORT}],
         },
     }
 
@@ -162,7 +162,7 @@ def _pod(structure: Structure, port: int) -> Node:
                         {"name": "HOME", "value": "/tmp"},  # noqa: S108 - the emptyDir of the pod
                         environment.NO_GPUS,
                     ],
-                    "ports": [{"name": _PORT, "containerPort": port}],
+                    "ports": [{"name": _PORT, "containerPort": port, "protocol": "TCP"}],
                     "resources": resources.resources(),
                     "startupProbe": {**_probe(), **_START},
                     "readinessProbe": _probe(),

@@ -448,13 +448,18 @@ def _container(structure: Structure, role: Role, controller: Controller) -> Node
         environment.REASON: None,
         "env": environment.variables(structure, role.name, index_label=controller.index_label, has_cluster=has_cluster),
         "envFrom": role_or_job_value("envFrom"),
-        "ports": [{"name": controller.port_name, "containerPort": structure.port}, *map(plain_mapping, role.ports)],
+        "ports": [_port({"name": controller.port_name, "containerPort": structure.port}), *map(_port, role.ports)],
         "resources": {"requests": resources.REQUESTS, "limits": Parameter(resources.LIMITS.name, "map")},
         **(probe if role.serves and controller.publishes_unready else {}),
         **(disruption.RESTART_IN_PLACE if structure.in_place and _is_job(controller) else {}),
         "securityContext": security.container_context(structure.profile),
         "volumeMounts": [*storage.mounts(), *code.mounts(structure)],
     }
+
+
+def _port(port: Mapping[str, Any]) -> Node:
+    """Return a port of a container, with its protocol, because kustomize merges ports by their number and protocol."""
+    return plain_mapping({**port, "protocol": port.get("protocol", "TCP")})
 
 
 def _is_job(controller: Controller) -> bool:

@@ -10,6 +10,7 @@ from tfgen.data_path import texts
 from tfgen.graph.built import Objects
 from tfgen.kubernetes.object import Object, identity, literal_name
 from tfgen.targets.kustomize.references import references
+from tfgen.text import yaml_text
 
 
 def object_pairs(base: Objects, target: Objects) -> dict[str, tuple[Object, Object]]:
@@ -21,7 +22,7 @@ def object_pairs(base: Objects, target: Objects) -> dict[str, tuple[Object, Obje
 
     - A reference of the user contains the old name. kustomize would change the reference.
     - The object comes from `objects` in job.yaml. Any text can refer to such an object.
-    - The object loses a label or an annotation (`_is_renamable`).
+    - The object loses a label or an annotation, or YAML needs quotes around the new name (`_is_renamable`).
     """
     before = {identity(item) for item in base.values()}
     after = {identity(item): item for item in target.values()}
@@ -47,10 +48,14 @@ def object_pairs(base: Objects, target: Objects) -> dict[str, tuple[Object, Obje
 
 
 def _is_renamable(item: Object, new_item: Object) -> bool:
-    """Test whether kustomize sets the correct labels and annotations when a patch renames an object.
+    """Test whether kustomize sets the correct name, labels and annotations when a patch renames an object.
 
-    kustomize copies the labels and annotations of the patch. A null, which removes a label, becomes the text "null":
+    kustomize writes the new name without quotes, so that the name "123" becomes a number. kustomize copies the labels
+    and annotations of the patch. A null, which removes a label, becomes the text "null":
     https://github.com/kubernetes-sigs/kustomize/blob/master/api/resource/resource.go (CopyMergeMetaDataFieldsFrom).
     """
     old, new = item["metadata"], new_item["metadata"]
-    return all(old.get(field, {}).keys() <= new.get(field, {}).keys() for field in ("labels", "annotations"))
+    is_plain = yaml_text.scalar(new["name"]) == new["name"]
+    return is_plain and all(
+        old.get(field, {}).keys() <= new.get(field, {}).keys() for field in ("labels", "annotations")
+    )

@@ -29,9 +29,9 @@ def strategic_merge_patch(before: Object, after: Object) -> dict[str, Any]:
 
     The function `kustomize_keys` returns the names of these lists. kustomize inserts the items of a patch before all
     other items (https://github.com/kubernetes-sigs/kustomize/issues/4045). So a patch contains all items up to the last
-    new or changed item, in the order of the result. If several keys identify an item, kustomize keeps the old order, so
-    the patch replaces the whole list. The patch also replaces a list in which two items have the same key, such as two
-    ports with the same number.
+    new or changed item, in the order of the result. If several keys identify an item, such as the number and the
+    protocol of a port, the patch replaces the whole list: kustomize keeps the old order of such a list, and loses
+    fields of an item that lacks one of the keys. The patch also replaces a list in which two items have the same key.
     """
     return _difference(before, after, kustomize_keys(after.get("kind", "")))
 

@@ -18,6 +18,9 @@ from tfgen.text import yaml_text
 Sources: TypeAlias = Mapping[str, Mapping[str, File]]
 """The files with the data of each ConfigMap, by key of the ConfigMap in `Objects` and by key of the data."""
 
+_GENERATED_FIELDS: Final = {"apiVersion", "kind", "metadata", "immutable", "data"}
+"""The fields of a ConfigMap that `_generator` sets."""
+
 _LONGEST_STEM: Final = 200
 """Maximum length of a file name without its extension. A file system allows 255 bytes."""
 
@@ -60,12 +63,13 @@ def _can_generate(item: Object, files: Mapping[str, File]) -> bool:
     kustomize writes the keys of labels, annotations and data without quotes, and then reads ``1e3`` as a number
     (SetField in https://github.com/kubernetes-sigs/kustomize/blob/master/kyaml/yaml/fns.go). kustomize also writes a
     text of several lines as a literal block, and cannot parse some of these blocks
-    (`yaml_text.is_misread_by_kustomize`).
+    (`yaml_text.is_misread_by_kustomize`). A generator cannot set a field that only a patch of the job adds.
     """
     metadata = item["metadata"]
     keys = [*metadata.get("labels", {}), *metadata.get("annotations", {}), *files]
     is_misread = any(yaml_text.is_misread_by_kustomize(file.text) for file in files.values())
-    return all(yaml_text.scalar(key) == key for key in keys) and not is_misread
+    has_generated_fields = item.keys() == _GENERATED_FIELDS and item["data"].keys() == files.keys()
+    return has_generated_fields and all(yaml_text.scalar(key) == key for key in keys) and not is_misread
 
 
 def _generator(item: Object, files: Mapping[str, File]) -> dict[str, Any]:

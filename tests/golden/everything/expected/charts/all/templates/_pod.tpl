@@ -184,9 +184,11 @@ envFrom:
 ports:
 - name: tensorflow
   containerPort: 3333
+  protocol: TCP
 {{- if eq .role "ps" }}
 - name: metrics
   containerPort: 9090
+  protocol: TCP
 {{- end }}
 {{- include "all.pod.resources" . }}
 {{- if eq .role "ps" "worker" }}

@@ -149,6 +149,7 @@ envFrom:
 ports:
 - name: tensorflow
   containerPort: 2222
+  protocol: TCP
 {{- include "job-set.pod.resources" . }}
 securityContext:
   {{- include "job-set.containerSecurityContext" .root | nindent 2 }}

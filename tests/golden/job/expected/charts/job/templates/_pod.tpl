@@ -162,6 +162,7 @@ envFrom:
 ports:
 - name: tensorflow
   containerPort: 2222
+  protocol: TCP
 {{- include "job.pod.resources" . }}
 {{- /* The kubelet starts the program again in its pod, which keeps the node and the GPUs. */}}
 {{- with .root.Values.restart.ignoreExitCodes }}

@@ -121,6 +121,7 @@ envFrom:
 ports:
 - name: tensorflow
   containerPort: 2222
+  protocol: TCP
 {{- include "pod.pod.resources" . }}
 securityContext:
   {{- include "pod.containerSecurityContext" .root | nindent 2 }}

@@ -141,6 +141,7 @@ envFrom:
 ports:
 - name: tfjob-port
   containerPort: 2222
+  protocol: TCP
 {{- include "tfjob.pod.resources" . }}
 securityContext:
   {{- include "tfjob.containerSecurityContext" .root | nindent 2 }}
