@@ -256,15 +256,6 @@ def test_a_chart_keeps_the_annotations_of_an_account_that_an_environment_patches
         assert account["metadata"]["annotations"] == {**own, **added}
 
 
-def test_a_chart_keeps_the_annotations_of_an_account_that_an_environment_patches(tmp_path):
-    rendered = Rendered.write(checked(ENVIRONMENTS), tmp_path)
-    for environment, added in (("dev", {}), ("prod", {"owner": "ads"})):
-        objects = rendered.by_helm(*rendered.values_args(environment), helm=HelmLibrary())
-        (account,) = (item for (_, kind, name), item in objects.items() if (kind, name) == ("ServiceAccount", "mnist"))
-        own = {"argocd.argoproj.io/sync-wave": "-1", "role": "trainer"}
-        assert account["metadata"]["annotations"] == {**own, **added}
-
-
 @pytest.mark.parametrize("environment", ["dev", "none", "prod"])
 def test_the_patches_of_an_environment_are_those_of_a_job_that_has_them_itself(environment):
     data = checked(ENVIRONMENTS)

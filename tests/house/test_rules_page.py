@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from itertools import chain
 
+from tests.support.problems import all_problems
 from tests.support.rules_page import PAGE, Section, blocks, ids_of_the_reader, sections
 from tfgen.change import immutable, new_run, run_back
 from tfgen.check import enforced, limits, namespace, severities
