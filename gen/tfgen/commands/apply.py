@@ -153,8 +153,8 @@ def _refusal(target: Target, item: Object, error: ApiError) -> str:
         except ApiError as refusal:
             return _refusal(target, item, refusal) if refusal.status != CONFLICT else str(refusal)
         return f"{error}; to take over the fields, add --force"
-    if live is not None and not (found := ownership(target, live)).is_own:
-        return f"{error}; {found.reason}; rename the job, or delete the object with kubectl"
+    if live is not None and not (owner := ownership(target, live)).is_own:
+        return f"{error}; {owner.reason}; rename the job, or delete the object with kubectl"
     if error.status == NOT_FOUND and _MISSING_NAMESPACE.search(str(error)):
         return f"{error}; create the namespace: kubectl create namespace {target.namespace}"
     if is_immutable(str(error)) and item["kind"] in _KINDS_OF_RUN:

@@ -137,13 +137,13 @@ def _removal(target: Target, live: Object, claims: Collection[str], neighbor: st
         claims: the names of the claims to delete as well.
         neighbor: the title of another environment that has the object; empty if no other environment has the object.
     """
-    item, found = identity(live), ownership(target, live)
-    if not found.is_own:
-        return ObjectChange(item, "left", reason=found.reason)
+    item, owner = identity(live), ownership(target, live)
+    if not owner.is_own:
+        return ObjectChange(item, "left", reason=owner.reason)
     is_named = item[:2] == CLAIM and item[2] in claims
     if neighbor and (is_named or not is_kept(live)):
         return ObjectChange(item, "left" if is_named else "kept", reason=f"{neighbor} also has the object")
-    return ObjectChange(item, "kept" if is_kept(live) and not is_named else "deleted", reason=found.reason)
+    return ObjectChange(item, "kept" if is_kept(live) and not is_named else "deleted", reason=owner.reason)
 
 
 def _hint(live_objects: Collection[Identity]) -> str:

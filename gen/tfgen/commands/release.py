@@ -86,10 +86,10 @@ def _plan(target: Target, identity: Identity, run: DeclaredRun) -> _Step:
             f"{run.title}: a {identity[1]} has no field that stops its pods; to free the GPUs, delete the object: "
             f"kubectl delete {name} {identity[2]} --namespace {target.namespace}"
         )
-    found = find(target.api, resource.at(target.namespace, identity[2])) if resource else None
-    if resource is None or found is None:
+    answer = find(target.api, resource.at(target.namespace, identity[2])) if resource else None
+    if resource is None or answer is None:
         return _Step(Released(identity, _ABSENT))
-    live = {"apiVersion": identity[0], "kind": identity[1], **found}
+    live = {"apiVersion": identity[0], "kind": identity[1], **answer}
     owner = ownership(target, live)
     if not owner.is_own:
         return _Step(Released(identity, LEFT, owner.reason))

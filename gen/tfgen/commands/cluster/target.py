@@ -79,7 +79,7 @@ class Neighbor(Record):
 
 
 class Ownership(Record):
-    """Whether a job owns an object in a cluster.
+    """The answer to the question whether a job owns an object in a cluster.
 
     Attributes:
         is_own: whether the job owns the object.
@@ -161,12 +161,12 @@ def apply_object(target: Target, item: Object, live: Object | None, *, is_dry_ru
         ApiError: the server refuses the object.
         TfgenError: the server does not answer in time.
     """
-    if live is not None and not (found := ownership(target, live)).is_own:
+    if live is not None and not (owner := ownership(target, live)).is_own:
         has_pods = any(True for _ in _labels_of_pods(item))
         if has_pods or not target.is_forced:
             force = "" if has_pods else ", or add --force to change the object, which no command then deletes"
             fix = f"rename the job, or delete the object with kubectl{force}"
-            raise RefusedError(identity(live), f"{found.reason}; {fix}")
+            raise RefusedError(identity(live), f"{owner.reason}; {fix}")
         item = _without_labels_of_job(item)
     query = {
         "fieldManager": MANAGER,
@@ -267,9 +267,9 @@ def ownership(target: Target, live: Object) -> Ownership:
 
 def check_own(target: Target, live: Object) -> None:
     """Raise RefusedError if the job does not own an object in the cluster."""
-    found = ownership(target, live)
-    if not found.is_own:
-        raise RefusedError(identity(live), found.reason)
+    owner = ownership(target, live)
+    if not owner.is_own:
+        raise RefusedError(identity(live), owner.reason)
 
 
 def _has_labels_of_job(target: Target, live: Object) -> bool:
