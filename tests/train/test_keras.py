@@ -20,7 +20,7 @@ def environment(folder: Path) -> dict[str, str]:
 
 
 def test_workers_in_step_train_by_model_fit(tmp_path: Path) -> None:
-    command = [sys.executable, str(MIRRORED), "--epochs=2"]
+    command = [sys.executable, str(MIRRORED), "--epochs=2", "--steps=25"]
     with LocalCluster({"worker": ["a:2222", "b:2222"]}, command, tmp_path, environment(tmp_path)) as cluster:
         assert cluster.wait_for_all(timeout=TIMEOUT) == {"worker-0": 0, "worker-1": 0}
         assert re.search(RUN_ENDS, cluster.log("worker", 0))
