@@ -202,7 +202,7 @@ def test_each_command_that_follows_a_run_ends_when_the_run_is_deleted(
     place = cluster.namespace(f"{namespace[:58]}-gone")
     assert run("apply", job, "--namespace", place)[0] == cli.OK
     eventually(lambda: tasks(cluster, place) == 3, "three running tasks")
-    where = ["--kubeconfig", cluster.admin, "--namespace", place]
+    where: tuple[str | Path, ...] = ("--kubeconfig", cluster.admin, "--namespace", place)
     with ExitStack() as stack:
         logs = stack.enter_context(Following("logs", job, *where, "--follow", "--index", "7"))
         watch = stack.enter_context(Following("status", job, *where, "--watch"))
