@@ -132,7 +132,7 @@ def test_a_hand_edit_is_said_at_its_line(out: Path) -> None:
 
 
 def test_lines_past_the_end(out: Path) -> None:
-    edit(SERVICE, "  - name: tensorflow\n    port: 2222\n    targetPort: tensorflow\n", "")
+    edit(SERVICE, "  - name: tensorflow\n    port: 2222\n    protocol: TCP\n    targetPort: tensorflow\n", "")
     (problem,) = found().problems
     assert '"" where tfgen renders "  - name: tensorflow"' in problem.message
     Path(SERVICE).write_text("", encoding="utf-8")

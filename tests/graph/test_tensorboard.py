@@ -73,7 +73,7 @@ spec:
         env:
         - {name: HOME, value: /tmp}
         - {name: NVIDIA_VISIBLE_DEVICES, value: void}
-        ports: [{name: http, containerPort: 6006}]
+        ports: [{name: http, containerPort: 6006, protocol: TCP}]
         resources: {requests: {cpu: 500m, memory: 1Gi}, limits: {cpu: 500m, memory: 1Gi}}
         startupProbe: {httpGet: {path: /, port: http}, timeoutSeconds: 10, periodSeconds: 5, failureThreshold: 60}
         readinessProbe: {httpGet: {path: /, port: http}, timeoutSeconds: 10}
@@ -111,7 +111,7 @@ def test_the_service():
     expected = """\
         type: ClusterIP
         selector: {tfgen/job: mnist, tfgen/role: tensorboard}
-        ports: [{name: http, port: 8080, targetPort: http}]
+        ports: [{name: http, port: 8080, protocol: TCP, targetPort: http}]
         """
     assert made("{logDir: /logs, port: 8080}", "Service")["spec"] == yaml.safe_load(dedent(expected))
 

@@ -23,12 +23,13 @@ def test_the_operator_makes_services_and_tf_config_and_releases_the_pods():
     assert made["Service"]["metadata"]["name"] == "mnist-tensorboard"
     (container,) = made["TFJob"]["spec"]["tfReplicaSpecs"]["Worker"]["template"]["spec"]["containers"]
     assert {variable["name"] for variable in container["env"]}.isdisjoint({"TASK_INDEX", "TF_CLUSTER", "TF_CONFIG"})
-    assert (container["name"], container["ports"]) == ("tensorflow", [{"name": "tfjob-port", "containerPort": 2222}])
+    port = {"name": "tfjob-port", "containerPort": 2222, "protocol": "TCP"}
+    assert (container["name"], container["ports"]) == ("tensorflow", [port])
 
 
 def test_the_operator_finds_the_port_by_its_name():
     (container,) = tf_job(port=3333)["tfReplicaSpecs"]["PS"]["template"]["spec"]["containers"]
-    assert container["ports"] == [{"name": "tfjob-port", "containerPort": 3333}]
+    assert container["ports"] == [{"name": "tfjob-port", "containerPort": 3333, "protocol": "TCP"}]
 
 
 @pytest.mark.parametrize(

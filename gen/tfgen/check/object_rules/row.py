@@ -193,7 +193,7 @@ class Table:
                 continue
             if row.profile is not None and PROFILES.index(row.profile) <= PROFILES.index(destination.profile):
                 continue
-            if mistake := row.test(field):
+            if mistake := _mistake(row, field, is_literal=is_literal):
                 # A warning of a row whose problem is otherwise an error depends on the version.
                 rule = row.rule if severity == row.severity else OBJECT_VERSION
                 message = _message(row, mistake, destination)
@@ -227,6 +227,19 @@ def _walk(branch: _Branch, field: Field) -> Iterator[tuple[Row, Field]]:
                 yield from _walk(
                     child_branch, field._replace(path=(*field.path, key), value=child, parents=(*field.parents, value))
                 )
+
+
+def _mistake(row: Row, field: Field, *, is_literal: bool) -> str:
+    """Return the mistake that a row finds in a field.
+
+    An object under `objects` of a custom kind may have any shape, and the server refuses a wrong shape anyway.
+    """
+    try:
+        return row.test(field)
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError):
+        if not is_literal:
+            raise
+        return ""
 
 
 def _message(row: Row, mistake: str, destination: Destination) -> str:
