@@ -174,7 +174,7 @@ packages:
 
 .PHONY: train
 train: $(VENV)/.with-test $(VENV)/.with-examples ## Train the examples with TensorFlow, as local processes
-	@$(PYTEST) -n 2 --dist loadfile -m 'not nightly' tests/train # the tests of a module share trained models
+	@$(PYTEST) -n 2 --dist loadfile --no-loadscope-reorder -m 'not nightly' tests/train # the tests of a module share trained models
 
 # Sizes of `make bench`. A short run is `make bench JOBS=20 STRUCTURES=5 MOST=50 WORKERS=1000 ROUNDS=3`.
 SIZES := JOBS STRUCTURES MOST WORKERS ROUNDS NODES

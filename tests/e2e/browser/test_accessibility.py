@@ -17,6 +17,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, ViewportSize
 
+from tests.e2e.client import PATIENCE
 from tests.support.command import Command
 from tests.support.tools import ROOT
 from tfgen import cli
@@ -91,6 +92,6 @@ def violations(chromium: Browser, file: Path, viewport: ViewportSize, scheme: Sc
         tags: The tags of the rules; by default, axe checks all rules.
     """
     with chromium.new_page(viewport=viewport, color_scheme=scheme) as page:
-        page.goto(file.as_uri())
+        page.goto(file.as_uri(), timeout=PATIENCE * 1000)
         results = Axe().run(page, options={"resultTypes": ["violations"], **({"runOnly": [*tags]} if tags else {})})
     return str(results.generate_report()) if results.violations_count else ""

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser
 
+from tests.e2e.client import PATIENCE
 from tests.support.tools import ROOT
 from tfgen.check.jobs import check_all
 from tfgen.job.sources import read_sources
@@ -46,7 +47,7 @@ ROWS = """
 def shown_rows(chromium: Browser, site: Path, query: str) -> list[list[str]]:
     """Return the job, the environment and the pods of each visible row."""
     with chromium.new_page() as page:
-        page.goto(f"{(site / 'index.html').as_uri()}{query}")
+        page.goto(f"{(site / 'index.html').as_uri()}{query}", timeout=PATIENCE * 1000)
         rows: list[list[str]] = page.evaluate(ROWS)
     return rows
 
