@@ -81,7 +81,7 @@ def test_every_rule_finds_in_environments_what_it_finds_in_each_by_itself() -> N
             of_job = {finding for number, finding in expected if number == 0}
             if {finding for _, finding in expected} - of_job:
                 only_in_environments.add(rule.id)
-    assert len(only_in_environments) > 60
+    assert len(only_in_environments) > 50
 
 
 def _jobs_with_environments() -> Iterator[Document]:
