@@ -18,6 +18,8 @@ from tests.support.draws import drawn
 from tests.support.generated import TEXT, Document, accepted
 from tests.support.rendered import Rendered
 
+pytestmark = pytest.mark.long
+
 CHANGES: Mapping[str, Mapping[str, Any]] = {
     "replicas": {"roles": {"worker": {"replicas": 8}}},
     "a run": {"run": "2", "args": ["b"]},
@@ -66,7 +68,6 @@ def with_text(kind: str, text: str, change: str) -> Document:
     return {**job, "spec": {**job["spec"], "roles": {**job["spec"]["roles"], "chief": chief}, "sidecars": [sidecar]}}
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("kind", KINDS)
 @drawn(6)
 @given(text=TEXT | BLOCKS, change=st.sampled_from([*CHANGES]))

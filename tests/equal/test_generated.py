@@ -32,7 +32,7 @@ from tfgen.targets.render import render
 
 @pytest.mark.long
 @pytest.mark.parametrize("share", range(3))  # a process of pytest for each
-@drawn(12)
+@drawn(8)
 @given(document=jobs(), seed=st.integers(0, 99))
 def test_the_laws_of_a_job(share, document, seed):
     with tempfile.TemporaryDirectory() as folder:

@@ -304,7 +304,7 @@ def _document(node: Node, bound: list[tuple[str, Hole]]) -> Node:
 
 
 @pytest.mark.long
-@drawn(150)
+@drawn(100)
 @given(node=nodes, bound=bindings(), values=VALUES)
 def test_what_is_filled_is_what_helm_makes_of_the_printed_text(node, bound, values):
     document = _document(node, bound)

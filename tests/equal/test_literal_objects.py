@@ -18,6 +18,8 @@ from tests.support.tools import ROOT
 from tfgen.check.jobs import check
 from tfgen.report.problems import as_text
 
+pytestmark = pytest.mark.long
+
 # Lists that kustomize merges by a key, by no key, or replaces. Each case has the list of the job and that of prod.
 PODS = (
     "selector: {matchLabels: {app: a}}, "
@@ -173,7 +175,6 @@ _NODES = st.recursive(
 )
 
 
-@pytest.mark.long
 @drawn(10)
 @given(before=_NODES, after=_NODES)
 @example(before={"spec": 1}, after={"spec": [OLD]})

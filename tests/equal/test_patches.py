@@ -15,6 +15,8 @@ from tfgen.check.jobs import check
 from tfgen.graph.built import build
 from tfgen.report.problems import as_text
 
+pytestmark = pytest.mark.long
+
 JOB = """\
 apiVersion: tfgen/v1alpha1
 kind: TrainingJob

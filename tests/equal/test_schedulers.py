@@ -11,6 +11,8 @@ from tests.support.rendered import Rendered
 from tfgen.graph.schedulers import GANGS
 from tfgen.schema.gang_fields import FIELDS
 
+pytestmark = pytest.mark.long
+
 VALUES: dict[str, Any] = {
     "apiVersion": "v1alpha2",
     "minAvailable": 3,

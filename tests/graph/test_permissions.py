@@ -19,6 +19,7 @@ NOBODY = 65534
 OTHER = JOB.replace("{name: mnist}", "{name: other}")
 
 pytestmark = [
+    pytest.mark.long,
     pytest.mark.may_skip("the user nobody may not read this Python, or this checkout"),
     pytest.mark.skipif(os.geteuid() == 0 and not shutil.which("setpriv"), reason="needs setpriv"),
 ]

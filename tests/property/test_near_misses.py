@@ -266,7 +266,7 @@ def test_each_mistake_is_one_problem_in_the_smallest_job():
 
 
 @pytest.mark.long
-@drawn(15)
+@drawn(10)
 @given(jobs())
 def test_a_job_from_the_schema_has_no_problem(data):
     assert found_by_reference(data) == set()
@@ -274,7 +274,7 @@ def test_a_job_from_the_schema_has_no_problem(data):
 
 
 @pytest.mark.long
-@drawn(30)
+@drawn(20)
 @given(st.data())
 def test_each_mistake_in_a_job_from_the_schema_is_one_problem(data):
     candidates = list(mutants(data.draw(jobs())))
@@ -282,7 +282,7 @@ def test_each_mistake_in_a_job_from_the_schema_is_one_problem(data):
 
 
 @pytest.mark.long
-@drawn(30)
+@drawn(20)
 @given(st.data())
 def test_any_two_mistakes_are_the_same_to_both_validators(data):
     """The verdict, the paths and the keywords are equal. tfgen may print fewer messages."""

@@ -40,7 +40,7 @@ def test_each_variable_of_a_template_has_a_new_name(case: Path) -> None:
 
 
 @pytest.mark.long
-@drawn(25)
+@drawn(15)
 @given(document=jobs())
 def test_each_variable_of_a_random_job_has_a_new_name(document: dict[str, object]) -> None:
     assert _repeated(document) == {}
