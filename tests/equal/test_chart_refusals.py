@@ -19,6 +19,8 @@ from tfgen.check.jobs import check
 from tfgen.graph import programs
 from tfgen.text.yaml_text import dump
 
+pytestmark = pytest.mark.long
+
 ENVIRONMENT_STRING_MAX = 131_071
 """Maximum bytes of NAME=VALUE: 32 pages of 4,096, minus the final zero (execve(2), MAX_ARG_STRLEN)."""
 

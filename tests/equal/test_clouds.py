@@ -9,6 +9,8 @@ from tests.support.rendered import Rendered
 from tests.support.tools import ROOT
 from tfgen.schema.workload_kinds import WORKLOAD_KINDS
 
+pytestmark = pytest.mark.long
+
 ECI = yaml.safe_load((ROOT / "tests/golden/eci/job.yaml").read_text(encoding="utf-8"))
 
 

@@ -9,6 +9,8 @@ import pytest
 
 from tests.support.rendered import Rendered
 
+pytestmark = pytest.mark.long
+
 TEXTS = {
     "empty": "",
     "one line": "pass",

@@ -22,6 +22,8 @@ from tfgen.schema import kubernetes_fields
 from tfgen.targets.kustomize.patch_entry import object_patch
 from tfgen.text.yaml_text import documents
 
+pytestmark = pytest.mark.long
+
 COMPOSITE = {
     ("Container", "ports"): ["containerPort", "protocol"],
     ("PodSpec", "topologySpreadConstraints"): ["topologyKey", "whenUnsatisfiable"],

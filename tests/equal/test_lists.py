@@ -19,6 +19,8 @@ from tfgen.targets.kustomize.build import build_objects
 from tfgen.targets.kustomize.patch import strategic_merge_patch
 from tfgen.text.yaml_text import documents, dump
 
+pytestmark = pytest.mark.long
+
 JOB: Mapping[str, Any] = {
     "image": "a:1",
     "roles": {"chief": {}, "ps": {}, "worker": {}},

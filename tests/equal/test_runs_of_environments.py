@@ -20,6 +20,8 @@ from tests.support.rendered import Rendered
 from tfgen.graph.fill import Scope, fill
 from tfgen.graph.objects.finisher import config_map
 
+pytestmark = pytest.mark.long
+
 JOB: Document = {
     "apiVersion": "tfgen/v1alpha1",
     "kind": "TrainingJob",
@@ -190,7 +192,6 @@ def reruns(draw: st.DrawFn) -> Document:
     return rerun
 
 
-@pytest.mark.long
 @drawn(15)
 @given(document=reruns())
 def test_kustomize_and_tfgen_agree(document):
