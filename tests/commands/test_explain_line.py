@@ -207,13 +207,10 @@ def test_a_line_of_an_environment_names_the_line_of_the_environment(
     )
 
 
-def test_the_reason_is_that_of_the_key_that_a_file_sets_beside_keys_with_defaults() -> None:
+def test_the_reason_is_that_of_the_key_that_a_file_sets() -> None:
     """A role may have its own image, but this role has none."""
     (line,) = [line for line in origins("overlays/mnist/base/ps.yaml") if line.line.strip().endswith("mnist:1.4.0")]
-    assert [(row.path, row.place is None) for row in line.values] == [
-        (("spec", "image"), False),
-        (("spec", "roles", "ps", "image"), True),
-    ]
+    assert [row.path for row in line.values] == [("spec", "image")]
     assert (line.reason, line.page) == ("Image of every role without an image.", "docs/environments.md")
 
 

@@ -40,6 +40,7 @@ from tfgen.graph.holes import (
     HasKey,
     Hole,
     IsMap,
+    IsSet,
     Items,
     Join,
     JoinEntries,
@@ -52,6 +53,7 @@ from tfgen.graph.holes import (
     Node,
     Not,
     NotEmpty,
+    Override,
     Parameter,
     Release,
     Repeat,
@@ -109,11 +111,16 @@ VALUES = st.fixed_dictionaries(
             ),
             max_size=2,
         ),
+        "role": st.fixed_dictionaries(
+            {}, optional={"text": TEXT, "on": st.booleans(), "list": st.lists(st.sampled_from(["a", "08"]), max_size=2)}
+        ),
     }
 )
 TEXT_VALUE, OTHER = Value("text", "string"), Value("other", "string")
 COUNT, ON = Value("count", "integer"), Value("on", "boolean")
 MAP, MORE, LIST = Value("map", "map"), Value("more", "map"), Value("list", "list")
+OWN_TEXT, OWN_ON = Value("role.text", "string"), Override(Value("role.on", "boolean"), ON)
+OWN_LIST = Override(Value("role.list", "list"), LIST)
 MORE_OR_MAP, DEEP = Default(MORE, MAP), Value("deep", "map")
 MERGED, LAID, FILTERED = Bound("merged", "map"), Bound("laid", "map"), Bound("filtered", "map")
 CHOSEN = Bound("chosen", "map")
@@ -121,7 +128,7 @@ CHOSEN = Bound("chosen", "map")
 NAME, ENTRY_VALUE = Bound("name"), Bound("value")
 
 TEXTS, TEXT_LIST = as_text(MORE_OR_MAP), as_text(LIST)
-TREES = (MAP, LIST, MORE_OR_MAP, MERGED, LAID, FILTERED, TEXTS, TEXT_LIST)
+TREES = (MAP, LIST, OWN_LIST, MORE_OR_MAP, MERGED, LAID, FILTERED, TEXTS, TEXT_LIST)
 
 # A hole that Go writes as statements needs its own named template. A separator, and the text around a separator, may be
 # white space.
@@ -165,6 +172,7 @@ strings = st.recursive(
             *(Join(LIST), Join(Default(LIST, Value("list", "list"))), Clean(Value("path", "string"))),
             *NAMED,
             as_text(TEXT_VALUE),
+            Override(OWN_TEXT, TEXT_VALUE),
             *(Digest(DOCUMENT), call(HASH, p=OTHER)),
             *(File(f"files/{number}.txt", text) for number, text in enumerate(FILES)),
         ]
@@ -187,7 +195,7 @@ tests = st.recursive(
         st.builds(Contains, strings, st.sampled_from(HOSTILE[1:])),
         st.builds(HasItem, st.just(LIST), st.one_of(st.sampled_from(["y", "08"]), strings)),
         st.builds(HasKey, st.sampled_from([MAP, MORE, MORE_OR_MAP]), st.one_of(st.sampled_from(["y", "a-b"]), strings)),
-        st.just(Matches(OTHER, "^a?$")),
+        st.sampled_from([Matches(OTHER, "^a?$"), IsSet(OWN_TEXT), OWN_ON]),
     ),
     lambda inner: st.one_of(
         st.builds(Not, inner),
@@ -209,7 +217,7 @@ items = st.one_of(
     st.builds(lambda first, second: {"name": first, "b": second}, scalars, scalars),
     st.builds(lambda test, text: When(test, {"name": "x", "b": When(OTHER, text)}), tests, strings),
     st.sampled_from([ForEach(MAP, ENTRY), ForEach(MAP, When(Contains(ENTRY_VALUE, "{{"), ENTRY))]),
-    st.sampled_from([Items(LIST), Items(TEXT_LIST)]),
+    st.sampled_from([Items(LIST), Items(TEXT_LIST), ForEach(OWN_LIST, {"b": ENTRY_VALUE})]),
     st.sampled_from([ForEach(DEEP, OF_DEEP), ForEach(FILTERED, {"name": NAME})]),
 )
 

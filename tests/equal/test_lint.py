@@ -20,6 +20,7 @@ from tests.support.examples import each_environment, each_example
 from tests.support.generated import Document, jobs
 from tests.support.rendered import Rendered
 from tests.support.tools import ROOT
+from tfgen import data_path
 from tfgen.graph.fill import FillCache, Scope, failing_scopes
 from tfgen.graph.graph import graph, objects
 from tfgen.graph.guards import guards
@@ -135,7 +136,7 @@ COMPANIONS: Sequence[tuple[str, Mapping[str, Any]]] = (
         {"deadline": 60, "storage.model": {"mountPath": "/m", "runs": "Separate", "claim": {"size": "1Gi"}}},
     ),
     ("helpers.*", {"storage.model": {"mountPath": "/m", "runs": "Separate", "claim": {"size": "1Gi"}}}),
-    ("shm", {"roles.worker.shm": ""}),
+    ("shm", {"roles.worker.shm": None}),
     ("startDeadline", {"gang.enabled": False}),
     ("completion.*", {"startDeadline": 60}),
     ("completion.notify.secretKeyRef.key", {"completion.notify.secretKeyRef.name": "webhook"}),
@@ -214,7 +215,7 @@ def _dead(document: Document, render: Callable[[Mapping[str, Any]], Any]) -> Ite
 
     assert renders({}) is not None
     for path, node in ((tunable.path, tunable.schema) for tunable in tunables(document["spec"])):
-        others = [_nested(path, other) for other in _others(node, _at(values, path))]
+        others = [_nested(path, other) for other in _others(node, data_path.at(values, path))]
         companies = [{}, *_companies(path, values)]
         if not any(
             renders(company, other) not in (None, renders(company))
@@ -254,6 +255,8 @@ def _others(node: Mapping[str, Any], old: Any) -> list[Any]:
             near = [old + 1, 1, 2]
         case str():
             near = [f"{old}x", f"{old}1"]
+        case None:
+            near = ["x", 1, False]
         case Mapping():
             near = [{key: None} for key in old]  # Helm removes a key whose value is null
     own = [*node.get("examples", ()), *node.get("enum", ()), *([node["default"]] if "default" in node else [])]
@@ -282,9 +285,3 @@ def _nested(path: tuple[str, ...], value: Any) -> Any:
     for key in reversed(path):
         value = {key: value}
     return value
-
-
-def _at(values: Any, path: tuple[str, ...]) -> Any:
-    for key in path:
-        values = values[key]
-    return values

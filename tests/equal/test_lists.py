@@ -51,7 +51,9 @@ def test_the_spread_of_an_environment_has_its_order(job, environment, tmp_path):
     rendered = Rendered.write(document(*spreads), tmp_path)
     by_kustomize = rendered.by_kustomize("dev")
     (chief,) = (item for item in by_kustomize.values() if item["metadata"]["name"] == "mnist-chief")
-    assert chief["spec"]["template"]["spec"]["topologySpreadConstraints"] == [spread(t) for t in environment]
+    selector = {"matchLabels": {"tfgen/job": "mnist", "tfgen/run": "", "tfgen/role": "chief"}}
+    expected = [{**spread(topology), "labelSelector": selector} for topology in environment]
+    assert chief["spec"]["template"]["spec"]["topologySpreadConstraints"] == expected
     normal.assert_equal(
         {"tfgen": rendered.by_tfgen("dev"), "kustomize": by_kustomize, "our reading": rendered.by_our_reading("dev")}
     )

@@ -76,9 +76,10 @@ CASES = [
         {
             "shm": 2.0,
             "roles": {
-                "worker": {"resources": {"cpu": 0.5, "requests": {"memory": 0.00001}, "limits": {"memory": 1.5}}},
+                # Helm prints a fraction in a map as a number, and tfgen writes a fraction as a text.
+                "worker": {"resources": {"cpu": 0.5, "requests": {"memory": "0.00001"}, "limits": {"memory": "1.5"}}},
                 "ps": {"resources": {"cpu": 3.0, "memory": 999998.5}},
-                "chief": {"resources": {"limits": {"cpu": 0.25, "memory": 4.0}}},
+                "chief": {"resources": {"limits": {"cpu": "0.25", "memory": 4.0}}},
             },
         },
     ),

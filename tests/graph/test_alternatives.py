@@ -12,7 +12,20 @@ from hypothesis import strategies as st
 
 from tfgen.graph.alternatives import join_alternatives, with_common_order
 from tfgen.graph.fill import Scope, fill
-from tfgen.graph.holes import ABSENT, AnyOf, Call, Default, Equal, ForEach, NamedTemplate, Node, Parameter, Value, When
+from tfgen.graph.holes import (
+    ABSENT,
+    AnyOf,
+    Call,
+    Equal,
+    ForEach,
+    IsSet,
+    NamedTemplate,
+    Node,
+    Override,
+    Parameter,
+    Value,
+    When,
+)
 
 ROLE = Parameter("role")
 IMAGE, LABELS = Value("image", "string"), Value("labels", "map")
@@ -46,7 +59,10 @@ CASES: Mapping[str, tuple[Mapping[str, Node], Node]] = {
         {"chief": When(IMAGE, {"a": 1, "b": 2}), "ps": When(IMAGE, {"a": 1})},
         When(IMAGE, {"a": 1, "b": When(CHIEF, 2)}),
     ),
-    "a default": ({"chief": Default(IMAGE, 30), "ps": Default(IMAGE, 5)}, When(IMAGE, IMAGE, When(CHIEF, 30, 5))),
+    "an overridden default": (
+        {"chief": Override(IMAGE, 30), "ps": Override(IMAGE, 5)},
+        When(IsSet(IMAGE), IMAGE, When(CHIEF, 30, 5)),
+    ),
     "nothing in some": ({"chief": ABSENT, "ps": {"a": 1}}, When(CHIEF, ABSENT, {"a": 1})),
     "another kind of node": ({"chief": {"a": 1}, "ps": LABELS}, When(CHIEF, {"a": 1}, LABELS)),
     "entries in different orders": (

@@ -58,7 +58,7 @@ def test_a_job_that_may_run_on_spot_nodes():
     made = pods("spot: true\nroles: {chief: {}, worker: {tolerations: [{key: a}]}, ps: {spot: false}}")
     assert made["chief"]["tolerations"] == [*SPOT, GPU]
     assert made["worker"]["tolerations"] == [*SPOT, {"key": "a"}]
-    assert made["ps"]["tolerations"] == [*SPOT, GPU]
+    assert made["ps"]["tolerations"] == [GPU]
 
 
 def test_a_role_that_may_run_on_spot_nodes():

@@ -372,11 +372,13 @@ def test_each_definition_is_used():
     assert {*load()["definitions"], *own} == {*used, "place"}
 
 
-def test_what_is_tunable_has_a_neutral_default():
-    """The default has the same truth value in Go and in Python: the condition in a chart is the value itself."""
+def test_only_keys_of_a_role_have_no_default():
+    """A key of a role without a default has the value of the job. Every other default has a value, for Go templates."""
     for leaf in leaves(load()):
-        assert "default" in leaf.tunable.schema, leaf.tunable.path
-        assert leaf.tunable.default is not None, leaf.tunable.path
+        path, default = leaf.tunable.path, leaf.tunable.default
+        is_optional = path[0] == "roles" and path[2] != "replicas" and path[2] != "resources"
+        assert leaf.tunable.is_optional == is_optional, path
+        assert (default is None) == is_optional, path
 
 
 def test_sections_have_no_default_and_other_records_an_empty_one():

@@ -79,13 +79,7 @@ def test_values_are_complete_and_in_the_schemas_order():
             "roles": {
                 "worker": {
                     "replicas": 1,
-                    "image": "",
-                    "imagePullPolicy": "",
-                    "command": [],
-                    "args": [],
-                    "workingDir": "",
                     "env": {"A": "a", "B": "b"},
-                    "envFrom": [],
                     "resources": {
                         "cpu": "",
                         "memory": "",
@@ -99,20 +93,6 @@ def test_values_are_complete_and_in_the_schemas_order():
                             "share": {},
                         },
                     },
-                    "nodeSelector": {},
-                    "tolerations": [],
-                    "affinity": {},
-                    "placement": "",
-                    "topologySpreadConstraints": [],
-                    "spot": False,
-                    "nodeName": "",
-                    "priorityClassName": "",
-                    "serviceAccountName": "",
-                    "runtimeClassName": "",
-                    "labels": {},
-                    "annotations": {},
-                    "shm": "",
-                    "terminationGracePeriodSeconds": 0,
                 }
             },
             "network": {
@@ -178,7 +158,7 @@ def test_what_an_environment_says_of_no_value_does_not_reach_its_chart():
         ("roles.evaluator.resources.gpu.count", "integer", 0),
         ("gang.enabled", "boolean", True),
         ("storage", "map", {}),
-        ("roles.chief.affinity", "map", {}),
+        ("roles.chief.affinity", "map", None),
         ("tolerations", "list", []),
     ],
 )

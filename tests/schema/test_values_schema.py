@@ -39,7 +39,7 @@ SMALL = {"image": "x:1", "roles": {"worker": {"replicas": 4}}}
 # The schema of the values.
 
 
-def test_every_value_is_required_and_nothing_else_is_let_in():
+def test_every_value_with_a_default_is_required_and_nothing_else_is_let_in():
     schema = values_schema(values_form(SMALL))
     values = tunables.values(SMALL)
     validator = jsonschema.Draft7Validator(schema)
@@ -47,8 +47,8 @@ def test_every_value_is_required_and_nothing_else_is_let_in():
     assert list(validator.iter_errors(values)) == []
     assert list(validator.iter_errors({**values, "global": {"x": 1}, "enabled": True})) == []
     for tunable in tunables.tunables(SMALL):
-        for broken in (without(values, tunable.path), with_value(values, tunable.path, None)):
-            assert not validator.is_valid(broken), tunable.path
+        assert validator.is_valid(without(values, tunable.path)) == tunable.is_optional, tunable.path
+        assert not validator.is_valid(with_value(values, tunable.path, None)), tunable.path
     assert not validator.is_valid({**values, "port": 1})
     assert not validator.is_valid({**values, "gang": {}})
 
@@ -188,7 +188,9 @@ def _change(path: tuple[Any, ...], values: Any, odd: Any, change: str) -> None:
 
 
 def _is_allowed(spec: Any, values: Any) -> bool:
+    optional = {tunable.path for tunable in tunables.tunables(spec) if tunable.is_optional}
     paths = {tunable.path for tunable in tunables.tunables(spec)}
+    paths -= {path for path in optional if not data_path.has(values, path)}
     if not _has_records({path[:depth] for path in paths for depth in range(len(path))}, paths, values):
         return False
     if not all(_validator(path).is_valid(_texts(path, data_path.at(values, path))) for path in paths):

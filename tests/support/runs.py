@@ -68,7 +68,7 @@ CASES = {
     "image of a role": (
         "ps: {replicas: 2}",
         "ps: {image: ps:1, replicas: 2}",
-        everywhere("10:17", 'roles.ps.image was "" and is "ps:1"', PS),
+        everywhere("10:17", "roles.ps.image is new", PS),
     ),
     "env": ("/data", "/d", everywhere("7:15", 'env.DATA was "/data" and is "/d"')),
     "env, one more": ("/data}", "/data, X: x}", everywhere("7:25", "env.X is new")),

@@ -13,7 +13,11 @@
 {{- $_ := set $nodeSelector "k8s.aliyun.com/vnode" "true" }}
 {{- end }}
 {{- $nodeSelector = mergeOverwrite $nodeSelector (include "eci-imagenet.texts" .root.Values.nodeSelector | fromYaml)
-    (include "eci-imagenet.texts" .values.nodeSelector | fromYaml) -}}
+    (include "eci-imagenet.texts" .values.nodeSelector | fromYaml) }}
+{{- $affinity := deepCopy .root.Values.affinity }}
+{{- range $key, $value := .values.affinity }}
+{{- $_ := set $affinity $key $value }}
+{{- end -}}
 {{- with .values.nodeName }}
 nodeName: {{ . | quote }}
 {{- end }}
@@ -22,8 +26,8 @@ nodeSelector:
   {{- toYaml . | nindent 2 }}
 {{- end }}
 {{- if or (and .root.Values.cloud.eci.enabled (eq .root.Values.cloud.eci.way "VirtualNode"))
-    (and .root.Values.cloud.eci.enabled (eq .root.Values.cloud.eci.way "VNode")) (or .values.spot .root.Values.spot)
-    (.values.tolerations | default .root.Values.tolerations) }}
+    (and .root.Values.cloud.eci.enabled (eq .root.Values.cloud.eci.way "VNode")) (dig "spot" .root.Values.spot .values)
+    (dig "tolerations" .root.Values.tolerations .values) }}
 tolerations:
 {{- if and .root.Values.cloud.eci.enabled (eq .root.Values.cloud.eci.way "VirtualNode") }}
 - key: virtual-kubelet.io/provider
@@ -37,7 +41,7 @@ tolerations:
   value: "true"
   effect: NoSchedule
 {{- end }}
-{{- if or .values.spot .root.Values.spot }}
+{{- if dig "spot" .root.Values.spot .values }}
 - key: cloud.google.com/gke-spot
   operator: Exists
   effect: NoSchedule
@@ -48,14 +52,14 @@ tolerations:
   operator: Exists
   effect: NoSchedule
 {{- end }}
-{{- with .values.tolerations | default .root.Values.tolerations }}
+{{- with dig "tolerations" .root.Values.tolerations .values }}
 {{- toYaml . | nindent 0 }}
 {{- end }}
 {{- end }}
-{{- if .values.affinity | default .root.Values.affinity }}
+{{- if $affinity }}
 affinity:
-  {{- toYaml (.values.affinity | default .root.Values.affinity) | nindent 2 }}
-{{- else if eq (.values.placement | default .root.Values.placement) "spread" }}
+  {{- toYaml $affinity | nindent 2 }}
+{{- else if eq (dig "placement" .root.Values.placement .values) "spread" }}
 affinity:
   podAntiAffinity:
     preferredDuringSchedulingIgnoredDuringExecution:
@@ -66,7 +70,7 @@ affinity:
             {{- include "eci-imagenet.selector" .root | nindent 12 }}
             tfgen/role: {{ .role | quote }}
         topologyKey: kubernetes.io/hostname
-{{- else if eq (.values.placement | default .root.Values.placement) "pack" }}
+{{- else if eq (dig "placement" .root.Values.placement .values) "pack" }}
 affinity:
   podAffinity:
     preferredDuringSchedulingIgnoredDuringExecution:
@@ -77,8 +81,48 @@ affinity:
             {{- include "eci-imagenet.selector" .root | nindent 12 }}
         topologyKey: kubernetes.io/hostname
 {{- end }}
-{{- with .values.topologySpreadConstraints | default .root.Values.topologySpreadConstraints }}
+{{- if dig "topologySpreadConstraints" .root.Values.topologySpreadConstraints .values }}
 topologySpreadConstraints:
-{{- toYaml . | nindent 0 }}
+{{- range $index, $constraint := dig "topologySpreadConstraints" .root.Values.topologySpreadConstraints .values }}
+- maxSkew: {{ $constraint.maxSkew | int64 }}
+  {{- with $constraint.minDomains }}
+  minDomains: {{ . | int64 }}
+  {{- end }}
+  topologyKey: {{ $constraint.topologyKey | quote }}
+  whenUnsatisfiable: {{ $constraint.whenUnsatisfiable | quote }}
+  {{- if hasKey $constraint "labelSelector" }}
+  {{- if $constraint.labelSelector }}
+  labelSelector:
+    {{- toYaml $constraint.labelSelector | nindent 4 }}
+  {{- else }}
+  labelSelector: {}
+  {{- end }}
+  {{- else if or (not (has "tfgen/job" $constraint.matchLabelKeys)) (not (has "tfgen/run" $constraint.matchLabelKeys))
+      (not (has "tfgen/role" $constraint.matchLabelKeys)) }}
+  labelSelector:
+    matchLabels:
+      {{- if not (has "tfgen/job" $constraint.matchLabelKeys) }}
+      tfgen/job: {{ include "eci-imagenet.fullname" $.root | quote }}
+      {{- end }}
+      {{- if not (has "tfgen/run" $constraint.matchLabelKeys) }}
+      tfgen/run: {{ include "eci-imagenet.text" $.root.Values.run | quote }}
+      {{- end }}
+      {{- if not (has "tfgen/role" $constraint.matchLabelKeys) }}
+      tfgen/role: {{ $.role | quote }}
+      {{- end }}
+  {{- else }}
+  labelSelector: {}
+  {{- end }}
+  {{- with $constraint.matchLabelKeys }}
+  matchLabelKeys:
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
+  {{- with $constraint.nodeAffinityPolicy }}
+  nodeAffinityPolicy: {{ . | quote }}
+  {{- end }}
+  {{- with $constraint.nodeTaintsPolicy }}
+  nodeTaintsPolicy: {{ . | quote }}
+  {{- end }}
+{{- end }}
 {{- end }}
 {{- end }}

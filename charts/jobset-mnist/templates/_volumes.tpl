@@ -4,7 +4,7 @@
 {{- define "jobset-mnist.pod.volumes" -}}
 - name: tmp
   emptyDir: {}
-{{- with .values.shm | default .root.Values.shm }}
+{{- with dig "shm" .root.Values.shm .values }}
 - name: shm
   emptyDir:
     medium: Memory
@@ -83,7 +83,7 @@ subPathExpr: {{ .storage.subPathExpr | quote }}
 {{- define "jobset-mnist.pod.mounts" -}}
 - name: tmp
   mountPath: /tmp
-{{- if .values.shm | default .root.Values.shm }}
+{{- if dig "shm" .root.Values.shm .values }}
 - name: shm
   mountPath: /dev/shm
 {{- end }}

@@ -3,8 +3,8 @@
 {{/* The sidecar that holds the run lock of a volume. The caller sets the name of the sidecar. Takes root, values,
      name, storage. */}}
 {{- define "keras-distribution.pod.runLock" -}}
-image: {{ .values.image | default .root.Values.image | quote }}
-{{- with .values.imagePullPolicy | default .root.Values.imagePullPolicy }}
+image: {{ dig "image" .root.Values.image .values | quote }}
+{{- with dig "imagePullPolicy" .root.Values.imagePullPolicy .values }}
 imagePullPolicy: {{ . | quote }}
 {{- end }}
 restartPolicy: Always

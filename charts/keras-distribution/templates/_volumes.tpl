@@ -4,7 +4,7 @@
 {{- define "keras-distribution.pod.volumes" -}}
 - name: tmp
   emptyDir: {}
-{{- with .values.shm | default .root.Values.shm }}
+{{- with dig "shm" .root.Values.shm .values }}
 - name: shm
   emptyDir:
     medium: Memory
@@ -83,7 +83,7 @@ subPathExpr: {{ .storage.subPathExpr | quote }}
 {{- define "keras-distribution.pod.mounts" -}}
 - name: tmp
   mountPath: /tmp
-{{- if .values.shm | default .root.Values.shm }}
+{{- if dig "shm" .root.Values.shm .values }}
 - name: shm
   mountPath: /dev/shm
 {{- end }}

@@ -66,8 +66,8 @@ containers:
   imagePullPolicy: {{ . | quote }}
   {{- end }}
   {{- else }}
-  image: {{ .Values.roles.worker.image | default .Values.image | quote }}
-  {{- with .Values.roles.worker.imagePullPolicy | default .Values.imagePullPolicy }}
+  image: {{ dig "image" .Values.image .Values.roles.worker | quote }}
+  {{- with dig "imagePullPolicy" .Values.imagePullPolicy .Values.roles.worker }}
   imagePullPolicy: {{ . | quote }}
   {{- end }}
   {{- end }}

@@ -26,7 +26,11 @@
 {{- $_ := set $nodeSelector .values.resources.gpu.productLabel .values.resources.gpu.product }}
 {{- end }}
 {{- $nodeSelector = mergeOverwrite $nodeSelector (include "mirrored-cifar.texts" .root.Values.nodeSelector | fromYaml)
-    (include "mirrored-cifar.texts" .values.nodeSelector | fromYaml) -}}
+    (include "mirrored-cifar.texts" .values.nodeSelector | fromYaml) }}
+{{- $affinity := deepCopy .root.Values.affinity }}
+{{- range $key, $value := .values.affinity }}
+{{- $_ := set $affinity $key $value }}
+{{- end -}}
 {{- with .values.nodeName }}
 nodeName: {{ . | quote }}
 {{- end }}
@@ -34,15 +38,15 @@ nodeName: {{ . | quote }}
 nodeSelector:
   {{- toYaml . | nindent 2 }}
 {{- end }}
-{{- with include "mirrored-cifar.tolerations" (dict "spot" (or .values.spot .root.Values.spot) "tolerations"
-    (.values.tolerations | default .root.Values.tolerations)) }}
+{{- with include "mirrored-cifar.tolerations" (dict "spot" (dig "spot" .root.Values.spot .values) "tolerations"
+    (dig "tolerations" .root.Values.tolerations .values)) }}
 tolerations:
 {{- . }}
 {{- end }}
-{{- if .values.affinity | default .root.Values.affinity }}
+{{- if $affinity }}
 affinity:
-  {{- toYaml (.values.affinity | default .root.Values.affinity) | nindent 2 }}
-{{- else if eq (.values.placement | default .root.Values.placement) "spread" }}
+  {{- toYaml $affinity | nindent 2 }}
+{{- else if eq (dig "placement" .root.Values.placement .values) "spread" }}
 affinity:
   podAntiAffinity:
     preferredDuringSchedulingIgnoredDuringExecution:
@@ -53,7 +57,7 @@ affinity:
             {{- include "mirrored-cifar.selector" .root | nindent 12 }}
             tfgen/role: {{ .role | quote }}
         topologyKey: kubernetes.io/hostname
-{{- else if eq (.values.placement | default .root.Values.placement) "pack" }}
+{{- else if eq (dig "placement" .root.Values.placement .values) "pack" }}
 affinity:
   podAffinity:
     preferredDuringSchedulingIgnoredDuringExecution:
@@ -64,8 +68,48 @@ affinity:
             {{- include "mirrored-cifar.selector" .root | nindent 12 }}
         topologyKey: kubernetes.io/hostname
 {{- end }}
-{{- with .values.topologySpreadConstraints | default .root.Values.topologySpreadConstraints }}
+{{- if dig "topologySpreadConstraints" .root.Values.topologySpreadConstraints .values }}
 topologySpreadConstraints:
-{{- toYaml . | nindent 0 }}
+{{- range $index, $constraint := dig "topologySpreadConstraints" .root.Values.topologySpreadConstraints .values }}
+- maxSkew: {{ $constraint.maxSkew | int64 }}
+  {{- with $constraint.minDomains }}
+  minDomains: {{ . | int64 }}
+  {{- end }}
+  topologyKey: {{ $constraint.topologyKey | quote }}
+  whenUnsatisfiable: {{ $constraint.whenUnsatisfiable | quote }}
+  {{- if hasKey $constraint "labelSelector" }}
+  {{- if $constraint.labelSelector }}
+  labelSelector:
+    {{- toYaml $constraint.labelSelector | nindent 4 }}
+  {{- else }}
+  labelSelector: {}
+  {{- end }}
+  {{- else if or (not (has "tfgen/job" $constraint.matchLabelKeys)) (not (has "tfgen/run" $constraint.matchLabelKeys))
+      (not (has "tfgen/role" $constraint.matchLabelKeys)) }}
+  labelSelector:
+    matchLabels:
+      {{- if not (has "tfgen/job" $constraint.matchLabelKeys) }}
+      tfgen/job: {{ include "mirrored-cifar.fullname" $.root | quote }}
+      {{- end }}
+      {{- if not (has "tfgen/run" $constraint.matchLabelKeys) }}
+      tfgen/run: {{ include "mirrored-cifar.text" $.root.Values.run | quote }}
+      {{- end }}
+      {{- if not (has "tfgen/role" $constraint.matchLabelKeys) }}
+      tfgen/role: {{ $.role | quote }}
+      {{- end }}
+  {{- else }}
+  labelSelector: {}
+  {{- end }}
+  {{- with $constraint.matchLabelKeys }}
+  matchLabelKeys:
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
+  {{- with $constraint.nodeAffinityPolicy }}
+  nodeAffinityPolicy: {{ . | quote }}
+  {{- end }}
+  {{- with $constraint.nodeTaintsPolicy }}
+  nodeTaintsPolicy: {{ . | quote }}
+  {{- end }}
+{{- end }}
 {{- end }}
 {{- end }}

@@ -72,13 +72,13 @@ app.kubernetes.io/component: {{ .role | quote }}
 {{- end }}
 {{- end -}}
 automountServiceAccountToken: false
-{{- with .values.priorityClassName | default .root.Values.priorityClassName }}
+{{- with dig "priorityClassName" .root.Values.priorityClassName .values }}
 priorityClassName: {{ . | quote }}
 {{- end }}
-{{- with .values.runtimeClassName | default .root.Values.runtimeClassName }}
+{{- with dig "runtimeClassName" .root.Values.runtimeClassName .values }}
 runtimeClassName: {{ . | quote }}
 {{- end }}
-{{- with .values.serviceAccountName | default .root.Values.serviceAccountName }}
+{{- with dig "serviceAccountName" .root.Values.serviceAccountName .values }}
 serviceAccountName: {{ . | quote }}
 {{- end }}
 {{- /* No environment variables for Services: the variables of many Services can exceed the size limit of a
@@ -96,7 +96,7 @@ activeDeadlineSeconds: {{ .root.Values.deadline | int64 }}
 {{- end }}
 {{- end }}
 {{- /* TensorFlow's Server.join ignores SIGTERM, so a task that only serves would use its whole grace period. */}}
-{{- if .values.terminationGracePeriodSeconds }}
+{{- if hasKey .values "terminationGracePeriodSeconds" }}
 terminationGracePeriodSeconds: {{ .values.terminationGracePeriodSeconds | int64 }}
 {{- else if eq .role "chief" "evaluator" }}
 terminationGracePeriodSeconds: 30
@@ -126,19 +126,19 @@ containers:
 
 {{/* The main container of a task, without its field name. Takes root, role, values, limits, gpus. */}}
 {{- define "ps-evaluator.pod.container" -}}
-image: {{ .values.image | default .root.Values.image | quote }}
-{{- with .values.imagePullPolicy | default .root.Values.imagePullPolicy }}
+image: {{ dig "image" .root.Values.image .values | quote }}
+{{- with dig "imagePullPolicy" .root.Values.imagePullPolicy .values }}
 imagePullPolicy: {{ . | quote }}
 {{- end }}
-{{- with .values.command | default .root.Values.command }}
+{{- with dig "command" .root.Values.command .values }}
 command:
 {{- include "ps-evaluator.texts" . }}
 {{- end }}
-{{- with .values.args | default .root.Values.args }}
+{{- with dig "args" .root.Values.args .values }}
 args:
 {{- include "ps-evaluator.texts" . }}
 {{- end }}
-{{- with .values.workingDir | default .root.Values.workingDir }}
+{{- with dig "workingDir" .root.Values.workingDir .values }}
 workingDir: {{ . | quote }}
 {{- end }}
 {{- /* Kubernetes expands $(X) only from preceding variables, so the variables of tfgen come first, and the values
@@ -148,7 +148,7 @@ workingDir: {{ . | quote }}
        parameter server blocks one thread. */}}
 env:
 {{- include "ps-evaluator.pod.env" (dict "root" .root "role" .role "values" .values "cpuLimit" .limits.cpu "gpus" .gpus) | nindent 0 }}
-{{- with .values.envFrom | default .root.Values.envFrom }}
+{{- with dig "envFrom" .root.Values.envFrom .values }}
 envFrom:
 {{- toYaml . | nindent 0 }}
 {{- end }}

@@ -66,8 +66,8 @@ containers:
   imagePullPolicy: {{ . | quote }}
   {{- end }}
   {{- else }}
-  image: {{ .Values.roles.chief.image | default .Values.image | quote }}
-  {{- with .Values.roles.chief.imagePullPolicy | default .Values.imagePullPolicy }}
+  image: {{ dig "image" .Values.image .Values.roles.chief | quote }}
+  {{- with dig "imagePullPolicy" .Values.imagePullPolicy .Values.roles.chief }}
   imagePullPolicy: {{ . | quote }}
   {{- end }}
   {{- end }}

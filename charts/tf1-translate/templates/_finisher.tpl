@@ -65,15 +65,15 @@ containers:
   {{- with .Values.imagePullPolicy }}
   imagePullPolicy: {{ . | quote }}
   {{- end }}
-  {{- else if and .Values.startDeadline (ne (.Values.roles.ps.image | default .Values.image)
-      (.Values.roles.worker.image | default .Values.image)) }}
-  image: {{ .Values.roles.ps.image | default .Values.image | quote }}
-  {{- with .Values.roles.ps.imagePullPolicy | default .Values.imagePullPolicy }}
+  {{- else if and .Values.startDeadline (ne (dig "image" .Values.image .Values.roles.ps)
+      (dig "image" .Values.image .Values.roles.worker)) }}
+  image: {{ dig "image" .Values.image .Values.roles.ps | quote }}
+  {{- with dig "imagePullPolicy" .Values.imagePullPolicy .Values.roles.ps }}
   imagePullPolicy: {{ . | quote }}
   {{- end }}
   {{- else }}
-  image: {{ .Values.roles.worker.image | default .Values.image | quote }}
-  {{- with .Values.roles.worker.imagePullPolicy | default .Values.imagePullPolicy }}
+  image: {{ dig "image" .Values.image .Values.roles.worker | quote }}
+  {{- with dig "imagePullPolicy" .Values.imagePullPolicy .Values.roles.worker }}
   imagePullPolicy: {{ . | quote }}
   {{- end }}
   {{- end }}

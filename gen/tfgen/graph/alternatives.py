@@ -16,7 +16,7 @@ from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise
 from typing import TypeVar
 
-from tfgen.graph.holes import AnyOf, Default, Equal, Expression, ForEach, Key, Let, Node, Not, When
+from tfgen.graph.holes import AnyOf, Equal, Expression, ForEach, IsSet, Key, Let, Node, Not, Override, When
 from tfgen.record import Record
 
 _Key = TypeVar("_Key", bound=Hashable)
@@ -94,8 +94,8 @@ def _join(alternatives: _Alternatives, choice: _Choice) -> Node:
         isinstance(node, ForEach) and node.replaced(body=first.body) == first for node in nodes
     ):
         return first.replaced(body=_join_field("body", alternatives, choice))
-    if isinstance(first, Default) and all(isinstance(node, Default) and node.first == first.first for node in nodes):
-        return When(first.first, first.first, _join_field("fallback", alternatives, choice))
+    if isinstance(first, Override) and all(isinstance(node, Override) and node.first == first.first for node in nodes):
+        return When(IsSet(first.first), first.first, _join_field("fallback", alternatives, choice))
     return _choose_whole(alternatives, choice)
 
 

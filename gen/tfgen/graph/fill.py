@@ -40,6 +40,7 @@ from tfgen.graph.holes import (
     HasItem,
     HasKey,
     IsMap,
+    IsSet,
     Items,
     Join,
     JoinEntries,
@@ -54,6 +55,7 @@ from tfgen.graph.holes import (
     Node,
     Not,
     NotEmpty,
+    Override,
     Parameter,
     Release,
     Repeat,
@@ -269,6 +271,11 @@ def compile_filler(node: Node) -> Filler:
     return expression_of
 
 
+def loop_keys(over: Mapping[str, Any] | Sequence[Any]) -> Sequence[Any]:
+    """Return the sorted keys of a map, or the indexes of a list, as ``range`` of Go visits them."""
+    return sorted(over) if isinstance(over, Mapping) else range(len(over))
+
+
 @cached_on_record
 def compile_entries(node: ForEach) -> Callable[[Scope], Iterator[tuple[str, Any]]]:
     """Return a function that fills the body of a `ForEach` for each entry of a map, in the order of the keys.
@@ -280,7 +287,7 @@ def compile_entries(node: ForEach) -> Callable[[Scope], Iterator[tuple[str, Any]
     def fill_bodies(scope: Scope) -> Iterator[tuple[str, Any]]:
         entries = over(scope) or {}
         entry_scope, bound = scope.with_bindings()
-        for key in sorted(entries):
+        for key in loop_keys(entries):
             bound[node.key], bound[node.item] = key, entries[key]
             item = body(entry_scope)
             if item is not ABSENT:
@@ -476,6 +483,10 @@ def compile_expression(node: Node) -> Filler:  # noqa: C901 - a branch a node
             return _call_filler(node, compile_expression(template))
         case When(test, if_true, if_false):
             return _choice(compile_expression(test), compile_expression(if_true), compile_expression(if_false))
+        case Override(first, fallback):
+            return _first_set(compile_expression(first), compile_expression(fallback))
+        case IsSet(first):
+            return _apply(_is_set, compile_expression(first))
         case Default(first, fallback):
             return _first_true(compile_expression(first), compile_expression(fallback))
         case Text(parts):
@@ -569,6 +580,14 @@ def _test_any(nodes: Sequence[Node]) -> Filler:
 
 def _first_true(first: Filler, fallback: Filler) -> Filler:
     return lambda scope: first(scope) or fallback(scope)
+
+
+def _first_set(first: Filler, fallback: Filler) -> Filler:
+    return lambda scope: value if (value := first(scope)) is not None else fallback(scope)
+
+
+def _is_set(value: Any) -> bool:
+    return value is not None
 
 
 def _text(parts: Sequence[Node]) -> Filler:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import get_args
 
-from tfgen.graph.holes import AllOf, Default, Equal, Expression, Greater, Guard, Length, Matches, Not, Text
+from tfgen.graph.holes import AllOf, Default, Equal, Expression, Greater, Guard, Length, Matches, Not, Override, Text
 from tfgen.graph.interning import intern_node
 from tfgen.graph.objects import cluster_spec, keras_distribution, names, service_account
 from tfgen.graph.objects.name_guards import finisher_name_guard
@@ -82,7 +82,7 @@ def _image_guard() -> Guard:
         rule="no-image",
         path=("roles", ROLE_NAME),
         over=(ROLE_ENTRIES,),
-        test=Not(Default(role_entry_value("image", "string"), value("image"))),
+        test=Not(Override(role_entry_value("image", "string"), value("image"))),
         message=Text(
             ("role ", ROLE_NAME, " has no image: set image for the job, or roles.", ROLE_NAME, ".image"),
         ),
@@ -181,7 +181,7 @@ def _field_guard(scheduler: Scheduler, field: Field) -> Guard:
     return Guard(
         rule="gang-field",
         path=f"gang.{field}",
-        test=AllOf((value("gang.enabled"), value(f"gang.{field}"))),
+        test=value(f"gang.{field}"),
         message=Text(
             (f"{scheduler} does not support gang.{field}, which is a key for {either(supporting)}; remove the key",)
         ),

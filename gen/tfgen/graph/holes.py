@@ -207,6 +207,16 @@ class Default(Hole):
     fallback: Node
 
 
+class Override(Hole):
+    """A value, or a fallback if the value is not set. An empty value, such as false or [], counts as set.
+
+    For example, the job's tolerations are the fallback of a role's tolerations. `first` has a path.
+    """
+
+    first: Value | Bound | Parameter
+    fallback: Node
+
+
 class MapOf(Hole):
     """A map in which each key and each value may be an expression. Example: {"cpu": Value("cpu", "quantity")}.
 
@@ -352,6 +362,12 @@ class HasKey(Hole):
     key: Node
 
 
+class IsSet(Hole):
+    """True if the map that contains a value has the key of the value. `value` has a path."""
+
+    value: Value | Bound | Parameter
+
+
 class Contains(Hole):
     """True if a text contains another text."""
 
@@ -384,10 +400,10 @@ class When(Hole):
 
 
 class ForEach(Hole):
-    """A list item for each entry of a map, in the order of the keys.
+    """A list item for each entry of a map, in the order of the keys, or for each item of a list.
 
     For a map with two entries, `[a, ForEach(...)]` becomes a list with three items. `key` and `item` are the names that
-    `body` uses for the key and the value of the entry.
+    `body` uses for the key (or the index) and the value of the entry.
     """
 
     over: Expression
@@ -492,6 +508,7 @@ Expression: TypeAlias = (
     | Repeat
     | JoinEntries
     | Default
+    | Override
     | MapOf
     | Merged
     | Filtered
@@ -506,6 +523,7 @@ Expression: TypeAlias = (
     | Greater
     | HasItem
     | HasKey
+    | IsSet
     | Contains
     | IsMap
     | Matches
@@ -633,6 +651,7 @@ def type_of(node: Node) -> ValueType:
             return type_of(child)
         case (
             Default(first=child)
+            | Override(first=child)
             | NamedTemplate(node=child)
             | Let(body=child)
             | When(if_true=child)
@@ -645,9 +664,9 @@ def type_of(node: Node) -> ValueType:
             return "map"
         case Sum() | Length():
             return "integer"
-        case Not() | AllOf() | AnyOf() | Equal() | Greater() | HasItem() | HasKey() | Contains() | IsMap() | Matches():
+        case bool() | Not() | AllOf() | AnyOf() | Equal() | Greater() | HasItem() | HasKey() | IsSet() | Contains():
             return "boolean"
-        case bool():
+        case IsMap() | Matches():
             return "boolean"
         case int():
             return "integer"

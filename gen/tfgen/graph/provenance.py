@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import Any, Final, TypeAlias, assert_never
 
 from tfgen.data_path import Path, follow
-from tfgen.graph.fill import Scope, evaluate, fill
+from tfgen.graph.fill import Scope, evaluate, fill, loop_keys
 from tfgen.graph.holes import (
     ABSENT,
     AsText,
@@ -282,7 +282,7 @@ def _objects(node: Node, position: _Position) -> Iterator[tuple[str | None, _Pos
 def _entries(node: ForEach, position: _Position) -> Iterator[tuple[str, _Position]]:
     """Yield the keys of the map of a `ForEach` in sorted order, each with the position of the object for the key."""
     over = evaluate(node.over, position.scope) or {}
-    for key in sorted(over):
+    for key in loop_keys(over):
         scope, bound = position.scope.with_bindings()
         bound[node.key], bound[node.item] = key, over[key]
         yield key, position.replaced(scope=scope, bindings=bind_entry(position.bindings, node, (key,)))

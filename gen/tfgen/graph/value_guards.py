@@ -13,7 +13,6 @@ from tfgen.graph.holes import (
     Bound,
     CheckedMap,
     Clean,
-    Default,
     Equal,
     Expression,
     Filtered,
@@ -23,6 +22,7 @@ from tfgen.graph.holes import (
     Matches,
     Node,
     Not,
+    Override,
     Text,
 )
 from tfgen.graph.objects import storage
@@ -130,7 +130,7 @@ def _sub_path_guard() -> Guard:
 def _mount_path_guards(structure: Structure) -> list[Guard]:
     """Return the guards that reject two volumes with the same mount path in the pods of a role."""
     first_path, second_path = Bound("storage", "string", "mountPath"), Bound("second", "string", "mountPath")
-    shm = Default(role_entry_value("shm", "quantity"), value("shm"))
+    shm = Override(role_entry_value("shm", "quantity"), value("shm"))
     reserved: list[tuple[Node, str, tuple[Expression, ...]]] = [
         ("/tmp", "the temporary folder of every pod", ()),  # noqa: S108 - a path in the pod
         *([("/dev/shm", "shm", (shm,))] if supports_field(structure, "shm") else []),  # noqa: S108 - a path in the pod

@@ -94,7 +94,8 @@ def job_with_environments(
         for path in _structure_differences(spec, variant_spec):
             message = _structure_message(path, (env, variant_spec), (base, spec))
             variant.report.refuse_target(("spec", *path), variant.job.root, message)
-        environments[env] = {**namespaces.get(env, {}), **values_patch(_values(spec), _values(variant_spec))}
+        patch = values_patch(_values(spec), _with_role_values(_values(variant_spec), spec))
+        environments[env] = {**namespaces.get(env, {}), **patch}
         variant.report.map_targets(functools.partial(_path_in_job_file, env, environments[env]))
     data = document(name, namespaces.get(None, {}).get("namespace"), spec)
     return base, {**data, "spec": {**data["spec"], "environments": environments}}
@@ -148,6 +149,20 @@ def values_patch(base: Mapping[str, Any], target: Mapping[str, Any]) -> dict[str
 
 def _values(spec: Mapping[str, Any]) -> dict[str, Any]:
     return tunables.values(spec, of_any_kind=True)
+
+
+def _with_role_values(values: dict[str, Any], base: Mapping[str, Any]) -> dict[str, Any]:
+    """Set each field of a role that the spec `base` sets, and that `values` lack, to the value that the role has.
+
+    An environment cannot remove the field of a role, but can set the field to the value of the job.
+    """
+    restart_policy = values["workload"]["tfJob"]["restartPolicy"]
+    own = {"nodeName": "", "terminationGracePeriodSeconds": 30, "restartPolicy": restart_policy}
+    for role, fields in values["roles"].items():
+        for key in base["roles"].get(role, {}).keys() - fields.keys():
+            if (tunable := tunables.all_leaves().get(("roles", role, key))) is not None:
+                fields[key] = {} if tunable.tunable.type == "map" else {**values, **own}[key]
+    return values
 
 
 def _distance(specs: Mapping[EnvironmentName, Mapping[str, Any]], env: EnvironmentName) -> int:

@@ -64,7 +64,10 @@ def _tfgen_defaults(*target: str | int, **values: Any) -> dict[str, Row]:
 
 
 _SPEC: Final[Fields] = {
-    **dict.fromkeys(("nodeName", "priorityClassName", "runtimeClassName", "tolerations"), _ROLE_FIELD),
+    **dict.fromkeys(
+        ("nodeName", "priorityClassName", "runtimeClassName", "terminationGracePeriodSeconds", "tolerations"),
+        _ROLE_FIELD,
+    ),
     **dict.fromkeys(("dnsConfig", "hostAliases", "hostUsers", "hostnameOverride", "os", "overhead"), _POD_FIELD),
     **dict.fromkeys(
         ("preemptionPolicy", "readinessGates", "resourceClaims", "resources", "schedulingGates"), _POD_FIELD
@@ -300,8 +303,7 @@ class _PodReader(FieldReader):
             "securityContext": lambda _, part: self.fields(part, _POD_SECURITY),
             "nodeSelector": self._node_selector,
             **dict.fromkeys(("serviceAccount", "serviceAccountName"), self._service_account),
-            "terminationGracePeriodSeconds": self._grace_period,
-            "topologySpreadConstraints": self._affinity,
+            "topologySpreadConstraints": self._topology_spread,
         }
         self.fields(self.template.get("spec"), {**_SPEC, **readers})
 
@@ -326,15 +328,12 @@ class _PodReader(FieldReader):
             super().set_value(part.as_text, *self.role_path, "serviceAccountName")
             self.apply_row(part, _TOKEN._replace(sets=False))
 
-    def _grace_period(self, key: str, part: Part) -> None:
-        if part.value == 0:
-            self.report.drop(
-                part,
-                "with 0, Kubernetes kills a task immediately; in the imported job, a task that only serves has 5 "
-                "seconds to stop, and any other task has 30 seconds",
-            )
-        else:
-            self.apply_row(part, _ROLE_FIELD, key)
+    def _topology_spread(self, key: str, part: Part) -> None:
+        self._affinity(key, part)
+        for constraint in part.items():
+            if constraint.get("labelSelector") is None:
+                why = "without labelSelector, Kubernetes counts no pods; the imported job counts the pods of the role"
+                self.report.note(constraint, why)
 
     def _affinity(self, key: str, part: Part) -> None:
         self.apply_row(part, _ROLE_FIELD, key)

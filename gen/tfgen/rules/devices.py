@@ -62,7 +62,7 @@ def _check_products(view: View) -> Iterator[Finding]:
     for role, path, resources in _resources(view):
         product, label = resources["gpu"]["product"], resources["gpu"]["productLabel"]
         for selector in (("roles", role, "nodeSelector"), ("nodeSelector",)):
-            labels = view.values["roles"][role]["nodeSelector"] if selector[1:] else view.values["nodeSelector"]
+            labels = view.values["roles"][role].get("nodeSelector", {}) if selector[1:] else view.values["nodeSelector"]
             if label not in labels:
                 continue
             if product and resources["gpu"]["count"] and labels[label] != product:

@@ -29,7 +29,7 @@ def _check(view: View) -> Iterator[Finding]:
     for role in view.roles:
         base: Path = ("roles", role.name)
         field = "topologySpreadConstraints"
-        constraints = view.values["roles"][role.name][field]
+        constraints = view.values["roles"][role.name].get(field, [])
         yield from _find_duplicates((*base, field), constraints, KUSTOMIZE_KEYS[field])
         yield from _find_duplicates((*base, "ports"), role.ports, KUSTOMIZE_KEYS["ports"])
         yield from _find_reserved_ports(view, (*base, "ports"), role.ports)

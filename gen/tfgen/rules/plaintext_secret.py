@@ -77,7 +77,7 @@ def _literals(view: View) -> Iterator[tuple[Path, str]]:
 def _variables(view: View) -> Iterator[tuple[Path, str, Any]]:
     yield from ((("env", name), name, value) for name, value in view.values["env"].items())
     for role in view.roles:
-        role_env = view.values["roles"][role.name]["env"]
+        role_env = view.values["roles"][role.name].get("env", {})
         yield from ((("roles", role.name, "env", name), name, value) for name, value in role_env.items())
         for parts in (
             pod_parts.extra_containers(view, role.name),

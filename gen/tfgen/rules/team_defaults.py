@@ -22,7 +22,8 @@ def _replaced_tolerations(view: View) -> Iterator[Finding]:
         return
     lists: list[tuple[Path, Any]] = [((_TOLERATIONS,), view.values[_TOLERATIONS])]
     lists += [
-        (("roles", role.name, _TOLERATIONS), view.values["roles"][role.name][_TOLERATIONS]) for role in view.roles
+        (("roles", role.name, _TOLERATIONS), view.values["roles"][role.name].get(_TOLERATIONS, []))
+        for role in view.roles
     ]
     for list_path, tolerations in lists:
         missing = [toleration for toleration in default if toleration not in tolerations]

@@ -142,7 +142,7 @@ class View(Record):
         The path is in `env` of the role or, if the role does not set the variable, in `env` of the job.
         """
         role_path: Path = ("roles", role, "env", name)
-        return role_path if name in self.values["roles"][role]["env"] else ("env", name)
+        return role_path if name in self.values["roles"][role].get("env", {}) else ("env", name)
 
     def variables(self, role: RoleName) -> tuple[Mapping[str, Any], ...]:
         """Return the environment variables of a role's main container, in the order of the rendered list."""
@@ -157,10 +157,14 @@ class View(Record):
     def effective_field(self, role: RoleName, field: str) -> tuple[Path, Any]:
         """Return the path and the value of `field` of a role, or of the job if the role does not set `field`.
 
-        Example: ``(("roles", "worker", "image"), "registry.example.com/ml/train:1.4.0")``.
+        Example: ``(("roles", "worker", "image"), "registry.example.com/ml/train:1.4.0")``. A map of the role is merged
+        over the map of the job.
         """
-        role_value = self.values["roles"][role][field]
-        return (("roles", role, field), role_value) if role_value else ((field,), self.values[field])
+        job_value, role_value = self.values[field], self.values["roles"][role].get(field)
+        if role_value is None or role_value == {}:
+            return (field,), job_value
+        merged = {**job_value, **role_value} if isinstance(role_value, dict) else role_value
+        return ("roles", role, field), merged
 
     @property
     def has_tensorboard(self) -> bool:

@@ -38,7 +38,7 @@ def _misfits(view: View) -> Iterator[Misfit]:
     for base in ((), *(("roles", role.name) for role in view.roles)):
         values = view.values["roles"][base[1]] if base else view.values
         path: Path = (*base, "topologySpreadConstraints")
-        for index, constraint in enumerate(values["topologySpreadConstraints"]):
+        for index, constraint in enumerate(values.get("topologySpreadConstraints", [])):
             selector = constraint.get("labelSelector")
             yield from kubernetes_fields.misfits((*path, index, "labelSelector"), selector, "LabelSelector", view.text)
     for name, volume in view.values["storage"].items():
@@ -66,6 +66,22 @@ def _object_misfits(view: View) -> Iterator[Misfit]:
         yield from misfits
         if not any(misfit.mistake == "shape" for misfit in misfits):
             yield from _kustomize_misfits(path, item, view)
+        before = view.job.values["objects"].get(name, item)
+        if before != item:
+            yield from _empty_keys(path, before)
+            yield from _empty_keys(path, item)
+
+
+def _empty_keys(path: Path, value: Any) -> Iterator[Misfit]:
+    """Yield the empty keys in an object that an environment changes, because kustomize cannot patch the object."""
+    for key, item in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
+        if key == "":
+            message = (
+                f"{path_name(path)}: found an empty key, but kustomize cannot patch an object with an empty key; "
+                "rename the key, or remove the object from the environment"
+            )
+            yield Misfit((*path, key), "shape", message)
+        yield from _empty_keys((*path, key), item)
 
 
 def _kustomize_misfits(path: Path, item: Mapping[str, Any], view: View) -> Iterator[Misfit]:

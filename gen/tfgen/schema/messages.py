@@ -18,6 +18,7 @@ from tfgen.kubernetes import quantity
 from tfgen.problems import Problem
 from tfgen.record import Record
 from tfgen.schema import file as schema_file
+from tfgen.schema import tunables
 from tfgen.schema.habits import LONG_FORMS, advice_for, can_import, flow, one_line
 from tfgen.schema.hints import choices, expected, hint_for_key, integers, json_types
 from tfgen.text.odd_spaces import find_odd_space
@@ -277,13 +278,22 @@ def _wrong_type(checked: CheckedData, error: SchemaError) -> Iterator[Problem]:
 
 
 def _instead_of_null(path: Path, node: Schema) -> str:
-    """Return the hint for a mapping that has the value null: disable the section, or remove the key."""
-    if path[:1] != ("spec",) or json_types(node) != ["object"]:
+    """Return the hint for a value that is null: disable the section, remove the key, or write the empty value."""
+    if path[:1] != ("spec",):
+        return ""
+    keys = tuple(map(str, path[len(_OF_ENVIRONMENT) :] if path[1:2] == ("environments",) else path[1:]))
+    leaf = tunables.all_leaves().get(keys)
+    if leaf and leaf.tunable.is_optional:
+        # An empty map of a role changes nothing, and an empty image of a role is no image.
+        empty = "" if json_types(node) == ["object"] or keys[-1] == "image" else _empty(node)
+        value = "the value of the job" if keys[-1:] in tunables.all_leaves() else "the default"
+        return f"; remove the key: the role then has {value}" + (f", or write {empty}" if empty else "")
+    if json_types(node) != ["object"]:
         return ""
     if path[1:2] != ("environments",) or len(path) <= len(_OF_ENVIRONMENT):
         is_optional_section = schema_file.is_record(node) and "default" not in node and path[1:2] not in _BY_NAME
         return "; remove the key" if is_optional_section else ""
-    environment, *keys = path[2:]
+    environment = path[2]
     if "enabled" in node.get("properties", {}):
         return "; write {enabled: false} to switch the section off"
     if keys[0] == "roles" and len(keys) == len(("roles", "ROLE")):
@@ -453,8 +463,8 @@ def hint_for_value(value: Any, text: str, node: Schema) -> str:
     if isinstance(value, float) and value.is_integer() and "integer" in json_types(node):
         return f"; write {int(value)}"
     if value is None:
-        empty = next((_EMPTY[json_type] for json_type in json_types(node) if json_type in _EMPTY), None)
-        return f"; write {empty} for an empty value" if empty else ""
+        empty = _empty(node)
+        return f"; write {empty} for an empty value" if empty and empty != _EMPTY["boolean"] else ""
     return f'; quote it: "{text}"' if "string" in json_types(node) and not _form(text, node) else ""
 
 
@@ -462,6 +472,13 @@ _PUNCTUATION: Final = re.compile(r"[^\w. -]")
 """Characters that show that a text is not meant as a name, but for example as a path."""
 _DURATION: Final = re.compile(r"(?:([0-9]{1,6})d)?(?:([0-9]{1,6})h)?(?:([0-9]{1,6})m(?:in)?)?(?:([0-9]{1,6})s)?")
 _SECONDS: Final = (86_400, 3600, 60, 1)
+
+
+def _empty(node: Schema) -> str:
+    """Return the empty value that a schema node allows, as YAML text; an empty text if the node allows none."""
+    empty = next((_EMPTY[json_type] for json_type in json_types(node) if json_type in _EMPTY), "")
+    refuses_text = "" not in node.get("enum", [""]) or not re.search(node.get("pattern", ""), "")
+    return "" if empty == _EMPTY["string"] and refuses_text else empty
 
 
 def _in_seconds(text: str, node: Schema) -> str:
@@ -549,7 +566,7 @@ def _such_as(checked: CheckedData, error: SchemaError) -> str:
     return "" if example.endswith("...") else f" such as {example}"
 
 
-_EMPTY = {"string": '""', "object": "{}", "array": "[]"}
+_EMPTY = {"string": '""', "object": "{}", "array": "[]", "boolean": "false"}
 _TRUE, _FALSE = ("true", "yes", "on", "y"), ("false", "no", "off", "n")
 
 

@@ -50,13 +50,26 @@ _TYPES: Mapping[str, ValueType] = {
 
 
 class Tunable(Record):
-    """A value that users of the chart may set. `schema` is the resolved schema node of the value."""
+    """A value that users of the chart may set.
+
+    Attributes:
+        path: the path of the value.
+        type: the type of the value.
+        default: the default; None for an optional value, which is absent from the values unless the job sets it.
+        description: the description in the schema.
+        schema: the resolved schema node of the value.
+    """
 
     path: ValuesPath
     type: ValueType
     default: Any
     description: str
     schema: Schema
+
+    @property
+    def is_optional(self) -> bool:
+        """Whether the value has no default. An optional value of a role overrides the value of the job."""
+        return "default" not in self.schema
 
     @property
     def chart_types(self) -> Sequence[str]:
@@ -151,6 +164,8 @@ def at(path: Sequence[str]) -> Tunable:
 def values(spec: Mapping[str, Any], *, of_any_kind: bool = False) -> dict[str, Any]:
     """Return the complete values of a job: each tunable, with its default if the spec does not set it.
 
+    An optional tunable, such as the image of a role, is absent if the spec does not set it.
+
     Keys have the order of the schema. Keys without an order in the schema are sorted. So equal specs have equal output.
 
     Args:
@@ -243,10 +258,10 @@ def order_keys(value: Any, node: Schema) -> Any:
     """Return a copy of a value in which the keys of each mapping have the order of the schema node `node`.
 
     If the schema node has no order, the keys are sorted. A number such as 2.0 becomes 2, because Helm has only one type
-    of number.
+    of number. A quantity such as 0.5 becomes the text "0.5", because the schemas of custom kinds refuse a fraction.
     """
-    if isinstance(value, float) and value.is_integer():
-        return int(value)
+    if isinstance(value, float):
+        return int(value) if value.is_integer() else str(value) if node.get("x-kind") == "quantity" else value
     if not isinstance(value, (dict, list)):
         return value
     schema = schema_file.load()
@@ -288,8 +303,11 @@ def _merge_complete(
     for key, value in over.items():
         path, lower = (*parent, key), base.get(key)
         if tunable := by_path.get(path):
-            merged = merge({key: lower}, {key: value})
-            merged_values[key] = order_keys(merged[key], tunable.schema) if key in merged else tunable.default
+            merged = merge({key: base[key]} if key in base else {}, {key: value})
+            if key in merged:
+                merged_values[key] = order_keys(merged[key], tunable.schema)
+            elif not tunable.is_optional:
+                merged_values[key] = tunable.default
         elif isinstance(lower, dict):
             merged_values[key] = _merge_complete(lower, dict.fromkeys(lower) if value is None else value, path, by_path)
     return merged_values
@@ -298,7 +316,8 @@ def _merge_complete(
 def _complete(spec: Mapping[str, Any], present: _JobTunables) -> dict[str, Any]:
     """Return the value of each tunable in `present`, in the order of the schema.
 
-    The value comes from the spec, or is the default of the tunable.
+    The value comes from the spec, or is the default of the tunable. The result omits an optional value that the spec
+    does not set.
     """
     complete: dict[str, Any] = {}
     for records, tunables_there in present.by_record:
@@ -307,7 +326,10 @@ def _complete(spec: Mapping[str, Any], present: _JobTunables) -> dict[str, Any]:
             place = place.setdefault(record, {})
             source = source.get(record, {})
         for name, tunable in tunables_there:
-            place[name] = order_keys(source[name], tunable.schema) if name in source else tunable.default
+            if name in source:
+                place[name] = order_keys(source[name], tunable.schema)
+            elif not tunable.is_optional:
+                place[name] = tunable.default
     return complete
 
 
@@ -366,7 +388,8 @@ def _walk(
             inside = sections if "default" in node else (*sections, leaf_path)
             yield from _walk(schema, node, leaf_path, inside, inherited=tunable)
         elif tunable:
-            yield Leaf(Tunable(leaf_path, type_of(node), node["default"], node["description"], node), written, sections)
+            tunable_there = Tunable(leaf_path, type_of(node), node.get("default"), node["description"], node)
+            yield Leaf(tunable_there, written, sections)
 
 
 def type_of(node: Schema) -> ValueType:

@@ -47,7 +47,8 @@ class ValuesPart(Record):
     Attributes:
         paths: the paths of the values.
         start: the text before the values.
-        write: function that returns the text of the values. The argument has the value of each path, in the same order.
+        write: function that returns the text of the values. The argument has the value of each path, in the same order;
+            None for an optional value that is not set.
         end: the text after the values.
         defaults: the default of the value at each path.
         of_defaults: the text that `write` returns for `defaults`.
@@ -69,7 +70,7 @@ class ValuesPart(Record):
 
     def text(self, values: Mapping[str, Any]) -> str:
         """Return the text of the part. `values` are the complete values of a job."""
-        current = [data_path.follow(values, path) for path in self.paths]
+        current = [data_path.at(values, path) for path in self.paths]
         # Equal values are not sufficient: True equals 1, but has a different text.
         is_default = all(map(operator.is_, current, self.defaults))
         return f"{self.start}{self.of_defaults if is_default else self.write(current)}{self.end}"

@@ -42,8 +42,9 @@ _BELOW: Final = ("items", "propertyNames", "additionalProperties", *_NAMED)
 def values_schema(form: ValuesForm) -> Schema:
     """Return the schema of a chart's values. The schema is cached and shared, so callers must not change it.
 
-    Every key that a template reads is required. So the schema refuses a null, with which Helm removes a key. A key that
-    no template reads is optional, because an environment of the job may set the key.
+    Every key that a template reads is required, except for an optional tunable, such as the image of a role. So the
+    schema refuses a null, with which Helm removes a key. A key that no template reads is optional, because an
+    environment of the job may set the key.
 
     The schema allows `global`, which Helm adds to the values of subcharts. The schema also allows `enabled`, because a
     parent chart may use `enabled` as the condition for this chart.
@@ -58,7 +59,8 @@ def values_schema(form: ValuesForm) -> Schema:
             place["required"] += [record] if record not in place["required"] else []
             place = place["properties"].setdefault(record, _closed())
         place["properties"][key] = _accepted(all_leaves()[path].written)
-        place["required"].append(key)
+        if not all_leaves()[path].tunable.is_optional:
+            place["required"].append(key)
     for path in form.idle:
         *records, key = path
         place = root

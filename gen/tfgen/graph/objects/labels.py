@@ -82,11 +82,8 @@ _COMMON = NamedTemplate(
 LITERAL_LABELS: Final = Bound("labels", "map")
 LITERAL_ANNOTATIONS: Final = Bound("annotations", "map")
 
-_RUN_SELECTOR = NamedTemplate(
-    "selector",
-    "The selector of the pods of a run.",
-    {JOB: names.JOB, RUN: value("run")},
-)
+_RUN_LABELS: Final[Mapping[str, Node]] = {JOB: names.JOB, RUN: value("run")}
+_RUN_SELECTOR = NamedTemplate("selector", "The selector of the pods of a run.", dict(_RUN_LABELS.items()))
 
 
 def metadata(
@@ -192,6 +189,11 @@ def run_selector() -> Node:
 def role_selector(role: Node) -> Node:
     """Return the labels that select the pods of a role in a run."""
     return {Splice("selector"): _RUN_SELECTOR, ROLE: role}
+
+
+def role_labels(role: Node) -> Mapping[str, Node]:
+    """Return each label of `role_selector` by its key."""
+    return {**_RUN_LABELS, ROLE: role}
 
 
 def pod_labels() -> Merged:

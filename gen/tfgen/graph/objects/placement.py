@@ -9,6 +9,9 @@ from tfgen.graph.holes import (
     Bound,
     Equal,
     Expression,
+    ForEach,
+    HasItem,
+    IsSet,
     Items,
     Key,
     MapOf,
@@ -16,17 +19,25 @@ from tfgen.graph.holes import (
     Name,
     NamedTemplate,
     Node,
+    Not,
     NotEmpty,
     Parameter,
     When,
     call,
+    if_set,
 )
 from tfgen.graph.objects import eci, labels
 from tfgen.graph.objects.resources import GPUS
 from tfgen.graph.objects.values import ROLE, role_or_job_value, role_value, value
 from tfgen.job.training_job import Structure
+from tfgen.value_type import ValueType
 
 NODE_SELECTOR: Final = Bound("nodeSelector", "map")
+AFFINITY: Final = Bound("affinity", "map")
+
+_CONSTRAINT: Final = "constraint"
+_SELECTOR: Final = Bound(_CONSTRAINT, "map", "labelSelector")
+_MATCH_LABEL_KEYS: Final = Bound(_CONSTRAINT, "list", "matchLabelKeys")
 
 # The taints of spot nodes. Spot nodes of AWS, Karpenter and Alibaba Cloud have labels, but no taints.
 _SPOT_TAINTS: Final = (
@@ -69,7 +80,7 @@ def node_selector(structure: Structure) -> Merged:
 
 def tolerations(structure: Structure) -> Node:
     """Return the tolerations of the pods of a role."""
-    spot, listed = AnyOf((role_value("spot"), value("spot"))), role_or_job_value("tolerations")
+    spot, listed = role_or_job_value("spot"), role_or_job_value("tolerations")
     cloud = eci.tolerations(structure)
     return [*cloud, *_with_spot(spot, listed)] if cloud else _tolerations(spot, listed)
 
@@ -96,11 +107,45 @@ def affinity() -> Node:
 
     ``spread`` prefers different nodes for the tasks of a role. ``pack`` prefers the same node for the tasks of a run.
     """
-    affinity, placement = role_or_job_value("affinity"), role_or_job_value("placement")
+    placement = role_or_job_value("placement")
     spread: Node = {"podAntiAffinity": _preferred(labels.role_selector(ROLE))}
     pack: Node = {"podAffinity": _preferred(labels.run_selector())}
     by_placement = When(Equal(placement, "spread"), spread, When(Equal(placement, "pack"), pack))
-    return When(affinity, NotEmpty(affinity), by_placement)
+    return When(AFFINITY, NotEmpty(AFFINITY), by_placement)
+
+
+def merged_affinity() -> Merged:
+    """Return the affinity of the user. Each key of the role, such as `nodeAffinity`, replaces the key of the job."""
+    return Merged((value("affinity"), role_value("affinity")), flat=False)
+
+
+def topology_spread_constraints() -> list[Node]:
+    """Return the topology spread constraints of the user. A constraint without a selector counts the role's pods.
+
+    Without a selector, Kubernetes counts no pods, and refuses `matchLabelKeys`.
+    """
+    body: dict[Key, Node] = {
+        "maxSkew": _constraint("maxSkew", "integer"),
+        "minDomains": if_set(_constraint("minDomains", "integer")),
+        "topologyKey": _constraint("topologyKey"),
+        "whenUnsatisfiable": _constraint("whenUnsatisfiable"),
+        "labelSelector": When(IsSet(_SELECTOR), When(_SELECTOR, NotEmpty(_SELECTOR), {}), _counted_pods()),
+        "matchLabelKeys": _MATCH_LABEL_KEYS,
+        "nodeAffinityPolicy": if_set(_constraint("nodeAffinityPolicy")),
+        "nodeTaintsPolicy": if_set(_constraint("nodeTaintsPolicy")),
+    }
+    return [ForEach(role_or_job_value("topologySpreadConstraints"), body, "index", _CONSTRAINT)]
+
+
+def _counted_pods() -> Node:
+    """Return a selector of the role's pods. Kubernetes refuses a key of `matchLabelKeys` in the selector."""
+    chosen = {key: Not(HasItem(_MATCH_LABEL_KEYS, key)) for key in labels.role_labels(ROLE)}
+    selected: dict[Key, Node] = {key: When(chosen[key], node) for key, node in labels.role_labels(ROLE).items()}
+    return When(AnyOf(tuple(chosen.values())), {"matchLabels": selected}, {})
+
+
+def _constraint(field: str, value_type: ValueType = "string") -> Bound:
+    return Bound(_CONSTRAINT, value_type, field)
 
 
 def _preferred(selector: Node) -> Node:

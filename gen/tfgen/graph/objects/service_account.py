@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Final
 
-from tfgen.graph.holes import AllOf, Default, Equal, Guard, Key, Node, Text, When, if_set
+from tfgen.graph.holes import AllOf, Default, Equal, Guard, IsSet, Key, Node, Override, Text, When, if_set
 from tfgen.graph.objects import labels, names
 from tfgen.graph.objects.values import role_or_job_value, value
 from tfgen.job.training_job import Structure
@@ -32,9 +32,15 @@ def service_account() -> Node:
 
 
 def task_account(structure: Structure) -> When:
-    """Return the name of a task's service account: the account of the role or of the job, or the created account."""
+    """Return the name of a task's service account: the account of the role or of the job, or the created account.
+
+    If the role sets an empty name, the result is absent, and the task has the default account of the namespace.
+    """
     name = role_or_job_value("serviceAccountName")
-    return When(name, name, When(_IS_CREATED, names.JOB)) if structure.service_account else if_set(name)
+    if not structure.service_account or not isinstance(name, Override):
+        return if_set(name)
+    job_account = When(name.fallback, name.fallback, When(_IS_CREATED, names.JOB))
+    return When(IsSet(name.first), if_set(name.first), job_account)
 
 
 def default_account_guard() -> Guard:

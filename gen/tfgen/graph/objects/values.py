@@ -14,9 +14,10 @@ from tfgen.graph.holes import (
     Bound,
     ChartOnly,
     CheckedMap,
-    Default,
     Expression,
     NamedTemplate,
+    Node,
+    Override,
     Parameter,
     Value,
     type_of,
@@ -73,17 +74,21 @@ def role_value(field: str) -> Parameter | AsText:
 
 
 @cache
-def role_or_job_value(field: str) -> Default | AsText:
-    """Return the hole for a field of a role, with the job's value as the default.
+def role_or_job_value(field: str) -> Override | AsText:
+    """Return the hole for a field of a role. If the role does not set the field, the hole has the job's value.
 
     The hole is for a named template that all roles share.
     """
-    role, job = role_value(field), value(field)
-    return (
-        as_text(Default(role.tree, job.tree))
-        if isinstance(role, AsText) and isinstance(job, AsText)
-        else Default(role, job)
-    )
+    return overridden(role_value(field), value(field))
+
+
+def overridden(role: Expression, fallback: Node) -> Override | AsText:
+    """Return the hole for the value of a role, with a fallback for a role that does not set the value."""
+    if isinstance(role, AsText) and isinstance(fallback, AsText):
+        return as_text(overridden(role.tree, fallback.tree))
+    if not isinstance(role, (Value, Parameter)):
+        raise TypeError(f"not a value of a role: {role!r}")
+    return Override(role, fallback)
 
 
 def as_text(tree: Expression) -> AsText:
@@ -91,9 +96,9 @@ def as_text(tree: Expression) -> AsText:
     return AsText(tree, TEXT if type_of(tree) == "string" else TEXTS)
 
 
-def value_for_role(role: RoleName, field: str) -> Default:
-    """Return the hole for a field of the given role, with the job's value as the default."""
-    return Default(value(f"roles.{role}.{field}"), value(field))
+def value_for_role(role: RoleName, field: str) -> Override | AsText:
+    """Return the hole for a field of the given role, with the value of the job if the role does not set the field."""
+    return overridden(value(f"roles.{role}.{field}"), value(field))
 
 
 ROLE_ENTRIES: Final = CheckedMap(Value("roles", "map"), "role", "values")

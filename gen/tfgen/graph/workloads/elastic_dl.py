@@ -17,7 +17,7 @@ from tfgen.graph.holes import (
     AllOf,
     AnyOf,
     Bound,
-    Default,
+    Expression,
     Guard,
     Items,
     JoinEntries,
@@ -38,7 +38,7 @@ from tfgen.graph.holes import (
 )
 from tfgen.graph.objects import environment, labels, name_guards, names, network, rbac, security, storage
 from tfgen.graph.objects.pod_spec import PodParts, pod_spec
-from tfgen.graph.objects.values import value
+from tfgen.graph.objects.values import value, value_for_role
 from tfgen.graph.template import Template
 from tfgen.graph.workloads.workload import Workload, never
 from tfgen.job.training_job import RoleName, Structure
@@ -142,8 +142,8 @@ def _arguments(structure: Structure) -> list[Node]:
     ]
 
 
-def _ps_priority() -> Default:
-    return Default(value("roles.ps.priorityClassName"), value("priorityClassName"))
+def _ps_priority() -> Expression:
+    return value_for_role("ps", "priorityClassName")
 
 
 def _role_arguments(role: RoleName) -> list[Node]:

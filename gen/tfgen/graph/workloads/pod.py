@@ -18,7 +18,6 @@ from tfgen.graph.holes import (
     Bound,
     Call,
     Comment,
-    Default,
     Expression,
     Items,
     Key,
@@ -53,7 +52,7 @@ from tfgen.graph.objects import (
 )
 from tfgen.graph.objects.names import CONTAINER, PORT_NAME
 from tfgen.graph.objects.pod_spec import PodParts, pod_spec
-from tfgen.graph.objects.values import ROLE, ROLE_VALUES, role_or_job_value, role_value, value
+from tfgen.graph.objects.values import ROLE, ROLE_VALUES, overridden, role_or_job_value, role_value, value
 from tfgen.graph.reads import Steps, reads_of_call, used_names
 from tfgen.graph.schedulers import GANGS
 from tfgen.graph.schedulers.gang import GangBinding
@@ -208,7 +207,7 @@ def pods(structure: Structure, controllers: Mapping[RoleName, Controller], *, ha
 
 def _with_named_templates(spec: Mapping[Key, Node], structure: Structure) -> Node:
     """Move the scheduling fields, the volumes and the main container of a PodSpec into named templates."""
-    lets = ((placement.NODE_SELECTOR, placement.node_selector(structure)),)
+    lets = _scheduling_lets(structure)
     fields = {key: node for key, node in spec.items() if key in _SCHEDULING_FIELDS}
     scheduling = _named_template("pod.scheduling", "The placement of a task's pod.", fields, lets, "scheduling")
     divided: dict[Key, Node] = {}
@@ -316,7 +315,14 @@ def _lets(structure: Structure) -> Sequence[_Lets]:
 
     An expression may use the preceding names in its list, and all names in the preceding lists.
     """
-    return (_SHARED, _REQUESTS, _LABELS, _ENV, ((placement.NODE_SELECTOR, placement.node_selector(structure)),))
+    return (_SHARED, _REQUESTS, _LABELS, _ENV, _scheduling_lets(structure))
+
+
+def _scheduling_lets(structure: Structure) -> _Lets:
+    return (
+        (placement.NODE_SELECTOR, placement.node_selector(structure)),
+        (placement.AFFINITY, placement.merged_affinity()),
+    )
 
 
 def _bind(all_lets: Sequence[_Lets], role: RoleName, scope: Scope) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
@@ -358,7 +364,7 @@ def generated_template(structure: Structure, role: Role, controller: Controller)
                     **controller.fields,
                     **({"activeDeadlineSeconds": _deadline()} if role.name == structure.ends else {}),
                     **({_GRACE_REASON: None} if any(peer.serves for peer in structure.roles) else {}),
-                    "terminationGracePeriodSeconds": Default(
+                    "terminationGracePeriodSeconds": overridden(
                         role_value("terminationGracePeriodSeconds"), GRACE_SERVING if role.serves else GRACE
                     ),
                 },
@@ -368,7 +374,7 @@ def generated_template(structure: Structure, role: Role, controller: Controller)
                     "nodeSelector": placement.NODE_SELECTOR,
                     "tolerations": placement.tolerations(structure),
                     "affinity": placement.affinity(),
-                    "topologySpreadConstraints": role_or_job_value("topologySpreadConstraints"),
+                    "topologySpreadConstraints": placement.topology_spread_constraints(),
                 },
                 pull_secrets=value("imagePullSecrets"),
                 init_containers=_init_containers(structure, role, controller),

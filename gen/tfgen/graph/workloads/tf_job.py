@@ -18,7 +18,7 @@ from typing import Final
 
 from tfgen.graph.holes import Default, Equal, Guard, Key, Node, When, if_set
 from tfgen.graph.objects import cluster_spec, labels, name_guards, names
-from tfgen.graph.objects.values import value
+from tfgen.graph.objects.values import overridden, value
 from tfgen.graph.schedulers import gang, queue_labels
 from tfgen.graph.template import Template
 from tfgen.graph.workloads import pod
@@ -47,7 +47,7 @@ def tf_job(structure: Structure) -> Node:
             "tfReplicaSpecs": {
                 _type(structure, role.name): {
                     "replicas": cluster_spec.replicas(role.name),
-                    "restartPolicy": Default(
+                    "restartPolicy": overridden(
                         value(f"roles.{role.name}.restartPolicy"), value("workload.tfJob.restartPolicy")
                     ),
                     "template": pods.for_role(role.name),

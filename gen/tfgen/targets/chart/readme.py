@@ -131,6 +131,8 @@ def _default(paths: Sequence[ValuesPath], values: Sequence[Any], *, in_all_roles
 
 
 def _shown(value: Any) -> str:
+    if value is None:
+        return "unset"
     text = _json(value)
     return f"`` {text} ``" if len(text) <= _LONGEST_DEFAULT else _SEE_VALUES
 

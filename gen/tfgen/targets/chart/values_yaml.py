@@ -3,8 +3,9 @@
 # Number of tasks. From 1 to 10000.
 replicas: 4
 
-All roles have the same keys, so only the first role has comments. The comment of a map of records, such as the volumes,
-lists the keys of a record.
+All roles have the same keys, so only the first role has comments. A key without a value, such as the image of a role
+without an image, is a comment line: ``# image: ""``. The comment of a map of records, such as the volumes, lists the
+keys of a record.
 """
 
 from __future__ import annotations
@@ -16,15 +17,26 @@ from functools import partial
 from typing import Any, Final
 
 from tfgen.schema import file as schema_file
+from tfgen.schema import tunables
 from tfgen.schema.chart_values import chart_values
 from tfgen.schema.file import Schema
 from tfgen.schema.hints import choices
 from tfgen.schema.tunables import ValuesPath
 from tfgen.schema.values_form import ValuesForm, ValuesPart, once_a_form
 from tfgen.text import yaml_text
+from tfgen.value_type import ValueType
 from tfgen.words import either
 
 _WIDTH: Final = 100
+_EMPTY: Final[Mapping[ValueType, Any]] = {
+    "string": "",
+    "quantity": "",
+    "integer": 0,
+    "boolean": False,
+    "map": {},
+    "list": [],
+}
+"""The empty value of each type, which the comment line of an optional key shows."""
 
 
 def values_yaml(values: Mapping[str, Any], form: ValuesForm) -> str:
@@ -67,6 +79,8 @@ def _entries(form: ValuesForm) -> tuple[ValuesPart, ...]:
 
 def _line(path: ValuesPath, values: Sequence[Any]) -> str:
     (value,) = values
+    if value is None:
+        return f"{_indent(path)}# {yaml_text.dump({path[-1]: _EMPTY[tunables.at(path).type]})}"
     return yaml_text.dump({path[-1]: value}, _indent(path))
 
 

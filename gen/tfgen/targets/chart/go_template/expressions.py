@@ -30,6 +30,7 @@ from tfgen.graph.holes import (
     HasKey,
     Hole,
     IsMap,
+    IsSet,
     Items,
     Join,
     JoinEntries,
@@ -43,6 +44,7 @@ from tfgen.graph.holes import (
     Node,
     Not,
     NotEmpty,
+    Override,
     Parameter,
     Release,
     Repeat,
@@ -63,7 +65,7 @@ _FROM_YAML: Final[Mapping[ValueType, str]] = {"map": " | fromYaml", "list": " | 
 """Value type -> template function that parses the YAML text of a map or a list."""
 
 
-_Test: TypeAlias = Not | AllOf | AnyOf | Equal | Greater | HasItem | HasKey | Contains | IsMap | Matches
+_Test: TypeAlias = Not | AllOf | AnyOf | Equal | Greater | HasItem | HasKey | IsSet | Contains | IsMap | Matches
 
 
 def expression(node: Node, context: Context) -> str:  # noqa: C901 - a branch a node
@@ -100,6 +102,9 @@ def expression(node: Node, context: Context) -> str:  # noqa: C901 - a branch a 
             return f'join "," {argument(items, context)}'
         case Clean(text) | Length(text):
             return f"{'clean' if isinstance(node, Clean) else 'len'} {argument(text, context)}"
+        case Override(first, fallback):
+            tree, key = field_of_map(first)
+            return f"dig {literal(key)} {argument(fallback, context)} {argument(tree, context)}"
         case Default(first, fallback):
             return f"{expression(first, context)} | default {argument(fallback, context)}"
         case NotEmpty(tree):
@@ -110,7 +115,9 @@ def expression(node: Node, context: Context) -> str:  # noqa: C901 - a branch a 
             return dict_of(entries, context)
         case str() | int():
             return literal(node)
-        case Not() | AllOf() | AnyOf() | Equal() | Greater() | HasItem() | HasKey() | Contains() | IsMap() | Matches():
+        case Not() | AllOf() | AnyOf() | Equal() | Greater() | HasItem() | HasKey() | IsSet() | Contains():
+            return _test(node, context)
+        case IsMap() | Matches():
             return _test(node, context)
         case When() | Merged() | Filtered() | ForEach() | Items() | Let() | Repeat() | JoinEntries() | ChartOnly():
             raise TypeError(f"Go templates have no expression for the node {node!r}")
@@ -148,6 +155,9 @@ def _test(node: _Test, context: Context) -> str:
             return f"has {argument(item, context)} {argument(items, context)}"
         case HasKey(map=tree, key=key):
             return f"hasKey {argument(tree, context)} {argument(key, context)}"
+        case IsSet(item):
+            tree, key = field_of_map(item)
+            return f"hasKey {argument(tree, context)} {literal(key)}"
         case Contains(text, part):
             return f"contains {argument(part, context)} {argument(text, context)}"
         case IsMap(tree):
@@ -155,6 +165,12 @@ def _test(node: _Test, context: Context) -> str:
         case Matches(text, pattern):
             return f"regexMatch {literal(pattern)} {argument(text, context)}"
     assert_never(node)
+
+
+def field_of_map(value: Value | Bound | Parameter) -> tuple[Value | Bound | Parameter, str]:
+    """Return the map that contains a value, and the key of the value: ``.values`` and "image" for ``.values.image``."""
+    parent, _, key = value.path.rpartition(".")
+    return value.replaced(path=parent, type="map"), key
 
 
 def include_as_strings(tree: Node, template: NamedTemplate, context: Context) -> str:

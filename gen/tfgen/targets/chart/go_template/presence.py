@@ -30,6 +30,7 @@ from tfgen.graph.holes import (
     Node,
     Not,
     NotEmpty,
+    Override,
     Parameter,
     Text,
     Value,
@@ -158,7 +159,7 @@ def _has_named_template(node: Node | Record) -> Iterator[bool]:
 
 def depends_only_on(node: Node, hole: Node) -> bool:
     """Test whether the value `hole` is the only hole in a node. The printer can write ``with`` around such a node."""
-    is_value = isinstance(hole, (Value, Bound, Parameter, Default)) and type_of(hole) != "boolean"
+    is_value = isinstance(hole, (Value, Bound, Parameter, Default, Override)) and type_of(hole) != "boolean"
     return is_value and set(_compare_holes(node, hole)) == {True}
 
 

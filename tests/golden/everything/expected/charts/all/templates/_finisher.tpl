@@ -64,17 +64,16 @@ containers:
   {{- with .Values.imagePullPolicy }}
   imagePullPolicy: {{ . | quote }}
   {{- end }}
-  {{- else if and .Values.startDeadline (ne (.Values.roles.ps.image | default .Values.image)
-      (.Values.roles.chief.image | default .Values.image))
-      (ne (.Values.roles.worker.image | default .Values.image) (.Values.roles.chief.image | default .Values.image))
-      (ne (.Values.roles.evaluator.image | default .Values.image) (.Values.roles.chief.image | default .Values.image)) }}
-  image: {{ .Values.roles.ps.image | default .Values.image | quote }}
-  {{- with .Values.roles.ps.imagePullPolicy | default .Values.imagePullPolicy }}
+  {{- else if and .Values.startDeadline (ne (dig "image" .Values.image .Values.roles.ps) (dig "image" .Values.image .Values.roles.chief))
+      (ne (dig "image" .Values.image .Values.roles.worker) (dig "image" .Values.image .Values.roles.chief))
+      (ne (dig "image" .Values.image .Values.roles.evaluator) (dig "image" .Values.image .Values.roles.chief)) }}
+  image: {{ dig "image" .Values.image .Values.roles.ps | quote }}
+  {{- with dig "imagePullPolicy" .Values.imagePullPolicy .Values.roles.ps }}
   imagePullPolicy: {{ . | quote }}
   {{- end }}
   {{- else }}
-  image: {{ .Values.roles.chief.image | default .Values.image | quote }}
-  {{- with .Values.roles.chief.imagePullPolicy | default .Values.imagePullPolicy }}
+  image: {{ dig "image" .Values.image .Values.roles.chief | quote }}
+  {{- with dig "imagePullPolicy" .Values.imagePullPolicy .Values.roles.chief }}
   imagePullPolicy: {{ . | quote }}
   {{- end }}
   {{- end }}

@@ -64,15 +64,15 @@ containers:
   {{- with .Values.imagePullPolicy }}
   imagePullPolicy: {{ . | quote }}
   {{- end }}
-  {{- else if and .Values.startDeadline (ne (.Values.roles.evaluator.image | default .Values.image)
-      (.Values.roles.worker.image | default .Values.image)) }}
-  image: {{ .Values.roles.evaluator.image | default .Values.image | quote }}
-  {{- with .Values.roles.evaluator.imagePullPolicy | default .Values.imagePullPolicy }}
+  {{- else if and .Values.startDeadline (ne (dig "image" .Values.image .Values.roles.evaluator)
+      (dig "image" .Values.image .Values.roles.worker)) }}
+  image: {{ dig "image" .Values.image .Values.roles.evaluator | quote }}
+  {{- with dig "imagePullPolicy" .Values.imagePullPolicy .Values.roles.evaluator }}
   imagePullPolicy: {{ . | quote }}
   {{- end }}
   {{- else }}
-  image: {{ .Values.roles.worker.image | default .Values.image | quote }}
-  {{- with .Values.roles.worker.imagePullPolicy | default .Values.imagePullPolicy }}
+  image: {{ dig "image" .Values.image .Values.roles.worker | quote }}
+  {{- with dig "imagePullPolicy" .Values.imagePullPolicy .Values.roles.worker }}
   imagePullPolicy: {{ . | quote }}
   {{- end }}
   {{- end }}

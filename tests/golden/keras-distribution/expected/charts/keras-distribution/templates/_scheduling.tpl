@@ -7,7 +7,11 @@
 {{- $_ := set $nodeSelector .values.resources.gpu.productLabel .values.resources.gpu.product }}
 {{- end }}
 {{- $nodeSelector = mergeOverwrite $nodeSelector (include "keras-distribution.texts" .root.Values.nodeSelector | fromYaml)
-    (include "keras-distribution.texts" .values.nodeSelector | fromYaml) -}}
+    (include "keras-distribution.texts" .values.nodeSelector | fromYaml) }}
+{{- $affinity := deepCopy .root.Values.affinity }}
+{{- range $key, $value := .values.affinity }}
+{{- $_ := set $affinity $key $value }}
+{{- end -}}
 {{- with .values.nodeName }}
 nodeName: {{ . | quote }}
 {{- end }}
@@ -16,14 +20,14 @@ nodeSelector:
   {{- toYaml . | nindent 2 }}
 {{- end }}
 {{- with include "keras-distribution.tolerations"
-    (dict "spot" (or .values.spot .root.Values.spot) "tolerations" (.values.tolerations | default .root.Values.tolerations)) }}
+    (dict "spot" (dig "spot" .root.Values.spot .values) "tolerations" (dig "tolerations" .root.Values.tolerations .values)) }}
 tolerations:
 {{- . }}
 {{- end }}
-{{- if .values.affinity | default .root.Values.affinity }}
+{{- if $affinity }}
 affinity:
-  {{- toYaml (.values.affinity | default .root.Values.affinity) | nindent 2 }}
-{{- else if eq (.values.placement | default .root.Values.placement) "spread" }}
+  {{- toYaml $affinity | nindent 2 }}
+{{- else if eq (dig "placement" .root.Values.placement .values) "spread" }}
 affinity:
   podAntiAffinity:
     preferredDuringSchedulingIgnoredDuringExecution:
@@ -34,7 +38,7 @@ affinity:
             {{- include "keras-distribution.selector" .root | nindent 12 }}
             tfgen/role: {{ .role | quote }}
         topologyKey: kubernetes.io/hostname
-{{- else if eq (.values.placement | default .root.Values.placement) "pack" }}
+{{- else if eq (dig "placement" .root.Values.placement .values) "pack" }}
 affinity:
   podAffinity:
     preferredDuringSchedulingIgnoredDuringExecution:
@@ -45,9 +49,49 @@ affinity:
             {{- include "keras-distribution.selector" .root | nindent 12 }}
         topologyKey: kubernetes.io/hostname
 {{- end }}
-{{- with .values.topologySpreadConstraints | default .root.Values.topologySpreadConstraints }}
+{{- if dig "topologySpreadConstraints" .root.Values.topologySpreadConstraints .values }}
 topologySpreadConstraints:
-{{- toYaml . | nindent 0 }}
+{{- range $index, $constraint := dig "topologySpreadConstraints" .root.Values.topologySpreadConstraints .values }}
+- maxSkew: {{ $constraint.maxSkew | int64 }}
+  {{- with $constraint.minDomains }}
+  minDomains: {{ . | int64 }}
+  {{- end }}
+  topologyKey: {{ $constraint.topologyKey | quote }}
+  whenUnsatisfiable: {{ $constraint.whenUnsatisfiable | quote }}
+  {{- if hasKey $constraint "labelSelector" }}
+  {{- if $constraint.labelSelector }}
+  labelSelector:
+    {{- toYaml $constraint.labelSelector | nindent 4 }}
+  {{- else }}
+  labelSelector: {}
+  {{- end }}
+  {{- else if or (not (has "tfgen/job" $constraint.matchLabelKeys)) (not (has "tfgen/run" $constraint.matchLabelKeys))
+      (not (has "tfgen/role" $constraint.matchLabelKeys)) }}
+  labelSelector:
+    matchLabels:
+      {{- if not (has "tfgen/job" $constraint.matchLabelKeys) }}
+      tfgen/job: {{ include "keras-distribution.fullname" $.root | quote }}
+      {{- end }}
+      {{- if not (has "tfgen/run" $constraint.matchLabelKeys) }}
+      tfgen/run: {{ include "keras-distribution.text" $.root.Values.run | quote }}
+      {{- end }}
+      {{- if not (has "tfgen/role" $constraint.matchLabelKeys) }}
+      tfgen/role: {{ $.role | quote }}
+      {{- end }}
+  {{- else }}
+  labelSelector: {}
+  {{- end }}
+  {{- with $constraint.matchLabelKeys }}
+  matchLabelKeys:
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
+  {{- with $constraint.nodeAffinityPolicy }}
+  nodeAffinityPolicy: {{ . | quote }}
+  {{- end }}
+  {{- with $constraint.nodeTaintsPolicy }}
+  nodeTaintsPolicy: {{ . | quote }}
+  {{- end }}
+{{- end }}
 {{- end }}
 {{- end }}
 
