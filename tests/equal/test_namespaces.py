@@ -5,10 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import yaml
 
 from tests.support.rendered import Rendered
 from tests.support.tools import kustomize_build
 from tfgen.check.jobs import check
+from tfgen.kubernetes.scope import CLUSTER_KINDS, NAMESPACED_BY_KUSTOMIZE
 
 JOB = """\
 apiVersion: tfgen/v1alpha1
@@ -49,7 +51,62 @@ def test_an_overlay_has_the_namespace_of_its_environment(rendered: Rendered, env
     objects = rendered.by_kustomize(environment).values()
     placed = {item["kind"]: item["metadata"].get("namespace") for item in objects}
     assert placed.pop("PriorityClass") is None
+    assert placed.pop("ClusterIssuer") is None
     assert set(placed.values()) == {NAMESPACES[environment]}
+
+
+@pytest.mark.parametrize("environment", ["dev", None])
+def test_an_overlay_says_why_a_cluster_scoped_object_has_no_namespace(
+    rendered: Rendered, environment: str | None
+) -> None:
+    text = (rendered.overlay(environment) / "kustomization.yaml").read_text(encoding="utf-8")
+    assert text.endswith(
+        """\
+transformers:
+- |-
+  apiVersion: builtin
+  kind: PatchTransformer
+  metadata:
+    name: cluster-scoped
+  target:
+    group: cert-manager.io
+    kind: ClusterIssuer
+  patch: |-
+    - op: remove
+      path: /metadata/namespace
+"""
+    )
+
+
+def test_kustomize_adds_a_namespace_to_some_cluster_scoped_kinds(tmp_path: Path) -> None:
+    (tmp_path / "kustomization.yaml").write_text("namespace: ml\nresources: [objects.yaml]\n", encoding="utf-8")
+    # kustomize knows a kind by its API group and version.
+    versions = {
+        "APIService": "apiregistration.k8s.io/v1",
+        "CertificateSigningRequest": "certificates.k8s.io/v1",
+        "CSIDriver": "storage.k8s.io/v1",
+        "ClusterRole": "rbac.authorization.k8s.io/v1",
+        "ClusterRoleBinding": "rbac.authorization.k8s.io/v1",
+        "CustomResourceDefinition": "apiextensions.k8s.io/v1",
+        "DeviceClass": "resource.k8s.io/v1",
+        "FlowSchema": "flowcontrol.apiserver.k8s.io/v1",
+        "IngressClass": "networking.k8s.io/v1",
+        "Namespace": "v1",
+        "Node": "v1",
+        "PersistentVolume": "v1",
+        "PriorityClass": "scheduling.k8s.io/v1",
+        "PriorityLevelConfiguration": "flowcontrol.apiserver.k8s.io/v1",
+        "RuntimeClass": "node.k8s.io/v1",
+        "StorageClass": "storage.k8s.io/v1",
+        "VolumeAttributesClass": "storage.k8s.io/v1",
+    }
+    objects = [
+        {"apiVersion": versions.get(kind, "admissionregistration.k8s.io/v1"), "kind": kind, "metadata": {"name": "a"}}
+        for kind in sorted(CLUSTER_KINDS)
+    ]
+    (tmp_path / "objects.yaml").write_text(yaml.safe_dump_all(objects), encoding="utf-8")
+    built = yaml.safe_load_all(kustomize_build(tmp_path))
+    assert {item["kind"] for item in built if "namespace" in item["metadata"]} == NAMESPACED_BY_KUSTOMIZE
 
 
 def test_the_chart_has_no_namespace(rendered: Rendered) -> None:

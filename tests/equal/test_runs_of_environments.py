@@ -207,7 +207,7 @@ def test_kustomize_and_tfgen_agree(document):
         )
 
 
-@pytest.mark.parametrize("name", ["123", "true", "1e3"])
+@pytest.mark.parametrize("name", ["123", "true", "null", "1e3"])
 def test_a_new_name_that_yaml_reads_as_another_type_stays_a_text(name: str, tmp_path: Path) -> None:
     spec = {"image": "a:1", "roles": {"chief": {}, "ps": {}, "worker": {}}, "serviceAccount": {}}
     spec["environments"] = {"dev": {"serviceAccountName": name}}
@@ -215,3 +215,13 @@ def test_a_new_name_that_yaml_reads_as_another_type_stays_a_text(name: str, tmp_
     rendered = Rendered.write(document, tmp_path)
     rendered.assert_equal("dev")
     assert ("v1", "ServiceAccount", name) in rendered.by_kustomize("dev")
+
+
+@pytest.mark.parametrize("name", ["true", "null"])
+def test_an_environment_without_the_run_of_the_job_has_the_name_of_the_job(name: str, tmp_path: Path) -> None:
+    spec = {"run": "2", "image": "a:1", "roles": {"chief": {}, "ps": {}, "worker": {}}}
+    spec["environments"] = {"dev": {"run": ""}}
+    document = {"apiVersion": "tfgen/v1alpha1", "kind": "TrainingJob", "metadata": {"name": name}, "spec": spec}
+    rendered = Rendered.write(document, tmp_path)
+    rendered.assert_equal("dev")
+    assert ("v1", "Service", name) in rendered.by_kustomize("dev")

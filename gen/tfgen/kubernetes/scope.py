@@ -43,6 +43,24 @@ CLUSTER_KINDS: Final = frozenset(
 )
 """The cluster-scoped kinds of Kubernetes and of common operators."""
 
+NAMESPACED_BY_KUSTOMIZE: Final = frozenset(
+    (
+        "ClusterExternalSecret",
+        "ClusterIssuer",
+        "ClusterSecretStore",
+        "DeviceClass",
+        "FlowSchema",
+        "ImageCache",
+        "MutatingAdmissionPolicy",
+        "MutatingAdmissionPolicyBinding",
+        "PriorityLevelConfiguration",
+        "ValidatingAdmissionPolicy",
+        "ValidatingAdmissionPolicyBinding",
+        "VolumeAttributesClass",
+    )
+)
+"""The cluster-scoped kinds to which kustomize 5 adds the namespace of a kustomization."""
+
 
 def in_namespace(item: Mapping[str, Any], namespace: str | None) -> Mapping[str, Any]:
     """Return a copy of an object with `metadata.namespace`. A namespace that the object already sets has precedence.

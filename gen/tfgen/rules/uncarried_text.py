@@ -36,21 +36,6 @@ NOT_TEXT: Final = re.compile(
 def _check(view: View) -> Iterator[Finding]:
     for base, metadata in _metadata(view):
         yield from _check_metadata(base, metadata)
-    yield from _check_new_name(view)
-
-
-def _check_new_name(view: View) -> Iterator[Finding]:
-    """Check the name of the job, if an environment removes the run name that the job sets.
-
-    The overlay of such an environment renames the Service to the name of the job.
-    """
-    name, run = view.job.name, view.values["run"]
-    if NOT_TEXT.fullmatch(name) and not run and run != view.spec.get("run", ""):
-        message = (
-            f"without the key run, the objects have the name {shown(name)}, which kustomize reads as a boolean or "
-            "null, even in quotes; set run, or rename the job"
-        )
-        yield Finding(("run",), message)
 
 
 def _metadata(view: View) -> Iterator[tuple[Path, Mapping[str, Any]]]:

@@ -19,7 +19,8 @@ from collections.abc import Hashable
 from typing import Any, Final
 
 from tfgen.graph.built import BuiltJob, Objects, objects_with_run_name_of_job
-from tfgen.kubernetes.object import identity
+from tfgen.kubernetes.object import group, identity
+from tfgen.kubernetes.scope import NAMESPACED_BY_KUSTOMIZE
 from tfgen.places import OVERLAYS
 from tfgen.record import EMPTY
 from tfgen.targets.generated_note import generated_note
@@ -32,6 +33,19 @@ from tfgen.targets.kustomize.resources import Sources, file_stem, resources
 from tfgen.text import yaml_text
 
 _HEAD: Final = {"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization"}
+
+_WITHOUT_NAMESPACE: Final = """\
+apiVersion: builtin
+kind: PatchTransformer
+metadata:
+  name: cluster-scoped
+target:
+  group: {group}
+  kind: {kind}
+patch: |-
+  - op: remove
+    path: /metadata/namespace"""
+"""A transformer, which runs after kustomize has set the namespaces, for a kind that kustomize takes for namespaced."""
 
 _WHY_RENAMES: Final = "# The patches below rename the objects for the run of this environment."
 
@@ -66,7 +80,12 @@ def kustomize(built: BuiltJob, sources: Sources = EMPTY) -> dict[str, str]:
 
 def _base(objects: Objects, sources: Sources, namespace: str | None) -> dict[str, str]:
     files = resources(objects, sources)
-    kustomization = {**_kustomization_head(namespace), "resources": list(files.paths), **files.generators}
+    kustomization = {
+        **_kustomization_head(namespace),
+        "resources": list(files.paths),
+        **files.generators,
+        **_transformers(objects, namespace),
+    }
     return {"kustomization.yaml": yaml_text.dump(kustomization), **files.files}
 
 
@@ -101,9 +120,17 @@ def _overlay(base: Objects, rename: Rename, sources: Sources, namespace: str | N
         **({"images": [change.to_kustomize() for change in images]} if images else {}),
         **({"replicas": [{"name": name, "count": count} for name, count in replicas.items()]} if replicas else {}),
         **({"patches": patches} if patches else {}),
+        **_transformers(rename.after, namespace),
     }
     text = yaml_text.dump(kustomization).replace("\n- patch:", f"\n{_WHY_RENAMES}\n- patch:", 1)
     return {"kustomization.yaml": text, **new.files, **files}
+
+
+def _transformers(objects: Objects, namespace: str | None) -> dict[str, Any]:
+    """Return the field that removes the namespace of the kustomization from cluster-scoped objects."""
+    kinds = {(group(item), item["kind"]) for item in objects.values() if item["kind"] in NAMESPACED_BY_KUSTOMIZE}
+    entries = [_WITHOUT_NAMESPACE.format(group=api_group, kind=kind) for api_group, kind in sorted(kinds)]
+    return {"transformers": entries} if namespace and entries else {}
 
 
 def _kustomization_head(namespace: str | None) -> dict[str, Any]:
