@@ -40,17 +40,17 @@ def visible(pod: Any) -> str | None:
         ("gpu: {count: 1, resource: gpu.intel.com/i915}", {"gpu.intel.com/i915": 1}),
         (
             "gpu: {count: 8, resource: aliyun.com/gpu-mem, share: {aliyun.com/gpu-core.percentage: 30}}",
-            {"aliyun.com/gpu-mem": 8, "aliyun.com/gpu-core.percentage": 30},
+            {"aliyun.com/gpu-mem": 8, "aliyun.com/gpu-core.percentage": "30"},
         ),
         (
             "gpu: {count: 1, resource: volcano.sh/vgpu-number,"
             " share: {volcano.sh/vgpu-memory: 4096, volcano.sh/vgpu-cores: 50}}",
-            {"volcano.sh/vgpu-number": 1, "volcano.sh/vgpu-memory": 4096, "volcano.sh/vgpu-cores": 50},
+            {"volcano.sh/vgpu-number": 1, "volcano.sh/vgpu-memory": "4096", "volcano.sh/vgpu-cores": "50"},
         ),
         ("gpu: {share: {volcano.sh/vgpu-memory: 4096}}", {}),
         (
             "gpu: {count: 1, share: {nvidia.com/gpumem: 4096}}, limits: {nvidia.com/gpumem: 1}",
-            {"nvidia.com/gpu": 1, "nvidia.com/gpumem": 1},
+            {"nvidia.com/gpu": 1, "nvidia.com/gpumem": "1"},
         ),
     ],
 )

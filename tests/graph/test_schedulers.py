@@ -54,7 +54,7 @@ def pods(objects: list[Any]) -> Mapping[str, Any]:
         (
             "scheduler: volcano, minResources: {cpu: 4, nvidia.com/gpu: 2}",
             "scheduling.volcano.sh/v1beta1",
-            {"minMember": 7, "minResources": {"cpu": 4, "nvidia.com/gpu": 2}},
+            {"minMember": 7, "minResources": {"cpu": "4", "nvidia.com/gpu": "2"}},
         ),
         (
             "scheduler: kube-batch, queue: research",
@@ -65,7 +65,7 @@ def pods(objects: list[Any]) -> Mapping[str, Any]:
         (
             "scheduler: coscheduling, minAvailable: 5, scheduleTimeoutSeconds: 90, minResources: {cpu: 4}",
             "scheduling.x-k8s.io/v1alpha1",
-            {"minMember": 5, "minResources": {"cpu": 4}, "scheduleTimeoutSeconds": 90},
+            {"minMember": 5, "minResources": {"cpu": "4"}, "scheduleTimeoutSeconds": 90},
         ),
         ("scheduler: kubernetes", "scheduling.k8s.io/v1alpha2", {"schedulingPolicy": {"gang": {"minCount": 7}}}),
         (

@@ -60,6 +60,13 @@ tfgen/job: {{ include "azure-tfjob.fullname" . | quote }}
 tfgen/run: {{ include "azure-tfjob.text" .Values.run | quote }}
 {{- end }}
 
+{{/* A map of quantities. Numbers become texts: the schemas of custom kinds refuse a fraction. */}}
+{{- define "azure-tfjob.amounts" -}}
+{{- range $name, $amount := . }}
+{{ $name | quote }}: {{ toString $amount | quote }}
+{{- end }}
+{{- end }}
+
 {{/* The security context of a pod, for the profile restricted. */}}
 {{- define "azure-tfjob.podSecurityContext" -}}
 runAsNonRoot: true

@@ -61,6 +61,13 @@ tfgen/job: {{ include "eci-imagenet.fullname" . | quote }}
 tfgen/run: {{ include "eci-imagenet.text" .Values.run | quote }}
 {{- end }}
 
+{{/* A map of quantities. Numbers become texts: the schemas of custom kinds refuse a fraction. */}}
+{{- define "eci-imagenet.amounts" -}}
+{{- range $name, $amount := . }}
+{{ $name | quote }}: {{ toString $amount | quote }}
+{{- end }}
+{{- end }}
+
 {{/* The security context of a pod, for the profile baseline. */}}
 {{- define "eci-imagenet.podSecurityContext" -}}
 runAsUser: {{ .Values.security.runAsUser | int64 }}

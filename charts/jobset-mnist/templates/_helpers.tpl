@@ -75,6 +75,13 @@ tfgen/job: {{ include "jobset-mnist.fullname" . | quote }}
 tfgen/run: {{ include "jobset-mnist.text" .Values.run | quote }}
 {{- end }}
 
+{{/* A map of quantities. Numbers become texts: the schemas of custom kinds refuse a fraction. */}}
+{{- define "jobset-mnist.amounts" -}}
+{{- range $name, $amount := . }}
+{{ $name | quote }}: {{ toString $amount | quote }}
+{{- end }}
+{{- end }}
+
 {{/* The security context of a pod, for the profile restricted. */}}
 {{- define "jobset-mnist.podSecurityContext" -}}
 runAsNonRoot: true

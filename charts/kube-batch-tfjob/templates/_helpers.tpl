@@ -61,6 +61,13 @@ tfgen/job: {{ include "kube-batch-tfjob.fullname" . | quote }}
 tfgen/run: {{ include "kube-batch-tfjob.text" .Values.run | quote }}
 {{- end }}
 
+{{/* A map of quantities. Numbers become texts: the schemas of custom kinds refuse a fraction. */}}
+{{- define "kube-batch-tfjob.amounts" -}}
+{{- range $name, $amount := . }}
+{{ $name | quote }}: {{ toString $amount | quote }}
+{{- end }}
+{{- end }}
+
 {{/* The security context of a pod, for the profile restricted. */}}
 {{- define "kube-batch-tfjob.podSecurityContext" -}}
 runAsNonRoot: true

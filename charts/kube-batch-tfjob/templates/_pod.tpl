@@ -48,9 +48,9 @@ scheduling.k8s.io/group-name: {{ include "kube-batch-tfjob.run" .root | quote }}
 {{- end }}
 {{- if .values.resources.gpu.count }}
 {{- $_ := set $limits .values.resources.gpu.resource .values.resources.gpu.count }}
-{{- $limits = mergeOverwrite $limits .values.resources.gpu.share }}
+{{- $limits = mergeOverwrite $limits (include "kube-batch-tfjob.amounts" .values.resources.gpu.share | fromYaml) }}
 {{- end }}
-{{- $limits = mergeOverwrite $limits .values.resources.limits }}
+{{- $limits = mergeOverwrite $limits (include "kube-batch-tfjob.amounts" .values.resources.limits | fromYaml) }}
 {{- $devices := dict }}
 {{- range $name, $value := $limits }}
 {{- if and (regexMatch "gpu|nvidia|vcuda" $name) (ne (printf "%v" $value) "0") }}
@@ -156,7 +156,7 @@ volumeMounts:
 {{- include "kube-batch-tfjob.pod.mounts" . | nindent 0 }}
 {{- end }}
 
-{{/* The resources of a task's main container. Takes values, limits. */}}
+{{/* The resources of a task's main container. Takes root, values, limits. */}}
 {{- define "kube-batch-tfjob.pod.resources" -}}
 {{- $requests := dict }}
 {{- if .values.resources.cpu }}
@@ -165,7 +165,7 @@ volumeMounts:
 {{- if .values.resources.memory }}
 {{- $_ := set $requests "memory" (toString .values.resources.memory) }}
 {{- end }}
-{{- $requests = mergeOverwrite $requests .values.resources.requests -}}
+{{- $requests = mergeOverwrite $requests (include "kube-batch-tfjob.amounts" .values.resources.requests | fromYaml) -}}
 {{- if or $requests .limits }}
 resources:
   {{- with $requests }}

@@ -102,3 +102,10 @@ capabilities:
   drop:
   - ALL
 {{- end }}
+
+{{/* A map of quantities. Numbers become texts: the schemas of custom kinds refuse a fraction. */}}
+{{- define "ps-evaluator.amounts" -}}
+{{- range $name, $amount := . }}
+{{ $name | quote }}: {{ toString $amount | quote }}
+{{- end }}
+{{- end }}

@@ -92,3 +92,10 @@ fsGroupChangePolicy: OnRootMismatch
 {{- define "tf1-translate.containerSecurityContext" -}}
 readOnlyRootFilesystem: {{ .Values.security.readOnlyRootFilesystem }}
 {{- end }}
+
+{{/* A map of quantities. Numbers become texts: the schemas of custom kinds refuse a fraction. */}}
+{{- define "tf1-translate.amounts" -}}
+{{- range $name, $amount := . }}
+{{ $name | quote }}: {{ toString $amount | quote }}
+{{- end }}
+{{- end }}

@@ -61,6 +61,13 @@ tfgen/job: {{ include "volcano-tfjob.fullname" . | quote }}
 tfgen/run: {{ include "volcano-tfjob.text" .Values.run | quote }}
 {{- end }}
 
+{{/* A map of quantities. Numbers become texts: the schemas of custom kinds refuse a fraction. */}}
+{{- define "volcano-tfjob.amounts" -}}
+{{- range $name, $amount := . }}
+{{ $name | quote }}: {{ toString $amount | quote }}
+{{- end }}
+{{- end }}
+
 {{/* The security context of a pod, for the profile restricted. */}}
 {{- define "volcano-tfjob.podSecurityContext" -}}
 runAsNonRoot: true

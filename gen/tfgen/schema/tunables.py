@@ -72,6 +72,11 @@ class Tunable(Record):
         return "default" not in self.schema
 
     @property
+    def has_amounts(self) -> bool:
+        """Whether the value is a map of quantities, such as the requests of a role."""
+        return is_map_of_amounts(self.schema)
+
+    @property
     def chart_types(self) -> Sequence[str]:
         """The JSON types, such as "integer", that the chart accepts in addition to a text.
 
@@ -254,21 +259,31 @@ def missing_sections(spec: Mapping[str, Any], environment: Mapping[str, Any]) ->
     )
 
 
+def is_map_of_amounts(node: Schema) -> bool:
+    """Test whether a schema node describes a map of quantities."""
+    entry = node.get("additionalProperties")
+    return isinstance(entry, dict) and schema_file.resolve(schema_file.load(), entry).get("x-kind") == "quantity"
+
+
 def order_keys(value: Any, node: Schema) -> Any:
     """Return a copy of a value in which the keys of each mapping have the order of the schema node `node`.
 
     If the schema node has no order, the keys are sorted. A number such as 2.0 becomes 2, because Helm has only one type
-    of number. A quantity such as 0.5 becomes the text "0.5", because the schemas of custom kinds refuse a fraction.
+    of number. A number in a map of quantities becomes a text: the schemas of custom kinds refuse a fraction, and
+    kustomize keeps the quotes of a text that becomes a number.
     """
-    if isinstance(value, float):
-        return int(value) if value.is_integer() else str(value) if node.get("x-kind") == "quantity" else value
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
     if not isinstance(value, (dict, list)):
         return value
     schema = schema_file.load()
     if isinstance(value, dict):
         ordered_keys = [key for key in node.get("properties", ()) if key in value]
         keys = ordered_keys + sorted(key for key in value if key not in ordered_keys)
-        return {key: order_keys(value[key], schema_file.entry(schema, node, key) or {}) for key in keys}
+        ordered = {key: order_keys(value[key], schema_file.entry(schema, node, key) or {}) for key in keys}
+        if is_map_of_amounts(node):
+            return {key: str(amount) if isinstance(amount, int | float) else amount for key, amount in ordered.items()}
+        return ordered
     items = schema_file.entry(schema, node, 0) or {}
     return [order_keys(item, items) for item in value]
 

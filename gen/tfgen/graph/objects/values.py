@@ -7,7 +7,7 @@ Value(path='roles.worker.replicas', type='integer')
 from __future__ import annotations
 
 from functools import cache
-from typing import Final
+from typing import Final, TypeVar
 
 from tfgen.graph.holes import (
     AsText,
@@ -24,6 +24,7 @@ from tfgen.graph.holes import (
 )
 from tfgen.job.training_job import RoleName
 from tfgen.schema import tunables
+from tfgen.schema.tunables import Tunable
 from tfgen.value_type import ValueType
 
 ROLE: Final = Parameter("role")
@@ -32,6 +33,8 @@ ROLE: Final = Parameter("role")
 ROLE_VALUES: Final = Parameter("values", "map")
 """The parameter with the values of the role, in a named template that all roles share."""
 
+
+_Hole = TypeVar("_Hole", Value, Parameter)
 
 TEXT: Final = NamedTemplate(
     "text",
@@ -52,6 +55,15 @@ TEXTS: Final = NamedTemplate(
 {{- end }}"""),
 )
 
+AMOUNTS: Final = NamedTemplate(
+    "amounts",
+    "A map of quantities. Numbers become texts: the schemas of custom kinds refuse a fraction.",
+    ChartOnly("""\
+{{- range $name, $amount := . }}
+{{ $name | quote }}: {{ toString $amount | quote }}
+{{- end }}"""),
+)
+
 
 @cache
 def value(path: str) -> Value | AsText:
@@ -61,15 +73,19 @@ def value(path: str) -> Value | AsText:
         LookupError: the job schema has no tunable at the path.
     """
     tunable = tunables.at(path.split("."))
-    hole = Value(path, tunable.type)
-    return as_text(hole) if tunable.chart_types else hole
+    return _as_text_if_needed(Value(path, tunable.type), tunable)
 
 
 @cache
 def role_value(field: str) -> Parameter | AsText:
     """Return the hole for a field of a role, in a named template that all roles share."""
     tunable = tunables.at(("roles", "worker", *field.split(".")))
-    hole = ROLE_VALUES.replaced(type=tunable.type, path=field)
+    return _as_text_if_needed(ROLE_VALUES.replaced(type=tunable.type, path=field), tunable)
+
+
+def _as_text_if_needed(hole: _Hole, tunable: Tunable) -> _Hole | AsText:
+    if tunable.has_amounts:
+        return AsText(hole, AMOUNTS)
     return as_text(hole) if tunable.chart_types else hole
 
 

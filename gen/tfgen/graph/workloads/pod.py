@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Final, TypeAlias
 
+from tfgen import data_path
 from tfgen.graph.alternatives import join_alternatives, with_common_order
 from tfgen.graph.fill import Filler, Scope, cached_by_values, evaluate
 from tfgen.graph.holes import (
@@ -509,7 +510,7 @@ def with_container_security(pod: Any, over: Mapping[str, Any], context: Mapping[
     """
     spec = dict(over.get("spec") or {})
     for key in ("initContainers", "containers"):
-        items = pod["spec"].get(key)
+        items = data_path.at(pod, ("spec", key))  # an earlier patch may have added a template without a spec
         present = [item["name"] for item in items if isinstance(item, dict)] if isinstance(items, list) else []
         if key in spec and spec[key] is not None:
             spec[key] = [

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from types import NoneType
 from typing import Any
 
 from tfgen.kubernetes.merge import REPLACE
@@ -53,11 +54,22 @@ def replacing_patch(before: Object, after: Object) -> dict[str, Any]:
 
 
 def changes_shape(before: Object, after: Object) -> bool:
-    """Test whether a top-level field of an object, such as `data`, changes its type (mapping, list or scalar).
+    """Test whether kustomize cannot make a change with a merge patch.
 
-    kustomize refuses a merge patch with such a change.
+    kustomize refuses a patch in which a top-level field, such as `data`, changes its type (mapping, list or scalar).
+    kustomize keeps the quotes of a text that becomes a number, and writes no quotes around a text that was a number.
     """
-    return any(_shape(value) != _shape(after[key]) for key, value in before.items() if key in after)
+    return _changes_text(before, after) or any(
+        _shape(value) != _shape(after[key]) for key, value in before.items() if key in after
+    )
+
+
+def _changes_text(before: Any, after: Any) -> bool:
+    """Test whether a text becomes a number or a boolean, or the reverse."""
+    if isinstance(before, dict) and isinstance(after, dict):
+        return any(_changes_text(value, after[key]) for key, value in before.items() if key in after)
+    is_scalar = not any(isinstance(value, dict | list | NoneType) for value in (before, after))
+    return is_scalar and isinstance(before, str) != isinstance(after, str)
 
 
 def _shape(value: Any) -> type:

@@ -82,6 +82,13 @@ tfgen/run: {{ include "all.text" .Values.run | quote }}
     (dict "root" $ "role" "worker" "replicas" .Values.roles.worker.replicas) }}],"evaluator":["{{ $run }}-evaluator-0.{{ $run }}:3333"]}
 {{- end }}
 
+{{/* A map of quantities. Numbers become texts: the schemas of custom kinds refuse a fraction. */}}
+{{- define "all.amounts" -}}
+{{- range $name, $amount := . }}
+{{ $name | quote }}: {{ toString $amount | quote }}
+{{- end }}
+{{- end }}
+
 {{/* The security context of a pod, for the profile privileged. */}}
 {{- define "all.podSecurityContext" -}}
 runAsUser: {{ .Values.security.runAsUser | int64 }}

@@ -78,6 +78,13 @@ tfgen/job: {{ include "job-set.fullname" . | quote }}
 tfgen/run: {{ include "job-set.text" .Values.run | quote }}
 {{- end }}
 
+{{/* A map of quantities. Numbers become texts: the schemas of custom kinds refuse a fraction. */}}
+{{- define "job-set.amounts" -}}
+{{- range $name, $amount := . }}
+{{ $name | quote }}: {{ toString $amount | quote }}
+{{- end }}
+{{- end }}
+
 {{/* The security context of a pod, for the profile restricted. */}}
 {{- define "job-set.podSecurityContext" -}}
 runAsNonRoot: true

@@ -78,6 +78,13 @@ tfgen/job: {{ include "keras-distribution.fullname" . | quote }}
 tfgen/run: {{ include "keras-distribution.text" .Values.run | quote }}
 {{- end }}
 
+{{/* A map of quantities. Numbers become texts: the schemas of custom kinds refuse a fraction. */}}
+{{- define "keras-distribution.amounts" -}}
+{{- range $name, $amount := . }}
+{{ $name | quote }}: {{ toString $amount | quote }}
+{{- end }}
+{{- end }}
+
 {{/* The security context of a pod, for the profile restricted. */}}
 {{- define "keras-distribution.podSecurityContext" -}}
 runAsNonRoot: true

@@ -55,9 +55,9 @@ app.kubernetes.io/component: {{ .role | quote }}
 {{- end }}
 {{- if .values.resources.gpu.count }}
 {{- $_ := set $limits .values.resources.gpu.resource .values.resources.gpu.count }}
-{{- $limits = mergeOverwrite $limits .values.resources.gpu.share }}
+{{- $limits = mergeOverwrite $limits (include "tiny.amounts" .values.resources.gpu.share | fromYaml) }}
 {{- end }}
-{{- $limits = mergeOverwrite $limits .values.resources.limits }}
+{{- $limits = mergeOverwrite $limits (include "tiny.amounts" .values.resources.limits | fromYaml) }}
 {{- $devices := dict }}
 {{- range $name, $value := $limits }}
 {{- if and (regexMatch "gpu|nvidia|vcuda" $name) (ne (printf "%v" $value) "0") }}
@@ -168,7 +168,7 @@ volumeMounts:
 {{- include "tiny.pod.mounts" . | nindent 0 }}
 {{- end }}
 
-{{/* The resources of a task's main container. Takes values, limits. */}}
+{{/* The resources of a task's main container. Takes root, values, limits. */}}
 {{- define "tiny.pod.resources" -}}
 {{- $requests := dict }}
 {{- if .values.resources.cpu }}
@@ -177,7 +177,7 @@ volumeMounts:
 {{- if .values.resources.memory }}
 {{- $_ := set $requests "memory" (toString .values.resources.memory) }}
 {{- end }}
-{{- $requests = mergeOverwrite $requests .values.resources.requests -}}
+{{- $requests = mergeOverwrite $requests (include "tiny.amounts" .values.resources.requests | fromYaml) -}}
 {{- if or $requests .limits }}
 resources:
   {{- with $requests }}

@@ -60,6 +60,13 @@ tfgen/job: {{ include "pod.fullname" . | quote }}
 tfgen/run: {{ include "pod.text" .Values.run | quote }}
 {{- end }}
 
+{{/* A map of quantities. Numbers become texts: the schemas of custom kinds refuse a fraction. */}}
+{{- define "pod.amounts" -}}
+{{- range $name, $amount := . }}
+{{ $name | quote }}: {{ toString $amount | quote }}
+{{- end }}
+{{- end }}
+
 {{/* The security context of a pod, for the profile restricted. */}}
 {{- define "pod.podSecurityContext" -}}
 runAsNonRoot: true

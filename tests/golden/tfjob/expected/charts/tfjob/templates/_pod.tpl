@@ -45,9 +45,9 @@ app.kubernetes.io/component: {{ .role | quote }}
 {{- end }}
 {{- if .values.resources.gpu.count }}
 {{- $_ := set $limits .values.resources.gpu.resource .values.resources.gpu.count }}
-{{- $limits = mergeOverwrite $limits .values.resources.gpu.share }}
+{{- $limits = mergeOverwrite $limits (include "tfjob.amounts" .values.resources.gpu.share | fromYaml) }}
 {{- end }}
-{{- $limits = mergeOverwrite $limits .values.resources.limits }}
+{{- $limits = mergeOverwrite $limits (include "tfjob.amounts" .values.resources.limits | fromYaml) }}
 {{- $devices := dict }}
 {{- range $name, $value := $limits }}
 {{- if and (regexMatch "gpu|nvidia|vcuda" $name) (ne (printf "%v" $value) "0") }}
@@ -149,7 +149,7 @@ volumeMounts:
 {{- include "tfjob.pod.mounts" . | nindent 0 }}
 {{- end }}
 
-{{/* The resources of a task's main container. Takes values, limits. */}}
+{{/* The resources of a task's main container. Takes root, values, limits. */}}
 {{- define "tfjob.pod.resources" -}}
 {{- $requests := dict }}
 {{- if .values.resources.cpu }}
@@ -158,7 +158,7 @@ volumeMounts:
 {{- if .values.resources.memory }}
 {{- $_ := set $requests "memory" (toString .values.resources.memory) }}
 {{- end }}
-{{- $requests = mergeOverwrite $requests .values.resources.requests -}}
+{{- $requests = mergeOverwrite $requests (include "tfjob.amounts" .values.resources.requests | fromYaml) -}}
 {{- if or $requests .limits }}
 resources:
   {{- with $requests }}

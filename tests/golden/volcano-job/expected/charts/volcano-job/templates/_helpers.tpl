@@ -82,6 +82,13 @@ tfgen/job: {{ include "volcano-job.fullname" . | quote }}
 tfgen/run: {{ include "volcano-job.text" .Values.run | quote }}
 {{- end }}
 
+{{/* A map of quantities. Numbers become texts: the schemas of custom kinds refuse a fraction. */}}
+{{- define "volcano-job.amounts" -}}
+{{- range $name, $amount := . }}
+{{ $name | quote }}: {{ toString $amount | quote }}
+{{- end }}
+{{- end }}
+
 {{/* The security context of a pod, for the profile restricted. */}}
 {{- define "volcano-job.podSecurityContext" -}}
 runAsNonRoot: true
