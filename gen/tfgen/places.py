@@ -6,11 +6,14 @@ overlays/argocd/NAME-ENV.yaml  overlays/flux/[CLUSTER/]NAME-ENV.yaml
 overlays/argocd/{applicationset-ENV,patches/argocd-cm}.yaml
 overlays/flux/[CLUSTER/]{gitrepository-tfgen-DIGEST,namespace-NAME}.yaml
                                                           the GitOps objects that several jobs share
+overlays/argocd/.gitkeep  overlays/flux/[CLUSTER/].gitkeep
+                                                          an empty file, so that git keeps the folder without a job
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Final
 
 CHARTS: Final = "charts"
@@ -49,6 +52,7 @@ _SHARED: Final = re.compile(
     rf"{ARGOCD}/(?:applicationset-[^/]+|patches/argocd-cm)\.yaml"
     rf"|{FLUX}/(?:[^/]+/)?(?:gitrepository-tfgen-[0-9a-f]{{8}}|namespace-[^/]+)\.yaml"
 )
+_PLACEHOLDER: Final = re.compile(rf"(?:{ARGOCD}|{FLUX}(?:/[^/]+)?)/\.gitkeep")
 
 
 def is_place_of(job: str, path: str) -> bool:
@@ -65,7 +69,25 @@ def is_place_of(job: str, path: str) -> bool:
 
 def is_shared(path: str) -> bool:
     """Test whether several jobs may share the file at a path."""
-    return bool(_SHARED.fullmatch(path))
+    return bool(_SHARED.fullmatch(path)) or is_placeholder(path)
+
+
+def is_placeholder(path: str) -> bool:
+    """Test whether the path is that of the empty file in a folder of a GitOps tool.
+
+    tfgen never removes this file. Without the file, the folder would disappear from git with the last job. Argo CD and
+    Flux apply nothing from a missing folder, so they would not delete the objects of the last job.
+    """
+    return bool(_PLACEHOLDER.fullmatch(path))
+
+
+def placeholders(paths: Iterable[str]) -> set[str]:
+    """Return the paths of the empty files in the folders of the GitOps tools that contain the given files.
+
+    >>> sorted(placeholders(["overlays/flux/eu/mnist-prod.yaml", "overlays/mnist/base/chief.yaml"]))
+    ['overlays/flux/eu/.gitkeep']
+    """
+    return {file for path in paths if is_placeholder(file := f"{path.rpartition('/')[0]}/.gitkeep")}
 
 
 def is_in_job_folder(job: str, path: str) -> bool:

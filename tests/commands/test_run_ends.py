@@ -123,6 +123,30 @@ def test_the_ends_as_json(capsys: Printed) -> None:
     assert json.loads("\n".join(run(capsys, "rm", "jobs/ads.yaml", "--format", "json")))["ends"][0]["job"] == "adverts"
 
 
+KEPT = "overlays/argocd/.gitkeep"
+
+
+@pytest.mark.parametrize("of_earlier_tfgen", [False, True])
+@pytest.mark.parametrize("command", ["rm", "commit"])
+def test_the_folder_of_argo_cd_stays_in_git_without_the_last_job(
+    capsys: Printed, command: str, of_earlier_tfgen: bool
+) -> None:
+    """An earlier tfgen wrote no empty file into the folder."""
+    if of_earlier_tfgen:
+        ledger = Path(".tfgen/ads.json")
+        lines = ledger.read_text().splitlines(keepends=True)
+        ledger.write_text("".join(line for line in lines if KEPT not in line))
+        Path(KEPT).unlink()
+        git("commit", "--quiet", "--all", "--message=render by an earlier tfgen")
+    Path("jobs/ads.yaml").unlink() if command == "commit" else run(capsys, "rm", "jobs/ads.yaml")
+    run(capsys, "commit", "jobs")
+    assert git("ls-files").splitlines() == [KEPT]
+    assert git("status", "--porcelain") == ""
+    write("jobs/later.yaml", JOB.replace("name: ads}", "name: later}"))
+    run(capsys, "commit", "jobs")
+    assert KEPT in Path(".tfgen/later.json").read_text()
+
+
 DELETION = "a run that tfgen apply started continues; to end the run:"
 
 

@@ -51,6 +51,7 @@ def checked(capsys: Printed, *arguments: str) -> tuple[int, list[str]]:
         "charts/mnist/templates/extra.yaml",
         "charts/mnist/charts/other.tgz",
         "overlays/mnist/base/extra.yaml",
+        "overlays/mnist/prod/.gitkeep",
         "overlays/argocd/extra.yaml",
         "overlays/flux/extra.yaml",
         "overlays/ghost/kustomization.yaml",

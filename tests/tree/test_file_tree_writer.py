@@ -22,6 +22,7 @@ from tfgen.tree.ledger import LEDGER_FOLDER
 from tfgen.tree.output_folder import OutputFolder
 from tfgen.tree.plan import ConflictsError, WritePlan
 from tfgen.tree.rendering import Rendering
+from tfgen.tree.unlisted import unlisted_files
 from tfgen.tree.write import apply, plan_write, read_ledgers
 
 INPUT = "0" * 64
@@ -286,6 +287,28 @@ def test_a_file_in_two_ledgers_is_not_removed_by_one_of_them(tmp_path: Path) -> 
     render(tmp_path, job("copy", {}))
     assert files(tmp_path) == {"a": "1\n", "b": "1\n"}
     assert list(read_ledgers(tmp_path)) == ["mnist"]
+
+
+EMPTY_FILE = "overlays/flux/eu/.gitkeep"
+
+
+@pytest.mark.parametrize("of_earlier_tfgen", [False, True])
+def test_the_folder_of_a_tool_stays_without_its_last_job(tmp_path: Path, of_earlier_tfgen: bool) -> None:
+    """An earlier tfgen wrote no empty file. Both jobs are removed in one write."""
+
+    def delivered(name: str) -> Rendering:
+        empty = {} if of_earlier_tfgen else {EMPTY_FILE: ""}
+        tree = FileTree({f"overlays/flux/eu/{name}-prod.yaml": "1\n", **empty})
+        return Rendering(name, tree, INPUT, shared=frozenset({EMPTY_FILE}))
+
+    render(tmp_path, delivered("mnist"), delivered("other"))
+    plan = render(tmp_path, job("mnist", {}), job("other", {}))
+    assert plan.created == ((EMPTY_FILE,) if of_earlier_tfgen else ())
+    assert files(tmp_path) == {EMPTY_FILE: ""}
+    assert list(read_ledgers(tmp_path)) == []
+    assert unlisted_files(tmp_path, read_ledgers(tmp_path)) == []
+    render(tmp_path, delivered("later"))
+    assert files(tmp_path) == {EMPTY_FILE: "", "overlays/flux/eu/later-prod.yaml": "1\n"}
 
 
 def test_two_jobs_of_one_run_cannot_have_one_path_or_one_name(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from tfgen.graph.built import BuiltJob, Objects, build
 from tfgen.job.facts import own_data
 from tfgen.job.sources import source_name
 from tfgen.job.training_job import TrainingJob
+from tfgen.places import placeholders
 from tfgen.targets.chart.chart import chart
 from tfgen.targets.kustomize.overlays import kustomize
 from tfgen.text.document import Document
@@ -88,4 +89,8 @@ def _delivery(job: TrainingJob, environments: Mapping[str, Objects]) -> dict[str
     from tfgen.targets.gitops.gitops import gitops, yaml_texts  # for gitops only: takes 5 ms, which other jobs save
 
     delivery = gitops(job, environments)
-    return {_ONE_JOB: yaml_texts(delivery.job_files), _SEVERAL_JOBS: yaml_texts(delivery.shared_files)}
+    empty_files = dict.fromkeys(placeholders((*delivery.job_files, *delivery.shared_files)), "")
+    return {
+        _ONE_JOB: yaml_texts(delivery.job_files),
+        _SEVERAL_JOBS: {**yaml_texts(delivery.shared_files), **empty_files},
+    }

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias
 
 from tfgen.errors import TfgenError
-from tfgen.places import is_in_job_folder
+from tfgen.places import is_in_job_folder, is_placeholder, placeholders
 from tfgen.record import Record
 from tfgen.tree.file_tree import FileTree, digest_of
 from tfgen.tree.ledger import Ledger, ledger_path
@@ -34,7 +34,7 @@ class FileAction(StrEnum):
     KEEP = "keep"
     REMOVE = "remove"
     FORGET = "forget"
-    """Remove the path only from the ledger, because the file is already missing or another job still has the file."""
+    """Remove the path only from the ledger: the file is missing, is a placeholder, or still belongs to another job."""
 
 
 class FileChange(NamedTuple):
@@ -395,6 +395,7 @@ def plan_job(rendering: Rendering, inputs: PlanInput, tool_version: str) -> tupl
     before = inputs.ledgers.get(rendering.job)
     rendering = rendering.with_revision_number(before)
     stale = before.paths() - rendering.tree.files.keys() if before else set()
+    stale |= placeholders(stale) - rendering.tree.files.keys()  # an earlier tfgen wrote no placeholder
     decided = [
         *(_decide_rendered(path, rendering, inputs) for path in rendering.tree.files),
         *(_decide_stale(path, rendering, inputs) for path in sorted(stale)),
@@ -436,9 +437,14 @@ def _decide_rendered(path: str, rendering: Rendering, inputs: PlanInput) -> _Dec
 
 
 def _decide_stale(path: str, rendering: Rendering, inputs: PlanInput) -> _Decision:
-    """Plan the change at a path that only the ledger lists, because the job no longer renders the file."""
+    """Plan the change at a path that only the ledger lists, because the job no longer renders the file.
+
+    A placeholder stays, and is created if the file is missing.
+    """
     entry = inputs.on_disk[path]
-    if entry.digest is None or inputs.is_kept(path, rendering):
+    if is_placeholder(path) and entry.digest is None:
+        return FileChange(path, FileAction.CREATE, tree=FileTree({path: ""})), None
+    if is_placeholder(path) or entry.digest is None or inputs.is_kept(path, rendering):
         return FileChange(path, FileAction.FORGET), None
     change = FileChange(path, FileAction.REMOVE, entry.digest, None, entry.unix_digest)
     if inputs.any_ledger_lists(path, rendering.job) or has_conflict(text := inputs.read(path)):

@@ -9,12 +9,14 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from tfgen.places import CHARTS, OVERLAYS
+from tfgen.places import CHARTS, OVERLAYS, is_placeholder
 from tfgen.tree.ledgers import Ledgers
 
 
 def unlisted_files(out: Path, ledgers: Ledgers) -> list[str]:
     """Return the paths, from the output folder, of the files that no ledger lists. A link to a folder counts as a file.
+
+    The result omits the placeholders in the folders of the GitOps tools, which stay after the last job.
 
     Args:
         out: the output folder.
@@ -29,5 +31,6 @@ def unlisted_files(out: Path, ledgers: Ledgers) -> list[str]:
             folders.sort()
             links = [name for name in folders if os.path.islink(os.path.join(parent, name))]  # noqa: PTH114, PTH118
             place = os.path.relpath(parent, out)
-            files += [path for name in sorted([*names, *links]) if not ledgers.lists(path := f"{place}/{name}")]
+            paths = [f"{place}/{name}" for name in sorted([*names, *links])]
+            files += [path for path in paths if not (is_placeholder(path) or ledgers.lists(path))]
     return files

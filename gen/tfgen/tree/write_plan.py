@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from tfgen import __version__
 from tfgen.errors import TfgenError
-from tfgen.places import is_in_job_folder, job_folder
+from tfgen.places import is_in_job_folder, job_folder, placeholders
 from tfgen.record import Record
 from tfgen.tree.file_tree import FileTree, ancestors, path_fault
 from tfgen.tree.ledger import LEDGER_FOLDER, Ledger, check_ledger
@@ -164,7 +164,8 @@ def _plan_one(
     folder: OutputFolder, ledgers: Ledgers, owners_after_write: Mapping[str, int], store: Store, rendering: Rendering
 ) -> _Planned:
     before = ledgers.get(rendering.job)
-    on_disk = folder.states({*rendering.tree.files, *(before.paths() if before else ())})
+    listed = before.paths() if before else set()
+    on_disk = folder.states({*rendering.tree.files, *listed, *placeholders(listed)})
     inputs = PlanInput(ledgers, on_disk, owners_after_write, partial(folder.read_text, limit=_LOSS_READ))
     job, conflicts = plan_job(rendering, inputs, __version__)
     check_ledger(rendering.job, job.target)

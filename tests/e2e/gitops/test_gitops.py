@@ -244,7 +244,7 @@ def _stateful_sets(repository: Repository) -> dict[str, tuple[int, Object]]:
 
 @every_way("argocd", "flux")
 def test_a_job_that_is_gone_is_pruned_but_for_its_claim(repository: Repository) -> None:
-    """Another job stays: a tool deletes no objects if the folder that it follows does not exist."""
+    """Remove a job, and then the last job, whose removal leaves an empty folder to the tool."""
     repository.write({**job(), "metadata": {"name": "other"}})
     started(repository, storage=CLAIM)
     repository.there("PersistentVolumeClaim", "mnist-model")
@@ -254,8 +254,15 @@ def test_a_job_that_is_gone_is_pruned_but_for_its_claim(repository: Repository) 
         repository.gone(kind, name)
     eventually(lambda: repository.kept() is None, "the end of what kept mnist")
     assert repository.there("StatefulSet", "other-ps")
+    assert repository.tfgen("rm", "jobs/other/job.yaml") == cli.OK
+    repository.commit()
+    repository.gone("StatefulSet", "other-ps")
+    eventually(lambda: repository.kept("other") is None, "the end of what kept the last job")
     claim = repository.there("PersistentVolumeClaim", "mnist-model")
     assert "deletionTimestamp" not in claim["metadata"]
+    repository.write({**job(), "metadata": {"name": "later"}})
+    repository.commit()
+    repository.there("StatefulSet", "later-ps")
 
 
 @every_way("argocd", "flux")

@@ -25,6 +25,12 @@ def test_the_cluster_follows_the_branch_of_what_is_rendered(repository: Reposito
     repository.applied(repository.git("rev-parse", "rendered").strip())
     repository.there(JOB, "mnist-2-chief")
     repository.gone("StatefulSet", "mnist-ps")
+    repository.there("StatefulSet", "mnist-2-ps")
+    assert repository.tfgen("rm", "jobs/mnist/job.yaml") == cli.OK
+    repository.commit()
+    for kind, name in (("StatefulSet", "mnist-2-ps"), (JOB, "mnist-2-chief")):
+        repository.gone(kind, name)
+    eventually(lambda: repository.kept() is None, "the end of what kept the last job")
 
 
 @pytest.mark.parametrize("repository", ["argocd"], indirect=True)

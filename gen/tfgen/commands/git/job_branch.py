@@ -38,7 +38,7 @@ from tfgen.git import read as git
 from tfgen.git.commit import Repository, changed, check_paths, would_change
 from tfgen.git.push import find_pushed, target
 from tfgen.job.sources import no_job_below
-from tfgen.places import EXTENDED_FILES, PROJECTS, REPOSITORY_FILES
+from tfgen.places import EXTENDED_FILES, PROJECTS, REPOSITORY_FILES, placeholders
 from tfgen.problems import Problem
 from tfgen.record import Record
 from tfgen.tree.ledger import Ledger, ledger_path, parse_ledger
@@ -214,7 +214,8 @@ def _files_of_job(
     has_any = bool(stays) or any(planned.values())
     was = _committed_ledger(pair.name, committed)
     lost = {path for path in was.paths() if not (has_any and (out / path).exists())} if was else set()
-    return {*(out / path for path in (ledger_path(pair.name), *planned, *stays, *lost)), *source_paths(pair)}
+    paths = (ledger_path(pair.name), *planned, *stays, *lost, *placeholders(lost))
+    return {*(out / path for path in paths), *source_paths(pair)}
 
 
 def _files_that_differ(report: Report, spool: Spool, out: Path) -> tuple[Problem, ...]:
