@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,17 @@ CLAIM = "    kept: PersistentVolumeClaim ads-model; to use the claim again, set 
 APPLICATION = (
     "    - Application ads-prod (overlays/argocd/ads-prod.yaml): the tool deletes the applied objects except claims"
 )
+
+CONTINUES = [
+    "  if no tool prunes the folder of these objects, the runs continue; to end the runs:",
+    "    kubectl delete application.argoproj.io ads-dev ads-prod --namespace argocd",
+]
+HAND_WRITTEN = [
+    "  the job has no gitops, so a run continues until you delete the object that applies the run:",
+    "    kubectl delete application.argoproj.io NAME --namespace argocd  # needs a finalizer of Argo CD",
+    "    kubectl delete kustomization.kustomize.toolkit.fluxcd.io NAME --namespace flux-system  # needs prune: true",
+    "    helm uninstall NAME",
+]
 
 Printed = pytest.CaptureFixture[str]
 
@@ -76,9 +88,9 @@ def test_a_commit_prints_what_a_rename_ends(capsys: Printed) -> None:
     write("jobs/ads.yaml", JOB.replace("name: ads}", "name: adverts}"))
     diff = run(capsys, "diff", "jobs")
     printed = ends(run(capsys, "commit", "jobs"))
-    assert printed == without_objects(diff)
+    assert printed == [*without_objects(diff), *CONTINUES]
     assert printed.count(CLAIM) == 2
-    assert printed[-1] == APPLICATION
+    assert printed[-3] == APPLICATION
     assert "shared" not in "".join(printed)
 
 
@@ -121,6 +133,40 @@ def test_the_ends_as_json(capsys: Printed) -> None:
     assert job["job"] == "ads"
     assert [environment["environment"] for environment in job["environments"]] == ["dev", "prod"]
     assert json.loads("\n".join(run(capsys, "rm", "jobs/ads.yaml", "--format", "json")))["ends"][0]["job"] == "adverts"
+
+
+def kustomizations(effect: str) -> list[str]:
+    return [f"    - Kustomization ads-{name} (overlays/flux/ads-{name}.yaml): {effect}" for name in ("dev", "prod")]
+
+
+@pytest.mark.parametrize(
+    ("gitops", "lines"),
+    [
+        ("", HAND_WRITTEN),
+        (
+            "flux: {prune: true}",
+            [
+                *kustomizations("the tool deletes the applied objects except claims"),
+                CONTINUES[0],
+                "    kubectl delete kustomization.kustomize.toolkit.fluxcd.io ads-dev ads-prod --namespace flux-system",
+            ],
+        ),
+        ("flux: {prune: false}", kustomizations("the tool keeps the applied objects, because prune is false")),
+    ],
+    ids=["none", "flux", "keeping"],
+)
+@pytest.mark.parametrize("command", ["rm", "commit"])
+def test_the_words_fit_the_delivery_of_the_job(capsys: Printed, command: str, gitops: str, lines: list[str]) -> None:
+    text = JOB.replace("argocd: {}", gitops) if gitops else re.sub("  gitops:.*\n", "", JOB)
+    write("jobs/ads.yaml", text)
+    run(capsys, "commit", "jobs")
+    if command == "commit":
+        Path("jobs/ads.yaml").unlink()
+    printed = run(capsys, *(("commit", "jobs") if command == "commit" else ("rm", "jobs/ads.yaml")))
+    title = HEADER if gitops else "runs that leave git, but continue, and claims that remain:"
+    end = printed.index(DELETION) if command == "rm" else len(printed)
+    assert printed[printed.index(title) + 1] == "ads (jobs/ads.yaml)"
+    assert printed[end - len(lines) : end] == lines
 
 
 KEPT = "overlays/argocd/.gitkeep"

@@ -99,6 +99,8 @@ class JobDiff(Record):
     Attributes:
         needs_new_run: a problem for each change that Kubernetes cannot apply to a started run.
         delivery: changed GitOps objects.
+        has_gitops: whether the old version of the job has `gitops`. If not, no tool deletes the objects of a removed
+            job, unless the user wrote the object of the tool.
     """
 
     name: str
@@ -106,9 +108,15 @@ class JobDiff(Record):
     environments: tuple[EnvironmentDiff, ...]
     needs_new_run: tuple[Problem, ...]
     delivery: tuple[ObjectDiff, ...] = ()
+    has_gitops: bool = True
 
     def __bool__(self) -> bool:
         return any(self.environments) or bool(self.delivery)
+
+    @property
+    def is_removed_without_gitops(self) -> bool:
+        """Return True if the change removes a job, or an environment of a job, that has no `gitops`."""
+        return not self.has_gitops and any(environment.after is None for environment in self.environments)
 
     def with_users(self, users: Mapping[str, str]) -> JobDiff:
         """Return a copy in which the sentence about each kept claim names the job that now uses the claim.
@@ -147,6 +155,7 @@ def diff_job(pair: Pair) -> JobDiff:
         environments=tuple(_environment_diff(pair, name) for name in names),
         needs_new_run=tuple(pair.new_runs),
         delivery=tuple(_delivery_diffs(pair)),
+        has_gitops=pair.built_before is not None and pair.built_before.job.gitops is not None,
     )
 
 

@@ -280,6 +280,7 @@ def read_all_runs(args: Namespace) -> Sequence[DeclaredRun]:
     """Return the runs of all jobs in a folder, in all environments. The default folder is the repository.
 
     Raises:
+        UsageError: the folder contains no job.
         ProblemsError: a job has errors.
     """
     from tfgen.commands.cluster.declared_runs import declared_runs
@@ -287,3 +288,17 @@ def read_all_runs(args: Namespace) -> Sequence[DeclaredRun]:
 
     jobs = read_jobs([args.job or output_root(Path())])
     return [item.run for item in declared_runs(jobs.documents, args.env, in_all=True)]
+
+
+def last_runs(args: Namespace) -> Sequence[DeclaredRun]:
+    """Return the runs of the removed jobs that a folder contained last. The folder may be missing.
+
+    Raises:
+        UsageError: a job does not have the environment.
+    """
+    from tfgen.commands.cluster.declared_runs import declared_runs
+    from tfgen.commands.pipeline.removed_jobs import find_last_jobs
+    from tfgen.job.output_root import output_root
+
+    documents = find_last_jobs(args.job or output_root(Path()))
+    return [item.run for item in declared_runs(documents, args.env, in_all=True)]

@@ -190,11 +190,12 @@ def ended_runs_data(ends: Sequence[JobDiff]) -> list[dict[str, Any]]:
 
 
 def print_ended_runs(ends: Sequence[JobDiff]) -> None:
-    """Print the runs that a change ends, and the claims that remain in the cluster."""
+    """Print the runs that a change ends, the runs that continue without their job, and the claims that remain."""
     from tfgen.report.diff_text import ended_runs_text
 
-    if ends:
-        print_result(f"runs that end, and claims that remain:\n{ended_runs_text(ends)}", end="")
+    for is_continuing, title in ((False, "runs that end"), (True, "runs that leave git, but continue")):
+        if jobs := [job for job in ends if job.is_removed_without_gitops == is_continuing]:
+            print_result(f"{title}, and claims that remain:\n{ended_runs_text(jobs)}", end="")
 
 
 def print_remaining(files: Sequence[str]) -> None:

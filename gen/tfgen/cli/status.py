@@ -5,15 +5,17 @@ from __future__ import annotations
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from tfgen.cli.command import OK, PROBLEMS, Command
-from tfgen.cli.live import clusters_of, read_all_runs, read_run, release_arguments
+from tfgen.cli.live import clusters_of, last_runs, read_all_runs, read_run, release_arguments
 from tfgen.cli.output import is_in_colour, job_name_argument, path, print_json
 from tfgen.errors import UsageError
 from tfgen.words import for_terminal
 
 if TYPE_CHECKING:
+    from tfgen.commands.status import UndeclaredRun
     from tfgen.live.declared_run import DeclaredRun
     from tfgen.live.run_state import RunState
 
@@ -47,17 +49,21 @@ def _arguments(parser: ArgumentParser) -> None:
 
 
 def _run(args: Namespace) -> int:
-    from tfgen.commands.status import follow_states, read_states
+    from tfgen.commands.status import find_undeclared_runs, follow_states, read_states
+    from tfgen.job.output_root import output_root
     from tfgen.live.pauses import FOLLOWING, ONCE
 
-    runs: Sequence[DeclaredRun]
+    if args.job_name is not None and (args.job is None or args.job.is_dir()):
+        raise UsageError("--job needs a job file; pass the path of the file")
     is_one = args.job is not None and not args.job.is_dir()
-    if is_one:
-        runs = [read_run(args, may_be_retired=True)]
-    else:
-        if args.job_name is not None:
-            raise UsageError("--job needs a job file; pass the path of the file")
-        runs = read_all_runs(args)
+    runs: Sequence[DeclaredRun]
+    try:
+        runs = places = [read_run(args, may_be_retired=True)] if is_one else read_all_runs(args)
+    except UsageError:
+        # A removed job file, or a folder whose jobs were all removed: search for the runs of these jobs.
+        if (args.job is not None and args.job.is_file()) or not (places := last_runs(args)):
+            raise
+        runs, is_one = [], False
     clusters = clusters_of(args, FOLLOWING if args.watch else ONCE)
     if is_one:
         runs = [clusters.with_release_names(run, args.release) for run in runs]
@@ -67,8 +73,11 @@ def _run(args: Namespace) -> int:
     is_screen = args.watch and args.format == "text" and sys.stdout.isatty()
     if is_screen:
         print(_CLEAR, end="")
-    if not args.watch:
-        _show(args, read_states(clusters, runs, with_logs=is_one), is_one=is_one)
+    if not (args.watch and runs):
+        states = read_states(clusters, runs, with_logs=is_one)
+        jobs = {run.job for run in runs}
+        lost = None if is_one else find_undeclared_runs(clusters, places, jobs, output_root(Path()))
+        _show(args, states, is_one=is_one, lost=lost)
         return OK
     for states in follow_states(clusters, runs, with_logs=is_one):
         if is_screen:
@@ -85,17 +94,23 @@ def _has_failed(state: RunState) -> bool:
     return state.is_deleted or (state.end is not None and state.end.result != "Succeeded")
 
 
-def _show(args: Namespace, states: Sequence[RunState], *, is_one: bool) -> None:
-    """Print the states of runs as JSON or text. With `is_one`, the text shows all details of the single run."""
+def _show(
+    args: Namespace, states: Sequence[RunState], *, is_one: bool, lost: Sequence[UndeclaredRun] | None = None
+) -> None:
+    """Print the states of runs as JSON or text. With `is_one`, the text shows all details of the single run.
+
+    `lost` contains the runs whose job file is gone; None if tfgen did not search for such runs.
+    """
     from datetime import UTC, datetime
 
-    from tfgen.report.status import as_table, as_text, rows
+    from tfgen.report.status import as_table, as_text, rows, undeclared_rows, undeclared_text
 
     if args.format == "json":
-        print_json({"runs": rows(states)})
+        print_json({"runs": rows(states), **({} if lost is None else {"withoutJobFile": undeclared_rows(lost)})})
         return
     now = datetime.now(UTC)
-    text = as_text(states[0], now) if is_one else as_table(states, now)
+    text = as_text(states[0], now) if is_one else as_table(states, now) if states else ""
+    text += undeclared_text(lost or (), has_jobs=bool(states))
     print(for_terminal(text), end="", flush=True)
 
 

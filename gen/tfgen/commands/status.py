@@ -4,18 +4,73 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from pathlib import Path
 from typing import Final
 
 from tfgen.commands.cluster.live_runs import Clusters
+from tfgen.commands.pipeline.job_files import find_job_files
+from tfgen.kubernetes import keys
+from tfgen.kubernetes.object import Object
 from tfgen.live.declared_run import DeclaredRun
 from tfgen.live.deletion import Deletion
-from tfgen.live.read_snapshot import read_snapshot
+from tfgen.live.read_snapshot import read_pods, read_snapshot
 from tfgen.live.run_state import RunState, state_of_run
 from tfgen.live.snapshot import Snapshot
+from tfgen.live.task_state import ENDED, gpus_of
+from tfgen.record import Record
 
 SECONDS: Final = 2.0
 """Time between two requests in seconds."""
+
+
+class UndeclaredRun(Record):
+    """A run that has pods in a cluster, and whose job is in no job file of the repository.
+
+    Attributes:
+        title: the full name of the run, and the name of the run if it has one.
+        job: the name of the job.
+        namespace: the namespace of the pods.
+        pods: the number of pods that have not ended.
+        gpus: the number of GPUs that these pods use.
+    """
+
+    title: str
+    job: str
+    namespace: str
+    pods: int
+    gpus: int
+
+
+def find_undeclared_runs(
+    clusters: Clusters, places: Sequence[DeclaredRun], jobs: Collection[str], out: Path
+) -> list[UndeclaredRun]:
+    """Find the runs whose job file is gone, by the labels of their pods.
+
+    Args:
+        clusters: the clusters of the runs.
+        places: runs in the namespaces to search.
+        jobs: the names of jobs with a job file.
+        out: the output folder of the repository, whose job files tfgen reads for all other jobs.
+
+    Raises:
+        UsageError: a job names a cluster that is not in the kubeconfig.
+        ApiError: the user may not list the pods of a namespace.
+        TfgenError: the server does not answer in time.
+    """
+    found: dict[tuple[str, str, str], list[Object]] = defaultdict(list)
+    for api, namespace, _ in clusters.by_namespace(places):
+        for pod in read_pods(api, namespace, {keys.JOB: None}):
+            labels = pod["metadata"]["labels"]
+            title = "/".join(filter(None, (labels[keys.JOB], labels.get(keys.RUN))))
+            if pod["status"].get("phase") not in ENDED:
+                found[labels.get(keys.NAME, labels[keys.JOB]), title, namespace].append(pod)
+    gone = {job for job in {job for job, _, _ in found} - {*jobs} if not find_job_files(job, out)}
+    return [
+        UndeclaredRun(title, job, namespace, len(pods), sum(map(gpus_of, pods)))
+        for (job, title, namespace), pods in sorted(found.items())
+        if job in gone
+    ]
 
 
 def read_states(clusters: Clusters, runs: Sequence[DeclaredRun], *, with_logs: bool = False) -> list[RunState]:

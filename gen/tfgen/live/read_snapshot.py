@@ -88,14 +88,14 @@ def read_progress(api: Api, namespace: str, run: DeclaredRun) -> Snapshot:
     return Snapshot(tuple(pods), objects)
 
 
-def read_pods(api: Api, namespace: str, labels: Mapping[str, str]) -> list[Object]:
-    """Return the pods of a namespace that have the given labels.
+def read_pods(api: Api, namespace: str, labels: Mapping[str, str | None]) -> list[Object]:
+    """Return the pods of a namespace that have the given labels. The value None stands for any value.
 
     Raises:
         ApiError: the account may not list pods.
         TfgenError: the server does not answer in time.
     """
-    selector = ",".join(f"{key}={value}" for key, value in labels.items())
+    selector = ",".join(key if value is None else f"{key}={value}" for key, value in labels.items())
     return _Reader(api, namespace).objects(_POD, {"labelSelector": selector})
 
 

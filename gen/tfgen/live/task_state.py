@@ -140,10 +140,16 @@ def task_state(pod: Object, earlier: int = 0) -> TaskState:
         restarts=earlier + sum(item.get("restartCount", 0) for item in statuses),
         node=node,
         since=pod["metadata"]["creationTimestamp"],
-        gpus=sum(map(gpu_count, pod["spec"]["containers"])) if node and phase not in ENDED else 0,
+        gpus=gpus_of(pod),
         holds_node=bool(node) and phase not in ENDED and not is_leaving,
         reason=_reason(pod, is_ready=is_ready),
     )
+
+
+def gpus_of(pod: Object) -> int:
+    """Return the number of GPUs that a pod uses. A pod without a node, or that has ended, uses no GPUs."""
+    has_node = pod["spec"].get("nodeName") and pod["status"].get("phase") not in ENDED
+    return sum(map(gpu_count, pod["spec"]["containers"])) if has_node else 0
 
 
 def _word(pod: Object) -> str:

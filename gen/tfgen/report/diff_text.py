@@ -23,6 +23,7 @@ from typing import Any, Final
 from tfgen.change.field_diff import NOTHING, FieldChange
 from tfgen.change.job_diff import EnvironmentDiff, JobDiff, ObjectDiff
 from tfgen.check.totals import Totals, amount
+from tfgen.kubernetes.object import group
 from tfgen.plural import count
 from tfgen.report.problems import as_text
 from tfgen.words import for_terminal, shown
@@ -53,7 +54,7 @@ def ended_runs_text(diffs: Sequence[JobDiff]) -> str:
     """Return a text about the runs that end, for example after `tfgen rm`, in the format of `diff_text`.
 
     The text names the resource requests that end in each environment, the claims that tfgen keeps, and the GitOps
-    objects of the job. The text omits all other objects.
+    objects of the job. The text omits all other objects. Commands end the runs that no GitOps tool ends.
     """
     return "".join(f"{line}\n" for diff in diffs for line in _ended_run_lines(diff))
 
@@ -66,6 +67,30 @@ def _ended_run_lines(diff: JobDiff) -> Iterator[str]:
         yield "  GitOps objects:"
     for item in diff.delivery:
         yield f"    {SIGNS[item.action]} {delivery_title(item)}"
+    if deleting := [item for item in diff.delivery if _deletes(item)]:
+        yield "  if no tool prunes the folder of these objects, the runs continue; to end the runs:"
+        yield from (f"    {command}" for command in _delete_commands(deleting))
+    if diff.is_removed_without_gitops:
+        yield "  the job has no gitops, so a run continues until you delete the object that applies the run:"
+        yield from (f"    {command}" for command in _OWN_OBJECTS)
+
+
+_OWN_OBJECTS: Final = (
+    "kubectl delete application.argoproj.io NAME --namespace argocd  # needs a finalizer of Argo CD",
+    "kubectl delete kustomization.kustomize.toolkit.fluxcd.io NAME --namespace flux-system  # needs prune: true",
+    "helm uninstall NAME",
+)
+"""The commands that delete a run that a hand-written object, or a Helm release, applies."""
+
+
+def _delete_commands(delivery: Sequence[ObjectDiff]) -> Iterator[str]:
+    """Yield the commands that delete removed GitOps objects. A GitOps object deletes the objects that it applied."""
+    names: dict[tuple[str, str], list[str]] = {}
+    for item in delivery:
+        kind, metadata = f"{item.item['kind'].lower()}.{group(item.item)}", item.item["metadata"]
+        names.setdefault((kind, metadata["namespace"]), []).append(metadata["name"])
+    for (kind, namespace), of_kind in names.items():
+        yield f"kubectl delete {kind} {' '.join(of_kind)} --namespace {namespace}"
 
 
 def title(environment: EnvironmentDiff) -> str:
@@ -116,10 +141,13 @@ def place_changes(environment: EnvironmentDiff) -> tuple[FieldChange, ...]:
 
 
 def delivery_title(item: ObjectDiff) -> str:
-    """Return the title and file of a GitOps object. Add a note if the object's removal deletes the applied objects."""
+    """Return the title and file of a GitOps object. Add a note about the objects that a removed object applied."""
     sharing = ", shared between jobs" if item.is_shared else ""
-    is_deleting = item.action == "removed" and _deletes(item)
-    effect = ": the tool deletes the applied objects except claims" if is_deleting else ""
+    effect = ""
+    if item.action == "removed" and _deletes(item):
+        effect = ": the tool deletes the applied objects except claims"
+    elif item.action == "removed" and item.item["kind"] == "Kustomization":
+        effect = ": the tool keeps the applied objects, because prune is false"
     return f"{for_terminal(f'{item.title} ({item.file}')}{sharing}){effect}"
 
 

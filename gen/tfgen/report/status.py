@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from tfgen.live.lost_nodes import LostNode
 from tfgen.live.run_state import RoleState, RunState
@@ -12,6 +12,9 @@ from tfgen.live.task_state import TaskState
 from tfgen.plural import count
 from tfgen.text.columns import columns
 from tfgen.words import either, printable
+
+if TYPE_CHECKING:
+    from tfgen.commands.status import UndeclaredRun
 
 _TASKS: Final = 8
 """Maximum number of tasks that are listed for a healthy role. For a healthy role with more tasks, no task is listed."""
@@ -42,6 +45,27 @@ def as_table(states: Sequence[RunState], now: datetime) -> str:
             ]
         )
     return columns(rows)
+
+
+def undeclared_text(runs: Sequence[UndeclaredRun], *, has_jobs: bool) -> str:
+    """Return the lines about runs whose job file is gone. `has_jobs` tells whether the command found any job."""
+    lines = [
+        f"{run.title} in {run.namespace}: {count(run.pods, 'pod')} and {count(run.gpus, 'GPU')} in use, but no job "
+        f"file of the repository has the job {run.job}; to end the run, delete the Application, the Kustomization or "
+        f"the Helm release that applies the run, or run tfgen delete {run.job} if tfgen apply started the run\n"
+        for run in runs
+    ]
+    if lines or has_jobs:
+        return "".join(lines)
+    return "the jobs were removed, and no pod of a removed job runs in their namespaces\n"
+
+
+def undeclared_rows(runs: Iterable[UndeclaredRun]) -> list[dict[str, Any]]:
+    """Return the runs whose job file is gone as plain data for JSON."""
+    return [
+        {"run": run.title, "job": run.job, "namespace": run.namespace, "pods": run.pods, "gpus": run.gpus}
+        for run in runs
+    ]
 
 
 def as_text(state: RunState, now: datetime) -> str:

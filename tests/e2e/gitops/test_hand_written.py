@@ -58,6 +58,27 @@ def test_the_printed_lines_keep_a_finished_run_released(
     for text in ("The second page.\n", "The third page.\n"):
         repository.applied(_change_page(repository, text))
         assert _replicas(repository) == 0
+    _check_end(repository)
+
+
+def _check_end(repository: Repository) -> None:
+    """Remove the job: its objects stay until the Application or the Kustomization is deleted, as `tfgen rm` prints."""
+    client, way = repository.cluster.client, repository.way
+    kind = KUSTOMIZATION if way.tool == "flux" else way.kind
+    assert repository.tfgen("rm", "jobs/mnist/job.yaml") == cli.OK
+    repository.commit()
+
+    def has_no_source() -> bool:
+        conditions = client.get(kind, "mnist-prod", way.namespace).get("status", {}).get("conditions", ())
+        return any("ComparisonError" in c["type"] or "path not found" in c.get("message", "") for c in conditions)
+
+    eventually(has_no_source, "the missing folder")
+    assert "deletionTimestamp" not in repository.there("StatefulSet", "mnist-worker")["metadata"]
+    if way.tool == "argocd":
+        finalizers = {"metadata": {"finalizers": ["resources-finalizer.argocd.argoproj.io"]}}
+        client.patch(kind, "mnist-prod", way.namespace, finalizers)
+    client.delete(kind, "mnist-prod", way.namespace)
+    repository.gone("StatefulSet", "mnist-worker")
 
 
 def _spec(repository: Repository, source: dict[str, Any]) -> dict[str, Any]:

@@ -125,6 +125,51 @@ def test_status_needs_the_role_of_its_page(
     assert not [text for text in run["notSeen"] if "forbidden" in text], "and no less"
 
 
+def test_status_names_a_run_whose_job_file_is_gone(
+    cluster: ControlPlane,
+    job: Path,
+    account: Callable[..., Path],
+    namespace: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """First another job is left in the namespace, and then no job is left."""
+    repository = job.parent
+    monkeypatch.chdir(repository)
+    jobs = repository / "jobs"
+    jobs.mkdir()
+    text = job.read_text(encoding="utf-8").partition("  environments:")[0]
+    job.rename(jobs / "job.yaml").write_text(text, encoding="utf-8")
+    (jobs / "other.yaml").write_text(text.replace("name: mnist", "name: other"), encoding="utf-8")
+    for words in (["init", "--quiet"], ["config", "user.name", "a"], ["config", "user.email", "a@example.com"]):
+        Command(("git", *words)).run()
+    line = (
+        f"mnist in {namespace}: 7 pods and 2 GPUs in use, but no job file of the repository has the job mnist; to end "
+        "the run, delete the Application, the Kustomization or the Helm release that applies the run, or run tfgen "
+        "delete mnist if tfgen apply started the run"
+    )
+    assert status(jobs, cluster.admin) == cli.OK
+    assert line not in capsys.readouterr().out
+    for file in ("job.yaml", "other.yaml"):
+        Command(("git", "add", "--all")).run()
+        Command(("git", "commit", "--quiet", "--message=x")).run()
+        (jobs / file).unlink()
+        assert status(jobs, account(role("status"))) == cli.OK
+        assert capsys.readouterr().out.splitlines()[-1] == line
+    jobs.rmdir()
+    Command(("git", "commit", "--quiet", "--all", "--message=x")).run()
+    for words in (["jobs"], ["jobs/job.yaml"], []):
+        assert cli.run(["status", *words, "--kubeconfig", str(cluster.admin)]) == cli.OK
+        assert capsys.readouterr().out.splitlines() == [line]
+    assert status(jobs, cluster.admin, "--namespace", "default", "--watch") == cli.OK
+    assert capsys.readouterr().out == "the jobs were removed, and no pod of a removed job runs in their namespaces\n"
+    assert status(jobs, cluster.admin, "--format", "json") == cli.OK
+    assert json.loads(capsys.readouterr().out) == {
+        "runs": [],
+        "withoutJobFile": [{"run": "mnist", "job": "mnist", "namespace": namespace, "pods": 7, "gpus": 2}],
+    }
+
+
 def test_all_runs_of_a_folder_have_a_line_each(
     cluster: ControlPlane, job: Path, namespace: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

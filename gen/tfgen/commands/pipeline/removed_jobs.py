@@ -15,6 +15,7 @@ from typing import Final
 from tfgen.change.committed import with_committed
 from tfgen.check.jobs import check_all
 from tfgen.commands.pipeline.job_files import find_job_files
+from tfgen.commands.pipeline.removed_sources import removed_sources
 from tfgen.errors import UsageError
 from tfgen.git import read as git
 from tfgen.job.facts import name_of
@@ -26,6 +27,8 @@ from tfgen.tree.ledger import ledger_path, parse_ledger
 from tfgen.tree.rendering import Rendering
 
 _NAME: Final = re.compile(r"[a-z0-9-]+")
+_COMMITS: Final = 50
+"""Maximum number of commits with deletions that tfgen searches for the last jobs of a folder."""
 
 
 def removal(job: str) -> Rendering:
@@ -66,6 +69,20 @@ def find_removed_job(job: str, out: Path) -> Document:
     raise UsageError(f"{job}: the file does not exist, and git has no removed job with this name")
 
 
+def find_last_jobs(path: Path) -> tuple[Document, ...]:
+    """Return the removed jobs at or below a path, from the last commit that has such jobs; empty without such a commit.
+
+    Raises:
+        TfgenError: git or the disk fails.
+    """
+    for revision in _revisions(path, most=_COMMITS):
+        files = removed_sources([path], revision) if revision else ()
+        sources = [source for _, source in with_committed((), files, revision)] if files else ()
+        if documents := check_all(sources, is_guarded=False).documents:
+            return documents
+    return ()
+
+
 def versions_of_job(job: str, file: Path) -> Iterator[Document]:
     """Yield the valid versions of a job in a job file, the newest first.
 
@@ -87,13 +104,17 @@ def _versions(file: Path) -> Iterator[bytes]:
             yield content
 
 
-def _revisions(file: Path) -> Iterator[str]:
-    """Yield the revisions that may have a file, the newest first. The empty text stands for the file on disk."""
+def _revisions(file: Path, most: int = 1) -> Iterator[str]:
+    """Yield the revisions that may have a file or folder, the newest first. The empty text stands for a file on disk.
+
+    `most` is the maximum number of commits before a deletion.
+    """
     if file.is_file():
         yield ""
-    folder = next(parent for parent in file.absolute().parents if parent.is_dir())
+    place = file.absolute()
+    folder = next(parent for parent in (place, *place.parents) if parent.is_dir())
     if git.has_commit(folder):
-        yield from (git.HEAD, *git.before_removals(file, most=1))
+        yield from (git.HEAD, *git.before_removals(file, most))
 
 
 def find_removed_jobs(
