@@ -91,6 +91,21 @@ def test_main_has_the_job_and_the_other_branch_what_comes_of_it(clone: Path, cap
     assert out.endswith("pushed to origin/main\npushed to origin/rendered\n")
 
 
+@pytest.mark.parametrize("forge", ["github", "gitlab"])
+def test_the_first_commit_has_all_files_of_init(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, forge: str) -> None:
+    (tmp_path / "new").mkdir()
+    monkeypatch.chdir(tmp_path / "new")
+    git("init", "--quiet", "--initial-branch=main")
+    assert cli.run(["init", "mnist", "--repo", "--team", "ads", "--ci", forge]) == 0
+    defaults = Path("tfgen.yaml").read_text(encoding="utf-8").replace("example.com", "ml.internal")
+    write("tfgen.yaml", defaults.replace("  gitops:\n", "  gitops:\n    rendered: {branch: rendered}\n"))
+    commit("jobs")
+    assert git("status", "--porcelain") == ""
+    assert git("rev-list", "--count", "main") == "1\n"
+    assert {"jobs", "projects", "schemas", ".gitattributes", ".gitignore"} <= tops("main")
+    assert tops("rendered") == {".tfgen", "charts", "overlays"}
+
+
 def test_it_holds_what_render_writes(clone: Path, tmp_path: Path) -> None:
     write("jobs/mnist.yaml", JOB)
     commit("jobs")

@@ -21,6 +21,7 @@ from tests.support.sessions import TUTORIAL, run_session, whole_session
 from tests.support.tools import ROOT, helm_template, kustomize_build
 from tfgen import cli
 from tfgen.cli.parser import read_arguments
+from tfgen.report.diff_text import OWN_OBJECTS
 
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("examples/*/README.md")])
 SESSION = re.compile(r"```console\n(.*?)```", re.DOTALL)
@@ -133,6 +134,9 @@ def test_a_command_of_a_document_is_run(  # noqa: C901 - a branch a command
             files = sorted(there.glob("*.yaml")) if there.is_dir() else [there]
             assert files
             assert all("kind:" in file.read_text(encoding="utf-8") for file in files)
+        case ["kubectl", "delete", kind, _, "--namespace", _]:
+            # tests/e2e/gitops/test_hand_written.py deletes an object of this kind.
+            assert any(line.startswith(command) for line in OWN_OBJECTS), kind
         case ["kubectl", "apply", "-k", overlay]:
             # tests/equal/test_examples.py builds each overlay of the examples.
             assert (rendered(overlay) / "kustomization.yaml").is_file()

@@ -72,10 +72,10 @@ def _ended_run_lines(diff: JobDiff) -> Iterator[str]:
         yield from (f"    {command}" for command in _delete_commands(deleting))
     if diff.is_removed_without_gitops:
         yield "  the job has no gitops, so a run continues until you delete the object that applies the run:"
-        yield from (f"    {command}" for command in _OWN_OBJECTS)
+        yield from (f"    {command}" for command in OWN_OBJECTS)
 
 
-_OWN_OBJECTS: Final = (
+OWN_OBJECTS: Final = (
     "kubectl delete application.argoproj.io NAME --namespace argocd  # needs a finalizer of Argo CD",
     "kubectl delete kustomization.kustomize.toolkit.fluxcd.io NAME --namespace flux-system  # needs prune: true",
     "helm uninstall NAME",

@@ -104,6 +104,7 @@ def parts(folder: Path, address: str, kubeconfig: Path, env: Mapping[str, str]) 
             f"--metrics-port={metrics}",
             "--app-resync=3",
             "--app-resync-jitter=0",
+            "--repo-error-grace-period-seconds=5",
             "--self-heal-backoff-cap-seconds=3",
             "--persist-resource-health",
         ],

@@ -13,8 +13,10 @@ from tfgen.commands.git.commit_message import job_changes
 from tfgen.commands.git.replay_jobs import JobReplay
 from tfgen.commands.pipeline.check_report import Report
 from tfgen.errors import UsageError
+from tfgen.git import read as git
 from tfgen.git.commit import RefusedError, Repository, check_branch, commit, drop_branch, open_repository, start_branch
 from tfgen.git.push import NO_BRANCH, RebaseConflictError, Target, push
+from tfgen.places import EXTENDED_FILES, PROJECTS, REPOSITORY_FILES
 from tfgen.problems import Problem, ProblemsError
 from tfgen.real_path import real_path
 from tfgen.record import Record
@@ -24,6 +26,8 @@ from tfgen.tree.spool import Spool, Spooled
 
 _OTHER_DEFAULTS: Final = "other defaults, rendered files unchanged"
 """Text in the commit message for a job whose defaults changed and whose rendered files did not change."""
+_WRITTEN: Final = b"tfgen"
+"""Word in each file that `tfgen init --repo` creates, and in the first line that the command adds to other files."""
 
 
 class CommitOptions(Record):
@@ -151,6 +155,36 @@ def paths_from_root(repository: Repository, paths: Iterable[Path]) -> dict[Path,
     # git stores a link itself, not its target, so only the parent folder is resolved.
     real_paths = {path: real_path(path.parent) / path.name for path in paths}
     return {path: real.relative_to(root).as_posix() for path, real in real_paths.items() if real.is_relative_to(root)}
+
+
+def repository_files(repository: Repository) -> tuple[str, ...]:
+    """Return the uncommitted files that `tfgen init --repo` wrote, as paths from the root of the repository.
+
+    An existing file counts if `tfgen init --repo` only appended lines to the file.
+    """
+    root = repository.root
+    paths = [*REPOSITORY_FILES, *(f"{PROJECTS}/{path.name}" for path in (root / PROJECTS).glob("*.yaml"))]
+    present = [path for path in paths if (root / path).is_file()]
+    committed = git.committed_files(root / path for path in present) if present else {}
+    return tuple(
+        path for path in present if _is_from_init((root / path).read_bytes(), path, committed.get(root / path))
+    )
+
+
+def _is_from_init(content: bytes, path: str, committed: bytes | None) -> bool:
+    """Return whether the uncommitted content of a file comes from `tfgen init --repo`: a new file, or appended lines.
+
+    Args:
+        content: the content of the file on disk.
+        path: the path of the file from the root of the repository.
+        committed: the committed content, which lacks the appended lines; None for a new file.
+    """
+    if committed is None:
+        return _WRITTEN in content
+    if path not in EXTENDED_FILES or not content.startswith(committed):
+        return False
+    first = content[len(committed) :].lstrip().partition(b"\n")[0]
+    return first.startswith(b"#") and _WRITTEN in first
 
 
 def job_words(

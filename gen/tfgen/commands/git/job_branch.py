@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from itertools import chain
 from pathlib import Path
-from typing import Final
 
 from tfgen.change.committed_jobs import committed_jobs
 from tfgen.change.comparison import PairPlaces, pair_jobs
@@ -26,6 +25,7 @@ from tfgen.commands.git.commit_steps import (
     open_on_branch,
     paths_from_root,
     push_branch,
+    repository_files,
     source_paths,
 )
 from tfgen.commands.pipeline.check_files import FileResults
@@ -38,16 +38,13 @@ from tfgen.git import read as git
 from tfgen.git.commit import Repository, changed, check_paths, would_change
 from tfgen.git.push import find_pushed, target
 from tfgen.job.sources import no_job_below
-from tfgen.places import EXTENDED_FILES, PROJECTS, REPOSITORY_FILES, placeholders
+from tfgen.places import placeholders
 from tfgen.problems import Problem
 from tfgen.record import Record
 from tfgen.tree.ledger import Ledger, ledger_path, parse_ledger
 from tfgen.tree.plan import ConflictsError, WritePlan
 from tfgen.tree.spool import Spool
 from tfgen.tree.write import apply, plan_write, read_ledgers
-
-_WRITTEN: Final = b"tfgen"
-"""Word in each file that `tfgen init --repo` creates, and in the first line that the command adds to other files."""
 
 
 def commit_jobs(jobs: Sequence[Path], results: FileResults, spool: Spool, options: CommitOptions) -> Outcome:
@@ -82,7 +79,7 @@ def commit_jobs(jobs: Sequence[Path], results: FileResults, spool: Spool, option
 
     changed_paths = changed(before, (*digests, *unplanned))
     if changed_paths:
-        changed_paths += changed(before, _repository_files(before))
+        changed_paths += changed(before, repository_files(before))
     repository = before
     message, written = options.message, ""
     ends = find_run_ends(work.pairs) if changed_paths else ()
@@ -166,36 +163,6 @@ def _files_of_jobs(
         files[pair.name] = {*names.values()}
     unplanned = {path for paths in files.values() for path in paths} - digests.keys()
     return digests, files, unplanned
-
-
-def _repository_files(repository: Repository) -> tuple[str, ...]:
-    """Return the uncommitted files that `tfgen init --repo` wrote, as paths from the root of the repository.
-
-    An existing file counts if `tfgen init --repo` only appended lines to the file.
-    """
-    root = repository.root
-    paths = [*REPOSITORY_FILES, *(f"{PROJECTS}/{path.name}" for path in (root / PROJECTS).glob("*.yaml"))]
-    present = [path for path in paths if (root / path).is_file()]
-    committed = git.committed_files(root / path for path in present) if present else {}
-    return tuple(
-        path for path in present if _is_from_init((root / path).read_bytes(), path, committed.get(root / path))
-    )
-
-
-def _is_from_init(content: bytes, path: str, committed: bytes | None) -> bool:
-    """Return whether the uncommitted content of a file comes from `tfgen init --repo`: a new file, or appended lines.
-
-    Args:
-        content: the content of the file on disk.
-        path: the path of the file from the root of the repository.
-        committed: the committed content, which lacks the appended lines; None for a new file.
-    """
-    if committed is None:
-        return _WRITTEN in content
-    if path not in EXTENDED_FILES or not content.startswith(committed):
-        return False
-    first = content[len(committed) :].lstrip().partition(b"\n")[0]
-    return first.startswith(b"#") and _WRITTEN in first
 
 
 def _files_of_job(

@@ -30,6 +30,7 @@ from tfgen.commands.git.commit_steps import (
     open_on_branch,
     paths_from_root,
     push_branch,
+    repository_files,
     source_paths,
 )
 from tfgen.commands.pipeline.check_files import FileResults, check_files
@@ -181,6 +182,8 @@ def _commit_sources(
     changed_paths = changed(before, paths)
     if branch not in ("", before.branch) and not changed_paths:
         raise UsageError(f"nothing has changed, so tfgen does not create the branch {branch}")
+    if changed_paths:
+        changed_paths += changed(before, repository_files(before))
     repository, written = before, ""
     ends = find_run_ends(pairs) if changed_paths else ()
     if changed_paths and not (branch or before.branch):
