@@ -188,6 +188,8 @@ def test_the_folder_of_argo_cd_stays_in_git_without_the_last_job(
     run(capsys, "commit", "jobs")
     assert git("ls-files").splitlines() == [KEPT]
     assert git("status", "--porcelain") == ""
+    for folder in ("jobs", "."):  # CI checks the pull request
+        assert cli.run(["check", folder, "--against", "HEAD~1"]) == cli.OK
     write("jobs/later.yaml", JOB.replace("name: ads}", "name: later}"))
     run(capsys, "commit", "jobs")
     assert KEPT in Path(".tfgen/later.json").read_text()

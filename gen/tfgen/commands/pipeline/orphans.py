@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -23,7 +23,9 @@ RULES: Final[Mapping[str, str]] = {
 """The summary of the rule, which begins the section of the rule in docs/rules.md."""
 
 
-def find_orphans(checked: Checked, paths: Sequence[Path], out: Path, ledgers: Ledgers) -> Iterator[Problem]:
+def find_orphans(
+    checked: Checked, paths: Sequence[Path], out: Path, ledgers: Ledgers, removed_files: Collection[str] = ()
+) -> Iterator[Problem]:
     """Yield a problem for each job that was rendered from the paths and that is no longer in any job file.
 
     A job file with errors may still contain the job, so a job of such a file is not reported.
@@ -33,6 +35,7 @@ def find_orphans(checked: Checked, paths: Sequence[Path], out: Path, ledgers: Le
         paths: the files and folders, which may be deleted.
         out: the output folder.
         ledgers: the ledgers of the output folder.
+        removed_files: the paths of removed job files that the base of comparison contains.
 
     Raises:
         UsageError: a path does not exist, and no job was rendered from this path.
@@ -40,7 +43,7 @@ def find_orphans(checked: Checked, paths: Sequence[Path], out: Path, ledgers: Le
     """
     names = {name for file in checked.files for name in file.result.names}
     broken = {source_name(Path(problem.file)) for problem in checked.problems if problem.severity == "error"}
-    for removed in find_removed_jobs(ledgers.sources, paths, names):
+    for removed in find_removed_jobs(ledgers.sources, paths, names, removed_files):
         source = ledgers.sources[removed.job]
         if source not in broken and not find_job_files(removed.job, out):
             yield _orphan(removed.job, source, out)
