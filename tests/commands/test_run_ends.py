@@ -188,8 +188,12 @@ def test_the_folder_of_argo_cd_stays_in_git_without_the_last_job(
     run(capsys, "commit", "jobs")
     assert git("ls-files").splitlines() == [KEPT]
     assert git("status", "--porcelain") == ""
-    for folder in ("jobs", "."):  # CI checks the pull request
+    for folder in ("jobs", "."):  # CI checks the pull request, and later the branch
         assert cli.run(["check", folder, "--against", "HEAD~1"]) == cli.OK
+        assert cli.run(["check", folder]) == cli.OK
+        assert cli.run(["render", folder]) == cli.OK
+        assert run(capsys, "diff", folder, "--against", "HEAD~1")[0] == "ads (jobs/ads.yaml)"
+    assert git("status", "--porcelain") == ""
     write("jobs/later.yaml", JOB.replace("name: ads}", "name: later}"))
     run(capsys, "commit", "jobs")
     assert KEPT in Path(".tfgen/later.json").read_text()

@@ -64,13 +64,20 @@ def _run_live(args: Namespace) -> int:
 def _run_in_git(args: Namespace) -> int:
     from tfgen.check.jobs import check_in_processes
     from tfgen.commands.diff import diff_jobs
+    from tfgen.commands.pipeline.removed_sources import removed_sources
     from tfgen.job.sources import read_sources
     from tfgen.report.diff_json import rows
     from tfgen.report.diff_markdown import diff_markdown
     from tfgen.report.diff_text import diff_text
     from tfgen.report.problems import rows as problem_rows
 
-    jobs = check_in_processes(read_sources(args.jobs))
+    try:
+        sources = read_sources(args.jobs)
+    except UsageError:
+        if not removed_sources(args.jobs, args.against):
+            raise
+        sources = read_sources(args.jobs, may_be_none=True)
+    jobs = check_in_processes(sources)
     stop_at_errors(jobs.problems)
     diff = diff_jobs(jobs, args.jobs, args.against, partial(with_progress, work="comparing"))
     for note in diff.notes:

@@ -22,7 +22,7 @@ from tfgen.commands.pipeline.check_scope import CheckScope
 from tfgen.commands.pipeline.find_cached import find_cached
 from tfgen.commands.pipeline.loosened_rails import find_loosened_rails
 from tfgen.commands.pipeline.orphans import find_orphans
-from tfgen.commands.pipeline.removed_sources import removed_sources
+from tfgen.commands.pipeline.removed_jobs import last_job_files
 from tfgen.commands.pipeline.track import Track, untracked
 from tfgen.git import read as git
 from tfgen.job.output_root import output_root_of
@@ -69,8 +69,7 @@ def check_paths(paths: Sequence[Path], options: CheckOptions, track: Track = unt
 
     Raises:
         UsageError: a path cannot be read, the output folder is ambiguous, the revision or the Kubernetes version does
-            not exist, or the paths contain neither a job nor the files of a removed job, and contained no job in the
-            revision.
+            not exist, or the paths contain neither a job nor the files of a removed job, and never contained a job.
         TfgenError: git or the disk fails, or a ledger cannot be read.
     """
     sources = read_sources(paths, may_be_none=True, takes_stdin=True)
@@ -96,7 +95,7 @@ def check_paths(paths: Sequence[Path], options: CheckOptions, track: Track = unt
     with Spool(out) as spool:
         results = check_files(sources, cached, spool, scope, track)
         report = _check_changed(results, spool, out, options)
-    removed = () if sources or is_stdin else removed_sources(paths, options.against)
+    removed = [] if sources or is_stdin else last_job_files(paths)
     problems = () if is_stdin else tuple(find_orphans(results.checked, paths, out, read_ledgers(out), removed))
     if not options.skips_files:
         problems += _unmatched_ledgers(results, problems, out, options)

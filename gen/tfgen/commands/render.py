@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from tfgen.commands.pipeline.check_files import check_files
 from tfgen.commands.pipeline.check_scope import CheckScope
 from tfgen.commands.pipeline.find_cached import find_cached
-from tfgen.commands.pipeline.removed_jobs import find_removed_jobs
+from tfgen.commands.pipeline.removed_jobs import find_removed_jobs, last_job_files
 from tfgen.commands.pipeline.track import Track
 from tfgen.errors import UsageError
 from tfgen.git.under_way import is_under_way
@@ -72,8 +72,8 @@ def render_paths(
 
     Raises:
         UsageError: a path cannot be read, the output folder is ambiguous, a job keeps its files in another branch, the
-            paths contain neither a job nor the files of a removed job, or the policies of a tfgen.yaml need a package
-            that is not installed.
+            paths contain neither a job nor the files of a removed job and never contained a job, or the policies of a
+            tfgen.yaml need a package that is not installed.
         ProblemsError: a job has errors.
         ConflictsError: a file was edited by hand, and `force` is false.
         TfgenError: the disk fails.
@@ -93,8 +93,9 @@ def render_paths(
         jobs = {record.job for file in results.checked.files for record in file.result.records}
         ledgers, merge = _read_ledgers(out)
         try:
-            removals = find_removed_jobs(ledgers.sources, paths, jobs)
-            if not jobs and not removals:
+            removed_files = [] if sources else last_job_files(paths)
+            removals = find_removed_jobs(ledgers.sources, paths, jobs, removed_files)
+            if not (jobs or removals or removed_files):
                 raise no_job_below(paths)
             rendered = (job.rendering for file in results.rendered.values() for job in file.jobs)
             renderings: Spooled[Rendering] = Spooled([*rendered, *map(spool.store, removals)])

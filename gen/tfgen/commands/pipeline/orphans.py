@@ -35,7 +35,7 @@ def find_orphans(
         paths: the files and folders, which may be deleted.
         out: the output folder.
         ledgers: the ledgers of the output folder.
-        removed_files: the paths of removed job files that the base of comparison contains.
+        removed_files: the paths of removed job files, as `last_job_files` returns.
 
     Raises:
         UsageError: a path does not exist, and no job was rendered from this path.

@@ -83,6 +83,15 @@ def find_last_jobs(path: Path) -> tuple[Document, ...]:
     return ()
 
 
+def last_job_files(paths: Iterable[Path]) -> list[str]:
+    """Return the files of the removed jobs that `find_last_jobs` finds at or below the paths.
+
+    Raises:
+        TfgenError: git or the disk fails.
+    """
+    return [document.file for path in paths for document in find_last_jobs(path)]
+
+
 def versions_of_job(job: str, file: Path) -> Iterator[Document]:
     """Yield the valid versions of a job in a job file, the newest first.
 
