@@ -8,7 +8,7 @@ import pytest
 
 from tests.support import git_author
 from tests.support.command import Command
-from tfgen.git.history import histories
+from tfgen.git.history import all_contents, histories
 
 
 @pytest.fixture
@@ -58,3 +58,34 @@ def test_at_most_some_revisions_of_each_file(repository: Path) -> None:
 def test_a_file_outside_of_git_has_no_revisions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path))
     assert histories([tmp_path / "job.yaml"], 10) == {tmp_path / "job.yaml": ()}
+
+
+def test_the_revisions_since_a_commit_are_those_of_the_branch(repository: Path) -> None:
+    first = commit(repository, {"job.yaml": "one"})
+    branch = git(repository, "branch", "--show-current").strip()
+    git(repository, "checkout", "--quiet", "-b", "topic")
+    commit(repository, {"job.yaml": "draft"})
+    commit(repository, {"job.yaml": "done"})
+    git(repository, "checkout", "--quiet", branch)
+    git(repository, "merge", "--quiet", "--no-ff", "--message=x", "topic")
+    commit(repository, {"job.yaml": "last"})
+    (revisions,) = histories([repository / "job.yaml"], since=first).values()
+    assert [item.content for item in revisions] == [b"last", b"done"]
+
+
+def test_all_contents_of_a_file_that_git_renamed(repository: Path) -> None:
+    text = "".join(f"{number}\n" for number in range(20))
+    steps = [("a", "1"), ("a", "2"), ("b", "2"), ("b", "3"), ("a", "3"), ("a", "4"), ("c/a", "5")]
+    former = "a"
+    for name, number in steps:
+        commit(repository, {former: None, name: text + number})
+        former = name
+    commit(repository, {"other": text + "6"})
+    contents = {content.decode().removeprefix(text) for content in all_contents(repository / "c/a")}
+    assert contents == {"1", "2", "3", "4", "5"}
+    assert all_contents(repository / "new") == []
+
+
+def test_all_contents_outside_of_git(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path))
+    assert all_contents(tmp_path / "job.yaml") == []

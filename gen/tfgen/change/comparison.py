@@ -259,4 +259,4 @@ def _with_history(pair: Pair, revision: str) -> Pair:
     are_runs_equal = all(run_of(pair.before.data, name) == run_of(pair.after.data, name) for name in names)
     if are_runs_equal and not any(environments_enabled_again(pair.before, pair.after)):
         return pair
-    return pair.replaced(earlier_runs=earlier_runs(pair.before, revision))
+    return pair.replaced(earlier_runs=earlier_runs(pair.before, pair.after, revision))

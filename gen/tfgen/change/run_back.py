@@ -9,7 +9,10 @@ again in the folder with the results of the earlier run. The job file does not l
 from __future__ import annotations
 
 import shlex
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from functools import partial
+from itertools import dropwhile
+from operator import eq
 from pathlib import Path as FilePath
 from typing import Any, Final, TypeAlias
 
@@ -17,7 +20,8 @@ from tfgen import data_path
 from tfgen.change.new_run import environments_enabled_again, environments_enabled_in_both
 from tfgen.data_path import Path
 from tfgen.git import read as git
-from tfgen.job.facts import environments_of, name_of, run_of
+from tfgen.git.history import all_contents, histories
+from tfgen.job.facts import environments_of, name_of, own_data, run_of
 from tfgen.job.run_names import next_run, precedes
 from tfgen.problems import Problem
 from tfgen.text.document import Document
@@ -60,21 +64,52 @@ def find_runs_back(before: Document, after: Document, earlier: Runs = ()) -> Ite
             yield Problem(*after.place(path), _message_of_enabled(after, environment, run, earlier), RUN_GOES_BACK)
 
 
-def earlier_runs(before: Document, revision: str) -> Runs:
-    """Return the runs of a job in the git history of the job file, up to a revision.
+def earlier_runs(before: Document, after: Document, revision: str) -> Runs:
+    """Return the earlier runs of a job in the git history of the job file.
 
-    The function skips an environment in each commit in which the environment is retired.
+    The result has each run up to a revision. Of the commits after the revision, the result has each run that a later
+    commit replaced. The function skips an environment in each commit in which the environment is retired.
+
+    Args:
+        before: the version of the job in the revision.
+        after: current version of the job.
+        revision: the revision.
     """
-    runs: set[tuple[str | None, str]] = set()
-    layer_environments = {
-        name for layer in before.layers() if layer.file != before.file for name in _environments(layer.data)
-    }
-    for content in git.earlier_contents(FilePath(before.file), revision):
-        text = decode(content, before.file)
-        for document in parse(text, before.file).documents if isinstance(text, str) else ():
-            if data_path.at(document.data, ("metadata", "name")) == name_of(before):
-                runs |= _runs_of(document.data, layer_environments)
+    contents = git.earlier_contents(FilePath(before.file), revision)
+    runs = {run for of_content in _runs_in(before, contents) for run in of_content}
+    if revision == git.HEAD:
+        return runs
+    path = FilePath(after.file)
+    later = (commit.content for commit in histories([path], since=revision)[path] if commit.content is not None)
+    versions = [dict(of_content) for of_content in _runs_in(after, later)]
+    for environment, run in _runs_of(own_data(after), _layer_environments(after)):
+        names = (version[environment] for version in versions if environment in version)
+        runs |= {(environment, name) for name in dropwhile(partial(eq, run), names)}
     return runs
+
+
+def all_runs(document: Document) -> Runs:
+    """Return the runs of a job in all commits of the git history of the job file, up to HEAD.
+
+    Raises:
+        TfgenError: git fails.
+    """
+    contents = {*all_contents(FilePath(document.file))}
+    return {run for of_content in _runs_in(document, contents) for run in of_content}
+
+
+def _runs_in(job: Document, contents: Iterable[bytes]) -> Iterator[set[tuple[str | None, str]]]:
+    """Yield the runs of a job in each content of its file. If a content does not have the job, yield nothing."""
+    layer_environments = _layer_environments(job)
+    for content in contents:
+        text = decode(content, job.file)
+        for document in parse(text, job.file).documents if isinstance(text, str) else ():
+            if data_path.at(document.data, ("metadata", "name")) == name_of(job):
+                yield _runs_of(document.data, layer_environments)
+
+
+def _layer_environments(job: Document) -> set[str]:
+    return {name for layer in job.layers() if layer.file != job.file for name in _environments(layer.data)}
 
 
 def _runs_of(data: Any, layer_environments: Collection[str]) -> set[tuple[str | None, str]]:
@@ -125,8 +160,6 @@ def _message_of_enabled(after: Document, environment: str, run: str, earlier: Ru
 
 
 def _advice(after: Document, environment: str | None, was: str, earlier: Runs) -> str:
-    unused = next_run(was)
-    while any(unused == name for _, name in earlier):
-        unused = next_run(unused)
+    unused = next_run(was, {name for _, name in earlier})
     env = ["--env", environment] if environment else []
     return f"for a new run: {shlex.join(['tfgen', 'set', after.file, *env, f'run={unused}'])}"

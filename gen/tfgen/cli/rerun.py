@@ -38,7 +38,8 @@ def _arguments(parser: ArgumentParser) -> None:
 
 
 def _run(args: Namespace) -> int:
-    from tfgen.commands.rerun import commit_run, not_fresh, rerun
+    from tfgen.commands.rerun import commit_run, find_earlier_runs, not_fresh, rerun
+    from tfgen.job.facts import rendered_branch
     from tfgen.job.output_root import output_root_of
     from tfgen.report.problems import rows
     from tfgen.tree.disk_file import read_text, replace_text
@@ -50,7 +51,8 @@ def _run(args: Namespace) -> int:
     document = read_job(args)
     file = Path(document.file)
     text = read_text(file)
-    result = rerun(text, document, args.env, resume=args.resume, enables=args.enable)
+    earlier = find_earlier_runs(document)
+    result = rerun(text, document, args.env, resume=args.resume, enables=args.enable, earlier=earlier)
     warnings = [*not_fresh(document, args.env)] if args.fresh else []
     runs = [{"environment": run.environment, "before": run.before, "after": run.after} for run in result.runs]
     if args.commit:
@@ -69,7 +71,7 @@ def _run(args: Namespace) -> int:
     if commit:
         print_commit(commit)
     else:
-        print_result(f"\nNext:\n\n  tfgen render {file}")
+        print_result(f"\nNext:\n\n  tfgen {'commit' if rendered_branch(document) else 'render'} {file}")
     return OK
 
 

@@ -7,11 +7,13 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path as FilePath
 from typing import Any, Final
 
+from tfgen.change.run_back import Runs, all_runs
 from tfgen.commands.commit import commit_paths
 from tfgen.commands.git.commit_steps import CommitOptions, Outcome
 from tfgen.data_path import Path
 from tfgen.errors import UsageError
 from tfgen.git import read as git
+from tfgen.git.commit import RefusedError
 from tfgen.graph.objects.storage import WRITABLE
 from tfgen.job.facts import check_environment, environments_of
 from tfgen.job.run_names import UNNAMED, next_run
@@ -53,7 +55,15 @@ class Rerun(Record):
     runs: tuple[NextRun, ...]
 
 
-def rerun(text: str, document: Document, environment: str | None, *, resume: bool, enables: bool = False) -> Rerun:
+def rerun(
+    text: str,
+    document: Document,
+    environment: str | None,
+    *,
+    resume: bool,
+    enables: bool = False,
+    earlier: Runs = (),
+) -> Rerun:
     """Return the text of a job file with the name of the next run.
 
     Args:
@@ -62,6 +72,7 @@ def rerun(text: str, document: Document, environment: str | None, *, resume: boo
         environment: the environment of the new run; None for the job and all environments that set their own run name.
         resume: whether the new run continues from the files of the last run.
         enables: whether to enable the job again in an environment where the job is retired.
+        earlier: earlier runs of the job, whose names the new run must not have.
 
     Raises:
         UsageError: the job does not have the environment, the job is retired and `enables` is false, or the job is not
@@ -71,7 +82,9 @@ def rerun(text: str, document: Document, environment: str | None, *, resume: boo
     spec, environments = document.data["spec"], environments_of(document)
     if environment is not None:
         check_environment(document, environment)
-        _check_enabled(document, environment, enables=enables)
+    for name in environments if environment is None else (environment,):
+        if environment is not None or not any(values.get("enabled", True) for values in environments.values()):
+            _check_enabled(document, name, enables=enables)
     changes: dict[Path, dict[str, str | bool]] = {}
     runs = []
     for name in (None, *environments) if environment is None else (environment,):
@@ -79,7 +92,8 @@ def rerun(text: str, document: Document, environment: str | None, *, resume: boo
         values: dict[str, str | bool] = {"enabled": True} if enables else {}
         before = merged.get("run", "")
         if name == environment or "run" in node:
-            runs.append(NextRun(name, before, next_run(before)))
+            used = {run for other, run in earlier if name is None or other in (None, name)}
+            runs.append(NextRun(name, before, next_run(before, used)))
             values["run"] = runs[-1].after
         edited_spec = {**spec, **changes.get(_JOB, {})}
         folder = (merged.get("resumeFrom") or before or UNNAMED) if resume and _has_folders(merged) else ""
@@ -88,6 +102,22 @@ def rerun(text: str, document: Document, environment: str | None, *, resume: boo
         if values:
             changes[_JOB if name is None else (*_JOB, "environments", name)] = values
     return Rerun(with_values(text, document, changes), tuple(runs))
+
+
+def find_earlier_runs(document: Document) -> Runs:
+    """Return the runs of a job in the git history of its file; nothing for a file outside of git.
+
+    Raises:
+        UsageError: the history is not complete, so an earlier run may be missing.
+        TfgenError: git fails.
+    """
+    file = FilePath(document.file)
+    if git.is_shallow(file.parent):
+        raise UsageError(
+            f"{file}: the clone is shallow, so tfgen cannot read the names of earlier runs; fetch the history with git "
+            "fetch --unshallow, or in CI set fetch-depth: 0 (GitHub Actions) or GIT_DEPTH: 0 (GitLab CI)"
+        )
+    return all_runs(document)
 
 
 def commit_run(
@@ -106,17 +136,24 @@ def commit_run(
         pushes: whether to push the commit.
 
     Raises:
+        RefusedError: another commit, such as a commit of a second clone, has started the new run already.
         TfgenError: `commit_paths` fails.
     """
     ledgers = read_ledgers(out)
     replace_text(file, before, after)
     try:
         options = CommitOptions(out, pushes=pushes)
-        return commit_paths([file], read_sources([file]), options, has_out_option=has_out_option)
+        outcome = commit_paths([file], read_sources([file]), options, has_out_option=has_out_option)
     except BaseException:
         if read_ledgers(out) == ledgers and git.committed(file) != after.encode():
             replace_text(file, after, before)
         raise
+    if not (outcome.rendered or outcome).commit:
+        raise RefusedError(
+            f"{file}: no run starts, because another commit has already started a run with the new name; run the "
+            "command again for the next name"
+        )
+    return outcome
 
 
 def _check_enabled(document: Document, environment: str, *, enables: bool) -> None:

@@ -1,12 +1,17 @@
-"""Read the commits that changed files. Two git processes are enough for any number of files."""
+"""Read the commits that changed files. Two git processes are enough for any number of files.
+
+`all_contents` needs one more process for each name that a file had.
+"""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from itertools import zip_longest
 from pathlib import Path
 from typing import Final
 
+from tfgen.git.command import Git
 from tfgen.git.objects import object_reader
 from tfgen.git.read import HEAD, LOG_OPTIONS, by_repository, output_at
 from tfgen.record import Record
@@ -30,7 +35,7 @@ class Revision(Record):
     content: bytes | None
 
 
-def histories(paths: Iterable[Path], most: int) -> dict[Path, tuple[Revision, ...]]:
+def histories(paths: Iterable[Path], most: int = _MOST, since: str = "") -> dict[Path, tuple[Revision, ...]]:
     """Return the last commits that changed each file, by path. The newest commit is first.
 
     The result includes only commits up to HEAD. A file outside of git has an empty tuple. A shallow clone has only some
@@ -39,19 +44,49 @@ def histories(paths: Iterable[Path], most: int) -> dict[Path, tuple[Revision, ..
     Args:
         paths: the files, which may be missing on disk.
         most: the maximum number of commits for each file.
+        since: a commit, for only the commits after it on the line of the first parents; empty for all commits.
 
     Raises:
         TfgenError: git fails.
     """
     revisions_of: dict[Path, tuple[Revision, ...]] = {}
     for root, names in by_repository(paths).items():
-        revisions = _revisions(root, {*names.values()}, most)
+        revisions = _revisions(root, {*names.values()}, most, since)
         revisions_of |= {path: revisions.get(name, ()) for path, name in names.items()}
     return revisions_of
 
 
-def _revisions(root: Path, names: set[str], most: int) -> dict[str, tuple[Revision, ...]]:
-    options = (*LOG_OPTIONS, "--format=%x00%H %cs", "--raw", "--no-abbrev", "-z")
+def all_contents(path: Path) -> list[bytes]:
+    """Return the contents of a file in all commits up to HEAD, also from the time before git renamed the file.
+
+    The result is empty for a file outside of git.
+
+    Raises:
+        TfgenError: git fails.
+    """
+    ((root, names),) = by_repository([path]).items()
+    contents: list[bytes] = []
+    found = [*names.values()]
+    for name in found:  # the loop adds the former names of each file
+        revisions = _revisions(root, {name}, _MOST).get(name, ())
+        contents += (revision.content for revision in revisions if revision.content is not None)
+        for revision, older in zip_longest(revisions, revisions[1:]):
+            if older is None or older.content is None:
+                former = _former_name(root, name, revision.commit)
+                found += [former] if former and former not in found else []
+    return contents
+
+
+def _former_name(root: Path, name: str, commit: str) -> str:
+    """Return the former name of a file that a commit renames; empty if the commit does not rename the file."""
+    options = ("diff-tree", "-r", "-z", "--no-commit-id", "--name-status", "--find-renames", "--diff-filter=R")
+    words = os.fsdecode(Git(root, (*options, commit)).output()).split("\0")  # "R100", the old name, the new name
+    return next((words[at - 1] for at in range(2, len(words), 3) if words[at] == name), "")
+
+
+def _revisions(root: Path, names: set[str], most: int, since: str = "") -> dict[str, tuple[Revision, ...]]:
+    options: tuple[str, ...] = (*LOG_OPTIONS, "--format=%x00%H %cs", "--raw", "--no-abbrev", "-z")
+    options += ("--first-parent", "-m", f"^{since}") if since else ()
     printed = output_at(root, HEAD, ("log", *options, f"--max-count={_MOST}"), sorted(names)) or b""
     entries: dict[str, list[tuple[str, str, str]]] = {}
     commit = date = ""

@@ -94,6 +94,12 @@ def has_commit(folder: Path) -> bool:
     return is_installed() and _commit(folder, HEAD) is not None
 
 
+def is_shallow(folder: Path) -> bool:
+    """Return whether a folder is in a git repository whose history is cut off, such as a clone with `--depth 1`."""
+    options = ("rev-parse", "--is-shallow-repository")
+    return has_commit(folder) and Git(folder, options).output().strip() == b"true"
+
+
 def ignored(folder: Path, places: Sequence[str]) -> set[str]:
     """Return the untracked files that git ignores, as paths relative to the folder `folder`.
 

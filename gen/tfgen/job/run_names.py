@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from typing import Final
 
 from tfgen.errors import TfgenError
@@ -17,11 +18,13 @@ FIRST: Final = "2"
 _NUMBERED: Final = re.compile(r"(.*?)([0-9]+)")
 
 
-def next_run(run: str) -> str:
+def next_run(run: str, used: Collection[str] = ()) -> str:
     """Return the name of the next run: add 1 to the number at the end of the name, or append a number.
 
-    >>> next_run(""), next_run("2"), next_run("lr-9"), next_run("warm"), next_run("0")
-    ('2', '3', 'lr-10', 'warm-2', '2')
+    If `used` contains the name, return the next name that `used` does not contain.
+
+    >>> next_run(""), next_run("2"), next_run("lr-9"), next_run("warm"), next_run("0"), next_run("2", {"3", "4"})
+    ('2', '3', 'lr-10', 'warm-2', '2', '5')
 
     Raises:
         TfgenError: the name would be too long.
@@ -39,7 +42,7 @@ def next_run(run: str) -> str:
             f"the name of the run after {run!r} would be {after!r}, longer than {longest} characters; set "
             "spec.run to a shorter name"
         )
-    return after
+    return next_run(after, used) if after in used else after
 
 
 def precedes(run: str, later: str) -> bool:

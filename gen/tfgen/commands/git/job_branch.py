@@ -92,11 +92,11 @@ def commit_jobs(jobs: Sequence[Path], results: FileResults, spool: Spool, option
     if is_new and not changed_paths:
         to = None  # another process has committed the change, or a git filter removed the difference
     if to:
-        if sources := push_branch(repository, to).sources:
-            notes.append(
-                f"rebased the commit on {to}, and rendered the merged job files again: {', '.join(sorted(sources))}"
-            )
-        written = written and git.resolved(repository.root)
+        replay = push_branch(repository, to)
+        if replay.sources:
+            files_again = ", ".join(sorted(replay.sources))
+            notes.append(f"rebased the commit on {to}, and rendered the merged job files again: {files_again}")
+        written = "" if replay.is_empty else written and git.resolved(repository.root)
     return Outcome(
         commit=written,
         message=message,

@@ -68,11 +68,12 @@ class JobReplay:
 
     Attributes:
         is_done: whether the rebase has run.
+        is_empty: whether the rebase has run, and the remote branch already had all changes of the local commits.
         sources: the job files that were rendered again, as paths from the root of the repository.
     """
 
     def __init__(self) -> None:
-        self.is_done = False
+        self.is_done = self.is_empty = False
         self.sources: set[str] = set()
 
     def __call__(self, tree: Repository, to: Target, tip: str) -> None:
@@ -110,7 +111,7 @@ class JobReplay:
             commit_picked(tree, commit)
         for folder, paths in merged.items():
             _check(tree, to, upstream, folder, paths)
-        self.is_done = True
+        self.is_done, self.is_empty = True, git.resolved(tree.root) == upstream
 
 
 def _files_of_jobs(tree: Repository, commit: str, changed: Iterable[str]) -> _JobFiles:
