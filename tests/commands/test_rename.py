@@ -139,6 +139,69 @@ def test_as_json(capsys: PRINTED) -> None:
     assert done["name"] == {"before": "ads", "after": "adverts"}
     assert done["claims"] == ["ads-model", "ads-logs"]
     assert [job["job"] for job in done["ends"]] == ["ads"]
+    assert [start.partition(";")[0] for start in done["starts"]] == [*starts("dev"), *starts("prod"), *starts("test")]
+
+
+def starts(environment: str, gpus: str = "0 GPUs") -> list[str]:
+    return [f"jobs/ads.yaml: the change starts a run of adverts now ({gpus}) in {environment}"]
+
+
+def test_the_runs_that_start_are_printed(capsys: PRINTED) -> None:
+    job = JOB.replace("{replicas: 2}", "{replicas: 2, resources: {gpu: {count: 4}}}")
+    job = job.replace('run: "7"', 'run: "8"').replace("  image:", '  run: "2"\n  image:')
+    write("jobs/ads.yaml", job.replace("dev: {}", "dev: {enabled: false}"))
+    assert cli.run(["commit", "jobs"]) == 0
+    printed = run(capsys, "ads", "adverts")
+    lines = [
+        f"{line}; for no run: tfgen rm jobs/ads.yaml --env {environment}"
+        for environment in ("prod", "test")
+        for line in starts(environment, "8 GPUs")
+    ]
+    assert [line for line in printed.splitlines() if "starts a run" in line] == lines
+    for command in ("check", "commit"):
+        capsys.readouterr()
+        assert cli.run([command, "jobs"]) == 0
+        notes = [line for line in capsys.readouterr().err.splitlines() if "starts a run" in line]
+        assert notes == [f"note: {line}" for line in lines]
+
+
+def test_the_command_of_a_run_that_starts_stops_the_start(capsys: PRINTED) -> None:
+    run(capsys, "ads", "adverts")
+    for environment in ("dev", "test", "prod"):
+        assert cli.run(["rm", "jobs/ads.yaml", "--env", environment]) == 0
+    capsys.readouterr()
+    assert cli.run(["commit", "jobs"]) == 0
+    assert "starts a run" not in capsys.readouterr().err
+
+
+def test_a_new_job_alone_is_no_renamed_job(capsys: PRINTED) -> None:
+    write("jobs/new.yaml", JOB.replace("name: ads", "name: new"))
+    assert cli.run(["commit", "jobs"]) == 0
+    assert "starts a run" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("options", [(), ("--keep-data",)])
+def test_a_retired_job_starts_no_run(capsys: PRINTED, options: tuple[str, ...]) -> None:
+    printed = run(capsys, "ads", "adverts", "--retired", *options)
+    assert "  prod (removed): pods 5 -> 0" in printed
+    assert "starts a run" not in printed
+    environments = yaml.safe_load(text())["spec"]["environments"]
+    assert [environment["enabled"] for environment in environments.values()] == [False, False, False]
+    assert "# The job of the team." in text()
+    for environment in ("dev", "test", "prod"):
+        overlay = Path(f"overlays/adverts/{environment}/kustomization.yaml").read_text(encoding="utf-8")
+        assert "../base" not in overlay
+    capsys.readouterr()
+    assert cli.run(["commit", "jobs"]) == 0
+    assert "starts a run" not in capsys.readouterr().err
+    assert cli.run(["rerun", "jobs/ads.yaml", "--env", "prod", "--enable", "--commit"]) == 0
+    assert "run 7 -> 8 in prod" in capsys.readouterr().out
+
+
+def test_a_job_without_environments_cannot_be_retired(capsys: PRINTED) -> None:
+    write("jobs/ads.yaml", JOB.partition("  environments:")[0])
+    message = "jobs/ads.yaml: --retired disables the job in each environment, but the job has no environments; add an "
+    assert message in refused(capsys, "ads", "adverts", "--retired")
 
 
 def refused(capsys: PRINTED, *arguments: str, code: int = 2) -> str:

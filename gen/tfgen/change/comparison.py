@@ -142,11 +142,13 @@ class Comparison(Record):
     Attributes:
         problems: problems in the order of the files.
         pairs: locations of both versions, for each job that exists in the commit and on disk.
+        unpaired: location of each new job and of each removed job.
         notes: messages about jobs that tfgen cannot compare, with the reason.
     """
 
     problems: tuple[Problem, ...]
     pairs: tuple[PairPlaces, ...]
+    unpaired: tuple[PairPlaces, ...]
     notes: tuple[str, ...]
 
 
@@ -165,7 +167,8 @@ def compare(checked: Checked, revision: str, find_cached: FindCached = read_cach
     matched = pair_jobs(checked, revision, find_cached=find_cached)
     pairs = tuple(pair for pair in matched.pairs if pair.before and pair.after)
     problems = map_items(_new_runs, [pair for pair in pairs if not pair.is_unchanged])
-    return Comparison(in_order(chain.from_iterable(problems)), pairs, matched.notes)
+    unpaired = tuple(pair for pair in matched.pairs if not (pair.before and pair.after))
+    return Comparison(in_order(chain.from_iterable(problems)), pairs, unpaired, matched.notes)
 
 
 def _new_runs(pair: PairPlaces) -> tuple[Problem, ...]:

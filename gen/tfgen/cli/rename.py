@@ -35,6 +35,11 @@ def _arguments(parser: ArgumentParser) -> None:
         action="store_true",
         help="use the existing claims of the job, with their data, under the new name",
     )
+    parser.add_argument(
+        "--retired",
+        action="store_true",
+        help="retire the job in all environments, so that no run starts under the new name",
+    )
     out_argument(parser)
 
 
@@ -47,7 +52,8 @@ def _run(args: Namespace) -> int:
         args.job_name, args.job = str(args.job), find_job_file(str(args.job), args.out)
     document = read_job(args)
     file, job = document.file, name_of(document)
-    result = rename_job(document, args.name, args.out or output_root(Path(file).parent), keeps_data=args.keep_data)
+    out = args.out or output_root(Path(file).parent)
+    result = rename_job(document, args.name, out, keeps_data=args.keep_data, retires=args.retired)
     if args.format == "json":
         names = {"before": job, "after": args.name}
         print_json(
@@ -57,6 +63,7 @@ def _run(args: Namespace) -> int:
                 "claims": result.claims,
                 "remaining": result.remaining,
                 "ends": ended_runs_data(result.ends),
+                "starts": result.starts,
             }
         )
     else:
@@ -77,6 +84,8 @@ def _print_result(file: str, job: str, result: Rename) -> None:
     if folder.name == job:
         print_result(f"the job file remains in the folder {Path(file).parent}")
     print_ended_runs(result.ends)
+    for start in result.starts:
+        print_result(start)
     print_result(f"\nNext:\n\n  tfgen {'commit' if result.has_runs else 'render'} {file}")
 
 

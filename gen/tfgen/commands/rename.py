@@ -18,7 +18,7 @@ from tfgen.check.jobs import check_all
 from tfgen.commands.authoring.job_name import check_name
 from tfgen.commands.pipeline.job_files import find_job_files
 from tfgen.commands.pipeline.removed_jobs import remaining_files
-from tfgen.commands.pipeline.run_ends import run_ends
+from tfgen.commands.pipeline.run_ends import run_ends, run_starts
 from tfgen.commands.pipeline.track import untracked
 from tfgen.commands.render import render_paths
 from tfgen.data_path import Path as DataPath
@@ -49,6 +49,7 @@ class Rename(Record):
         claims: the existing claims that the renamed job uses.
         ends: a tuple with one `JobDiff`, which lists the runs that the change of the name ends, and the claims under
             the old name. Without such a run or claim, the tuple is empty.
+        starts: a sentence for each run that starts under the new name.
         has_runs: whether the job was rendered, in this branch or another branch, so that a run may exist.
         created: the number of new rendered files; None if the job has no rendered files.
         removed: the number of removed rendered files.
@@ -57,6 +58,7 @@ class Rename(Record):
 
     claims: tuple[str, ...] = ()
     ends: tuple[JobDiff, ...] = ()
+    starts: tuple[str, ...] = ()
     has_runs: bool = False
     created: int | None = None
     removed: int = 0
@@ -84,7 +86,7 @@ def find_job_file(job: str, out: Path | None) -> Path:
     return Path(files[0])
 
 
-def rename_job(document: Document, name: str, out: Path, *, keeps_data: bool) -> Rename:
+def rename_job(document: Document, name: str, out: Path, *, keeps_data: bool, retires: bool = False) -> Rename:
     """Write the new name of a job into its file, and render the job again if it has rendered files.
 
     After an error, all files are unchanged.
@@ -94,9 +96,10 @@ def rename_job(document: Document, name: str, out: Path, *, keeps_data: bool) ->
         name: the new name.
         out: the output folder.
         keeps_data: whether to set the existing claims in the volumes of the job.
+        retires: whether to retire the job in each environment, so that no run starts under the new name.
 
     Raises:
-        UsageError: the name is not valid, or the name is in use.
+        UsageError: the name is not valid or is in use, or `retires` is true and the job has no environments.
         ConflictsError: somebody edited a rendered file.
         ProblemsError: the job with the new name has errors.
         TfgenError: the disk fails, a ledger is invalid, or the edit of the job file would change another value.
@@ -106,16 +109,19 @@ def rename_job(document: Document, name: str, out: Path, *, keeps_data: bool) ->
     (source,) = read_sources([file])
     before = read_text(file)
     volumes = _volumes(document) if keeps_data else []
-    after = assign(before, document, [Assignment(_NAME, name), *_claim_edits(document, volumes)])
-    problems = check_all([source.replaced(content=after.removeprefix(BYTE_ORDER_MARK))]).problems
-    stop_at_errors(problems, _NOT_WRITTEN.format(file=file))
+    edits = [Assignment(_NAME, name), *_claim_edits(document, volumes), *(_retirements(document) if retires else ())]
+    after = assign(before, document, edits)
+    checked = check_all([source.replaced(content=after.removeprefix(BYTE_ORDER_MARK))])
+    stop_at_errors(checked.problems, _NOT_WRITTEN.format(file=file))
+    renamed = next(job for job in checked.documents if name_of(job) == name)
     claims = tuple(_claim(document, volume) for volume in volumes)
     has_runs = name_of(document) in read_ledgers(out) or bool(rendered_branch(document))
     end = run_ends(Pair(document, None)) if has_runs else None
     ends = (end.with_users(dict.fromkeys(claims, name)),) if end else ()
     result = _write(file, before, after, name_of(document), out)
     remaining = remaining_files(out, name_of(document))
-    return result.replaced(claims=claims, ends=ends, has_runs=has_runs, remaining=remaining)
+    starts = tuple(run_starts(renamed)) if has_runs else ()
+    return result.replaced(claims=claims, ends=ends, starts=starts, has_runs=has_runs, remaining=remaining)
 
 
 def _check_new_name(document: Document, name: str, out: Path) -> None:
@@ -204,6 +210,23 @@ def _claim_edits(document: Document, volumes: list[str]) -> Iterator[Assignment]
                 empty = _outermost_empty(text, path)
                 text = data_path.without(text, empty)
                 yield Assignment(empty, REMOVED)
+
+
+def _retirements(document: Document) -> Iterator[Assignment]:
+    """Yield the edits of the job file that retire a job in each environment in which the job is enabled.
+
+    Raises:
+        UsageError: the job has no environments.
+    """
+    environments = environments_of(document)
+    if not environments:
+        raise UsageError(
+            f"{document.file}: --retired disables the job in each environment, but the job has no environments; add an "
+            "environment to spec.environments, or remove --retired"
+        )
+    for name, values in environments.items():
+        if values.get("enabled", True):
+            yield Assignment(("spec", "environments", name, "enabled"), False)
 
 
 def _without_defaults(document: Document, volume: str) -> dict[str, None]:

@@ -24,6 +24,7 @@ from tfgen.commands.pipeline.check_report import Report
 from tfgen.commands.pipeline.check_scope import CheckScope
 from tfgen.commands.pipeline.committed_objects import CommittedObjects, check_committed, has_guard_rails
 from tfgen.commands.pipeline.rendered_file import RenderedFile, render_files
+from tfgen.commands.pipeline.run_ends import find_run_starts
 from tfgen.commands.pipeline.sums import find_sums
 from tfgen.git import read as git
 from tfgen.job.documents import read_documents
@@ -73,7 +74,7 @@ def full_check(
     problems += (problem for _, file in files for problem in file.object_report.problems)
     problems += (problem for file, result in files for problem in _find_unused(results, file, result))
     uses = {file.source.file: result.uses for file, result in files}
-    notes = [*compared.notes]
+    notes = [*compared.notes, *find_run_starts(compared.unpaired)]
     if kinds := sorted({kind for _, file in files for kind in file.kinds_without_schema}):
         notes.append(
             f"tfgen has no schemas for the kinds {', '.join(kinds)}, and does not validate objects of these kinds"

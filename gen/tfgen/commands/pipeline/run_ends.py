@@ -1,19 +1,25 @@
-"""Find the runs that a change of jobs ends, and the claims that remain in the cluster.
+"""Find the runs that a change of jobs ends or starts, and the claims that remain in the cluster.
 
 A run ends if a job is removed, gets another name, or is retired in an environment. Each result is a JobDiff, as for
-`tfgen diff`, with only the environments in which a run ends or a claim remains.
+`tfgen diff`, with only the environments in which a run ends or a claim remains. For the cluster, a job with another
+name is a new job, so its runs start at once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import shlex
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from tfgen import data_path
 from tfgen.change.comparison import Pair, PairPlaces
 from tfgen.change.job_diff import JobDiff, claim_users, diff_job
+from tfgen.check.limits import JobUse, uses
 from tfgen.commands.pipeline.removed_jobs import versions_of_job
+from tfgen.graph.built import build
+from tfgen.plural import count
+from tfgen.text.document import Document
 from tfgen.workers import map_items
 
 _DECIDING_KEYS = ("enabled", "namespace", "cluster", "storage")
@@ -65,6 +71,38 @@ def removal_ends(job: str, file: Path) -> tuple[JobDiff, ...]:
     """
     ends = (run_ends(Pair(document, None)) for document in versions_of_job(job, file))
     return next(((item,) for item in ends if item), ())
+
+
+def find_run_starts(unpaired: Sequence[PairPlaces]) -> Iterator[str]:
+    """Yield a sentence for each run of a new job, if a job is removed as well, because the job may have a new name.
+
+    Args:
+        unpaired: the new jobs and the removed jobs.
+
+    Raises:
+        TfgenError: git or the disk fails.
+    """
+    if any(place.after is None for place in unpaired):
+        for place in unpaired:
+            if document := place.read().after:
+                yield from run_starts(document)
+
+
+def run_starts(document: Document) -> Iterator[str]:
+    """Yield a sentence for each run that starts with the next sync if a job is new or has another name."""
+    built = build(document.data)
+    retired = {environment.name for environment in built.job.environments if not environment.enabled}
+    for use in uses(built):
+        if use.environment not in retired:
+            place = f" in {use.environment}" if use.environment else ""
+            gpus = count(int(use.total["gpus"]), "GPU")
+            yield f"{document.file}: the change starts a run of {use.job} now ({gpus}){place}{_no_start(document, use)}"
+
+
+def _no_start(document: Document, use: JobUse) -> str:
+    """Return the command that prevents the start of a run; empty for a job without environments."""
+    command = ["tfgen", "rm", document.file, "--env", str(use.environment)]
+    return f"; for no run: {shlex.join(command)}" if use.environment else ""
 
 
 def _ends_at(place: PairPlaces) -> tuple[JobDiff | None, dict[str, str]]:
