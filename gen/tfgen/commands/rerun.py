@@ -75,16 +75,16 @@ def rerun(
         earlier: earlier runs of the job, whose names the new run must not have.
 
     Raises:
-        UsageError: the job does not have the environment, the job is retired and `enables` is false, or the job is not
-            retired and `enables` is true.
+        UsageError: the job does not have the environment, the job is retired there or in all environments and `enables`
+            is false, or the job is not retired and `enables` is true.
         TfgenError: the name of the next run is too long, or the edit would change another value as well.
     """
     spec, environments = document.data["spec"], environments_of(document)
     if environment is not None:
         check_environment(document, environment)
-    for name in environments if environment is None else (environment,):
-        if environment is not None or not any(values.get("enabled", True) for values in environments.values()):
-            _check_enabled(document, name, enables=enables)
+        _check_enabled(document, environment, enables=enables)
+    elif environments and not any(values.get("enabled", True) for values in environments.values()):
+        _check_enabled(document, next(iter(environments)), enables=enables)
     changes: dict[Path, dict[str, str | bool]] = {}
     runs = []
     for name in (None, *environments) if environment is None else (environment,):

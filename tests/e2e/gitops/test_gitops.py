@@ -60,6 +60,21 @@ def test_a_rerun_makes_the_new_run_and_prunes_the_old(repository: Repository) ->
 
 
 @every_way("argocd", "flux")
+def test_a_rerun_after_a_reverted_rerun_makes_a_run_with_a_new_name(repository: Repository) -> None:
+    started(repository)
+    rerun = ("rerun", "jobs/mnist/job.yaml", "--env", "prod", "--commit", "--push")
+    assert repository.tfgen(*rerun) == cli.OK
+    repository.there("StatefulSet", "mnist-2-worker")
+    repository.git("revert", "--no-edit", "HEAD")
+    repository.applied(repository.push_commits())
+    repository.gone("StatefulSet", "mnist-2-worker")
+    assert repository.tfgen(*rerun) == cli.OK
+    repository.there("StatefulSet", "mnist-3-worker")
+    repository.gone("StatefulSet", "mnist-worker")
+    assert repository.find("StatefulSet", "mnist-2-worker") is None
+
+
+@every_way("argocd", "flux")
 def test_what_is_released_stays_released_and_nothing_runs_again(repository: Repository) -> None:
     """Push a commit without a job, a commit of another job, and a commit of this job that its run can apply."""
     started(repository)
@@ -273,3 +288,24 @@ def test_a_retired_job_runs_nothing_and_keeps_its_claim(repository: Repository) 
     for kind, name in (("StatefulSet", "mnist-ps"), (JOB, "mnist-chief")):
         repository.gone(kind, name)
     assert "deletionTimestamp" not in repository.there("PersistentVolumeClaim", "mnist-model")["metadata"]
+
+
+@every_way("argocd", "flux")
+def test_a_job_that_is_renamed_as_retired_starts_with_its_next_run(repository: Repository) -> None:
+    started(repository, storage=CLAIM)
+    assert repository.tfgen("rename", "jobs/mnist/job.yaml", "digits", "--keep-data", "--retired") == cli.OK
+    commit = repository.commit()
+    for kind, name in (("StatefulSet", "mnist-ps"), (JOB, "mnist-chief")):
+        repository.gone(kind, name)
+    if repository.way.kind != HELM_RELEASE:  # a Kustomization applies what remains of a retired job
+        repository.applied(commit, "digits")
+    names = [item["metadata"]["name"] for item in repository.cluster.client.list("StatefulSet", repository.namespace)]
+    assert names == []
+    assert "deletionTimestamp" not in repository.there("PersistentVolumeClaim", "mnist-model")["metadata"]
+    rerun = ("rerun", "jobs/mnist/job.yaml", "--env", "prod", "--enable", "--commit", "--push")
+    assert repository.tfgen(*rerun) == cli.OK
+    spec = repository.there(JOB, "digits-2-chief")["spec"]["template"]["spec"]
+    claims = [
+        volume["persistentVolumeClaim"]["claimName"] for volume in spec["volumes"] if "persistentVolumeClaim" in volume
+    ]
+    assert claims == ["mnist-model"]
