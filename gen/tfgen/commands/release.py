@@ -8,6 +8,7 @@ from typing import Any, Final
 from tfgen import data_path
 from tfgen.commands.cluster.target import Target, ownership, patch_object
 from tfgen.errors import TfgenError
+from tfgen.kubernetes import keys
 from tfgen.kubernetes.object import Object
 from tfgen.live.api import NOT_FOUND, ApiError, find
 from tfgen.live.declared_run import DeclaredRun, Identity
@@ -37,11 +38,14 @@ class Released(Record):
 
 
 def release_run(target: Target, run: DeclaredRun) -> Iterator[Released]:
-    """Free the GPUs of a run: scale its StatefulSets to 0, and suspend its Jobs.
+    """Free the GPUs of a run: scale its StatefulSets to 0, and suspend its Jobs, including the Job of the finisher.
 
     Helm, `kubectl apply` and GitOps tools do not reset `replicas` and `suspend` (docs/runs.md). The function releases
     the object that decides when the run ends, such as the chief's Job, after all other objects. So after an interrupt,
     this object is not yet released, and the next `tfgen release` frees the remaining objects.
+
+    A suspended object gets an annotation, so that Argo CD ignores the object in the health of the Application. An
+    Application with a suspended Job would otherwise never be Healthy again.
 
     Kueue starts a suspended object again. So for an object in a queue of Kueue, the function deactivates the Workload
     of the object. Then Kueue frees the quota and suspends the object.
@@ -53,7 +57,8 @@ def release_run(target: Target, run: DeclaredRun) -> Iterator[Released]:
         TfgenError: an object of the run has no field that stops its pods, or the server does not answer in time.
     """
     last = run.deciding_object
-    objects = [item for item in run.controllers.values() if item != last] + ([last] if last else [])
+    parts = [*run.controllers.values(), *([run.finisher] if run.finisher else [])]
+    objects = [item for item in parts if item != last] + ([last] if last else [])
     # Plan all steps before the first request, so that an error leaves every object unchanged.
     for step in [_plan(target, identity, run) for identity in objects]:
         yield _free(target, step)
@@ -101,7 +106,8 @@ def _plan(target: Target, identity: Identity, run: DeclaredRun) -> _Step:
     if (data_path.at(live, field) or 0) == released:
         return _Step(Released(identity, _RELEASED_BEFORE))
     path = resource.at(target.namespace, identity[2], *(["scale"] if is_set else []))
-    patch = data_path.with_value({}, field, released)
+    annotations = {} if is_set else {"metadata": {"annotations": {keys.IGNORE_HEALTH: "true"}}}
+    patch = data_path.with_value(annotations, field, released)
     return _Step(Released(identity, "released", owner.reason), live, (path,), patch)
 
 

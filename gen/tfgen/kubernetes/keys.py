@@ -59,6 +59,10 @@ EXCLUSIVE_TOPOLOGY: Final = "alpha.jobset.sigs.k8s.io/exclusive-topology"
 # The finisher's annotation on the Job that ends a run, once the run has met its start deadline.
 STARTED: Final = "tfgen/started"
 
+# Argo CD ignores an object with this annotation in the health of an Application. A suspended Job is never healthy:
+# https://argo-cd.readthedocs.io/en/stable/operator-manual/health/#ignoring-child-resource-health-check-in-applications
+IGNORE_HEALTH: Final = "argocd.argoproj.io/ignore-healthcheck"
+
 # ElasticDL identifies the pods of a job by these labels (elasticdl_client/common/k8s_client.py of its repository).
 ELASTIC_DL_JOB: Final = "elasticdl-job-name"
 ELASTIC_DL_TYPE: Final = "elasticdl-replica-type"

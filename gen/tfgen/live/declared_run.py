@@ -14,6 +14,7 @@ from tfgen.graph.task_pods import pods
 from tfgen.job.training_job import Structure
 from tfgen.kubernetes import keys
 from tfgen.kubernetes.object import Object, group, identity
+from tfgen.live.delivery import deliveries
 from tfgen.record import EMPTY, Record
 from tfgen.schema.workload_kinds import RESOURCES
 
@@ -50,6 +51,8 @@ class DeclaredRun(Record):
         finisher: Job that releases the tasks; None for a run without a finisher.
         gang: PodGroup of the gang, and the number of pods that start together; None for a run without a gang.
         claims: claims that the job creates.
+        deliveries: namespace and identity of each object of a GitOps tool that delivers the job: an Application, a
+            Kustomization or a HelmRelease.
         tensorboard_port: port of TensorBoard's pod; None for a job without TensorBoard.
     """
 
@@ -67,6 +70,7 @@ class DeclaredRun(Record):
     gang: tuple[Identity, int] | None = None
     claims: tuple[Identity, ...] = ()
     live_runs: Mapping[str, str] = EMPTY
+    deliveries: tuple[tuple[str, Identity], ...] = ()
     tensorboard_port: int | None = None
 
     @property
@@ -130,6 +134,7 @@ def declared_run(built: BuiltJob, tasks: TaskObjects, environment: str | None) -
         finisher=_first_identity(item for item in objects if is_finisher(item)),
         gang=next(((identity(item), _size(item)) for item in objects if item["kind"] == _GANG), None),
         claims=tuple(identity(item) for item in objects if item["kind"] == _CLAIM),
+        deliveries=tuple(deliveries(job, place)) if place and place.enabled else (),
         tensorboard_port=structure.tensorboard_port if any(map(_shows_logs, objects)) else None,
     )
 

@@ -56,6 +56,7 @@ def read_snapshot(api: Api, namespace: str, runs: Sequence[DeclaredRun], *, with
         query = {"labelSelector": f"{keys.NAME} in ({names})"}
         listed = reader.objects(kind, query) if kind in needed else reader.objects_if_allowed(kind, query)
         objects |= {item: live for item, live in _by_identity(kind, listed).items() if item in identities}
+    objects |= _delivery_objects(reader, runs)
     warnings = reader.objects_if_allowed(_EVENT, {"fieldSelector": "type=Warning"})
     queued = [item for run in runs if run.deciding_object in objects and queue_of(item := objects[run.deciding_object])]
     workloads = reader.objects_if_allowed(workload_kind(api), query_parameters(queued)) if queued else []
@@ -99,6 +100,24 @@ def read_pods(api: Api, namespace: str, labels: Mapping[str, str | None]) -> lis
     return _Reader(api, namespace).objects(_POD, {"labelSelector": selector})
 
 
+def _delivery_objects(reader: _Reader, runs: Sequence[DeclaredRun]) -> dict[Identity, Object]:
+    """Return the objects of GitOps tools that deliver the jobs. A missing object is unreadable."""
+    names: dict[tuple[str, str, str], set[str]] = {}
+    for run in runs:
+        for namespace, (version, kind, name) in run.deliveries:
+            names.setdefault((namespace, version, kind), set()).add(name)
+    objects: dict[Identity, Object] = {}
+    for (namespace, version, kind), wanted in sorted(names.items()):
+        query = {"fieldSelector": f"metadata.name={min(wanted)}"} if len(wanted) == 1 else {}
+        known = len(reader.unreadable)
+        listed = _by_identity((version, kind), reader.objects_if_allowed((version, kind), query, namespace))
+        objects |= {item: live for item, live in listed.items() if item[2] in wanted}
+        if known == len(reader.unreadable):
+            missing = sorted(wanted - {item[2] for item in listed})
+            reader.unreadable += [f"{kind} {name}: the namespace {namespace} has no such object" for name in missing]
+    return objects
+
+
 def _check_kinds(api: Api, runs: Iterable[DeclaredRun], snapshot: Snapshot) -> None:
     """Check that the server serves the kind of the object that decides when each run ends.
 
@@ -135,21 +154,24 @@ class _Reader:
         self._api, self._namespace = api, namespace
         self.unreadable: list[str] = []
 
-    def objects(self, kind: tuple[str, str], query: Mapping[str, str]) -> list[Object]:
+    def objects(self, kind: tuple[str, str], query: Mapping[str, str], namespace: str = "") -> list[Object]:
         """Return the objects of a kind. The list is empty if the cluster does not serve the kind.
 
-        `kind` is the API version and the kind, such as ("apps/v1", "StatefulSet").
+        Args:
+            kind: the API version and the kind, such as ("apps/v1", "StatefulSet").
+            query: the query of the list request.
+            namespace: the namespace of the objects; empty for the namespace of the reader.
         """
         resource = self._api.resource(*kind)
         if resource is None:
             self.unreadable.append(f"{kind[1]} of {kind[0]}: the cluster has no such kind")
             return []
-        return self._api.objects(resource, self._namespace, query)
+        return self._api.objects(resource, namespace or self._namespace, query)
 
-    def objects_if_allowed(self, kind: tuple[str, str], query: Mapping[str, str]) -> list[Object]:
+    def objects_if_allowed(self, kind: tuple[str, str], query: Mapping[str, str], namespace: str = "") -> list[Object]:
         """Return the objects of a kind. The list is empty if the account or the server cannot list the kind."""
         try:
-            return self.objects(kind, query)
+            return self.objects(kind, query, namespace)
         except ApiError as error:
             if not error.is_unreadable:
                 raise

@@ -12,6 +12,7 @@ from typing import Final, Literal, TypeAlias
 from tfgen import data_path
 from tfgen.kubernetes.object import Object, creation_time
 from tfgen.live.declared_run import DeclaredRun, Identity
+from tfgen.live.delivery import delivery_reason
 from tfgen.live.log_text import last_step
 from tfgen.live.lost_nodes import LostNode, lost_nodes
 from tfgen.live.missed_start import end_of_run
@@ -231,6 +232,28 @@ def _causes(run: DeclaredRun, snapshot: Snapshot, roles: Sequence[RoleState], en
             yield from () if end else _controller_causes(run, snapshot, roles)
             yield from _finisher_causes(run, snapshot)
             yield from _end_cause(run, end) if end else ()
+    yield from _recreated_causes(run, snapshot, end)
+    for _, delivery in run.deliveries:
+        reason = delivery_reason(snapshot.objects[delivery]) if delivery in snapshot.objects else None
+        if reason:
+            yield Cause((f"{delivery[1]} {delivery[2]}",), reason)
+
+
+def _recreated_causes(run: DeclaredRun, snapshot: Snapshot, end: End | None) -> Iterator[Cause]:
+    """Yield a reason for each object that is newer than the end of the run, and starts tasks again.
+
+    A GitOps tool creates a deleted object again. The new Job of the chief has not ended, so the end of the finisher
+    shows the end of the run.
+    """
+    finisher = snapshot.objects.get(run.finisher) if run.finisher else None
+    for role, controller in run.controllers.items():
+        item = snapshot.objects.get(controller)
+        over = end or (end_of(finisher) if finisher and controller == run.deciding_object else None)
+        if item is None or over is None or not over.at or item["metadata"]["creationTimestamp"] < over.at:
+            continue
+        if not end_of(item) and not is_suspended(item) and data_path.at(item, ("spec", "replicas")) != 0:
+            text = f"{controller[1]} {controller[2]} was created again after the end of the run"
+            yield Cause((role,), Reason("CreatedAgain", f"{text}; to free the nodes: tfgen release"))
 
 
 def _retired_cause(roles: Sequence[RoleState]) -> Iterator[Cause]:
@@ -384,6 +407,8 @@ def _finisher(run: DeclaredRun, snapshot: Snapshot, run_end: End | None) -> str:
     end = end_of(item)
     if end:
         return {"Succeeded": "Complete", "Failed": "Failed"}[end.result]
+    if is_suspended(item):
+        return "Suspended"
     pod = snapshot.finisher_pod(run)
     if not item.get("status", {}).get("active") or (pod and not task_state(pod).is_ready):
         return "Pending"

@@ -164,6 +164,7 @@ def listed_tasks(role: RoleState, most: int = _TASKS) -> tuple[TaskState, ...]:
 def _lines(state: RunState, now: datetime) -> Iterator[str]:
     yield title(state, now)
     if state.phase in ("Absent", "Disabled") and not any(role.tasks for role in state.roles):
+        yield from reason_lines(state, now)
         return
     yield ""
     yield from columns(

@@ -10,6 +10,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -141,6 +143,17 @@ class Repository:
         assert self.git("ls-remote", "origin", f"refs/heads/{self.branch}").split()[0] == commit
         return commit
 
+    def live_arguments(self) -> tuple[str, ...]:
+        """Return the arguments of a command that reads or changes the run of the job mnist."""
+        return "jobs/mnist/job.yaml", "--env", "prod", "--kubeconfig", str(self.cluster.admin)
+
+    def status(self) -> str:
+        """Return the output of `tfgen status` for the job mnist."""
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            assert self.tfgen("status", *self.live_arguments()) == cli.OK
+        return printed.getvalue()
+
     # -- the cluster ---------------------------------------------------------------------------------------------
 
     def follow(self) -> None:
@@ -225,6 +238,12 @@ class Repository:
             name, change = item["metadata"]["name"], {"spec": {"suspend": suspended}}
             if name != f"root-{self.namespace}":
                 self.cluster.client.patch(GIT_REPOSITORY, name, self.way.namespace, change)
+
+    def force_upgrade(self, job: str = "mnist") -> None:
+        """Upgrade the Helm release of a job once more, like `flux reconcile helmrelease NAME --with-source --force`."""
+        annotations = {f"reconcile.fluxcd.io/{name}": "now" for name in ("requestedAt", "forceAt")}
+        change = {"metadata": {"annotations": annotations}}
+        self.cluster.client.patch(self.way.kind, f"{job}-prod", self.way.namespace, change)
 
     def root_revision(self) -> str:
         """Return the commit whose Flux objects Flux has applied."""

@@ -13,12 +13,10 @@ from tfgen import cli
 PAGE = (ROOT / "docs" / "live.md").read_text(encoding="utf-8")
 
 
-def role(command: str) -> dict[str, object]:
-    """Return the Role of a command in docs/live.md."""
+def role(command: str, number: int = 0) -> dict[str, object]:
+    """Return the Role of a command in docs/live.md. `number` is the number of the block in the section."""
     section = PAGE.split(f"## `tfgen {command}`\n", 1)[1].partition("\n## ")[0]
-    match = re.search(r"```yaml\n(.*?)```", section, re.DOTALL)
-    assert match
-    document: dict[str, object] = yaml.safe_load(match[1])
+    document: dict[str, object] = yaml.safe_load(re.findall(r"```yaml\n(.*?)```", section, re.DOTALL)[number])
     return document
 
 

@@ -12,12 +12,14 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import cast
 
 import pytest
 import yaml
 
 from tests.e2e.client import eventually
 from tests.e2e.control_plane import ControlPlane
+from tests.e2e.custom_kinds import stand_in
 from tests.e2e.finisher import running
 from tests.e2e.jobs import write_job
 from tests.e2e.server.live import execute, role, status, tensorboard
@@ -221,6 +223,35 @@ def test_an_account_that_may_do_little_gets_what_it_may_see(
     out = capsys.readouterr().out
     assert ": Running for " in out
     assert re.findall(r"not seen: (?:log of )?(\w+).*forbidden", out) == ["StatefulSet", "Event", "mnist"]
+
+
+def test_status_reads_the_object_that_delivers_the_job_with_the_role_of_its_page(
+    cluster: ControlPlane, job: Path, account: Callable[..., Path], namespace: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """No GitOps tool runs: tests/e2e/gitops tests the messages of the tools."""
+    gitops = f"gitops: {{repository: https://git.example.com/a.git, argocd: {{namespace: {namespace}}}}}"
+    text = job.read_text(encoding="utf-8").replace("    off: {enabled: false}\n", "")
+    job.write_text(f"{text}  {gitops}\n", encoding="utf-8")
+
+    def lines(label: str, *rules: object) -> list[str]:
+        kubeconfig = account({**role("status"), "rules": [*cast("list[object]", role("status")["rules"]), *rules]})
+        assert status(job, kubeconfig, "--env", "dev") == cli.OK
+        return re.findall(f"^{label}: +(Application.*)$", capsys.readouterr().out, re.MULTILINE)
+
+    rules = cast("list[object]", role("status", 1)["rules"])
+    cluster.uninstall()
+    assert lines("not seen") == ["Application of argoproj.io/v1alpha1: the cluster has no such kind"]
+    cluster.install([stand_in("argoproj.io", "Application", ["v1alpha1"])])
+    assert re.match('Application: 403: .* cannot list resource "applications"', lines("not seen")[0])
+    assert lines("not seen", *rules) == [f"Application mnist-dev: the namespace {namespace} has no such object"]
+    name = {"name": "mnist-dev", "namespace": namespace}
+    cluster.client.apply({"apiVersion": "argoproj.io/v1alpha1", "kind": "Application", "metadata": name})
+    error = {"conditions": [{"type": "ComparisonError", "message": "app path does not exist"}]}
+    cluster.client.patch(
+        "argoproj.io/v1alpha1/Application", "mnist-dev", namespace, {"status": error}, subresource="status"
+    )
+    assert lines("not seen", *rules) == []
+    assert lines("why", *rules) == ["Application mnist-dev: ComparisonError: app path does not exist"]
 
 
 @pytest.mark.parametrize("code", [429, pytest.param(500, marks=pytest.mark.nightly), 503])

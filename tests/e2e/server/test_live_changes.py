@@ -318,7 +318,8 @@ def test_wait_and_a_watch_end_with_the_run_though_the_server_was_lost(
             assert command.process.wait(PATIENCE) == code
     assert cli.run(["release", str(job), "--kubeconfig", str(cluster.admin)]) == cli.OK
     outcomes = [line.partition("mnist-")[2] for line in capsys.readouterr().out.splitlines()]
-    assert outcomes == ["ps already released", "worker already released", "chief already ended"]
+    ended = [f"{role} already ended" for role in ("finisher", "chief")]
+    assert outcomes == ["ps already released", "worker already released", *ended]
 
 
 @pytest.mark.usefixtures("started")
@@ -459,6 +460,7 @@ def test_a_tensorboard_that_is_nowhere_is_told(
 RELEASED = """
 StatefulSet mnist-ps FATE
 StatefulSet mnist-worker FATE
+Job mnist-finisher FATE
 Job mnist-chief FATE
 """.lstrip()
 
@@ -470,7 +472,7 @@ def test_release_needs_the_role_of_its_page(
     arguments = ["release", str(job), "--kubeconfig", str(account(role("release")))]
     assert cli.run(arguments) == cli.OK
     assert capsys.readouterr().out == RELEASED.replace("FATE", "released")
-    eventually(lambda: len(running(cluster.client, namespace)) == 1, "the finisher's pod alone")
+    eventually(lambda: not running(cluster.client, namespace), "the end of all pods")
     assert cli.run(arguments) == cli.OK
     assert capsys.readouterr().out == RELEASED.replace("FATE", "already released")
     assert status(job, cluster.admin) == cli.OK
@@ -671,7 +673,7 @@ def test_a_retired_run_is_disabled_and_can_be_released_and_deleted(
     )
     assert cli.run(["release", *where]) == cli.OK
     assert capsys.readouterr().out == RELEASED.replace("FATE", "released")
-    eventually(lambda: len(running(cluster.client, namespace)) == 1, "the finisher's pod alone")
+    eventually(lambda: not running(cluster.client, namespace), "the end of all pods")
     assert cli.run(["delete", *where]) == cli.OK
     assert {"StatefulSet mnist-worker", "Job mnist-chief"} <= fates(capsys.readouterr().out)["deleted"]
     eventually(lambda: names(cluster, namespace) == set(), "an empty namespace")

@@ -23,6 +23,9 @@ from tfgen.places import FLUX
 from tfgen.schema.workload_kinds import RESOURCES
 from tfgen.targets.gitops.delivery import ChangedField, Delivery, DeployedVariant, controller_fields, pod_security
 
+KUSTOMIZATION: Final = ("kustomize.toolkit.fluxcd.io/v1", "Kustomization")
+RELEASE: Final = ("helm.toolkit.fluxcd.io/v2", "HelmRelease")
+
 # A PodGroup without pods stays pending. Any phase shows that the scheduler has accepted the PodGroup.
 _POD_GROUP: Final = {"current": "has(status.phase)"}
 _HEALTH: Final[Mapping[tuple[str, str], Mapping[str, str]]] = {
@@ -91,8 +94,8 @@ def _kustomization(variant: DeployedVariant) -> Object:
     settings = _settings(variant)
     ignored = ignore(controller_fields(variant.objects))
     return {
-        "apiVersion": "kustomize.toolkit.fluxcd.io/v1",
-        "kind": "Kustomization",
+        "apiVersion": KUSTOMIZATION[0],
+        "kind": KUSTOMIZATION[1],
         "metadata": {"name": variant.name, "namespace": settings["namespace"]},
         "spec": {
             "interval": settings["interval"],
@@ -123,8 +126,8 @@ def _release(variant: DeployedVariant) -> Object:
     ignored = ignore(controller_fields(variant.objects))
     step = {"disableWait": not settings["wait"], "disableWaitForJobs": not settings["wait"]}
     return {
-        "apiVersion": "helm.toolkit.fluxcd.io/v2",
-        "kind": "HelmRelease",
+        "apiVersion": RELEASE[0],
+        "kind": RELEASE[1],
         "metadata": {"name": variant.name, "namespace": settings["namespace"]},
         "spec": {
             "interval": settings["interval"],
