@@ -43,9 +43,12 @@ def of_run(run: str = "", job: str = "web") -> dict[str, str]:
 
 
 def release(place: Namespace, folder: Path) -> list[Released]:
+    """Release a run without a finisher in the cluster, and return the results for the worker and the chief."""
     (folder / "job.yaml").write_text(JOB)
     run = read_run(folder / "job.yaml", None)
-    return [*release_run(place.target(run=run.run), run)]
+    worker, finisher, chief = release_run(place.target(run=run.run), run)
+    assert finisher == Released(("batch/v1", "Job", "web-finisher"), "not found")
+    return [worker, chief]
 
 
 def test_release_leaves_hand_made_objects_with_the_names_of_the_job(tmp_path: Path) -> None:
