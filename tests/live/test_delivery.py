@@ -46,7 +46,7 @@ def run_of(folder: Path, gitops: str, environment: str) -> DeclaredRun:
     [
         ("argocd: {}", "prod", [("argocd", "Application")]),
         ("argocd: {namespace: tools, generator: ApplicationSet}", "prod", [("tools", "Application")]),
-        ("argocd: {}, flux: {}", "far", [("flux-system", "Kustomization")]),
+        ("argocd: {}, flux: {}", "far", [("", "Application"), ("flux-system", "Kustomization")]),
         ("flux: {namespace: gitops}, source: Chart", "prod", [("gitops", "HelmRelease")]),
         ("flux: {}, source: Chart", "off", []),
     ],

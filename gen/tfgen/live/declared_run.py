@@ -52,7 +52,7 @@ class DeclaredRun(Record):
         gang: PodGroup of the gang, and the number of pods that start together; None for a run without a gang.
         claims: claims that the job creates.
         deliveries: namespace and identity of each object of a GitOps tool that delivers the job: an Application, a
-            Kustomization or a HelmRelease.
+            Kustomization or a HelmRelease. The namespace is empty for an object in another cluster.
         tensorboard_port: port of TensorBoard's pod; None for a job without TensorBoard.
     """
 

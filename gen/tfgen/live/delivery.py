@@ -33,13 +33,13 @@ _NOISE: Final = re.compile(
 def deliveries(job: TrainingJob, place: Environment) -> Iterator[tuple[str, tuple[str, str, str]]]:
     """Yield the namespace and the identity of each object of a GitOps tool that delivers a job in an environment.
 
-    The Application of a job in a named cluster is left out, because Argo CD runs in another cluster.
+    For a job in a named cluster, the namespace of the Application is empty, because Argo CD runs in another cluster.
     """
     if job.gitops is None:
         return
     variant = DeployedVariant(job, job.gitops, place, ())
-    if job.gitops.argocd is not None and not place.cluster:
-        yield job.gitops.argocd["namespace"], (*APPLICATION, variant.name)
+    if job.gitops.argocd is not None:
+        yield "" if place.cluster else job.gitops.argocd["namespace"], (*APPLICATION, variant.name)
     if job.gitops.flux is not None:
         yield job.gitops.flux["namespace"], (*(RELEASE if variant.is_chart else KUSTOMIZATION), variant.name)
 

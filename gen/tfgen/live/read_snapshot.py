@@ -108,6 +108,9 @@ def _delivery_objects(reader: _Reader, runs: Sequence[DeclaredRun]) -> dict[Iden
             names.setdefault((namespace, version, kind), set()).add(name)
     objects: dict[Identity, Object] = {}
     for (namespace, version, kind), wanted in sorted(names.items()):
+        if not namespace:
+            reader.unreadable += [f"{kind} {name}: Argo CD runs in another cluster" for name in sorted(wanted)]
+            continue
         query = {"fieldSelector": f"metadata.name={min(wanted)}"} if len(wanted) == 1 else {}
         known = len(reader.unreadable)
         listed = _by_identity((version, kind), reader.objects_if_allowed((version, kind), query, namespace))

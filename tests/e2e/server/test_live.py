@@ -233,9 +233,9 @@ def test_status_reads_the_object_that_delivers_the_job_with_the_role_of_its_page
     text = job.read_text(encoding="utf-8").replace("    off: {enabled: false}\n", "")
     job.write_text(f"{text}  {gitops}\n", encoding="utf-8")
 
-    def lines(label: str, *rules: object) -> list[str]:
+    def lines(label: str, *rules: object, environment: str = "dev") -> list[str]:
         kubeconfig = account({**role("status"), "rules": [*cast("list[object]", role("status")["rules"]), *rules]})
-        assert status(job, kubeconfig, "--env", "dev") == cli.OK
+        assert status(job, kubeconfig, "--env", environment, "--context", "e2e") == cli.OK
         return re.findall(f"^{label}: +(Application.*)$", capsys.readouterr().out, re.MULTILINE)
 
     rules = cast("list[object]", role("status", 1)["rules"])
@@ -252,6 +252,7 @@ def test_status_reads_the_object_that_delivers_the_job_with_the_role_of_its_page
     )
     assert lines("not seen", *rules) == []
     assert lines("why", *rules) == ["Application mnist-dev: ComparisonError: app path does not exist"]
+    assert lines("not seen", environment="far") == ["Application mnist-far: Argo CD runs in another cluster"]
 
 
 @pytest.mark.parametrize("code", [429, pytest.param(500, marks=pytest.mark.nightly), 503])
