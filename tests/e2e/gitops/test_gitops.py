@@ -12,7 +12,7 @@ from tests.e2e.client import Object, eventually
 from tests.e2e.finisher import Finisher, running
 from tests.e2e.gitops.conftest import every_way
 from tests.e2e.gitops.jobs import CLAIM, all_run, job, started
-from tests.e2e.gitops.repository import JOB, Repository
+from tests.e2e.gitops.repository import HELM_RELEASE, JOB, Repository
 from tests.e2e.kubelet import end
 from tfgen import cli
 
