@@ -8,8 +8,6 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
-import pytest
-
 from tests.support.local_cluster import LocalCluster
 from tests.support.training import TIMEOUT, final_accuracy, scalars
 
@@ -28,9 +26,8 @@ def start(cluster: LocalCluster) -> None:
         cluster.start("worker", index)
 
 
-@pytest.mark.parametrize("ended", [False, pytest.param(True, marks=pytest.mark.nightly)])
 def test_a_worker_with_sigterm_costs_no_step_and_a_lost_worker_the_steps_since_the_last_checkpoint(
-    tf: ModuleType, tmp_path: Path, ended: bool
+    tf: ModuleType, tmp_path: Path
 ) -> None:
     command = [sys.executable, str(PROGRAM), "--steps", str(STEPS)]
     env = {"MODEL_DIR": str(tmp_path / "model"), "TF_CPP_MIN_LOG_LEVEL": "3"}
@@ -60,10 +57,9 @@ def test_a_worker_with_sigterm_costs_no_step_and_a_lost_worker_the_steps_since_t
             assert re.match(rf"\S+/ckpt-{last} at step {last}\n", resumed)
         assert final_accuracy(cluster.log("worker")) > GOOD
 
-        if ended:  # A start after the end: all workers connect, run no step, and exit.
-            start(cluster)
-            assert set(cluster.wait_for_all(timeout=TIMEOUT).values()) == {0}
-            assert re.findall(r"INFO (done: )?step (\d+)", cluster.log("worker"))[-2:] == [("done: ", str(STEPS))] * 2
+        start(cluster)  # after the end: all workers connect, run no step, and exit
+        assert set(cluster.wait_for_all(timeout=TIMEOUT).values()) == {0}
+        assert re.findall(r"INFO (done: )?step (\d+)", cluster.log("worker"))[-2:] == [("done: ", str(STEPS))] * 2
 
     model_dir = tmp_path / "model"
     loss = scalars(tf, model_dir / "logs" / "train", "loss")
