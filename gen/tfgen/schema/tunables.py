@@ -230,7 +230,7 @@ def _chart_part(data: Mapping[str, Any], parent: ValuesPath, present: _JobTunabl
     for key, value in data.items():
         path = (*parent, key)
         if path in present.by_path:
-            values_of_chart[key] = value
+            values_of_chart[key] = order_keys(value, present.by_path[path].schema)
         elif path in present.records:
             values_of_chart[key] = _chart_part(value, path, present)
     return values_of_chart
