@@ -316,6 +316,7 @@ def test_wait_and_a_watch_end_with_the_run_though_the_server_was_lost(
         finisher.finish()
         for command in (wait, watch):
             assert command.process.wait(PATIENCE) == code
+    eventually(lambda: cluster.client.get("Job", "mnist-finisher", namespace)["status"].get("conditions"), "its end")
     assert cli.run(["release", str(job), "--kubeconfig", str(cluster.admin)]) == cli.OK
     outcomes = [line.partition("mnist-")[2] for line in capsys.readouterr().out.splitlines()]
     ended = [f"{role} already ended" for role in ("finisher", "chief")]

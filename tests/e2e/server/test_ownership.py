@@ -118,6 +118,7 @@ def test_no_command_changes_hand_made_objects_with_pods(
     assert out.splitlines() == [
         "StatefulSet web-ps not found",
         f"StatefulSet web-worker left: {NOT_CREATED}",
+        "Job web-finisher not found",
         f"Job web-chief left: {NOT_CREATED}",
     ]
     for more in ((), ("--force",)):
@@ -147,6 +148,7 @@ def test_a_replaced_object_stays_and_a_recreated_object_is_released(
     assert out.splitlines() == [
         "StatefulSet web-ps released",
         f"StatefulSet web-worker left: {NOT_CREATED}",
+        "Job web-finisher released",
         "Job web-chief released: recreated since the last apply",
     ]
     assert spec(cluster, namespace, "StatefulSet", "web-worker")["replicas"] == 2
