@@ -112,7 +112,7 @@ def test_a_finisher_in_a_full_quota_is_named_and_the_run_is_released_by_hand(
     time.sleep(6)  # more than the start deadline
     assert "finisher" not in full(cluster.client, namespace)
     assert cli.run(["release", *options]) == cli.OK
-    eventually(lambda: roles(cluster.client, namespace) == ["finisher"], "the finisher alone")
+    eventually(lambda: roles(cluster.client, namespace) == [], "the end of all pods")
 
 
 def limit(client: Client, namespace: str, **hard: int | str) -> None:
