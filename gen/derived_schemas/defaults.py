@@ -225,18 +225,6 @@ _RULES: Final = {
     "maxProperties": 200,
     "examples": [{"latest-tag": {"severity": "error"}, "plaintext-secret": {"severity": "error", "ignorable": False}}],
 }
-_POLICIES: Final = {
-    "description": (
-        "Folder of ValidatingAdmissionPolicies, their bindings and their parameters, relative to the folder of this "
-        "file. tfgen validates the objects of the jobs in this folder and its subfolders against these policies, and "
-        "against the policies of each tfgen.yaml in a parent folder."
-    ),
-    "type": "string",
-    "pattern": r"^(?!/)(?!(.*/)?\.\.(/|$)).*[^/]$",
-    "x-pattern-says": "a subfolder of the folder of this file, such as policies",
-    "maxLength": 255,
-    "examples": ["policies"],
-}
 _UNLISTED_FILES: Final = {
     "description": (
         "Files below charts/ and overlays/ that tfgen does not write. Only the tfgen.yaml in the folder of charts/ and "
@@ -302,7 +290,6 @@ def defaults_schema(schema: Schema) -> dict[str, Any]:
             ),
             "enforce": _ENFORCE,
             "limits": _LIMITS,
-            "policies": _POLICIES,
             "rules": _RULES,
             "unlistedFiles": _UNLISTED_FILES,
             "warningsAsErrors": _WARNINGS_AS_ERRORS,

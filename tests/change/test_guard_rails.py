@@ -12,7 +12,6 @@ from tests.support.checked_repository import JOB, Printed, commit, git
 from tfgen import cli
 from tfgen.change.guard_rails.layers import Layers
 from tfgen.change.guard_rails.loosened import find_loosened
-from tfgen.check.admission.folder import folder_path, parse_folder
 from tfgen.check.source import read_layer
 from tfgen.job.defaults import FILE
 from tfgen.job.sources import defaults_under
@@ -38,7 +37,6 @@ NOT_A_RAIL = {
 
 WITH_SEVERAL_FILES = {
     "root": "test_a_new_root_leaves_out_the_rails_above",
-    "policies": "test_a_weaker_policy_is_reported",
 }
 """The tests of the keys whose effect depends on other files."""
 
@@ -196,16 +194,8 @@ def layers(before: Mapping[str, str], after: Mapping[str, str], folder: str = ".
         contents = {Path(path): text.encode() for path, text in files.items()}
         layer_result = read_layer(defaults_under(Path(folder) / FILE, contents.get), {}, is_guarded=False)
         assert not layer_result.problems
-        policies = {}
-        for layer in layer_result.defaults.layers() if layer_result.defaults else ():
-            if "policies" in layer.data:
-                below = {path: contents[path] for path in contents if path.is_relative_to(folder_path(layer))}
-                read = parse_folder(layer, below)
-                assert not read.problems
-                policies[layer.file] = read
-        sides.append((layer_result.defaults, policies))
-    (old, policies_before), (new, policies_after) = sides
-    return Layers(old, new, "main", policies_before, policies_after)
+        sides.append(layer_result.defaults)
+    return Layers(*sides, "main")
 
 
 def loosened(before: Mapping[str, str], after: Mapping[str, str], folder: str = ".") -> list[str]:
@@ -286,119 +276,6 @@ def test_a_new_root_leaves_out_the_rails_above() -> None:
         f"{TEAM}:3:7 root: true in {TEAM} disables the guard rails of tfgen.yaml: limits.job.gpus: found no limit, but "
         "tfgen.yaml:3:22 of main allows 2; remove root"
     )
-
-
-# -- policies ------------------------------------------------------------------------------------------------------
-
-POLICY = """\
-apiVersion: admissionregistration.k8s.io/v1
-kind: ValidatingAdmissionPolicy
-metadata: {name: a.example.com}
-spec:
-  failurePolicy: Fail
-  paramKind: {apiVersion: v1, kind: ConfigMap}
-  matchConstraints:
-    resourceRules:
-    - {apiGroups: [apps], apiVersions: [v1], operations: [CREATE], resources: [statefulsets]}
-  matchConditions:
-  - {name: a, expression: "true"}
-  variables:
-  - {name: n, expression: object.spec.replicas}
-  validations:
-  - expression: variables.n <= 1
-    message: too many
-"""
-BINDING = """\
-apiVersion: admissionregistration.k8s.io/v1
-kind: ValidatingAdmissionPolicyBinding
-metadata: {name: a.example.com}
-spec:
-  policyName: a.example.com
-  paramRef: {name: a, namespace: b, parameterNotFoundAction: Deny}
-  matchResources: {namespaceSelector: {matchLabels: {a: b}}}
-  validationActions: [Deny, Audit]
-"""
-MAP = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: b}\ndata: {most: '1'}\n"
-NAMESPACE = "apiVersion: v1\nkind: Namespace\nmetadata: {name: b, labels: {a: b}}\n"
-POLICIES = {
-    FILE: HEAD + "policies: policies\n",
-    "policies/a.yaml": f"{POLICY}---\n{BINDING}",
-    "policies/b.yaml": f"{MAP}---\n{NAMESPACE}",
-}
-
-WEAKER = {
-    "failure policy": ("a", "failurePolicy: Fail", "failurePolicy: Ignore", "5:18 "),
-    "validation": ("a", "variables.n <= 1", "variables.n <= 100", "14:3 "),
-    "validation that is gone": (
-        "a",
-        "  - expression: variables.n <= 1\n    message: too many\n",
-        "  - expression: '1 == 1'\n",
-        "14:3 ",
-    ),
-    "variable": ("a", "object.spec.replicas", "'0'", "12:3 "),
-    "condition": ("a", 'expression: "true"}', 'expression: "true"}\n  - {name: b, expression: "false"}', "12:27 "),
-    "resources": ("a", "resources: [statefulsets]", "resources: [jobs]", "8:5 "),
-    "exclusion": (
-        "a",
-        "  matchConditions:",
-        "    excludeResourceRules:\n    - {apiGroups: ['*'], apiVersions: ['*'], operations: ['*'], resources: ['*']}\n"
-        "  matchConditions:",
-        "10:5 ",
-    ),
-    "match policy": ("a", "  matchConditions:", "    matchPolicy: Exact\n  matchConditions:", "10:18 "),
-    "parameters": ("a", "paramKind: {apiVersion: v1, kind: ConfigMap}", "paramKind: {apiVersion: v1, kind: A}", "6:3 "),
-    "action": ("a", "[Deny, Audit]", "[Warn, Audit]", "25:3 "),
-    "audit alone": ("a", "[Deny, Audit]", "[Audit]", "25:3 "),
-    "policy of a binding": ("a", "policyName: a.example.com", "policyName: b.example.com", "22:15 "),
-    "missing parameters": ("a", "Action: Deny", "Action: Allow", "23:62 "),
-    "parameters of a binding": ("a", "paramRef: {name: a,", "paramRef: {name: c,", "23:20 "),
-    "selector": ("a", "matchLabels: {a: b}", "matchLabels: {a: c}", "24:20 "),
-    "parameter": ("b", "most: '1'", "most: '2'", "4:14 "),
-    "label": ("b", "labels: {a: b}", "labels: {a: c}", "8:33 "),
-}
-
-STRICTER = {
-    "another message": ("a", "too many", "one is enough"),
-    "a further validation": ("a", "    message: too many\n", "    message: too many\n  - expression: 1 == 1\n"),
-    "a condition less": ("a", '  matchConditions:\n  - {name: a, expression: "true"}\n', ""),
-    "a selector less": ("a", "  matchResources: {namespaceSelector: {matchLabels: {a: b}}}\n", ""),
-    "denied alone": ("a", "[Deny, Audit]", "[Deny]"),
-    "an annotation": ("b", "name: a, namespace: b", "name: a, namespace: b, annotations: {a: b}"),
-    "an explicit default": ("a", "  failurePolicy: Fail\n", ""),
-}
-
-
-def with_edit(name: str, old: str, new: str) -> dict[str, str]:
-    path = f"policies/{name}.yaml"
-    assert POLICIES[path].count(old) == 1
-    return {**POLICIES, path: POLICIES[path].replace(old, new)}
-
-
-@pytest.mark.parametrize(("file", "old", "new", "place"), WEAKER.values(), ids=WEAKER)
-def test_a_weaker_policy_is_reported(file: str, old: str, new: str, place: str) -> None:
-    (line,) = loosened(POLICIES, with_edit(file, old, new))
-    assert line.startswith(f"policies/{file}.yaml:{place}")
-
-
-@pytest.mark.parametrize(("file", "old", "new"), STRICTER.values(), ids=STRICTER)
-def test_a_stricter_policy_is_not_reported(file: str, old: str, new: str) -> None:
-    assert loosened(POLICIES, with_edit(file, old, new)) == []
-
-
-def test_a_removed_manifest_is_reported() -> None:
-    after = {**POLICIES, "policies/a.yaml": POLICY, "policies/c.yaml": MAP}
-    del after["policies/b.yaml"]
-    assert loosened(POLICIES, after) == [
-        "policies/a.yaml:1:1 ValidatingAdmissionPolicyBinding a.example.com is removed, but policies/a.yaml:20:18 of "
-        "main contains the object",
-        "policies/b.yaml:8:18 Namespace b is removed, but policies/b.yaml:8:18 of main contains the object",
-    ]
-
-
-def test_policies_may_move_to_another_folder_and_not_out_of_the_list() -> None:
-    moved = {path.replace("policies/", "rules/"): text for path, text in POLICIES.items()}
-    assert loosened(POLICIES, {**moved, FILE: HEAD + "policies: rules\n"}) == []
-    assert [line.split()[0] for line in loosened(POLICIES, {**POLICIES, FILE: HEAD})] == ["tfgen.yaml:1:1"] * 4
 
 
 # -- the command ---------------------------------------------------------------------------------------------------
@@ -482,16 +359,6 @@ def test_commit_refuses_the_same_error(capsys: Printed) -> None:
     write(FILE, f"{HEAD}limits: {{job: {{gpus: 32}}}}\nwarningsAsErrors: true\n")
     assert cli.run(["commit", "jobs"]) == cli.PROBLEMS
     assert LINE.format("", "HEAD", " (tfgen.yaml:4:19 turns warnings into errors)") in capsys.readouterr().err
-
-
-@pytest.mark.usefixtures("repository")
-def test_a_file_of_a_policy_folder_counts(capsys: Printed) -> None:
-    for path, text in POLICIES.items():
-        write(path, text)
-    commit()
-    write("policies/a.yaml", POLICIES["policies/a.yaml"].replace("[Deny, Audit]", "[Audit]"))
-    _, lines = checked(capsys)
-    assert [line.partition(" ")[0] for line in lines if "guard-rail-loosened" in line] == ["policies/a.yaml:25:3:"]
 
 
 @pytest.mark.usefixtures("repository")

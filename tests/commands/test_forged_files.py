@@ -225,23 +225,6 @@ def test_outside_of_git_each_job_is_new(tmp_path: Path, monkeypatch: pytest.Monk
 
 DEFAULTS = "apiVersion: tfgen/v1alpha1\nkind: Defaults\n"
 
-POLICY = """\
-apiVersion: admissionregistration.k8s.io/v1
-kind: ValidatingAdmissionPolicy
-metadata: {name: workers.example.com}
-spec:
-  matchConstraints:
-    resourceRules:
-    - {apiGroups: [apps], apiVersions: [v1], operations: [CREATE, UPDATE], resources: [statefulsets]}
-  validations:
-  - expression: object.spec.replicas <= 3
----
-apiVersion: admissionregistration.k8s.io/v1
-kind: ValidatingAdmissionPolicyBinding
-metadata: {name: workers.example.com}
-spec: {policyName: workers.example.com, validationActions: [Deny]}
-"""
-
 
 @pytest.mark.parametrize(
     ("before", "after", "problem"),
@@ -253,7 +236,6 @@ spec: {policyName: workers.example.com, validationActions: [Deny]}
         ),
         ("spec: {retries: 1}\n", "limits: {job: {replicas: 6}}\n", "jobs/mnist.yaml:6:49: the job requests 7 tasks, "),
         ("spec: {retries: 1}\n", "limits: {environments: {dev: {replicas: 6}}}\n", "tfgen.yaml:3:41: the jobs in the "),
-        ("spec: {retries: 1}\n", "policies: policies\n", "jobs/mnist.yaml:6:49: StatefulSet mnist-worker: "),
     ],
 )
 def test_guard_rails_look_at_the_committed_overlays_of_a_job_that_stays(
@@ -261,7 +243,6 @@ def test_guard_rails_look_at_the_committed_overlays_of_a_job_that_stays(
 ) -> None:
     """The changed guard rail allows the objects that this tfgen renders, but not the committed objects."""
     environments = "  environments: {dev: {}}\n"
-    write("policies/workers.yaml", POLICY)
     write("tfgen.yaml", f"{DEFAULTS}{before}")
     write("jobs/mnist.yaml", job("mnist", environments))
     assert cli.run(["render", "jobs"]) == cli.OK

@@ -137,7 +137,7 @@ def test_a_command_of_a_document_is_run(  # noqa: C901 - a branch a command
         case ["kubectl", "delete", kind, _, "--namespace", _]:
             # tests/e2e/gitops/test_hand_written.py deletes an object of this kind.
             assert any(line.startswith(command) for line in OWN_OBJECTS), kind
-        case ["kubectl", "apply", "-k", overlay]:
+        case ["kubectl", "apply", *_, "-k", overlay]:
             # tests/equal/test_examples.py builds each overlay of the examples.
             assert (rendered(overlay) / "kustomization.yaml").is_file()
         case ["git", "config", "merge.tfgen.driver", driver]:

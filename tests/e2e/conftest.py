@@ -24,10 +24,7 @@ if TYPE_CHECKING:
 LONGEST = (
     "node",
     "gitops",
-    *(
-        f"server/test_{name}.py"
-        for name in ("scale", "released", "live_changes", "gangs", "accepted", "admission", "tf_job")
-    ),
+    *(f"server/test_{name}.py" for name in ("scale", "released", "live_changes", "gangs", "accepted", "tf_job")),
 )
 """The folders and modules with the longest tests, in the order of their start."""
 

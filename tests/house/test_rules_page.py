@@ -11,7 +11,6 @@ from tfgen.change import immutable, new_run, run_back
 from tfgen.check import enforced, limits, namespace, severities
 from tfgen.check import files as drift
 from tfgen.check import objects as object_problems
-from tfgen.check.admission import rules as admission
 from tfgen.check.jobs import check
 from tfgen.check.object_rules import table as object_rules
 from tfgen.check.object_schemas import ObjectSchemas
@@ -36,7 +35,6 @@ OF_TFGEN_YAML = {
     *(rule.id for rule in team_defaults.RULES),
     *enforced.RULES,
     *limits.RULES,
-    *admission.RULES,
 }
 NOT_OF_THE_JOB = {
     *OF_TFGEN_YAML,
@@ -63,7 +61,6 @@ WARNINGS = {rule.id for rule in (*RULES, *ACROSS) if rule.severity == "warning"}
     *object_rules.WARNINGS,
     *rerun.RULES,
     *namespace.RULES,
-    *admission.WARNINGS,
     severities.UNUSED_IGNORE,
     severities.LOOSENED,
 }

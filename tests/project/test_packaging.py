@@ -20,22 +20,6 @@ PATIENT_PIP = {"PIP_RETRIES": "10", "PIP_DEFAULT_TIMEOUT": "60", "PIP_COMPILE": 
 """Variables of pip for a distant or busy index, and for an environment in which few modules are imported."""
 INSTALL_S = 1800.0
 
-POLICY = """\
-apiVersion: admissionregistration.k8s.io/v1
-kind: ValidatingAdmissionPolicy
-metadata: {name: workers.example.com}
-spec:
-  matchConstraints:
-    resourceRules:
-    - {apiGroups: [apps], apiVersions: [v1], operations: [CREATE], resources: [statefulsets]}
-  validations: [{expression: object.spec.replicas <= 1, message: one worker is enough}]
----
-apiVersion: admissionregistration.k8s.io/v1
-kind: ValidatingAdmissionPolicyBinding
-metadata: {name: workers.example.com}
-spec: {policyName: workers.example.com, validationActions: [Deny]}
-"""
-
 NO_SERVER = """\
 apiVersion: v1
 kind: Config
@@ -120,9 +104,3 @@ def assert_ten_commands_run(programs: Path, folder: Path) -> None:
     (folder / "kubeconfig").write_text(NO_SERVER, encoding="utf-8")
     with pytest.raises(CommandError, match=r"127\.0\.0\.1:1.*onnection refused"):
         run("status", "jobs/mnist/job.yaml", "--env", "prod", "--kubeconfig", "kubeconfig")
-    (folder / "policies").mkdir()
-    (folder / "policies/workers.yaml").write_text(POLICY, encoding="utf-8")
-    with (folder / "tfgen.yaml").open("a", encoding="utf-8") as team:
-        team.write("policies: policies\n")
-    with pytest.raises(CommandError, match="StatefulSet mnist-worker: one worker is enough"):
-        run("check", "jobs", "--no-files")

@@ -9,15 +9,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from tfgen import data_path
-from tfgen.check.admission.folder import NO_POLICIES, PolicyFolders, folders_of
-from tfgen.check.admission.rules import WARNINGS as POLICY_WARNINGS
 from tfgen.check.enforced import find_foreign_images
 from tfgen.check.enforced_pods import find_pod_overrides
 from tfgen.check.limits import find_over_limits
-from tfgen.check.literal_path import literal_path
 from tfgen.check.manifests import Manifest, literal_manifests
 from tfgen.check.namespace import namespace_faults
 from tfgen.check.object_checks import faults
@@ -25,17 +22,14 @@ from tfgen.check.object_checks.fault import Fault, Objects
 from tfgen.check.object_rules import table
 from tfgen.check.object_rules.row import Destination, RuleFault
 from tfgen.check.object_schemas import ObjectSchemas
-from tfgen.check.origin import Origins, is_of, paths_of, role_of
+from tfgen.check.origin import Origins
 from tfgen.data_path import Path
-from tfgen.graph.built import BuiltJob, variant_objects
+from tfgen.graph.built import BuiltJob
 from tfgen.kubernetes.limits import OBJECT_MAX
 from tfgen.kubernetes.object import Object, literal_name
 from tfgen.problems import Place, Problem, Severity, in_order
 from tfgen.text.document import Document
 from tfgen.words import either, in_environments, path_name
-
-if TYPE_CHECKING:
-    from tfgen.check.admission.admit import PolicyFault
 
 OBJECT_LINKS: Final = "object-links"
 OBJECT_SCHEMA: Final = "object-schema"
@@ -68,7 +62,6 @@ def check_objects(
     built: BuiltJob,
     schemas: ObjectSchemas,
     manifests: Sequence[Manifest] = (),
-    policies: PolicyFolders = NO_POLICIES,
 ) -> tuple[Problem, ...]:
     """Return the problems of the objects of a job.
 
@@ -79,7 +72,6 @@ def check_objects(
         built: the objects of the job.
         schemas: the schemas that validate the objects.
         manifests: the quotas, limit ranges and network policies of the repository.
-        policies: the admission policies of the repository.
     """
     objects_by_fault: _ObjectsByFault = {}
     texts = frozenset(text for _, text in data_path.texts(document.data))
@@ -112,7 +104,7 @@ def check_objects(
             place, message, name, variant = _report(origins, environment, rule_fault)
             names = objects_by_fault.setdefault((place, message, rule_fault.rule, rule_fault.severity), {})
             names.setdefault(name, []).append(variant)
-    return in_order((*check_guard_rails(document, built, policies), *_problems(objects_by_fault)))
+    return in_order((*check_guard_rails(document, built), *_problems(objects_by_fault)))
 
 
 def _report(origins: Origins, environment: str | None, rule_fault: RuleFault) -> tuple[Place, str, str, str | None]:
@@ -140,46 +132,19 @@ def _report(origins: Origins, environment: str | None, rule_fault: RuleFault) ->
     return place, f"{path_name(path)}: {fault.message}", "", None if is_in_environment else environment
 
 
-def check_guard_rails(
-    document: Document, built: BuiltJob, policies: PolicyFolders = NO_POLICIES
-) -> tuple[Problem, ...]:
-    """Check the objects of a job against the enforced values, limits and policies of its tfgen.yaml files.
+def check_guard_rails(document: Document, built: BuiltJob) -> tuple[Problem, ...]:
+    """Check the objects of a job against the enforced values and limits of its tfgen.yaml files.
 
     Args:
         document: the job.
         built: the objects, built by the running tfgen, or read from the committed files.
-        policies: the admission policies of the repository.
     """
     guarded = (
         *find_foreign_images(document, built),
         *find_pod_overrides(document, built),
         *find_over_limits(document, built),
-        *(_policy_problems(document, built, policies) if folders_of(document, policies) else ()),
     )
     return in_order(guarded)
-
-
-def _policy_problems(document: Document, built: BuiltJob, policies: PolicyFolders) -> Iterator[Problem]:
-    """Yield the problems that admission policies find in the objects of a job."""
-    from tfgen.check.admission.admit import find_policy_faults, find_policy_problems  # 3 ms, which most jobs save
-
-    job = built.job
-    objects_by_fault: _ObjectsByFault = {}
-    yield from find_policy_problems(document, policies)
-    variants = [(item.name, item.namespace) for item in job.environments if item.name in built.environments]
-    for environment, namespace in variants if job.environments else [(None, job.namespace)]:
-        items = variant_objects(built, environment)
-        for verdict in find_policy_faults(document, policies, items, namespace):
-            if isinstance(verdict, Problem):
-                yield verdict
-                continue
-            place = _place_of_policy(document, environment, verdict)
-            name = f"{verdict.item['kind']} {verdict.item['metadata']['name']}"
-            names = objects_by_fault.setdefault(
-                (place, verdict.message, verdict.rule, _severity_of_policy(verdict.rule)), {}
-            )
-            names.setdefault(name, []).append(environment)
-    yield from _problems(objects_by_fault)
 
 
 def _problems(objects_by_fault: _ObjectsByFault) -> Iterator[Problem]:
@@ -267,10 +232,6 @@ def _text_size(part: Any) -> int:
     return sum(len(text) for _, text in data_path.texts(part))
 
 
-def _severity_of_policy(rule: str) -> Severity:
-    return "warning" if rule in POLICY_WARNINGS else "error"
-
-
 def _describe(fault: Fault) -> str:
     field = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in fault.path).lstrip(".")
     return ": ".join(part for part in (field, fault.message) if part)
@@ -294,28 +255,3 @@ def _objects(environments_by_name: Mapping[str, Sequence[str | None]]) -> str:
 
 def _where(environments_by_name: Mapping[str, Sequence[str | None]]) -> str:
     return in_environments(name for environments in environments_by_name.values() for name in environments)
-
-
-# -- the line ------------------------------------------------------------------------------------------------------
-
-
-def _place_of_policy(document: Document, environment: str | None, fault: PolicyFault) -> Place:
-    """Return the line of the job that sets a field that the failed policy reads.
-
-    If no line sets such a field, return the line of the role, or the line of the job name.
-    """
-    from tfgen.check.admission.admit import field_names  # the import takes 3 ms, which jobs without policies save
-
-    if (name := literal_name(fault.item)) is not None:
-        return document.place(literal_path(document, environment, ("objects", name)))
-    role = role_of(fault.item)
-    paths = [path for path in paths_of(document.root) if path[:1] == ("spec",) and is_of(path, environment, role)]
-    endings = [*((field,) for field in field_names(fault.expression)), ("roles", role)]
-    by_ending = ([path for path in paths if path[-len(ending) :] == ending] for ending in endings)
-    # Prefer the line of the environment, then the line of the role, then the line of the job.
-    origin = min(
-        next((candidates for candidates in by_ending if candidates), ()),
-        key=lambda path: (path[1:2] != ("environments",), "roles" not in path, len(path)),
-        default=("metadata", "name"),
-    )
-    return document.place(origin)

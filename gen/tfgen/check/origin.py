@@ -110,11 +110,11 @@ def _longest_matches(document: Document, environment: str | None, item: Object, 
     For the field `spec.template.spec.nodeSelector.pool` of an object, for example, return the path of
     `spec.podTemplate.spec.nodeSelector.pool` in the job.
     """
-    role = role_of(item)
+    role = _role_of(item)
     matches: list[Path] = []
     best = _MIN_COMMON_STEPS
-    for path in paths_of(document.root):
-        if path[:1] != ("spec",) or not is_of(path, environment, role):
+    for path in _paths_of(document.root):
+        if path[:1] != ("spec",) or not _is_of(path, environment, role):
             continue
         steps = _common_steps(path, field)
         if steps >= best and _has_same_names(document.data, path, item, field, steps):
@@ -174,14 +174,14 @@ def _in_patch(document: Document, environment: str | None, fault: Fault) -> Path
     return None
 
 
-def role_of(item: Object) -> str | None:
+def _role_of(item: Object) -> str | None:
     """Return the role or the component (such as TensorBoard) of an object; None for an object of all roles."""
     pods = data_path.at(item, ("spec", "template"))
     all_labels = (data_path.at(owner, ("metadata", "labels")) or {} for owner in (item, pods))
     return next((labels[keys.COMPONENT] for labels in all_labels if keys.COMPONENT in labels), None)
 
 
-def is_of(path: Path, environment: str | None, role: str | None) -> bool:
+def _is_of(path: Path, environment: str | None, role: str | None) -> bool:
     """Return True if the value at a path of a job can affect the objects of a role in an environment."""
     if path[1:2] == ("environments",):
         if path[2:3] != (environment,):
@@ -190,11 +190,11 @@ def is_of(path: Path, environment: str | None, role: str | None) -> bool:
     return path[1:2] != ("roles",) or role is None or path[2:3] in ((), (role,))
 
 
-def paths_of(tree: SourceTree, parent: Path = ()) -> Iterator[Path]:
+def _paths_of(tree: SourceTree, parent: Path = ()) -> Iterator[Path]:
     """Yield the path of each value in a tree, the path `parent` of the tree first."""
     yield parent
     for key, (_, child) in tree.children.items():
-        yield from paths_of(child, (*parent, key))
+        yield from _paths_of(child, (*parent, key))
 
 
 def _common_steps(path: Path, field: FieldPath) -> int:

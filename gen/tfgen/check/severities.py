@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from tfgen.check.admission.rules import WARNINGS as POLICY_WARNINGS
 from tfgen.check.checked import Reported
 from tfgen.check.namespace import RULES as NAMESPACE_RULES
 from tfgen.check.object_rules.table import WARNINGS as OBJECT_WARNINGS
@@ -44,7 +43,6 @@ WARNINGS: Final = frozenset(
         *(rule.id for rule in ACROSS if rule.severity == "warning"),
         *NAMESPACE_RULES,
         *OBJECT_WARNINGS,
-        *POLICY_WARNINGS,
         UNUSED_IGNORE,
         LOOSENED,
     )

@@ -36,7 +36,6 @@ GUARD_RAILS: Final = (
     "argocd",
     "enforce",
     "limits",
-    "policies",
     "rules",
     "warningsAsErrors",
 )

@@ -71,9 +71,8 @@ def render_paths(
         track: reports the progress.
 
     Raises:
-        UsageError: a path cannot be read, the output folder is ambiguous, a job keeps its files in another branch, the
-            paths contain neither a job nor the files of a removed job and never contained a job, or the policies of a
-            tfgen.yaml need a package that is not installed.
+        UsageError: a path cannot be read, the output folder is ambiguous, a job keeps its files in another branch, or
+            the paths contain neither a job nor the files of a removed job and never contained a job.
         ProblemsError: a job has errors.
         ConflictsError: a file was edited by hand, and `force` is false.
         TfgenError: the disk fails.
@@ -156,16 +155,11 @@ def _committed_jobs(out: Path, ledgers: Mapping[str, Ledger]) -> Set[str]:
 
 
 def _check_rendered(files: Mapping[str, RenderedFile], *, has_out_option: bool) -> None:
-    """Check that tfgen could evaluate all admission policies, and that no job needs a separate branch.
-
-    A job with `gitops.rendered` needs a separate branch for its rendered files, unless the user passed `--out`.
+    """Check that no job needs a separate branch for its rendered files, unless the user passed `--out`.
 
     Raises:
-        UsageError: a job uses `gitops.rendered`, or the package that evaluates admission policies is not installed.
-        TfgenError: a policy cannot be read.
+        UsageError: a job uses `gitops.rendered`.
     """
-    for file in files.values():
-        file.require_policies()
     for name, file in () if has_out_option else files.items():
         if branch := next((job.branch for job in file.jobs if job.branch), ""):
             raise UsageError(

@@ -62,12 +62,7 @@ def analyse(source: Source) -> Analysis:
 
 
 def check_built_objects(analysis: Analysis) -> Analysis:
-    """Check the Kubernetes objects of a job file whose jobs have no errors. Return the analysis with the new problems.
-
-    Raises:
-        UsageError: a tfgen.yaml names policies, and the library that evaluates policies is not installed.
-        TfgenError: access to the disk fails.
-    """
+    """Return the analysis with the problems of the Kubernetes objects, for a file whose jobs have no errors."""
     has_jobs = not is_defaults(analysis.source.file) and len(analysis.accepted) == len(analysis.documents)
     if not has_jobs or has_errors(analysis.problems):
         return analysis

@@ -8,7 +8,6 @@ from tfgen.change import immutable, run_back
 from tfgen.check import enforced, limits, namespace, severities
 from tfgen.check import files as drift
 from tfgen.check import objects as object_problems
-from tfgen.check.admission import rules as admission
 from tfgen.commands import local, profile, rerun
 from tfgen.commands.cluster import read_cluster_file
 from tfgen.commands.importing import import_jobs
@@ -41,7 +40,6 @@ def rule_summaries() -> Mapping[str, str]:
         **severities.RULES,
         **enforced.RULES,
         **limits.RULES,
-        **admission.RULES,
         **edit.RULES,
         **layout.RULES,
         **{rule.id: rule.summary for rule in RULES},

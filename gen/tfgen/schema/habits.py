@@ -20,6 +20,7 @@ from tfgen.secret_text import looks_secret
 from tfgen.text.yaml_text import scalar
 
 _ANY: Final = "*"
+_TOP: Final = ""
 
 _HABITS: Final[Mapping[tuple[str, ...], str]] = {
     ("envFrom", _ANY): "write {{configMapRef: {named}}}, or {{secretRef: {named}}}",
@@ -36,6 +37,10 @@ _HABITS: Final[Mapping[tuple[str, ...], str]] = {
         "metadata",
         "namespace",
     ): "remove the key, and set environments.NAME.namespace, which applies to all objects",
+    (_TOP, "policies"): (
+        "remove the key, and evaluate the policies in CI, with the Kyverno CLI or with kubectl apply --dry-run=server: "
+        "see docs/guard-rails.md"
+    ),
     ("patches", _ANY, "patch"): "write merge: {{...}} for a merge patch, and json: [...] for operations of RFC 6902",
     ("patches", _ANY, "target", "group"): "a target needs only the key kind; remove the key",
     ("patches", _ANY, "target", "version"): "a target needs only the key kind; remove the key",
@@ -87,7 +92,7 @@ _HABITS: Final[Mapping[tuple[str, ...], str]] = {
         "volumeMounts",
     ): 'set mountPath in the volume of spec.storage, and list the roles that mount the volume under "for"',
 }
-"""The advice for a key, by the last keys in the path of the key.
+"""The advice for a key, by the last keys in the path of the key. `_TOP` begins the path of a key at the top level.
 
 The advice has placeholders: `name` is the parent key, and `value` is the value in the notation of a job. `named` is the
 same value, but a text such as `data` becomes `{name: data}`.
@@ -194,7 +199,7 @@ def _hidden(name: Any, value: Any) -> Any:
 
 
 def _ends(path: Path, end: Sequence[str]) -> bool:
-    tail = path[-len(end) :]
+    tail = (_TOP, *path)[-len(end) :]
     return len(tail) == len(end) and all(want in (_ANY, step) for want, step in zip(end, tail, strict=True))
 
 

@@ -6,12 +6,11 @@ guard rail may move to the tfgen.yaml of a parent folder.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
-from tfgen.check.admission.folder import PolicyFolder
 from tfgen.data_path import Path
 from tfgen.problems import Place
-from tfgen.record import EMPTY, Record
+from tfgen.record import Record
 from tfgen.text.document import Document
 
 
@@ -35,16 +34,11 @@ class Layers(Record):
         before: the nearest tfgen.yaml of the base, merged over the files of the parent folders; None without a file.
         after: the nearest tfgen.yaml of the change, merged over the files of the parent folders; None without a file.
         revision: the revision of the base, such as `origin/main`.
-        policies_before: the admission policies of each tfgen.yaml in the base that names a folder of policies. The key
-            is the path of the tfgen.yaml.
-        policies_after: the admission policies of each tfgen.yaml in the change, as in `policies_before`.
     """
 
     before: Document | None
     after: Document | None
     revision: str
-    policies_before: Mapping[str, PolicyFolder] = EMPTY
-    policies_after: Mapping[str, PolicyFolder] = EMPTY
 
     def layers_before(self) -> Iterator[Document]:
         """Yield the tfgen.yaml files of the base, the nearest first, each without the values of parent folders."""

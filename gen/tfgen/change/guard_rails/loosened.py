@@ -9,7 +9,6 @@ from tfgen.change.guard_rails.allowed import find_added_files, find_added_names,
 from tfgen.change.guard_rails.enforced import find_unenforced
 from tfgen.change.guard_rails.layers import Layers, Loosening
 from tfgen.change.guard_rails.limits import find_higher_limits
-from tfgen.change.guard_rails.policies import find_weaker_policies
 from tfgen.change.guard_rails.severities import find_lower_severities
 
 _FINDERS: Final = (
@@ -19,7 +18,6 @@ _FINDERS: Final = (
     find_unenforced_projects,
     find_added_names,
     find_added_files,
-    find_weaker_policies,
 )
 
 

@@ -9,14 +9,12 @@ problem in the same change.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterator, Mapping
-from functools import partial
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 
 from tfgen.change.guard_rails.allowed import UNLISTED_FILES
 from tfgen.change.guard_rails.layers import Layers, Loosening
 from tfgen.change.guard_rails.loosened import find_loosened
-from tfgen.check.admission.folder import KEY, PolicyFolder, folder_path, is_manifest_file, parse_folder, read_folder
 from tfgen.check.enforced_paths import check_enforced_paths
 from tfgen.check.severities import LOOSENED, with_severities
 from tfgen.check.source import GUARD_RAILS, LayerResult, read_layer
@@ -45,20 +43,13 @@ def find_loosenings(root: Path, files: Collection[str], against: str) -> Iterato
     committed = git.committed_files({layer for folder in folders for layer in defaults_paths(folder / FILE)}, against)
     before, after = _LayerReader(committed.get), _LayerReader(None)
     concerned = {path.parent for path in paths if path.name == FILE}
-    concerned |= {
-        layer.parent
-        for layer in committed
-        if (manifests := before.policy_folder(layer.parent)) and any(path.is_relative_to(manifests) for path in paths)
-    }
-    read_before = partial(_committed_folder, against)
     reported: set[Place] = set()
     for folder in sorted(concerned, key=lambda folder: (len(real_path(folder).parts), folder)):
         rails, changed = before.layer_of(folder).defaults, after.layer_of(folder)
         if changed.problems:
             loosenings = [*_broken_file_loosening(rails, changed.problems[0], against)]
         else:
-            policies = (_policies(rails, read_before), _policies(changed.defaults, read_folder))
-            loosenings = [*find_loosened(Layers(rails, changed.defaults, against, *policies))]
+            loosenings = [*find_loosened(Layers(rails, changed.defaults, against))]
         new = [loosening for loosening in loosenings if loosening.rail not in reported]
         reported |= {loosening.rail for loosening in new}
         problems = (Problem(*loosening.place, loosening.message, LOOSENED, "warning") for loosening in new)
@@ -87,26 +78,6 @@ class _LayerReader:
             problems += check_enforced_paths(layer)
             layer = layer.under
         return LayerResult(problems=tuple(problems)) if problems else result
-
-    def policy_folder(self, folder: Path) -> Path | None:
-        """Return the folder of policies that the tfgen.yaml of a folder names."""
-        content = self._content(folder / FILE) if self._content else None
-        if content is None or KEY.encode() not in content:
-            return None
-        defaults = self.layer_of(folder).defaults
-        layer = None if defaults is None else defaults.alone()
-        return Path(os.path.normpath(folder_path(layer))) if layer and layer.data.get(KEY) else None
-
-
-def _policies(defaults: Document | None, read: Callable[[Document], PolicyFolder]) -> Mapping[str, PolicyFolder]:
-    layers = () if defaults is None else defaults.layers()
-    return {layer.file: read(layer) for layer in layers if layer.data.get(KEY)}
-
-
-def _committed_folder(against: str, layer: Document) -> PolicyFolder:
-    folder = folder_path(layer)
-    files = git.committed_below(folder, against)
-    return parse_folder(layer, {folder / name: files[name] for name in sorted(files) if is_manifest_file(Path(name))})
 
 
 def _broken_file_loosening(before: Document | None, problem: Problem, against: str) -> Iterator[Loosening]:

@@ -27,8 +27,7 @@ def check_for_commit(results: FileResults, spool: Spool, out: Path, against: str
 
     Raises:
         ProblemsError: the jobs have errors.
-        UsageError: a revision does not exist, a tfgen.yaml cannot be read, or the package that evaluates admission
-            policies is not installed.
+        UsageError: a revision does not exist, or a tfgen.yaml cannot be read.
         TfgenError: git or the disk fails, or a ledger cannot be read.
     """
     report = _check_with_rails(results, spool, out, against)

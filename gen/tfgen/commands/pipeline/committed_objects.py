@@ -13,8 +13,6 @@ from pathlib import Path
 from typing import Final
 
 from tfgen.change.rerendered import overlays_on_disk
-from tfgen.check.admission.folder import KEY as POLICIES
-from tfgen.check.admission.folder import PolicyFolders
 from tfgen.check.limits import JobUse, has_limited_sums, uses
 from tfgen.check.objects import check_guard_rails
 from tfgen.check.severities import set_severities
@@ -46,7 +44,7 @@ class CommittedObjects(Record):
     notes: tuple[str, ...] = ()
 
 
-_GUARD_RAILS: Final = ("limits", "enforce", POLICIES)
+_GUARD_RAILS: Final = ("limits", "enforce")
 """The keys of a tfgen.yaml whose guard rails apply to objects."""
 
 
@@ -55,18 +53,15 @@ def has_guard_rails(defaults: Document) -> bool:
     return any(layer.data.get(key) for layer in defaults.layers() for key in _GUARD_RAILS)
 
 
-def check_committed(
-    out: Path, ledgers: Mapping[str, Ledger], policies: PolicyFolders, documents: Sequence[Document]
-) -> CommittedObjects:
+def check_committed(out: Path, ledgers: Mapping[str, Ledger], documents: Sequence[Document]) -> CommittedObjects:
     """Check the committed overlays of jobs against the guard rails in their tfgen.yaml files.
 
     Args:
         out: the output folder.
         ledgers: the ledgers of the jobs.
-        policies: the admission policies of the repository.
         documents: the jobs.
     """
-    checked = [*map_items(partial(_check, out, ledgers, policies), documents)]
+    checked = [*map_items(partial(_check, out, ledgers), documents)]
     return CommittedObjects(
         tuple(problem for result in checked for problem in result.problems),
         tuple(use for result in checked for use in result.uses),
@@ -74,7 +69,7 @@ def check_committed(
     )
 
 
-def _check(out: Path, ledgers: Mapping[str, Ledger], policies: PolicyFolders, document: Document) -> CommittedObjects:
+def _check(out: Path, ledgers: Mapping[str, Ledger], document: Document) -> CommittedObjects:
     name = name_of(document)
     try:
         files = overlays_on_disk(out, name, ledgers[name])
@@ -85,7 +80,7 @@ def _check(out: Path, ledgers: Mapping[str, Ledger], policies: PolicyFolders, do
         )
     if objects is None:
         return CommittedObjects()
-    reported = set_severities(document, check_guard_rails(document, objects, policies))
+    reported = set_severities(document, check_guard_rails(document, objects))
     return CommittedObjects(
         tuple(
             problem.replaced(message=f"{problem.message}; the value is in the committed files of {OVERLAYS}/{name}")

@@ -13,7 +13,6 @@ from pathlib import Path
 from tfgen.change.committed_jobs import FindNames, changed_files, committed_jobs
 from tfgen.change.comparison import compare
 from tfgen.change.rerendered import compare_overlays
-from tfgen.check.admission.folder import read_folders_of
 from tfgen.check.cached_files import CachedFile, read_cached_files
 from tfgen.check.checked import CheckedFile
 from tfgen.check.files import Base, FileComparison, compare_files
@@ -57,7 +56,7 @@ def full_check(
         is_verified: whether all files on disk must match the files that this version of tfgen renders.
 
     Raises:
-        UsageError: the revision does not exist, or the package that evaluates admission policies is not installed.
+        UsageError: the revision does not exist.
         TfgenError: git or the disk fails, or a ledger cannot be read.
     """
     checked, scope = results.checked, results.scope
@@ -66,8 +65,6 @@ def full_check(
     clashing = [file.source for file in changed if file.source.file not in results.rendered]
     rendered = {**results.rendered, **dict(render_files(results.checker, spool, clashing, scope) if clashing else ())}
     files = [(file, rendered[file.source.file]) for file in changed]
-    for _, file in files:
-        file.require_policies()
     find_cached = _nothing_cached if is_verified else partial(_find_cached, scope)
     compared = compare(checked, against, find_cached)
     problems = [*checked.problems, *compared.problems]
@@ -141,14 +138,10 @@ def _check_committed(
     """
     sources = [file.source for file, result in files if any(job.name in names for job in result.jobs)]
     layers = results.checker.read_defaults(sources)
-    policies = read_folders_of(layers)
     guarded = {layer.file for layer in layers if has_guard_rails(layer)}
     return {
         source.file: check_committed(
-            plan.out,
-            plan.ledgers,
-            policies,
-            [document for document in read_documents(source) if name_of(document) in names],
+            plan.out, plan.ledgers, [document for document in read_documents(source) if name_of(document) in names]
         )
         for source in sources
         if source.defaults and source.defaults.file in guarded

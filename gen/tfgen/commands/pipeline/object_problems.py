@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from tfgen.check.admission.folder import read_policy_folders
 from tfgen.check.object_schemas import ObjectSchemas
 from tfgen.check.objects import check_objects
 from tfgen.check.severities import set_severities
@@ -18,11 +17,6 @@ def find_object_problems(jobs: Sequence[tuple[Document, BuiltJob]]) -> Iterator[
 
     Args:
         jobs: the valid jobs, each with the objects of some or all environments.
-
-    Raises:
-        UsageError: a tfgen.yaml names admission policies, and the package that evaluates policies is not installed.
-        TfgenError: the disk fails.
     """
-    policies = read_policy_folders(document for document, _ in jobs)
     for document, built in jobs:
-        yield from set_severities(document, check_objects(document, built, ObjectSchemas(), policies=policies)).problems
+        yield from set_severities(document, check_objects(document, built, ObjectSchemas())).problems

@@ -12,7 +12,6 @@ from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from tfgen.check.admission.folder import PolicyFolders, error_of, read_folders_of
 from tfgen.check.checked import CheckResult, Reported, merged_reports
 from tfgen.check.jobs import Checker
 from tfgen.check.limits import JobUse
@@ -21,7 +20,6 @@ from tfgen.commands.pipeline.check_scope import CheckScope
 from tfgen.commands.pipeline.rendered_job import RenderedJob, render_job
 from tfgen.commands.pipeline.store_file import store_file
 from tfgen.commands.pipeline.sums import limited_uses
-from tfgen.errors import TfgenError
 from tfgen.job.sources import Source
 from tfgen.problems import Problem
 from tfgen.text.document import Document
@@ -41,14 +39,12 @@ class RenderedFile(NamedTuple):
         jobs: the rendered jobs; empty for a file with errors.
         uses: the resources that each job requests, for the jobs whose tfgen.yaml limits the sum of several jobs.
         unused: the problems about ignore comments that have no effect.
-        error: the error of an admission policy that cannot be evaluated, or None. With an error, no job is rendered.
     """
 
     result: CheckResult
     jobs: tuple[RenderedJob, ...]
     uses: tuple[JobUse, ...]
     unused: tuple[Problem, ...]
-    error: TfgenError | None
 
     @property
     def object_report(self) -> Reported:
@@ -59,16 +55,6 @@ class RenderedFile(NamedTuple):
     def kinds_without_schema(self) -> frozenset[str]:
         """The kinds of the jobs' objects for which no schema exists."""
         return frozenset(kind for job in self.jobs for kind in job.kinds_without_schema)
-
-    def require_policies(self) -> None:
-        """Raise the error of an admission policy that could not be evaluated.
-
-        Raises:
-            UsageError: the package that evaluates admission policies is not installed.
-            TfgenError: a policy cannot be read.
-        """
-        if self.error:
-            raise self.error
 
 
 def render_files(
@@ -89,13 +75,12 @@ def render_files(
         UsageError: no schemas exist for the Kubernetes version of the check.
         TfgenError: the disk fails.
     """
-    policies = read_folders_of(checker.read_defaults(sources))
     is_skipped = scope.make_unchanged_test() if scope.make_unchanged_test else None  # once, and not in each process
     group_of_hash: dict[int, int] = {}
     groups = {source.file: group_of_hash.setdefault(_hash_keys(source), len(group_of_hash)) for source in sources}
     grouped = sorted(sources, key=lambda source: groups[source.file])
     files = map_items(
-        partial(_render_file, checker, policies, spool, scope, is_skipped),
+        partial(_render_file, checker, spool, scope, is_skipped),
         grouped,
         alike=lambda source: groups[source.file],
     )
@@ -110,7 +95,6 @@ def _hash_keys(source: Source) -> int:
 
 def _render_file(
     checker: Checker,
-    policies: PolicyFolders,
     spool: Spool,
     scope: CheckScope,
     is_skipped: Callable[[Document], bool] | None,
@@ -120,15 +104,13 @@ def _render_file(
     if not file.is_valid and scope.stops_at_errors:
         spool.give_up()
     if not file.is_valid or spool.is_given_up():
-        return RenderedFile(file.result, jobs=(), uses=(), unused=(), error=None)
+        return RenderedFile(file.result, jobs=(), uses=(), unused=())
     skipped = [document for document in file.documents if is_skipped and is_skipped(document)]
     documents = [document for document in file.documents if document not in skipped]
-    if error := next(filter(None, (error_of(document, policies) for document in documents)), None):
-        return RenderedFile(file.result, jobs=(), uses=(), unused=(), error=error)
     manifests = scope.find_manifests()
     uses_cache = scope.cache_out is not None
     jobs = tuple(
-        render_job(spool, scope.kubernetes_version, manifests, policies, document, uses_cache=uses_cache)
+        render_job(spool, scope.kubernetes_version, manifests, document, uses_cache=uses_cache)
         for document in documents
     )
     object_report = merged_reports(job.reported for job in jobs)
@@ -137,7 +119,7 @@ def _render_file(
         digests = {job.name: partial(_ledger_digest, scope.cache_out, job) for job in jobs}
         store_file(file, object_report, unused, digests, manifests)
     uses = (*(use for job in jobs for use in job.uses), *limited_uses(skipped))
-    return RenderedFile(file.result, jobs, uses, unused, error=None)
+    return RenderedFile(file.result, jobs, uses, unused)
 
 
 def _ledger_digest(out: Path, job: RenderedJob) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from tfgen.check.admission.folder import PolicyFolders
 from tfgen.check.checked import Reported
 from tfgen.check.limits import JobUse, has_limited_sums, uses
 from tfgen.check.manifests import Manifest
@@ -49,7 +48,6 @@ def render_job(
     spool: Spool,
     kubernetes_version: str | None,
     manifests: Sequence[Manifest],
-    policies: PolicyFolders,
     document: Document,
     *,
     uses_cache: bool,
@@ -61,13 +59,12 @@ def render_job(
         kubernetes_version: the Kubernetes version whose schemas the objects are validated against; None for no
             validation.
         manifests: the hand-written manifests of the repository, such as quotas.
-        policies: the admission policies of the platform.
         document: the job.
         uses_cache: whether to cache on disk the texts that depend only on the structure of the job.
     """
     schemas = ObjectSchemas(kubernetes_version)
     built = build(document.data)
-    problems = check_objects(document, built, schemas, manifests, policies)
+    problems = check_objects(document, built, schemas, manifests)
     items = [item for objects in (built.base, *built.environments.values()) for item in objects.values()]
     return RenderedJob(
         name=name_of(document),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 
-from tfgen.check.admission.folder import folder_paths
 from tfgen.check.cached_files import CachedFile, store
 from tfgen.check.checked import ReadFile, Reported
 from tfgen.check.limits import has_limited_sums
@@ -27,7 +26,6 @@ def store_file(
 
     - errors;
     - a job with `gitops.rendered`, because its rendered files are not on disk;
-    - a job with policies in folders, because the results depend on the files in these folders;
     - a job with a limit on the sum of several jobs, because the result depends on other jobs.
 
     Args:
@@ -39,7 +37,7 @@ def store_file(
         manifests: the hand-written manifests of the repository, such as quotas.
     """
     if has_errors((*file.result.reported.problems, *object_report.problems, *unused)) or any(
-        rendered_branch(document) or folder_paths(document) or has_limited_sums(document) for document in file.documents
+        rendered_branch(document) or has_limited_sums(document) for document in file.documents
     ):
         return
     ledgers = {job: digest() for job, digest in digests.items()}

@@ -7,11 +7,8 @@ from pathlib import Path
 
 from tfgen.change.committed import find_committed
 from tfgen.change.committed_jobs import committed_jobs
-from tfgen.check.admission.folder import folder_paths
-from tfgen.git import read as git
 from tfgen.job.facts import name_of
 from tfgen.job.sources import Source
-from tfgen.real_path import real_path
 from tfgen.text.document import Document
 from tfgen.tree.write import read_ledgers
 
@@ -19,8 +16,7 @@ from tfgen.tree.write import read_ledgers
 def unchanged_jobs(sources: Sequence[Source], out: Path, against: str) -> Callable[[Document], bool]:
     """Return a function that tests whether a job is unchanged since a revision.
 
-    A job is unchanged if its job file, its defaults, its policies and its rendered files are the same as in the
-    revision.
+    A job is unchanged if its job file, its defaults and its rendered files are the same as in the revision.
 
     Args:
         sources: the job files.
@@ -32,16 +28,9 @@ def unchanged_jobs(sources: Sequence[Source], out: Path, against: str) -> Callab
         TfgenError: git or the disk fails, or a ledger cannot be read.
     """
     committed = find_committed(sources, against)
-    paths = git.changed(out, against)
-    changed = {real_path(out / path) for path in paths}
-    committed_names = committed_jobs(out, against, lambda: paths)(read_ledgers(out))
+    committed_names = committed_jobs(out, against)(read_ledgers(out))
 
     def is_unchanged(document: Document) -> bool:
-        folders = [real_path(folder) for folder in folder_paths(document)]
-        return (
-            document.file in committed
-            and name_of(document) in committed_names
-            and not any(path.is_relative_to(folder) for folder in folders for path in changed)
-        )
+        return document.file in committed and name_of(document) in committed_names
 
     return is_unchanged

@@ -1,1 +1,0 @@
-"""Evaluation of ValidatingAdmissionPolicies without a cluster, in the same way as in the API server."""
