@@ -139,6 +139,7 @@ def test_a_command_of_a_document_is_run(  # noqa: C901 - a branch a command
             assert any(line.startswith(command) for line in OWN_OBJECTS), kind
         case ["kubectl", "apply", *_, "-k", overlay]:
             # tests/equal/test_examples.py builds each overlay of the examples.
+            # tests/e2e/server/test_accepted.py runs the command with --dry-run=server.
             assert (rendered(overlay) / "kustomization.yaml").is_file()
         case ["git", "config", "merge.tfgen.driver", driver]:
             # tests/commands/test_merge.py merges with this driver.

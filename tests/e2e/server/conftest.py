@@ -42,12 +42,8 @@ def gang_cluster(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPa
 
 @pytest.fixture(scope="session")
 def whole_cluster(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
-    """Start a control plane for the tests that need all nodes, or whose policies apply to all namespaces.
-
-    A node that accepts no pods is the only node.
-    """
-    flags = {"kube-apiserver": ["--allow-privileged=true"]}
-    described = ControlPlane(tmp_path_factory.mktemp("whole-cluster"), nodes=[fake_node("of-no-case")], flags=flags)
+    """Start a control plane for the tests that need all nodes. A node that accepts no pods is the only node."""
+    described = ControlPlane(tmp_path_factory.mktemp("whole-cluster"), nodes=[fake_node("of-no-case")])
     with up(request, described) as control_plane:
         control_plane.kubectl("cordon", "of-no-case")
         yield control_plane

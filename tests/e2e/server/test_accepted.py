@@ -22,7 +22,7 @@ from tests.e2e.control_plane import ControlPlane
 from tests.e2e.custom_kinds import definitions
 from tests.e2e.jobs import EXAMPLES, environments, without_namespaces, write_job
 from tests.support import tools
-from tests.support.command import WITHOUT_COLLECTION, Command
+from tests.support.command import WITHOUT_COLLECTION, Command, CommandError
 from tests.support.generated import Document
 from tests.support.rendered import Rendered
 from tests.support.tools import ROOT
@@ -190,6 +190,46 @@ def test_all_objects_and_pods_of_a_job_are_taken(
         metadata = {**template.get("metadata", {}), "name": "tried"}
         pod = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template["spec"]}
         eventually(functools.partial(_is_taken, with_custom_kinds.client, pod, namespace), "a pod's priority class")
+
+
+POLICY = """\
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {{name: {namespace}.example.com}}
+spec:
+  matchConstraints:
+    resourceRules: [{{apiGroups: [apps], apiVersions: [v1], operations: [CREATE], resources: [statefulsets]}}]
+  validations: [{{expression: object.spec.replicas <= 1, message: one worker is enough}}]
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {{name: {namespace}.example.com}}
+spec:
+  policyName: {namespace}.example.com
+  validationActions: [Deny]
+  matchResources: {{namespaceSelector: {{matchLabels: {{kubernetes.io/metadata.name: {namespace}}}}}}}
+"""
+
+
+def test_a_dry_run_of_an_overlay_evaluates_the_policies_of_the_cluster(
+    cluster: ControlPlane, namespace: str, tmp_path: Path
+) -> None:
+    """docs/guard-rails.md has this command for CI."""
+    overlay = write_job((ROOT / "examples/dist-mnist/job.yaml").read_text(encoding="utf-8"), tmp_path).overlay("dev")
+    dry_run = ("apply", "--dry-run=server", "-n", namespace, "-k", overlay)
+    cluster.kubectl(*dry_run)
+    cluster.kubectl("apply", "-f", "-", stdin=POLICY.format(namespace=namespace))
+
+    def refusal() -> str:
+        try:
+            cluster.kubectl(*dry_run)
+        except CommandError as error:
+            return str(error)
+        return ""
+
+    # A policy takes effect a moment after its creation.
+    eventually(lambda: "denied request: one worker is enough" in refusal(), "the refusal of the overlay")
+    assert cluster.client.list("StatefulSet", namespace) == []
 
 
 def _is_taken(client: Client, pod: Object, namespace: str) -> bool:
