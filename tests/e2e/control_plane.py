@@ -71,7 +71,6 @@ class ControlPlane:
         nodes: Sequence[Object] = (),
         feature_gates: Mapping[str, bool] | None = None,
         apis: Sequence[str] = (),
-        flags: Mapping[str, Sequence[str]] | None = None,
         address: str = "",
         services: str = SERVICES,
     ) -> None:
@@ -82,7 +81,6 @@ class ControlPlane:
             nodes: The nodes from the start; see `fake_node`. KWOK runs only if there are nodes.
             feature_gates: For the API server, the controllers and the scheduler.
             apis: Groups and versions to serve besides the usual ones, such as scheduling.k8s.io/v1alpha2.
-            flags: More flags by server, such as {"kube-scheduler": ["--v=4"]}.
             address: The address of the servers. By default, a free loopback address.
             services: The network of the Services.
         """
@@ -94,7 +92,6 @@ class ControlPlane:
         gates = ",".join(f"{name}={str(on).lower()}" for name, on in (feature_gates or {}).items())
         self._gates = [f"--feature-gates={gates}"] if gates else []
         self._apis = [f"--runtime-config={','.join(f'{api}=true' for api in apis)}"] if apis else []
-        self._flags = flags or {}
         self._exit = ExitStack()
 
     def __enter__(self) -> Self:
@@ -213,7 +210,7 @@ class ControlPlane:
             authority,
             token_keys,
             self._services,
-            [*self._gates, *self._apis, *self._flags.get("kube-apiserver", ())],
+            [*self._gates, *self._apis],
         )
         self.start(self._api_server)
         self._kubeconfig("admin", "admin", ["system:masters"])
@@ -226,18 +223,18 @@ class ControlPlane:
                 self.user(controller_manager.USER),
                 authority,
                 token_keys,
-                [*self._gates, *self._flags.get("kube-controller-manager", ())],
+                self._gates,
             ),
             Scheduler(
                 folder,
                 address,
                 self.user(scheduler.USER),
                 authority,
-                [*self._gates, *self._flags.get("kube-scheduler", ())],
+                self._gates,
             ),
         ]
         if self._nodes:
-            rest.append(Kwok(folder, address, self.admin, self._flags.get("kwok", ())))
+            rest.append(Kwok(folder, address, self.admin))
         for process in rest:
             self.start(process)
         for process in rest:

@@ -24,6 +24,7 @@ from tests.support.draws import drawn
 from tests.support.generated import accepted
 from tests.support.normal import Objects
 from tests.support.rendered import Rendered
+from tfgen.schema import file as schema_file
 from tfgen.schema.tunables import all_leaves
 
 UNSET, EMPTY, SET = "unset", "empty", "set"
@@ -303,6 +304,13 @@ def test_helm_returns_to_the_value_of_the_job_for_a_key_that_null_removes(tmp_pa
 
 SELECTED = {"tfgen/job": "mnist", "tfgen/run": "2", "tfgen/role": "ps"}
 IN_ZONE = _constraint("topology.kubernetes.io/zone")
+EVERY_FIELD = {"minDomains": 2, "nodeAffinityPolicy": "Ignore", "nodeTaintsPolicy": "Honor"}
+
+
+def test_a_topology_spread_constraint_has_every_field_of_the_schema():
+    """The object graph names each field, so a new field of the schema needs a line in the graph and in this test."""
+    schema = schema_file.load()["definitions"]["topologySpreadConstraints"]["items"]
+    assert {*schema["properties"]} == {*IN_ZONE, *EVERY_FIELD, "labelSelector", "matchLabelKeys"}
 
 
 @pytest.mark.parametrize(
@@ -318,10 +326,9 @@ IN_ZONE = _constraint("topology.kubernetes.io/zone")
     ],
 )
 def test_a_topology_spread_constraint_counts_the_pods_of_the_role(constraint, selector, tmp_path):
-    every_field = {"minDomains": 2, "nodeAffinityPolicy": "Ignore", "nodeTaintsPolicy": "Honor"}
     constraints = [
         {**IN_ZONE, **constraint},
-        {**_constraint("host"), "whenUnsatisfiable": "DoNotSchedule", **every_field, **constraint},
+        {**_constraint("host"), "whenUnsatisfiable": "DoNotSchedule", **EVERY_FIELD, **constraint},
     ]
     document = _job("", NOTHING_SET, {})
     document["spec"] |= {"run": "2", "topologySpreadConstraints": constraints}
