@@ -7,7 +7,6 @@ needs.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
 
 from tests.e2e.servers.process import Process, answers
@@ -21,14 +20,13 @@ STAGES = Path(__file__).with_name("kwok.yaml")
 class Kwok(Process):
     """The kubelets of all fake nodes."""
 
-    def __init__(self, folder: Path, address: str, kubeconfig: Path, flags: Iterable[str] = ()) -> None:
+    def __init__(self, folder: Path, address: str, kubeconfig: Path) -> None:
         """Describe the server.
 
         Args:
             folder: The folder for its log.
             address: The address where it listens, which is the nodes' address as well.
             kubeconfig: The kubeconfig file of a user with the permissions of kubelets on every node.
-            flags: More flags.
         """
         ((key, value),) = ANNOTATION.items()
         super().__init__(
@@ -43,7 +41,6 @@ class Kwok(Process):
                 f"--node-ip={address}",
                 f"--server-address={address}:{PORT}",
                 "--v=WARN",
-                *flags,
             ),
             folder / "kwok.log",
             ready=lambda: answers(f"http://{address}:{PORT}/healthz"),
