@@ -73,7 +73,7 @@ def test_json(job: Path, capsys: Printed) -> None:
     assert cli.run(["check", "--no-files", "job.yaml", "--format", "json"]) == 1
     out, err = capsys.readouterr()
     row = {"file": "job.yaml", "line": 5, "column": 10, "message": CHANGE, "rule": "new-run", "severity": "error"}
-    assert json.loads(out) == {"problems": [row], "notes": []}
+    assert json.loads(out) == {"problems": [row], "notes": [], "read": "the files on disk"}
     assert err == ""
 
 
@@ -88,7 +88,7 @@ def test_another_revision(job: Path, capsys: Printed) -> None:
     commit()
     assert cli.run(["check", "--no-files", "job.yaml"]) == 0
     assert cli.run(["check", "--no-files", "job.yaml", "--against", "HEAD~1"]) == 1
-    assert capsys.readouterr().err.endswith("1 error, 0 warnings; 1 job compared with HEAD~1\n")
+    assert capsys.readouterr().err.endswith("1 error, 0 warnings; 1 job compared with HEAD~1; read the commit HEAD\n")
     assert cli.run(["check", "--no-files", "job.yaml", "--against", "nowhere"]) == 2
     assert capsys.readouterr() == ("", "tfgen: error: job.yaml: git has no revision 'nowhere' in its repository\n")
 

@@ -63,7 +63,8 @@ def test_every_command_takes_a_name_that_is_not_utf_8(job: str, capsys: Printed)
     assert {escaped, ".tfgen/mnist.json", "charts/mnist/Chart.yaml"} <= {*Command(("git", "ls-files")).run().split()}
     assert run(["check", "jobs"], 0, capsys) == "0 errors, 0 warnings; 1 job compared with HEAD\n"
     assert run(["diff", job], 0, capsys) == "0 jobs of 1 changed since HEAD\n"
-    assert json.loads(run(["check", job, "--format", "json"], 0, capsys)) == {"problems": [], "notes": []}
+    report = {"problems": [], "notes": [], "read": "the files on disk"}
+    assert json.loads(run(["check", job, "--format", "json"], 0, capsys)) == report
     assert "run (none) -> 2" in run(["rerun", job], 0, capsys)
     assert "run 2" in run(["commit", "jobs"], 0, capsys)
     assert "retired in prod" in run(["rm", job, "--env", "prod"], 0, capsys)

@@ -122,3 +122,14 @@ def test_the_hooks_run_where_a_commit_only_removes_files() -> None:
     (config,) = (file for file in new_repository(JobOptions("mnist"), ROOT) if file.path == ".pre-commit-config.yaml")
     ((local,),) = (r["hooks"] for r in yaml.safe_load(config.text)["repos"])
     assert [hook["always_run"] for hook in (published, local)] == [True, True]
+
+
+def test_the_files_of_a_job_in_a_hidden_folder_stay(capsys: Printed) -> None:
+    """The search in a folder skips a hidden file. The job still exists, so a render of the folder removes nothing."""
+    Path(".drafts").mkdir()
+    Path(".drafts/draft.yaml").write_text(JOB.replace("mnist}", "draft}"), encoding="utf-8")
+    assert cli.run(["render", ".drafts/draft.yaml"]) == cli.OK
+    capsys.readouterr()
+    assert cli.run(["render", "."]) == cli.OK
+    assert ", 0 removed," in capsys.readouterr().out
+    assert Path("charts/draft/Chart.yaml").exists()

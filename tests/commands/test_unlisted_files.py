@@ -67,9 +67,20 @@ def test_an_unlisted_file_is_an_error_whatever_is_compared_with(path: str, capsy
         assert checked(capsys, *arguments) == expected
 
 
-def test_a_link_is_an_unlisted_file(capsys: Printed) -> None:
+def test_a_link_has_a_problem_of_its_own(capsys: Printed) -> None:
     Path("overlays/ghost").symlink_to("../jobs")
-    assert checked(capsys) == (cli.PROBLEMS, ["overlays/ghost:1:1: [unlisted-file]"])
+    assert checked(capsys) == (cli.PROBLEMS, ["overlays/ghost:1:1: [linked-file]"])
+
+
+def test_a_file_that_redirects_a_tool_counts_in_every_chart(capsys: Printed) -> None:
+    """Argo CD and kustomize read these files. Any other file of a hand-written chart is free."""
+    write("charts/own/templates/pod.yaml")
+    write("charts/own/.argocd-source.yaml")
+    write("charts/own/kustomization.yaml")
+    assert checked(capsys) == (
+        cli.PROBLEMS,
+        [f"charts/own/{name}:1:1: [unlisted-file]" for name in (".argocd-source.yaml", "kustomization.yaml")],
+    )
 
 
 def test_a_folder_without_a_ledger_is_one_problem(capsys: Printed) -> None:

@@ -13,7 +13,7 @@ from tfgen.errors import TfgenError, UsageError
 from tfgen.git.command import Git
 from tfgen.git.commit import open_repository
 from tfgen.git.push import target
-from tfgen.git.read import committed
+from tfgen.git.tree import HEAD, CommitTree
 
 Run = Callable[..., str]
 
@@ -34,6 +34,10 @@ def repository(tmp_path: Path, git: Run) -> Path:
     folder.mkdir()
     git(folder, "init", "--quiet", "--initial-branch=main")
     return folder
+
+
+def committed(path: Path, revision: str = HEAD) -> bytes | None:
+    return CommitTree(revision).read(path)
 
 
 def commit(git: Run, folder: Path, files: dict[str, str]) -> None:

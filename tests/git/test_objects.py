@@ -19,13 +19,19 @@ from tests.support.command import Command
 from tfgen.errors import TfgenError
 from tfgen.git import objects
 from tfgen.git.command import Git
-from tfgen.git.history import histories
+from tfgen.git.history import earlier_contents, histories
 from tfgen.git.objects import ObjectReader, object_reader, shared_readers
-from tfgen.git.read import committed_below, committed_files, committed_names, earlier_contents, has_commit, resolved
+from tfgen.git.tree import HEAD, CommitTree, has_commit, resolved
 from tfgen.workers import map_items
 
 Run = Callable[..., str]
 FILES = {"job.yaml": "a", "overlays/mnist/dev/kustomization.yaml": "b", "overlays/mnist/job.yaml": "c"}
+
+
+def committed_below(folder: Path, revision: str = HEAD) -> dict[str, bytes]:
+    tree = CommitTree(revision)
+    contents = tree.read_all(folder / name for name in tree.files_below(folder))
+    return {path.relative_to(folder).as_posix(): content for path, content in contents.items()}
 
 
 @pytest.fixture
@@ -65,12 +71,12 @@ def starts(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 @pytest.mark.parametrize("form", ["sha1", "sha256"])
 def test_the_files_of_a_commit(git: Run, tmp_path: Path, form: str) -> None:
     root = commit(git, tmp_path / "src", FILES, f"--object-format={form}")
-    assert committed_files([root / "job.yaml", root / "overlays", root / "no.yaml"]) == {root / "job.yaml": b"a"}
+    assert CommitTree().read_all([root / "job.yaml", root / "overlays", root / "no.yaml"]) == {root / "job.yaml": b"a"}
     assert committed_below(root / "overlays") == {"mnist/dev/kustomization.yaml": b"b", "mnist/job.yaml": b"c"}
-    assert committed_below(root / "overlays" / "mnist" / "job.yaml") == {".": b"c"}
+    assert CommitTree().read(root / "overlays" / "mnist" / "job.yaml") == b"c"
     assert committed_below(root / "charts") == {}
-    assert committed_names(root / "overlays" / "mnist") == {"dev", "job.yaml"}
-    assert committed_names(root / "job.yaml") == set()
+    assert CommitTree().names(root / "overlays" / "mnist") == ["job.yaml"]
+    assert CommitTree().names(root / "job.yaml") == []
 
 
 def test_all_reads_of_a_command_use_one_process_for_each_repository(
@@ -80,7 +86,7 @@ def test_all_reads_of_a_command_use_one_process_for_each_repository(
     with shared_readers():
         for root in roots:
             assert has_commit(root)
-            assert committed_names(root / "overlays") == {"mnist"}
+            assert CommitTree().kind(root / "overlays" / "mnist") == "folder"
             assert len(committed_below(root / "overlays")) == 2
             assert resolved(root) == git("-C", root, "rev-parse", "HEAD").strip()
     assert starts == ["cat-file", "cat-file"]
@@ -93,9 +99,9 @@ def test_a_shared_reader_sees_a_commit_that_is_made_later(git: Run, tmp_path: Pa
         assert not has_commit(root)
         for text in ("a", "b"):
             commit(git, root, {"job.yaml": text})
-            assert committed_below(root / "job.yaml") == {".": text.encode()}
+            assert CommitTree().read(root / "job.yaml") == text.encode()
         git("-C", root, "gc", "--quiet")
-        assert committed_below(root / "job.yaml", "HEAD~1") == {".": b"a"}
+        assert CommitTree("HEAD~1").read(root / "job.yaml") == b"a"
 
 
 def test_more_files_than_one_request_contains(git: Run, tmp_path: Path) -> None:
@@ -110,8 +116,8 @@ def test_worker_processes_do_not_read_from_the_process_of_their_parent(git: Run,
     root = commit(git, tmp_path / "src", files)
     paths = [root / name for name in files]
     with shared_readers():
-        assert len(committed_files(paths)) == 40
-        results = [*map_items(lambda path: committed_files([path])[path].decode(), paths)]
+        assert len(CommitTree().read_all(paths)) == 40
+        results = [*map_items(lambda path: CommitTree().read_all([path])[path].decode(), paths)]
     assert results == [*files.values()]
 
 
@@ -173,7 +179,7 @@ def test_a_missing_blob_is_an_error_with_a_fix(git: Run, tmp_path: Path) -> None
     root = commit(git, tmp_path / "src", FILES)
     object_file(git, root, "job.yaml").unlink()
     with pytest.raises(TfgenError, match=r"git cannot read the blob \w+ \(fatal: .*\); make a complete clone"):
-        committed_files([root / "job.yaml"])
+        CommitTree().read_all([root / "job.yaml"])
 
 
 def test_a_damaged_blob_is_an_error_and_other_files_are_read(git: Run, tmp_path: Path) -> None:
@@ -184,15 +190,15 @@ def test_a_damaged_blob_is_an_error_and_other_files_are_read(git: Run, tmp_path:
     file.write_bytes(file.read_bytes()[:-100])
     with shared_readers():
         with pytest.raises(TfgenError, match="git cannot read the blob"):
-            committed_files([root / "big"])
-        assert committed_files([root / "job.yaml"]) == {root / "job.yaml": b"a"}
+            CommitTree().read_all([root / "big"])
+        assert CommitTree().read_all([root / "job.yaml"]) == {root / "job.yaml": b"a"}
 
 
 def test_a_git_folder_without_a_repository_is_skipped(git: Run, tmp_path: Path) -> None:
     root = commit(git, tmp_path / "src", {"job.yaml": "top", "sub/job.yaml": "sub"})
     (root / "sub" / ".git").mkdir()
     (root / "sub" / ".git" / "HEAD").touch()  # git also requires the folders objects and refs
-    assert committed_files([root / "sub" / "job.yaml"]) == {root / "sub" / "job.yaml": b"sub"}
+    assert CommitTree().read_all([root / "sub" / "job.yaml"]) == {root / "sub" / "job.yaml": b"sub"}
 
 
 def test_the_mode_of_a_folder_may_begin_with_zeros(git: Run, tmp_path: Path) -> None:
@@ -201,7 +207,7 @@ def test_the_mode_of_a_folder_may_begin_with_zeros(git: Run, tmp_path: Path) -> 
     (tmp_path / "tree").write_bytes(b"040000 overlays\0" + bytes.fromhex(inner))
     tree = git("-C", root, "hash-object", "-t", "tree", "-w", "--literally", tmp_path / "tree").strip()
     commit_id = git("-C", root, "commit-tree", tree, "-m", "old").strip()
-    assert committed_names(root / "overlays", commit_id) == {"mnist"}
+    assert CommitTree(commit_id).kind(root / "overlays" / "mnist") == "folder"
 
 
 def test_a_damaged_head_is_an_error_and_no_repository_without_commits(git: Run, tmp_path: Path) -> None:

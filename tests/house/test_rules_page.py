@@ -8,7 +8,7 @@ from itertools import chain
 from tests.support.problems import all_problems
 from tests.support.rules_page import PAGE, Section, blocks, ids_of_the_reader, sections
 from tfgen.change import immutable, new_run, run_back
-from tfgen.check import enforced, limits, namespace, severities
+from tfgen.check import enforced, limits, namespace, repository, severities
 from tfgen.check import files as drift
 from tfgen.check import objects as object_problems
 from tfgen.check.jobs import check
@@ -43,6 +43,7 @@ NOT_OF_THE_JOB = {
     *namespace.RULES,
     *orphans.RULES,
     *unlisted_files.RULES,
+    *repository.RULES,
     *read_cluster_file.RULES,
     *edit.RULES,
     *layout.RULES,

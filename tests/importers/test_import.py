@@ -22,8 +22,7 @@ from types import SimpleNamespace
 import pytest
 
 from tests.support.tools import helm_template, kustomize_program
-from tfgen import cli
-from tfgen.tree import disk_file
+from tfgen import cli, disk_file
 
 CASES = sorted(path for path in Path(__file__).parent.iterdir() if path.is_dir() and path.name != "__pycache__")
 by_name = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import os
 import threading
 from pathlib import Path
 
 import pytest
+import yaml
 
 from tfgen.errors import TfgenError
 from tfgen.job.sources import OnDisk, Source, read_sources
 
-JOB = b"apiVersion: tfgen/v1alpha1\nkind: TrainingJob\nmetadata: {name: mnist}\n"
+TEXT = "apiVersion: tfgen/v1alpha1\nkind: TrainingJob\nmetadata: {name: mnist}\n"
+JOB = TEXT.encode()
 
 
 @pytest.fixture(autouse=True)
@@ -59,3 +62,40 @@ def test_a_pipe_is_read_once() -> None:
     threading.Thread(target=Path("job.yaml").write_bytes, args=(JOB,), daemon=True).start()
     (source,) = read_sources([Path("job.yaml")])
     assert source.read() == source.read() == JOB
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        TEXT,
+        "\ufeff" + TEXT,
+        TEXT.replace("apiVersion:", "apiVersion :"),
+        TEXT.replace("apiVersion: ", "apiVersion: &version "),
+        TEXT.replace("apiVersion:", '"apiVersion":'),
+        TEXT.replace("apiVersion: ", "apiVersion: !!str "),
+        TEXT.replace("apiVersion:", '"api\\u0056ersion":'),
+        "? apiVersion\n: tfgen/v1alpha1\nkind: TrainingJob\n",
+        "x: &version tfgen/v1alpha1\napiVersion: *version\n",
+        json.dumps(yaml.safe_load(TEXT)),
+        json.dumps(yaml.safe_load(TEXT), indent=2).replace("tfgen/", "tfgen\\/"),
+        "".join(f" {line}\n" for line in TEXT.splitlines()),
+        'apiVersion: "tfgen/v1alpha1\n',
+    ],
+)
+def test_a_folder_has_the_jobs_of_every_form_of_yaml(tmp_path: Path, text: str) -> None:
+    """The last text looks like a job, and is not YAML: a check of the folder reports the reason."""
+    (tmp_path / "job.yaml").write_text(text, encoding="utf-8")
+    assert [source.file for source in read_sources([tmp_path])] == [str(tmp_path / "job.yaml")]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {labels: {tfgen/job: mnist}}\n",
+        "spec:\n  apiVersion: tfgen/v1alpha1\n",
+        "x: &version v1\napiVersion: *version\nnote: tfgen/v1alpha1\n",
+    ],
+)
+def test_a_manifest_of_another_program_is_no_job(tmp_path: Path, text: str) -> None:
+    (tmp_path / "job.yaml").write_text(text, encoding="utf-8")
+    assert read_sources([tmp_path], may_be_none=True) == []

@@ -13,9 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from tfgen import __version__
+from tfgen import __version__, disk_file, ledger, output_folder
 from tfgen.errors import TfgenError
-from tfgen.tree import disk_file, ledger, output_folder
 from tfgen.tree import write as tree_writer
 from tfgen.tree.file_tree import FileTree, FileTreeError, digest_of
 from tfgen.tree.ledger import LEDGER_FOLDER
@@ -306,7 +305,7 @@ def test_the_folder_of_a_tool_stays_without_its_last_job(tmp_path: Path, of_earl
     assert plan.created == ((EMPTY_FILE,) if of_earlier_tfgen else ())
     assert files(tmp_path) == {EMPTY_FILE: ""}
     assert list(read_ledgers(tmp_path)) == []
-    assert unlisted_files(tmp_path, read_ledgers(tmp_path)) == []
+    assert unlisted_files(files(tmp_path), read_ledgers(tmp_path)) == []
     render(tmp_path, delivered("later"))
     assert files(tmp_path) == {EMPTY_FILE: "", "overlays/flux/eu/later-prod.yaml": "1\n"}
 

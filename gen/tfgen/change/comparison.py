@@ -13,17 +13,17 @@ from functools import cached_property
 from itertools import chain
 from typing import TypeAlias
 
-from tfgen.change.committed import with_committed
 from tfgen.change.new_run import environments_enabled_again, find_new_runs
 from tfgen.change.run_back import Runs, earlier_runs, find_runs_back
 from tfgen.check.cached_files import CachedFile, read_cached_files
 from tfgen.check.checked import Checked, CheckedFile
 from tfgen.check.jobs import check_all
 from tfgen.git import command
+from tfgen.git.tree import CommitTree
 from tfgen.graph.built import BuiltJob, build
 from tfgen.job.documents import JobPlace
 from tfgen.job.facts import environments_of, name_of, own_data, run_of
-from tfgen.job.sources import Source
+from tfgen.job.sources import Source, read_files
 from tfgen.problems import Problem, has_errors, in_order
 from tfgen.record import Record
 from tfgen.text.document import Document
@@ -192,9 +192,10 @@ def pair_jobs(
     """
     notes = [] if command.is_installed() else ["git is not on the PATH, so tfgen compares no job with the last commit"]
     now = {file.source.file: _places(file.source, _jobs(file)) for file in checked.valid_files if not file.is_cached}
-    of_files = [*with_committed(checked.sources, [*now, *gone], revision)]
-    unchanged = {earlier.file for source, earlier in of_files if source and source.identity == earlier.identity}
-    changed = [earlier for _, earlier in of_files if earlier.file not in unchanged]
+    earlier_files = read_files([*now, *gone], CommitTree(revision))
+    identities = {source.file: source.identity for source in checked.sources}
+    unchanged = {earlier.file for earlier in earlier_files if earlier.identity == identities.get(earlier.file)}
+    changed = [earlier for earlier in earlier_files if earlier.file not in unchanged]
     names: dict[str, tuple[str, ...] | None] = {
         file: tuple(record.job for record in cached.records) for file, cached in find_cached(changed).items()
     }
@@ -204,7 +205,7 @@ def pair_jobs(
         earlier.file: None if (jobs := names[earlier.file]) is None else _places(earlier, jobs) for earlier in changed
     }
     before: dict[tuple[str, str], JobPlace] = {}
-    for _, earlier in of_files:
+    for earlier in earlier_files:
         places = now[earlier.file] if earlier.file in unchanged else committed[earlier.file]
         if places is None:
             notes.append(f"{earlier.file} has errors in {revision}, so tfgen does not compare the file with {revision}")

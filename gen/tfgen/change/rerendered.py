@@ -14,14 +14,14 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from tfgen.change.committed_jobs import FindNames, jobs_with_changed_overlays
+from tfgen.change.committed import FindNames, jobs_with_changed_overlays
 from tfgen.change.comparison import FindCached, PairPlaces
 from tfgen.change.field_diff import FieldChange, field_changes, in_words
 from tfgen.change.immutable import NEW_RUN, ForbiddenChange, find_forbidden_changes
 from tfgen.change.new_run import advice, environments_enabled_in_both
 from tfgen.check.cached_files import read_cached_files
 from tfgen.errors import TfgenError
-from tfgen.git import read as git
+from tfgen.git.tree import CommitTree, Tree
 from tfgen.graph.built import plain_objects
 from tfgen.job.facts import environments_of
 from tfgen.kubernetes import keys
@@ -33,8 +33,8 @@ from tfgen.targets.kustomize.build import build_objects, has_overlay
 from tfgen.targets.render import input_digest
 from tfgen.text.document import Document
 from tfgen.tree.file_tree import digest_of
+from tfgen.tree.git_folder import open_folder
 from tfgen.tree.ledger import Ledger, ledger_path, parse_ledger
-from tfgen.tree.output_folder import OutputFolder
 from tfgen.tree.plan import FileAction, JobPlan, WritePlan
 from tfgen.workers import map_items
 
@@ -144,7 +144,7 @@ def _compare_job(
         before = _committed_overlays(plan.out, name, revision)
         if before and files and _is_unchanged_render(name, *before, jobs.rendered.get(name)):
             return Rerendered((), ())  # only the job itself causes the changes, and `new_run` reports these changes
-        files = files or overlays_on_disk(plan.out, name, ledger)
+        files = files or present_overlays(plan.out, plan.request.tree, name, ledger)
         versions = _Versions(*before, files, ledger) if before and files else None
         return Rerendered(tuple(_problems_of_job(old, new, versions)) if versions else (), ())
     except TfgenError as error:
@@ -193,19 +193,23 @@ def _overlays_of(files: _Files, name: str) -> dict[str, str]:
 
 def _committed_overlays(out: Path, name: str, revision: str) -> tuple[_Files, Ledger] | None:
     """Return the committed overlays and the committed ledger of a job; None if the commit has no ledger of the job."""
-    path = out / ledger_path(name)
-    ledger = git.committed(path, revision)
+    tree = CommitTree(revision)
+    ledger = tree.read(out / ledger_path(name))
     if ledger is None:
         return None
-    files = git.committed_below(out / OVERLAYS / name, revision)
-    texts = {path: content.decode("utf-8", errors="replace") for path, content in files.items()}
+    folder = out / OVERLAYS / name
+    contents = tree.read_all(folder / path for path in tree.files_below(folder))
+    texts = {
+        path.relative_to(folder).as_posix(): content.decode("utf-8", errors="replace")
+        for path, content in contents.items()
+    }
     return texts, parse_ledger(name, ledger.decode("utf-8", errors="replace"))
 
 
-def overlays_on_disk(out: Path, name: str, ledger: Ledger) -> _Files | None:
-    """Return the overlays on disk; None if a file was edited by hand, which `tfgen check` reports separately."""
+def present_overlays(out: Path, tree: Tree, name: str, ledger: Ledger) -> _Files | None:
+    """Return the overlays in a tree; None if a file was edited by hand, which `tfgen check` reports separately."""
     paths = [path for path in ledger.files if path.startswith(f"{OVERLAYS}/{name}/")]
-    with OutputFolder(out) as folder:
+    with open_folder(out, tree) as folder:
         on_disk = folder.states(paths)
         if any(on_disk[path].digest != ledger.files[path] for path in paths):
             return None

@@ -19,8 +19,8 @@ from typing import Any, Final, TypeAlias
 from tfgen import data_path
 from tfgen.change.new_run import environments_enabled_again, environments_enabled_in_both
 from tfgen.data_path import Path
-from tfgen.git import read as git
-from tfgen.git.history import all_contents, histories
+from tfgen.git.history import all_contents, earlier_contents, histories
+from tfgen.git.tree import HEAD
 from tfgen.job.facts import environments_of, name_of, own_data, run_of
 from tfgen.job.run_names import next_run, precedes
 from tfgen.problems import Problem
@@ -75,9 +75,9 @@ def earlier_runs(before: Document, after: Document, revision: str) -> Runs:
         after: current version of the job.
         revision: the revision.
     """
-    contents = git.earlier_contents(FilePath(before.file), revision)
+    contents = earlier_contents(FilePath(before.file), revision)
     runs = {run for of_content in _runs_in(before, contents) for run in of_content}
-    if revision == git.HEAD:
+    if revision == HEAD:
         return runs
     path = FilePath(after.file)
     later = (commit.content for commit in histories([path], since=revision)[path] if commit.content is not None)

@@ -30,9 +30,9 @@ from tfgen.plural import count
 from tfgen.problems import Place, Position, Problem, in_order
 from tfgen.record import Record
 from tfgen.tree.file_tree import digest_of
+from tfgen.tree.git_folder import ReadableFolder, open_folder
 from tfgen.tree.ledger import ledger_path
 from tfgen.tree.merge_conflict import has_conflict
-from tfgen.tree.output_folder import OutputFolder
 from tfgen.tree.plan import FileAction, FileChange, JobPlan, WritePlan
 from tfgen.words import shown
 
@@ -91,7 +91,7 @@ def compare_files(places: Mapping[str, Place], plan: WritePlan, base: Base) -> F
     problems: list[Problem] = []
     notes: list[str] = []
     converted: list[str] = []
-    with OutputFolder(plan.out) as folder:
+    with open_folder(plan.out, plan.request.tree) as folder:
         for at, (name, place) in enumerate(places.items()):
             may_stay = name in base.committed
             if plan.jobs.counts[at].keys() == {FileAction.KEEP} and name in plan.ledgers and may_stay:
@@ -137,13 +137,13 @@ def _reason(job: JobPlan) -> str | None:
     return f"{name} was changed after its last render"
 
 
-def _would_change(folder: OutputFolder, plan: WritePlan, pending: Sequence[FileChange]) -> str:
+def _would_change(folder: ReadableFolder, plan: WritePlan, pending: Sequence[FileChange]) -> str:
     if not pending:
         return ""
     return f": {_pending_files(folder, plan, pending)}"
 
 
-def _pending_files(folder: OutputFolder, plan: WritePlan, pending: Sequence[FileChange]) -> str:
+def _pending_files(folder: ReadableFolder, plan: WritePlan, pending: Sequence[FileChange]) -> str:
     removed = sum(change.action is FileAction.REMOVE for change in pending)
     removals = f" ({removed} would be removed)" if removed else ""
     return f"{count(len(pending), 'file')} would change{removals}, the first at {_first_place(folder, plan, pending)}"
@@ -193,7 +193,7 @@ def _line_ends_problem(plan: WritePlan, paths: Sequence[str]) -> Problem:
 
 
 def _hand_edited_problems(
-    folder: OutputFolder, source: str, plan: WritePlan, changes: Sequence[FileChange]
+    folder: ReadableFolder, source: str, plan: WritePlan, changes: Sequence[FileChange]
 ) -> Iterator[Problem]:
     """Yield a problem for each of the first `_MAX_FILES` hand-edited files, and one problem for all other files."""
     yield from (_hand_edited_problem(folder, source, plan, change) for change in changes[:_MAX_FILES])
@@ -206,7 +206,7 @@ def _hand_edited_problems(
 
 
 def _different_render_problems(
-    folder: OutputFolder, source: str, plan: WritePlan, job: JobPlan, changes: Sequence[FileChange], base: Base
+    folder: ReadableFolder, source: str, plan: WritePlan, job: JobPlan, changes: Sequence[FileChange], base: Base
 ) -> Iterator[Problem]:
     """Yield a problem for each file that differs from the file that this version of tfgen renders.
 
@@ -246,7 +246,7 @@ def _advice(source: str, job: JobPlan, base: Base) -> str:
     )
 
 
-def _hand_edited_problem(folder: OutputFolder, source: str, plan: WritePlan, change: FileChange) -> Problem:
+def _hand_edited_problem(folder: ReadableFolder, source: str, plan: WritePlan, change: FileChange) -> Problem:
     file = _shown(plan.out, change.path)
     advice = f"change {source} instead, or discard the edit: tfgen render --force {source}"
     if change.digest is None:
@@ -274,7 +274,7 @@ def _blocked_files(places: Sequence[Place], plan: WritePlan) -> Iterator[Problem
             yield Problem(*owner[conflict.path], f"tfgen cannot write {conflict}", NOT_RENDERED)
 
 
-def _note(folder: OutputFolder, plan: WritePlan, job: JobPlan, pending: Sequence[FileChange]) -> str:
+def _note(folder: ReadableFolder, plan: WritePlan, job: JobPlan, pending: Sequence[FileChange]) -> str:
     """Return a note on the committed files that tfgen will render differently after the next change of the job."""
     causes = job.before.causes_of_change(job.target) if job.before else []
     cause = (
@@ -286,7 +286,7 @@ def _note(folder: OutputFolder, plan: WritePlan, job: JobPlan, pending: Sequence
     )
 
 
-def _first_place(folder: OutputFolder, plan: WritePlan, changes: Sequence[FileChange]) -> str:
+def _first_place(folder: ReadableFolder, plan: WritePlan, changes: Sequence[FileChange]) -> str:
     change = min(changes, key=lambda item: item.path)
     line = 1
     if change.action is FileAction.CHANGE:

@@ -6,12 +6,13 @@ not plain YAML, such as a template of a chart, because its rendered text is unkn
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from tfgen.errors import TfgenError
+from tfgen.git.tree import DISK, Kind, Tree
 from tfgen.kubernetes.object import Object
 from tfgen.record import Record
 from tfgen.text.document import Document
@@ -42,7 +43,7 @@ class Manifest(Record):
         return f"{self.item['kind']} {self.item['metadata'].get('name', '')} of {self.file}"
 
 
-def read_foreign_manifests(out: Path, ledgers: Ledgers) -> tuple[Manifest, ...]:
+def read_foreign_manifests(out: Path, ledgers: Ledgers, tree: Tree = DISK) -> tuple[Manifest, ...]:
     """Return the LimitRanges, NetworkPolicies and ResourceQuotas in a folder, except the objects that tfgen wrote.
 
     The manifests are sorted by file. The function skips files that it cannot read.
@@ -50,11 +51,18 @@ def read_foreign_manifests(out: Path, ledgers: Ledgers) -> tuple[Manifest, ...]:
     Args:
         out: the output folder.
         ledgers: the ledgers of all jobs in the output folder.
+        tree: the version of the files.
 
     Raises:
         TfgenError: a ledger was changed during the call.
     """
-    return tuple(manifest for path in sorted(_files(out, ledgers)) for manifest in _manifests(out, path))
+    paths = [
+        out / name
+        for name, kind in tree.files_below(out, hidden=False).items()
+        if kind is Kind.FILE and Path(name).suffix in _SUFFIXES and not ledgers.lists(name)
+    ]
+    contents = {path: content for path in sorted(paths) if _KIND_LINE.search(content := _read(path, tree))}
+    return tuple(manifest for path, content in contents.items() for manifest in _manifests(out, path, content, tree))
 
 
 def literal_manifests(file: str, items: Iterable[Object], namespace: str | None) -> Iterator[Manifest]:
@@ -62,30 +70,19 @@ def literal_manifests(file: str, items: Iterable[Object], namespace: str | None)
     return (Manifest(file, item, namespace) for item in items if _restricts_namespace(item))
 
 
-def _files(root: Path, ledgers: Ledgers) -> Iterator[Path]:
-    for parent, folders, names in os.walk(root):
-        folders[:] = [name for name in folders if not name.startswith(".")]
-        for name in names:
-            path = Path(parent, name)
-            if path.suffix in _SUFFIXES and not ledgers.lists(path.relative_to(root).as_posix()):
-                yield path
-
-
-def _manifests(root: Path, path: Path) -> Iterator[Manifest]:
-    content = _read(path)
-    if not _KIND_LINE.search(content):
-        return
+def _manifests(root: Path, path: Path, content: bytes, tree: Tree) -> Iterator[Manifest]:
     file = path.relative_to(root).as_posix()
     for item in _objects(_documents(content, file)):
-        namespace = item["metadata"].get("namespace") or _namespace_of(path.parent)
+        namespace = item["metadata"].get("namespace") or _namespace_of(path.parent, tree)
         yield Manifest(file, item, namespace)
 
 
-def _read(path: Path) -> bytes:
+def _read(path: Path, tree: Tree) -> bytes:
     try:
-        return path.read_bytes() if path.is_file() and path.stat().st_size <= MAX_BYTES else b""
-    except OSError:
+        content = tree.read(path, MAX_BYTES + 1) or b""
+    except TfgenError:
         return b""
+    return content if len(content) <= MAX_BYTES else b""
 
 
 def _documents(content: bytes, file: str) -> Sequence[Document]:
@@ -115,9 +112,9 @@ def _restricts_namespace(item: Object) -> bool:
     return item.get("kind") in KINDS and all(isinstance(part, dict) for part in parts)
 
 
-def _namespace_of(folder: Path) -> str | None:
+def _namespace_of(folder: Path, tree: Tree) -> str | None:
     """Return the namespace that the kustomization of a folder sets, or None."""
-    content = _read(folder / _KUSTOMIZATION)
+    content = _read(folder / _KUSTOMIZATION, tree)
     data: Any = next((document.data for document in _documents(content, _KUSTOMIZATION)), None)
     namespace = data.get("namespace") if isinstance(data, dict) else None
     return namespace if isinstance(namespace, str) else None

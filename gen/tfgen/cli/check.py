@@ -44,6 +44,14 @@ def _arguments(parser: ArgumentParser) -> None:
     )
     out_argument(parser)
     parser.add_argument(
+        "--read",
+        choices=("disk", "index", "commit"),
+        default="",
+        metavar="VERSION",
+        help="read the files on disk, in the index of git or in the last commit (disk, index or commit; default: "
+        "commit with --verify or another revision if the files on disk equal the commit, otherwise disk)",
+    )
+    parser.add_argument(
         "--no-files",
         action="store_true",
         help="skip the comparison with rendered files, for a branch without charts/ and overlays/",
@@ -65,6 +73,7 @@ def _run(args: Namespace) -> int:
         raise UsageError("--verify compares the files of every job; remove --changed and --no-files")
     options = CheckOptions(
         against=args.against,
+        version=args.read,
         out=args.out,
         skips_files=args.no_files,
         is_quick=args.changed,
@@ -77,11 +86,12 @@ def _run(args: Namespace) -> int:
 
 
 def _print(args: Namespace, report: Report) -> None:
+    from tfgen.git.tree import DISK
     from tfgen.report.problems import as_github, rows
 
     match args.format:
         case "json":
-            print_json({"problems": rows(report.problems), "notes": report.notes})
+            print_json({"problems": rows(report.problems), "notes": report.notes, "read": report.version})
         case "sarif":
             from tfgen.report.rule_summaries import rule_summaries
             from tfgen.report.sarif import sarif
@@ -96,6 +106,7 @@ def _print(args: Namespace, report: Report) -> None:
             print_message(
                 f"{count(errors, 'error')}, {count(len(report.problems) - errors, 'warning')}; "
                 f"{count(report.compared, 'job')} compared with {args.against}"
+                f"{'' if report.version == DISK.title else f'; read {report.version}'}"
             )
 
 

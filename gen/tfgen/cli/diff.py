@@ -64,8 +64,8 @@ def _run_live(args: Namespace) -> int:
 def _run_in_git(args: Namespace) -> int:
     from tfgen.check.jobs import check_in_processes
     from tfgen.commands.diff import diff_jobs
-    from tfgen.commands.pipeline.removed_sources import removed_sources
-    from tfgen.job.sources import read_sources
+    from tfgen.git.tree import CommitTree
+    from tfgen.job.sources import read_sources, removed_files
     from tfgen.report.diff_json import rows
     from tfgen.report.diff_markdown import diff_markdown
     from tfgen.report.diff_text import diff_text
@@ -74,7 +74,7 @@ def _run_in_git(args: Namespace) -> int:
     try:
         sources = read_sources(args.jobs)
     except UsageError:
-        if not removed_sources(args.jobs, args.against):
+        if not removed_files(args.jobs, CommitTree(args.against)):
             raise
         sources = read_sources(args.jobs, may_be_none=True)
     jobs = check_in_processes(sources)

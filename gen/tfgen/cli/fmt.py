@@ -23,8 +23,8 @@ def _arguments(parser: ArgumentParser) -> None:
 
 def _run(args: Namespace) -> int:
     from tfgen.commands.fmt import format_file
+    from tfgen.disk_file import read_text, replace_text
     from tfgen.job.sources import read_sources
-    from tfgen.tree.disk_file import read_text, replace_text
 
     sources = read_sources(args.jobs)
     texts = {source.file: read_text(Path(source.file)) for source in sources}

@@ -52,8 +52,8 @@ def _retire(args: Namespace) -> int:
     from tfgen.change.comparison import Pair
     from tfgen.commands.pipeline.run_ends import run_ends
     from tfgen.commands.remove import check_is_file, retire
+    from tfgen.disk_file import read_text, replace_text
     from tfgen.job.facts import name_of
-    from tfgen.tree.disk_file import read_text, replace_text
 
     check_is_file(args.job, args.out)
     document = read_job(args)

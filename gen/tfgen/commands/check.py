@@ -11,11 +11,11 @@ from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tfgen.change.committed import find_committed
-from tfgen.change.committed_jobs import FindNames, changed_files, committed_jobs, jobs_with_changed_overlays
+from tfgen.change.committed import changed_files, committed_jobs, find_committed, jobs_with_changed_overlays
 from tfgen.check.cached_files import CachedFile
 from tfgen.check.checked import Checked
-from tfgen.check.manifests import Manifest, read_foreign_manifests
+from tfgen.check.manifests import read_foreign_manifests
+from tfgen.check.repository import Checkout, check_repository, read_checkout
 from tfgen.commands.pipeline.check_files import FileResults, check_files
 from tfgen.commands.pipeline.check_report import Report
 from tfgen.commands.pipeline.check_scope import CheckScope
@@ -24,7 +24,8 @@ from tfgen.commands.pipeline.loosened_rails import find_loosened_rails
 from tfgen.commands.pipeline.orphans import find_orphans
 from tfgen.commands.pipeline.removed_jobs import last_job_files
 from tfgen.commands.pipeline.track import Track, untracked
-from tfgen.git import read as git
+from tfgen.git.tree import DISK, HEAD, CommitTree, IndexTree, Kind, Tree, is_clean
+from tfgen.job.facts import name_of
 from tfgen.job.output_root import output_root_of
 from tfgen.job.sources import STDIN, Source, no_job_below, read_sources
 from tfgen.problems import Problem, in_order
@@ -43,6 +44,7 @@ class CheckOptions(Record):
 
     Attributes:
         against: the git revision to compare with.
+        version: the version of the files to check: disk, index or commit; empty to choose the version (`_tree_of`).
         out: the output folder; None for the default folder of the jobs.
         skips_files: whether to skip the comparison with the rendered files on disk.
         is_quick: whether to skip the render of jobs that equal their committed versions.
@@ -52,6 +54,7 @@ class CheckOptions(Record):
     """
 
     against: str
+    version: str = ""
     out: Path | None = None
     skips_files: bool = False
     is_quick: bool = False
@@ -72,40 +75,58 @@ def check_paths(paths: Sequence[Path], options: CheckOptions, track: Track = unt
             not exist, or the paths contain neither a job nor the files of a removed job, and never contained a job.
         TfgenError: git or the disk fails, or a ledger cannot be read.
     """
-    sources = read_sources(paths, may_be_none=True, takes_stdin=True)
+    tree = _tree_of(paths, options)
+    sources = read_sources(paths, tree, may_be_none=True, takes_stdin=True)
     _check_version(options.kubernetes_version)
-    out = options.out or output_root_of(paths, (source.file for source in sources))
+    out = options.out or output_root_of(paths, (source.file for source in sources), tree)
     is_stdin = [*paths] == [STDIN]
     if is_stdin:  # the files on disk were not rendered from standard input
         options = options.replaced(skips_files=True)
     uses_cache = not (STDIN in paths or options.skips_files or options.is_verified or options.kubernetes_version)
-    find_manifests = cache(lambda: read_foreign_manifests(out, read_ledgers(out)) if sources else ())
+    find_manifests = cache(lambda: read_foreign_manifests(out, read_ledgers(out, tree), tree) if sources else ())
     if not is_stdin:  # a job from standard input may have errors, and then needs no manifests
         find_manifests()  # fill the cache here, so that the processes of check_files inherit the cache
-    find_changed = changed_files(out, options.against)
-    cached = _find_unchanged(sources, out, find_manifests(), options, find_changed) if uses_cache else {}
-    make_unchanged_test = cache(partial(_unchanged_jobs, sources, out, options.against)) if options.is_quick else None
     scope = CheckScope(
+        tree,
         find_manifests,
         options.kubernetes_version,
-        make_unchanged_test,
+        cache(partial(_unchanged_jobs, sources, out, tree, options.against)) if options.is_quick else None,
         cache_out=out if uses_cache else None,
-        find_changed=find_changed,
+        find_changed=changed_files(out, options.against, tree),
     )
+    cached = _find_unchanged(sources, out, scope, options) if uses_cache else {}
     with Spool(out) as spool:
         results = check_files(sources, cached, spool, scope, track)
         report = _check_changed(results, spool, out, options)
     removed = [] if sources or is_stdin else last_job_files(paths)
-    problems = () if is_stdin else tuple(find_orphans(results.checked, paths, out, read_ledgers(out), removed))
+    problems: tuple[Problem, ...] = ()
+    if not is_stdin:
+        problems += tuple(find_orphans(results.checked, paths, out, read_ledgers(out, tree), removed, tree))
     if not options.skips_files:
         problems += _unmatched_ledgers(results, problems, out, options)
-        problems += _unlisted(out, options.against)
+        checkout = read_checkout(tree, out, paths, sources)
+        problems += (*check_repository(checkout, options.against), *_unlisted(checkout, options.against))
     if not (sources or problems or removed):
         raise no_job_below(paths)
-    loosened = () if is_stdin else find_loosened_rails(paths, sources, options.against)
+    loosened = () if is_stdin else find_loosened_rails(paths, sources, options.against, tree)
     report = _with_cached(report, results.checked, cached, is_quick=options.is_quick)
     # The spool is closed, so the rendered files of `jobs` can no longer be read.
-    return report.replaced(problems=in_order((*report.problems, *problems, *loosened)), jobs=())
+    return report.replaced(problems=in_order((*report.problems, *problems, *loosened)), jobs=(), version=tree.title)
+
+
+def _tree_of(paths: Sequence[Path], options: CheckOptions) -> Tree:
+    """Return the version of the files that the options select.
+
+    Without a selection, a check as in CI, with `--verify` or against a revision other than HEAD, reads the last commit
+    if the files on disk equal the last commit. So the check reads the files that GitOps tools read, and not the files
+    that a filter of git wrote.
+    """
+    versions: dict[str, Tree] = {"disk": DISK, "index": IndexTree(), "commit": CommitTree()}
+    if options.version:
+        return versions[options.version]
+    reads_commit = (options.is_verified or options.against != HEAD) and STDIN not in paths
+    places = {path if path.is_dir() else path.parent for path in paths}
+    return CommitTree() if reads_commit and all(map(is_clean, places)) else DISK
 
 
 def _check_version(kubernetes_version: str | None) -> None:
@@ -156,10 +177,11 @@ def _unmatched_ledgers(
         out: the output folder.
         options: the options of the check.
     """
-    if options.against == git.HEAD and not options.is_verified:
+    if options.against == HEAD and not options.is_verified:
         return ()
     branches = _branches(results) if options.out is None else {}
-    ledgers = read_ledgers(out)
+    tree = results.scope.tree
+    ledgers = read_ledgers(out, tree)
     names = {name for file in results.checked.files for name in file.result.names}
     reported = {problem.file for problem in orphans}
     unmatched = {
@@ -168,7 +190,7 @@ def _unmatched_ledgers(
         if (job not in names or job in branches) and os.path.relpath(out / ledger_path(job)) not in reported
     }
     if unmatched and not options.is_verified:
-        unmatched -= committed_jobs(out, options.against)(ledgers)
+        unmatched -= committed_jobs(out, options.against, tree=tree)(ledgers)
     if not unmatched:
         return ()
     from tfgen.commands.pipeline.unmatched_ledgers import find_unmatched_ledgers  # 20 ms, which few checks need
@@ -178,36 +200,33 @@ def _unmatched_ledgers(
         if options.is_verified
         else f"the files that the ledger lists differ from {options.against}"
     )
-    return tuple(find_unmatched_ledgers(out, unmatched, names, branches, reason))
+    return tuple(find_unmatched_ledgers(out, tree, unmatched, names, branches, reason))
 
 
-def _unlisted(out: Path, against: str) -> tuple[Problem, ...]:
+def _unlisted(checkout: Checkout, against: str) -> tuple[Problem, ...]:
     """Return a problem for each file in charts/ or overlays/ that no ledger lists and that tfgen.yaml does not allow.
 
     The function reads the root tfgen.yaml of the revision `against`.
     """
-    ledgers = read_ledgers(out)
-    files = unlisted_files(out, ledgers)
+    paths = (path for path, kind in checkout.rendered.items() if kind is Kind.FILE)
+    files = unlisted_files(paths, checkout.ledgers)
     if not files:
         return ()
     from tfgen.commands.pipeline.unlisted_files import report_unlisted  # takes 20 ms, which few checks need
 
-    return tuple(report_unlisted(out, files, ledgers, against))
+    return tuple(report_unlisted(checkout.out, files, checkout.ledgers, against))
 
 
 def _find_unchanged(
-    sources: Sequence[Source],
-    out: Path,
-    manifests: Sequence[Manifest],
-    options: CheckOptions,
-    find_changed: FindNames,
+    sources: Sequence[Source], out: Path, scope: CheckScope, options: CheckOptions
 ) -> dict[str, CachedFile]:
     """Return the cached results of the job files that need no new check, by the name of the job file.
 
     Such a job file, its tfgen.yaml files and the overlays of its jobs are the same as in the revision
     `options.against`. In a quick check (`is_quick`), the charts and the ledgers of its jobs are the same as well.
     """
-    cached = find_cached(sources, out, manifests)
+    cached = find_cached(sources, out, scope.find_manifests(), scope.tree)
+    find_changed = scope.find_changed or changed_files(out, options.against, scope.tree)
     if cached:
         committed = find_committed([source for source in sources if source.file in cached], options.against)
         changed_jobs = jobs_with_changed_overlays(find_changed())
@@ -215,15 +234,23 @@ def _find_unchanged(
             name: file for name, file in cached.items() if name in committed and changed_jobs.isdisjoint(file.ledgers)
         }
     if cached and options.is_quick:
-        unchanged = committed_jobs(out, options.against, find_changed)(read_ledgers(out))
+        unchanged = committed_jobs(out, options.against, find_changed)(read_ledgers(out, scope.tree))
         cached = {name: file for name, file in cached.items() if file.ledgers.keys() <= unchanged}
     return cached
 
 
-def _unchanged_jobs(sources: Sequence[Source], out: Path, against: str) -> Callable[[Document], bool]:
-    from tfgen.commands.pipeline.unchanged_jobs import unchanged_jobs  # takes 20 ms, which only check --changed needs
+def _unchanged_jobs(sources: Sequence[Source], out: Path, tree: Tree, against: str) -> Callable[[Document], bool]:
+    """Return a function that tests whether a job is unchanged since a revision.
 
-    return unchanged_jobs(sources, out, against)
+    A job is unchanged if its job file, its defaults and its rendered files are the same as in the revision.
+    """
+    committed = find_committed(sources, against)
+    committed_names = committed_jobs(out, against, tree=tree)(read_ledgers(out, tree))
+
+    def is_unchanged(document: Document) -> bool:
+        return document.file in committed and name_of(document) in committed_names
+
+    return is_unchanged
 
 
 def _with_cached(report: Report, checked: Checked, cached: Mapping[str, CachedFile], *, is_quick: bool) -> Report:

@@ -52,7 +52,7 @@ def commit_paths(
         with suppress(TfgenError):
             find_manifests()  # fill the cache here, so that the processes of check_files inherit the cache
     with Spool(out) as spool:
-        results = check_files(sources, {}, spool, CheckScope(find_manifests), track)
+        results = check_files(sources, {}, spool, CheckScope(find_manifests=find_manifests), track)
         branches = None if has_out_option else rendered_branches(jobs, results.checked)
         try:
             if branches is None:

@@ -8,8 +8,9 @@ from pathlib import Path
 from tfgen.change.comparison import PairPlaces, pair_jobs
 from tfgen.change.job_diff import JobDiff, claim_users, diff_job
 from tfgen.check.checked import Checked
-from tfgen.commands.pipeline.removed_sources import removed_sources
 from tfgen.commands.pipeline.track import Track, untracked
+from tfgen.git.tree import CommitTree
+from tfgen.job.sources import removed_files
 from tfgen.record import Record
 from tfgen.workers import map_items
 
@@ -42,7 +43,7 @@ def diff_jobs(jobs: Checked, paths: Sequence[Path], against: str, track: Track =
         UsageError: the revision does not exist.
         TfgenError: git fails.
     """
-    matched = pair_jobs(jobs, against, removed_sources(paths, against))
+    matched = pair_jobs(jobs, against, removed_files(paths, CommitTree(against)))
     diffs = [*track(map_items(_diff, matched.pairs), len(matched.pairs))]
     staying = (
         f"{diff.name} keeps its committed files until its job file changes, or until tfgen render --upgrade"

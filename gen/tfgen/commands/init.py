@@ -18,7 +18,7 @@ from tfgen import __version__
 from tfgen.commands.authoring.job_name import check_name
 from tfgen.commands.authoring.new_files import IfPresent, NewFile
 from tfgen.commands.authoring.new_job_place import JOB_FILE, Place, find_place
-from tfgen.git import read as git
+from tfgen.git.tree import remote_address
 from tfgen.job import defaults
 from tfgen.job.output_root import is_root, root_above
 from tfgen.places import GITHUB_OWNERS, GITHUB_WORKFLOW, GITLAB_OWNERS, GITLAB_PIPELINE, JOB_SCHEMA, PROJECTS
@@ -167,7 +167,7 @@ def _repository_address(folder: Path) -> str:
 
     If `gitops.repository` does not allow the URL, for example a path on this machine, return an example URL.
     """
-    address = git.remote_address(folder)
+    address = remote_address(folder)
     if "://" in address:
         parts = urlsplit(address)
         if parts.scheme in ("http", "https"):

@@ -17,6 +17,7 @@ from tfgen import data_path
 from tfgen.check.jobs import check_all
 from tfgen.commands.set import set_values
 from tfgen.data_path import Path as DataPath
+from tfgen.disk_file import errors_at, read_text
 from tfgen.errors import UsageError
 from tfgen.graph.built import TaskObjects, task_objects
 from tfgen.graph.gpu_count import gpu_count
@@ -41,7 +42,6 @@ from tfgen.problems import Problem, ProblemsError, in_order, stop_at_errors
 from tfgen.record import EMPTY, Record
 from tfgen.schema import workload_kinds as kinds
 from tfgen.text.document import Document
-from tfgen.tree.disk_file import errors_at, read_text
 from tfgen.words import either
 
 RULES: Final[Mapping[str, str]] = {

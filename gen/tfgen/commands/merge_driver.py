@@ -12,10 +12,10 @@ from __future__ import annotations
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
 
+from tfgen.disk_file import read_text, replace_text
 from tfgen.errors import TfgenError
 from tfgen.git.command import Git
 from tfgen.places import CHARTS, OVERLAYS, job_folder
-from tfgen.tree.disk_file import read_text, replace_text
 from tfgen.tree.ledger import LEDGER_FOLDER, job_of, ledger_path, merge_ledgers, parse_ledger
 from tfgen.tree.write import read_ledgers
 

@@ -11,8 +11,9 @@ from tfgen.change.job_diff import JobDiff
 from tfgen.commands.pipeline.job_files import find_job_files
 from tfgen.commands.pipeline.removed_jobs import remaining_files, removal
 from tfgen.commands.pipeline.run_ends import removal_ends
+from tfgen.disk_file import read_text, replace_text
 from tfgen.errors import UsageError
-from tfgen.git import read as git
+from tfgen.git.tree import CommitTree
 from tfgen.job.facts import check_environment, environments_of
 from tfgen.job.named_job import choose_job
 from tfgen.job.output_root import output_root, root_above
@@ -25,7 +26,6 @@ from tfgen.text.document import Document
 from tfgen.text.document_text import split_off
 from tfgen.text.edit import with_values
 from tfgen.text.parse import decode, parse
-from tfgen.tree.disk_file import read_text, replace_text
 from tfgen.tree.write import apply, plan_write, read_ledgers
 
 
@@ -191,7 +191,7 @@ def _remove_file(path: Path) -> list[Path]:
     schema = folder / JOB_SCHEMA
     if [*folder.iterdir()] == [schema] and schema.is_file():
         content = schema.read_bytes()
-        if content in (editor_schema().encode(), git.committed(schema)):
+        if content in (editor_schema().encode(), CommitTree().read(schema)):
             schema.unlink()
             removed.append(schema)
     for empty in _up_to_root(real_path(folder)):
@@ -219,7 +219,7 @@ def _has_committed(path: Path, text: str, document: Document) -> bool:
     The file `path` in HEAD must contain `text`, and a document that equals `document`. Line endings may differ, because
     git may convert line endings.
     """
-    content = git.committed(path)
+    content = CommitTree().read(path)
     committed = decode(content, str(path)) if content is not None else ""
     if isinstance(committed, Problem):
         return False

@@ -22,6 +22,7 @@ from tfgen.commands.pipeline.run_ends import run_ends, run_starts
 from tfgen.commands.pipeline.track import untracked
 from tfgen.commands.render import render_paths
 from tfgen.data_path import Path as DataPath
+from tfgen.disk_file import read_text, replace_text
 from tfgen.errors import UsageError
 from tfgen.job.facts import environments_of, name_of, rendered_branch
 from tfgen.job.output_root import output_root
@@ -33,7 +34,6 @@ from tfgen.schema import tunables
 from tfgen.text.document import Document
 from tfgen.text.edit import REMOVED, Assignment, assign
 from tfgen.text.parse import BYTE_ORDER_MARK
-from tfgen.tree.disk_file import read_text, replace_text
 from tfgen.tree.ledger import ledger_path
 from tfgen.tree.plan import ConflictsError
 from tfgen.tree.write import read_ledgers

@@ -149,7 +149,7 @@ def _read_ledgers(out: Path) -> tuple[Ledgers, MergedFiles | None]:
 
 def _committed_jobs(out: Path, ledgers: Mapping[str, Ledger]) -> Set[str]:
     """Return the names of the jobs whose rendered files equal the files in the last commit."""
-    from tfgen.change.committed_jobs import committed_jobs  # takes 20 ms, which few renders need
+    from tfgen.change.committed import committed_jobs  # takes 20 ms, which few renders need
 
     return committed_jobs(out, "HEAD")(ledgers)
 

@@ -11,9 +11,10 @@ from tfgen.change.run_back import Runs, all_runs
 from tfgen.commands.commit import commit_paths
 from tfgen.commands.git.commit_steps import CommitOptions, Outcome
 from tfgen.data_path import Path
+from tfgen.disk_file import replace_text
 from tfgen.errors import UsageError
-from tfgen.git import read as git
 from tfgen.git.commit import RefusedError
+from tfgen.git.tree import CommitTree, is_shallow
 from tfgen.graph.objects.storage import WRITABLE
 from tfgen.job.facts import check_environment, environments_of
 from tfgen.job.run_names import UNNAMED, next_run
@@ -23,7 +24,6 @@ from tfgen.record import Record
 from tfgen.schema import tunables
 from tfgen.text.document import Document
 from tfgen.text.edit import with_values
-from tfgen.tree.disk_file import replace_text
 from tfgen.tree.write import read_ledgers
 
 RULES: Final[Mapping[str, str]] = {
@@ -112,7 +112,7 @@ def find_earlier_runs(document: Document) -> Runs:
         TfgenError: git fails.
     """
     file = FilePath(document.file)
-    if git.is_shallow(file.parent):
+    if is_shallow(file.parent):
         raise UsageError(
             f"{file}: the clone is shallow, so tfgen cannot read the names of earlier runs; fetch the history with git "
             "fetch --unshallow, or in CI set fetch-depth: 0 (GitHub Actions) or GIT_DEPTH: 0 (GitLab CI)"
@@ -145,7 +145,7 @@ def commit_run(
         options = CommitOptions(out, pushes=pushes)
         outcome = commit_paths([file], read_sources([file]), options, has_out_option=has_out_option)
     except BaseException:
-        if read_ledgers(out) == ledgers and git.committed(file) != after.encode():
+        if read_ledgers(out) == ledgers and CommitTree().read(file) != after.encode():
             replace_text(file, after, before)
         raise
     if not (outcome.rendered or outcome).commit:

@@ -14,13 +14,16 @@ from tfgen.record import Record
 if TYPE_CHECKING:
     import subprocess
 
+_INDEX: Final = "GIT_INDEX_FILE"
+"""The variable with the path of the index. During `git commit --only`, the index of a hook is a temporary file."""
+
 # git sets these variables for hooks. A tfgen that a hook starts must not use the paths of the hook's repository.
 _OF_A_HOOK: Final = frozenset(
     {
         "GIT_ALTERNATE_OBJECT_DIRECTORIES",
         "GIT_COMMON_DIR",
         "GIT_DIR",
-        "GIT_INDEX_FILE",
+        _INDEX,
         "GIT_OBJECT_DIRECTORY",
         "GIT_PREFIX",
         "GIT_WORK_TREE",
@@ -49,12 +52,14 @@ class Git(Record):
         stdin: the standard input of the command.
         runs_hooks: whether the command may run git hooks. Such a command uses the user's locale. All other commands
             print English messages, and take a `*` in a path literally.
+        uses_index_of_hook: whether the command uses the index of the git hook that started tfgen, if any.
     """
 
     folder: Path
     arguments: tuple[str, ...]
     stdin: bytes = b""
     runs_hooks: bool = False
+    uses_index_of_hook: bool = False
 
     @property
     def argv(self) -> tuple[str, ...]:
@@ -74,7 +79,8 @@ class Git(Record):
         """
         import subprocess  # the import takes 3 ms, and `tfgen render` runs no git command
 
-        environment = {name: value for name, value in os.environ.items() if name not in _OF_A_HOOK}
+        left_out = _OF_A_HOOK - {_INDEX} if self.uses_index_of_hook else _OF_A_HOOK
+        environment = {name: value for name, value in os.environ.items() if name not in left_out}
         environment |= {} if self.runs_hooks else _ENVIRONMENT
         stderr = subprocess.PIPE if has_errors else subprocess.DEVNULL
         try:

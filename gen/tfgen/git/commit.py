@@ -21,8 +21,8 @@ from typing import ClassVar, Final
 
 from tfgen.errors import TfgenError, UsageError
 from tfgen.git import command
-from tfgen.git import read as git
 from tfgen.git.command import Git
+from tfgen.git.tree import CommitTree, resolved
 from tfgen.git.under_way import Operation, find_under_way
 from tfgen.real_path import real_path
 from tfgen.record import Record
@@ -158,7 +158,7 @@ def would_change(repository: Repository, digests: Mapping[str, str | None]) -> b
             removed file.
     """
     unignored = digests.keys() - _ignored_files(repository, sorted(digests))
-    contents = git.committed_files(repository.root / path for path in unignored)
+    contents = CommitTree().read_all(repository.root / path for path in unignored)
     committed = {path: _digest(content) for path, content in contents.items()}
     return committed != {repository.root / path: digests[path] for path in unignored if digests[path] is not None}
 
@@ -194,7 +194,7 @@ def commit(repository: Repository, paths: Sequence[str], message: str) -> str:
         _run_with_retries(
             repository.git("reset", "--quiet", *from_stdin, stdin=_literal(sorted(stale)), runs_hooks=True)
         )
-    return git.resolved(repository.root)
+    return resolved(repository.root)
 
 
 def check_branch(repository: Repository, name: str) -> None:
@@ -320,7 +320,7 @@ def _differs(repository: Repository, path: str, digests: Mapping[str, str | None
     is the file on disk.
     """
     file = repository.root / path
-    before = git.committed(file)
+    before = CommitTree().read(file)
     if path not in digests:
         return before != (file.read_bytes() if file.is_file() else None)
     return digests[path] != (None if before is None else _digest(before))

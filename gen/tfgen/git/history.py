@@ -7,14 +7,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from functools import lru_cache
 from itertools import zip_longest
 from pathlib import Path
 from typing import Final
 
 from tfgen.git.command import Git
 from tfgen.git.objects import object_reader
-from tfgen.git.read import HEAD, LOG_OPTIONS, by_repository, output_at
+from tfgen.git.tree import HEAD, by_repository, output_at, read_commit
 from tfgen.record import Record
+
+_LOG_OPTIONS: Final = ("--no-show-signature", "--root", "--no-renames")
+"""Options of `git log`: the settings of the user must not change the output."""
 
 _MOST: Final = 10_000
 """Maximum number of commits in which tfgen searches. The search begins with the newest commit."""
@@ -77,6 +81,63 @@ def all_contents(path: Path) -> list[bytes]:
     return contents
 
 
+def earlier_contents(path: Path, revision: str = HEAD, most: int = 200) -> list[bytes]:
+    """Return the different contents of a file in the commits up to a revision, the newest content first.
+
+    A shallow clone has only some of the commits.
+
+    Args:
+        path: the file, which may be missing on disk.
+        revision: the newest commit to read.
+        most: the maximum number of commits to read. tfgen reads the newest commits that changed the file.
+
+    Raises:
+        UsageError: the revision does not exist.
+        TfgenError: git fails.
+    """
+    ((root, names),) = by_repository([path]).items()
+    with object_reader(root) as reader:
+        commit = read_commit(reader, revision, path)
+        ids = _blob_ids(root, commit.commit_id, names[path], most) if commit else ()
+        return [*reader.blobs(ids).values()]
+
+
+@lru_cache(maxsize=100)
+def _blob_ids(root: Path, commit: str, name: str, most: int) -> tuple[str, ...]:
+    """Return the ids of the blobs of a file in a commit and in the earlier commits, the newest first.
+
+    In a repository with many commits, `git log` takes a second. The history of a commit never changes, so a cached
+    result stays valid.
+    """
+    options = (*_LOG_OPTIONS, "--format=", "--raw", "--no-abbrev", "-z", f"--max-count={most}")
+    words = iter(Git(root, ("log", *options, commit, "--", name)).output().split(b"\0"))
+    # Each change is ":MODE MODE ID ID STATUS", a NUL byte, the path, and a NUL byte.
+    changes = ((word.split(), os.fsdecode(next(words))) for word in words if word.strip())
+    return tuple(ids[3].decode() for ids, path in changes if path == name and ids[1].startswith(b"100"))
+
+
+def before_removals(path: Path, most: int = 50) -> list[str]:
+    """List the commits directly before each deletion of a file, the newest first.
+
+    If `path` is a folder, the deletion of any file in the folder counts. A shallow clone has only some of the commits.
+
+    Args:
+        path: the file or the folder, which may be missing on disk.
+        most: the maximum number of commits to return.
+
+    Raises:
+        TfgenError: git fails.
+    """
+    if path.is_dir():
+        root, name = path, "."
+    else:
+        ((root, names),) = by_repository([path]).items()
+        name = names[path]
+    options = (*_LOG_OPTIONS, "--format=%P", "--diff-filter=D", f"--max-count={most}")
+    parents = (output_at(root, HEAD, ("log", *options), [name]) or b"").decode().splitlines()
+    return [line.split()[0] for line in parents if line]
+
+
 def _former_name(root: Path, name: str, commit: str) -> str:
     """Return the former name of a file that a commit renames; empty if the commit does not rename the file."""
     options = ("diff-tree", "-r", "-z", "--no-commit-id", "--name-status", "--find-renames", "--diff-filter=R")
@@ -85,7 +146,7 @@ def _former_name(root: Path, name: str, commit: str) -> str:
 
 
 def _revisions(root: Path, names: set[str], most: int, since: str = "") -> dict[str, tuple[Revision, ...]]:
-    options: tuple[str, ...] = (*LOG_OPTIONS, "--format=%x00%H %cs", "--raw", "--no-abbrev", "-z")
+    options: tuple[str, ...] = (*_LOG_OPTIONS, "--format=%x00%H %cs", "--raw", "--no-abbrev", "-z")
     options += ("--first-parent", "-m", f"^{since}") if since else ()
     printed = output_at(root, HEAD, ("log", *options, f"--max-count={_MOST}"), sorted(names)) or b""
     entries: dict[str, list[tuple[str, str, str]]] = {}

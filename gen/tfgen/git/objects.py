@@ -38,6 +38,9 @@ A pipe of Linux has at least 4096 bytes, enough for 60 requests of 65 bytes. So 
 _FOLDER: Final = b"40000"
 """The mode of a folder in a tree."""
 
+_LINK: Final = b"120000"
+"""The mode of a symbolic link in a tree."""
+
 _FILES: Final = b"100"
 """The first digits of the mode of a regular file."""
 
@@ -74,6 +77,11 @@ class Entry(Record):
     def is_file(self) -> bool:
         """Return whether the entry is a regular file. A symbolic link is not a regular file."""
         return self.mode.startswith(_FILES)
+
+    @property
+    def is_link(self) -> bool:
+        """Return whether the entry is a symbolic link."""
+        return self.mode == _LINK
 
 
 class ObjectReader:
@@ -164,8 +172,12 @@ class ObjectReader:
                 raise TfgenError(f"{self._root}: the tree {tree} is damaged; run git fsck") from error
         return self._folders[tree]
 
-    def files_below(self, tree: str) -> Iterator[tuple[str, Entry]]:
-        """Yield the path and the entry of each file below the folder with the id `tree`.
+    def files_below(self, tree: str, *, hidden: bool = True) -> Iterator[tuple[str, Entry]]:
+        """Yield the path and the entry of each file, link and submodule below the folder with the id `tree`.
+
+        Args:
+            tree: the id of the folder.
+            hidden: whether to include names that begin with a dot.
 
         Raises:
             TfgenError: git fails.
@@ -174,6 +186,8 @@ class ObjectReader:
         while folders:
             prefix, folder = folders.pop()
             for name, entry in self.folder(folder).items():
+                if name.startswith(".") and not hidden:
+                    continue
                 if entry.is_folder:
                     folders.append((f"{prefix}{name}/", entry.object_id))
                 else:

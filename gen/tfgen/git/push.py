@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 from tfgen.errors import UsageError
-from tfgen.git import read as git
 from tfgen.git.commit import RefusedError, Repository, wait
+from tfgen.git.tree import resolved
 from tfgen.plural import count
 from tfgen.record import Record
 
@@ -107,7 +107,7 @@ def find_pushed(repository: Repository, to: Target) -> str:
         done = repository.git("merge-base", "HEAD", *revisions).done()
         if not done.code:
             base = os.fsdecode(done.stdout).strip()
-            return "" if base == git.resolved(repository.root) else base
+            return "" if base == resolved(repository.root) else base
     return ""
 
 
@@ -179,7 +179,7 @@ def _rebase(repository: Repository, to: Target, replay: Replay) -> None:
     """Replay the local commits on top of the remote branch, if the remote branch has commits that HEAD lacks."""
     repository.git("fetch", "--quiet", to.remote, f"refs/heads/{to.branch}", runs_hooks=True).output()
     theirs = os.fsdecode(repository.git("rev-parse", "--verify", "FETCH_HEAD").output()).strip()
-    ours = git.resolved(repository.root)
+    ours = resolved(repository.root)
     if not repository.git("merge-base", "--is-ancestor", theirs, ours).done().code:
         return
     with tempfile.TemporaryDirectory(prefix="tfgen-rebase-") as folder:
@@ -188,7 +188,7 @@ def _rebase(repository: Repository, to: Target, replay: Replay) -> None:
         tree = repository.replaced(root=root, head=theirs)
         try:
             replay(tree, to, ours)
-            rebased = git.resolved(tree.root)
+            rebased = resolved(tree.root)
         finally:
             repository.git("worktree", "remove", "--force", str(root)).done()
     # `git checkout` keeps modified files. If the new commits change one of these files, git stops without a change.

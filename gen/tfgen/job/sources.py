@@ -15,19 +15,23 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final, NamedTuple, NoReturn
+from typing import Any, Final, NamedTuple
 
+from tfgen import data_path
 from tfgen.errors import TfgenError, UsageError
+from tfgen.git.tree import DISK, Kind, Tree
 from tfgen.job.defaults import FILE, sets_root
 from tfgen.job.output_root import root_above
 from tfgen.problems import Problem
-from tfgen.real_path import real_path
+from tfgen.real_path import repository_root, whole_path
 from tfgen.record import Record
-from tfgen.text.parse import MAX_BYTES, decode
-from tfgen.tree.disk_file import read_file
+from tfgen.text.parse import MAX_BYTES, decode, parse
 
-# A GitOps repository contains many other YAML files. Below a folder, only a file with this line is a job file.
+# A GitOps repository contains many other YAML files. A file with this line contains a job.
 _OURS: Final = re.compile(rb"^[\"']?apiVersion[\"']?:\s*[\"']?tfgen/", re.MULTILINE)
+# Any other file with a job has the key in another form, such as JSON, an indented or a quoted key, or an alias.
+_MAY_BE_OURS: Final = re.compile(rb"apiVersion[\"']?\s*:(?:[^:]{0,100}tfgen\\?/|\s*\*)|\\(?:x|u00|U000000)[4-7]")
+_OUR_GROUP: Final = "tfgen/"
 _SUFFIXES: Final = (".yaml", ".yml")
 
 STDIN: Final = Path("-")
@@ -107,11 +111,14 @@ class Source(Record):
             yield from self.defaults.layers()
 
 
-def read_sources(paths: Iterable[Path], *, may_be_none: bool = False, takes_stdin: bool = False) -> list[Source]:
+def read_sources(
+    paths: Iterable[Path], tree: Tree = DISK, *, may_be_none: bool = False, takes_stdin: bool = False
+) -> list[Source]:
     """Return the job files of a command line: the files in `paths`, and the job files below the folders in `paths`.
 
     Args:
         paths: files and folders.
+        tree: the version of the files.
         may_be_none: whether to accept a folder without jobs, and a path that does not exist.
         takes_stdin: whether "-" means standard input. A job from standard input inherits from the
             tfgen.yaml files of the working directory.
@@ -120,18 +127,46 @@ def read_sources(paths: Iterable[Path], *, may_be_none: bool = False, takes_stdi
         UsageError: "-" is not allowed, a path cannot be read, or a folder has no job.
     """
     sources: dict[str, Source] = {}
-    layers = _Layers()
+    layers = _Layers(tree)
     for path in paths:
         if path == STDIN:
             path_sources = [_from_stdin(layers, takes_stdin=takes_stdin)]
-        elif may_be_none and not path.exists():
+        elif may_be_none and not _exists(path, tree):
             continue
+        elif tree is DISK and not path.is_dir():
+            path_sources = [_source(path, layers)]
+        elif tree.kind(path) is Kind.FILE:
+            path_sources = [Source(str(path), tree.read(path, MAX_BYTES + 1) or b"", layers.under(path))]
         else:
-            path_sources = list(_sources_in(path, layers)) if path.is_dir() else [_source(path, layers)]
+            path_sources = [*_sources_in(path, tree, layers)]
         if not path_sources and not may_be_none:
             raise no_job_below([path])
         sources |= {source.file: source for source in path_sources}
     return list(sources.values())
+
+
+def read_files(files: Iterable[str], tree: Tree) -> list[Source]:
+    """Return the version of job files in a tree, with their tfgen.yaml files. Omit files that the tree lacks.
+
+    Raises:
+        UsageError: the revision of the tree does not exist.
+        TfgenError: git fails.
+    """
+    layers = _Layers(tree)
+    contents = tree.read_all([Path(file) for file in dict.fromkeys(files)], MAX_BYTES + 1)
+    return [Source(str(path), content, layers.under(path)) for path, content in contents.items()]
+
+
+def removed_files(paths: Iterable[Path], before: Tree, after: Tree = DISK) -> list[str]:
+    """Return the job files, at or below the given paths, that the tree `before` has and the tree `after` lacks."""
+    candidates = [
+        path / name
+        for path in paths
+        for name in (before.files_below(path, hidden=False) or [""])
+        if has_name_of_job(path / name) and not _exists(path / name, after)
+    ]
+    contents = before.read_all(candidates, MAX_BYTES + 1)
+    return sorted(str(path) for path, content in contents.items() if contains_job(content))
 
 
 def _from_stdin(layers: _Layers, *, takes_stdin: bool) -> Source:
@@ -160,7 +195,7 @@ def source_name(path: Path) -> str:
 
     If `root_above` finds no root folder, return the name of the file; for a folder, return `.`.
     """
-    whole = real_path(path)
+    whole = whole_path(path)
     folder = whole if whole.is_dir() else whole.parent
     return whole.relative_to(root_above(folder) or folder).as_posix()
 
@@ -174,8 +209,21 @@ def has_name_of_job(path: Path) -> bool:
 
 
 def contains_job(content: bytes) -> bool:
-    """Return whether the content of a file contains a document with an apiVersion of tfgen."""
-    return _OURS.search(content) is not None
+    """Return whether the content of a file contains a document with an apiVersion of tfgen.
+
+    The result is also True for a file that seems to contain such a document, but that tfgen cannot parse. The check of
+    the file then reports the reason.
+    """
+    if _OURS.search(content):
+        return True
+    if not _MAY_BE_OURS.search(content):
+        return False
+    text = decode(content, "")
+    if isinstance(text, Problem):
+        return True
+    parsed = parse(text, "")
+    versions = (data_path.at(document.data, ("apiVersion",)) for document in parsed.documents)
+    return bool(parsed.problems) or any(str(version).startswith(_OUR_GROUP) for version in versions)
 
 
 def _source(path: Path, layers: _Layers) -> Source:
@@ -183,29 +231,22 @@ def _source(path: Path, layers: _Layers) -> Source:
     return Source(str(path), OnDisk(_digest(content)) if is_file else content, layers.under(path))
 
 
-def _sources_in(folder: Path, layers: _Layers) -> Iterator[Source]:
-    for path in _walk_files(folder):
-        if has_name_of_job(path) and _is_file(path):
-            content, _ = _read(path)
+def _exists(path: Path, tree: Tree) -> bool:
+    return path.exists() if tree is DISK else tree.kind(path) is not None
+
+
+def _sources_in(folder: Path, tree: Tree, layers: _Layers) -> Iterator[Source]:
+    """Yield the job files of a tree below a folder, except for hidden files. On disk, a link to a job file counts."""
+    paths = [path for name in tree.files_below(folder, hidden=False) if has_name_of_job(path := folder / name)]
+    if tree is not DISK:
+        for path, content in tree.read_all(paths, MAX_BYTES + 1).items():
             if contains_job(content):
-                yield Source(str(path), OnDisk(_digest(content)), layers.under(path))
-
-
-def _walk_files(folder: Path) -> Iterator[Path]:
-    """Yield all files below a folder in sorted order, without hidden files and folders.
-
-    Raises:
-        UsageError: a folder cannot be read. If tfgen skipped such a folder, the jobs in the folder would look like
-            removed jobs.
-    """
-    parent, folders, names = next(os.walk(folder, onerror=_unreadable))
-    folder_names = {*folders}
-    for name in sorted(name for name in (*folders, *names) if not name.startswith(".")):
-        path = Path(parent) / name
-        if name not in folder_names:
-            yield path
-        elif not path.is_symlink():
-            yield from _walk_files(path)
+                yield Source(str(path), content, layers.under(path))
+        return
+    for path in filter(_is_file, paths):
+        content, _ = _read(path)
+        if contains_job(content):
+            yield Source(str(path), OnDisk(_digest(content)), layers.under(path))
 
 
 def _is_file(path: Path) -> bool:
@@ -222,27 +263,24 @@ def _is_file(path: Path) -> bool:
         raise UsageError(f"{path}: {error.strerror}") from error
 
 
-def _unreadable(error: OSError) -> NoReturn:
-    raise UsageError(f"{error.filename}: {error.strerror}") from error
-
-
 class _Layers:
-    """Reader of tfgen.yaml files on disk. Each file is read only once."""
+    """Reader of the tfgen.yaml files of a tree. Each file is read only once."""
 
-    def __init__(self) -> None:
+    def __init__(self, tree: Tree) -> None:
+        self._tree = tree
         self._contents: dict[Path, bytes | None] = {}
         self._of_folders: dict[tuple[Path, bool], Source | None] = {}
 
     def under(self, job: Path) -> Source | None:
         """Return the tfgen.yaml nearest to a job file, in the same folder or in a parent folder; or None."""
-        folder = real_path(job).parent, job.is_absolute()
+        folder = whole_path(job).parent, job.is_absolute()
         if folder not in self._of_folders:
             self._of_folders[folder] = defaults_under(job, self._content)
         return self._of_folders[folder]
 
     def _content(self, path: Path) -> bytes | None:
         if path not in self._contents:
-            self._contents[path] = read_defaults_file(path)
+            self._contents[path] = read_defaults_file(path, self._tree)
         return self._contents[path]
 
 
@@ -266,13 +304,13 @@ def defaults_under(job: Path, content: Callable[[Path], bytes | None]) -> Source
     return under
 
 
-def defaults_on_disk(job: Path) -> Source | None:
-    """Read the tfgen.yaml nearest to a job file from the disk. The result is the same as that of `defaults_under`.
+def defaults_in(tree: Tree, job: Path) -> Source | None:
+    """Read the tfgen.yaml nearest to a job file from a tree. The result is the same as that of `defaults_under`.
 
     Raises:
         UsageError: a tfgen.yaml cannot be read.
     """
-    return _Layers().under(job)
+    return _Layers(tree).under(job)
 
 
 def defaults_paths(job: Path) -> tuple[Path, ...]:
@@ -280,25 +318,23 @@ def defaults_paths(job: Path) -> tuple[Path, ...]:
 
     The paths are absolute or relative, like the path of the job.
     """
-    folder = real_path(job).parent
-    paths = []
-    for candidate in (folder, *folder.parents):
-        paths.append(candidate / FILE)
-        if (candidate / ".git").exists():
-            break
+    folder = whole_path(job).parent
+    root = repository_root(folder)
+    above = [folder, *(parent for parent in folder.parents if root is None or parent.is_relative_to(root))]
+    paths = [candidate / FILE for candidate in above]
     return tuple(paths) if job.is_absolute() else tuple(Path(os.path.relpath(path)) for path in paths)
 
 
-def read_defaults_file(path: Path) -> bytes | None:
+def read_defaults_file(path: Path, tree: Tree = DISK) -> bytes | None:
     """Return the content of a tfgen.yaml; None if the file does not exist.
 
     Raises:
         UsageError: the file exists but cannot be read. Without an error, jobs would lack their defaults.
     """
-    if not os.path.lexists(path):
-        return None
     try:
-        return read_file(path, MAX_BYTES + 1)
+        return tree.read(path, MAX_BYTES + 1)
+    except UsageError:
+        raise
     except TfgenError as error:
         raise UsageError(
             f"{error}; jobs inherit defaults from this file, so make {path} a readable file, or delete {path}"

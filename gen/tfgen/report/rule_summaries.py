@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tfgen.change import immutable, run_back
-from tfgen.check import enforced, limits, namespace, severities
+from tfgen.check import enforced, limits, namespace, repository, severities
 from tfgen.check import files as drift
 from tfgen.check import objects as object_problems
 from tfgen.commands import local, profile, rerun
@@ -30,6 +30,7 @@ def rule_summaries() -> Mapping[str, str]:
         **drift.RULES,
         **orphans.RULES,
         **unlisted_files.RULES,
+        **repository.RULES,
         **rerun.RULES,
         **import_jobs.RULES,
         **local.RULES,

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Final
 
 from tfgen.check.checked import CheckedJobs
-from tfgen.git import read as git
 from tfgen.git.history import Revision, histories
+from tfgen.git.tree import DISK, by_repository, has_commit
 from tfgen.job.facts import name_of
 from tfgen.places import CHARTS, OVERLAYS
 from tfgen.plural import count
@@ -39,9 +39,9 @@ def read_jobs(jobs: CheckedJobs, root: Path) -> list[JobFacts]:
     paths = {document.file: Path(document.file) for document in documents}
     revisions = histories(paths.values(), _HISTORY + 1)
     committed = {
-        path: has_commit
-        for root_of_git, names in git.by_repository(paths.values()).items()
-        for has_commit in [git.has_commit(root_of_git)]  # only one git process for each repository
+        path: is_committed
+        for root_of_git, names in by_repository(paths.values()).items()
+        for is_committed in [has_commit(root_of_git)]  # only one git process for each repository
         for path in names
     }
     rendered = _changed_files(root)
@@ -93,7 +93,7 @@ def _uncommitted_changes(item: _Input) -> Iterator[str]:
 def _changed_files(root: Path) -> Mapping[str, int]:
     """Return the number of changed files in charts/ and overlays/ for each job, by name of the job."""
     numbers: dict[str, int] = {}
-    for path in git.changed(root, places=(CHARTS, OVERLAYS)):
+    for path in DISK.changed(root, places=(CHARTS, OVERLAYS)):
         name = path.split("/")[1]
         numbers[name] = numbers.get(name, 0) + 1
     return numbers

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tfgen import __version__
-from tfgen.tree.disk_file import temporary_name
+from tfgen.disk_file import temporary_name
 
 MOST: Final = 80
 """Maximum number of cache entries in one subfolder.

@@ -15,9 +15,9 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
+from tfgen.disk_file import RESERVED_PREFIX
 from tfgen.errors import TfgenError
 from tfgen.record import EMPTY, Record
-from tfgen.tree.disk_file import RESERVED_PREFIX
 from tfgen.tree.spool import Spool, SpooledTexts
 
 _LONGEST_NAME = 255

@@ -29,10 +29,10 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
+from tfgen.disk_file import RESERVED_PREFIX
 from tfgen.errors import TfgenError
 from tfgen.places import is_place_of, name_places
 from tfgen.record import Record
-from tfgen.tree.disk_file import RESERVED_PREFIX
 from tfgen.tree.file_tree import path_fault
 from tfgen.tree.merge_conflict import has_conflict
 

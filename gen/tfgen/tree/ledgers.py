@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from tfgen.errors import TfgenError
+from tfgen.git.tree import DISK, Tree
 from tfgen.places import is_in_job_folder
 from tfgen.tree.file_tree import digest_of
+from tfgen.tree.git_folder import ReadableFolder, open_folder
 from tfgen.tree.ledger import (
     LEDGER_FOLDER,
     LEDGER_READ,
@@ -18,7 +20,6 @@ from tfgen.tree.ledger import (
     parse_checked_ledger,
     parse_ledger,
 )
-from tfgen.tree.output_folder import OutputFolder
 
 _MOST: int = 8
 """Maximum number of cached ledgers. A ledger has some 20 KB. A command reads each ledger several times in a row."""
@@ -32,6 +33,7 @@ class Ledgers(Mapping[str, Ledger]):
 
     Args:
         folder: the open output folder.
+        tree: the version of the repository that `folder` reads.
 
     Raises:
         LedgerConflictError: a merge left conflicts in ledgers.
@@ -43,8 +45,8 @@ class Ledgers(Mapping[str, Ledger]):
         sources: the path of each job file from the root of the repository, by name of the job.
     """
 
-    def __init__(self, folder: OutputFolder) -> None:
-        self._out = folder.path
+    def __init__(self, folder: ReadableFolder, tree: Tree = DISK) -> None:
+        self._open = partial(open_folder, folder.path, tree)
         self.digests: dict[str, str] = {}
         self.sources: dict[str, str] = {}
         self._owners: dict[str, tuple[str, ...]] = {}
@@ -114,7 +116,7 @@ class Ledgers(Mapping[str, Ledger]):
                 self._owners[path.casefold()] = (*self.owners(path), job)
 
     def _read_again(self, job: str) -> Ledger:
-        with OutputFolder(self._out) as folder:
+        with self._open() as folder:
             text = folder.read_text(ledger_path(job), LEDGER_READ)
         if digest_of(text) != self.digests[job]:
             raise TfgenError(

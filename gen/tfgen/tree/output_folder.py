@@ -29,10 +29,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self, TypeVar
 
-from tfgen.errors import TfgenError
-from tfgen.places import job_folder
-from tfgen.record import Record
-from tfgen.tree.disk_file import (
+from tfgen.disk_file import (
     BlockedPathError,
     check_digest,
     describe_mode,
@@ -44,6 +41,9 @@ from tfgen.tree.disk_file import (
     temporary_name,
     write_temporary,
 )
+from tfgen.errors import TfgenError
+from tfgen.places import job_folder
+from tfgen.record import Record
 from tfgen.tree.file_tree import ancestors
 
 _Value = TypeVar("_Value")

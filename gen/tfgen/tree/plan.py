@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias
 
 from tfgen.errors import TfgenError
+from tfgen.git.tree import DISK, Tree
 from tfgen.places import is_in_job_folder, is_placeholder, placeholders
 from tfgen.record import Record
 from tfgen.tree.file_tree import FileTree, digest_of
@@ -230,6 +231,7 @@ class WriteRequest(Record):
         find_committed: function that returns the names of the jobs whose rendered files are committed in git. tfgen
             does not write such a job if only the version of tfgen or the defaults changed.
         store: function that stores the plan of each job, in a spool or in memory.
+        tree: the version of the files with which the plan compares.
     """
 
     out: Path
@@ -238,6 +240,7 @@ class WriteRequest(Record):
     force: bool
     find_committed: FindCommitted
     store: Store
+    tree: Tree = DISK
 
 
 class JobPlans(Record):

@@ -7,8 +7,8 @@ import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from tfgen.disk_file import errors_at
 from tfgen.errors import UsageError
-from tfgen.tree.disk_file import errors_at
 
 
 def replace_folder(folder: Path, files: Iterable[tuple[str, str]], file: str, mark: str) -> int:

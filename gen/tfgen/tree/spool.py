@@ -23,8 +23,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, Generic, NamedTuple, Self, TypeAlias, TypeVar, overload
 
+from tfgen.disk_file import errors_at, temporary_name
 from tfgen.errors import TfgenError
-from tfgen.tree.disk_file import errors_at, temporary_name
 
 _Value = TypeVar("_Value")
 

@@ -23,7 +23,9 @@ from typing import NamedTuple
 
 from tfgen import __version__
 from tfgen.errors import TfgenError
+from tfgen.git.tree import DISK, Tree
 from tfgen.tree.file_tree import digest_of
+from tfgen.tree.git_folder import GitFolder, ReadableFolder, open_folder
 from tfgen.tree.ledger import LEDGER_FOLDER, LEDGER_READ, Ledger, job_of, ledger_path, parse_ledger
 from tfgen.tree.ledgers import Ledgers
 from tfgen.tree.output_folder import OutputFolder
@@ -51,34 +53,35 @@ single process takes 2 % longer with ten calls.
 """
 
 
-def read_ledgers(out: Path) -> Ledgers:
-    """Read the ledgers of all jobs below an output folder.
+def read_ledgers(out: Path, tree: Tree = DISK) -> Ledgers:
+    """Read the ledgers of all jobs below an output folder, in a version of the repository.
 
     Raises:
         TfgenError: Ledgers are invalid. The message names every invalid ledger.
     """
-    with _reading(out) as folder:
-        return Ledgers(folder)
+    with _reading(out, tree) as folder:
+        return Ledgers(folder, tree)
 
 
-def find_unchanged(out: Path, ledgers: Collection[tuple[str, str]]) -> set[tuple[str, str]]:
-    """Return the items of `ledgers` whose job is unchanged on disk: the ledger and all rendered files of the job.
+def find_unchanged(out: Path, ledgers: Collection[tuple[str, str]], tree: Tree = DISK) -> set[tuple[str, str]]:
+    """Return the items of `ledgers` whose job is unchanged in a tree: the ledger and all rendered files of the job.
 
     Args:
         out: The output folder.
         ledgers: The name of each job, and the earlier digest of the job's ledger. Example: {("mnist", "9b74c989...")}.
+        tree: The version of the repository.
 
     Raises:
         TfgenError: The disk cannot be read.
     """
-    with _reading(out) as folder:
+    with _reading(out, tree) as folder:
         jobs = {job_of(name) for name in folder.names(LEDGER_FOLDER)}
         return {(job, digest) for job, digest in ledgers if job in jobs and _is_unchanged(folder, job, digest)}
 
 
-def digest_of_ledger(out: Path, rendering: Rendering) -> str:
+def digest_of_ledger(out: Path, rendering: Rendering, tree: Tree = DISK) -> str:
     """Return the digest that the ledger of a job will have after a write of the rendering."""
-    with OutputFolder(out) as folder:
+    with open_folder(out, tree) as folder:
         try:
             before = parse_ledger(rendering.job, folder.read_text(ledger_path(rendering.job), LEDGER_READ))
         except TfgenError:  # no ledger, or an invalid one, which `plan_write` reports
@@ -86,7 +89,7 @@ def digest_of_ledger(out: Path, rendering: Rendering) -> str:
     return digest_of(rendering.with_revision_number(before).ledger(__version__).to_text())
 
 
-def _is_unchanged(folder: OutputFolder, job: str, digest: str) -> bool:
+def _is_unchanged(folder: ReadableFolder, job: str, digest: str) -> bool:
     """Return whether the ledger of a job still has the given digest, and all files on disk match the ledger."""
     text = folder.read_text(ledger_path(job), LEDGER_READ)
     if digest_of(text) != digest:
@@ -104,6 +107,7 @@ def plan_write(
     force: bool = False,
     find_committed: FindCommitted = nothing_committed,
     store: Store = InMemory,
+    tree: Tree = DISK,
 ) -> WritePlan:
     """Plan a write. The function reads the disk and writes nothing below the output folder.
 
@@ -115,13 +119,14 @@ def plan_write(
         find_committed: Function that returns the names of the jobs whose rendered files are committed in git. tfgen
             does not write such a job if only the version of tfgen or the defaults changed.
         store: Function that stores the plan of a job.
+        tree: The version of the files with which the plan compares. A write needs the files on disk.
 
     Raises:
         FileTreeError: Two renderings have the same path.
         TfgenError: The disk or a ledger cannot be read.
     """
-    request = WriteRequest(out, renderings, done, force, find_committed, store)
-    with _reading(out) as folder:
+    request = WriteRequest(out, renderings, done, force, find_committed, store, tree)
+    with _reading(out, tree) as folder:
         return plan_jobs(folder, request)
 
 
@@ -150,8 +155,11 @@ def apply(plan: WritePlan) -> WritePlan:
 
 
 @contextmanager
-def _reading(out: Path) -> Iterator[OutputFolder]:
+def _reading(out: Path, tree: Tree) -> Iterator[ReadableFolder]:
     """Open an output folder for reading. A lock prevents other tfgen processes from writing in the meantime."""
+    if tree is not DISK:
+        yield GitFolder(out, tree)
+        return
     with OutputFolder(out) as folder, folder.locked(LEDGER_FOLDER, LOCK_WAIT_S, shared=True):
         yield folder
 

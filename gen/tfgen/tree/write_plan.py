@@ -17,9 +17,9 @@ from tfgen.errors import TfgenError
 from tfgen.places import is_in_job_folder, job_folder, placeholders
 from tfgen.record import Record
 from tfgen.tree.file_tree import FileTree, ancestors, path_fault
+from tfgen.tree.git_folder import ReadableFolder
 from tfgen.tree.ledger import LEDGER_FOLDER, Ledger, check_ledger
 from tfgen.tree.ledgers import Ledgers
-from tfgen.tree.output_folder import OutputFolder
 from tfgen.tree.plan import (
     Conflict,
     FileAction,
@@ -39,9 +39,9 @@ _LOSS_READ = 1 << 20
 """Maximum number of characters that tfgen reads from a user's file to find the lines that a write would delete."""
 
 
-def plan_jobs(folder: OutputFolder, request: WriteRequest) -> WritePlan:
+def plan_jobs(folder: ReadableFolder, request: WriteRequest) -> WritePlan:
     """Plan a write to an open output folder. Raises the errors of `write.plan_write`."""
-    ledgers = Ledgers(folder)
+    ledgers = Ledgers(folder, request.tree)
     together = _check_together(request.renderings, ledgers, request.find_committed)
     slots: list[Slot | InMemory] = []
     conflicts: list[Conflict] = []
@@ -161,7 +161,7 @@ class _Planned(NamedTuple):
 
 
 def _plan_one(
-    folder: OutputFolder, ledgers: Ledgers, owners_after_write: Mapping[str, int], store: Store, rendering: Rendering
+    folder: ReadableFolder, ledgers: Ledgers, owners_after_write: Mapping[str, int], store: Store, rendering: Rendering
 ) -> _Planned:
     before = ledgers.get(rendering.job)
     listed = before.paths() if before else set()

@@ -378,7 +378,7 @@ def test_a_job_that_is_renamed_as_retired_starts_with_its_next_run(repository: R
     started(repository, storage=CLAIM)
     assert repository.tfgen("rename", "jobs/mnist/job.yaml", "digits", "--keep-data", "--retired") == cli.OK
     commit = repository.commit()
-    for kind, name in (("StatefulSet", "mnist-ps"), (JOB, "mnist-chief")):
+    for kind, name in (("StatefulSet", "mnist-ps"), ("StatefulSet", "mnist-worker"), (JOB, "mnist-chief")):
         repository.gone(kind, name)
     if repository.way.kind != HELM_RELEASE:  # a Kustomization applies what remains of a retired job
         repository.applied(commit, "digits")

@@ -76,7 +76,7 @@ def test_a_lost_worker_costs_no_step_and_a_killed_ps_the_steps_since_the_last_ch
     training.pod("worker", 1)
     lost = steps(training.log("chief"))[-1]
     eventually(lambda: steps(training.log("chief"))[-1] > lost, "a step after the return of the worker", PATIENCE)
-    assert len(training.pods("chief")) == 1
+    assert len(training.pods("chief")) == 1, training.log("chief")
     assert "resumed from" not in training.log("chief")
 
     training.kill("ps", 0)

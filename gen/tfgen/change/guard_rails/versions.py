@@ -9,7 +9,7 @@ problem in the same change.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from tfgen.change.guard_rails.allowed import UNLISTED_FILES
@@ -18,33 +18,32 @@ from tfgen.change.guard_rails.loosened import find_loosened
 from tfgen.check.enforced_paths import check_enforced_paths
 from tfgen.check.severities import LOOSENED, with_severities
 from tfgen.check.source import GUARD_RAILS, LayerResult, read_layer
-from tfgen.git import read as git
+from tfgen.git.tree import DISK, CommitTree, Tree
 from tfgen.job.defaults import FILE
-from tfgen.job.sources import defaults_on_disk, defaults_paths, defaults_under
+from tfgen.job.sources import defaults_in
 from tfgen.problems import Place, Problem
-from tfgen.real_path import real_path
+from tfgen.real_path import whole_path
 from tfgen.text.document import Document
 
 
-def find_loosenings(root: Path, files: Collection[str], against: str) -> Iterator[Problem]:
+def find_loosenings(root: Path, files: Collection[str], against: str, tree: Tree = DISK) -> Iterator[Problem]:
     """Yield a problem for each guard rail that the changed files of a repository loosen.
 
     Args:
         root: the root of the repository.
         files: the files that differ from the commit, as paths relative to the root.
         against: the commit.
+        tree: the version of the changed files.
 
     Raises:
         UsageError: the commit does not exist, or a tfgen.yaml cannot be read.
         TfgenError: git or the disk fails.
     """
     paths = [Path(os.path.relpath(root / name)) for name in files]
-    folders = {path.parent for path in paths}
-    committed = git.committed_files({layer for folder in folders for layer in defaults_paths(folder / FILE)}, against)
-    before, after = _LayerReader(committed.get), _LayerReader(None)
+    before, after = _LayerReader(CommitTree(against)), _LayerReader(tree)
     concerned = {path.parent for path in paths if path.name == FILE}
     reported: set[Place] = set()
-    for folder in sorted(concerned, key=lambda folder: (len(real_path(folder).parts), folder)):
+    for folder in sorted(concerned, key=lambda folder: (len(whole_path(folder).parts), folder)):
         rails, changed = before.layer_of(folder).defaults, after.layer_of(folder)
         if changed.problems:
             loosenings = [*_broken_file_loosening(rails, changed.problems[0], against)]
@@ -59,9 +58,8 @@ def find_loosenings(root: Path, files: Collection[str], against: str) -> Iterato
 class _LayerReader:
     """Reader of the tfgen.yaml files in one version of the repository. The reader reads each file only once."""
 
-    def __init__(self, content: Callable[[Path], bytes | None] | None) -> None:
-        """Create a reader that gets the files of a commit with `content`, or from the disk if `content` is None."""
-        self._content = content
+    def __init__(self, tree: Tree) -> None:
+        self._tree = tree
         self._layers: dict[str, LayerResult] = {}
 
     def layer_of(self, folder: Path) -> LayerResult:
@@ -69,9 +67,7 @@ class _LayerReader:
 
         The problems do not include guard rails that are looser than in a parent folder.
         """
-        job = folder / FILE
-        source = defaults_under(job, self._content) if self._content else defaults_on_disk(job)
-        result = read_layer(source, self._layers, is_guarded=False)
+        result = read_layer(defaults_in(self._tree, folder / FILE), self._layers, is_guarded=False)
         layer = result.defaults
         problems: list[Problem] = []
         while layer is not None:

@@ -9,12 +9,12 @@ from typing import Any, Final
 
 from tfgen import data_path
 from tfgen.check.jobs import check
+from tfgen.disk_file import read_file
 from tfgen.job.output_root import is_root, root_above
 from tfgen.job.sources import defaults_under, read_sources
 from tfgen.places import JOB_SCHEMA
 from tfgen.real_path import real_path
 from tfgen.record import Record
-from tfgen.tree.disk_file import read_file
 
 JOB_FILE: Final = "job.yaml"
 

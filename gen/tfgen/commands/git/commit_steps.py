@@ -13,9 +13,9 @@ from tfgen.commands.git.commit_message import job_changes
 from tfgen.commands.git.replay_jobs import JobReplay
 from tfgen.commands.pipeline.check_report import Report
 from tfgen.errors import UsageError
-from tfgen.git import read as git
 from tfgen.git.commit import RefusedError, Repository, check_branch, commit, drop_branch, open_repository, start_branch
 from tfgen.git.push import NO_BRANCH, RebaseConflictError, Target, push
+from tfgen.git.tree import CommitTree
 from tfgen.places import EXTENDED_FILES, PROJECTS, REPOSITORY_FILES
 from tfgen.problems import Problem, ProblemsError
 from tfgen.real_path import real_path
@@ -165,7 +165,7 @@ def repository_files(repository: Repository) -> tuple[str, ...]:
     root = repository.root
     paths = [*REPOSITORY_FILES, *(f"{PROJECTS}/{path.name}" for path in (root / PROJECTS).glob("*.yaml"))]
     present = [path for path in paths if (root / path).is_file()]
-    committed = git.committed_files(root / path for path in present) if present else {}
+    committed = CommitTree().read_all(root / path for path in present) if present else {}
     return tuple(
         path for path in present if _is_from_init((root / path).read_bytes(), path, committed.get(root / path))
     )

@@ -11,7 +11,7 @@ from contextlib import suppress
 from itertools import chain
 from pathlib import Path
 
-from tfgen.change.committed_jobs import committed_jobs
+from tfgen.change.committed import committed_jobs
 from tfgen.change.comparison import PairPlaces, pair_jobs
 from tfgen.check.files import Base, compare_files
 from tfgen.commands.git.commit_check import check_for_commit
@@ -31,13 +31,12 @@ from tfgen.commands.git.commit_steps import (
 from tfgen.commands.pipeline.check_files import FileResults
 from tfgen.commands.pipeline.check_report import Report
 from tfgen.commands.pipeline.removed_jobs import find_removed_jobs
-from tfgen.commands.pipeline.removed_sources import removed_sources
 from tfgen.commands.pipeline.run_ends import find_run_ends
 from tfgen.errors import TfgenError, UsageError
-from tfgen.git import read as git
 from tfgen.git.commit import Repository, changed, check_paths, would_change
 from tfgen.git.push import find_pushed, target
-from tfgen.job.sources import no_job_below
+from tfgen.git.tree import HEAD, CommitTree, resolved
+from tfgen.job.sources import no_job_below, removed_files
 from tfgen.places import placeholders
 from tfgen.problems import Problem
 from tfgen.record import Record
@@ -96,7 +95,7 @@ def commit_jobs(jobs: Sequence[Path], results: FileResults, spool: Spool, option
         if replay.sources:
             files_again = ", ".join(sorted(replay.sources))
             notes.append(f"rebased the commit on {to}, and rendered the merged job files again: {files_again}")
-        written = "" if replay.is_empty else written and git.resolved(repository.root)
+        written = "" if replay.is_empty else written and resolved(repository.root)
     return Outcome(
         commit=written,
         message=message,
@@ -119,14 +118,14 @@ class _Work(Record):
 
 def _plan_work(jobs: Sequence[Path], results: FileResults, spool: Spool, out: Path, pushed: str) -> _Work:
     """Check the jobs against HEAD and the last pushed commit, and plan the write. The function writes no file."""
-    report = check_for_commit(results, spool, out, git.HEAD, pushed)
-    removed = removed_sources(jobs, git.HEAD)
-    matched = pair_jobs(results.checked, git.HEAD, removed).pairs
+    report = check_for_commit(results, spool, out, HEAD, pushed)
+    removed = removed_files(jobs, CommitTree())
+    matched = pair_jobs(results.checked, HEAD, removed).pairs
     removals = find_removed_jobs(read_ledgers(out).sources, jobs, {job.name for job in report.jobs}, removed)
     if not (matched or removals):
         raise no_job_below(jobs)
     plan = plan_write(
-        out, all_renderings(report, removals, spool), find_committed=committed_jobs(out, git.HEAD), store=spool.store
+        out, all_renderings(report, removals, spool), find_committed=committed_jobs(out, HEAD), store=spool.store
     )
     if plan.conflicts:
         raise ConflictsError(plan.conflicts, "tfgen render --force")
@@ -152,7 +151,7 @@ def _files_of_jobs(
     write, such as job files.
     """
     planned = {job.rendering.job: job.digests for job in work.plan.jobs}
-    committed = git.committed_files(out / ledger_path(pair.name) for pair in work.pairs)
+    committed = CommitTree().read_all(out / ledger_path(pair.name) for pair in work.pairs)
     digests: dict[str, str | None] = {}
     files: dict[str, set[str]] = {}
     for pair in work.pairs:
@@ -187,7 +186,7 @@ def _files_of_job(
 
 def _files_that_differ(report: Report, spool: Spool, out: Path) -> tuple[Problem, ...]:
     plan = plan_write(out, report.renderings, store=spool.store)
-    base = Base(committed_jobs(out, git.HEAD)(plan.ledgers), revision=git.HEAD)
+    base = Base(committed_jobs(out, HEAD)(plan.ledgers), revision=HEAD)
     return compare_files({job.name: job.place for job in report.jobs}, plan, base).problems
 
 

@@ -15,7 +15,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Final
 
-from tfgen.change.committed_jobs import changed_files, committed_jobs
+from tfgen.change.committed import changed_files, committed_jobs
 from tfgen.change.comparison import PairPlaces, pair_jobs
 from tfgen.change.rerendered import compare_overlays
 from tfgen.check.checked import Checked
@@ -36,17 +36,17 @@ from tfgen.commands.git.commit_steps import (
 from tfgen.commands.pipeline.check_files import FileResults, check_files
 from tfgen.commands.pipeline.check_report import Report
 from tfgen.commands.pipeline.removed_jobs import find_removed_jobs
-from tfgen.commands.pipeline.removed_sources import removed_sources
 from tfgen.commands.pipeline.run_ends import find_run_ends
 from tfgen.commands.pipeline.track import untracked
 from tfgen.errors import UsageError
-from tfgen.git import read as git
 from tfgen.git.branch import commit_all, find_tip, has_commit, is_remote_tip, move_branch, trailer, working_tree
 from tfgen.git.commit import RefusedError, Repository, changed, check_paths, open_repository, wait
+from tfgen.git.history import before_removals
 from tfgen.git.push import ATTEMPTS, Target, find_pushed, push_commit, target
+from tfgen.git.tree import HEAD, CommitTree, resolved
 from tfgen.job.documents import read_documents
 from tfgen.job.facts import rendered_branch, source_branch
-from tfgen.job.sources import no_job_below, read_sources
+from tfgen.job.sources import no_job_below, read_sources, removed_files
 from tfgen.problems import stop_at_errors
 from tfgen.real_path import real_path
 from tfgen.record import Record
@@ -93,7 +93,7 @@ def rendered_branches(jobs: Sequence[Path], checked: Checked) -> Branches | None
 
 def _last_jobs(jobs: Sequence[Path], checked: Checked) -> list[Document]:
     """Read the jobs of the last commit that contains jobs at the paths of the command line."""
-    revisions = chain((git.HEAD,), chain.from_iterable(map(git.before_removals, jobs)))
+    revisions = chain((HEAD,), chain.from_iterable(map(before_removals, jobs)))
     documents = ([pair.before.read() for pair in _pairs(jobs, checked, commit) if pair.before] for commit in revisions)
     return next(filter(None, documents), [])
 
@@ -130,9 +130,9 @@ def commit_rendered(
     to = target(before.replaced(branch=name)) if pushes and not is_tip else None
     to_rendered = target(before.replaced(branch=branches.rendered)) if pushes else None
     is_rendered = name == branches.source
-    since = _last_source_commit(before, find_tip(before, branches.rendered, to_rendered)) if is_rendered else git.HEAD
+    since = _last_source_commit(before, find_tip(before, branches.rendered, to_rendered)) if is_rendered else HEAD
     report = check_for_commit(results, spool, out, since, find_pushed(before, to) if to else "")
-    if not (is_rendered or _pairs(jobs, results.checked, git.HEAD)):
+    if not (is_rendered or _pairs(jobs, results.checked, HEAD)):
         raise no_job_below(jobs)
     committed, is_replayed = _commit_sources(jobs, results.checked, before, options=options, to=to)
     if is_replayed and is_rendered:
@@ -151,7 +151,7 @@ def commit_rendered(
 
 
 def _pairs(jobs: Sequence[Path], checked: Checked, revision: str) -> tuple[PairPlaces, ...]:
-    return pair_jobs(checked, revision, removed_sources(jobs, revision)).pairs
+    return pair_jobs(checked, revision, removed_files(jobs, CommitTree(revision))).pairs
 
 
 def _last_source_commit(repository: Repository, tip: str) -> str:
@@ -161,7 +161,7 @@ def _last_source_commit(repository: Repository, tip: str) -> str:
     yet, `tip` is empty.
     """
     named = trailer(repository, tip, SOURCE_COMMIT) if tip else ""
-    return named if named and has_commit(repository, named) else git.HEAD
+    return named if named and has_commit(repository, named) else HEAD
 
 
 # -- the jobs --------------------------------------------------------------------------------------------------------
@@ -175,7 +175,7 @@ def _commit_sources(
     Return the result, and whether the push rebased the commits on top of new commits of the remote branch.
     """
     branch, message = options.branch, options.message
-    pairs = _pairs(jobs, checked, git.HEAD)
+    pairs = _pairs(jobs, checked, HEAD)
     files = {pair.name: {*paths_from_root(before, source_paths(pair)).values()} for pair in pairs}
     paths = {path for names in files.values() for path in names}
     check_paths(before, {}, paths)
@@ -195,7 +195,7 @@ def _commit_sources(
         repository, written = commit_to_branch(before, branch, changed_paths, message)
     is_replayed = bool(to and push_branch(repository, to).is_done)
     if is_replayed and written:
-        written = git.resolved(repository.root)
+        written = resolved(repository.root)
     outcome = Outcome(
         commit=written,
         message=message,
@@ -258,21 +258,21 @@ def _commit_once(repository: Repository, branch: str, tip: str, work: _Work) -> 
     with working_tree(repository, tip) as tree:
         out = tree.root / work.folder
         pairs = _pairs(work.jobs, work.checked, work.since)
-        removed = removed_sources(work.jobs, work.since)
+        removed = removed_files(work.jobs, CommitTree(work.since))
         names = {job.name for job in work.report.jobs}
         ledgers = read_ledgers(out)
         removals = find_removed_jobs(ledgers.sources, work.jobs, names, removed)
         if not (pairs or removals):
             raise no_job_below(work.jobs)
         renderings = all_renderings(work.report, removals, work.spool)
-        plan = plan_write(out, renderings, find_committed=committed_jobs(out, git.HEAD), store=work.spool.store)
+        plan = plan_write(out, renderings, find_committed=committed_jobs(out, HEAD), store=work.spool.store)
         if plan.conflicts:
             raise ConflictsError(plan.conflicts, "tfgen render --force")
-        again = compare_overlays(pairs, plan, git.HEAD, is_written=True, find_changed=changed_files(out, git.HEAD))
+        again = compare_overlays(pairs, plan, HEAD, is_written=True, find_changed=changed_files(out, HEAD))
         stop_at_errors(again.problems, NOT_COMMITTED)
         apply(plan)
         touched = [job.rendering.job for job in plan.jobs if job.touches_files() or job.before != job.after]
-        source = git.resolved(repository.root)
+        source = resolved(repository.root)
         text = work.message or _generated_message(pairs, touched, ledgers)
         message = f"{text.rstrip()}\n\n{SOURCE_COMMIT}: {source}"
         commit = commit_all(tree, tip, message)
@@ -301,4 +301,4 @@ def _generated_message(pairs: Sequence[PairPlaces], touched: Sequence[str], rend
     words = {
         name: (changes.get(name) or ["rendered again"]) if name in rendered_jobs else ["new job"] for name in touched
     }
-    return commit_message(words or {git.HEAD: ["nothing new"]})
+    return commit_message(words or {HEAD: ["nothing new"]})

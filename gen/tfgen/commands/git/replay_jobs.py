@@ -26,7 +26,6 @@ from tfgen.commands.pipeline.check_scope import CheckScope
 from tfgen.commands.pipeline.track import untracked
 from tfgen.commands.render import render_paths
 from tfgen.errors import TfgenError
-from tfgen.git import read as git
 from tfgen.git.commit import RefusedError, Repository
 from tfgen.git.push import RebaseConflictError, Target
 from tfgen.git.replay import (
@@ -40,6 +39,7 @@ from tfgen.git.replay import (
     unmerged_files,
     without_changes,
 )
+from tfgen.git.tree import HEAD, CommitTree, resolved
 from tfgen.job.defaults import FILE
 from tfgen.job.output_root import output_root
 from tfgen.job.sources import contains_job, has_name_of_job, read_sources
@@ -111,7 +111,7 @@ class JobReplay:
             commit_picked(tree, commit)
         for folder, paths in merged.items():
             _check(tree, to, upstream, folder, paths)
-        self.is_done, self.is_empty = True, git.resolved(tree.root) == upstream
+        self.is_done, self.is_empty = True, resolved(tree.root) == upstream
 
 
 def _files_of_jobs(tree: Repository, commit: str, changed: Iterable[str]) -> _JobFiles:
@@ -126,7 +126,7 @@ def _files_of_jobs(tree: Repository, commit: str, changed: Iterable[str]) -> _Jo
         if job is None:
             continue
         rendered.add(path)
-        for revision in (f"{commit}^", commit, git.HEAD):
+        for revision in (f"{commit}^", commit, HEAD):
             if ledger := _committed_ledger(tree, job, path, revision):
                 rendered |= {_joined(folder, name) for name in ledger.paths()}
                 sources.setdefault(folder, set()).update(_source_paths(tree, folder, ledger))
@@ -153,7 +153,7 @@ def _job_of_ledger(path: str) -> tuple[str, str | None]:
 def _committed_ledger(tree: Repository, job: str, path: str, revision: str) -> Ledger | None:
     """Read the ledger of a job from a commit; None if the commit does not exist or has no valid ledger."""
     with suppress(TfgenError):
-        content = git.committed(tree.root / path, revision)
+        content = CommitTree(revision).read(tree.root / path)
         return None if content is None else parse_ledger(job, content.decode("utf-8", errors="replace"))
     return None
 
@@ -216,7 +216,8 @@ def _check(tree: Repository, to: Target, upstream: str, folder: str, sources: It
     files = read_sources(paths, may_be_none=True)
     find_manifests = cache(lambda: read_foreign_manifests(out, read_ledgers(out)))
     with Spool(out) as spool, _merge_errors(tree, to):
-        check_for_commit(check_files(files, {}, spool, CheckScope(find_manifests), untracked), spool, out, upstream)
+        scope = CheckScope(find_manifests=find_manifests)
+        check_for_commit(check_files(files, {}, spool, scope, untracked), spool, out, upstream)
 
 
 @contextmanager

@@ -22,12 +22,14 @@ class Report(Record):
         compared: the number of jobs that were compared with the committed jobs.
         jobs: the valid jobs. `tfgen check` returns a report without jobs, because the temporary file with the rendered
             files of the jobs is then closed.
+        version: the version of the files that `tfgen check` read, such as "the commit HEAD".
     """
 
     problems: tuple[Problem, ...]
     notes: tuple[str, ...]
     compared: int
     jobs: tuple[RenderedJob, ...]
+    version: str = ""
 
     @property
     def renderings(self) -> Spooled[Rendering]:

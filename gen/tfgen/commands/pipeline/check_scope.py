@@ -6,10 +6,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tfgen.git.tree import DISK, Tree
 from tfgen.record import Record
 
 if TYPE_CHECKING:
-    from tfgen.change.committed_jobs import FindNames
+    from tfgen.change.committed import FindNames
     from tfgen.check.manifests import Manifest
     from tfgen.text.document import Document
 
@@ -18,6 +19,7 @@ class CheckScope(Record):
     """The settings of a check of job files, such as the Kubernetes version.
 
     Attributes:
+        tree: the version of the files that the check reads.
         find_manifests: a function that returns the hand-written manifests of the repository, such as quotas.
         kubernetes_version: the Kubernetes version whose schemas the objects are validated against; None for no
             validation.
@@ -30,6 +32,7 @@ class CheckScope(Record):
             command that also uses the changed files; None to list the changed files in the check.
     """
 
+    tree: Tree = DISK
     find_manifests: Callable[[], Sequence[Manifest]] = tuple
     kubernetes_version: str | None = None
     make_unchanged_test: Callable[[], Callable[[Document], bool]] | None = None

@@ -12,11 +12,12 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from tfgen.change.rerendered import overlays_on_disk
+from tfgen.change.rerendered import present_overlays
 from tfgen.check.limits import JobUse, has_limited_sums, uses
 from tfgen.check.objects import check_guard_rails
 from tfgen.check.severities import set_severities
 from tfgen.errors import TfgenError
+from tfgen.git.tree import Tree
 from tfgen.graph.built import BuiltJob, Objects, build
 from tfgen.job.facts import name_of
 from tfgen.kubernetes.object import Object, identity
@@ -53,15 +54,18 @@ def has_guard_rails(defaults: Document) -> bool:
     return any(layer.data.get(key) for layer in defaults.layers() for key in _GUARD_RAILS)
 
 
-def check_committed(out: Path, ledgers: Mapping[str, Ledger], documents: Sequence[Document]) -> CommittedObjects:
+def check_committed(
+    out: Path, tree: Tree, ledgers: Mapping[str, Ledger], documents: Sequence[Document]
+) -> CommittedObjects:
     """Check the committed overlays of jobs against the guard rails in their tfgen.yaml files.
 
     Args:
         out: the output folder.
+        tree: the version of the overlays.
         ledgers: the ledgers of the jobs.
         documents: the jobs.
     """
-    checked = [*map_items(partial(_check, out, ledgers), documents)]
+    checked = [*map_items(partial(_check, out, tree, ledgers), documents)]
     return CommittedObjects(
         tuple(problem for result in checked for problem in result.problems),
         tuple(use for result in checked for use in result.uses),
@@ -69,10 +73,10 @@ def check_committed(out: Path, ledgers: Mapping[str, Ledger], documents: Sequenc
     )
 
 
-def _check(out: Path, ledgers: Mapping[str, Ledger], document: Document) -> CommittedObjects:
+def _check(out: Path, tree: Tree, ledgers: Mapping[str, Ledger], document: Document) -> CommittedObjects:
     name = name_of(document)
     try:
-        files = overlays_on_disk(out, name, ledgers[name])
+        files = present_overlays(out, tree, name, ledgers[name])
         objects = _built(document, files) if files else None
     except TfgenError as error:
         return CommittedObjects(

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-from tfgen.change.committed_jobs import FindNames, changed_files, committed_jobs
+from tfgen.change.committed import FindNames, changed_files, committed_jobs
 from tfgen.change.comparison import compare
 from tfgen.change.rerendered import compare_overlays
 from tfgen.check.cached_files import CachedFile, read_cached_files
@@ -25,7 +25,7 @@ from tfgen.commands.pipeline.committed_objects import CommittedObjects, check_co
 from tfgen.commands.pipeline.rendered_file import RenderedFile, render_files
 from tfgen.commands.pipeline.run_ends import find_run_starts
 from tfgen.commands.pipeline.sums import find_sums
-from tfgen.git import read as git
+from tfgen.git.tree import HEAD
 from tfgen.job.documents import read_documents
 from tfgen.job.facts import name_of
 from tfgen.job.sources import Source
@@ -79,9 +79,9 @@ def full_check(
     jobs = [job for _, file in files for job in file.jobs]
     if local_jobs := [job for job in jobs if not job.branch]:
         renderings: Spooled[Rendering] = Spooled(job.rendering for job in local_jobs)
-        find_committed = committed_jobs(out, git.HEAD) if is_written else nothing_committed
-        plan = plan_write(out, renderings, find_committed=find_committed, store=spool.store)
-        find_changed = scope.find_changed or changed_files(out, against)
+        find_committed = committed_jobs(out, HEAD, tree=scope.tree) if is_written else nothing_committed
+        plan = plan_write(out, renderings, find_committed=find_committed, store=spool.store, tree=scope.tree)
+        find_changed = scope.find_changed or changed_files(out, against, scope.tree)
         overlays = compare_overlays(
             compared.pairs, plan, against, is_written=is_written, find_changed=find_changed, find_cached=find_cached
         )
@@ -95,7 +95,7 @@ def full_check(
             problems += (problem for result in committed.values() for problem in result.problems)
             notes += (note for result in committed.values() for note in result.notes)
             uses |= {file: _merge_uses(uses[file], result.uses) for file, result in committed.items()}
-    problems += find_sums(results.checker, checked.sources, uses)
+    problems += find_sums(results.checker, checked.sources, uses, scope.tree)
     return Report(in_order(problems), tuple(notes), len(compared.pairs), tuple(jobs))
 
 
@@ -141,7 +141,10 @@ def _check_committed(
     guarded = {layer.file for layer in layers if has_guard_rails(layer)}
     return {
         source.file: check_committed(
-            plan.out, plan.ledgers, [document for document in read_documents(source) if name_of(document) in names]
+            plan.out,
+            plan.request.tree,
+            plan.ledgers,
+            [document for document in read_documents(source) if name_of(document) in names],
         )
         for source in sources
         if source.defaults and source.defaults.file in guarded

@@ -5,19 +5,19 @@ from __future__ import annotations
 from pathlib import Path
 
 from tfgen import data_path
-from tfgen.job.sources import read_sources
-from tfgen.real_path import real_path
-from tfgen.text.document import Document
-from tfgen.text.parse import parse
+from tfgen.git.tree import DISK, Tree
+from tfgen.job.sources import contains_job, read_sources
+from tfgen.real_path import whole_path
+from tfgen.text.parse import MAX_BYTES, decode, parse
 from tfgen.tree.ledger import LEDGER_FOLDER
 
 
-def find_job_files(job: str, out: Path) -> list[str]:
-    """Return the paths of the files in the repository that contain a job with this name.
+def find_job_files(job: str, out: Path, tree: Tree = DISK) -> list[str]:
+    """Return the paths of the files in the repository that contain a job with this name, in a version of the files.
 
     A path below the working directory is relative. Any other path is absolute.
     """
-    out, working_directory = real_path(out), Path.cwd()
+    out, working_directory = whole_path(out), Path.cwd()
     roots = [folder for folder in (out, *out.parents) if (folder / ".git").exists()]
     if (out / LEDGER_FOLDER).is_dir():
         roots.append(out)
@@ -25,18 +25,25 @@ def find_job_files(job: str, out: Path) -> list[str]:
         return []
     files = [
         Path(source.file)
-        for source in read_sources(roots[:1], may_be_none=True)
-        if isinstance(text := source.text(), str) and job in text and job in _names(text, source.file)
+        for source in read_sources(roots[:1], tree, may_be_none=True)
+        if isinstance(text := source.text(), str) and _has_job(text, job)
     ]
     return [
         str(file.relative_to(working_directory) if file.is_relative_to(working_directory) else file) for file in files
     ]
 
 
-def _names(text: str, file: str) -> list[str]:
-    return [_name(document) for document in parse(text, file).documents]
+def has_job(file: Path, job: str) -> bool:
+    """Return whether a file on disk contains a job with this name. The job may be invalid.
+
+    Raises:
+        TfgenError: the disk fails.
+    """
+    content = DISK.read(file, MAX_BYTES) if file.is_file() else None
+    text = decode(content, str(file)) if content and contains_job(content) else None
+    return isinstance(text, str) and _has_job(text, job)
 
 
-def _name(document: Document) -> str:
-    name = data_path.at(document.data, ("metadata", "name"))
-    return name if isinstance(name, str) else ""
+def _has_job(text: str, job: str) -> bool:
+    documents = parse(text, "").documents if job in text else ()
+    return any(data_path.at(document.data, ("metadata", "name")) == job for document in documents)

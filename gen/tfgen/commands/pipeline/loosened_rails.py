@@ -5,19 +5,22 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
-from tfgen.git import read as git
+from tfgen.git.tree import DISK, CommitTree, Tree, by_repository, has_commit
 from tfgen.job.defaults import FILE
 from tfgen.job.sources import Source, defaults_paths
 from tfgen.problems import Problem
 
 
-def find_loosened_rails(paths: Iterable[Path], sources: Sequence[Source], against: str) -> tuple[Problem, ...]:
-    """Return a problem for each guard rail that is weaker on disk than in a commit.
+def find_loosened_rails(
+    paths: Iterable[Path], sources: Sequence[Source], against: str, tree: Tree = DISK
+) -> tuple[Problem, ...]:
+    """Return a problem for each guard rail that is weaker in a tree than in a commit.
 
     Args:
         paths: files and folders. The check reads each tfgen.yaml in the repositories that contain the paths.
         sources: the job files. The check also reads the untracked tfgen.yaml files of these jobs.
         against: the commit.
+        tree: the version of the tfgen.yaml files.
 
     Raises:
         UsageError: a tfgen.yaml cannot be read.
@@ -25,12 +28,16 @@ def find_loosened_rails(paths: Iterable[Path], sources: Sequence[Source], agains
     """
     layers = {Path(layer.file) for source in sources for layer in source.layers()}
     problems: tuple[Problem, ...] = ()
-    for root in git.repositories([path / FILE for path in paths]):
-        files = git.changed(root, against, with_untracked=layers)
+    before = CommitTree(against)
+    new = by_repository(path for path in layers if before.kind(path) is None)
+    for root in by_repository([path / FILE for path in paths]):
+        if not has_commit(root):
+            continue  # without a base of comparison, no guard rail is weaker
+        files = tree.changed(root, against) | {*new.get(root, {}).values()}
         if _may_loosen_rails(root, files):
             from tfgen.change.guard_rails.versions import find_loosenings  # takes 20 ms, which few changes need
 
-            problems += tuple(find_loosenings(root, files, against))
+            problems += tuple(find_loosenings(root, files, against, tree))
     return problems
 
 

@@ -15,12 +15,12 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Set
 from contextlib import suppress
 from pathlib import Path
 
+from tfgen.disk_file import read_text, replace_text
 from tfgen.errors import TfgenError
 from tfgen.git import unmerged as git
 from tfgen.git.under_way import is_under_way
 from tfgen.places import CHARTS, OVERLAYS
 from tfgen.record import Record
-from tfgen.tree.disk_file import read_text, replace_text
 from tfgen.tree.ledger import LEDGER_FOLDER, Ledger, job_of, ledger_path, merge_ledgers, parse_ledger
 from tfgen.tree.merge_conflict import conflict_sides
 from tfgen.tree.output_folder import OutputFolder

@@ -10,6 +10,7 @@ from typing import Final
 from tfgen.check.checked import Checked
 from tfgen.commands.pipeline.job_files import find_job_files
 from tfgen.commands.pipeline.removed_jobs import find_removed_jobs
+from tfgen.git.tree import DISK, Tree
 from tfgen.job.sources import source_name
 from tfgen.problems import Position, Problem
 from tfgen.tree.ledger import ledger_path
@@ -24,7 +25,12 @@ RULES: Final[Mapping[str, str]] = {
 
 
 def find_orphans(
-    checked: Checked, paths: Sequence[Path], out: Path, ledgers: Ledgers, removed_files: Collection[str] = ()
+    checked: Checked,
+    paths: Sequence[Path],
+    out: Path,
+    ledgers: Ledgers,
+    removed_files: Collection[str] = (),
+    tree: Tree = DISK,
 ) -> Iterator[Problem]:
     """Yield a problem for each job that was rendered from the paths and that is no longer in any job file.
 
@@ -36,6 +42,7 @@ def find_orphans(
         out: the output folder.
         ledgers: the ledgers of the output folder.
         removed_files: the paths of removed job files, as `last_job_files` returns.
+        tree: the version of the files.
 
     Raises:
         UsageError: a path does not exist, and no job was rendered from this path.
@@ -45,7 +52,7 @@ def find_orphans(
     broken = {source_name(Path(problem.file)) for problem in checked.problems if problem.severity == "error"}
     for removed in find_removed_jobs(ledgers.sources, paths, names, removed_files):
         source = ledgers.sources[removed.job]
-        if source not in broken and not find_job_files(removed.job, out):
+        if source not in broken and not find_job_files(removed.job, out, tree):
             yield _orphan(removed.job, source, out)
 
 

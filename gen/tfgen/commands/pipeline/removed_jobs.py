@@ -12,14 +12,13 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
-from tfgen.change.committed import with_committed
 from tfgen.check.jobs import check_all
-from tfgen.commands.pipeline.job_files import find_job_files
-from tfgen.commands.pipeline.removed_sources import removed_sources
+from tfgen.commands.pipeline.job_files import find_job_files, has_job
 from tfgen.errors import UsageError
-from tfgen.git import read as git
+from tfgen.git.history import before_removals
+from tfgen.git.tree import HEAD, CommitTree, has_commit
 from tfgen.job.facts import name_of
-from tfgen.job.sources import read_sources, source_name
+from tfgen.job.sources import read_files, read_sources, removed_files, source_name
 from tfgen.places import CHARTS, OVERLAYS
 from tfgen.text.document import Document
 from tfgen.tree.file_tree import FileTree
@@ -76,8 +75,8 @@ def find_last_jobs(path: Path) -> tuple[Document, ...]:
         TfgenError: git or the disk fails.
     """
     for revision in _revisions(path, most=_COMMITS):
-        files = removed_sources([path], revision) if revision else ()
-        sources = [source for _, source in with_committed((), files, revision)] if files else ()
+        tree = CommitTree(revision)
+        sources = read_files(removed_files([path], tree), tree) if revision else ()
         if documents := check_all(sources, is_guarded=False).documents:
             return documents
     return ()
@@ -98,9 +97,7 @@ def versions_of_job(job: str, file: Path) -> Iterator[Document]:
     The versions are the file on disk, the file in HEAD, and the file in the commit before the deletion of the file.
     """
     for revision in _revisions(file):
-        sources = (
-            [source for _, source in with_committed((), [str(file)], revision)] if revision else read_sources([file])
-        )
+        sources = read_files([str(file)], CommitTree(revision)) if revision else read_sources([file])
         for document in check_all(sources, is_guarded=False).documents:
             if name_of(document) == job:
                 yield document
@@ -108,7 +105,7 @@ def versions_of_job(job: str, file: Path) -> Iterator[Document]:
 
 def _versions(file: Path) -> Iterator[bytes]:
     for revision in _revisions(file):
-        content = git.committed(file, revision) if revision else file.read_bytes()
+        content = CommitTree(revision).read(file) if revision else file.read_bytes()
         if content is not None:
             yield content
 
@@ -122,8 +119,8 @@ def _revisions(file: Path, most: int = 1) -> Iterator[str]:
         yield ""
     place = file.absolute()
     folder = next(parent for parent in (place, *place.parents) if parent.is_dir())
-    if git.has_commit(folder):
-        yield from (git.HEAD, *git.before_removals(file, most))
+    if has_commit(folder):
+        yield from (HEAD, *before_removals(file, most))
 
 
 def find_removed_jobs(
@@ -149,11 +146,15 @@ def find_removed_jobs(
         )
         if not (path.exists() or had_job):
             raise UsageError(f"{path}: No such file or directory")
-    return [
-        removal(job)
-        for job, source in sorted(sources.items())
-        if job not in names and source and any(_covers(prefix, source) for prefix in path_by_source)
-    ]
+    removed = []
+    for job, source in sorted(sources.items()):
+        covering = (item for item in path_by_source.items() if source and _covers(item[0], source))
+        if job not in names and (found := next(covering, None)):
+            prefix, path = found
+            # The search in a folder skips a hidden file. The jobs of a file that exists are not removed.
+            if not has_job(path / os.path.relpath(source, prefix), job):
+                removed.append(removal(job))
+    return removed
 
 
 def _covers(prefix: str, source: str) -> bool:

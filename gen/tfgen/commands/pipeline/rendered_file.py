@@ -20,6 +20,7 @@ from tfgen.commands.pipeline.check_scope import CheckScope
 from tfgen.commands.pipeline.rendered_job import RenderedJob, render_job
 from tfgen.commands.pipeline.store_file import store_file
 from tfgen.commands.pipeline.sums import limited_uses
+from tfgen.git.tree import Tree
 from tfgen.job.sources import Source
 from tfgen.problems import Problem
 from tfgen.text.document import Document
@@ -116,11 +117,11 @@ def _render_file(
     object_report = merged_reports(job.reported for job in jobs)
     unused = report_unused(documents, (*file.result.reported.ignored, *object_report.ignored))
     if scope.cache_out is not None and not skipped:
-        digests = {job.name: partial(_ledger_digest, scope.cache_out, job) for job in jobs}
+        digests = {job.name: partial(_ledger_digest, scope.cache_out, scope.tree, job) for job in jobs}
         store_file(file, object_report, unused, digests, manifests)
     uses = (*(use for job in jobs for use in job.uses), *limited_uses(skipped))
     return RenderedFile(file.result, jobs, uses, unused)
 
 
-def _ledger_digest(out: Path, job: RenderedJob) -> str:
-    return digest_of_ledger(out, job.rendering.read())
+def _ledger_digest(out: Path, tree: Tree, job: RenderedJob) -> str:
+    return digest_of_ledger(out, job.rendering.read(), tree)

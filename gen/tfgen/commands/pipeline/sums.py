@@ -12,10 +12,11 @@ from pathlib import Path
 from tfgen.check.checked import CheckedFile, CheckResult
 from tfgen.check.jobs import Checker
 from tfgen.check.limits import JobUse, find_sums_over_limits, has_limited_sums, limits_sums, uses
+from tfgen.git.tree import DISK, Tree
 from tfgen.graph.built import build
 from tfgen.job.sources import Source, read_sources
 from tfgen.problems import Problem
-from tfgen.real_path import real_path
+from tfgen.real_path import whole_path
 from tfgen.text.document import Document
 from tfgen.workers import map_items
 
@@ -27,7 +28,7 @@ def limited_uses(documents: Iterable[Document]) -> tuple[JobUse, ...]:
 
 
 def find_sums(
-    checker: Checker, sources: Sequence[Source], uses_by_file: Mapping[str, Sequence[JobUse]]
+    checker: Checker, sources: Sequence[Source], uses_by_file: Mapping[str, Sequence[JobUse]], tree: Tree = DISK
 ) -> Iterator[Problem]:
     """Yield a problem for each limit that all jobs below the folder of a tfgen.yaml exceed together.
 
@@ -35,6 +36,7 @@ def find_sums(
         checker: the checker of the jobs.
         sources: the checked files.
         uses_by_file: the resources that the jobs of each valid file request, by the name of the file.
+        tree: the version of the files.
 
     Raises:
         UsageError: another job file below the folder of the tfgen.yaml cannot be read.
@@ -42,17 +44,17 @@ def find_sums(
     whole = [source for source in sources if source.file in uses_by_file]
     layers = {layer.file: layer for under in checker.read_defaults(whole) for layer in under.layers()}
     for layer in filter(limits_sums, layers.values()):
-        unchecked = _unchecked_uses(Path(layer.file).parent, sources)
+        unchecked = _unchecked_uses(Path(layer.file).parent, sources, tree)
         uses_by_source = [*((source, uses_by_file[source.file]) for source in whole), *unchecked]
         layer_uses = (uses for source, uses in uses_by_source if _is_under(source, layer.file))
         yield from find_sums_over_limits(layer, [use for uses in layer_uses for use in uses])
 
 
-def _unchecked_uses(folder: Path, sources: Sequence[Source]) -> Iterator[tuple[Source, tuple[JobUse, ...]]]:
+def _unchecked_uses(folder: Path, sources: Sequence[Source], tree: Tree) -> Iterator[tuple[Source, tuple[JobUse, ...]]]:
     """Yield each valid job file below a folder, except for `sources`, with the resources that its jobs request."""
-    checked_paths = {real_path(Path(source.file)) for source in sources}
-    candidates = read_sources([folder], may_be_none=True)
-    unchecked = {source.file: source for source in candidates if real_path(Path(source.file)) not in checked_paths}
+    checked_paths = {whole_path(Path(source.file)) for source in sources}
+    candidates = read_sources([folder], tree, may_be_none=True)
+    unchecked = {source.file: source for source in candidates if whole_path(Path(source.file)) not in checked_paths}
     checker = Checker(is_guarded=False)
     checker.read_defaults(unchecked.values())
     results = dict(zip(unchecked, map_items(partial(_check, checker), [*unchecked.values()]), strict=True))
@@ -66,4 +68,4 @@ def _check(checker: Checker, source: Source) -> tuple[CheckResult, tuple[JobUse,
 
 
 def _is_under(source: Source, file: str) -> bool:
-    return any(real_path(Path(layer.file)) == real_path(Path(file)) for layer in source.layers())
+    return any(whole_path(Path(layer.file)) == whole_path(Path(file)) for layer in source.layers())

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from tfgen import data_path
-from tfgen.git import read as git
+from tfgen.git.tree import DISK, CommitTree, has_commit, ignored
 from tfgen.job.defaults import FILE
 from tfgen.places import CHARTS, OVERLAYS, TOOLS
 from tfgen.plural import count
@@ -41,10 +41,10 @@ def report_unlisted(out: Path, files: Sequence[str], jobs: Container[str], again
         TfgenError: git or the disk fails.
     """
     patterns = _exceptions(out, against)
-    ignored = git.ignored(out, (CHARTS, OVERLAYS))
+    of_git = ignored(out, (CHARTS, OVERLAYS))
     groups: dict[str, list[str]] = {}
     for path in files:
-        if path not in ignored and not any(_matches(path, pattern) for pattern in patterns):
+        if path not in of_git and not any(_matches(path, pattern) for pattern in patterns):
             groups.setdefault(_group(path, jobs), []).append(path)
     for group, paths in groups.items():
         subject = "the file" if len(paths) == 1 else f"the {count(len(paths), 'file')} of {group}"
@@ -73,9 +73,9 @@ def _exceptions(out: Path, against: str) -> list[str]:
     Without a commit in git, the function reads the tfgen.yaml on disk.
     """
     path = out / FILE
-    content = git.committed(path, against)
-    if content is None and not git.has_commit(out) and path.is_file():
-        content = path.read_bytes()
+    content = CommitTree(against).read(path)
+    if content is None and not has_commit(out):
+        content = DISK.read(path)
     text = decode(content or b"", FILE)
     documents = parse(text, FILE).documents if isinstance(text, str) else ()
     listed = data_path.at(documents[0].data, (KEY,)) if documents else None

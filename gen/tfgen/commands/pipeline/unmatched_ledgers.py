@@ -12,17 +12,19 @@ from pathlib import Path
 from tfgen.check.files import NOT_REPRODUCED
 from tfgen.commands.pipeline.job_files import find_job_files
 from tfgen.commands.pipeline.orphans import ORPHAN
+from tfgen.git.tree import Tree
 from tfgen.problems import Position, Problem
 from tfgen.tree.ledger import ledger_path
 
 
 def find_unmatched_ledgers(
-    out: Path, ledgers: Collection[str], checked: Collection[str], branches: Mapping[str, str], reason: str
+    out: Path, tree: Tree, ledgers: Collection[str], checked: Collection[str], branches: Mapping[str, str], reason: str
 ) -> Iterator[Problem]:
     """Yield a problem for each ledger of an unchecked job, or of a job with a separate branch for its rendered files.
 
     Args:
         out: the output folder.
+        tree: the version of the files.
         ledgers: the names of the jobs whose ledgers the function reads.
         checked: the names of all checked jobs, including jobs with errors.
         branches: the branch for the rendered files of each job with `gitops.rendered`, by the name of the job.
@@ -39,7 +41,7 @@ def find_unmatched_ledgers(
                 f"remove {path} and the files in this ledger from this branch"
             )
             yield Problem(os.path.relpath(out / path), Position(1, 1), message, NOT_REPRODUCED)
-        elif job not in checked and (files := find_job_files(job, out)):
+        elif job not in checked and (files := find_job_files(job, out, tree)):
             message = f"{files[0]} has the job {job}, and {reason}; add {files[0]} to the arguments of tfgen check"
             yield Problem(os.path.relpath(out / path), Position(1, 1), message, NOT_REPRODUCED)
         elif job not in checked:

@@ -9,11 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from tfgen import cli
+from tfgen import cli, disk_file
 from tfgen.commands.authoring.new_files import NewFile, add_files
+from tfgen.disk_file import replace_file
 from tfgen.errors import TfgenError
-from tfgen.tree import disk_file
-from tfgen.tree.disk_file import replace_file
 
 JOB = """\
 apiVersion: tfgen/v1alpha1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tfgen.change.committed_jobs import jobs_with_changed_overlays
+from tfgen.change.committed import jobs_with_changed_overlays
 
 
 def test_the_jobs_of_changed_overlays() -> None:
