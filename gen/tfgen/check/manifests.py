@@ -59,7 +59,7 @@ def read_foreign_manifests(out: Path, ledgers: Ledgers, tree: Tree = DISK) -> tu
     paths = [
         out / name
         for name, kind in tree.files_below(out, hidden=False).items()
-        if kind is Kind.FILE and Path(name).suffix in _SUFFIXES and not ledgers.lists(name)
+        if kind is Kind.FILE and name.endswith(_SUFFIXES) and not ledgers.lists(name)
     ]
     contents = {path: content for path in sorted(paths) if _KIND_LINE.search(content := _read(path, tree))}
     return tuple(manifest for path, content in contents.items() for manifest in _manifests(out, path, content, tree))

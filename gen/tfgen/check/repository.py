@@ -17,7 +17,7 @@ from tfgen.git.command import Git, is_installed
 from tfgen.git.tree import CommitTree, IndexTree, Kind, Tree
 from tfgen.job.defaults import FILE
 from tfgen.job.output_root import root_above
-from tfgen.job.sources import Source, defaults_paths, has_name_of_job
+from tfgen.job.sources import JOB_SUFFIXES, Source, defaults_paths
 from tfgen.places import CHARTS, OVERLAYS
 from tfgen.plural import count
 from tfgen.problems import Position, Problem
@@ -113,14 +113,19 @@ def check_repository(checkout: Checkout, against: str) -> Iterator[Problem]:
 
 
 def _links(checkout: Checkout) -> Iterator[Problem]:
-    tree, out = checkout.tree, checkout.out
-    links = {out / path: kind for path, kind in checkout.rendered.items() if _is_applied(path, checkout.ledgers)}
-    for path in checkout.paths:
-        below = tree.files_below(path, hidden=False)
-        links |= {path / name: kind for name, kind in below.items() if has_name_of_job(path / name)}
-    read = [*checkout.paths, *(Path(source.file) for source in checkout.sources)]
-    layers = {layer for path in read for layer in defaults_paths(path / FILE if path.is_dir() else path)}
-    for path in {*layers, *(path for file in read for path in _below_root(file))}:
+    tree, ledgers = checkout.tree, checkout.ledgers
+    links = {
+        checkout.out / path: kind
+        for path, kind in checkout.rendered.items()
+        if kind is not Kind.FILE and _is_applied(path, ledgers)
+    }
+    for folder in checkout.paths:
+        below = tree.files_below(folder, hidden=False).items()
+        links |= {folder / name: kind for name, kind in below if kind is not Kind.FILE and name.endswith(JOB_SUFFIXES)}
+    files = {Path(source.file) for source in checkout.sources} | {path for path in checkout.paths if not path.is_dir()}
+    folders = {*(file.parent for file in files), *(path for path in checkout.paths if path.is_dir())}
+    layers = {layer for folder in folders for layer in defaults_paths(folder / FILE)}
+    for path in {*files, *layers, *_folders_above(folders)}:
         if kind := tree.kind(path):
             links[path] = kind
     for path, kind in sorted(links.items()):
@@ -138,25 +143,30 @@ def _is_applied(path: str, ledgers: Ledgers) -> bool:
     return folder != CHARTS or job in ledgers
 
 
-def _below_root(path: Path) -> list[Path]:
-    """Return a path and its parent folders, up to the root of the repository. The root is left out."""
-    root = repository_root(path)
-    written = Path(os.path.abspath(path))  # noqa: PTH100 - `Path.absolute` keeps ".."
-    return [item for item in (written, *written.parents) if root and item != root and item.is_relative_to(root)]
+def _folders_above(folders: Iterable[Path]) -> set[Path]:
+    """Return the given folders and their parent folders, up to the root of the repository. The root is left out."""
+    found: set[Path] = set()
+    for folder in folders:
+        root = repository_root(folder)
+        written = Path(os.path.abspath(folder))  # noqa: PTH100 - `Path.absolute` keeps ".."
+        for above in (written, *written.parents):
+            if above in found or above == root or root is None:
+                break
+            found.add(above)
+    return found
 
 
 # -- attributes ------------------------------------------------------------------------------------------------------
 
 
 def _attributes(checkout: Checkout, root: Path) -> Iterator[Problem]:
-    files = [Path(layer.file) for source in checkout.sources for layer in (source, *source.layers())]
-    files += (checkout.out / path for path in checkout.rendered if _is_applied(path, checkout.ledgers))
-    files = [*dict.fromkeys(files)]
-    contents = checkout.tree.read_all(sorted(_files_around(files, root, _ATTRIBUTE_FILE)))
+    contents = checkout.tree.read_all(_files_named(checkout, root, _ATTRIBUTE_FILE))
     lines = [*_attribute_lines(contents)]
     if not lines:
         return
-    names = {os.path.relpath(path, root): path for path in files}
+    files = [Path(layer.file) for source in checkout.sources for layer in (source, *source.layers())]
+    files += (checkout.out / path for path in checkout.rendered if _is_applied(path, checkout.ledgers))
+    names = dict.fromkeys(os.path.relpath(path, root) for path in files)
     cached = ("--cached",) if isinstance(checkout.tree, IndexTree) else ()
     stdin = b"".join(os.fsencode(name) + b"\0" for name in names)
     # git check-attr does not support pathspecs, and refuses --literal-pathspecs.
@@ -184,25 +194,21 @@ def _attribute_lines(contents: Mapping[Path, bytes]) -> Iterator[tuple[Path, int
                 yield path, number, line
 
 
-def _files_around(files: Iterable[Path], root: Path, name: str) -> set[Path]:
-    """Return the path of a file with a given name in the folder of each file, and in each parent up to the root."""
-    folders: set[Path] = set()
-    for file in files:
-        for folder in (parent for path in _below_root(file) for parent in (path.parent,)):
-            if folder in folders:
-                break
-            folders.add(folder)
-    return {folder / name for folder in {*folders, root}}
+def _files_named(checkout: Checkout, root: Path, name: str) -> list[Path]:
+    """Return the files with a name that may apply to the files of a check: below and above these files."""
+    folders = {Path(source.file).parent for source in checkout.sources}
+    above = {folder / name for folder in (root, *_folders_above({*folders, checkout.out}))}
+    below = {checkout.out / path for path in checkout.rendered if path.endswith(f"/{name}")}
+    return sorted(path for path in above | below if checkout.tree.kind(path))
 
 
 # -- ignore files ----------------------------------------------------------------------------------------------------
 
 
 def _ignored_files(checkout: Checkout, root: Path) -> Iterator[Problem]:
-    rendered = [checkout.out / path for path in checkout.rendered if checkout.ledgers.lists(path)]
     for name, tool in _IGNORE_FILES.items():
-        around = sorted(_files_around(rendered, root, name) - {*rendered})
-        present = [path for path in around if checkout.tree.kind(path)]
+        files = _files_named(checkout, root, name)
+        present = [path for path in files if not checkout.ledgers.lists(os.path.relpath(path, checkout.out))]
         if not present:
             continue
         options = ("ls-files", "-z", "--cached", "--ignored", f"--exclude-per-directory={name}", "--")

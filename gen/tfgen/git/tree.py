@@ -19,7 +19,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Final, NoReturn
+from typing import Final, TypeAlias
 
 from tfgen.disk_file import read_file
 from tfgen.errors import TfgenError, UsageError
@@ -140,32 +140,33 @@ class DiskTree(Tree):
 
     def files_below(self, folder: Path, *, hidden: bool = True) -> dict[str, Kind]:
         """As `Tree.files_below`."""
-        return dict(self._below(folder, "", hidden=hidden)) if folder.is_dir() else {}
-
-    def _below(self, folder: Path, prefix: str, *, hidden: bool) -> Iterator[tuple[str, Kind]]:
-        """Yield the entries below a folder in the order of their names.
-
-        A folder that cannot be read is an error. If tfgen skipped the folder, its jobs would look like removed jobs.
-        """
-        parent, folders, names = next(os.walk(folder, onerror=_unreadable))
-        for name in sorted((*folders, *names)):
-            if name == ".git" or (name.startswith(".") and not hidden):
-                continue
-            path = Path(parent) / name
-            if hidden and os.path.lexists(path / ".git"):
-                yield prefix + name, Kind.SUBMODULE  # git stores another repository as a submodule
-            elif name in folders and not path.is_symlink():
-                yield from self._below(path, f"{prefix}{name}/", hidden=hidden)
-            else:
-                yield prefix + name, Kind.LINK if path.is_symlink() else Kind.FILE
+        return dict(_below(str(folder), "", hidden=hidden)) if folder.is_dir() else {}
 
     @property
     def _side(self) -> tuple[str, ...]:
         return ()
 
 
-def _unreadable(error: OSError) -> NoReturn:
-    raise UsageError(f"{error.filename}: {error.strerror}") from error
+def _below(folder: str, prefix: str, *, hidden: bool) -> Iterator[tuple[str, Kind]]:
+    """Yield the entries below a folder on disk in the order of their names.
+
+    A folder that cannot be read is an error. If tfgen skipped the folder, its jobs would look like removed jobs.
+    """
+    try:
+        with os.scandir(folder) as scanned:
+            entries = sorted(scanned, key=lambda entry: entry.name)
+    except OSError as error:
+        raise UsageError(f"{folder}: {error.strerror}") from error
+    for entry in entries:
+        name = entry.name
+        if name == ".git" or (name.startswith(".") and not hidden):
+            continue
+        if not entry.is_dir(follow_symlinks=False):
+            yield prefix + name, Kind.LINK if entry.is_symlink() else Kind.FILE
+        elif hidden and os.path.lexists(f"{entry.path}/.git"):
+            yield prefix + name, Kind.SUBMODULE  # git stores another repository as a submodule
+        else:
+            yield from _below(entry.path, f"{prefix}{name}/", hidden=hidden)
 
 
 DISK: Final = DiskTree()
@@ -177,6 +178,7 @@ class _ObjectTree(Tree):
     def __init__(self) -> None:
         self._roots: dict[Path, str] = {}
         self._known: dict[tuple[Path, str], Entry] = {}
+        self._places: _Places = {}
 
     @abstractmethod
     def _root_tree(self, reader: ObjectReader, root: Path, path: Path) -> str:
@@ -187,9 +189,9 @@ class _ObjectTree(Tree):
 
     def kind(self, path: Path) -> Kind | None:
         """As `Tree.kind`."""
-        if whole_path(path) == repository_root(path):
+        if (path / ".git").exists():  # the root of the repository
             return Kind.FOLDER
-        ((root, names),) = by_repository([path]).items()
+        ((root, names),) = by_repository([path], self._places).items()
         with object_reader(root) as reader:
             entry = self._entry(reader, root, path, names[path])
         return _kind(entry) if entry else None
@@ -197,7 +199,7 @@ class _ObjectTree(Tree):
     def read_all(self, paths: Iterable[Path], most: int = -1) -> dict[Path, bytes]:
         """As `Tree.read_all`."""
         by_path: dict[Path, bytes] = {}
-        for root, names in by_repository(paths).items():
+        for root, names in by_repository(paths, self._places).items():
             with object_reader(root) as reader:
                 entries = {path: self._entry(reader, root, path, name) for path, name in names.items()}
                 files = {path: entry.object_id for path, entry in entries.items() if entry and entry.is_file}
@@ -207,7 +209,7 @@ class _ObjectTree(Tree):
 
     def files_below(self, folder: Path, *, hidden: bool = True) -> dict[str, Kind]:
         """As `Tree.files_below`."""
-        ((root, names),) = by_repository([folder / "file"]).items()
+        ((root, names),) = by_repository([folder / "file"], self._places).items()
         name = os.path.dirname(names[folder / "file"])  # noqa: PTH120 - the name of the root is ""
         with object_reader(root) as reader:
             entry = self._entry(reader, root, folder, name)
@@ -355,22 +357,43 @@ def output_at(folder: Path, revision: str, command: tuple[str, ...], names: Sequ
 # -- repositories ----------------------------------------------------------------------------------------------------
 
 
-def by_repository(paths: Iterable[Path]) -> dict[Path, dict[Path, str]]:
+_Places: TypeAlias = dict[Path, tuple[Path, str] | None]
+"""The root of the repository around a folder, and the path of the folder from the root; None outside of git."""
+
+
+def by_repository(paths: Iterable[Path], places: _Places | None = None) -> dict[Path, dict[Path, str]]:
     """Group paths by repository. For each path, add the same path relative to the root of the repository.
 
     Example: {Path("/src"): {Path("jobs/mnist"): "jobs/mnist"}}. A path may be missing on disk. For a path outside of
     git, the nearest existing folder replaces the root.
+
+    Args:
+        paths: the paths.
+        places: the folders of earlier calls, to which the function adds the folders of the paths.
     """
     names: dict[Path, dict[Path, str]] = {}
-    roots: dict[Path, Path] = {}
+    places = {} if places is None else places
     for path in paths:
-        whole = whole_path(path)
-        parent = whole.parent
-        if parent not in roots:
-            around = next((candidate for candidate in (parent, *parent.parents) if _has_repository(candidate)), None)
-            roots[parent] = around or next(candidate for candidate in (parent, *parent.parents) if candidate.is_dir())
-        names.setdefault(roots[parent], {})[path] = str(whole.relative_to(roots[parent]))
+        parent = path.parent
+        if parent not in places:
+            places[parent] = _place(whole_path(parent)) if repository_root(parent) else None
+        place = places[parent]
+        if place is None or path.name in ("", ".."):  # outside of git, a path may be a link to a file of a repository
+            whole = whole_path(path)
+            root, folder = _place(whole.parent)
+            names.setdefault(root, {})[path] = os.path.join(folder, whole.name)  # noqa: PTH118 - `folder` may be ""
+        else:
+            root, folder = place
+            names.setdefault(root, {})[path] = os.path.join(folder, path.name)  # noqa: PTH118 - `folder` may be ""
     return names
+
+
+def _place(folder: Path) -> tuple[Path, str]:
+    """Return the root of the repository around a folder, and the path of the folder from the root; "" for the root."""
+    above = (folder, *folder.parents)
+    root = next((candidate for candidate in above if _has_repository(candidate)), None)
+    root = root or next(candidate for candidate in above if candidate.is_dir())
+    return root, "" if folder == root else str(folder.relative_to(root))
 
 
 def _has_repository(folder: Path) -> bool:

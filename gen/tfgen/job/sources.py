@@ -32,7 +32,7 @@ _OURS: Final = re.compile(rb"^[\"']?apiVersion[\"']?:\s*[\"']?tfgen/", re.MULTIL
 # Any other file with a job has the key in another form, such as JSON, an indented or a quoted key, or an alias.
 _MAY_BE_OURS: Final = re.compile(rb"apiVersion[\"']?\s*:(?:[^:]{0,100}tfgen\\?/|\s*\*)|\\(?:x|u00|U000000)[4-7]")
 _OUR_GROUP: Final = "tfgen/"
-_SUFFIXES: Final = (".yaml", ".yml")
+JOB_SUFFIXES: Final = (".yaml", ".yml")
 
 STDIN: Final = Path("-")
 """The argument that means standard input."""
@@ -205,7 +205,7 @@ def has_name_of_job(path: Path) -> bool:
 
     The result for `tfgen.yaml` is False.
     """
-    return path.suffix in _SUFFIXES and path.name != FILE
+    return path.suffix in JOB_SUFFIXES and path.name != FILE
 
 
 def contains_job(content: bytes) -> bool:
