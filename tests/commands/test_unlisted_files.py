@@ -138,3 +138,22 @@ def test_without_any_commit_the_list_on_disk_counts(
     write("overlays/argocd/root.yaml")
     assert cli.run(["render", "jobs"]) == cli.OK
     assert checked(capsys) == (cli.OK, [])
+
+
+def test_an_invalid_list_of_the_main_branch_allows_nothing(capsys: Printed) -> None:
+    write("tfgen.yaml", EXCEPTIONS.replace("overlays/shared/", '"*"'))
+    commit()
+    git("branch", "--force", "main")
+    write("overlays/argocd/root.yaml")
+    expected = ["overlays/argocd/root.yaml:1:1: [unlisted-file]", "tfgen.yaml:3:44: [wrong-format]"]
+    assert checked(capsys, "--against", "main") == (cli.PROBLEMS, expected)
+
+
+def test_a_replaced_object_is_not_what_a_gitops_tool_reads(capsys: Printed) -> None:
+    """git shows the replacement of an object (refs/replace) in place of the object. A clone lacks the replacement."""
+    rendered = Path("overlays/mnist/base/worker.yaml")
+    original = rendered.read_text(encoding="utf-8")
+    rendered.write_text(original.replace("mnist:1", "evil:1"), encoding="utf-8")
+    commit()
+    git("replace", "HEAD:overlays/mnist/base/worker.yaml", "main:overlays/mnist/base/worker.yaml")
+    assert checked(capsys, "--read", "commit", "--against", "main")[0] == cli.PROBLEMS

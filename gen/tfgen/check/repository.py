@@ -114,7 +114,7 @@ def check_repository(checkout: Checkout, against: str) -> Iterator[Problem]:
 
 def _links(checkout: Checkout) -> Iterator[Problem]:
     tree, ledgers = checkout.tree, checkout.ledgers
-    links = {
+    links: dict[Path, Kind] = {
         checkout.out / path: kind
         for path, kind in checkout.rendered.items()
         if kind is not Kind.FILE and _is_applied(path, ledgers)

@@ -31,7 +31,8 @@ _OF_A_HOOK: Final = frozenset(
 )
 
 # LC_ALL: tfgen parses English messages. GIT_OPTIONAL_LOCKS: `git status` must not lock the index.
-_ENVIRONMENT: Final = {"LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0"}
+# GIT_NO_REPLACE_OBJECTS: a replaced object (refs/replace) is another object than the object that a GitOps tool reads.
+_ENVIRONMENT: Final = {"LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0", "GIT_NO_REPLACE_OBJECTS": "1"}
 
 _CHUNK: Final = 500
 """Maximum number of paths on one command line."""

@@ -14,6 +14,7 @@ from tfgen.job.defaults import FILE
 from tfgen.places import CHARTS, OVERLAYS, TOOLS
 from tfgen.plural import count
 from tfgen.problems import Position, Problem
+from tfgen.schema import validate as schema
 from tfgen.text.parse import decode, parse
 
 UNLISTED: Final = "unlisted-file"
@@ -70,7 +71,8 @@ def _group(path: str, jobs: Container[str]) -> str:
 def _exceptions(out: Path, against: str) -> list[str]:
     """Return the path patterns of the unlisted files that the root tfgen.yaml of a revision allows.
 
-    Without a commit in git, the function reads the tfgen.yaml on disk.
+    Without a commit in git, the function reads the tfgen.yaml on disk. An invalid tfgen.yaml allows no file, because its
+    patterns may match more files than the schema lets a pattern match.
     """
     path = out / FILE
     content = CommitTree(against).read(path)
@@ -78,8 +80,10 @@ def _exceptions(out: Path, against: str) -> list[str]:
         content = DISK.read(path)
     text = decode(content or b"", FILE)
     documents = parse(text, FILE).documents if isinstance(text, str) else ()
-    listed = data_path.at(documents[0].data, (KEY,)) if documents else None
-    return [pattern for pattern in listed if isinstance(pattern, str)] if isinstance(listed, list) else []
+    if len(documents) != 1 or schema.check_defaults_alone(documents[0]):
+        return []
+    patterns: list[str] = data_path.at(documents[0].data, (KEY,)) or []
+    return patterns
 
 
 def _matches(path: str, pattern: str) -> bool:
