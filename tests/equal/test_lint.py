@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -21,7 +21,7 @@ from tests.support.generated import Document, jobs
 from tests.support.rendered import Rendered
 from tests.support.tools import ROOT
 from tfgen import data_path
-from tfgen.graph.fill import FillCache, Scope, failing_scopes
+from tfgen.graph.fill import Scope, failing_scopes
 from tfgen.graph.graph import graph, objects
 from tfgen.graph.guards import guards
 from tfgen.graph.holes import Bound, Call, Hole, Let, Parameter, Value
@@ -164,13 +164,9 @@ def test_every_value_changes_the_objects(case):
     document = parse(case.read_text(encoding="utf-8"), str(case)).documents[0].data
     job, name = TrainingJob.from_document(document), document["metadata"]["name"]
     templates, checks = graph(job.structure), guards(job.structure)
-    scopes: list[Scope] = []  # a scope owns the values whose ids are keys of the cache
-    filled: dict[Hashable, Any] = {}
 
     def fill(values: Mapping[str, Any]) -> Any:
-        set_values = merge(job.values, values)
-        scope = Scope(set_values, name, name, cache=FillCache(set_values, job.values, filled))
-        scopes.append(scope)
+        scope = Scope(merge(job.values, values), name, name)
         return (
             None if any(True for check in checks for _ in failing_scopes(check, scope)) else objects(templates, scope)
         )

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from tfgen.data_path import Path
-from tfgen.graph.fill import FillCache, Scope
+from tfgen.graph.fill import Scope
 from tfgen.graph.graph import graph, objects
 from tfgen.graph.provenance import Part, filled_parts
 from tfgen.graph.template import Template
 from tfgen.job.training_job import Environment, Structure, TrainingJob
-from tfgen.record import Record
+from tfgen.record import EMPTY, Record
 from tfgen.schema import tunables
 
 Objects: TypeAlias = Mapping[str, Mapping[str, Any]]
@@ -43,9 +43,9 @@ def build(data: Mapping[str, Any], environments: Collection[str] | None = None) 
     job = TrainingJob.from_document(data)
     templates = graph(job.structure)
     requested = [e for e in job.environments if environments is None or e.name in environments]
-    filled: dict[Hashable, Any] = {}
-    by_environment = {e.name: _environment_objects(job, templates, e, filled) for e in requested}
-    return BuiltJob(job, templates, objects(templates, _scope(job, job.values, filled)), by_environment)
+    base = objects(templates, _scope(job, job.values))
+    by_environment = {e.name: _environment_objects(job, templates, e, base) for e in requested}
+    return BuiltJob(job, templates, base, by_environment)
 
 
 def variant_objects(built: BuiltJob, environment: str | None) -> tuple[Mapping[str, Any], ...]:
@@ -69,7 +69,7 @@ def plain_objects(data: Mapping[str, Any], environment: str | None = None) -> Se
     if environment is None:
         return tuple(objects(templates, _scope(job, job.values)).values())
     variant = {e.name: e for e in job.environments}[environment]
-    return tuple(_environment_objects(job, templates, variant, {}).values())
+    return tuple(_environment_objects(job, templates, variant).values())
 
 
 def objects_with_run_name_of_job(built: BuiltJob, environment: str) -> Objects:
@@ -82,7 +82,7 @@ def objects_with_run_name_of_job(built: BuiltJob, environment: str) -> Objects:
     if variant.values["run"] == job.values["run"]:
         return built.environments[environment]
     values = {**variant.values, "run": job.values["run"]}
-    return _environment_objects(job, built.templates, variant.replaced(values=values), {})
+    return _environment_objects(job, built.templates, variant.replaced(values=values))
 
 
 def object_parts(built: BuiltJob, environment: str | None = None) -> Mapping[str, Mapping[Path, Part]]:
@@ -129,23 +129,18 @@ def task_objects(data: Mapping[str, Any], environment: str | None = None) -> Tas
 
 
 def _environment_objects(
-    job: TrainingJob, templates: Sequence[Template], environment: Environment, filled: dict[Hashable, Any]
+    job: TrainingJob, templates: Sequence[Template], environment: Environment, base: Objects = EMPTY
 ) -> Objects:
-    """Return the objects of an environment. If the environment disables the job, return only the claims."""
+    """Return the objects of an environment. If the environment disables the job, return only the claims.
+
+    An object that equals an object of `base` is the object of `base`, so that a caller checks the object only once.
+    """
     if not environment.enabled:
         templates = [template for template in templates if template.survives_retirement]
-    return objects(templates, _scope(job, environment.values, filled))
+    filled = objects(templates, _scope(job, environment.values))
+    return {name: base[name] if base.get(name) == item else item for name, item in filled.items()}
 
 
-def _scope(job: TrainingJob, values: Mapping[str, Any], filled: dict[Hashable, Any] | None = None) -> Scope:
-    """Return the `Scope` that contains the values of a variant, so that `fill` can fill the object graph.
-
-    In the scope, the name of the Helm release is the name of the job.
-
-    Args:
-        job: the job.
-        values: the values of the variant.
-        filled: the cache of filled nodes, which all variants of the job share; None for a new cache.
-    """
-    cache = FillCache(values, job.values, {} if filled is None else filled)
-    return Scope(values, release=job.name, chart=job.name, cache=cache)
+def _scope(job: TrainingJob, values: Mapping[str, Any]) -> Scope:
+    """Return the values of a variant. The name of the Helm release is the name of the job."""
+    return Scope(values, release=job.name, chart=job.name)

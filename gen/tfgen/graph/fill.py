@@ -12,10 +12,9 @@ from __future__ import annotations
 import operator
 import posixpath
 import re
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias, assert_never
 
-from tfgen.data_path import Path, at
 from tfgen.graph.holes import (
     ABSENT,
     Absent,
@@ -69,9 +68,7 @@ from tfgen.graph.holes import (
     is_hole,
     type_of,
 )
-from tfgen.graph.reads import reads, reads_of_call
 from tfgen.record import EMPTY, Record
-from tfgen.schema.value_paths import differences, whole_values
 from tfgen.text import canonical_json
 from tfgen.text.commented import CommentedMapping
 from tfgen.value_type import TREES
@@ -90,7 +87,6 @@ class Scope(NamedTuple):
         bound: the values of the names that a loop or a `Let` around the current node defines. Example:
             {"name": "model"}.
         arguments: the values of the parameters of the named template that contains the node. Example: {"role": "ps"}.
-        cache: the cache of filled nodes; None to fill a node again at each use.
     """
 
     values: Mapping[str, Any]
@@ -98,7 +94,6 @@ class Scope(NamedTuple):
     chart: str
     bound: Mapping[str, Any] = EMPTY
     arguments: Mapping[str, Any] = EMPTY
-    cache: FillCache | None = None
 
     def with_bindings(self) -> tuple[Scope, dict[str, Any]]:
         """Return a copy of the scope in which the caller can define more names, and the mapping of these names.
@@ -107,7 +102,7 @@ class Scope(NamedTuple):
         fills nodes in the scope `inner`.
         """
         bound = dict(self.bound)
-        return Scope(self.values, self.release, self.chart, bound, self.arguments, self.cache), bound
+        return Scope(self.values, self.release, self.chart, bound, self.arguments), bound
 
 
 _EMPTY_SCOPE: Final = Scope(EMPTY, release="", chart="")
@@ -166,76 +161,6 @@ def clean_path(path: str) -> str:
     return posixpath.normpath("/" + path.lstrip("/"))
 
 
-# -- cache --------------------------------------------------------------------------------------------------------
-
-
-class FillCache:
-    """The cache of filled nodes of one variant of a job.
-
-    Many filled nodes are equal in all variants of a job. For example, if the environment `dev` changes only the number
-    of workers, the Service of `dev` equals the Service of the job. With the cache, tfgen fills the node of the Service
-    only once.
-
-    Args:
-        values: the values of the variant.
-        job_values: the values of the job without an environment.
-        filled: the mapping that stores the filled nodes. The caches of all variants of a job share this mapping.
-    """
-
-    def __init__(self, values: Mapping[str, Any], job_values: Mapping[str, Any], filled: dict[Hashable, Any]) -> None:
-        self.filled = filled
-        self.differing = frozenset(differences(job_values, values))
-        self._identities = {path: _identity(at(values, path)) for path in self.differing}
-
-    def key(self, node_key: Hashable, paths: frozenset[Path]) -> Hashable:
-        """Return the cache key of a filled node, which depends on the values at `paths`.
-
-        `node_key` identifies the node. If these values are the same Python objects as in the job without an
-        environment, the cache key is `node_key`. If not, the cache key also contains the changed values: the text of a
-        string, or the `id()` of any other value.
-        """
-        differing = paths & self.differing
-        return (node_key, frozenset((path, self._identities[path]) for path in differing)) if differing else node_key
-
-
-def _identity(value: Any) -> str | int:
-    """Return a hashable key for a value: the string itself for a string, or the `id()` of any other value."""
-    return value if type(value) is str else id(value)
-
-
-@cached_on_record
-def _call_paths(call: Call) -> frozenset[Path]:
-    return whole_values(reads_of_call(call))
-
-
-def cached_by_values(paths: Iterable[Path], filler: Filler) -> Filler:
-    """Wrap `filler`, a function that fills a node, so that the `FillCache` of the scope caches the filled node.
-
-    The wrapped function calls `filler` again only if a value that `filler` reads is different.
-
-    Args:
-        paths: the values paths that `filler` reads. `filler` must not read bound names or arguments.
-        filler: the function. Callers must not change the results.
-    """
-    value_paths = whole_values(paths)
-
-    def fill_cached(scope: Scope) -> Any:
-        if scope.cache is None:
-            return filler(scope)
-        return _cached_fill(scope.cache, fill_cached, value_paths, filler, scope)
-
-    return fill_cached
-
-
-def _cached_fill(cache: FillCache, node_key: Hashable, paths: frozenset[Path], filler: Filler, scope: Scope) -> Any:
-    """Return the cached result of `filler` for the values at `paths`. If no result is cached, call `filler`."""
-    key = cache.key(node_key, paths)
-    if key not in cache.filled:
-        # The cache keeps the arguments alive, because the key contains their `id()`, which Python would reuse.
-        cache.filled[key] = filler(scope), scope.arguments
-    return cache.filled[key][0]
-
-
 # -- data ----------------------------------------------------------------------------------------------------------
 
 
@@ -251,8 +176,6 @@ def compile_filler(node: Node) -> Filler:
             return _constant(_sequence(node)) if _is_data(node) else _sequence(node)
         case When(test, if_true, if_false):
             return _choice(compile_expression(test), compile_filler(if_true), compile_filler(if_false))
-        case NamedTemplate(node=content, parameters=()):
-            return cached_by_values(reads(content), compile_filler(content))
         case NamedTemplate(node=content):
             return compile_filler(content)
         case Call(template):
@@ -400,23 +323,15 @@ def _choice(test: Filler, if_true: Filler, if_false: Filler) -> Filler:
 
 
 def _call_filler(call: Call, fill_template: Filler) -> Filler:
-    """Return a function that fills the named template of `call` with the arguments of `call`.
+    """Return a function that fills the named template of a call. `fill_template` fills the content of the template.
 
-    The function caches the result. For example, a StatefulSet contains the pod template and the hash of the pod
-    template, but tfgen fills the pod template only once. The cache key consists of the arguments and of the values that
-    the named template reads. The names of a loop or of a `Let` around the call are not part of the cache key, because
-    the content must not use these names. `fill_template` fills the content of the named template.
+    The content must not use the names of a loop or of a `Let` around the call.
     """
     arguments = [(name, compile_expression(argument)) for name, argument in call.arguments]
-    computed = [name for name, argument in call.arguments if not isinstance(argument, Value)]
 
     def fill_call(scope: Scope) -> Any:
         values = {name: argument(scope) for name, argument in arguments}
-        template_scope = Scope(scope.values, scope.release, scope.chart, EMPTY, values, scope.cache)
-        if scope.cache is None:
-            return fill_template(template_scope)
-        identities = tuple(_identity(values[name]) for name in computed)
-        return _cached_fill(scope.cache, (fill_call, identities), _call_paths(call), fill_template, template_scope)
+        return fill_template(Scope(scope.values, scope.release, scope.chart, EMPTY, values))
 
     return fill_call
 
@@ -475,8 +390,6 @@ def compile_expression(node: Node) -> Filler:  # noqa: C901 - a branch a node
             return _lookup(operator.attrgetter("values"), path)
         case Release(fact):
             return (lambda scope: scope.release) if fact == "Release.Name" else (lambda scope: scope.chart)
-        case NamedTemplate(node=content, parameters=()):
-            return cached_by_values(reads(content), compile_expression(content))
         case NamedTemplate(node=content) | NotEmpty(content) | Items(content) | AsText(content):
             return compile_expression(content)
         case Call(template):

@@ -7,7 +7,6 @@ from typing import Any
 
 from tfgen.graph.fill import Scope
 from tfgen.graph.holes import AnyOf, When
-from tfgen.graph.interning import intern_node
 from tfgen.graph.objects import (
     code,
     disruption,
@@ -44,7 +43,7 @@ def patched_graph(structure: Structure) -> PatchedGraph:
     patched = patch_job(tuple(_templates(structure)), structure)
     plan = WORKLOADS[structure.kind].plan(structure)
     templates = keep_released(patched.templates, plan) if plan else patched.templates
-    return patched.replaced(templates=intern_node(templates))
+    return patched.replaced(templates=templates)
 
 
 def _templates(structure: Structure) -> Iterator[Template]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import get_args
 
 from tfgen.graph.holes import AllOf, Default, Equal, Expression, Greater, Guard, Length, Matches, Not, Override, Text
-from tfgen.graph.interning import intern_node
 from tfgen.graph.objects import cluster_spec, keras_distribution, names, service_account
 from tfgen.graph.objects.name_guards import finisher_name_guard
 from tfgen.graph.objects.values import ROLE_ENTRIES, ROLE_NAME, role_entry_value, value
@@ -28,7 +27,7 @@ from tfgen.words import either
 def guards(structure: Structure) -> tuple[Guard, ...]:
     """Return the guards of a job, in the order in which the chart checks the values."""
     workload = WORKLOADS[structure.kind]
-    checks = (
+    return (
         _service_name_guard(),
         *workload.guards(structure),
         *([finisher_name_guard()] if workload.plan(structure) and not structure.is_distributed else []),
@@ -44,7 +43,6 @@ def guards(structure: Structure) -> tuple[Guard, ...]:
         *(_tensorboard_guards() if structure.tensorboard_port else []),
         *([_root_user_guard()] if structure.profile == "restricted" else []),
     )
-    return intern_node(checks)
 
 
 @cached_by_shape

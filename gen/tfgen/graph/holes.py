@@ -677,3 +677,31 @@ def type_of(node: Node) -> ValueType:
         case ForEach() | Absent() | Mapping() | Sequence() | None:
             raise TypeError(f"no type: {node!r}")
     assert_never(node)
+
+
+def parameter_key(name: str) -> str:
+    """Return the key of a parameter, such as "parameter role". A `Bound` with the same name has another key."""
+    return f"parameter {name}"
+
+
+def bound_key(name: str) -> str:
+    """Return the key of the name in a `Bound`, such as "bound role"."""
+    return f"bound {name}"
+
+
+def used_names(node: Node | Record) -> frozenset[str]:
+    """Return the key of each `Bound` and each `Parameter` that a node reads and does not define by a `Let`."""
+    match node:
+        case Bound(name):
+            return frozenset((bound_key(name),))
+        case Parameter(name):
+            return frozenset((parameter_key(name),))
+        case Call(arguments=arguments):
+            return frozenset(chain.from_iterable(used_names(argument) for _, argument in arguments))
+        case Let(name, expression, body):
+            return used_names(expression) | used_names(body) - {bound_key(name)}
+        case NamedTemplate(node=content):
+            return used_names(content)
+        case str() | int() | None:
+            return frozenset()
+    return frozenset(chain.from_iterable(map(used_names, child_nodes(node))))

@@ -41,9 +41,10 @@ from tfgen.graph.holes import (
     Splice,
     Value,
     When,
+    bound_key,
     child_nodes,
+    parameter_key,
 )
-from tfgen.graph.reads import bound_key, parameter_key, steps_of
 from tfgen.record import EMPTY, Record
 
 JOB_NAME: Final[Path] = ("metadata", "name")
@@ -129,13 +130,13 @@ def sources(node: Node | Record, bindings: Bindings = EMPTY, steps: Path = ()) -
     """
     match node:
         case Value(path):
-            return frozenset((("spec", *steps_of(path), *steps),))
+            return frozenset((("spec", *_steps_of(path), *steps),))
         case Release():
             return frozenset((JOB_NAME,))
         case Bound(name, _, path):
-            return _binding_sources(bindings.get(bound_key(name), ()), (*steps_of(path), *steps))
+            return _binding_sources(bindings.get(bound_key(name), ()), (*_steps_of(path), *steps))
         case Parameter(name, _, path):
-            return _binding_sources(bindings.get(parameter_key(name), ()), (*steps_of(path), *steps))
+            return _binding_sources(bindings.get(parameter_key(name), ()), (*_steps_of(path), *steps))
         case NamedTemplate() | AsText() | NotEmpty() | Items():
             return sources(_content(node), bindings, steps)
         case Call(template):
@@ -394,3 +395,8 @@ def _has(values: Any, path: Path) -> bool:
     except (LookupError, TypeError):
         return False
     return True
+
+
+def _steps_of(path: str) -> tuple[str, ...]:
+    """Split a path such as `roles.worker.replicas` at its dots."""
+    return tuple(step for step in path.split(".") if step)

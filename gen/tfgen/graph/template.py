@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
-from tfgen.graph.fill import Filler, Scope, cached_by_values, compile_entries, compile_filler
+from tfgen.graph.fill import Filler, Scope, compile_entries, compile_filler
 from tfgen.graph.holes import ABSENT, File, ForEach, Let, Node, When
-from tfgen.graph.reads import reads
 from tfgen.record import Record
 
 
@@ -49,13 +48,8 @@ class Template(Record):
 
     @cached_property
     def _filler(self) -> Filler:
-        node = self.node
-        if isinstance(node, ForEach):
-            entries = compile_entries(node)
-            return cached_by_values(
-                reads(node), lambda scope: [(f"{self.name}-{key}", item) for key, item in entries(scope)]
-            )
-        fill_object = compile_filler(node)
-        return cached_by_values(
-            reads(node), lambda scope: [(self.name, item) for item in [fill_object(scope)] if item is not ABSENT]
-        )
+        if isinstance(self.node, ForEach):
+            entries = compile_entries(self.node)
+            return lambda scope: [(f"{self.name}-{key}", item) for key, item in entries(scope)]
+        fill_object = compile_filler(self.node)
+        return lambda scope: [(self.name, item) for item in [fill_object(scope)] if item is not ABSENT]

@@ -71,8 +71,8 @@ def _group(path: str, jobs: Container[str]) -> str:
 def _exceptions(out: Path, against: str) -> list[str]:
     """Return the path patterns of the unlisted files that the root tfgen.yaml of a revision allows.
 
-    Without a commit in git, the function reads the tfgen.yaml on disk. An invalid tfgen.yaml allows no file, because its
-    patterns may match more files than the schema lets a pattern match.
+    Without a commit in git, the function reads the tfgen.yaml on disk. An invalid tfgen.yaml allows no file, because
+    its patterns may match more files than the schema lets a pattern match.
     """
     path = out / FILE
     content = CommitTree(against).read(path)

@@ -8,16 +8,14 @@ arguments: the name and the values of the role.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Any, Final, TypeAlias
 
 from tfgen import data_path
 from tfgen.graph.alternatives import join_alternatives, with_common_order
-from tfgen.graph.fill import Filler, Scope, cached_by_values, evaluate
+from tfgen.graph.fill import Scope, evaluate
 from tfgen.graph.holes import (
     ABSENT,
     Bound,
-    Call,
     Comment,
     Expression,
     Items,
@@ -30,11 +28,13 @@ from tfgen.graph.holes import (
     Sum,
     Value,
     When,
+    bound_key,
     call,
     if_set,
+    parameter_key,
     plain_mapping,
+    used_names,
 )
-from tfgen.graph.interning import intern_node
 from tfgen.graph.objects import (
     cluster_spec,
     code,
@@ -54,10 +54,8 @@ from tfgen.graph.objects import (
 from tfgen.graph.objects.names import CONTAINER, PORT_NAME
 from tfgen.graph.objects.pod_spec import PodParts, pod_spec
 from tfgen.graph.objects.values import ROLE, ROLE_VALUES, overridden, role_or_job_value, role_value, value
-from tfgen.graph.reads import Steps, reads_of_call, used_names
 from tfgen.graph.schedulers import GANGS
 from tfgen.graph.schedulers.gang import GangBinding
-from tfgen.graph.shape import cached_by_shape
 from tfgen.job.training_job import Role, RoleName, Structure
 from tfgen.kubernetes import keys
 from tfgen.kubernetes.merge import KUBECTL, merge
@@ -179,7 +177,7 @@ def pods(structure: Structure, controllers: Mapping[RoleName, Controller], *, ha
     ordered = {
         name: {**pod, "spec": {**pod["spec"], "containers": containers[name]}} for name, pod in templates.items()
     }
-    joined: Any = intern_node(join_alternatives(ordered, ROLE))
+    joined: Any = join_alternatives(ordered, ROLE)
     metadata = joined["metadata"]
     spec = _named_template(
         "pod.spec", "The spec of a task's pod.", _with_named_templates(joined["spec"], structure), _SHARED
@@ -263,11 +261,13 @@ def _named_template(name: str, doc: str, node: Node, lets: _Lets, file: str = "p
             that `node` does use.
         file: the file of the chart that defines the named template.
     """
+    used = used_names(node)
     for bound, expression in reversed(lets):
-        if used_names(node, [bound]):
+        if bound_key(bound.name) in used:
             node = Let(bound.name, expression, node)
-    parameters = used_names(node, map(Parameter, (*_ARGUMENTS, pod_template_hash.PARAMETER.name)))
-    return NamedTemplate(name, doc, node, file, tuple(parameter.name for parameter in parameters))
+            used = used_names(expression) | used - {bound_key(bound.name)}
+    names = (*_ARGUMENTS, pod_template_hash.PARAMETER.name)
+    return NamedTemplate(name, doc, node, file, tuple(name for name in names if parameter_key(name) in used))
 
 
 def _call(named_template: NamedTemplate, values: Mapping[str, Node] = _ARGUMENTS) -> Node:
@@ -283,32 +283,8 @@ def role_scope(structure: Structure, scope: Scope, role: RoleName) -> Scope:
 
     The copy has a value for each parameter of the pod template, and for each name that a `Let` in the template defines.
     """
-    bound, template_arguments = _role_binders(structure)[role](scope)
-    return Scope(scope.values, scope.release, scope.chart, bound, template_arguments, scope.cache)
-
-
-def reads_in_role(structure: Structure, role: RoleName, nodes: Sequence[Node] = ()) -> tuple[Steps, ...]:
-    """Return the values paths that tfgen reads to fill `nodes`, which are nodes of a role's pod template.
-
-    The result also contains the values paths that `role_scope` reads for the role.
-    """
-    expressions = [expression for lets in _lets(structure) for _, expression in lets]
-    reader = NamedTemplate("", "", [*expressions, *nodes], parameters=(ROLE.name, ROLE_VALUES.name))
-    return reads_of_call(Call(reader, tuple(arguments(role).items())))
-
-
-@cached_by_shape
-def _role_binders(structure: Structure) -> Mapping[RoleName, Filler]:
-    """Return a function for each role, which evaluates the names and the parameters in the pod template of the role.
-
-    The function takes a scope, and returns two mappings for `role_scope`: the values of the names, and the values of
-    the parameters.
-    """
-    lets = _lets(structure)
-    return {
-        role.name: cached_by_values(reads_in_role(structure, role.name), partial(_bind, lets, role.name))
-        for role in structure.roles
-    }
+    bound, template_arguments = _bind(_lets(structure), role, scope)
+    return Scope(scope.values, scope.release, scope.chart, bound, template_arguments)
 
 
 def _lets(structure: Structure) -> Sequence[_Lets]:
@@ -330,7 +306,7 @@ def _bind(all_lets: Sequence[_Lets], role: RoleName, scope: Scope) -> tuple[Mapp
     template_arguments = {name: evaluate(node, scope) for name, node in arguments(role).items()}
     bound_names: dict[str, Any] = {**scope.bound}
     for lets in all_lets:
-        template_scope = Scope(scope.values, scope.release, scope.chart, bound_names, template_arguments, scope.cache)
+        template_scope = Scope(scope.values, scope.release, scope.chart, bound_names, template_arguments)
         for bound, expression in lets:
             bound_names[bound.name] = evaluate(expression, template_scope)
         template_arguments = {name: evaluate(node, template_scope) for name, node in _ARGUMENTS.items()}
