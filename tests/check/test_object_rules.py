@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from tests.support.refused_fields import CASES, job
-from tfgen.check.object_rules.row import Destination
-from tfgen.check.object_rules.table import SUMMARIES, TABLE
+from tfgen.check.object_rules import Destination
+from tfgen.check.object_table import SUMMARIES, TABLE
 from tfgen.job.choices import Profile
 
 KUBERNETES = Destination(None, "restricted", has_gitops=False)

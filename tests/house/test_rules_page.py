@@ -7,12 +7,11 @@ from itertools import chain
 
 from tests.support.problems import all_problems
 from tests.support.rules_page import PAGE, Section, blocks, ids_of_the_reader, sections
-from tfgen.change import immutable, new_run, run_back
-from tfgen.check import enforced, limits, namespace, repository, severities
+from tfgen.change import new_run, run_back
+from tfgen.check import enforced, limits, namespace, object_table, repository, severities
 from tfgen.check import files as drift
 from tfgen.check import objects as object_problems
 from tfgen.check.jobs import check
-from tfgen.check.object_rules import table as object_rules
 from tfgen.check.object_schemas import ObjectSchemas
 from tfgen.commands import local, profile, rerun
 from tfgen.commands.cluster import read_cluster_file
@@ -48,7 +47,7 @@ NOT_OF_THE_JOB = {
     *edit.RULES,
     *layout.RULES,
 }
-OF_A_CHANGE = {*immutable.RULES, *run_back.RULES}
+OF_A_CHANGE = {*new_run.RULES, *run_back.RULES}
 WITHOUT_EXAMPLE = {"yaml-encoding", "service-name", *TOO_LARGE, *NOT_OF_THE_JOB, *local.RULES, *profile.RULES}
 
 # A name that is too long for a host is also too long for a StatefulSet. A wrong ignore comment ignores no problem.
@@ -59,7 +58,7 @@ SECTIONS = sections()
 BASE = blocks(PAGE)[0]
 SUMMARIES = rule_summaries()
 WARNINGS = {rule.id for rule in (*RULES, *ACROSS) if rule.severity == "warning"} | {
-    *object_rules.WARNINGS,
+    *object_table.WARNINGS,
     *rerun.RULES,
     *namespace.RULES,
     severities.UNUSED_IGNORE,
@@ -130,7 +129,7 @@ def test_an_example_has_the_problem_of_its_rule_and_the_corrected_one_has_none()
 def problems(section: Section, before: str, example: str) -> list[Problem]:
     """Return the problems of an example, also as a change of the committed job."""
     checked = check(laid_over(example), "job.yaml")
-    if section.id in object_rules.SUMMARIES:
+    if section.id in object_table.SUMMARIES:
         return [*all_problems(laid_over(example))]
     if section.id in object_problems.RULES:
         (job,) = checked.documents

@@ -15,7 +15,7 @@ import pytest
 from tests.support.problems import all_problems
 from tfgen import cli
 from tfgen.check.jobs import check
-from tfgen.check.object_rules.table import SUMMARIES
+from tfgen.check.object_table import SUMMARIES
 from tfgen.report.problems import as_text
 from tfgen.rules.across import ACROSS
 from tfgen.rules.table import RULES

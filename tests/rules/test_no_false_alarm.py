@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.problems import all_problems
 from tests.support.tools import ROOT
-from tfgen.check.object_rules.table import SUMMARIES
+from tfgen.check.object_table import SUMMARIES
 
 JOBS = sorted([*ROOT.glob("examples/*/job.yaml"), *ROOT.glob("tests/golden/*/job.yaml")])
 RULES = {

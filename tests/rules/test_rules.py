@@ -8,8 +8,8 @@ import pytest
 
 from tests.support.tools import ROOT
 from tfgen.check.jobs import check
-from tfgen.check.object_checks.fault import Objects
-from tfgen.check.object_rules.table import SUMMARIES, WARNINGS
+from tfgen.check.object_links import Objects
+from tfgen.check.object_table import SUMMARIES, WARNINGS
 from tfgen.graph.built import plain_objects
 from tfgen.graph.fill import Scope, evaluate
 from tfgen.graph.guards import file_guards, guards

@@ -12,30 +12,45 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, get_args
 
 from tfgen import data_path
 from tfgen.change.field_diff import NOTHING, in_words
-from tfgen.change.immutable import (
-    CLAIM_CHANGE,
-    NEW_RUN,
-    OBJECT_CHANGE,
-    PRIORITY_CLASS_CHANGE,
-    ForbiddenChange,
-    find_forbidden_changes,
-)
 from tfgen.data_path import Path
 from tfgen.graph.built import BuiltJob, build, plain_objects, variant_objects
+from tfgen.graph.objects import finisher
 from tfgen.job.facts import data_of, environments_of, run_of
+from tfgen.job.training_job import RoleName
+from tfgen.kubernetes import keys, quantity
+from tfgen.kubernetes.object import Object, group, identity, literal_name
 from tfgen.problems import Problem
+from tfgen.record import Record
 from tfgen.schema import tunables
 from tfgen.schema import validate as schema
+from tfgen.schema.workload_kinds import RESOURCES
 from tfgen.text.document import Document
 
 if TYPE_CHECKING:
     from tfgen.job.job_data import JobData
+
+NEW_RUN: Final = "new-run"
+CLAIM_CHANGE: Final = "claim-change"
+OBJECT_CHANGE: Final = "object-change"
+PRIORITY_CLASS_CHANGE: Final = "priority-class-change"
+
+RULES: Final[Mapping[str, str]] = {
+    CLAIM_CHANGE: "A change makes an existing claim smaller, or changes an immutable field of the claim.",
+    NEW_RUN: (
+        "A change of a committed run needs a new run, because Kubernetes refuses the change or the running tasks "
+        "ignore the change."
+    ),
+    OBJECT_CHANGE: "A change of an object under `objects` changes an immutable field.",
+    PRIORITY_CLASS_CHANGE: "A change of an existing priority class changes an immutable field.",
+}
+"""Summary of each rule, which is also the first line of the rule's section in docs/rules.md."""
+
 
 MOST: Final = 20
 """Maximum number of changes that tfgen tests per job or environment, because each test builds all objects."""
@@ -102,19 +117,20 @@ def find_new_runs(
 
 def environments_enabled_in_both(before: Document, after: Document) -> Iterator[str]:
     """Yield the environments that are enabled in both versions. The run of a retired environment has ended."""
-    was, now = environments_of(before), environments_of(after)
-    return (name for name in now if name in was and _is_enabled(was[name]) and _is_enabled(now[name]))
+    return (name for name, was_enabled in _enabled_environments(before, after) if was_enabled)
 
 
 def environments_enabled_again(before: Document, after: Document) -> Iterator[str]:
     """Yield the environments that are retired in the committed version and enabled in the current version."""
-    was, now = environments_of(before), environments_of(after)
-    return (name for name in now if name in was and not _is_enabled(was[name]) and _is_enabled(now[name]))
+    return (name for name, was_enabled in _enabled_environments(before, after) if not was_enabled)
 
 
-def _is_enabled(environment: Mapping[str, Any]) -> bool:
-    enabled: bool = environment.get("enabled", True)
-    return enabled
+def _enabled_environments(before: Document, after: Document) -> Iterator[tuple[str, bool]]:
+    """Yield each enabled environment that both versions have, and whether the committed version enables it."""
+    was = environments_of(before)
+    for name, environment in environments_of(after).items():
+        if name in was and environment.get("enabled", True):
+            yield name, bool(was[name].get("enabled", True))
 
 
 def _spec_of(data: Any, environment: str | None) -> Mapping[str, Any]:
@@ -135,7 +151,7 @@ def _causes(
     before: Document,
     after: Document,
     environment: str | None,
-    forbidden: dict[str, ForbiddenChange],
+    forbidden: Mapping[str, ForbiddenChange],
     reported: Mapping[Path, set[str]],
 ) -> Iterator[_Cause]:
     """Yield each change in a variant of a job that breaks a rule, with the rule and the effect in the cluster.
@@ -149,17 +165,16 @@ def _causes(
         forbidden: the forbidden change for each rule that the variant breaks, by rule id.
         reported: the rule ids for which tfgen has already reported a change, by path of the change.
     """
-    if not forbidden:
-        return
     was, now = _variant_data(before, environment), _variant_data(after, environment)
+    if run_of(was, environment) != run_of(now, environment):
+        forbidden = {rule: change for rule, change in forbidden.items() if rule != NEW_RUN}
     runs = {("spec", "run"), ("spec", "environments", environment, "run")}
     changed = [path for path in _changed_paths(was["spec"], now["spec"], ("spec",)) if path not in runs]
-    if not changed:
+    if not forbidden or not changed:
         return
-    if run_of(was, environment) != run_of(now, environment):
-        forbidden.pop(NEW_RUN, None)
     unexplained = dict(forbidden)
-    for path in islice(changed, MOST) if forbidden else ():
+    objects = plain_objects(was, environment)
+    for path in islice(changed, MOST):
         if path in reported:
             for rule in reported[path]:
                 unexplained.pop(rule, None)
@@ -167,7 +182,7 @@ def _causes(
         tried = _with_change(was, now, path)
         if schema.check(before.replaced(data=tried)):
             continue  # an incomplete change, such as a removed source without the new source
-        forbidden_alone = find_forbidden_changes(plain_objects(was, environment), plain_objects(tried, environment))
+        forbidden_alone = find_forbidden_changes(objects, plain_objects(tried, environment))
         for rule in forbidden_alone.keys() & forbidden.keys():
             unexplained.pop(rule, None)
             yield _Cause(path, rule, forbidden_alone[rule].effect, is_alone=True)
@@ -188,7 +203,7 @@ def _breaks_rule_in(before: Document, after: Document, environment: str, cause: 
     return cause.rule in find_forbidden_changes(plain_objects(was, environment), plain_objects(tried, environment))
 
 
-def _changed_paths(before: Any, after: Any, path: Path = ()) -> Iterator[Path]:
+def _changed_paths(before: Any, after: Any, path: Path) -> Iterator[Path]:
     """Yield the paths at which two nested mappings have different values."""
     if isinstance(before, Mapping) and isinstance(after, Mapping):
         for key in {**before, **after}:
@@ -257,3 +272,153 @@ def _value(data: Any, environment: str | None, path: Path) -> Any:
     values: Any = tunables.values(spec) if environment is None else tunables.environment_values(spec, environment)
     places = (values, spec) if environment is None else (values, spec["environments"][environment], spec)
     return next((value for place in places if (value := data_path.at(place, path)) is not None), None)
+
+
+# -- changes that Kubernetes refuses or ignores --------------------------------------------------------------------
+
+
+class ForbiddenChange(Record):
+    """A change that Kubernetes refuses, or that reaches no running pod.
+
+    Attributes:
+        effect: effect of the change as text for a message, such as `the claim model can only grow`.
+        before: old object; None for a new object.
+        after: new object; None for a removed object.
+    """
+
+    effect: str
+    before: Object | None
+    after: Object | None
+
+
+def find_forbidden_changes(before: Iterable[Object], after: Iterable[Object]) -> dict[str, ForbiddenChange]:
+    """Return the first forbidden change for each rule that the change from `before` to `after` breaks.
+
+    The key is the id of the rule, such as `new-run`. The objects of the finisher come last. So if a change affects both
+    a task and the finisher, the result has the change of the task, because a user knows the tasks better. A new or
+    removed object breaks a rule only if the object creates tasks.
+    """
+    was, now = ({identity(item): item for item in objects} for objects in (before, after))
+    forbidden: dict[str, ForbiddenChange] = {}
+    objects = {**was, **now}
+    for key in sorted(objects, key=lambda key: _role(objects[key]) == finisher.ROLE):
+        _, kind, name = key
+        item = objects[key]
+        is_literal = literal_name(item) is not None
+        effect = None
+        if key in was and key in now:
+            changes_entry = literal_name(was[key]) is not None
+            effect = _effect_on_entry(was[key], now[key]) if changes_entry else _effect(was[key], now[key])
+        elif not is_literal and ((group(item), kind) in RESOURCES or _role(item) in get_args(RoleName)):
+            effect = f"the change would {'delete' if key in was else 'add'} the {kind} {name} of a run that has started"
+        if effect:
+            rule = OBJECT_CHANGE if is_literal else _RULE.get(kind, NEW_RUN)
+            forbidden.setdefault(rule, ForbiddenChange(effect, was.get(key), now.get(key)))
+    return forbidden
+
+
+_RULE: Final = {"PersistentVolumeClaim": CLAIM_CHANGE, "PriorityClass": PRIORITY_CLASS_CHANGE}
+
+# ValidateJobSpecUpdate in pkg/apis/batch/validation/validation.go of Kubernetes 1.31. The function also accepts a
+# change of `completions` together with `parallelism`. But these fields are the size of the TensorFlow cluster, and
+# running tasks cannot receive a new size.
+_MUTABLE_IN_A_JOB: Final = frozenset(
+    (
+        *("activeDeadlineSeconds", "backoffLimit", "maxFailedIndexes", "parallelism", "podReplacementPolicy"),
+        *("suspend", "ttlSecondsAfterFinished"),
+    )
+)
+
+# Fields that the controller reads at each sync of the StatefulSet (pkg/controller/statefulset of Kubernetes).
+_MUTABLE_IN_A_STATEFUL_SET: Final = frozenset(
+    ("minReadySeconds", "persistentVolumeClaimRetentionPolicy", "revisionHistoryLimit")
+)
+
+# For each kind: the part of an entry of `objects` that is immutable, and the fields of this part that are mutable
+# nevertheless (Validate...Update in pkg/apis/*/validation of Kubernetes 1.31).
+_MUTABLE_IN_ENTRIES: Final[Mapping[tuple[str, str], tuple[str, frozenset[str]]]] = {
+    ("", "PersistentVolumeClaim"): ("spec", frozenset(("resources", "volumeAttributesClassName"))),
+    ("", "Pod"): ("spec", frozenset()),
+    ("apps", "StatefulSet"): (
+        "spec",
+        _MUTABLE_IN_A_STATEFUL_SET | {"ordinals", "replicas", "template", "updateStrategy"},
+    ),
+    ("batch", "Job"): ("spec", _MUTABLE_IN_A_JOB),
+    ("rbac.authorization.k8s.io", "ClusterRoleBinding"): ("roleRef", frozenset()),
+    ("rbac.authorization.k8s.io", "RoleBinding"): ("roleRef", frozenset()),
+}
+
+
+def _effect(was: Object, now: Object) -> str | None:
+    """Describe the effect of a change that Kubernetes refuses or ignores; None if Kubernetes applies the change.
+
+    Kubernetes applies changes of the kinds that the function does not name.
+    """
+    kind, name = was["kind"], was["metadata"]["name"]
+    refused: str | None = None
+    match group(was), kind:
+        case "", "ConfigMap":
+            # All ConfigMaps of a run are immutable. Only the ConfigMap with TF_CONFIG has no digest in its name.
+            # https://kubernetes.io/docs/concepts/configuration/configmap/#configmap-immutable
+            return None if was["data"] == now["data"] else "running tasks keep their list of hosts"
+        case "", "PersistentVolumeClaim":
+            # Kubernetes accepts only a larger size (ValidatePersistentVolumeClaimUpdate in pkg/apis/core/validation).
+            old, new = (quantity.parse(item["spec"]["resources"]["requests"]["storage"]) for item in (was, now))
+            is_fixed = new < old or {*_fields(was["spec"], now["spec"])} - {"resources"}
+            return f"the claim {name} can only grow" if is_fixed else None
+        case "", "Pod":
+            # Kubernetes restarts the container for a new image (ValidatePodUpdate in pkg/apis/core/validation).
+            return f"the Pod {name} cannot change without a restart" if was["spec"] != now["spec"] else None
+        case "batch", "Job":
+            changed = _fields(was["spec"], now["spec"])
+            refused = next((field for field in changed if field not in _MUTABLE_IN_A_JOB), None)
+        case "apps", "StatefulSet":
+            # A changed template changes the hash in the selector, and Kubernetes refuses to change the selector
+            # (`objects.pod_template_hash`). Kubernetes accepts a new number of replicas and a new update strategy. But
+            # the finisher sets the number of replicas to 0, and the update strategy has no effect on the pods of a run.
+            fixed = {*_fields(was["spec"], now["spec"])} - _MUTABLE_IN_A_STATEFUL_SET
+            if fixed and "template" not in fixed:
+                return f"the pods of the StatefulSet {name} would stay unchanged"
+            refused = "template" if fixed else None
+        case "scheduling.k8s.io", "PodGroup":
+            refused = "spec" if was["spec"] != now["spec"] else None
+        case "scheduling.k8s.io", "PriorityClass":
+            # ValidatePriorityClassUpdate in pkg/apis/scheduling/validation
+            refused = next((field for field in ("value", "preemptionPolicy") if was[field] != now[field]), None)
+        case kind_of_operator if kind_of_operator in RESOURCES:
+            # The operator refuses a change of any other field, or keeps the running pods.
+            old_spec, new_spec = was["spec"], now["spec"]
+            for path in RESOURCES[kind_of_operator].free:
+                old_spec, new_spec = (data_path.without(spec, path.split(".")) for spec in (old_spec, new_spec))
+            return f"the pods of the {kind} {name} would stay unchanged" if old_spec != new_spec else None
+    return refused and f"Kubernetes refuses to change the {refused} of the {kind} {name}"
+
+
+def _effect_on_entry(was: Object, now: Object) -> str | None:
+    """Describe the effect of a changed entry of `objects` in job.yaml; None if Kubernetes applies the change.
+
+    The user writes such an entry, so the entry may be invalid. If the `spec` of the entry is a text, for example,
+    return None.
+    """
+    kind, name = was["kind"], was["metadata"]["name"]
+    if kind in ("ConfigMap", "Secret") and was.get("immutable") is True:
+        field = next((field for field in _fields(was, now) if field != "metadata"), None)
+        return field and f"the {kind} {name} is immutable, so Kubernetes refuses to change {field}"
+    part, mutable = _MUTABLE_IN_ENTRIES.get((group(was), kind), ("", frozenset[str]()))
+    before, after = was.get(part), now.get(part)
+    if not isinstance(before, Mapping) or not isinstance(after, Mapping):
+        return None
+    field = next((field for field in _fields(before, after) if field not in mutable), None)
+    return field and f"Kubernetes refuses to change the {field} of the {kind} {name}"
+
+
+def _fields(was: Object, now: Object) -> Iterator[str]:
+    """Yield the names of the fields in which two mappings differ."""
+    return (field for field in {**was, **now} if was.get(field) != now.get(field))
+
+
+def _role(item: Object) -> str | None:
+    """Return the role of the pods that an object creates."""
+    template = item if item["kind"] == "Pod" else item.get("spec", {}).get("template", {})
+    labels: Mapping[str, str] = template.get("metadata", {}).get("labels", {})
+    return labels.get(keys.ROLE)

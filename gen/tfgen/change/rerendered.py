@@ -17,8 +17,7 @@ from typing import Final
 from tfgen.change.committed import FindNames, jobs_with_changed_overlays
 from tfgen.change.comparison import FindCached, PairPlaces
 from tfgen.change.field_diff import FieldChange, field_changes, in_words
-from tfgen.change.immutable import NEW_RUN, ForbiddenChange, find_forbidden_changes
-from tfgen.change.new_run import advice, environments_enabled_in_both
+from tfgen.change.new_run import NEW_RUN, ForbiddenChange, advice, environments_enabled_in_both, find_forbidden_changes
 from tfgen.check.cached_files import read_cached_files
 from tfgen.errors import TfgenError
 from tfgen.git.tree import CommitTree, Tree

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from tfgen import data_path
 from tfgen.check.enforced_paths import ENVIRONMENTS, REGISTRY, Enforced, all_enforced
-from tfgen.check.object_checks.pods import pods_of
+from tfgen.check.pods import pods_of
 from tfgen.data_path import Path
 from tfgen.graph.built import BuiltJob
 from tfgen.kubernetes import keys

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from tfgen import data_path
-from tfgen.check.object_checks.pods import Pods, literal_pods, pods_of
+from tfgen.check.pods import Pods, literal_pods, pods_of
 from tfgen.check.severities import GUARD_RAIL
 from tfgen.check.totals import amount
 from tfgen.data_path import Path

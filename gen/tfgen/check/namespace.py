@@ -10,10 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from tfgen.check.manifests import Manifest
-from tfgen.check.object_checks import policies
-from tfgen.check.object_checks.fault import Fault, Objects
-from tfgen.check.object_checks.pods import Pods
-from tfgen.check.object_checks.policies import Port
+from tfgen.check.object_links import Fault, Objects
+from tfgen.check.pods import Pods, Port, allows_egress, allows_egress_outside, policies_for
 from tfgen.kubernetes import keys, quantity
 from tfgen.kubernetes.object import Object
 
@@ -41,54 +39,59 @@ manifest may be for a different cluster."""
 Amounts = dict[str, dict[str, Any]]
 
 
-def namespace_faults(
-    objects: Objects, manifests: Sequence[Manifest], namespace: str | None
-) -> Iterator[tuple[str, Fault]]:
-    """Yield each fault that the manifests of a namespace cause in a job's objects, with the id of the rule.
+def namespace_faults(objects: Objects, manifests: Sequence[Manifest], namespace: str | None) -> Iterator[Fault]:
+    """Yield each fault that the manifests of a namespace cause in a job's objects.
 
-    Example: ("namespace-quota", Fault(...)). The function ignores the manifests of other namespaces than `namespace`.
+    The function ignores the manifests of other namespaces than `namespace`.
     """
     in_namespace = [manifest for manifest in manifests if manifest.namespace == namespace]
-    if not in_namespace:
-        return
-    yield from ((NAMESPACE_QUOTA, fault) for fault in quota_faults(objects, in_namespace))
-    yield from ((NAMESPACE_EGRESS, fault) for fault in egress_faults(objects, in_namespace))
+    if in_namespace:
+        yield from _quota_faults(objects, in_namespace)
+        yield from _egress_faults(objects, in_namespace)
 
 
-def quota_faults(objects: Objects, manifests: Sequence[Manifest]) -> Iterator[Fault]:
+def _quota_faults(objects: Objects, manifests: Sequence[Manifest]) -> Iterator[Fault]:
     """Yield a fault for each container that a ResourceQuota or a LimitRange of the namespace refuses."""
     ranges = [
         (manifest, limit) for manifest in _of_kind(manifests, "LimitRange") for limit in _container_limits(manifest)
     ]
-    quotas = [manifest for manifest in _of_kind(manifests, "ResourceQuota") if _is_for_all(manifest)]
+    quotas = [
+        manifest
+        for manifest in _of_kind(manifests, "ResourceQuota")
+        # A quota with scopes may count no pods of the job.
+        if not manifest.item["spec"].get("scopes") and not manifest.item["spec"].get("scopeSelector")
+    ]
     for pods in objects.pods:
         for path, container in pods.containers:
             amounts = _defaulted(container, [limit for _, limit in ranges])
             subject = f"the container {container['name']}"
+            refused: list[tuple[str, str, str]] = []
             for quota in quotas:
                 for name in sorted(_REQUIRED.keys() & _quantities(quota.item["spec"].get("hard"))):
                     part, resource = _REQUIRED[name]
                     if resource not in amounts[part]:
                         message = f"{quota} counts {name}, so {subject} must set {part}.{resource}"
-                        yield Fault(pods.owner, (*path, "resources", part, resource), message)
+                        refused.append((part, resource, message))
             for manifest, limit in ranges:
-                for part, resource, message in _out_of_range(amounts, limit):
-                    yield Fault(pods.owner, (*path, "resources", part, resource), f"{manifest} {message} of {subject}")
+                for part, resource, reason in _out_of_range(amounts, limit):
+                    refused.append((part, resource, f"{manifest} {reason} of {subject}"))
+            for part, resource, message in refused:
+                yield Fault(pods.owner, (*path, "resources", part, resource), message, NAMESPACE_QUOTA, "warning")
 
 
-def egress_faults(objects: Objects, manifests: Sequence[Manifest]) -> Iterator[Fault]:
+def _egress_faults(objects: Objects, manifests: Sequence[Manifest]) -> Iterator[Fault]:
     """Yield a fault if a network policy of the namespace blocks a connection that pods of the job need."""
     foreign = _of_kind(manifests, "NetworkPolicy")
     all_policies = (*objects.of_kind("NetworkPolicy"), *(manifest.item for manifest in foreign))
     for pods in objects.pods:
-        applied = [manifest for manifest in foreign if policies.policies_for([manifest.item], pods, "Egress")]
+        applied = [manifest for manifest in foreign if policies_for([manifest.item], pods, "Egress")]
         target = _blocked_target(objects, all_policies, pods) if applied else ""
         if target:
             message = (
                 f"{applied[0]} blocks connections of the pods to {target}, so the job would never start, or never "
                 "end; set network.egress.limited to true, which adds the required rules"
             )
-            yield Fault(pods.owner, (), message)
+            yield Fault(pods.owner, (), message, NAMESPACE_EGRESS, "warning")
             return
 
 
@@ -96,28 +99,22 @@ def _blocked_target(objects: Objects, all_policies: Sequence[Object], pods: Pods
     """Return the name of a target that pods need but cannot reach, such as `DNS`; empty if no target is blocked."""
     if pods.spec.get("automountServiceAccountToken"):
         # The policies of the job have the ports of the API server, so they always allow the connection.
-        job_policies = policies.policies_for(objects.of_kind("NetworkPolicy"), pods, "Egress")
+        job_policies = policies_for(objects.of_kind("NetworkPolicy"), pods, "Egress")
         reaches = job_policies or any(
-            policies.allows_egress_outside(all_policies, pods, Port(port)) for port in _API_SERVER_PORTS
+            allows_egress_outside(all_policies, pods, Port(port)) for port in _API_SERVER_PORTS
         )
         return "" if reaches else "the API server"
     if pods.labels.get(keys.ROLE) not in _ROLES:
         return ""
-    if not all(policies.allows_egress_outside(all_policies, pods, Port(53, protocol)) for protocol in ("UDP", "TCP")):
+    if not all(allows_egress_outside(all_policies, pods, Port(53, protocol)) for protocol in ("UDP", "TCP")):
         return "DNS"
     peers = [peer for peer in objects.pods if peer.labels.get(keys.ROLE) in _ROLES]
     targets = [(peer, Port(port["containerPort"])) for peer in peers for port in peer.ports]
-    return "" if all(policies.allows_egress(all_policies, pods, peer, port) for peer, port in targets) else "each other"
+    return "" if all(allows_egress(all_policies, pods, peer, port) for peer, port in targets) else "each other"
 
 
 def _of_kind(manifests: Sequence[Manifest], kind: str) -> list[Manifest]:
     return [manifest for manifest in manifests if manifest.item["kind"] == kind]
-
-
-def _is_for_all(quota: Manifest) -> bool:
-    """Return True if a quota counts all pods. tfgen ignores a quota with scopes, which may count no pods of a job."""
-    spec = quota.item["spec"]
-    return not spec.get("scopes") and not spec.get("scopeSelector")
 
 
 # -- amounts -------------------------------------------------------------------------------------------------------

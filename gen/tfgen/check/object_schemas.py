@@ -15,13 +15,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from tfgen.check.object_checks.fault import Fault
+from tfgen.check.object_links import Fault
 from tfgen.errors import MissingPackageError, UsageError
 from tfgen.kubernetes.object import Object, literal_name
 from tfgen.schema import file as schema_file
 
 if TYPE_CHECKING:
     from jsonschema_rs import Draft7Validator, Draft202012Validator
+
+OBJECT_SCHEMA: Final = "object-schema"
 
 _FOLDER: Final = re.compile(r"v(?P<minor>[0-9]+\.[0-9]+)\.(?P<patch>[0-9]+)-local-strict")
 _VERSION: Final = re.compile(r"v?(?P<minor>[0-9]+\.[0-9]+)(\.[0-9]+)?")
@@ -52,9 +54,8 @@ class ObjectSchemas:
         if validator := self._validator(item):
             for error in validator.iter_errors(item):
                 text = error.message
-                yield Fault(
-                    item, tuple(error.instance_path), text if len(text) < _MAX_LENGTH else text[:_MAX_LENGTH] + "..."
-                )
+                message = text if len(text) < _MAX_LENGTH else f"{text[:_MAX_LENGTH]}..."
+                yield Fault(item, tuple(error.instance_path), message, OBJECT_SCHEMA)
 
     def kinds_without_schema(self, items: Iterable[Object]) -> frozenset[str]:
         """Return the kinds without a schema, such as `Workflow of argoproj.io/v1alpha1`.

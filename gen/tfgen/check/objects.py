@@ -2,44 +2,52 @@
 
     job.yaml:14:40: Service mnist: spec.ports[0].targetPort: the selected pods have no port cluster [object-links]
 
-The rules check the values of a job. This module checks the objects, which the cluster receives.
+The rules check the values of a job. This module checks the objects, which the cluster receives, and searches for the
+path in the job that sets a faulty field. A field of an entry of `objects`, and a field that a patch sets, have the same
+path in the job. For a field with a hole, the object graph names the keys of the job that set the value. Each other
+field comes from a part of the job in the syntax of Kubernetes, such as a sidecar, whose path ends with the same steps
+as the path in the object.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from itertools import takewhile
 from typing import Any, Final, TypeAlias
 
 from tfgen import data_path
 from tfgen.check.enforced import find_foreign_images
 from tfgen.check.enforced_pods import find_pod_overrides
 from tfgen.check.limits import find_over_limits
+from tfgen.check.literal_path import literal_path
 from tfgen.check.manifests import Manifest, literal_manifests
 from tfgen.check.namespace import namespace_faults
-from tfgen.check.object_checks import faults
-from tfgen.check.object_checks.fault import Fault, Objects
-from tfgen.check.object_rules import table
-from tfgen.check.object_rules.row import Destination, RuleFault
-from tfgen.check.object_schemas import ObjectSchemas
-from tfgen.check.origin import Origins
+from tfgen.check.object_links import OBJECT_LINKS, Fault, Objects, find_contradictions
+from tfgen.check.object_rules import Destination
+from tfgen.check.object_schemas import OBJECT_SCHEMA, ObjectSchemas
+from tfgen.check.object_table import SUMMARIES, TABLE
+from tfgen.check.pods import FieldPath
 from tfgen.data_path import Path
-from tfgen.graph.built import BuiltJob
+from tfgen.graph.built import BuiltJob, object_parts
+from tfgen.graph.provenance import JOB_NAME, Part
+from tfgen.kubernetes import keys
 from tfgen.kubernetes.limits import OBJECT_MAX
 from tfgen.kubernetes.object import Object, literal_name
 from tfgen.problems import Place, Problem, Severity, in_order
-from tfgen.text.document import Document
-from tfgen.words import either, in_environments, path_name
+from tfgen.record import EMPTY, Record
+from tfgen.text.document import Document, SourceTree
+from tfgen.words import in_environments, listed, path_name
 
-OBJECT_LINKS: Final = "object-links"
-OBJECT_SCHEMA: Final = "object-schema"
 OBJECT_SIZE: Final = "object-size"
 
 RULES: Final[Mapping[str, str]] = {
     OBJECT_LINKS: "Two objects of a job contradict each other.",
     OBJECT_SIZE: "An object of a job is larger than a cluster can store.",
     OBJECT_SCHEMA: "An object of a job does not match its schema.",
-    **table.SUMMARIES,
+    **SUMMARIES,
 }
 """The summary of each rule, which begins the section of the rule in docs/rules.md."""
 
@@ -55,6 +63,12 @@ _MAX_NAMES: Final = 3
 
 _MAX_EXPANSION: Final = 4
 """Maximum number of bytes in JSON for one character in the result of `repr`. An emoji, for example, has 4 bytes."""
+
+_QUOTED: Final = re.compile(r"'([^']+)'")
+"""Pattern of a quoted key in a message of the schema validator."""
+
+_MIN_COMMON_STEPS: Final = 2
+"""Minimum number of equal last steps for which tfgen relates a path in an object to a path in the job."""
 
 
 def check_objects(
@@ -75,61 +89,39 @@ def check_objects(
     """
     objects_by_fault: _ObjectsByFault = {}
     texts = frozenset(text for _, text in data_path.texts(document.data))
-    job, origins = built.job, Origins(document, built)
+    job, origins = built.job, _Origins(document, built)
     destination = Destination(schemas.version, job.structure.profile, job.gitops is not None)
     variants = [
         # A job with environments is not applied itself, so no namespace restricts the base objects.
-        (None, job.values, built.base.values(), job.namespace, () if job.environments else manifests),
+        (None, job.values, built.base, job.namespace, () if job.environments else manifests),
         *(
-            (item.name, item.values, built.environments[item.name].values(), item.namespace, manifests)
+            (item.name, item.values, built.environments[item.name], item.namespace, manifests)
             for item in job.environments
             if item.name in built.environments
         ),
     ]
     # Many environments have the same objects, so cache the faults by the objects, and by the single object.
-    faults_by_objects: dict[tuple[int, ...], Sequence[RuleFault]] = {}
-    faults_by_item: dict[int, Sequence[RuleFault]] = {}
-    for environment, values, items, namespace, restrictions in variants:
+    faults_by_objects: dict[tuple[int, ...], Sequence[Fault]] = {}
+    faults_by_item: dict[int, Sequence[Fault]] = {}
+    for environment, values, by_name, namespace, restrictions in variants:
         minimum = (values.get("gang") or {}).get("minAvailable") or 0
-        objects = _objects_of(items, texts, minimum)
-        key = (minimum, *map(id, items))
+        generated = tuple(item for item in by_name.values() if literal_name(item) is None)
+        literals = tuple(item for item in by_name.values() if literal_name(item) is not None)
+        objects = Objects(generated, texts, minimum, literals)
+        for item in by_name.values():
+            if id(item) not in faults_by_item:
+                in_fields = TABLE.faults(item, destination)
+                faults_by_item[id(item)] = [*schemas.faults(item), *_too_large(item), *in_fields]
+        key = (minimum, *map(id, by_name.values()))
         if key not in faults_by_objects:
-            faults_by_objects[key] = _find_faults(objects, schemas, destination, faults_by_item)
-        restrictions = (*restrictions, *literal_manifests(document.file, objects.literals, namespace))
-        in_namespace = namespace_faults(objects, restrictions, namespace)
-        for rule_fault in (
-            *faults_by_objects[key],
-            *(RuleFault(rule, "warning", fault) for rule, fault in in_namespace),
-        ):
-            place, message, name, variant = _report(origins, environment, rule_fault)
-            names = objects_by_fault.setdefault((place, message, rule_fault.rule, rule_fault.severity), {})
+            of_items = (fault for item in (*generated, *literals) for fault in faults_by_item[id(item)])
+            faults_by_objects[key] = [*find_contradictions(objects), *of_items]
+        restrictions = (*restrictions, *literal_manifests(document.file, literals, namespace))
+        for fault in (*faults_by_objects[key], *namespace_faults(objects, restrictions, namespace)):
+            place, message, name, variant = _report(origins, environment, fault)
+            names = objects_by_fault.setdefault((place, message, fault.rule, fault.severity), {})
             names.setdefault(name, []).append(variant)
     return in_order((*check_guard_rails(document, built), *_problems(objects_by_fault)))
-
-
-def _report(origins: Origins, environment: str | None, rule_fault: RuleFault) -> tuple[Place, str, str, str | None]:
-    """Return the line and the message of a fault, the object that the message names, and the environment to name.
-
-    A message of a rule for a single field names the path in the job, and not the object. Such a message names no
-    environment at a line inside the mapping of the environment.
-    """
-    document, fault = origins.document, rule_fault.fault
-    name = f"{fault.item['kind']} {fault.item['metadata']['name']}"
-    if rule_fault.rule == OBJECT_SIZE:
-        return _place_of_key(document, _largest_part(document, environment)), _describe(fault), name, environment
-    key = ("spec", *rule_fault.row.key.split(".")) if rule_fault.row and rule_fault.row.key else ()
-    origin = key if key and data_path.has(document.data, key) else origins.find(environment, fault)
-    if origin is not None:
-        place = document.place(origin)
-    elif environment is not None and "environments" in document.data["spec"]:
-        place = document.place(("spec", "environments", environment))
-    else:
-        place = document.place(("metadata", "name"))
-    if origin is None or rule_fault.row is None:
-        return place, _describe(fault), name, environment
-    is_in_environment = origin[1:2] == ("environments",)
-    path = origin[3:] if is_in_environment else origin[origin[0] == "spec" :]
-    return place, f"{path_name(path)}: {fault.message}", "", None if is_in_environment else environment
 
 
 def check_guard_rails(document: Document, built: BuiltJob) -> tuple[Problem, ...]:
@@ -147,48 +139,48 @@ def check_guard_rails(document: Document, built: BuiltJob) -> tuple[Problem, ...
     return in_order(guarded)
 
 
+# -- words and lines of problems -----------------------------------------------------------------------------------
+
+
+def _report(origins: _Origins, environment: str | None, fault: Fault) -> tuple[Place, str, str, str | None]:
+    """Return the line and the message of a fault, the object that the message names, and the environment to name.
+
+    A message of a rule for a single field names the path in the job, and not the object. Such a message names no
+    environment at a line inside the mapping of the environment.
+    """
+    document = origins.document
+    name = f"{fault.item['kind']} {fault.item['metadata']['name']}"
+    field = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in fault.path).lstrip(".")
+    description = ": ".join(part for part in (field, fault.message) if part)
+    if fault.rule == OBJECT_SIZE:
+        path = _largest_part(document, environment)
+        return Place(document.source(path), document.key(path)), description, name, environment
+    key = ("spec", *fault.job_key.split(".")) if fault.job_key else ()
+    origin = key if key and data_path.has(document.data, key) else origins.find(environment, fault)
+    if origin is not None:
+        place = document.place(origin)
+    elif environment is not None and "environments" in document.data["spec"]:
+        place = document.place(("spec", "environments", environment))
+    else:
+        place = document.place(("metadata", "name"))
+    if origin is None or fault.job_key is None:
+        return place, description, name, environment
+    is_in_environment = origin[1:2] == ("environments",)
+    path = origin[3:] if is_in_environment else origin[origin[0] == "spec" :]
+    return place, f"{path_name(path)}: {fault.message}", "", None if is_in_environment else environment
+
+
 def _problems(objects_by_fault: _ObjectsByFault) -> Iterator[Problem]:
-    """Yield a problem for each fault, with the names of the objects that have the fault."""
-    for (place, message, rule, severity), names in objects_by_fault.items():
-        subject = "" if "" in names else f"{_objects(names)}: "
-        yield Problem(*place, f"{subject}{message}{_where(names)}", rule, severity)
+    """Yield a problem for each fault, with the names of the objects that have the fault.
 
-
-def _objects_of(items: Iterable[Object], texts: frozenset[str], minimum: int) -> Objects:
-    """Return the objects of one variant.
-
-    Args:
-        items: the objects.
-        texts: all texts in the job, as in `Objects`.
-        minimum: the minimum size of the gang that the job sets, or 0.
+    If the job without an environment has the fault, the message names only the objects of the job without an
+    environment.
     """
-    items = [*items]
-    generated = tuple(item for item in items if literal_name(item) is None)
-    literals = tuple(item for item in items if literal_name(item) is not None)
-    return Objects(generated, texts, minimum, literals)
-
-
-def _find_faults(
-    objects: Objects, schemas: ObjectSchemas, destination: Destination, faults_by_item: dict[int, Sequence[RuleFault]]
-) -> Sequence[RuleFault]:
-    """Return the faults of the objects of one variant. The caller adds the faults that depend on the namespace.
-
-    Args:
-        objects: the objects.
-        schemas: the schemas that validate the objects.
-        destination: the cluster that gets the objects.
-        faults_by_item: a cache that the function fills. The key is the `id()` of an object, and the value lists the
-            faults of this object alone. Many variants have the same object, so tfgen validates the object only once.
-    """
-    for item in (*objects.items, *objects.literals):
-        if id(item) not in faults_by_item:
-            faults_by_item[id(item)] = [
-                *(RuleFault(OBJECT_SCHEMA, "error", fault) for fault in schemas.faults(item)),
-                *(RuleFault(OBJECT_SIZE, "error", fault) for fault in _too_large(item)),
-                *table.TABLE.faults(item, destination),
-            ]
-    links = (RuleFault(OBJECT_LINKS, "error", fault) for fault in faults(objects))
-    return [*links, *(fault for item in (*objects.items, *objects.literals) for fault in faults_by_item[id(item)])]
+    for (place, message, rule, severity), environments in objects_by_fault.items():
+        of_job = [name for name, variants in environments.items() if None in variants]
+        subject = "" if "" in environments else f"{listed(of_job or [*environments], _MAX_NAMES)}: "
+        where = in_environments(variant for variants in environments.values() for variant in variants)
+        yield Problem(*place, f"{subject}{message}{where}", rule, severity)
 
 
 def _too_large(item: Object) -> Iterator[Fault]:
@@ -200,11 +192,7 @@ def _too_large(item: Object) -> Iterator[Fault]:
             f"the object has {size:,} bytes, but etcd stores at most {OBJECT_MAX:,}; move long texts to "
             "files, with spec.code or with a ConfigMap in spec.storage"
         )
-        yield Fault(item, (), message)
-
-
-def _place_of_key(document: Document, path: Path) -> Place:
-    return Place(document.source(path), document.key(path))
+        yield Fault(item, (), message, OBJECT_SIZE)
 
 
 def _largest_part(document: Document, environment: str | None) -> Path:
@@ -213,12 +201,11 @@ def _largest_part(document: Document, environment: str | None) -> Path:
     The value probably makes an object too large.
     """
     spec = document.data["spec"]
+    path: Path = ("spec",)
+    part: Any = {**spec, "environments": {}}
     variant_data = data_path.at(spec, ("environments", environment)) if environment is not None else None
-    if variant_data and _text_size(variant_data) * 2 > _text_size({**spec, "environments": {}}):
-        path: Path = ("spec", "environments", str(environment))
-        part: Any = variant_data
-    else:
-        path, part = ("spec",), {**spec, "environments": {}}
+    if variant_data and _text_size(variant_data) * 2 > _text_size(part):
+        path, part = ("spec", "environments", str(environment)), variant_data
     while isinstance(part, Mapping | list) and part:
         items = part.items() if isinstance(part, Mapping) else enumerate(part)
         key, largest = max(items, key=lambda item: _text_size(item[1]))
@@ -232,26 +219,173 @@ def _text_size(part: Any) -> int:
     return sum(len(text) for _, text in data_path.texts(part))
 
 
-def _describe(fault: Fault) -> str:
-    field = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in fault.path).lstrip(".")
-    return ": ".join(part for part in (field, fault.message) if part)
+# -- origins of fields ---------------------------------------------------------------------------------------------
 
 
-def _objects(environments_by_name: Mapping[str, Sequence[str | None]]) -> str:
-    """Return the names of the objects with a fault, for a message, such as `StatefulSet mnist-ps and Service mnist`.
+class _Origins(Record):
+    """The search for the paths in one job that set the fields of the objects."""
 
-    If the job without an environment has the fault, the text names only the objects of the job without an environment.
+    document: Document
+    built: BuiltJob
+
+    def find(self, environment: str | None, fault: Fault) -> Path | None:
+        """Return the path in the job that sets the field of a fault, or the common parent of several such paths."""
+        document = self.document
+        if (name := literal_name(fault.item)) is not None:
+            return literal_path(document, environment, ("objects", name, *fault.path))
+        # The validator reports an unknown field at its parent, and quotes the field.
+        quoted = _QUOTED.findall(fault.message)
+        if (patched := _in_patch(document, environment, fault, quoted)) is not None:
+            return patched
+        parts = self._parts(environment, fault.item)
+        for field in (*((*fault.path, key) for key in quoted), fault.path):
+            holes = _written_keys(document, environment, parts.get(field))
+            matches = _longest_matches(document, environment, fault.item, field)
+            nested = [path for path in matches if not holes or any(path[: len(hole)] == hole for hole in holes)]
+            equal = [path for path in nested if _value(document.data, path) == _value(fault.item, field)]
+            if equal and len({path[:-1] for path in equal}) == 1:
+                return equal[-1]  # Of two equal items in a list, the last item is the mistake.
+            if len(data_path.shared(equal or nested)) > 1 or holes:
+                return _common(equal or nested or holes)
+        for end in range(len(fault.path), 0, -1):
+            if holes := _nearest_keys(document, environment, parts.get(fault.path[:end])):
+                return _common(holes)
+        return None
+
+    def _parts(self, environment: str | None, item: Object) -> Mapping[Path, Part]:
+        """Return the parts of an object by path; empty for an object that is not in the graph."""
+        if environment not in self._parts_by_environment:
+            self._parts_by_environment[environment] = object_parts(self.built, environment)
+        objects = self.built.base if environment is None else self.built.environments[environment]
+        name = next((name for name, candidate in objects.items() if candidate is item), "")
+        return self._parts_by_environment[environment].get(name, EMPTY)
+
+    @cached_property
+    def _parts_by_environment(self) -> dict[str | None, Mapping[str, Mapping[Path, Part]]]:
+        return {}
+
+
+def _in_patch(document: Document, environment: str | None, fault: Fault, quoted: Sequence[str]) -> Path | None:
+    """Return the path in a patch of the job that sets the faulty field; None if no patch sets the field.
+
+    The faulty field is the field of `fault`, or a key of this field that the message quotes, such as an unknown key.
+    """
+    spec = document.data["spec"]
+    fields = [*((*fault.path, key) for key in quoted), fault.path]
+    bases: list[Path] = [("environments", environment)] if environment is not None else []
+    for base in (*bases, ()):
+        for name, patch in (data_path.at(spec, (*base, "patches")) or {}).items():
+            if patch is None or data_path.at(patch, ("target", "kind")) != fault.item["kind"]:
+                continue
+            path = ("spec", *base, "patches", name)
+            for field in fields:
+                if field and data_path.has(patch, ("merge", *field)):
+                    return (*path, "merge", *field)
+            for index, operation in enumerate(data_path.at(patch, ("json",)) or ()):
+                steps = tuple(str(operation.get("path", "")).split("/")[1:])
+                parent = tuple(map(str, fault.path))
+                if steps[: len(parent)] == parent and (steps == parent or steps[-1] in quoted):
+                    return (*path, "json", index)
+    return None
+
+
+def _written_keys(document: Document, environment: str | None, part: Part | None) -> list[Path]:
+    """Return the keys of the job that set a part of an object. Omit defaults, which the job does not write.
+
+    For an environment, omit also the name of the job, because the line of the environment is more helpful.
+    """
+    bases: list[Path] = [("spec", "environments", environment)] if environment is not None else []
+    written: list[Path] = []
+    for path in part.sources if part else ():
+        places = [(*base, *path[1:]) for base in (*bases, ("spec",))]
+        if path == JOB_NAME:
+            places = [path] if environment is None else []
+        written += [place for place in places if data_path.has(document.data, place)][:1]
+    longest = max(map(len, written), default=0)
+    return sorted((path for path in written if len(path) == longest), key=str)
+
+
+def _nearest_keys(document: Document, environment: str | None, part: Part | None) -> list[Path]:
+    """Return the keys that set a part of an object. If the job writes no such key, return their nearest parents."""
+    while part and part.sources:
+        if keys_of_job := _written_keys(document, environment, part):
+            return keys_of_job
+        part = part.replaced(sources=frozenset(path[:-1] for path in part.sources if len(path) > _MIN_COMMON_STEPS))
+    return []
+
+
+def _common(paths: Sequence[Path]) -> Path:
+    """Return the common parent of several paths, or the first path if the paths have no common key below `spec`."""
+    common = data_path.shared(paths)
+    return common if len(common) > 1 else paths[0]
+
+
+def _longest_matches(document: Document, environment: str | None, item: Object, field: FieldPath) -> Sequence[Path]:
+    """Return the paths in the job that end with the most steps of a field's path.
+
+    For the field `spec.template.spec.nodeSelector.pool` of an object, for example, return the path of
+    `spec.podTemplate.spec.nodeSelector.pool` in the job.
+    """
+    # The role or the component (such as TensorBoard) of the object; None for an object of all roles.
+    all_labels = (data_path.at(item, (*path, "metadata", "labels")) or {} for path in ((), ("spec", "template")))
+    role = next((labels[keys.COMPONENT] for labels in all_labels if keys.COMPONENT in labels), None)
+    matches: list[Path] = []
+    best = _MIN_COMMON_STEPS
+    for path in _paths_of(document.root):
+        if path[:1] != ("spec",) or not _is_of(path, environment, role):
+            continue
+        steps = _common_steps(path, field)
+        if steps >= best and _has_same_names(document.data, path, item, field, steps):
+            matches, best = [*(matches if steps == best else ()), path], steps
+    return matches
+
+
+def _has_same_names(data: Any, path: Path, item: Object, field: FieldPath, steps: int) -> bool:
+    """Return True if no list item on a path of the job has another name than the item on the path of the object.
 
     Args:
-        environments_by_name: the environments in which each object has the fault, by the kind and name of the object.
-            Example: {"Service mnist": [None, "prod"]}. None is the job without an environment.
+        data: the data of the job.
+        path: the path in the job.
+        item: the object.
+        field: the path in the object.
+        steps: the number of equal last steps of the two paths.
     """
-    names = [name for name, environments in environments_by_name.items() if None in environments] or [
-        *environments_by_name
-    ]
-    additional = len(names) - _MAX_NAMES
-    return either(names, "and") if additional <= 0 else f"{', '.join(names[:_MAX_NAMES])} and {additional} more"
+    for end in range(steps):
+        if isinstance(path[len(path) - 1 - end], int):
+            entries = (data_path.follow(data, path[: len(path) - end]), _value(item, field[: len(field) - end]))
+            names = [entry.get("name") for entry in entries if isinstance(entry, Mapping)]
+            if len(set(names)) > 1:
+                return False
+    return True
 
 
-def _where(environments_by_name: Mapping[str, Sequence[str | None]]) -> str:
-    return in_environments(name for environments in environments_by_name.values() for name in environments)
+def _value(item: Any, field: FieldPath) -> Any:
+    try:
+        return data_path.follow(item, field)
+    except (LookupError, TypeError):
+        return None
+
+
+def _is_of(path: Path, environment: str | None, role: str | None) -> bool:
+    """Return True if the value at a path of a job can affect the objects of a role in an environment."""
+    if path[1:2] == ("environments",):
+        if path[2:3] != (environment,):
+            return False
+        path = path[2:]
+    return path[1:2] != ("roles",) or role is None or path[2:3] in ((), (role,))
+
+
+def _paths_of(tree: SourceTree, parent: Path = ()) -> Iterator[Path]:
+    """Yield the path of each value in a tree, the path `parent` of the tree first."""
+    yield parent
+    for key, (_, child) in tree.children.items():
+        yield from _paths_of(child, (*parent, key))
+
+
+def _common_steps(path: Path, field: FieldPath) -> int:
+    """Return the number of equal last steps of two paths.
+
+    All list indexes count as equal, because a list item may have different indexes in the job and in the object.
+    """
+    pairs = zip(reversed(path), reversed(field), strict=False)
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1] or all(isinstance(x, int) for x in pair), pairs))

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from tfgen.check.checked import Reported
 from tfgen.check.namespace import RULES as NAMESPACE_RULES
-from tfgen.check.object_rules.table import WARNINGS as OBJECT_WARNINGS
+from tfgen.check.object_table import WARNINGS as OBJECT_WARNINGS
 from tfgen.problems import Place, Problem
 from tfgen.record import EMPTY, Record
 from tfgen.rules.across import ACROSS

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from tfgen.check.object_checks.pods import pods_of
+from tfgen.check.pods import pods_of
 from tfgen.kubernetes.pod_requests import pod_requests
 from tfgen.record import Record
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from tfgen.check.object_checks.pods import Pods, pods_of
+from tfgen.check.pods import Pods, pods_of
 from tfgen.commands.cluster.declared_runs import RunObjects
 from tfgen.job.training_job import ROLE_NAMES
 from tfgen.kubernetes import keys

@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from tfgen.check.object_checks.pods import pods_of
+from tfgen.check.pods import pods_of
 from tfgen.check.totals import amount
 from tfgen.graph.built import BuiltJob, build, task_objects, variant_objects
 from tfgen.graph.objects.storage import SHM, TMP

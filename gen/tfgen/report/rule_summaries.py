@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tfgen.change import immutable, run_back
+from tfgen.change import new_run, run_back
 from tfgen.check import enforced, limits, namespace, repository, severities
 from tfgen.check import files as drift
 from tfgen.check import objects as object_problems
@@ -25,7 +25,7 @@ def rule_summaries() -> Mapping[str, str]:
     """
     return {
         **schema_messages.RULES,
-        **immutable.RULES,
+        **new_run.RULES,
         **run_back.RULES,
         **drift.RULES,
         **orphans.RULES,

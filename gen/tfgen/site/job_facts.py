@@ -7,7 +7,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final
 
 from tfgen import data_path
-from tfgen.check.object_checks.pods import pods_of
+from tfgen.check.pods import pods_of
 from tfgen.check.totals import totals
 from tfgen.graph.built import BuiltJob, build, variant_objects
 from tfgen.job.origin import origins
