@@ -93,6 +93,10 @@ Test: TypeAlias = Callable[[Field], str]
 """A function that returns what is wrong with a field, as words for a message; empty for a correct field."""
 
 
+Check: TypeAlias = tuple[Test, str]
+"""A test and the fix of the mistake that the test finds, as words for a message."""
+
+
 class Row(Record):
     """A rule for a field of the objects of a job.
 
@@ -261,18 +265,20 @@ def wrong_value(is_wrong: Callable[[Any], bool]) -> Test:
     return lambda field: f"{field.key} {shown(field.value)}" if is_wrong(field.value) else ""
 
 
-def not_in(*allowed: Any) -> Test:
-    """Return a test that refuses each value outside `allowed`."""
-    return wrong_value(lambda value: value not in allowed)
-
-
 def not_matching(pattern: re.Pattern[str]) -> Test:
     """Return a test that refuses a text that does not match a pattern completely."""
     return wrong_value(lambda value: not pattern.fullmatch(str(value)))
 
 
-DNS_LABEL: Final = not_matching(re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"))
-DNS_LABEL_FIX: Final = "write at most 63 lower-case letters, digits and dashes"
+def one_of(*allowed: Any) -> Check:
+    """Return the check of a field that has one of the values in `allowed`."""
+    return wrong_value(lambda value: value not in allowed), f"write {either(map(str, allowed))}"
+
+
+DNS_LABEL: Final[Check] = (
+    not_matching(re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")),
+    "write at most 63 lower-case letters, digits and dashes",
+)
 
 
 def outside(lowest: int, highest: int) -> Test:

@@ -14,7 +14,6 @@ from tfgen.check.object_rules import (
     DATA_KEY,
     DATA_KEY_FIX,
     DNS_LABEL,
-    DNS_LABEL_FIX,
     GATES,
     NOBODY,
     OBJECT_REFUSED,
@@ -385,7 +384,7 @@ _OTHERS: Final = (
         "https://kubernetes.io/docs/reference/kubernetes-api/",
         NOBODY,
     ),
-    refused("Service.metadata.name", DNS_LABEL, DNS_LABEL_FIX, "ValidateServiceName"),
+    refused("Service.metadata.name", *DNS_LABEL, "ValidateServiceName"),
     Row(
         OBJECT_REFUSED,
         "Service.metadata.name",

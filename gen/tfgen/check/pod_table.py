@@ -16,16 +16,15 @@ from tfgen.check.object_rules import (
     DATA_KEY,
     DATA_KEY_FIX,
     DNS_LABEL,
-    DNS_LABEL_FIX,
     GATES,
     Field,
     Row,
     Test,
     exists,
     generated,
-    not_in,
     not_matching,
     not_one_of_keys,
+    one_of,
     outside,
     refused,
     repeats,
@@ -64,7 +63,6 @@ _FIELDS_OF_ENV: Final = re.compile(
 _RESOURCE: Final = re.compile(r"(limits|requests)\.(cpu|memory|ephemeral-storage|hugepages-.+)")
 _PORT_NAME: Final = re.compile(r"(?=.{1,15}$)(?=.*[a-z])[a-z0-9]+(-[a-z0-9]+)*")
 _BYTE_UNITS: Final = ("", "k", "M", "G", "T", "P", "E", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
-_DIVISOR_FIX: Final = "write 1 or 1m for cpu, or a unit such as 1Mi for memory"
 
 
 def _is_in_init_container(field: Field) -> str:
@@ -78,6 +76,8 @@ def _is_wrong_divisor(field: Field) -> str:
     divisor = quantity.parse(field.value) if quantity.is_quantity(field.value) else None
     return "" if divisor in (0, *map(quantity.parse, units)) else f"divisor {shown(field.value)}"
 
+
+_DIVISOR: Final = (_is_wrong_divisor, "write 1 or 1m for cpu, or a unit such as 1Mi for memory")
 
 _CONTAINERS: Final = (
     refused(CONTAINER, without("name", "image"), "set both keys", "validateContainerCommon"),
@@ -102,19 +102,9 @@ _CONTAINERS: Final = (
         "write exec, httpGet, tcpSocket or sleep",
         "validateHandler",
     ),
-    _in_container("livenessProbe|startupProbe.successThreshold", not_in(1), "write 1", "validateLivenessProbe"),
-    _in_container(
-        "imagePullPolicy",
-        not_in("Always", "IfNotPresent", "Never"),
-        "write Always, IfNotPresent or Never",
-        "validatePullPolicy",
-    ),
-    _in_container(
-        "terminationMessagePolicy",
-        not_in("File", "FallbackToLogsOnError"),
-        "write File or FallbackToLogsOnError",
-        "validateContainerCommon",
-    ),
+    _in_container("livenessProbe|startupProbe.successThreshold", *one_of(1), "validateLivenessProbe"),
+    _in_container("imagePullPolicy", *one_of("Always", "IfNotPresent", "Never"), "validatePullPolicy"),
+    _in_container("terminationMessagePolicy", *one_of("File", "FallbackToLogsOnError"), "validateContainerCommon"),
     _in_container(
         "ports.*.containerPort|hostPort", outside(0, 65535), "write a port from 1 to 65535", "validateContainerPorts"
     ),
@@ -124,7 +114,7 @@ _CONTAINERS: Final = (
         "write at most 15 lower-case letters, digits and dashes, with a letter",
         "validateContainerPorts",
     ),
-    _in_container("ports.*.protocol", not_in("TCP", "UDP", "SCTP"), "write TCP, UDP or SCTP", "validateContainerPorts"),
+    _in_container("ports.*.protocol", *one_of("TCP", "UDP", "SCTP"), "validateContainerPorts"),
     _in_container("env.*.valueFrom", not_one_of_keys("source"), "write one source", "validateEnvVarValueFrom"),
     _in_container(
         "env.*.valueFrom.fieldRef.fieldPath",
@@ -138,9 +128,7 @@ _CONTAINERS: Final = (
         "write limits or requests of cpu, memory, ephemeral-storage or huge pages",
         "validateContainerResourceFieldSelector",
     ),
-    _in_container(
-        "env.*.valueFrom.resourceFieldRef.divisor", _is_wrong_divisor, _DIVISOR_FIX, "validateContainerResourceDivisor"
-    ),
+    _in_container("env.*.valueFrom.resourceFieldRef.divisor", *_DIVISOR, "validateContainerResourceDivisor"),
     _in_container(
         "env.*.valueFrom.configMapKeyRef|secretKeyRef.key",
         not_matching(DATA_KEY),
@@ -166,14 +154,16 @@ _PROC_FILES: Final = (
 )
 """Files below /proc that runc lets a volume replace, as an emulation of the file."""
 
-_RELATIVE_FIX: Final = "write a relative path without .."
-
 
 def _has_backsteps(path: Any) -> bool:
     return ".." in str(path).split("/")
 
 
-_IS_RESERVED_FILE: Final = wrong_value(lambda path: str(path).startswith(("/", "..")) or _has_backsteps(path))
+_FILE_NAME: Final = (
+    wrong_value(lambda path: str(path).startswith(("/", "..")) or _has_backsteps(path)),
+    "write a relative path without ..",
+)
+_MODE: Final = (outside(0, 0o777), "write a mode from 0 to 0o777")
 
 
 def _repeats_projected_path(field: Field) -> str:
@@ -216,7 +206,7 @@ _VOLUMES: Final = (
         "split the volume, or remove one source",
         "validateVolumeSource",
     ),
-    _in_volume(".name", DNS_LABEL, DNS_LABEL_FIX, "ValidateVolumes"),
+    _in_volume(".name", *DNS_LABEL, "ValidateVolumes"),
     _in_volume(
         ".projected.sources.*",
         not_one_of_keys("source", may_be_none=True),
@@ -231,37 +221,22 @@ _VOLUMES: Final = (
         "validateProjectionSources",
     ),
     *(
-        _in_volume(path, _IS_RESERVED_FILE, _RELATIVE_FIX, "ValidateLocalNonReservedPath")
+        _in_volume(path, *_FILE_NAME, "ValidateLocalNonReservedPath")
         for path in (
             ".projected.sources.*.serviceAccountToken|clusterTrustBundle.path",
             ".projected.sources.*.secret|configMap|downwardAPI.items.*.path",
             ".secret|configMap|downwardAPI.items.*.path",
         )
     ),
-    _in_volume(
-        ".secret|configMap|downwardAPI|projected.defaultMode",
-        outside(0, 0o777),
-        "write a mode from 0 to 0o777",
-        "validateSecretVolumeSource",
-    ),
-    _in_volume(
-        ".secret|configMap|downwardAPI.items.*.mode",
-        outside(0, 0o777),
-        "write a mode from 0 to 0o777",
-        "validateKeyToPath",
-    ),
+    _in_volume(".secret|configMap|downwardAPI|projected.defaultMode", *_MODE, "validateSecretVolumeSource"),
+    _in_volume(".secret|configMap|downwardAPI.items.*.mode", *_MODE, "validateKeyToPath"),
     _in_volume(
         ".downwardAPI.items.*.fieldRef.fieldPath",
         not_matching(_FIELDS_OF_FILES),
         "write a field such as metadata.labels",
         "validateDownwardAPIVolumeFile",
     ),
-    _in_volume(
-        ".downwardAPI.items.*.resourceFieldRef.divisor",
-        _is_wrong_divisor,
-        _DIVISOR_FIX,
-        "validateContainerResourceDivisor",
-    ),
+    _in_volume(".downwardAPI.items.*.resourceFieldRef.divisor", *_DIVISOR, "validateContainerResourceDivisor"),
     _in_volume(
         ".csi.driver",
         not_matching(_CSI_DRIVER),
@@ -269,7 +244,12 @@ _VOLUMES: Final = (
         "ValidateCSIDriverName",
     ),
     _in_volume(".hostPath.path", wrong_value(_has_backsteps), "write a path without ..", "validatePathNoBacksteps"),
-    _in_volume(".hostPath.type", not_in(*_HOST_PATH_TYPES), "write a type such as Directory", "validateHostPathType"),
+    _in_volume(
+        ".hostPath.type",
+        wrong_value(lambda name: name not in _HOST_PATH_TYPES),
+        "write a type such as Directory",
+        "validateHostPathType",
+    ),
     Row(
         "unknown-volume",
         f"{CONTAINER}.volumeMounts.*.name",
@@ -282,13 +262,12 @@ _VOLUMES: Final = (
     _in_container(
         "volumeMounts.*.subPath|subPathExpr",
         wrong_value(lambda path: str(path).startswith("/") or _has_backsteps(path)),
-        _RELATIVE_FIX,
+        "write a relative path without ..",
         "validateLocalDescendingPath",
     ),
     _in_container(
         "volumeMounts.*.mountPropagation",
-        not_in("None", "HostToContainer", "Bidirectional"),
-        "write None, HostToContainer or Bidirectional",
+        *one_of("None", "HostToContainer", "Bidirectional"),
         "validateMountPropagation",
     ),
     refused(
@@ -403,15 +382,12 @@ def _is_weak_app_armor(field: Field) -> str:
 
 _PODS: Final = (
     refused(
-        "pod.dnsPolicy",
-        not_in("ClusterFirst", "ClusterFirstWithHostNet", "Default", "None"),
-        "write ClusterFirst, ClusterFirstWithHostNet, Default or None",
-        "validateDNSPolicy",
+        "pod.dnsPolicy", *one_of("ClusterFirst", "ClusterFirstWithHostNet", "Default", "None"), "validateDNSPolicy"
     ),
     refused(
         "pod.dnsPolicy", _has_no_nameserver, "set dnsConfig.nameservers, or remove dnsPolicy", "validatePodDNSConfig"
     ),
-    refused("pod.os.name", not_in("linux", "windows"), "write linux", "validateOS"),
+    refused("pod.os.name", wrong_value(lambda name: name not in ("linux", "windows")), "write linux", "validateOS"),
     refused("pod.os.name", _has_linux_fields, "write linux", "validateWindows"),
     Row(
         "object-schema",
