@@ -105,7 +105,6 @@ class Row(Record):
         path: the path of the field.
         test: the test of the field.
         fix: the fix, as words for a message.
-        source: the documentation, or the function of Kubernetes, that has the rule.
         refused_by: the component that refuses the field, such as `API_SERVER`.
         severity: the severity of the problem.
         of_literals: whether the rule also applies to the entries of `objects`.
@@ -117,7 +116,6 @@ class Row(Record):
     path: str
     test: Test
     fix: str
-    source: str
     refused_by: str = API_SERVER
     severity: Severity = "error"
     of_literals: bool = True
@@ -232,20 +230,15 @@ class Table:
 CONTAINER: Final = "pod.initContainers|containers.*"
 """The path of each container."""
 
-GATES: Final = "https://kubernetes.io/docs/reference/command-line-tools-reference/feature-gates/"
-"""The source of a rule that depends on a feature gate of Kubernetes."""
 
-
-def refused(path: str, test: Test, fix: str, source: str, refused_by: str = API_SERVER) -> Row:
+def refused(path: str, test: Test, fix: str, refused_by: str = API_SERVER) -> Row:
     """Return a row for a field that a component of the cluster refuses."""
-    return Row(OBJECT_REFUSED, path, test, fix, source, refused_by)
+    return Row(OBJECT_REFUSED, path, test, fix, refused_by)
 
 
-def generated(
-    rule: str, path: str, test: Test, fix: str, source: str, severity: Severity = "warning", job_key: str = ""
-) -> Row:
+def generated(rule: str, path: str, test: Test, fix: str, severity: Severity = "warning", job_key: str = "") -> Row:
     """Return a row for a field that the cluster accepts. The row does not apply to the entries of `objects`."""
-    return Row(rule, path, test, fix, source, NOBODY, severity, of_literals=False, job_key=job_key)
+    return Row(rule, path, test, fix, NOBODY, severity, of_literals=False, job_key=job_key)
 
 
 # -- tests that several rows share ---------------------------------------------------------------------------------

@@ -1,7 +1,8 @@
 """The table of the rules for single fields of the objects of a job.
 
-`Row` in `object_rules.py` describes the columns. A source without an address is a function of Kubernetes 1.36, in
-pkg/apis/core/validation/validation.go unless the source names a different file.
+`Row` in `object_rules.py` describes the columns. The comment above a row, or above several rows, names the source of
+the rules. A source without an address is a function of Kubernetes 1.36, in pkg/apis/core/validation/validation.go
+unless the source names a different file.
 """
 
 from __future__ import annotations
@@ -14,7 +15,6 @@ from tfgen.check.object_rules import (
     DATA_KEY,
     DATA_KEY_FIX,
     DNS_LABEL,
-    GATES,
     NOBODY,
     OBJECT_REFUSED,
     OBJECT_VERSION,
@@ -135,42 +135,26 @@ def _has_odd_unit(field: Field) -> str:
     return ""
 
 
-_REQUIREMENTS: Final = "validateResourceRequirements"
 _RESOURCES: Final = (
-    Row("limits-below-requests", _REQUESTS, _is_above_limit, "raise the limit, or lower the request", _REQUIREMENTS),
-    Row("device-request", _REQUESTS, _of_devices(_differs_from_limit), "set only the limit", _REQUIREMENTS),
-    Row(
-        "device-in-parts",
-        _AMOUNTS,
-        _of_devices(_is_fraction),
-        "request whole devices, a MIG profile, or gpu.share",
-        "ValidateResourceQuantityValue",
-    ),
-    Row("huge-pages", _REQUESTS, _of_huge_pages(_differs_from_limit), "set only the limit", _REQUIREMENTS),
-    Row("huge-pages", f"{CONTAINER}.resources.limits.*", _of_huge_pages(_is_alone), "set cpu or memory", _REQUIREMENTS),
-    Row(
-        "huge-pages",
-        _AMOUNTS,
-        _of_huge_pages(_is_partial_page),
-        "set a multiple of the page size",
-        "validateResourceQuantityHugePageValue",
-    ),
+    # validateResourceRequirements
+    Row("limits-below-requests", _REQUESTS, _is_above_limit, "raise the limit, or lower the request"),
+    Row("device-request", _REQUESTS, _of_devices(_differs_from_limit), "set only the limit"),
+    # ValidateResourceQuantityValue
+    Row("device-in-parts", _AMOUNTS, _of_devices(_is_fraction), "request whole devices, a MIG profile, or gpu.share"),
+    # validateResourceRequirements
+    Row("huge-pages", _REQUESTS, _of_huge_pages(_differs_from_limit), "set only the limit"),
+    Row("huge-pages", f"{CONTAINER}.resources.limits.*", _of_huge_pages(_is_alone), "set cpu or memory"),
+    # validateResourceQuantityHugePageValue
+    Row("huge-pages", _AMOUNTS, _of_huge_pages(_is_partial_page), "set a multiple of the page size"),
     *(
-        generated(
-            "odd-amount",
-            path,
-            _has_odd_unit,
-            "write cpu as 2 or 500m, and memory or storage as 8Gi",
-            "https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/quantity/",
-        )
+        # https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/quantity/
+        generated("odd-amount", path, _has_odd_unit, "write cpu as 2 or 500m, and memory or storage as 8Gi")
         for path in (_AMOUNTS, "PersistentVolumeClaim.spec.resources.requests.storage")
     ),
 )
 
 
 # -- sizes ---------------------------------------------------------------------------------------------------------
-
-_LINUX_STRING: Final = "MAX_ARG_STRLEN of include/uapi/linux/binfmts.h in Linux"
 
 
 def _has_large_annotations(field: Field) -> str:
@@ -208,29 +192,19 @@ def _sizes_of(variables: Sequence[Mapping[str, Any]]) -> dict[str, int]:
     return sizes
 
 
+def _too_long(path: str, test: Test) -> Row:
+    fix = "move long texts to files, with spec.code or with a ConfigMap in spec.storage"
+    return Row("program-size", path, test, fix, "Linux")
+
+
 _SIZES: Final = (
-    Row(
-        "annotations-size",
-        "template.metadata.annotations",
-        _has_large_annotations,
-        "write long texts to a ConfigMap",
-        "ValidateAnnotationsSize of k8s.io/apimachinery",
-    ),
-    *(
-        Row(
-            "program-size",
-            path,
-            test,
-            "move long texts to files, with spec.code or with a ConfigMap in spec.storage",
-            source,
-            "Linux",
-        )
-        for path, test, source in (
-            (f"{CONTAINER}.command|args.*", _is_large_text, _LINUX_STRING),
-            (f"{CONTAINER}.env.*.value", _is_large_text, _LINUX_STRING),
-            (CONTAINER, _is_large_program, "bprm_stack_limits of fs/exec.c in Linux"),
-        )
-    ),
+    # ValidateAnnotationsSize of k8s.io/apimachinery
+    Row("annotations-size", "template.metadata.annotations", _has_large_annotations, "write long texts to a ConfigMap"),
+    # MAX_ARG_STRLEN of include/uapi/linux/binfmts.h in Linux
+    _too_long(f"{CONTAINER}.command|args.*", _is_large_text),
+    _too_long(f"{CONTAINER}.env.*.value", _is_large_text),
+    # bprm_stack_limits of fs/exec.c in Linux
+    _too_long(CONTAINER, _is_large_program),
 )
 
 
@@ -258,51 +232,45 @@ def _has_wrong_values(*operators: str) -> Test:
     return test
 
 
-def _affinity(path: str, test: Test, fix: str, source: str) -> Row:
-    return Row("affinity", path, test, fix, source)
+def _affinity(path: str, test: Test, fix: str) -> Row:
+    return Row("affinity", path, test, fix)
 
 
 _AFFINITIES: Final = (
     *(
+        # ValidateNodeSelectorRequirement
         _affinity(
             f"pod.affinity.nodeAffinity.{terms}.matchExpressions.*",
             _has_wrong_values(*_SET_OPERATORS, "Gt", "Lt"),
             "give values to In and NotIn, one to Gt and Lt",
-            "ValidateNodeSelectorRequirement",
         )
         for terms in (f"{_REQUIRED}.nodeSelectorTerms.*", f"{_PREFERRED}.*.preference")
     ),
     *(
+        # ValidateLabelSelectorRequirement of k8s.io/apimachinery
         _affinity(
             f"{term}.labelSelector|namespaceSelector.matchExpressions.*",
             _has_wrong_values(*_SET_OPERATORS),
             "write values only for In and NotIn",
-            "ValidateLabelSelectorRequirement of k8s.io/apimachinery",
         )
         for term in _POD_TERMS
     ),
-    *(_affinity(term, without("topologyKey"), "set topologyKey", "validatePodAffinityTerm") for term in _POD_TERMS),
+    # validatePodAffinityTerm
+    *(_affinity(term, without("topologyKey"), "set topologyKey") for term in _POD_TERMS),
+    # ValidatePreferredSchedulingTerms
     _affinity(
         f"pod.affinity.nodeAffinity|podAffinity|podAntiAffinity.{_PREFERRED}.*.weight",
         outside(1, 100),
         "write a weight from 1 to 100",
-        "ValidatePreferredSchedulingTerms",
     ),
-    _affinity(
-        f"pod.affinity.nodeAffinity.{_REQUIRED}",
-        without("nodeSelectorTerms"),
-        "write at least one term",
-        "ValidateNodeSelector",
-    ),
+    # ValidateNodeSelector
+    _affinity(f"pod.affinity.nodeAffinity.{_REQUIRED}", without("nodeSelectorTerms"), "write at least one term"),
 )
 
 
 # -- other objects -------------------------------------------------------------------------------------------------
 
-_JOBSET: Final = (
-    "https://github.com/kubernetes-sigs/jobset/blob/v0.12.0/pkg/webhooks/jobset_webhook.go",
-    "the webhook of JobSet",
-)
+_JOBSET_WEBHOOK: Final = "the webhook of JobSet"
 _MAX_POD_NAME: Final = 63
 
 
@@ -365,68 +333,66 @@ def _is_outside_block(field: Field) -> str:
 
 _OTHERS: Final = (
     *(
-        generated(
-            "ttl-with-gitops",
-            path,
-            _deletes_job,
-            "remove the key",
-            "https://github.com/argoproj/argo-cd/issues/8586",
-            "error",
-        )
+        # https://github.com/argoproj/argo-cd/issues/8586
+        generated("ttl-with-gitops", path, _deletes_job, "remove the key", "error")
         for path in ("TFJob|JobSet|Job.spec.ttlSecondsAfterFinished", "TFJob.spec.runPolicy.ttlSecondsAfterFinished")
     ),
-    refused("ConfigMap|Secret.data|binaryData|stringData.*", _is_wrong_key, DATA_KEY_FIX, "ValidateConfigMap"),
-    Row(
-        "object-kind",
-        "*.kind",
-        _is_unknown_kind,
-        "correct the apiVersion or the kind",
-        "https://kubernetes.io/docs/reference/kubernetes-api/",
-        NOBODY,
-    ),
-    refused("Service.metadata.name", *DNS_LABEL, "ValidateServiceName"),
+    # ValidateConfigMap
+    refused("ConfigMap|Secret.data|binaryData|stringData.*", _is_wrong_key, DATA_KEY_FIX),
+    # https://kubernetes.io/docs/reference/kubernetes-api/
+    Row("object-kind", "*.kind", _is_unknown_kind, "correct the apiVersion or the kind", NOBODY),
+    # ValidateServiceName
+    refused("Service.metadata.name", *DNS_LABEL),
+    # RelaxedServiceNameValidation of
+    # https://kubernetes.io/docs/reference/command-line-tools-reference/feature-gates/
     Row(
         OBJECT_REFUSED,
         "Service.metadata.name",
         wrong_value(lambda name: str(name)[:1].isdigit()),
         "begin the name with a letter",
-        f"RelaxedServiceNameValidation of {GATES}",
         until=(1, 36),
     ),
+    # https://github.com/kubernetes-sigs/jobset/blob/v0.12.0/pkg/webhooks/jobset_webhook.go
     refused(
         "JobSet.metadata.name",
         _is_long_pod_name,
         "shorten the name of the job or of the run to have at most 63 characters",
-        *_JOBSET,
+        _JOBSET_WEBHOOK,
     ),
-    Row("job-set-rules", "JobSet.spec.failurePolicy.rules.*", repeats("name"), "choose a different name", *_JOBSET),
+    Row(
+        "job-set-rules",
+        "JobSet.spec.failurePolicy.rules.*",
+        repeats("name"),
+        "choose a different name",
+        _JOBSET_WEBHOOK,
+    ),
     Row(
         "job-set-rules",
         "JobSet.spec.failurePolicy.rules.*.targetReplicatedJobs.*",
         _names_no_role,
         "name a role of the job",
-        *_JOBSET,
+        _JOBSET_WEBHOOK,
     ),
+    # validatePodFailurePolicyRuleOnExitCodes of pkg/apis/batch/validation/validation.go
     Row(
         "exit-code-order",
         "Job.spec.podFailurePolicy.rules.*.onExitCodes.values",
         _is_not_ascending,
         "sort the exit codes",
-        "validatePodFailurePolicyRuleOnExitCodes of pkg/apis/batch/validation/validation.go",
     ),
+    # ValidateNetworkPolicyPort of pkg/apis/networking/validation/validation.go
     Row(
         "network-range",
         "NetworkPolicy.spec.ingress|egress.*.ports.*.endPort",
         _ends_before_port,
         "set endPort to the last port",
-        "ValidateNetworkPolicyPort of pkg/apis/networking/validation/validation.go",
     ),
+    # ValidateIPBlock of pkg/apis/networking/validation/validation.go
     Row(
         "network-range",
         "NetworkPolicy.spec.ingress|egress.*.from|to.*.ipBlock.except.*",
         _is_outside_block,
         "write a part of the range",
-        "ValidateIPBlock of pkg/apis/networking/validation/validation.go",
     ),
 )
 

@@ -1,6 +1,7 @@
 """The rules for single fields of the containers, the volumes and the specs of pods.
 
-A source without an address is a function of Kubernetes 1.36, in pkg/apis/core/validation/validation.go.
+The comment above a row, or above several rows, names the source of the rules. A source without an address is a function
+of Kubernetes 1.36, in pkg/apis/core/validation/validation.go.
 """
 
 from __future__ import annotations
@@ -16,7 +17,6 @@ from tfgen.check.object_rules import (
     DATA_KEY,
     DATA_KEY_FIX,
     DNS_LABEL,
-    GATES,
     Field,
     Row,
     Test,
@@ -37,12 +37,12 @@ from tfgen.kubernetes import keys, quantity
 from tfgen.words import shown
 
 
-def _in_container(path: str, test: Test, fix: str, source: str) -> Row:
-    return refused(f"{CONTAINER}.{path}", test, fix, source)
+def _in_container(path: str, test: Test, fix: str) -> Row:
+    return refused(f"{CONTAINER}.{path}", test, fix)
 
 
-def _in_volume(path: str, test: Test, fix: str, source: str) -> Row:
-    return refused(f"pod.volumes.*{path}", test, fix, source)
+def _in_volume(path: str, test: Test, fix: str) -> Row:
+    return refused(f"pod.volumes.*{path}", test, fix)
 
 
 # -- containers ----------------------------------------------------------------------------------------------------
@@ -80,61 +80,55 @@ def _is_wrong_divisor(field: Field) -> str:
 _DIVISOR: Final = (_is_wrong_divisor, "write 1 or 1m for cpu, or a unit such as 1Mi for memory")
 
 _CONTAINERS: Final = (
-    refused(CONTAINER, without("name", "image"), "set both keys", "validateContainerCommon"),
+    # validateContainerCommon
+    refused(CONTAINER, without("name", "image"), "set both keys"),
+    # validateInitContainers
     refused(
         f"pod.initContainers.*.{_PROBES}|lifecycle",
         _is_in_init_container,
         "remove the key, or move the container to sidecars",
-        "validateInitContainers",
     ),
+    # ValidatePodTemplateSpec
     refused(
         "pod.ephemeralContainers",
         exists("an ephemeral container in a new pod"),
         "remove the key, and use kubectl debug",
-        "ValidatePodTemplateSpec",
     ),
-    _in_container(
-        _PROBES, not_one_of_keys("handler", _PROBE_TIMES), "write exec, httpGet, tcpSocket or grpc", "validateHandler"
-    ),
-    _in_container(
-        "lifecycle.postStart|preStop",
-        not_one_of_keys("handler"),
-        "write exec, httpGet, tcpSocket or sleep",
-        "validateHandler",
-    ),
-    _in_container("livenessProbe|startupProbe.successThreshold", *one_of(1), "validateLivenessProbe"),
-    _in_container("imagePullPolicy", *one_of("Always", "IfNotPresent", "Never"), "validatePullPolicy"),
-    _in_container("terminationMessagePolicy", *one_of("File", "FallbackToLogsOnError"), "validateContainerCommon"),
-    _in_container(
-        "ports.*.containerPort|hostPort", outside(0, 65535), "write a port from 1 to 65535", "validateContainerPorts"
-    ),
+    # validateHandler
+    _in_container(_PROBES, not_one_of_keys("handler", _PROBE_TIMES), "write exec, httpGet, tcpSocket or grpc"),
+    _in_container("lifecycle.postStart|preStop", not_one_of_keys("handler"), "write exec, httpGet, tcpSocket or sleep"),
+    # validateLivenessProbe
+    _in_container("livenessProbe|startupProbe.successThreshold", *one_of(1)),
+    # validatePullPolicy
+    _in_container("imagePullPolicy", *one_of("Always", "IfNotPresent", "Never")),
+    # validateContainerCommon
+    _in_container("terminationMessagePolicy", *one_of("File", "FallbackToLogsOnError")),
+    # validateContainerPorts
+    _in_container("ports.*.containerPort|hostPort", outside(0, 65535), "write a port from 1 to 65535"),
     _in_container(
         "ports.*.name",
         not_matching(_PORT_NAME),
         "write at most 15 lower-case letters, digits and dashes, with a letter",
-        "validateContainerPorts",
     ),
-    _in_container("ports.*.protocol", *one_of("TCP", "UDP", "SCTP"), "validateContainerPorts"),
-    _in_container("env.*.valueFrom", not_one_of_keys("source"), "write one source", "validateEnvVarValueFrom"),
+    _in_container("ports.*.protocol", *one_of("TCP", "UDP", "SCTP")),
+    # validateEnvVarValueFrom
+    _in_container("env.*.valueFrom", not_one_of_keys("source"), "write one source"),
+    # validateObjectFieldSelector
     _in_container(
         "env.*.valueFrom.fieldRef.fieldPath",
         not_matching(_FIELDS_OF_ENV),
         "write a field such as metadata.name, metadata.labels['KEY'], spec.nodeName or status.podIP",
-        "validateObjectFieldSelector",
     ),
+    # validateContainerResourceFieldSelector
     _in_container(
         "env.*.valueFrom.resourceFieldRef.resource",
         not_matching(_RESOURCE),
         "write limits or requests of cpu, memory, ephemeral-storage or huge pages",
-        "validateContainerResourceFieldSelector",
     ),
-    _in_container("env.*.valueFrom.resourceFieldRef.divisor", *_DIVISOR, "validateContainerResourceDivisor"),
-    _in_container(
-        "env.*.valueFrom.configMapKeyRef|secretKeyRef.key",
-        not_matching(DATA_KEY),
-        DATA_KEY_FIX,
-        "validateSecretKeySelector",
-    ),
+    # validateContainerResourceDivisor
+    _in_container("env.*.valueFrom.resourceFieldRef.divisor", *_DIVISOR),
+    # validateSecretKeySelector
+    _in_container("env.*.valueFrom.configMapKeyRef|secretKeyRef.key", not_matching(DATA_KEY), DATA_KEY_FIX),
 )
 
 
@@ -200,89 +194,75 @@ def _is_below_proc(field: Field) -> str:
 
 
 _VOLUMES: Final = (
+    # validateVolumeSource
+    _in_volume("", not_one_of_keys("source", ("name",), may_be_none=True), "split the volume, or remove one source"),
+    # ValidateVolumes
+    _in_volume(".name", *DNS_LABEL),
+    # validateProjectionSources
+    _in_volume(".projected.sources.*", not_one_of_keys("source", may_be_none=True), "write one source in each entry"),
+    _in_volume(".projected.sources.*", _repeats_projected_path, "write a different path"),
     _in_volume(
-        "",
-        not_one_of_keys("source", ("name",), may_be_none=True),
-        "split the volume, or remove one source",
-        "validateVolumeSource",
-    ),
-    _in_volume(".name", *DNS_LABEL, "ValidateVolumes"),
-    _in_volume(
-        ".projected.sources.*",
-        not_one_of_keys("source", may_be_none=True),
-        "write one source in each entry",
-        "validateProjectionSources",
-    ),
-    _in_volume(".projected.sources.*", _repeats_projected_path, "write a different path", "validateProjectionSources"),
-    _in_volume(
-        ".projected.sources.*.serviceAccountToken.expirationSeconds",
-        outside(600, 1 << 32),
-        "write 600 or more",
-        "validateProjectionSources",
+        ".projected.sources.*.serviceAccountToken.expirationSeconds", outside(600, 1 << 32), "write 600 or more"
     ),
     *(
-        _in_volume(path, *_FILE_NAME, "ValidateLocalNonReservedPath")
+        # ValidateLocalNonReservedPath
+        _in_volume(path, *_FILE_NAME)
         for path in (
             ".projected.sources.*.serviceAccountToken|clusterTrustBundle.path",
             ".projected.sources.*.secret|configMap|downwardAPI.items.*.path",
             ".secret|configMap|downwardAPI.items.*.path",
         )
     ),
-    _in_volume(".secret|configMap|downwardAPI|projected.defaultMode", *_MODE, "validateSecretVolumeSource"),
-    _in_volume(".secret|configMap|downwardAPI.items.*.mode", *_MODE, "validateKeyToPath"),
+    # validateSecretVolumeSource
+    _in_volume(".secret|configMap|downwardAPI|projected.defaultMode", *_MODE),
+    # validateKeyToPath
+    _in_volume(".secret|configMap|downwardAPI.items.*.mode", *_MODE),
+    # validateDownwardAPIVolumeFile
     _in_volume(
         ".downwardAPI.items.*.fieldRef.fieldPath",
         not_matching(_FIELDS_OF_FILES),
         "write a field such as metadata.labels",
-        "validateDownwardAPIVolumeFile",
     ),
-    _in_volume(".downwardAPI.items.*.resourceFieldRef.divisor", *_DIVISOR, "validateContainerResourceDivisor"),
+    # validateContainerResourceDivisor
+    _in_volume(".downwardAPI.items.*.resourceFieldRef.divisor", *_DIVISOR),
+    # ValidateCSIDriverName
+    _in_volume(".csi.driver", not_matching(_CSI_DRIVER), "write a DNS name such as secrets-store.csi.k8s.io"),
+    # validatePathNoBacksteps
+    _in_volume(".hostPath.path", wrong_value(_has_backsteps), "write a path without .."),
+    # validateHostPathType
     _in_volume(
-        ".csi.driver",
-        not_matching(_CSI_DRIVER),
-        "write a DNS name such as secrets-store.csi.k8s.io",
-        "ValidateCSIDriverName",
+        ".hostPath.type", wrong_value(lambda name: name not in _HOST_PATH_TYPES), "write a type such as Directory"
     ),
-    _in_volume(".hostPath.path", wrong_value(_has_backsteps), "write a path without ..", "validatePathNoBacksteps"),
-    _in_volume(
-        ".hostPath.type",
-        wrong_value(lambda name: name not in _HOST_PATH_TYPES),
-        "write a type such as Directory",
-        "validateHostPathType",
-    ),
+    # ValidateVolumeMounts
     Row(
         "unknown-volume",
         f"{CONTAINER}.volumeMounts.*.name",
         _is_not_in_pod,
         "declare the volume in storage, or add the role to storage.NAME.for",
-        "ValidateVolumeMounts",
     ),
-    _in_container("volumeMounts.*", repeats("mountPath"), "write a different mountPath", "ValidateVolumeMounts"),
-    _in_container("volumeMounts.*", _has_two_sub_paths, "remove one of the keys", "ValidateVolumeMounts"),
+    _in_container("volumeMounts.*", repeats("mountPath"), "write a different mountPath"),
+    _in_container("volumeMounts.*", _has_two_sub_paths, "remove one of the keys"),
+    # validateLocalDescendingPath
     _in_container(
         "volumeMounts.*.subPath|subPathExpr",
         wrong_value(lambda path: str(path).startswith("/") or _has_backsteps(path)),
         "write a relative path without ..",
-        "validateLocalDescendingPath",
     ),
-    _in_container(
-        "volumeMounts.*.mountPropagation",
-        *one_of("None", "HostToContainer", "Bidirectional"),
-        "validateMountPropagation",
-    ),
+    # validateMountPropagation
+    _in_container("volumeMounts.*.mountPropagation", *one_of("None", "HostToContainer", "Bidirectional")),
+    # checkProcMount of libcontainer/rootfs_linux.go in https://github.com/opencontainers/runc
     refused(
         f"{CONTAINER}.volumeMounts.*.mountPath",
         _is_below_proc,
         "mount the volume at a path outside /proc",
-        "checkProcMount of libcontainer/rootfs_linux.go in https://github.com/opencontainers/runc",
         "the container runtime",
     ),
+    # https://kubernetes.io/docs/reference/command-line-tools-reference/feature-gates/
     Row(
         "object-schema",
         "pod.volumes.*.image",
         exists("an image as a volume"),
         "use a claim, a csi volume or spec.code",
-        GATES,
         until=(1, 35),
     ),
 )
@@ -381,73 +361,50 @@ def _is_weak_app_armor(field: Field) -> str:
 
 
 _PODS: Final = (
-    refused(
-        "pod.dnsPolicy", *one_of("ClusterFirst", "ClusterFirstWithHostNet", "Default", "None"), "validateDNSPolicy"
-    ),
-    refused(
-        "pod.dnsPolicy", _has_no_nameserver, "set dnsConfig.nameservers, or remove dnsPolicy", "validatePodDNSConfig"
-    ),
-    refused("pod.os.name", wrong_value(lambda name: name not in ("linux", "windows")), "write linux", "validateOS"),
-    refused("pod.os.name", _has_linux_fields, "write linux", "validateWindows"),
+    # validateDNSPolicy
+    refused("pod.dnsPolicy", *one_of("ClusterFirst", "ClusterFirstWithHostNet", "Default", "None")),
+    # validatePodDNSConfig
+    refused("pod.dnsPolicy", _has_no_nameserver, "set dnsConfig.nameservers, or remove dnsPolicy"),
+    # validateOS
+    refused("pod.os.name", wrong_value(lambda name: name not in ("linux", "windows")), "write linux"),
+    # validateWindows
+    refused("pod.os.name", _has_linux_fields, "write linux"),
+    # https://kubernetes.io/docs/reference/command-line-tools-reference/feature-gates/
     Row(
         "object-schema",
         f"{CONTAINER}.restartPolicyRules",
         exists("a restart of a container in place"),
         "remove inPlace",
-        GATES,
         until=(1, 35),
         job_key="restart.inPlace",
     ),
+    # https://kubernetes.io/docs/concepts/services-networking/dns-pod-service/#pod-s-dns-policy
     generated(
         "dns-policy",
         "pod.dnsPolicy|hostNetwork",
         _resolves_no_hosts,
         "write dnsPolicy: ClusterFirst, or ClusterFirstWithHostNet with hostNetwork",
-        "https://kubernetes.io/docs/concepts/services-networking/dns-pod-service/#pod-s-dns-policy",
     ),
+    # https://kubernetes.io/docs/concepts/workloads/pods/sidecar-containers/#jobs-with-sidecar-containers
+    generated("second-container", "pod.containers.*", _keeps_pod_running, "move the container to sidecars"),
+    # https://kubernetes.io/docs/concepts/services-networking/#the-kubernetes-network-model
+    generated("used-port", f"{CONTAINER}.ports.*", _has_port_of_main_container, "choose a different port", "error"),
+    # enable_unprivileged_ports of https://github.com/containerd/containerd/blob/main/docs/cri/config.md
     generated(
-        "second-container",
-        "pod.containers.*",
-        _keeps_pod_running,
-        "move the container to sidecars",
-        "https://kubernetes.io/docs/concepts/workloads/pods/sidecar-containers/#jobs-with-sidecar-containers",
+        "low-port", f"{CONTAINER}.ports.*.containerPort", _needs_root, "choose port 1024 or higher", job_key="port"
     ),
+    # https://kubernetes.io/docs/concepts/storage/volumes/#emptydir
     generated(
-        "used-port",
-        f"{CONTAINER}.ports.*",
-        _has_port_of_main_container,
-        "choose a different port",
-        "https://kubernetes.io/docs/concepts/services-networking/#the-kubernetes-network-model",
-        "error",
+        "shm-size", "pod.volumes.*.emptyDir.sizeLimit", _is_larger_than_memory, "raise the memory limit, or lower shm"
     ),
-    generated(
-        "low-port",
-        f"{CONTAINER}.ports.*.containerPort",
-        _needs_root,
-        "choose port 1024 or higher",
-        "enable_unprivileged_ports of https://github.com/containerd/containerd/blob/main/docs/cri/config.md",
-        job_key="port",
-    ),
-    generated(
-        "shm-size",
-        "pod.volumes.*.emptyDir.sizeLimit",
-        _is_larger_than_memory,
-        "raise the memory limit, or lower shm",
-        "https://kubernetes.io/docs/concepts/storage/volumes/#emptydir",
-    ),
-    generated(
-        "visible-devices",
-        f"{CONTAINER}.env.*.value",
-        _exposes_devices,
-        "remove the variable, or request GPUs",
-        "https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/docker-specialized.html",
-    ),
+    # https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/docker-specialized.html
+    generated("visible-devices", f"{CONTAINER}.env.*.value", _exposes_devices, "remove the variable, or request GPUs"),
+    # https://kubernetes.io/docs/concepts/security/pod-security-standards/#baseline
     generated(
         "pod-security",
         "template.metadata.annotations.*",
         _is_weak_app_armor,
         "remove the annotation, or set security.profile to privileged",
-        "https://kubernetes.io/docs/concepts/security/pod-security-standards/#baseline",
         "error",
     ),
 )
