@@ -177,7 +177,8 @@ def _environment_diff(pair: Pair, environment: str | None) -> EnvironmentDiff:
     if is_before and is_after and (run := run_of(data, environment)) != run_of(was_data, environment):
         runs = (run_of(was_data, environment), run)
     if runs is not None:
-        before = plain_objects(_with_run(was_data, environment, runs[1]), environment)
+        of_environment = ("environments", environment) if environment is not None else ()
+        before = plain_objects(data_path.with_value(was_data, ("spec", *of_environment, "run"), runs[1]), environment)
     else:
         before = variant_objects(pair.built_before, environment) if pair.built_before and is_before else ()
     after = variant_objects(pair.built_after, environment) if pair.built_after and is_after else ()
@@ -206,8 +207,12 @@ def _object_diffs(was: Mapping[Any, Object], now: Mapping[Any, Object]) -> Itera
             yield key, ObjectDiff("added", now[key])
         elif key not in now:
             yield key, ObjectDiff("removed", was[key])
-        elif fields := _reported_fields(was[key], now[key]):
-            yield key, ObjectDiff("changed", now[key], fields)
+        else:
+            changes = field_changes(was[key], now[key])
+            # The hash of a pod template changes with each other field of the template.
+            fields = tuple(change for change in changes if keys.POD_TEMPLATE_HASH not in change.path.steps)
+            if fields:
+                yield key, ObjectDiff("changed", now[key], fields)
 
 
 def _place(document: Document | None, environment: str | None) -> dict[str, Any]:
@@ -230,26 +235,24 @@ def _kept_claims(
     was: Mapping[Any, Object], now: Mapping[Any, Object], old_place: Mapping[str, Any], new_place: Mapping[str, Any]
 ) -> Iterator[str]:
     """Yield a sentence for each claim that stays in the cluster although the new version no longer uses the claim."""
-    before, after = (tuple(place.get(key, "") for key in ("namespace", "cluster")) for place in (old_place, new_place))
+    before, after = _place_words(old_place), _place_words(new_place)
+    is_moved = any(old_place.get(key, "") != new_place.get(key, "") for key in ("namespace", "cluster"))
     for key, item in was.items():
-        if item["kind"] != _CLAIM:
-            continue
         name = item["metadata"]["name"]
-        if key not in now:
+        if item["kind"] == _CLAIM and key not in now:
             yield _kept_line(name)
-        elif before != after:
-            new_claim = f"the new claim{_place_words(*after)} is empty"
-            yield f"kept: {_CLAIM} {name}{_place_words(*before)}; a claim cannot move, so {new_claim}"
+        elif item["kind"] == _CLAIM and is_moved:
+            yield f"kept: {_CLAIM} {name}{before}; a claim cannot move, so the new claim{after} is empty"
 
 
 def _kept_line(claim: str) -> str:
     return f"kept: {_CLAIM} {claim}; to use the claim again, set claim: {{name: {claim}}}"
 
 
-def _place_words(namespace: str, cluster: str) -> str:
-    """Return text such as ` in the namespace ml of the cluster west`. Leave out a name that is empty."""
-    of_cluster = f" of the cluster {cluster}" if cluster else ""
-    return f" in the namespace {namespace}{of_cluster}" if namespace else of_cluster
+def _place_words(place: Mapping[str, Any]) -> str:
+    """Return text such as ` in the namespace ml of the cluster west`. Leave out a missing name."""
+    words = (("namespace", " in the namespace "), ("cluster", " of the cluster "))
+    return "".join(f"{word}{place[key]}" for key, word in words if place.get(key))
 
 
 def _delivery_diffs(pair: Pair) -> Iterator[ObjectDiff]:
@@ -276,19 +279,9 @@ def _delivery(built: BuiltJob | None) -> tuple[dict[Any, Object], dict[Any, Obje
     return of_job, shared
 
 
-def _reported_fields(before: Object, after: Object) -> tuple[FieldChange, ...]:
-    """Return the changed fields of an object, except fields that contain the hash of a pod template."""
-    return tuple(change for change in field_changes(before, after) if keys.POD_TEMPLATE_HASH not in change.path.steps)
-
-
 def _has(document: Document | None, environment: str | None) -> bool:
     """Return True if a job has an environment. A job without environments has only the environment None."""
     if document is None:
         return False
     environments = environments_of(document)
     return environment in environments or (environment is None and not environments)
-
-
-def _with_run(data: Any, environment: str | None, run: str) -> Any:
-    of_environment = ("environments", environment) if environment is not None else ()
-    return data_path.with_value(data, ("spec", *of_environment, "run"), run)

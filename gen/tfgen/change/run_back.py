@@ -52,8 +52,8 @@ def find_runs_back(before: Document, after: Document, earlier: Runs = ()) -> Ite
     again = (*environments_enabled_again(before, after),)
     for environment in (*(() if environments else (None,)), *environments_enabled_in_both(before, after), *again):
         was, run = run_of(before.data, environment), run_of(after.data, environment)
-        names_run = any(_names_run(document.data, environment) for document in (before, after))
-        target = environment if names_run else None
+        of_both = [environments_of(document).get(environment or "", {}) for document in (before, after)]
+        target = environment if any("run" in settings for settings in of_both) else None
         is_back = precedes(run, was) or (environment, run) in earlier or (target, run) in earlier
         if run != was and is_back and target not in reported:
             reported.add(target)
@@ -136,10 +136,6 @@ def _runs_of(data: Any, layer_environments: Collection[str]) -> set[tuple[str | 
 def _environments(data: Any) -> Mapping[str, Any]:
     environments = data_path.at(data, ("spec", "environments"))
     return environments if isinstance(environments, Mapping) else {}
-
-
-def _names_run(data: Any, environment: str | None) -> bool:
-    return environment is not None and data_path.has(data, ("spec", "environments", environment, "run"))
 
 
 def _message(after: Document, environment: str | None, was: str, run: str, earlier: Runs) -> str:

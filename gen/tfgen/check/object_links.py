@@ -152,6 +152,7 @@ def _probe_ports(owner: Object, path: FieldPath, container: Mapping[str, Any]) -
 def _named_ports(item: Object) -> Iterator[tuple[FieldPath, str]]:
     """Yield the path and the name for each port name in a Service or a NetworkPolicy that a selected pod must have."""
     spec = item["spec"]
+    ports: list[tuple[FieldPath, Mapping[str, Any]]]
     if item["kind"] == "Service":
         ports = [(("spec", "ports", index, "targetPort"), port) for index, port in enumerate(spec.get("ports", ()))]
     else:
