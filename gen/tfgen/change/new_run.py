@@ -165,6 +165,8 @@ def _causes(
         forbidden: the forbidden change for each rule that the variant breaks, by rule id.
         reported: the rule ids for which tfgen has already reported a change, by path of the change.
     """
+    if not forbidden:
+        return
     was, now = _variant_data(before, environment), _variant_data(after, environment)
     if run_of(was, environment) != run_of(now, environment):
         forbidden = {rule: change for rule, change in forbidden.items() if rule != NEW_RUN}
@@ -250,14 +252,17 @@ def _message(before: Document, after: Document, environment: str | None, cause: 
     return f"{name} {change if cause.is_alone else 'changed'}: {cause.effect}; {advice(after, environment, cause.rule)}"
 
 
+_ADVICE: Final = {
+    CLAIM_CHANGE: "for a new claim, rename the volume",
+    OBJECT_CHANGE: "for a new object, change metadata.name",
+    PRIORITY_CLASS_CHANGE: "for a new class, rename the class",
+}
+
+
 def advice(document: Document, environment: str | None, rule: str) -> str:
     """Return the advice for a change that a rule forbids, such as `for a new claim, rename the volume`."""
-    if rule == CLAIM_CHANGE:
-        return "for a new claim, rename the volume"
-    if rule == OBJECT_CHANGE:
-        return "for a new object, change metadata.name"
-    if rule == PRIORITY_CLASS_CHANGE:
-        return "for a new class, rename the class"
+    if rule in _ADVICE:
+        return _ADVICE[rule]
     command = ["tfgen", "rerun", document.file, *(["--env", environment] if environment else [])]
     return f"for a new run: {shlex.join(command)}"
 

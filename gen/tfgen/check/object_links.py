@@ -152,16 +152,15 @@ def _probe_ports(owner: Object, path: FieldPath, container: Mapping[str, Any]) -
 def _named_ports(item: Object) -> Iterator[tuple[FieldPath, str]]:
     """Yield the path and the name for each port name in a Service or a NetworkPolicy that a selected pod must have."""
     spec = item["spec"]
-    ports: list[tuple[FieldPath, Mapping[str, Any]]]
     if item["kind"] == "Service":
-        ports = [(("spec", "ports", index, "targetPort"), port) for index, port in enumerate(spec.get("ports", ()))]
-    else:
-        ports = [
-            (("spec", "ingress", index, "ports", number, "port"), port)
-            for index, rule in enumerate(spec.get("ingress") or ())
-            for number, port in enumerate(rule.get("ports") or ())
-        ]
-    return ((path, port[path[-1]]) for path, port in ports if isinstance(port.get(path[-1]), str))
+        for index, port in enumerate(spec.get("ports", ())):
+            if isinstance(port.get("targetPort"), str):
+                yield ("spec", "ports", index, "targetPort"), port["targetPort"]
+        return
+    for index, rule in enumerate(spec.get("ingress") or ()):
+        for number, port in enumerate(rule.get("ports") or ()):
+            if isinstance(port.get("port"), str):
+                yield ("spec", "ingress", index, "ports", number, "port"), port["port"]
 
 
 # -- references ----------------------------------------------------------------------------------------------------
