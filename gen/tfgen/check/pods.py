@@ -83,17 +83,16 @@ def _templates(path: FieldPath, value: Any, *, is_literal: bool) -> Iterator[tup
 
     In an entry of `objects`, the function searches only in mappings.
     """
-    if isinstance(value, Mapping):
-        for key, child in value.items():
+    items: Iterable[tuple[Any, Any]] = () if is_literal else enumerate(value)
+    for key, child in value.items() if isinstance(value, dict) else items:
+        if not isinstance(child, dict | list):
+            continue
+        if key == "template":
             count = value.get("replicas", value.get("parallelism", 1))
-            if key == "template" and (_has_shape(child, count) if is_literal else _has_containers(child)):
+            if _has_shape(child, count) if is_literal else _has_containers(child):
                 yield (*path, key), child, count
-            elif isinstance(child, Mapping | list):
-                yield from _templates((*path, key), child, is_literal=is_literal)
-    elif not is_literal:
-        for index, child in enumerate(value):
-            if isinstance(child, Mapping | list):
-                yield from _templates((*path, index), child, is_literal=is_literal)
+                continue
+        yield from _templates((*path, key), child, is_literal=is_literal)
 
 
 def _has_containers(template: Any) -> bool:
