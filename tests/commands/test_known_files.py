@@ -114,7 +114,7 @@ def undo(root: Path) -> None:
 
 def ignored_clash(root: Path) -> None:
     """Render and check a job that has the same PriorityClass as another job and ignores the warning."""
-    text = job("c", GITOPS).removesuffix("\n") + "  # tfgen: ignore cluster-wide-object both have it alike\n"
+    text = job("c", GITOPS).removesuffix("\n") + "  # tfgen: ignore shared-object both have it alike\n"
     write(root / "jobs" / "c.yaml", text)
     assert cli.run(["render", "jobs"]) == cli.run(["check", "jobs"]) == cli.OK
     commit()
