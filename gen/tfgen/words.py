@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -20,6 +21,29 @@ def shown(value: object, longest: int = 60) -> str:
     """
     text = printable(json.dumps(value, ensure_ascii=False))
     return text if len(text) <= longest else f"{text[: longest - 3]}..."
+
+
+def shown_pair(first: object, second: object, longest: int = 60) -> tuple[str, str]:
+    """Return two different values for a message, as `shown` does, but so that the two texts differ.
+
+    If the first `longest` characters of the values are equal, each text begins shortly before the first difference.
+
+    >>> shown_pair("registry.ml.internal/mnist:1.4.0", "registry.ml.internal/mnist:1.5.0", 24)
+    ('...nal/mnist:1.4.0"', '...nal/mnist:1.5.0"')
+    """
+    pair = shown(first, longest), shown(second, longest)
+    if first == second or pair[0] != pair[1]:
+        return pair
+    texts = [printable(json.dumps(value, ensure_ascii=False)) for value in (first, second)]
+    equal = takewhile(lambda characters: characters[0] == characters[1], zip(*texts, strict=False))
+    start = max(sum(1 for _ in equal) - _LEAD, 0)
+    ends = (text[start:] for text in texts)
+    before, after = (end if len(end) <= longest - 3 else f"{end[: longest - 6]}..." for end in ends)
+    return f"...{before}", f"...{after}"
+
+
+_LEAD = 12
+"""Number of equal characters that `shown_pair` shows before the first difference of two long texts."""
 
 
 def printable(text: str) -> str:

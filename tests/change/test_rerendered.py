@@ -195,9 +195,12 @@ def test_a_tree_of_before_pod_templates_had_a_hash(capsys: Printed) -> None:
     ]
 
 
-def test_defaults_that_an_upgrade_lets_in(capsys: Printed) -> None:
-    Path("tfgen.yaml").write_text("apiVersion: tfgen/v1alpha1\nkind: Defaults\nspec: {env: {A: a}}\n", "utf-8")
+@pytest.mark.parametrize("are_committed", [True, False])
+def test_defaults_that_an_upgrade_lets_in(capsys: Printed, *, are_committed: bool) -> None:
     commit()
+    Path("tfgen.yaml").write_text("apiVersion: tfgen/v1alpha1\nkind: Defaults\nspec: {env: {A: a}}\n", "utf-8")
+    if are_committed:
+        commit()
     assert checked(capsys) == []
     assert cli.run(["render", "--upgrade", "job.yaml"]) == 0
     of_job, of_prod = checked(capsys)

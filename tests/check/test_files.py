@@ -190,7 +190,7 @@ def test_what_only_another_tfgen_or_other_defaults_change_is_a_note(
     problems, (note,) = found().problems, found().notes
     assert problems == ()
     assert note.startswith(f"mnist keeps its committed files until the job changes: {why}")
-    assert note.endswith(f"1 file would change, the first at {SERVICE}:22")
+    assert f"1 file would change, the first at {SERVICE}:22; to render the job now: tfgen render --upgrade " in note
 
     kept = write(base=COMMITTED)
     assert kept == (("mnist",) if changes else ())

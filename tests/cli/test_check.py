@@ -204,6 +204,9 @@ def test_only_jobs_that_changed(job: Path, capsys: Printed) -> None:
     out, err = capsys.readouterr()
     assert out.startswith("overlays/other/base/service.yaml:1:1: ")
     assert "note: mnist keeps its committed files until the job changes: the defaults of the job changed" in err
+    assert "to render the job now: tfgen render --upgrade job.yaml" in err
+    assert cli.run(["render", "."]) == 0
+    assert "kept: the files of mnist, rendered with earlier defaults; add --upgrade" in capsys.readouterr().err
 
 
 def test_the_rules_between_jobs_see_those_that_did_not_change(job: Path, capsys: Printed) -> None:

@@ -16,7 +16,7 @@ from typing import Any, Final, TypeAlias
 
 from tfgen.kubernetes.merge_keys import kustomize_keys
 from tfgen.record import Record
-from tfgen.words import shown
+from tfgen.words import shown_pair
 
 
 class Nothing:
@@ -42,7 +42,8 @@ def in_words(was: Any, now: Any, longest: int) -> str:
         return "is new" if was is NOTHING else "was removed"
     if isinstance(was, (Mapping, list)) or isinstance(now, (Mapping, list)):
         return "changed"
-    return f"was {shown(was, longest)} and is {shown(now, longest)}"
+    before, after = shown_pair(was, now, longest)
+    return f"was {before} and is {after}"
 
 
 class Item(Record):

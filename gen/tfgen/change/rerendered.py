@@ -22,7 +22,7 @@ from tfgen.check.cached_files import read_cached_files
 from tfgen.errors import TfgenError
 from tfgen.git.tree import CommitTree, Tree
 from tfgen.graph.built import plain_objects
-from tfgen.job.facts import environments_of
+from tfgen.job.facts import environments_of, own_data
 from tfgen.kubernetes import keys
 from tfgen.kubernetes.object import Object
 from tfgen.places import OVERLAYS
@@ -250,7 +250,7 @@ def _forbidden_changes(
     forbidden = find_forbidden_changes(was, now)
     if _runs(was).isdisjoint(_runs(now)):
         forbidden.pop(NEW_RUN, None)
-    if forbidden and before.data != after.data:
+    if forbidden and own_data(before) != own_data(after):
         for rule in find_forbidden_changes(
             *(plain_objects(document.data, environment) for document in (before, after))
         ):

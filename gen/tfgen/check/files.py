@@ -34,7 +34,7 @@ from tfgen.tree.git_folder import ReadableFolder, open_folder
 from tfgen.tree.ledger import ledger_path
 from tfgen.tree.merge_conflict import has_conflict
 from tfgen.tree.plan import FileAction, FileChange, JobPlan, WritePlan
-from tfgen.words import shown
+from tfgen.words import shown_pair
 
 HAND_EDITED: Final = "hand-edited"
 LINE_ENDS: Final = "line-ends"
@@ -116,7 +116,7 @@ def compare_files(places: Mapping[str, Place], plan: WritePlan, base: Base) -> F
             if not (may_stay or pending or edited) and job.before != job.target:
                 problems.append(_foreign_ledger(place.file, plan, job, base))
             if may_stay and not edited and (pending := [change for change in pending if change not in foreign]):
-                notes.append(_note(folder, plan, job, pending))
+                notes.append(_note(folder, place.file, plan, job, pending))
         problems += _blocked_files(tuple(places.values()), plan)
     if converted:
         problems.append(_line_ends_problem(plan, sorted(set(converted))))
@@ -239,8 +239,11 @@ def _foreign_ledger(source: str, plan: WritePlan, job: JobPlan, base: Base) -> P
 def _advice(source: str, job: JobPlan, base: Base) -> str:
     """Return the end of a message: the reason for the error, and the command that renders the job again."""
     files = f"the job differs from {base.revision}, so its files" if base.revision else "the files of the job"
-    versions = (job.before.tool_version if job.before else "", job.target.tool_version)
-    named = f" (the ledger names tfgen {versions[0]})" if versions[0] != versions[1] else ""
+    named = ""
+    if job.before and job.before.tool_version != job.target.tool_version:
+        named = f" (the ledger names tfgen {job.before.tool_version})"
+    elif job.before and job.before.defaults_digest != job.target.defaults_digest:
+        named = " (the defaults of the job changed)"
     return (
         f"{files} must equal the files that this version of tfgen renders{named}; run: tfgen render --upgrade {source}"
     )
@@ -274,7 +277,7 @@ def _blocked_files(places: Sequence[Place], plan: WritePlan) -> Iterator[Problem
             yield Problem(*owner[conflict.path], f"tfgen cannot write {conflict}", NOT_RENDERED)
 
 
-def _note(folder: ReadableFolder, plan: WritePlan, job: JobPlan, pending: Sequence[FileChange]) -> str:
+def _note(folder: ReadableFolder, source: str, plan: WritePlan, job: JobPlan, pending: Sequence[FileChange]) -> str:
     """Return a note on the committed files that tfgen will render differently after the next change of the job."""
     causes = job.before.causes_of_change(job.target) if job.before else []
     cause = (
@@ -282,7 +285,7 @@ def _note(folder: ReadableFolder, plan: WritePlan, job: JobPlan, pending: Sequen
     )
     return (
         f"{job.rendering.job} keeps its committed files until the job changes: {cause}; "
-        f"{_pending_files(folder, plan, pending)}"
+        f"{_pending_files(folder, plan, pending)}; to render the job now: tfgen render --upgrade {source}"
     )
 
 
@@ -305,8 +308,9 @@ def _first_difference(on_disk: str, rendered: str) -> tuple[int, str | None, str
 
 
 def _difference(on_disk: str | None, rendered: str | None, renderer: str) -> str:
-    actual = "the file ends" if on_disk is None else f"found {shown(on_disk)}"
-    return f"{actual} where {renderer} renders {'no line' if rendered is None else shown(rendered)}"
+    found, expected = shown_pair(on_disk, rendered)
+    actual = "the file ends" if on_disk is None else f"found {found}"
+    return f"{actual} where {renderer} renders {'no line' if rendered is None else expected}"
 
 
 def _shown(out: Path, path: str) -> str:

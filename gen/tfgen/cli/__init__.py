@@ -25,6 +25,7 @@ from tfgen.cli.parser import COMMANDS, read_arguments
 from tfgen.errors import TfgenError
 from tfgen.git.objects import shared_readers
 from tfgen.problems import ProblemsError
+from tfgen.words import printable
 
 __all__ = ["COMMANDS", "FAILED", "OK", "PROBLEMS", "USAGE", "main", "run"]
 
@@ -111,7 +112,7 @@ def _print_error(error: Exception, argv: Sequence[str]) -> int:
             return error.exit_code
         case OSError():
             discard_output()
-            print_message(f"tfgen: error: {error.filename or 'standard output'}: {error.strerror}")
+            print_message(f"tfgen: error: {printable(str(error.filename or 'standard output'))}: {error.strerror}")
         case _:
             name = type(error).__name__
             print_message(f"tfgen: internal error: {name}: {error}\nTo see the traceback, add --debug.")

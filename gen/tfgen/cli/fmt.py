@@ -25,6 +25,7 @@ def _run(args: Namespace) -> int:
     from tfgen.commands.fmt import format_file
     from tfgen.disk_file import read_text, replace_text
     from tfgen.job.sources import read_sources
+    from tfgen.words import printable
 
     sources = read_sources(args.jobs)
     texts = {source.file: read_text(Path(source.file)) for source in sources}
@@ -39,7 +40,7 @@ def _run(args: Namespace) -> int:
         return PROBLEMS
     if args.format == "text":
         for file in changed:
-            print_result(f"{'would change' if args.check else 'changed'}  {file}")
+            print_result(f"{'would change' if args.check else 'changed'}  {printable(file)}")
         print_message(f"{count(len(sources), 'file')}, {len(changed)} {'to be changed' if args.check else 'changed'}")
     return PROBLEMS if args.check and changed else OK
 

@@ -277,8 +277,14 @@ def _escaped(line: str) -> str:
 
 
 def print_message(text: str, end: str = "\n") -> None:
-    """Print a message on standard error. Control characters and invisible characters are escaped."""
-    print(for_terminal(text), end=end, file=sys.stderr)
+    """Print a message on standard error. Control characters and invisible characters are escaped.
+
+    GitHub Actions reads a line that begins with `::` as a workflow command, so a name in the message cannot begin such
+    a line.
+    """
+    lines = for_terminal(text).split("\n")
+    safe = (line.replace("::", "\\x3a:", 1) if line.lstrip().startswith("::") else line for line in lines)
+    print("\n".join(safe), end=end, file=sys.stderr)
 
 
 def print_result(text: str, end: str = "\n", *, flush: bool = False) -> None:

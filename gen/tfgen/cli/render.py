@@ -74,8 +74,8 @@ def _print_written(args: Namespace, written: Written) -> None:
             f"note: the number in the version of {CHARTS}/{name} starts again at 0, because the ledger "
             f"{ledger_path(name)} is missing"
         )
-    for name, version in plan.kept_jobs.items():
-        print_message(f"kept: the files of {name}, rendered by tfgen {version}; add --upgrade to render the job again")
+    for name, rendered in plan.kept_jobs.items():
+        print_message(f"kept: the files of {name}, {rendered}; add --upgrade to render the job again")
     if written.resolved:
         print_message(f"note: resolved {count(written.resolved, 'merge conflict')} in rendered files")
     if args.format == "json":

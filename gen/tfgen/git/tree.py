@@ -26,6 +26,7 @@ from tfgen.errors import TfgenError, UsageError
 from tfgen.git.command import Git, is_installed
 from tfgen.git.objects import Commit, Entry, ObjectReader, is_revision, object_reader
 from tfgen.real_path import repository_root, whole_path
+from tfgen.words import printable
 
 HEAD: Final = "HEAD"
 
@@ -156,7 +157,7 @@ def _below(folder: str, prefix: str, *, hidden: bool) -> Iterator[tuple[str, Kin
         with os.scandir(folder) as scanned:
             entries = sorted(scanned, key=lambda entry: entry.name)
     except OSError as error:
-        raise UsageError(f"{folder}: {error.strerror}") from error
+        raise UsageError(f"{printable(folder)}: {error.strerror}") from error
     for entry in entries:
         name = entry.name
         if name == ".git" or (name.startswith(".") and not hidden):

@@ -26,6 +26,7 @@ from tfgen.problems import Problem
 from tfgen.real_path import repository_root, whole_path
 from tfgen.record import Record
 from tfgen.text.parse import MAX_BYTES, decode, parse
+from tfgen.words import printable
 
 # A GitOps repository contains many other YAML files. A file with this line contains a job.
 _OURS: Final = re.compile(rb"^[\"']?apiVersion[\"']?:\s*[\"']?tfgen/", re.MULTILINE)
@@ -185,7 +186,7 @@ def _from_stdin(layers: _Layers, *, takes_stdin: bool) -> Source:
 
 def no_job_below(paths: Iterable[Path]) -> UsageError:
     """Return the error for paths that contain no job."""
-    names = [str(path) for path in paths]
+    names = [printable(str(path)) for path in paths]
     folder = "this folder" if len(names) == 1 else "these folders"
     return UsageError(f"{', '.join(names)}: no file in {folder} has a document with apiVersion tfgen/...")
 
@@ -260,7 +261,7 @@ def _is_file(path: Path) -> bool:
     except FileNotFoundError:
         return False
     except OSError as error:
-        raise UsageError(f"{path}: {error.strerror}") from error
+        raise UsageError(f"{printable(str(path))}: {error.strerror}") from error
 
 
 class _Layers:
@@ -351,7 +352,7 @@ def _read(path: Path) -> tuple[bytes, bool]:
             is_file = stat.S_ISREG(os.fstat(file.fileno()).st_mode)
             return file.read(MAX_BYTES + 1), is_file  # one more byte than allowed, so that the reader reports the size
     except OSError as error:
-        raise UsageError(f"{path}: {error.strerror}") from error
+        raise UsageError(f"{printable(str(path))}: {error.strerror}") from error
 
 
 def _digest(content: bytes | str) -> bytes:

@@ -7,6 +7,7 @@ objects only in the environments.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -54,7 +55,9 @@ class _Created(NamedTuple):
     """An object that a job creates in an environment.
 
     Attributes:
-        job: the job, with its record.
+        job: the job.
+        job_place: the file and the line of the job's name.
+        has_gitops: whether a GitOps tool applies the job.
         environment: the environment; None for a job without environments.
         path: the path in the document that causes the name of the object.
     """
@@ -63,6 +66,8 @@ class _Created(NamedTuple):
     name: str
     place: _Place
     job: Recorded
+    job_place: str
+    has_gitops: bool
     environment: str | None
     path: Path
 
@@ -81,11 +86,12 @@ class _Created(NamedTuple):
 
 
 def _record(document: Document) -> Any:
-    """Return the objects that a job creates, grouped by the environments and by the cause of their names.
+    """Return the objects that a job creates as JSON text, because the records of many jobs are in memory at once.
 
-    Example: ``{"place": "job.yaml:3", "gitops": false, "variants": [["dev", null, "ml"]], "objects": [[[0],
-    ["metadata", "name"], {"mnist-ps": ["StatefulSet.apps", ...], ...}], ...]}``. The first item of a group lists
-    positions in `variants`. For a job whose objects tfgen cannot build, return None.
+    Example: ``["job.yaml:3", false, [["dev", null, "ml"]], [[[0], ["spec", "run"], ["Service,ConfigMap mnist"]]]]``.
+    The four items are the place of the job's name, whether the job has `gitops`, the environments with their clusters
+    and namespaces, and the objects. The objects are grouped by the positions of their environments and by the path that
+    causes their names. For a job whose objects tfgen cannot build, return None.
     """
     from tfgen.graph.identities import identities  # the three imports take 60 ms, which a check of cached files saves
     from tfgen.rules.view import views  # 60 ms, as above
@@ -111,12 +117,13 @@ def _record(document: Document) -> Any:
     groups: dict[tuple[tuple[int, ...], Path], dict[str, list[str]]] = {}
     for (path, kind, object_name), listed in numbers.items():
         groups.setdefault((tuple(listed), path), {}).setdefault(object_name, []).append(kind)
-    return {
-        "place": f"{document.file}:{document.value(_NAME).line}",
-        "gitops": "gitops" in data_of(document)["spec"],
-        "variants": variants,
-        "objects": [(listed, path, items) for (listed, path), items in groups.items()],
-    }
+    objects = [
+        (listed, path, [f"{','.join(kinds)} {object_name}" for object_name, kinds in kinds_by_name.items()])
+        for (listed, path), kinds_by_name in groups.items()
+    ]
+    place = f"{document.file}:{document.value(_NAME).line}"
+    record = (place, "gitops" in data_of(document)["spec"], variants, objects)
+    return json.dumps(record, ensure_ascii=False, separators=(",", ":"))
 
 
 def _check_written(jobs: Sequence[Recorded]) -> Iterator[Clash]:
@@ -158,7 +165,7 @@ def _check_generated(jobs: Sequence[Recorded]) -> Iterator[Clash]:
         more = f" and {count} more object{'s' if count > 1 else ''}" if count else ""
         where = f" {reported.place}" if str(reported.place) else ""
         message = (
-            f"the job {shown(other.job.job)} of {other.job.record['place']} also creates the {reported.kind} "
+            f"the job {shown(other.job.job)} of {other.job_place} also creates the {reported.kind} "
             f"{reported.name}{more}{where}; {_cure_of_generated(reported)}"
         )
         yield Clash(number, path, message)
@@ -170,11 +177,15 @@ def _pairs(jobs: Sequence[Recorded]) -> Iterator[tuple[_Created, _Created]]:
     Omit two jobs of one name, which have their own rule. For two environments of one job, yield only cluster-wide
     objects and entries of `objects`, because the job itself gives the other objects the same names in each namespace.
     """
+    variants_of: dict[int, tuple[str, bool, Sequence[Sequence[str | None]]]] = {}
     found: dict[tuple[str, str], list[tuple[Recorded, Sequence[int], Path]]] = {}
     for job in jobs:
-        for variants, path, items in job.record["objects"]:
-            for name, kinds in items.items():
-                for kind in kinds:
+        job_place, has_gitops, all_variants, groups = json.loads(job.record)
+        variants_of[job.number] = job_place, has_gitops, all_variants
+        for variants, path, items in groups:
+            for item in items:
+                kinds, _, name = item.partition(" ")
+                for kind in kinds.split(","):
                     found.setdefault((kind, name), []).append((job, variants, tuple(path)))
     for (kind_and_group, name), entries in found.items():
         if len(entries) == 1 and len(entries[0][1]) == 1:
@@ -182,10 +193,11 @@ def _pairs(jobs: Sequence[Recorded]) -> Iterator[tuple[_Created, _Created]]:
         kind = kind_and_group.partition(".")[0]
         owners: dict[_Place, _Created] = {}
         for job, variants, path in entries:
+            job_place, has_gitops, all_variants = variants_of[job.number]
             for number in variants:
-                environment, cluster, namespace = job.record["variants"][number]
+                environment, cluster, namespace = all_variants[number]
                 place = _Place(cluster, None if kind in CLUSTER_KINDS else namespace)
-                current = _Created(kind, name, place, job, environment, path)
+                current = _Created(kind, name, place, job, job_place, has_gitops, environment, path)
                 owner = owners.setdefault(place, current)
                 if _is_clash(owner, current):
                     yield owner, current
@@ -198,7 +210,7 @@ def _is_clash(owner: _Created, current: _Created) -> bool:
         return False  # The rule `object-name` reports two objects of one environment.
     is_entry = current.cause[:1] == ("objects",)
     if current.kind in CLUSTER_KINDS:
-        return is_entry or current.job.record["gitops"]
+        return is_entry or current.has_gitops
     return is_entry and current.place.namespace is not None
 
 

@@ -13,7 +13,7 @@ import yaml
 from tfgen.problems import Position, Problem, in_order
 from tfgen.text.comments import directives
 from tfgen.text.document import MAX_DEPTH, MAX_PROBLEMS, MAX_SIZE, START, TOO_DEEP_MESSAGE, Document, Parsed, SourceTree
-from tfgen.text.yaml_text import FORBIDDEN_CHARACTER, find_forbidden_character
+from tfgen.text.yaml_text import FORBIDDEN_CHARACTER, find_forbidden_character, forbidden_character_message
 from tfgen.value_type import MAX_INTEGER
 from tfgen.words import shown
 
@@ -72,11 +72,6 @@ def _forbidden_characters(text: str, file: str) -> Iterator[Problem]:
         if match:
             message = forbidden_character_message(match[0])
             yield Problem(file, Position(number, match.start() + 1), message, "yaml-character")
-
-
-def forbidden_character_message(character: str) -> str:
-    """Return the message about a character that some YAML parsers reject or change."""
-    return f"some YAML parsers reject or change the character U+{ord(character):04X}; remove it"
 
 
 _TAG_DIRECTIVE = re.compile(r"^%TAG\b", re.MULTILINE)

@@ -125,6 +125,16 @@ class Ledger(Record):
             causes.append("the defaults of the job changed")
         return causes
 
+    def renderer(self, later: Ledger) -> str:
+        """Return what rendered the files, for a message: the version of tfgen, earlier defaults, or both.
+
+        Args:
+            later: a ledger of the same job. A version or defaults that both ledgers share are not named.
+        """
+        version = f" by tfgen {self.tool_version}" if self.tool_version != later.tool_version else ""
+        defaults = " with earlier defaults" if self.defaults_digest != later.defaults_digest else ""
+        return f"rendered{version}{defaults}"
+
     def to_text(self) -> str:
         """Return the text of the ledger as JSON with sorted keys.
 

@@ -299,7 +299,8 @@ class WritePlan(Record):
         jobs: the plans of the jobs that the write includes.
         done_files: for each job in `request.done`, the paths of its files. A shared path occurs only once.
         kept_jobs: the jobs that keep the files of an earlier version of tfgen or of earlier defaults. The mapping
-            contains the earlier version by name of the job. Example: {"mnist": "0.1.0"}.
+            contains the description of the earlier render by name of the job. Example: {"mnist": "rendered by tfgen
+            0.1.0"}.
         conflicts: the paths that tfgen may not write.
         lost: the conflicts at the paths that tfgen writes only because `request.force` is true.
         leftovers: the temporary files that a killed render left.

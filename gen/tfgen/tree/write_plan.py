@@ -120,8 +120,9 @@ def _check_together(renderings: Iterable[Rendering], ledgers: Ledgers, find_comm
             raise TfgenError(f"{job!r} and {namesake!r} are two jobs with the same ledger; rename one of the jobs")
         names[job.casefold()] = job
         before = ledgers.get(job)
-        if before and before.differs_only_by_tool_or_defaults(rendering.ledger(__version__)) and job in committed():
-            kept_jobs[job] = before.tool_version
+        target = rendering.ledger(__version__)
+        if before and before.differs_only_by_tool_or_defaults(target) and job in committed():
+            kept_jobs[job] = before.renderer(target)
             continue
         written[at] = job
         # `combine` compares digests in place of texts, so that no text is read from the spool.

@@ -24,6 +24,7 @@ from tfgen.text.document import Document
 from tfgen.tree.file_tree import FileTree
 from tfgen.tree.ledger import ledger_path, parse_ledger
 from tfgen.tree.rendering import Rendering
+from tfgen.words import printable
 
 _NAME: Final = re.compile(r"[a-z0-9-]+")
 _COMMITS: Final = 50
@@ -145,7 +146,7 @@ def find_removed_jobs(
             Path(file).is_relative_to(path) for file in deleted_files
         )
         if not (path.exists() or had_job):
-            raise UsageError(f"{path}: No such file or directory")
+            raise UsageError(f"{printable(str(path))}: No such file or directory")
     removed = []
     for job, source in sorted(sources.items()):
         covering = (item for item in path_by_source.items() if source and _covers(item[0], source))
