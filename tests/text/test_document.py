@@ -14,14 +14,14 @@ from tfgen.problems import Position, Problem
 from tfgen.report.problems import as_text
 from tfgen.text.document import MAX_SIZE, Document
 from tfgen.text.parse import MAX_BYTES, decode, parse
-from tfgen.text.yaml_text import find_forbidden_character
+from tfgen.text.reader import find_refused_character
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 CASES = Path(__file__).parents[1] / "data" / "yaml"
 
-TEXT = st.text(st.characters(codec="utf-8"), max_size=20).filter(lambda text: not find_forbidden_character(text))
+TEXT = st.text(st.characters(codec="utf-8"), max_size=20).filter(lambda text: not find_refused_character(text))
 KEY = TEXT.filter(lambda text: text != "<<")
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53) + 1, 2**53 - 1) | TEXT,

@@ -20,7 +20,8 @@ from tfgen.schema.key_order import key_order
 from tfgen.text.document import Document
 from tfgen.text.edit import REMOVED, Assignment, assign
 from tfgen.text.parse import BYTE_ORDER_MARK, parse
-from tfgen.text.yaml_text import find_forbidden_character, forbidden_character_message
+from tfgen.text.reader import forbidden_character_message
+from tfgen.text.yaml_text import find_forbidden_character
 from tfgen.words import either, path_name, printable, shown
 
 _ENVIRONMENTS: Path = ("spec", "environments")

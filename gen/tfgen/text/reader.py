@@ -13,7 +13,7 @@ import yaml
 from tfgen.problems import Position, Problem, in_order
 from tfgen.text.comments import directives
 from tfgen.text.document import MAX_DEPTH, MAX_PROBLEMS, MAX_SIZE, START, TOO_DEEP_MESSAGE, Document, Parsed, SourceTree
-from tfgen.text.yaml_text import FORBIDDEN_CHARACTER, find_forbidden_character, forbidden_character_message
+from tfgen.text.yaml_text import FORBIDDEN_CHARACTER
 from tfgen.value_type import MAX_INTEGER
 from tfgen.words import shown
 
@@ -41,13 +41,29 @@ _CORE = re.compile(
 """Pattern of the plain scalars that YAML 1.1 and YAML 1.2 read as the same null, boolean or number."""
 
 
+_DIRECTION = "[\u200e\u200f\u202a-\u202e\u2066-\u2069]"
+"""Pattern of a character that controls the direction of a displayed text.
+
+Such a character hides the content of a file from a reviewer (https://trojansource.codes).
+"""
+
+_REFUSED = f"{FORBIDDEN_CHARACTER}|{_DIRECTION}"
+"""Pattern of a character that the reader refuses, also as an escape sequence."""
+
+
+def find_refused_character(text: str) -> re.Match[str] | None:
+    """Return the match of the first character that the reader refuses; None without a match."""
+    # `find_forbidden_character` explains the first test.
+    return None if text.replace("\n", "").replace("\t", "").isprintable() else re.search(_REFUSED, text)
+
+
 def read(text: str, file: str) -> Parsed:
     """Return the documents of a text, as `parse.parse` does."""
     text = text.replace("\r\n", "\n")
     problems: list[Problem] = []
-    if find_forbidden_character(text):
-        problems += islice(_forbidden_characters(text, file), MAX_PROBLEMS)
-        text = re.sub(FORBIDDEN_CHARACTER, "\N{REPLACEMENT CHARACTER}", text)
+    if find_refused_character(text):
+        problems += islice(_refused_characters(text, file), MAX_PROBLEMS)
+        text = re.sub(_REFUSED, "\N{REPLACEMENT CHARACTER}", text)
     if _TAG_DIRECTIVE.search(text):
         problems += islice(_tag_directives(text, file), MAX_PROBLEMS)
         text = _TAG_DIRECTIVE.sub("#", text)
@@ -62,16 +78,24 @@ def read(text: str, file: str) -> Parsed:
     return Parsed(documents, in_order(problems)[:MAX_PROBLEMS])
 
 
-def _forbidden_characters(text: str, file: str) -> Iterator[Problem]:
-    """Yield a problem for the first forbidden character in each line of the text.
+def _refused_characters(text: str, file: str) -> Iterator[Problem]:
+    """Yield a problem for the first refused character in each line of the text.
 
-    `_refuse_characters` reports the forbidden characters that escapes produce.
+    `_refuse_characters` reports the refused characters that escapes produce.
     """
     for number, line in enumerate(text.split("\n"), 1):
-        match = find_forbidden_character(line)
+        match = find_refused_character(line)
         if match:
             message = forbidden_character_message(match[0])
             yield Problem(file, Position(number, match.start() + 1), message, "yaml-character")
+
+
+def forbidden_character_message(character: str) -> str:
+    """Return the message about a character that the reader refuses."""
+    if re.match(_DIRECTION, character):
+        name = f"the character U+{ord(character):04X}"
+        return f"{name} changes the direction of the displayed text, so the text looks different; remove it"
+    return f"some YAML parsers reject or change the character U+{ord(character):04X}; remove it"
 
 
 _TAG_DIRECTIVE = re.compile(r"^%TAG\b", re.MULTILINE)
@@ -294,7 +318,7 @@ class _Builder:
 
         Only an escape can produce such a character, because `read` has replaced the forbidden characters of the text.
         """
-        match = find_forbidden_character(event.value) if event.style == '"' else None
+        match = find_refused_character(event.value) if event.style == '"' else None
         if match:
             self._report(event, forbidden_character_message(match[0]), "yaml-character")
 

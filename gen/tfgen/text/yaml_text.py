@@ -42,20 +42,16 @@ LONGEST_KEY = 1000
 """Maximum number of characters of a key, including quotes. YAML requires the colon within 1,024 characters."""
 
 FORBIDDEN_CHARACTER: Final = (
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff\ufdd0-\ufdef"
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ufeff\ud800-\udfff\ufdd0-\ufdef"
     + "".join(chr(plane << 16 | low) for plane in range(17) for low in (0xFFFE, 0xFFFF))
     + "]"
 )
-"""Pattern of a character that some YAML parser refuses or changes, even in quotes, or that reorders a displayed text.
+"""Pattern of a character that some YAML parser refuses or changes, even in quotes.
 
 kustomize replaces U+0085 by a blank, and fails on U+007F and U+FFFE. The pattern also contains the remaining control
 characters except tab and newline, the line separators, the byte order mark, the non-characters and the surrogates. No
-name, argument or script needs these characters. The characters that control the direction of a text (U+200E, U+200F,
-U+202A to U+202E, U+2066 to U+2069) hide the content of a file from a reviewer (https://trojansource.codes).
+name, argument or script needs these characters.
 """
-
-_DIRECTION: Final = "[\u200e\u200f\u202a-\u202e\u2066-\u2069]"
-"""Pattern of a character that controls the direction of a displayed text."""
 
 _QUOTED = re.compile(
     r"""
@@ -82,19 +78,11 @@ _BLANK_AT_LINE_END = re.compile(r"[ \t](?:\n|\Z)")
 
 
 def find_forbidden_character(text: str) -> re.Match[str] | None:
-    """Return the match of the first character that `FORBIDDEN_CHARACTER` describes; None without a match."""
+    """Return the match of the first character that some YAML parser refuses or changes; None without a match."""
     # Characters of the pattern are not printable. `isprintable` is faster, and often saves compiling the pattern.
     if text.replace("\n", "").replace("\t", "").isprintable():
         return None
     return re.search(FORBIDDEN_CHARACTER, text)
-
-
-def forbidden_character_message(character: str) -> str:
-    """Return the message about a character that `FORBIDDEN_CHARACTER` describes."""
-    name = f"the character U+{ord(character):04X}"
-    if re.match(_DIRECTION, character):
-        return f"{name} changes the direction of the displayed text, so the text looks different; remove it"
-    return f"some YAML parsers reject or change {name}; remove it"
 
 
 def dump(data: object, indent: str = "") -> str:
@@ -274,7 +262,9 @@ def _quoted(text: str) -> str:
 
 def _checked_text(text: str) -> str:
     if match := find_forbidden_character(text):
-        raise ValueError(f"offset {match.start()}: {forbidden_character_message(match[0])}")
+        raise ValueError(
+            f"some YAML parsers reject or change the character U+{ord(match[0]):04X} at offset {match.start()}"
+        )
     return text
 
 

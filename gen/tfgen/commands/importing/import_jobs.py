@@ -25,7 +25,8 @@ from tfgen.problems import Position, Problem, has_errors, in_order
 from tfgen.record import EMPTY, Record
 from tfgen.text.document import Document, SourceTree
 from tfgen.text.parse import decode, parse
-from tfgen.text.yaml_text import find_forbidden_character, forbidden_character_message
+from tfgen.text.reader import forbidden_character_message
+from tfgen.text.yaml_text import find_forbidden_character
 from tfgen.words import either, path_name
 
 RULES: Final[Mapping[str, str]] = {
