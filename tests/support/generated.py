@@ -111,7 +111,7 @@ HOSTILE = (
 from pkg/engine and pkg/release/v1/util.
 """
 
-_REFUSED = "\x7f\u2028\u2029\ufeff"
+_REFUSED = "\x7f\u2028\u2029\ufeff\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 _CHARACTERS = st.characters(
     exclude_categories=["Cs", "Cn", "Cc"], include_characters="\t\n", exclude_characters=_REFUSED
 )
