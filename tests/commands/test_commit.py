@@ -16,7 +16,7 @@ from tests.support.command import Command, CommandError
 from tests.support.commit_repository import JOB, clone_with, commit_all, git, hook, write
 from tests.support.tools import ROOT
 from tfgen import cli
-from tfgen.commands.git import job_branch
+from tfgen.commands import commit as commit_command
 from tfgen.tree.plan import FileAction, FileChange, WritePlan
 from tfgen.tree.write import apply
 
@@ -933,7 +933,7 @@ def test_a_pre_push_hook_and_a_remote_that_is_not_there(clone: Path, remote: Pat
 def test_a_remote_that_is_always_ahead(
     clone: Path, remote: Path, tmp_path: Path, capsys: Printed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tfgen.git.push.ATTEMPTS", 2)
+    monkeypatch.setattr("tfgen.git.publish.ATTEMPTS", 2)
     steps = (
         f"cd {tmp_path}",
         f"git clone -q {remote} c$$",
@@ -1149,7 +1149,7 @@ def kept_clone(clone: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         assert cli.run(["render", "jobs/mnist.yaml", "--upgrade"]) == 0
         return apply(plan)
 
-    monkeypatch.setattr(job_branch, "apply", apply_late)
+    monkeypatch.setattr(commit_command, "apply", apply_late)
     return readme
 
 

@@ -12,7 +12,7 @@ import yaml
 from tests.support import git_author
 from tests.support.commit_repository import clone_with, commit_all, git, write
 from tfgen import cli
-from tfgen.commands.git import rendered_branch as branch_steps
+from tfgen.commands.git import rendered as branch_steps
 from tfgen.job.documents import read_documents
 from tfgen.job.facts import rendered_branch
 from tfgen.job.sources import Source

@@ -15,7 +15,7 @@ from tfgen import cli
 from tfgen.change.comparison import Pair
 from tfgen.change.new_run import find_new_runs
 from tfgen.check.jobs import check
-from tfgen.commands.git.commit_message import job_changes
+from tfgen.commands.git.message import job_changes
 from tfgen.graph.built import plain_objects
 from tfgen.schema.editor_schema import editor_schema
 from tfgen.tree.file_tree import digest_of

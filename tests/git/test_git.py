@@ -12,7 +12,7 @@ from tests.support.command import Command
 from tfgen.errors import TfgenError, UsageError
 from tfgen.git.command import Git
 from tfgen.git.commit import open_repository
-from tfgen.git.push import target
+from tfgen.git.publish import target
 from tfgen.git.tree import HEAD, CommitTree
 
 Run = Callable[..., str]

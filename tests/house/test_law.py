@@ -77,7 +77,7 @@ def test_a_step_of_commands_imports_no_command() -> None:
     modules = {f"tfgen.commands.{path.stem}" for path in commands.glob("*.py") if path.stem != "__init__"}
     steps = {f"tfgen.commands.{path.parent.name}" for path in commands.glob("*/__init__.py")}
     found = {(i.importer, i.imported) for i in found_imports() if parent(i.importer) in steps and i.imported in modules}
-    assert found == {("tfgen.commands.git.replay_jobs", "tfgen.commands.render")}
+    assert found == {("tfgen.commands.git.replay", "tfgen.commands.render")}
 
 
 def test_an_import_in_a_function_says_what_it_saves() -> None:

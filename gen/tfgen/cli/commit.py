@@ -26,8 +26,7 @@ def _arguments(parser: ArgumentParser) -> None:
 
 
 def _run(args: Namespace) -> int:
-    from tfgen.commands.commit import commit_paths
-    from tfgen.commands.git.commit_steps import CommitOptions
+    from tfgen.commands.commit import CommitOptions, commit_paths
     from tfgen.job.output_root import output_root_of
     from tfgen.job.sources import read_sources
 

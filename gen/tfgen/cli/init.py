@@ -53,7 +53,7 @@ def _arguments(parser: ArgumentParser) -> None:
 def _run(args: Namespace) -> int:
     from tfgen.commands.authoring.new_files import add_files
     from tfgen.commands.init import JobOptions, new_job, new_repository
-    from tfgen.git.merge_driver import configure_merge_driver
+    from tfgen.git.merge import configure_merge_driver
 
     if (args.team or args.ci) and not args.repo:
         raise UsageError("--team and --ci need --repo")

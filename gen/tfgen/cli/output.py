@@ -16,7 +16,7 @@ from tfgen.words import for_terminal
 if TYPE_CHECKING:
     from tfgen.change.job_diff import JobDiff
     from tfgen.check.checked import CheckedJobs
-    from tfgen.commands.git.commit_steps import Outcome
+    from tfgen.commands.commit import Outcome
     from tfgen.problems import Problem
     from tfgen.text.document import Document
 

@@ -1,25 +1,119 @@
-"""``tfgen commit``: commit jobs with their rendered files, and push the commit."""
+"""``tfgen commit``: commit jobs with their rendered files, and push the commit.
+
+For each job, the commit contains the rendered files, the ledger, the job file and the tfgen.yaml files with the job's
+defaults. So no commit contains a job file that does not match the rendered files of the job. With `gitops.rendered`,
+the commit contains no rendered file, and `git.rendered` makes a second commit.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+import shlex
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
+from itertools import chain
 from pathlib import Path
+from typing import Final
 
+from tfgen.change.committed import committed_jobs
+from tfgen.change.comparison import PairPlaces
+from tfgen.change.job_diff import JobDiff
+from tfgen.check.files import Base, compare_files
 from tfgen.check.manifests import read_foreign_manifests
-from tfgen.commands.git.commit_steps import CommitOptions, Outcome
-from tfgen.commands.git.job_branch import commit_jobs
-from tfgen.commands.git.operation_steps import operation_steps
-from tfgen.commands.git.rendered_branch import commit_rendered, rendered_branches
-from tfgen.commands.pipeline.check_files import check_files
+from tfgen.commands.git.message import commit_message, job_words
+from tfgen.commands.git.rendered import (
+    Branches,
+    RenderWork,
+    all_renderings,
+    commit_rendered,
+    last_source_commit,
+    pairs_at,
+    rendered_branches,
+)
+from tfgen.commands.git.replay import Replayed, check_for_commit, publish_jobs
+from tfgen.commands.pipeline.check_files import FileResults, check_files
+from tfgen.commands.pipeline.check_report import Report
 from tfgen.commands.pipeline.check_scope import CheckScope
+from tfgen.commands.pipeline.removed_jobs import find_removed_jobs
+from tfgen.commands.pipeline.run_ends import find_run_ends
 from tfgen.commands.pipeline.track import Track, untracked
-from tfgen.errors import TfgenError
-from tfgen.git.commit import RefusedError, UnderWayError
-from tfgen.job.sources import Source
+from tfgen.errors import TfgenError, UsageError
+from tfgen.git.commit import (
+    RefusedError,
+    Repository,
+    UnderWayError,
+    changed,
+    check_branch,
+    check_paths,
+    commit,
+    open_repository,
+    would_change,
+)
+from tfgen.git.merge import Operation
+from tfgen.git.publish import NO_BRANCH, Target, find_pushed, find_tip, is_remote_tip, target
+from tfgen.git.tree import HEAD, CommitTree, resolved
+from tfgen.job.sources import Source, no_job_below, read_sources, removed_files
+from tfgen.places import CHARTS, EXTENDED_FILES, OVERLAYS, PROJECTS, REPOSITORY_FILES, placeholders
+from tfgen.problems import Problem
+from tfgen.real_path import real_path
+from tfgen.record import Record
+from tfgen.tree.ledger import LEDGER_FOLDER, Ledger, ledger_path, parse_ledger
+from tfgen.tree.plan import ConflictsError, WritePlan
 from tfgen.tree.spool import Spool
-from tfgen.tree.write import read_ledgers
+from tfgen.tree.write import apply, plan_write, read_ledgers
+
+_WRITTEN: Final = b"tfgen"
+"""Word in each file that `tfgen init --repo` creates, and in the first line that the command adds to other files."""
+
+
+class CommitOptions(Record):
+    """The options of `tfgen commit`.
+
+    Attributes:
+        out: the output folder.
+        message: the message of the commit; empty for a generated message, such as "mnist: workers 4 -> 8".
+        branch: the name of a new branch for the commit; empty for the current branch.
+        pushes: whether to push the commit.
+    """
+
+    out: Path
+    message: str = ""
+    branch: str = ""
+    pushes: bool = False
+
+
+class Outcome(Record):
+    """The result of `tfgen commit`.
+
+    Attributes:
+        commit: the id of the commit; empty if nothing changed.
+        files: the paths of the changed files from the root of the repository.
+        branch: the branch of the commit.
+        pushed_to: REMOTE/BRANCH; empty without a push.
+        rendered: the result of the commit to a separate branch for rendered files; None without such a branch.
+        notes: messages for the user that are not problems.
+        ends: the runs that the commit ends, and the claims that remain in the cluster.
+    """
+
+    commit: str
+    message: str
+    files: tuple[str, ...]
+    branch: str
+    pushed_to: str = ""
+    problems: tuple[Problem, ...] = ()
+    notes: tuple[str, ...] = ()
+    rendered: Outcome | None = None
+    ends: tuple[JobDiff, ...] = ()
+
+
+class _Work(Record):
+    """The paths of the command line, the checked jobs, the spool with the rendered files, and the options."""
+
+    jobs: Sequence[Path]
+    results: FileResults
+    spool: Spool
+    options: CommitOptions
 
 
 def commit_paths(
@@ -42,8 +136,12 @@ def commit_paths(
         track: reports the progress.
 
     Raises:
-        UsageError: the jobs name different branches for their rendered files.
-        TfgenError: `commit_jobs` or `commit_rendered` fails.
+        ProblemsError: the jobs have errors.
+        UsageError: git, the repository, the branch or the remote does not exist, or the jobs name different branches
+            for their rendered files.
+        RefusedError: the repository is in a merge or rebase, or a hook, the signing program or the remote refuses.
+        ConflictsError: a file was edited by hand.
+        TfgenError: git or the disk fails.
     """
     out = options.out
     find_manifests = cache(lambda: read_foreign_manifests(out, read_ledgers(out)))
@@ -54,9 +152,305 @@ def commit_paths(
     with Spool(out) as spool:
         results = check_files(sources, {}, spool, CheckScope(find_manifests=find_manifests), track)
         branches = None if has_out_option else rendered_branches(jobs, results.checked)
+        work = _Work(jobs, results, spool, options)
         try:
-            if branches is None:
-                return commit_jobs(jobs, results, spool, options)
-            return commit_rendered(jobs, results, spool, branches, options)
+            return _commit_with_files(work) if branches is None else _commit_without_files(work, branches)
         except UnderWayError as error:
-            raise RefusedError(f"{error}. {operation_steps(error.operation, jobs, out)}") from error
+            raise RefusedError(f"{error}. {_operation_steps(error.operation, jobs, out)}") from error
+
+
+def _operation_steps(operation: Operation, jobs: Sequence[Path], out: Path) -> str:
+    """Return the commands that finish or abort a git operation, such as a merge, one on each line.
+
+    The commands that finish the operation also render the jobs again.
+    """
+    folders = [path for name in (LEDGER_FOLDER, CHARTS, OVERLAYS) if (path := out / name).is_dir()]
+    steps = (
+        "# resolve the conflicts in the files that git status lists, except rendered files",
+        *([f"tfgen render {shlex.join(map(str, jobs))}"] if folders else []),
+        "git add --update :/",
+        f"git add {shlex.join(os.path.relpath(path) for path in (*jobs, *folders))}",
+        operation.finish,
+    )
+    lines = "".join(f"  {step}\n" for step in steps)
+    return f"To finish:\n{lines}To abort: {operation.abort}"
+
+
+# -- the rendered files in the branch of the job files ---------------------------------------------------------------
+
+
+class _Planned(Record):
+    """A prepared commit: the check report, the committed and the current version of each job, and the planned write."""
+
+    report: Report
+    pairs: tuple[PairPlaces, ...]
+    plan: WritePlan
+
+
+class _Files(Record):
+    """The files of a commit. All paths are relative to the root of the repository.
+
+    Attributes:
+        digests: the digest of each file that the plan writes or removes, by path; None for a removed file.
+        by_job: the paths of all files of each job, by name of the job.
+        unplanned: the paths of the files that the plan does not write, such as job files.
+    """
+
+    digests: Mapping[str, str | None]
+    by_job: Mapping[str, set[str]]
+    unplanned: set[str]
+
+
+def _commit_with_files(work: _Work) -> Outcome:
+    """Write the rendered files of the jobs, and commit only the rendered files and the job files."""
+    options, out, branch = work.options, work.options.out, work.options.branch
+    before = _open(options)
+    is_new = branch not in ("", before.branch)
+    to = target(before.replaced(branch=branch or before.branch)) if options.pushes else None
+    planned = _plan(work, find_pushed(before, to) if to else "")
+    files = _files_of_jobs(before, out, planned)
+    check_paths(before, files.digests, files.unplanned)
+    if to and is_new and not (would_change(before, files.digests) or changed(before, files.unplanned)):
+        raise UsageError(f"nothing has changed, so tfgen does not create the branch {branch}")
+    if (plan := apply(planned.plan)) is not planned.plan:  # a second tfgen process has rendered a job since the plan
+        planned = planned.replaced(plan=plan)
+        files = _files_of_jobs(before, out, planned)
+    _check_ledgers(plan, out)
+    paths = changed(before, (*files.digests, *files.unplanned))
+    repository, outcome = _commit(before, options, planned.pairs, files.by_job, paths, plan.kept_jobs)
+    report = planned.report
+    notes = [*report.notes]
+    for pair in planned.pairs:
+        if pair.name in plan.kept_jobs:
+            file = pair.after.source.file if pair.after else ""
+            command = f"tfgen render --upgrade {file}"
+            notes.append(f"{pair.name} keeps its rendered files until the job changes; to render the job: {command}")
+    if outcome.commit and report.jobs:
+        again = plan_write(out, report.renderings, store=work.spool.store)
+        base = Base(committed_jobs(out, HEAD)(again.ledgers), revision=HEAD)
+        if drifted := compare_files({job.name: job.place for job in report.jobs}, again, base).problems:
+            notes.append(f"a git hook changed a rendered file: {drifted[0]}")
+    if is_new and not paths:
+        to = None  # another process has committed the change, or a git filter removed the difference
+    outcome, _ = _push(repository, to, outcome.replaced(problems=report.problems, notes=tuple(notes)))
+    return outcome
+
+
+def _plan(work: _Work, pushed: str) -> _Planned:
+    """Check the jobs against HEAD and the last pushed commit, and plan the write. The function writes no file."""
+    jobs, results, spool, out = work.jobs, work.results, work.spool, work.options.out
+    report = check_for_commit(results, spool, out, HEAD, pushed)
+    pairs = pairs_at(jobs, results.checked, HEAD)
+    removed = removed_files(jobs, CommitTree())
+    removals = find_removed_jobs(read_ledgers(out).sources, jobs, {job.name for job in report.jobs}, removed)
+    if not (pairs or removals):
+        raise no_job_below(jobs)
+    plan = plan_write(
+        out, all_renderings(report, removals, spool), find_committed=committed_jobs(out, HEAD), store=spool.store
+    )
+    if plan.conflicts:
+        raise ConflictsError(plan.conflicts, "tfgen render --force")
+    return _Planned(report, pairs, plan)
+
+
+def _check_ledgers(plan: WritePlan, out: Path) -> None:
+    """Raise TfgenError if another process has changed a ledger after tfgen planned the write."""
+    now = read_ledgers(out)
+    planned = (job.rendering.job for job in plan.jobs if now.get(job.rendering.job) != job.after)
+    unrendered = (job for job in plan.kept_jobs if now.digests.get(job) != plan.ledgers.digests[job])
+    if job := next(chain(planned, unrendered), None):
+        raise TfgenError(f"{ledger_path(job)}: another tfgen process rendered {job}; run the command again")
+
+
+def _files_of_jobs(repository: Repository, out: Path, work: _Planned) -> _Files:
+    planned = {job.rendering.job: job.digests for job in work.plan.jobs}
+    committed = CommitTree().read_all(out / ledger_path(pair.name) for pair in work.pairs)
+    digests: dict[str, str | None] = {}
+    by_job: dict[str, set[str]] = {}
+    for pair in work.pairs:
+        of_plan = planned.get(pair.name, {})
+        now, was = work.plan.ledgers.get(pair.name), committed.get(out / ledger_path(pair.name))
+        names = _paths_from_root(repository, _files_of_job(out, pair, of_plan, now, was))
+        digests |= {names[out / path]: digest for path, digest in of_plan.items() if out / path in names}
+        by_job[pair.name] = {*names.values()}
+    return _Files(digests, by_job, {path for paths in by_job.values() for path in paths} - digests.keys())
+
+
+def _files_of_job(
+    out: Path, pair: PairPlaces, planned: Mapping[str, str | None], now: Ledger | None, committed: bytes | None
+) -> set[Path]:
+    """Return the paths of the files that the commit includes for a job. Files that the write removes are included.
+
+    Args:
+        out: the output folder.
+        pair: the committed and the current version of the job.
+        planned: the digest of each file after the write, by path; None for a deleted file. Empty for an unchanged job.
+        now: the ledger of the job on disk.
+        committed: the content of the committed ledger.
+    """
+    stays = now.files if now and not planned else {}
+    has_any = bool(stays) or any(planned.values())
+    lost: set[str] = set()
+    with suppress(TfgenError):  # the new commit replaces an invalid ledger
+        was = parse_ledger(pair.name, (committed or b"").decode("utf-8", errors="replace"))
+        lost = {path for path in was.paths() if not (has_any and (out / path).exists())}
+    paths = (ledger_path(pair.name), *planned, *stays, *lost, *placeholders(lost))
+    return {*(out / path for path in paths), *_source_paths(pair)}
+
+
+# -- the rendered files in a separate branch -------------------------------------------------------------------------
+
+
+def _commit_without_files(work: _Work, branches: Branches) -> Outcome:
+    """Commit the job files to their branch, and commit the rendered files to the branch of rendered files."""
+    options, jobs, results, spool = work.options, work.jobs, work.results, work.spool
+    out, branch = options.out, options.branch
+    before = _open(options, branches.source)
+    is_tip = not (branch or before.branch)
+    name = branches.source if is_tip else branch or before.branch
+    if branches.rendered in (name, branches.source):
+        raise UsageError(
+            f"gitops.rendered: the branch {branches.rendered} contains the job files; choose a different branch"
+        )
+    to = target(before.replaced(branch=name)) if options.pushes and not is_tip else None
+    to_rendered = target(before.replaced(branch=branches.rendered)) if options.pushes else None
+    is_rendered = name == branches.source
+    since = last_source_commit(before, find_tip(before, branches.rendered, to_rendered)) if is_rendered else HEAD
+    report = check_for_commit(results, spool, out, since, find_pushed(before, to) if to else "")
+    pairs = pairs_at(jobs, results.checked, HEAD)
+    if not (is_rendered or pairs):
+        raise no_job_below(jobs)
+    files = {pair.name: {*_paths_from_root(before, _source_paths(pair)).values()} for pair in pairs}
+    names = {path for paths in files.values() for path in paths}
+    check_paths(before, {}, names)
+    paths = changed(before, names)
+    if branch not in ("", before.branch) and not paths:
+        raise UsageError(f"nothing has changed, so tfgen does not create the branch {branch}")
+    if paths and is_tip:
+        raise UsageError(f"no branch is checked out (a detached HEAD), and {paths[0]} has changes; check out a branch")
+    repository, outcome = _commit(before, options, pairs, files, paths)
+    outcome, replayed = _push(repository, to, outcome)
+    if replayed.is_done and is_rendered:
+        results = check_files(read_sources(jobs, may_be_none=True), {}, spool, results.scope, untracked)
+        report = check_for_commit(results, spool, out, since)
+    outcome = outcome.replaced(problems=report.problems, notes=(*report.notes, *outcome.notes))
+    if not is_rendered:
+        note = (
+            f"the branch {branches.rendered} has only rendered files of the branch {branches.source} (gitops.branch), "
+            f"so tfgen did not render the branch {name}"
+        )
+        return outcome.replaced(notes=(*outcome.notes, note))
+    folder = real_path(out).relative_to(real_path(before.root))
+    source = resolved(before.root)
+    to_render = RenderWork(jobs, results.checked, spool, report, since, source, options.message, folder)
+    rendered = commit_rendered(before, branches.rendered, to_rendered, to_render)
+    return outcome.replaced(
+        rendered=Outcome(
+            commit=rendered.commit,
+            message=rendered.message,
+            files=rendered.files,
+            branch=branches.rendered,
+            pushed_to=str(to_rendered) if rendered.is_pushed else "",
+            problems=rendered.problems,
+            notes=rendered.notes,
+        )
+    )
+
+
+# -- commit and push -------------------------------------------------------------------------------------------------
+
+
+def _open(options: CommitOptions, source_branch: str = "") -> Repository:
+    """Open the git repository for a commit to the new branch or to the current branch.
+
+    No branch needs to be checked out if HEAD is the last commit of the remote branch `source_branch`.
+
+    Raises:
+        UsageError: the branch is not valid, or no branch is checked out.
+    """
+    repository = open_repository(options.out)
+    if options.branch:
+        check_branch(repository, options.branch)
+    elif not (repository.branch or (source_branch and is_remote_tip(repository, source_branch))):
+        raise UsageError(NO_BRANCH)
+    return repository
+
+
+def _commit(
+    before: Repository,
+    options: CommitOptions,
+    pairs: Sequence[PairPlaces],
+    files: Mapping[str, set[str]],
+    paths: Sequence[str],
+    kept_jobs: Collection[str] = (),
+) -> tuple[Repository, Outcome]:
+    """Commit the changed files `paths`, and the files of `tfgen init --repo`. Without changed files, commit nothing.
+
+    `files` has the paths of the files of each job. The jobs `kept_jobs` have new defaults, but keep their rendered
+    files.
+    """
+    if not paths:
+        return before, Outcome("", options.message, (), before.branch)
+    paths = [*paths, *changed(before, _repository_files(before))]
+    message = options.message or commit_message(job_words(pairs, files, paths, kept_jobs))
+    ends = find_run_ends(pairs)
+    repository, written = commit(before, paths, message, options.branch)
+    return repository, Outcome(written, message, tuple(paths), repository.branch, ends=ends)
+
+
+def _push(repository: Repository, to: Target | None, outcome: Outcome) -> tuple[Outcome, Replayed]:
+    """Push the branch that is checked out, and return the result with the replay. If `to` is None, push nothing."""
+    if to is None:
+        return outcome, Replayed()
+    replayed = publish_jobs(repository, to)
+    notes = outcome.notes
+    if replayed.sources:
+        again = ", ".join(sorted(replayed.sources))
+        notes = (*notes, f"rebased the commit on {to}, and rendered the merged job files again: {again}")
+    written = "" if replayed.is_empty else outcome.commit and resolved(repository.root)
+    return outcome.replaced(commit=written, pushed_to=str(to), notes=notes), replayed
+
+
+def _source_paths(pair: PairPlaces) -> set[Path]:
+    """Return the paths of a job file and of the tfgen.yaml files with its defaults.
+
+    The result includes the paths of the committed version and of the version on disk.
+    """
+    sources = [place.source for place in (pair.before, pair.after) if place]
+    return {Path(file.file) for source in sources for file in (source, *source.layers())}
+
+
+def _paths_from_root(repository: Repository, paths: Iterable[Path]) -> dict[Path, str]:
+    """Return the path from the root of the repository, by given path. Paths outside the repository are left out."""
+    root = real_path(repository.root)
+    # git stores a link itself, not its target, so only the parent folder is resolved.
+    real_paths = {path: real_path(path.parent) / path.name for path in paths}
+    return {path: real.relative_to(root).as_posix() for path, real in real_paths.items() if real.is_relative_to(root)}
+
+
+def _repository_files(repository: Repository) -> list[str]:
+    """Return the uncommitted files that `tfgen init --repo` wrote, as paths from the root of the repository.
+
+    An existing file counts if `tfgen init --repo` only appended lines to the file.
+    """
+    root = repository.root
+    paths = [*REPOSITORY_FILES, *(f"{PROJECTS}/{path.name}" for path in (root / PROJECTS).glob("*.yaml"))]
+    present = [path for path in paths if (root / path).is_file()]
+    committed = CommitTree().read_all(root / path for path in present) if present else {}
+    return [path for path in present if _is_from_init((root / path).read_bytes(), path, committed.get(root / path))]
+
+
+def _is_from_init(content: bytes, path: str, committed: bytes | None) -> bool:
+    """Return whether the uncommitted content of a file comes from `tfgen init --repo`: a new file, or appended lines.
+
+    Args:
+        content: the content of the file on disk.
+        path: the path of the file from the root of the repository.
+        committed: the committed content, which lacks the appended lines; None for a new file.
+    """
+    if committed is None:
+        return _WRITTEN in content
+    if path not in EXTENDED_FILES or not content.startswith(committed):
+        return False
+    first = content[len(committed) :].lstrip().partition(b"\n")[0]
+    return first.startswith(b"#") and _WRITTEN in first

@@ -8,8 +8,7 @@ from pathlib import Path as FilePath
 from typing import Any, Final
 
 from tfgen.change.run_back import Runs, all_runs
-from tfgen.commands.commit import commit_paths
-from tfgen.commands.git.commit_steps import CommitOptions, Outcome
+from tfgen.commands.commit import CommitOptions, Outcome, commit_paths
 from tfgen.data_path import Path
 from tfgen.disk_file import replace_text
 from tfgen.errors import UsageError

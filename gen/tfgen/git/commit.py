@@ -22,8 +22,8 @@ from typing import ClassVar, Final
 from tfgen.errors import TfgenError, UsageError
 from tfgen.git import command
 from tfgen.git.command import Git
+from tfgen.git.merge import Operation, find_under_way
 from tfgen.git.tree import CommitTree, resolved
-from tfgen.git.under_way import Operation, find_under_way
 from tfgen.real_path import real_path
 from tfgen.record import Record
 
@@ -68,6 +68,35 @@ class Repository(Record):
         """Return a git command that runs in the root of the working tree."""
         return Git(self.root, arguments, stdin, runs_hooks)
 
+    def text(self, *arguments: str, stdin: bytes = b"") -> str:
+        """Return the output of a git command as text, without surrounding white space.
+
+        Raises:
+            TfgenError: the exit code is not 0.
+        """
+        return os.fsdecode(self.git(*arguments, stdin=stdin).output()).strip()
+
+    def found(self, *arguments: str) -> str:
+        """Return the output of a git command as text; empty if the exit code is not 0."""
+        done = self.git(*arguments).done()
+        return "" if done.code else os.fsdecode(done.stdout).strip()
+
+    def succeeds(self, *arguments: str) -> bool:
+        """Return whether the exit code of a git command is 0."""
+        return not self.git(*arguments).done().code
+
+    def names(self, *arguments: str, paths: Sequence[str] | None = None) -> set[str]:
+        """Return the names that a git command prints with NUL bytes between the names.
+
+        `paths` are the last arguments of the command; None for a command without paths.
+
+        Raises:
+            TfgenError: the exit code is not 0.
+        """
+        command = self.git(*arguments)
+        printed = command.output() if paths is None else command.output_of(paths)
+        return {os.fsdecode(name) for name in printed.split(b"\0") if name}
+
 
 def open_repository(folder: Path) -> Repository:
     """Return the repository that contains a folder. The folder need not exist.
@@ -91,9 +120,9 @@ def open_repository(folder: Path) -> Repository:
     if operation := find_under_way(state):
         raise UnderWayError(operation, root)
     # Without --short, which prints "heads/NAME" if a tag has the same name.
-    branch = Git(root, ("symbolic-ref", "--quiet", "HEAD")).done()
-    head = Git(root, ("rev-parse", "--verify", "--quiet", "HEAD")).done()
-    return Repository(root, _text(branch.stdout).removeprefix("refs/heads/"), _text(head.stdout))
+    repository = Repository(root, "", "")
+    branch = repository.found("symbolic-ref", "--quiet", "HEAD").removeprefix("refs/heads/")
+    return repository.replaced(branch=branch, head=repository.found("rev-parse", "--verify", "--quiet", "HEAD"))
 
 
 def check_paths(repository: Repository, digests: Mapping[str, str | None], unwritten: Iterable[str]) -> None:
@@ -111,7 +140,8 @@ def check_paths(repository: Repository, digests: Mapping[str, str | None], unwri
     paths = sorted({*digests, *unwritten})
     strange = [*_submodules(repository, paths)]
     if not strange:  # git check-ignore refuses paths in a submodule
-        strange = [*_nested_repositories(repository, {*paths} - _ignored_files(repository, paths))]
+        folders = _folders_above({*paths} - _ignored_files(repository, paths))
+        strange = [folder for folder in sorted(folders) if os.path.lexists(repository.root / folder / ".git")]
     faults = [
         f"{folder} is a separate repository, and a commit cannot contain files of two repositories: "
         f"move the folder out of {repository.root}, or choose another folder with --out"
@@ -127,26 +157,17 @@ def changed(repository: Repository, paths: Iterable[str]) -> list[str]:
     candidates = sorted(set(paths))
     ignored = _ignored_files(repository, candidates)
     tracked_or_new = [path for path in candidates if path not in ignored]
-    listed_names = _list_names(repository, ("ls-files", "-z", "--cached", "--others", "--"), tracked_or_new)
+    listed_names = repository.names("ls-files", "-z", "--cached", "--others", "--", paths=tracked_or_new)
     if repository.head:
-        listed_names |= _list_names(
-            repository, ("ls-tree", "-r", "-z", "--name-only", "--full-tree", "HEAD", "--"), tracked_or_new
-        )
+        in_head = ("ls-tree", "-r", "-z", "--name-only", "--full-tree", "HEAD", "--")
+        listed_names |= repository.names(*in_head, paths=tracked_or_new)
     status = ("status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=all", "--ignored=no", "--")
     entries = repository.git(*status).output_of([path for path in tracked_or_new if path in listed_names])
     states = {os.fsdecode(entry[3:]): entry[:2] for entry in entries.split(b"\0") if entry}
-    modified = [path for path, state in states.items() if state.strip() == b"M"]
-    return sorted(states.keys() - (set(modified) - _really_modified(repository, modified)))
-
-
-def _really_modified(repository: Repository, paths: Sequence[str]) -> set[str]:
-    """Return the files, among the given paths, whose content differs from HEAD.
-
-    `git status` also lists a file that differs only in size, for example because git converts the file's line endings.
-    """
-    if not (paths and repository.head):
-        return set(paths)
-    return _list_names(repository, ("diff", "--name-only", "--no-renames", "-z", "HEAD", "--"), paths)
+    # `git status` also lists a file that differs only in size, for example because git converts the line endings.
+    modified = [path for path, state in states.items() if state.strip() == b"M"] if repository.head else []
+    differing = repository.names("diff", "--name-only", "--no-renames", "-z", "HEAD", "--", paths=modified)
+    return sorted(states.keys() - ({*modified} - differing))
 
 
 def would_change(repository: Repository, digests: Mapping[str, str | None]) -> bool:
@@ -163,14 +184,43 @@ def would_change(repository: Repository, digests: Mapping[str, str | None]) -> b
     return committed != {repository.root / path: digests[path] for path in unignored if digests[path] is not None}
 
 
-def commit(repository: Repository, paths: Sequence[str], message: str) -> str:
-    """Commit files as they are on disk, and return the id of the commit. The commit removes files that are missing.
+def commit(before: Repository, paths: Sequence[str], message: str, new_branch: str = "") -> tuple[Repository, str]:
+    """Commit files as they are on disk. The commit removes files that are missing.
+
+    Args:
+        before: the repository.
+        paths: the files, as paths relative to the root.
+        message: the message of the commit.
+        new_branch: the name of a branch that tfgen creates and checks out for the commit; empty, or the name of the
+            current branch, for a commit to the current branch.
+
+    Returns:
+        The repository with the branch of the commit, and the id of the commit.
 
     Raises:
-        RefusedError: a hook, the signing program or git refuses the commit. The index remains unchanged.
+        RefusedError: a hook, the signing program or git refuses the commit. The index and the current branch remain
+            unchanged, and the new branch does not exist.
     """
+    if new_branch in ("", before.branch):
+        return before, _commit(before, paths, message)
+    if before.head:
+        before.git("branch", "--no-track", new_branch, before.head).output()
+    before.git("symbolic-ref", "HEAD", f"refs/heads/{new_branch}").output()
+    try:
+        return before.replaced(branch=new_branch), _commit(before, paths, message)
+    except BaseException:
+        if before.branch:
+            before.git("symbolic-ref", "HEAD", f"refs/heads/{before.branch}").done()
+        else:
+            before.git("update-ref", "--no-deref", "HEAD", before.head).done()
+        if before.head:
+            before.git("update-ref", "-d", f"refs/heads/{new_branch}", before.head).done()
+        raise
+
+
+def _commit(repository: Repository, paths: Sequence[str], message: str) -> str:
     from_stdin = ("--pathspec-from-file=-", "--pathspec-file-nul")
-    tracked = _list_names(repository, ("ls-files", "-z", "--cached", "--"), paths)
+    tracked = repository.names("ls-files", "-z", "--cached", "--", paths=paths)
     new = [path for path in paths if path not in tracked and (repository.root / path).is_file()]
     try:
         if new:  # git commits only tracked files
@@ -188,9 +238,8 @@ def commit(repository: Repository, paths: Sequence[str], message: str) -> str:
             repository.git("update-index", "--force-remove", "-z", "--stdin", stdin=intents).done()
         raise
     # If a hook changes and adds a file, git commits the new content and leaves the old content in the index.
-    listed = repository.git("diff-tree", "--root", "--no-commit-id", "-r", "-z", "--name-only", "HEAD").output()
-    names = [os.fsdecode(name) for name in listed.split(b"\0") if name]
-    if stale := _list_names(repository, ("diff-index", "--cached", "-z", "--name-only", "HEAD", "--"), names):
+    names = sorted(repository.names("diff-tree", "--root", "--no-commit-id", "-r", "-z", "--name-only", "HEAD"))
+    if stale := repository.names("diff-index", "--cached", "-z", "--name-only", "HEAD", "--", paths=names):
         _run_with_retries(
             repository.git("reset", "--quiet", *from_stdin, stdin=_literal(sorted(stale)), runs_hooks=True)
         )
@@ -210,40 +259,13 @@ def check_branch(repository: Repository, name: str) -> None:
         raise UsageError(f"{name!r} is not a valid name of a branch")
     if os.fsdecode(expanded.stdout).rstrip("\n") != name or _NOT_A_BRANCH_NAME.fullmatch(name):
         raise UsageError(f"{name!r} is not a valid name of a branch: git reads the name as another revision")
-    if not repository.git("rev-parse", "--verify", "--quiet", f"refs/heads/{name}").done().code:
+    if repository.succeeds("rev-parse", "--verify", "--quiet", f"refs/heads/{name}"):
         raise UsageError(
             f"the branch {name} exists already, but {repository.branch or 'no branch'} is checked out; check out "
             f"{name}, or choose a different name"
         )
-    if full_name := _text(
-        repository.git("rev-parse", "--symbolic-full-name", "--verify", "--quiet", name).done().stdout
-    ):
+    if full_name := repository.found("rev-parse", "--symbolic-full-name", "--verify", "--quiet", name):
         raise UsageError(f"{name!r} is not a usable name of a branch here: git reads the name as {full_name}")
-
-
-def start_branch(repository: Repository, name: str) -> Repository:
-    """Create and check out a branch at the last commit, and return the repository with this branch.
-
-    The files and the index remain unchanged.
-    """
-    if name == repository.branch:
-        return repository
-    if repository.head:
-        repository.git("branch", "--no-track", name, repository.head).output()
-    repository.git("symbolic-ref", "HEAD", f"refs/heads/{name}").output()
-    return repository.replaced(branch=name)
-
-
-def drop_branch(before: Repository, after: Repository) -> None:
-    """Undo `start_branch`: check out the previous branch, and delete the new branch, which has no new commit."""
-    if after.branch == before.branch:
-        return
-    if before.branch:
-        before.git("symbolic-ref", "HEAD", f"refs/heads/{before.branch}").done()
-    else:
-        before.git("update-ref", "--no-deref", "HEAD", before.head).done()
-    if before.head:
-        before.git("update-ref", "-d", f"refs/heads/{after.branch}", before.head).done()
 
 
 def wait(attempt: int, took_s: float = 0.05) -> None:
@@ -281,13 +303,6 @@ def _submodules(repository: Repository, paths: Sequence[str]) -> Iterator[str]:
             yield os.fsdecode(name)
 
 
-def _nested_repositories(repository: Repository, paths: Iterable[str]) -> Iterator[str]:
-    """Yield each folder that contains one of the paths and is a separate git repository."""
-    for folder in sorted(_folders_above(paths)):
-        if os.path.lexists(repository.root / folder / ".git"):
-            yield folder
-
-
 def _folders_above(paths: Iterable[str]) -> set[str]:
     return {str(folder) for path in paths for folder in PurePosixPath(path).parents} - {"."}
 
@@ -297,8 +312,8 @@ def _hidden_changes(repository: Repository, digests: Mapping[str, str | None], p
 
     git hides the changes of a file that is marked as assume-unchanged or skip-worktree.
     """
-    is_sparse = _text(repository.git("config", "--type=bool", "--get", "core.sparseCheckout").done().stdout) == "true"
-    listed = _list_names(repository, ("ls-files", "-z", "-v", "--cached", "--"), paths)
+    is_sparse = repository.found("config", "--type=bool", "--get", "core.sparseCheckout") == "true"
+    listed = repository.names("ls-files", "-z", "-v", "--cached", "--", paths=paths)
     for entry in sorted(listed, key=lambda entry: entry[2:]):
         tag, path = entry[0], entry[2:]
         if not (tag.islower() or tag == "S") or not _differs(repository, path, digests):
@@ -340,15 +355,6 @@ def _ignored_files(repository: Repository, paths: Sequence[str]) -> set[str]:
     return {os.fsdecode(name.removeprefix(b"./")) for name in done.stdout.split(b"\0") if name}
 
 
-def _list_names(repository: Repository, arguments: tuple[str, ...], paths: Sequence[str]) -> set[str]:
-    """Return the names that a git command prints for the given paths."""
-    return {os.fsdecode(name) for name in repository.git(*arguments).output_of(paths).split(b"\0") if name}
-
-
 def _literal(paths: Sequence[str]) -> bytes:
     """Return pathspecs that match the paths literally. A NUL byte ends each pathspec."""
     return b"".join(b":(literal)" + os.fsencode(path) + b"\0" for path in paths)
-
-
-def _text(printed: bytes) -> str:
-    return os.fsdecode(printed).strip()

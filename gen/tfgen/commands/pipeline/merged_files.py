@@ -17,8 +17,7 @@ from pathlib import Path
 
 from tfgen.disk_file import read_text, replace_text
 from tfgen.errors import TfgenError
-from tfgen.git import unmerged as git
-from tfgen.git.under_way import is_under_way
+from tfgen.git import merge as git
 from tfgen.places import CHARTS, OVERLAYS
 from tfgen.record import Record
 from tfgen.tree.ledger import LEDGER_FOLDER, Ledger, job_of, ledger_path, merge_ledgers, parse_ledger
@@ -80,7 +79,7 @@ def take_over_merge(out: Path, conflicted: Collection[str]) -> MergedFiles:
     unmerged = git.unmerged_files(out, _FOLDERS)
     stages = {job: versions for path, versions in unmerged.items() if (job := _job_of(path))}
     jobs = [job for job in sorted({*conflicted, *stages}) if (out / ledger_path(job)).is_file()]
-    written = _written_by_merge(out, is_committed=not unmerged and not is_under_way(out)) if jobs else frozenset()
+    written = _written_by_merge(out, is_committed=not unmerged and not git.is_under_way(out)) if jobs else frozenset()
     ledgers = {}
     for job in jobs:
         before = read_text(out / ledger_path(job))

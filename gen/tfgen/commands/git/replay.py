@@ -1,11 +1,9 @@
-"""Rebase local commits on a remote branch: merge job files, and render the rendered files again.
-
-    push(repository, to, JobReplay())
+"""Publish the branch of the job files: check the jobs, push, and replay local commits on top of new remote commits.
 
 If two people change one job, both also change the ledger, Chart.yaml and other rendered files of the job. git would
 report conflicts in these files, even if the changes of job.yaml merge cleanly. So tfgen applies only the changes of
 files that are not rendered, such as job.yaml, and then renders the changed jobs again. Only a conflict in a file that
-is not rendered stops the rebase.
+is not rendered stops the replay, or a job that has another name in the remote branch.
 
 At the end, tfgen checks the jobs against the remote branch, because a merged job may need a new run.
 """
@@ -13,41 +11,119 @@ At the end, tfgen checks the jobs against the remote branch, because a merged jo
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from functools import cache
-from pathlib import PurePosixPath
+from functools import cache, partial
+from pathlib import Path, PurePosixPath
 from typing import Final, NamedTuple
 
 from tfgen.check.manifests import read_foreign_manifests
-from tfgen.commands.git.commit_check import check_for_commit
-from tfgen.commands.pipeline.check_files import check_files
+from tfgen.commands.pipeline.check_files import FileResults, check_files
+from tfgen.commands.pipeline.check_report import Report
 from tfgen.commands.pipeline.check_scope import CheckScope
+from tfgen.commands.pipeline.full_check import full_check
+from tfgen.commands.pipeline.loosened_rails import find_loosened_rails
 from tfgen.commands.pipeline.track import untracked
 from tfgen.commands.render import render_paths
 from tfgen.errors import TfgenError
+from tfgen.git import publish
 from tfgen.git.commit import RefusedError, Repository
-from tfgen.git.push import RebaseConflictError, Target
-from tfgen.git.replay import (
-    changed_by,
-    commit_picked,
-    commits_to_replay,
-    differing_files,
-    drop_changes,
-    pick,
-    stage_all,
-    unmerged_files,
-    without_changes,
-)
+from tfgen.git.publish import RebaseConflictError, Target
 from tfgen.git.tree import HEAD, CommitTree, resolved
 from tfgen.job.defaults import FILE
 from tfgen.job.output_root import output_root
 from tfgen.job.sources import contains_job, has_name_of_job, read_sources
-from tfgen.problems import Problem, ProblemsError
+from tfgen.problems import Problem, ProblemsError, in_order, stop_at_errors
+from tfgen.record import Record
 from tfgen.tree.ledger import LEDGER_FOLDER, Ledger, job_of, parse_ledger
 from tfgen.tree.plan import ConflictsError
 from tfgen.tree.spool import Spool
 from tfgen.tree.write import read_ledgers
+
+NOT_COMMITTED: Final = "nothing was committed: the jobs have errors"
+
+_DEFAULTS_SUFFIX: Final = f"/{FILE}"
+
+
+class Replayed(Record):
+    """The replays of a push.
+
+    Attributes:
+        sources: the job files that were rendered again, as paths from the root of the repository.
+        is_done: whether the remote branch had new commits, so that tfgen replayed the local commits.
+        is_empty: whether tfgen replayed the local commits, and the remote branch already had all their changes.
+    """
+
+    sources: frozenset[str] = frozenset()
+    is_done: bool = False
+    is_empty: bool = False
+
+
+def check_for_commit(results: FileResults, spool: Spool, out: Path, against: str, pushed: str = "") -> Report:
+    """Check jobs before tfgen writes their files. Compare the jobs with a revision, and with the last pushed commit.
+
+    Args:
+        results: the jobs.
+        spool: the spool with the rendered files.
+        out: the output folder.
+        against: the revision to compare with.
+        pushed: the last pushed commit, if HEAD has commits that are not pushed; empty if HEAD is pushed.
+
+    Raises:
+        ProblemsError: the jobs have errors.
+        UsageError: a revision does not exist, or a tfgen.yaml cannot be read.
+        TfgenError: git or the disk fails, or a ledger cannot be read.
+    """
+    report = _check_with_rails(results, spool, out, against)
+    stop_at_errors(report.problems, NOT_COMMITTED)
+    if pushed:
+        stop_at_errors(
+            _check_with_rails(results, spool, out, pushed).problems,
+            "nothing was committed or pushed: the jobs have errors when compared with the last pushed commit "
+            f"{pushed[:12]}",
+        )
+    return report
+
+
+def _check_with_rails(results: FileResults, spool: Spool, out: Path, against: str) -> Report:
+    report = full_check(results, spool, against=against, out=out, is_written=True)
+    loosened = find_loosened_rails([out], results.checked.sources, against)
+    return report.replaced(problems=in_order((*report.problems, *loosened)))
+
+
+def publish_jobs(repository: Repository, to: Target) -> Replayed:
+    """Push the branch that is checked out. If the remote branch has new commits, first replay the local commits.
+
+    Raises:
+        RefusedError: the remote branch changes the same files, or renames a job that a local commit changes. The
+            message lists the commands to continue.
+        ProblemsError: the merged jobs have errors. The message lists the commands to continue.
+        TfgenError: git or the disk fails.
+    """
+    replays: list[Replayed] = []
+
+    def render(attempt: int) -> tuple[str, None]:
+        if attempt and (replayed := publish.rebase(repository, to, partial(_replay, to))):
+            replays.append(replayed)
+        return f"refs/heads/{repository.branch}", None
+
+    steps = (
+        f"git pull --rebase {shlex.join((to.remote, to.branch))}",
+        "# resolve the conflicts in your files that git status lists",
+        "tfgen render JOB... && tfgen check JOB...  # if check reports new-run: tfgen rerun JOB, and repeat the line",
+        "git add JOB... :/.tfgen :/charts :/overlays && git rebase --continue",
+        "tfgen commit JOB... --push",
+    )
+    advice = "To continue:\n" + "\n".join(f"  {step}" for step in steps)
+    try:
+        publish.publish(repository, to, render, f"the commit stays in {repository.branch}")
+    except RebaseConflictError as error:
+        raise RefusedError(f"{error}. {advice}") from error
+    except ProblemsError as error:
+        raise ProblemsError(error.problems, f"{error}. {advice}") from error
+    sources = frozenset(source for replayed in replays for source in replayed.sources)
+    return Replayed(sources, is_done=bool(replays), is_empty=bool(replays) and replays[-1].is_empty)
 
 
 class _JobFiles(NamedTuple):
@@ -63,55 +139,44 @@ class _JobFiles(NamedTuple):
     sources: Mapping[str, frozenset[str]]
 
 
-class JobReplay:
-    """A rebase of local commits on a remote branch. `push` calls the object if the remote branch has new commits.
+def _replay(to: Target, tree: Repository, tip: str) -> Replayed:
+    """Apply the local commits up to `tip` in a temporary working tree, whose HEAD is the remote branch.
 
-    Attributes:
-        is_done: whether the rebase has run.
-        is_empty: whether the rebase has run, and the remote branch already had all changes of the local commits.
-        sources: the job files that were rendered again, as paths from the root of the repository.
+    Raises:
+        RebaseConflictError: a file that tfgen does not render has a conflict.
+        ProblemsError: the merged jobs have errors, or need a new run.
+        RefusedError: somebody edited a rendered file in the remote branch.
+        TfgenError: git or the disk fails.
     """
-
-    def __init__(self) -> None:
-        self.is_done = self.is_empty = False
-        self.sources: set[str] = set()
-
-    def __call__(self, tree: Repository, to: Target, tip: str) -> None:
-        """Apply the local commits up to `tip` on top of the remote branch.
-
-        HEAD of the temporary working tree `tree` is the remote branch.
-
-        Raises:
-            RebaseConflictError: a file that tfgen does not render has a conflict.
-            ProblemsError: the merged jobs have errors, or need a new run.
-            RefusedError: somebody edited a rendered file in the remote branch.
-            TfgenError: git or the disk fails.
-        """
-        upstream = tree.head
-        merged: dict[str, set[str]] = {}
-        for commit in commits_to_replay(tree, tip):
-            pick(tree, commit)
-            changed, differing = changed_by(tree, commit), differing_files(tree, commit)
-            files = _files_of_jobs(tree, commit, changed)
-            needs_render = _needs_render(differing, files)
-            if needs_render:
-                drop_changes(tree)
-                pick(tree, without_changes(tree, commit, files.rendered))
-            if conflicts := unmerged_files(tree):
-                raise RebaseConflictError(tree, to, conflicts)
-            if needs_render:
-                _render(tree, to, files)
-                for folder, sources in files.sources.items():
-                    merged.setdefault(folder, set()).update(sources)
-                    self.sources.update(sources)
-            for path in changed & differing:
-                if _is_job_file(tree, path):
-                    folder = os.path.relpath(output_root((tree.root / path).parent), tree.root)
-                    merged.setdefault("" if folder == "." else folder, set()).add(path)
-            commit_picked(tree, commit)
-        for folder, paths in merged.items():
-            _check(tree, to, upstream, folder, paths)
-        self.is_done, self.is_empty = True, resolved(tree.root) == upstream
+    upstream = tree.head
+    merged: dict[str, set[str]] = {}
+    rendered: set[str] = set()
+    for commit in publish.commits_to_replay(tree, tip):
+        publish.pick(tree, commit)
+        changed, differing = publish.changed_by(tree, commit), publish.differing_files(tree, commit)
+        files = _files_of_jobs(tree, commit, changed)
+        of_jobs = files.rendered.union(*files.sources.values())
+        # The remote branch changes a file of these jobs, or a tfgen.yaml.
+        needs_render = bool(of_jobs) and any(
+            path in of_jobs or f"/{path}".endswith(_DEFAULTS_SUFFIX) for path in differing
+        )
+        if needs_render:
+            publish.pick_without(tree, commit, files.rendered)
+        if conflicts := publish.unmerged_files(tree):
+            raise RebaseConflictError(tree, to, conflicts)
+        if needs_render:
+            _render(tree, to, files)
+            for folder, sources in files.sources.items():
+                merged.setdefault(folder, set()).update(sources)
+                rendered |= sources
+        for path in changed & differing:
+            if _is_job_file(tree, path):
+                folder = os.path.relpath(output_root((tree.root / path).parent), tree.root)
+                merged.setdefault("" if folder == "." else folder, set()).add(path)
+        publish.commit_picked(tree, commit)
+    for folder, paths in merged.items():
+        _check(tree, to, upstream, folder, paths)
+    return Replayed(frozenset(rendered), is_done=True, is_empty=resolved(tree.root) == upstream)
 
 
 def _files_of_jobs(tree: Repository, commit: str, changed: Iterable[str]) -> _JobFiles:
@@ -170,22 +235,6 @@ def _source_paths(tree: Repository, folder: str, ledger: Ledger) -> Iterator[str
     yield next((path for path in candidates if (tree.root / path).exists()), candidates[0])
 
 
-_DEFAULTS_SUFFIX: Final = f"/{FILE}"
-
-
-def _needs_render(differing: Iterable[str], files: _JobFiles) -> bool:
-    """Return True if tfgen must render the jobs of a local commit again on top of the remote branch.
-
-    A render is necessary if the remote branch changes a file of these jobs, or a tfgen.yaml.
-
-    Args:
-        differing: the paths of the files that the remote branch changes.
-        files: the files of the jobs that the commit changes; without files, the result is False.
-    """
-    of_jobs = files.rendered.union(*files.sources.values())
-    return bool(of_jobs) and any(path in of_jobs or f"/{path}".endswith(_DEFAULTS_SUFFIX) for path in differing)
-
-
 def _render(tree: Repository, to: Target, files: _JobFiles) -> None:
     """Render the job files of a commit into the temporary working tree, and stage the result."""
     for folder, sources in files.sources.items():
@@ -202,7 +251,7 @@ def _render(tree: Repository, to: Target, files: _JobFiles) -> None:
                 f"somebody edited rendered files in {to}; the commit stays in the local branch {tree.branch} "
                 f"and is not pushed: {error}"
             ) from error
-    stage_all(tree)
+    tree.git("add", "--all").output()
 
 
 def _check(tree: Repository, to: Target, upstream: str, folder: str, sources: Iterable[str]) -> None:
@@ -216,8 +265,9 @@ def _check(tree: Repository, to: Target, upstream: str, folder: str, sources: It
     files = read_sources(paths, may_be_none=True)
     find_manifests = cache(lambda: read_foreign_manifests(out, read_ledgers(out)))
     with Spool(out) as spool, _merge_errors(tree, to):
-        scope = CheckScope(find_manifests=find_manifests)
-        check_for_commit(check_files(files, {}, spool, scope, untracked), spool, out, upstream)
+        check_for_commit(
+            check_files(files, {}, spool, CheckScope(find_manifests=find_manifests), untracked), spool, out, upstream
+        )
 
 
 @contextmanager

@@ -12,17 +12,18 @@ Two examples:
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from tfgen.change.comparison import Pair
+from tfgen.change.comparison import Pair, PairPlaces
 from tfgen.change.field_diff import NOTHING, FieldChange, FieldPath, field_changes
 from tfgen.job.facts import environments_of
 from tfgen.job.sources import source_name
 from tfgen.plural import count
 from tfgen.schema import tunables
 from tfgen.text.document import Document
+from tfgen.tree.ledger import ledger_path
 from tfgen.words import either, shown
 
 _SUBJECT: Final = 72
@@ -31,6 +32,9 @@ _BODY: Final = 20
 """Maximum number of changes that the message lists for a job."""
 _LONGEST: Final = 40
 """Maximum number of characters of a value in the message."""
+
+_OTHER_DEFAULTS: Final = "other defaults, rendered files unchanged"
+"""Text in the commit message for a job whose defaults changed and whose rendered files did not change."""
 
 _TASKS: Final = {"chief": "chiefs", "ps": "ps", "worker": "workers", "evaluator": "evaluators"}
 
@@ -51,6 +55,38 @@ def commit_message(changes: Mapping[str, Sequence[str]]) -> str:
         subject = f"Change {len(changes)} jobs"
     lines = (f"- {name}: {', '.join(_listed(words))}\n" for name, words in changes.items())
     return f"{subject}\n\n{''.join(lines)}"
+
+
+def job_words(
+    matched: Sequence[PairPlaces],
+    files: Mapping[str, set[str]],
+    changed_files: Iterable[str],
+    kept_jobs: Container[str] = (),
+) -> dict[str, list[str]]:
+    """Return the changes of each job in a few words, by name of the job. Jobs without changed files are left out.
+
+    Example: {"mnist": ["workers 4 -> 8 in prod"]}. The commit message contains the result.
+
+    Args:
+        matched: the committed and the current version of each job.
+        files: the paths of the files of each job, by name of the job.
+        changed_files: the paths of the files that the commit changes.
+        kept_jobs: the names of the jobs whose defaults changed and whose rendered files did not change.
+    """
+    changes: dict[str, list[str]] = {}
+    changed_paths = {*changed_files}
+    for pair in matched:
+        touched = files[pair.name] & changed_paths
+        if not touched:
+            continue
+        words = job_changes(pair.read())
+        if words and pair.name in kept_jobs:
+            words = [_OTHER_DEFAULTS]
+        if words or any(path.endswith(ledger_path(pair.name)) for path in touched):
+            changes[pair.name] = words or ["rendered again"]
+    if not changes:
+        changes = {pair.name: ["comments or layout changed"] for pair in matched if files[pair.name] & changed_paths}
+    return changes
 
 
 def job_changes(pair: Pair) -> list[str]:
