@@ -756,20 +756,92 @@ def test_edits_of_one_job_that_merge_cleanly_are_rendered_again_and_pushed(
         assert Path(path.relative_to(fresh)).read_bytes() == path.read_bytes()
 
 
-@pytest.mark.parametrize("is_mine", [False, True])
-def test_a_rename_and_an_edit_of_one_job_are_rendered_together(
-    clone: Path, remote: Path, tmp_path: Path, capsys: Printed, monkeypatch: pytest.MonkeyPatch, is_mine: bool
+def test_a_rename_of_a_job_that_another_edited_is_rendered_with_the_edit(
+    clone: Path, remote: Path, tmp_path: Path, capsys: Printed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """git detects the rendered files of the renamed job as renamed files, and reports conflicts in them."""
-    texts = [QUEUE, JOB.replace("mnist}", "digits}")]
-    mine, theirs = reversed(texts) if is_mine else texts
-    other_clone(remote, tmp_path, lambda folder: _rendered(folder, theirs, monkeypatch))
-    write("jobs/mnist.yaml", mine)
+    other_clone(remote, tmp_path, lambda folder: _rendered(folder, QUEUE, monkeypatch))
+    write("jobs/mnist.yaml", JOB.replace("mnist}", "digits}"))
     run(capsys, "jobs", "--push")
     assert Path("jobs/mnist.yaml").read_text(encoding="utf-8") == QUEUE.replace("mnist}", "digits}")
     assert not [path for path in lines("ls-files") if "/mnist/" in path]
     assert cli.run(["check", "jobs", "--verify"]) == 0
     assert git("rev-parse", "main", folder=remote) == git("rev-parse", "HEAD")
+
+
+@pytest.mark.parametrize("file", ["jobs/mnist.yaml", "jobs/digits.yaml"])
+def test_an_edit_of_a_job_that_another_renamed_is_refused_and_the_advice_is_followed(
+    clone: Path, remote: Path, tmp_path: Path, capsys: Printed, monkeypatch: pytest.MonkeyPatch, file: str
+) -> None:
+    """git would move the edit of mnist into digits without a conflict, also if the file has another name."""
+
+    def rename(folder: Path) -> None:
+        (folder / "jobs/mnist.yaml").rename(folder / file)
+        write(folder / file, JOB.replace("mnist}", "digits}"))
+        with monkeypatch.context() as patch:
+            patch.chdir(folder)
+            assert cli.run(["render", "jobs"]) == 0
+
+    other_clone(remote, tmp_path, rename)
+    write("jobs/mnist.yaml", QUEUE)
+    write("mine", "1\n")
+    printed = run(capsys, "jobs", "--push", code=1)
+    commit = git("rev-parse", "HEAD")[:12]
+    assert (
+        f"origin/main renamed the job mnist to digits, so the commit {commit} would change digits; the commit stays in "
+        "the local branch main and is not pushed. To continue:\n"
+    ) in printed
+    assert (subject(), subject(remote)) == (SUBJECT, "theirs")
+    assert lines("worktree", "list")[1:] == []
+    steps = [line.strip() for line in printed.partition("To continue:\n")[2].splitlines()]
+    assert steps[2] == f"# change the job digits in {file}; git show mnist-edit prints the change of mnist"
+    for step in steps[:2]:
+        Command(("sh", "-c", step), cwd=clone).run()
+    write(file, QUEUE.replace("mnist}", "digits}"))
+    assert steps[3:] == [f"tfgen commit {file} --push"]
+    run(capsys, *steps[3].split()[2:])
+    assert subject(remote) == SUBJECT.replace("mnist", "digits")
+    assert lines("ls-files", "charts") == [path for path in lines("ls-files", "charts") if "/digits/" in path]
+    assert lines("status", "--porcelain") == ["?? mine"]
+    assert lines("log", "-1", "--format=%s", "mnist-edit") == [SUBJECT]
+
+
+# -- a copy of a job file --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("command", [["check"], ["render"], ["render", "--force"], ["commit"]])
+@pytest.mark.parametrize("text", [pytest.param(JOB, id="equal"), pytest.param(QUEUE, id="edited")])
+def test_a_copy_of_a_job_file_does_not_take_over_the_rendered_files(
+    clone: Path, capsys: Printed, command: list[str], text: str
+) -> None:
+    write("jobs/copy.yaml", text)
+    ledger = Path(".tfgen/mnist.json").read_text(encoding="utf-8")
+    capsys.readouterr()
+    assert cli.run([*command, "jobs/copy.yaml"]) == 1
+    assert (
+        ".tfgen/mnist.json: the rendered files of mnist belong to jobs/mnist.yaml, which still has a job with the name "
+        "mnist; for a new job, set another metadata.name in jobs/copy.yaml; for a moved job, remove jobs/mnist.yaml"
+    ) in "".join(capsys.readouterr())
+    assert Path(".tfgen/mnist.json").read_text(encoding="utf-8") == ledger
+    assert subject() == "x"
+
+
+@pytest.mark.parametrize("cure", ["name", "removal", "other name there"])
+def test_a_cure_for_a_copy_of_a_job_file(clone: Path, capsys: Printed, cure: str) -> None:
+    write("jobs/copy.yaml", JOB)
+    if cure == "name":
+        write("jobs/copy.yaml", JOB.replace("mnist}", "copy}"))
+    elif cure == "removal":
+        Path("jobs/mnist.yaml").unlink()
+    else:
+        write("jobs/mnist.yaml", JOB.replace("mnist}", "digits}"))
+    run(capsys, "jobs/copy.yaml")
+    name = "copy" if cure == "name" else "mnist"
+    assert json.loads(Path(f".tfgen/{name}.json").read_text(encoding="utf-8"))["source"] == "jobs/copy.yaml"
+    assert cli.run(["check", "jobs/copy.yaml"]) == 0
+
+
+# -- local commits ---------------------------------------------------------------------------------------------------
 
 
 def test_each_local_commit_is_rendered_again(
@@ -950,31 +1022,46 @@ def test_a_remote_that_is_always_ahead(
     assert subject() == SUBJECT
 
 
-@pytest.mark.long
-def test_twenty_committers_at_once_all_land(clone: Path, remote: Path, tmp_path: Path) -> None:
-    """Each process commits a separate job in its own clone."""
-    names = [f"job-{number:02}" for number in range(20)]
+ENVIRONMENTS = [f"env-{number:02}" for number in range(12)]
+CROWDED = SMALL + "  environments:\n" + "".join(f"    {name}:\n      run: a\n" for name in ENVIRONMENTS)
+
+
+@pytest.mark.parametrize("is_one_job", [False, True])
+def test_twelve_committers_at_once_all_land(clone: Path, remote: Path, tmp_path: Path, is_one_job: bool) -> None:
+    """Each process commits a separate job, or the run of a separate environment of one job, in its own clone."""
+    if is_one_job:
+        write("jobs/crowded.yaml", CROWDED.replace("mnist}", "crowded}"))
+        assert cli.run(["commit", "jobs/crowded.yaml", "--push"]) == 0
+    before = lines("log", "--format=%s", folder=remote)
+    names = ENVIRONMENTS if is_one_job else [f"job-{number:02}" for number in range(12)]
+    running = []
     for name in names:
         git("clone", "--quiet", remote, tmp_path / name, folder=tmp_path)
-        write(tmp_path / name / "jobs" / f"{name}.yaml", SMALL.replace("mnist}", f"{name}}}"))
-    argv = (sys.executable, "-m", "tfgen", "commit", "--push")
-    running = [
-        subprocess.Popen(
-            (*argv, f"jobs/{name}.yaml"),
-            cwd=tmp_path / name,
-            env={**os.environ, "PYTHONPATH": str(ROOT / "gen")},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
+        file = f"jobs/{'crowded' if is_one_job else name}.yaml"
+        text = (
+            (tmp_path / name / file).read_text(encoding="utf-8") if is_one_job else SMALL.replace("mnist}", f"{name}}}")
         )
-        for name in names
-    ]
+        write(tmp_path / name / file, text.replace(f"{name}:\n      run: a", f"{name}:\n      run: b"))
+    for name in names:
+        file = f"jobs/{'crowded' if is_one_job else name}.yaml"
+        running.append(
+            subprocess.Popen(
+                (sys.executable, "-m", "tfgen", "commit", "--push", file),
+                cwd=tmp_path / name,
+                env={**os.environ, "PYTHONPATH": str(ROOT / "gen")},
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+            )
+        )
     outputs = [process.communicate(timeout=1800)[0] for process in running]
     assert [process.returncode for process in running] == [0] * len(names), outputs
-    landed = sorted(lines("log", "--format=%s", folder=remote))
-    assert landed == sorted(["x", *(f"{name}: new job" for name in names)])
+    landed = [f"crowded: run b in {name}" if is_one_job else f"{name}: new job" for name in names]
+    assert sorted(lines("log", "--format=%s", folder=remote)) == sorted([*before, *landed])
     git("pull", "--quiet")
-    assert cli.run(["check", "jobs"]) == 0
+    assert cli.run(["check", "jobs", "--verify"]) == 0
+    if is_one_job:
+        assert Path("jobs/crowded.yaml").read_text(encoding="utf-8").count("run: b") == len(names)
 
 
 @pytest.mark.long

@@ -493,3 +493,23 @@ def test_the_disk_takes_what_is_staged_while_more_is(
     jobs = [job(name, {f"charts/{name}/{number}": "1\n" for number in range(3)}) for name in ("a", "b")]
     apply(plan_write(tmp_path, jobs))
     assert len(batches_are_large) == 7  # two more than in the previous test: one after each job
+
+
+@pytest.mark.parametrize(
+    ("source", "has_job", "is_refused"),
+    [("jobs/copy.yaml", True, True), ("jobs/copy.yaml", False, False), ("jobs/mnist.yaml", True, False)],
+    ids=["copy", "moved file", "same file"],
+)
+def test_the_ledger_of_a_job_file_that_still_has_the_job_is_not_taken_over(
+    tmp_path: Path, source: str, has_job: bool, is_refused: bool
+) -> None:
+    asked: list[tuple[str, str]] = []
+
+    def still_has_job(job: str, file: str) -> bool:
+        asked.append((job, file))
+        return has_job
+
+    render(tmp_path, job("mnist", {"a": "1\n"}).replaced(source="jobs/mnist.yaml"))
+    plan = plan_write(tmp_path, [job("mnist", {"a": "1\n"}).replaced(source=source)], has_job=still_has_job, force=True)
+    assert [conflict.path for conflict in plan.conflicts] == ([".tfgen/mnist.json"] if is_refused else [])
+    assert asked == ([] if source == "jobs/mnist.yaml" else [("mnist", "jobs/mnist.yaml")])

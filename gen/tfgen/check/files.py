@@ -91,9 +91,12 @@ def compare_files(places: Mapping[str, Place], plan: WritePlan, base: Base) -> F
     problems: list[Problem] = []
     notes: list[str] = []
     converted: list[str] = []
+    blocked = {conflict.path for conflict in plan.conflicts if not conflict.can_force}
     with open_folder(plan.out, plan.request.tree) as folder:
         for at, (name, place) in enumerate(places.items()):
             may_stay = name in base.committed
+            if ledger_path(name) in blocked:
+                continue
             if plan.jobs.counts[at].keys() == {FileAction.KEEP} and name in plan.ledgers and may_stay:
                 continue
             job = plan.jobs[at]
@@ -272,7 +275,9 @@ def _blocked_files(places: Sequence[Place], plan: WritePlan) -> Iterator[Problem
     if blocked:
         paths = {conflict.path for conflict in blocked}
         jobs = zip(places, plan.jobs, strict=True)
-        owner = {path: place for place, job in jobs for path in paths & job.target.files.keys()}
+        owner = {
+            path: place for place, job in jobs for path in paths & {*job.target.files, ledger_path(job.rendering.job)}
+        }
         for conflict in blocked:
             yield Problem(*owner[conflict.path], f"tfgen cannot write {conflict}", NOT_RENDERED)
 

@@ -195,7 +195,10 @@ def print_ended_runs(ends: Sequence[JobDiff]) -> None:
 
     for is_continuing, title in ((False, "runs that end"), (True, "runs that leave git, but continue")):
         if jobs := [job for job in ends if job.is_removed_without_gitops == is_continuing]:
-            print_result(f"{title}, and claims that remain:\n{ended_runs_text(jobs)}", end="")
+            environments = [environment for job in jobs for environment in job.environments]
+            titles = [title] if any(environment.ends_run for environment in environments) else []
+            titles += ["claims that remain"] if any(environment.kept_claims for environment in environments) else []
+            print_result(f"{', and '.join(titles)}:\n{ended_runs_text(jobs)}", end="")
 
 
 def print_remaining(files: Sequence[str]) -> None:

@@ -35,6 +35,7 @@ from tfgen.commands.git.replay import Replayed, check_for_commit, publish_jobs
 from tfgen.commands.pipeline.check_files import FileResults, check_files
 from tfgen.commands.pipeline.check_report import Report
 from tfgen.commands.pipeline.check_scope import CheckScope
+from tfgen.commands.pipeline.job_files import find_job_at
 from tfgen.commands.pipeline.removed_jobs import find_removed_jobs
 from tfgen.commands.pipeline.run_ends import find_run_ends
 from tfgen.commands.pipeline.track import Track, untracked
@@ -246,7 +247,11 @@ def _plan(work: _Work, pushed: str) -> _Planned:
     if not (pairs or removals):
         raise no_job_below(jobs)
     plan = plan_write(
-        out, all_renderings(report, removals, spool), find_committed=committed_jobs(out, HEAD), store=spool.store
+        out,
+        all_renderings(report, removals, spool),
+        find_committed=committed_jobs(out, HEAD),
+        has_job=find_job_at(job.place.file for job in report.jobs),
+        store=spool.store,
     )
     if plan.conflicts:
         raise ConflictsError(plan.conflicts, "tfgen render --force")

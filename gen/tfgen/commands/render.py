@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from tfgen.commands.pipeline.check_files import check_files
 from tfgen.commands.pipeline.check_scope import CheckScope
 from tfgen.commands.pipeline.find_cached import find_cached
+from tfgen.commands.pipeline.job_files import find_job_at
 from tfgen.commands.pipeline.removed_jobs import find_removed_jobs, last_job_files
 from tfgen.commands.pipeline.track import Track
 from tfgen.errors import UsageError
@@ -100,8 +101,15 @@ def render_paths(
             renderings: Spooled[Rendering] = Spooled([*rendered, *map(spool.store, removals)])
             cached_jobs = [job for file in cached.values() for job in file.ledgers]
             find_committed = nothing_committed if upgrade else partial(_committed_jobs, out)
+            has_job = find_job_at(source.file for source in sources)
             plan = plan_write(
-                out, renderings, done=cached_jobs, force=force, find_committed=find_committed, store=spool.store
+                out,
+                renderings,
+                done=cached_jobs,
+                force=force,
+                find_committed=find_committed,
+                has_job=has_job,
+                store=spool.store,
             )
             plan = apply(plan)
         except BaseException:

@@ -207,11 +207,13 @@ def publish(
         RefusedError: a hook or the remote refuses the push, or another push was faster in every attempt.
         TfgenError: `render` or git fails.
     """
+    if to is None:
+        return render(0)
     longest_s = 0.0
     for attempt in range(ATTEMPTS):
         began = time.monotonic()
         revision, result = render(attempt)
-        if to is None or not revision or _push(repository, to, revision, stays):
+        if not revision or _push(repository, to, revision, stays):
             return revision, result
         longest_s = max(longest_s, time.monotonic() - began)
         wait(attempt, longest_s)

@@ -66,6 +66,15 @@ If only the version of tfgen or the defaults of a committed job changed, tfgen d
 """
 
 
+HasJob: TypeAlias = Callable[[str, str], bool]
+"""Function that gets the name of a job and the source in a ledger, and returns whether this file still has the job."""
+
+
+def no_file_has_job(_: str, __: str) -> bool:
+    """Return False, as if no job file existed. A write then takes over the ledger of each job."""
+    return False
+
+
 def nothing_committed(_: Mapping[str, Ledger]) -> Set[str]:
     """Return an empty set of names, as if no job had committed rendered files. The write then includes every job."""
     return frozenset()
@@ -230,6 +239,7 @@ class WriteRequest(Record):
         force: whether to replace files that the user edited.
         find_committed: function that returns the names of the jobs whose rendered files are committed in git. tfgen
             does not write such a job if only the version of tfgen or the defaults changed.
+        has_job: function that tests whether the job file that a ledger names still has the job.
         store: function that stores the plan of each job, in a spool or in memory.
         tree: the version of the files with which the plan compares.
     """
@@ -239,6 +249,7 @@ class WriteRequest(Record):
     done: Collection[str]
     force: bool
     find_committed: FindCommitted
+    has_job: HasJob
     store: Store
     tree: Tree = DISK
 

@@ -33,9 +33,11 @@ from tfgen.tree.plan import (
     ConflictsError,
     FileAction,
     FindCommitted,
+    HasJob,
     JobPlan,
     WritePlan,
     WriteRequest,
+    no_file_has_job,
     nothing_committed,
 )
 from tfgen.tree.rendering import Rendering
@@ -106,6 +108,7 @@ def plan_write(
     done: Collection[str] = (),
     force: bool = False,
     find_committed: FindCommitted = nothing_committed,
+    has_job: HasJob = no_file_has_job,
     store: Store = InMemory,
     tree: Tree = DISK,
 ) -> WritePlan:
@@ -118,6 +121,8 @@ def plan_write(
         force: Whether to replace files that the user edited.
         find_committed: Function that returns the names of the jobs whose rendered files are committed in git. tfgen
             does not write such a job if only the version of tfgen or the defaults changed.
+        has_job: Function that tests whether the job file that a ledger names still has the job. If so, the ledger is a
+            conflict for a rendering of another job file.
         store: Function that stores the plan of a job.
         tree: The version of the files with which the plan compares. A write needs the files on disk.
 
@@ -125,7 +130,7 @@ def plan_write(
         FileTreeError: Two renderings have the same path.
         TfgenError: The disk or a ledger cannot be read.
     """
-    request = WriteRequest(out, renderings, done, force, find_committed, store, tree)
+    request = WriteRequest(out, renderings, done, force, find_committed, has_job, store, tree)
     with _reading(out, tree) as folder:
         return plan_jobs(folder, request)
 

@@ -7,7 +7,7 @@ parallel. If several jobs share a file, the first of these jobs writes the file.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Iterator, Mapping, Set
 from contextlib import closing
 from functools import cache, partial
 from typing import NamedTuple
@@ -18,12 +18,11 @@ from tfgen.places import is_in_job_folder, job_folder, placeholders
 from tfgen.record import Record
 from tfgen.tree.file_tree import FileTree, ancestors, path_fault
 from tfgen.tree.git_folder import ReadableFolder
-from tfgen.tree.ledger import LEDGER_FOLDER, Ledger, check_ledger
+from tfgen.tree.ledger import LEDGER_FOLDER, Ledger, check_ledger, ledger_path
 from tfgen.tree.ledgers import Ledgers
 from tfgen.tree.plan import (
     Conflict,
     FileAction,
-    FindCommitted,
     JobPlans,
     PathAction,
     PlanInput,
@@ -42,9 +41,9 @@ _LOSS_READ = 1 << 20
 def plan_jobs(folder: ReadableFolder, request: WriteRequest) -> WritePlan:
     """Plan a write to an open output folder. Raises the errors of `write.plan_write`."""
     ledgers = Ledgers(folder, request.tree)
-    together = _check_together(request.renderings, ledgers, request.find_committed)
+    together = _check_together(request, ledgers)
     slots: list[Slot | InMemory] = []
-    conflicts: list[Conflict] = []
+    conflicts = [*together.conflicts]
     unfinished: set[str] = set()
     counts: list[Mapping[FileAction, int]] = []
     restarted_revisions: list[str] = []
@@ -97,22 +96,25 @@ class _Jobs(Record):
         owners_after_write: the number of jobs whose ledgers list a path after the write, as in `PlanInput`.
         kept_jobs: the jobs whose files remain unchanged, as in `WritePlan`. For each of these committed jobs, only the
             version of tfgen or the defaults changed.
+        conflicts: a conflict for each job that has its rendered files from another job file, which still has the job.
     """
 
     written: Mapping[int, str]
     owners_after_write: Mapping[str, int]
     kept_jobs: Mapping[str, str]
+    conflicts: tuple[Conflict, ...]
 
 
-def _check_together(renderings: Iterable[Rendering], ledgers: Ledgers, find_committed: FindCommitted) -> _Jobs:
+def _check_together(request: WriteRequest, ledgers: Ledgers) -> _Jobs:
     """Find the jobs that the write includes. Raise TfgenError if two jobs have the same path or the same ledger."""
-    committed = cache(partial(find_committed, ledgers))
+    committed = cache(partial(request.find_committed, ledgers))
     names: dict[str, str] = {}
     written: dict[int, str] = {}
     kept_jobs: dict[str, str] = {}
     parts: dict[str, Mapping[str, str]] = {}
     shared: set[str] = set()
-    for at, rendering in enumerate(renderings):
+    conflicts: list[Conflict] = []
+    for at, rendering in enumerate(request.renderings):
         job = rendering.job
         if "/" in job or job.startswith(".") or path_fault(job):
             raise TfgenError(f"{job!r} is not a valid name of a job: a ledger cannot have this name")
@@ -120,6 +122,13 @@ def _check_together(renderings: Iterable[Rendering], ledgers: Ledgers, find_comm
             raise TfgenError(f"{job!r} and {namesake!r} are two jobs with the same ledger; rename one of the jobs")
         names[job.casefold()] = job
         before = ledgers.get(job)
+        source = before.source if before and rendering.source else ""
+        if source.casefold() != rendering.source.casefold() and source and request.has_job(job, source):
+            what = (
+                f"the rendered files of {job} belong to {source}, which still has a job with the name {job}; for a new "
+                f"job, set another metadata.name in {rendering.source}; for a moved job, remove {source}"
+            )
+            conflicts.append(Conflict(ledger_path(job), what))
         target = rendering.ledger(__version__)
         if before and before.differs_only_by_tool_or_defaults(target) and job in committed():
             kept_jobs[job] = before.renderer(target)
@@ -135,7 +144,7 @@ def _check_together(renderings: Iterable[Rendering], ledgers: Ledgers, find_comm
     owners_after_write = Counter(path.casefold() for part in parts.values() for path in part)
     for path, owners in ledgers.shared_paths():
         owners_after_write[path] += len({*owners} - names_written)
-    return _Jobs(written, owners_after_write, kept_jobs)
+    return _Jobs(written, owners_after_write, kept_jobs, tuple(conflicts))
 
 
 class _Planned(NamedTuple):

@@ -22,6 +22,7 @@ from tfgen.check.checked import Checked
 from tfgen.commands.git.message import commit_message, job_changes
 from tfgen.commands.git.replay import NOT_COMMITTED
 from tfgen.commands.pipeline.check_report import Report
+from tfgen.commands.pipeline.job_files import find_job_at
 from tfgen.commands.pipeline.removed_jobs import find_removed_jobs
 from tfgen.errors import UsageError
 from tfgen.git.commit import Repository
@@ -182,7 +183,13 @@ def _render(tree: Repository, work: RenderWork, *, has_parent: bool) -> Rendered
     if not (pairs or removals):
         raise no_job_below(work.jobs)
     renderings = all_renderings(work.report, removals, work.spool)
-    plan = plan_write(out, renderings, find_committed=committed_jobs(out, HEAD), store=work.spool.store)
+    plan = plan_write(
+        out,
+        renderings,
+        find_committed=committed_jobs(out, HEAD),
+        has_job=find_job_at(job.place.file for job in work.report.jobs),
+        store=work.spool.store,
+    )
     if plan.conflicts:
         raise ConflictsError(plan.conflicts, "tfgen render --force")
     again = compare_overlays(pairs, plan, HEAD, is_written=True, find_changed=changed_files(out, HEAD))

@@ -15,9 +15,11 @@ import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import cache, partial
+from itertools import chain
 from pathlib import Path, PurePosixPath
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
+from tfgen import data_path
 from tfgen.check.manifests import read_foreign_manifests
 from tfgen.commands.pipeline.check_files import FileResults, check_files
 from tfgen.commands.pipeline.check_report import Report
@@ -36,6 +38,7 @@ from tfgen.job.output_root import output_root
 from tfgen.job.sources import contains_job, has_name_of_job, read_sources
 from tfgen.problems import Problem, ProblemsError, in_order, stop_at_errors
 from tfgen.record import Record
+from tfgen.text.parse import parse
 from tfgen.tree.ledger import LEDGER_FOLDER, Ledger, job_of, parse_ledger
 from tfgen.tree.plan import ConflictsError
 from tfgen.tree.spool import Spool
@@ -145,7 +148,7 @@ def _replay(to: Target, tree: Repository, tip: str) -> Replayed:
     Raises:
         RebaseConflictError: a file that tfgen does not render has a conflict.
         ProblemsError: the merged jobs have errors, or need a new run.
-        RefusedError: somebody edited a rendered file in the remote branch.
+        RefusedError: somebody renamed a changed job, or edited a rendered file in the remote branch.
         TfgenError: git or the disk fails.
     """
     upstream = tree.head
@@ -164,6 +167,7 @@ def _replay(to: Target, tree: Repository, tip: str) -> Replayed:
             publish.pick_without(tree, commit, files.rendered)
         if conflicts := publish.unmerged_files(tree):
             raise RebaseConflictError(tree, to, conflicts)
+        _check_names(tree, to, commit, changed)
         if needs_render:
             _render(tree, to, files)
             for folder, sources in files.sources.items():
@@ -177,6 +181,53 @@ def _replay(to: Target, tree: Repository, tip: str) -> Replayed:
     for folder, paths in merged.items():
         _check(tree, to, upstream, folder, paths)
     return Replayed(frozenset(rendered), is_done=True, is_empty=resolved(tree.root) == upstream)
+
+
+def _check_names(tree: Repository, to: Target, commit: str, changed: Iterable[str]) -> None:
+    """Check that the changes of a commit, which are in the index, change no job that the commit does not name.
+
+    git applies a change of a job file to a renamed job file, and to the renamed job in this file, without a conflict.
+    The rendered files would then start a run of a job that the author of the commit has not seen.
+
+    Raises:
+        RefusedError: the remote branch renamed a job that the commit changes. The message lists the commands to
+            continue.
+    """
+    names = [path for path in changed if has_name_of_job(tree.root / path)]
+    before, after = (
+        dict(chain.from_iterable(_jobs_at(tree, path, revision).items() for path in names))
+        for revision in (f"{commit}^", commit)
+    )
+    changed_jobs = {job for job, data in after.items() if job in before and before[job] != data}
+    staged = sorted(tree.names("diff", "--cached", "--no-renames", "--name-only", "-z", "HEAD")) if changed_jobs else []
+    merged = {job: path for path in staged if _is_job_file(tree, path) for job in _jobs_at(tree, path)}
+    renamed = sorted(changed_jobs - merged.keys())
+    new = sorted(merged.keys() - before.keys() - after.keys())
+    if renamed and new:
+        kept, file = f"{renamed[0]}-edit", shlex.quote(merged[new[0]])
+        steps = (
+            f"git branch {kept}  # this branch keeps the commit",
+            f"git fetch {shlex.join((to.remote, to.branch))} && git reset --keep FETCH_HEAD",
+            f"# change the job {new[0]} in {file}; git show {kept} prints the change of {renamed[0]}",
+            f"tfgen commit {file} --push",
+        )
+        raise RefusedError(
+            f"{to} renamed the job {renamed[0]} to {new[0]}, so the commit {commit[:12]} would change {new[0]}; the "
+            f"commit stays in the local branch {tree.branch} and is not pushed. To continue:\n"
+            + "\n".join(f"  {step}" for step in steps)
+        )
+
+
+def _jobs_at(tree: Repository, path: str, revision: str = "") -> dict[str, Any]:
+    """Return the data of each job in a job file, by name of the job. `revision` is a commit; empty for the disk."""
+    file = tree.root / path
+    content: bytes | None = None
+    with suppress(TfgenError):  # the first commit has no parent
+        content = CommitTree(revision).read(file) if revision else file.read_bytes()
+    if content is None or not contains_job(content):
+        return {}
+    documents = parse(content.decode("utf-8", errors="replace"), path).documents
+    return {str(data_path.at(document.data, ("metadata", "name"))): document.data for document in documents}
 
 
 def _files_of_jobs(tree: Repository, commit: str, changed: Iterable[str]) -> _JobFiles:

@@ -22,6 +22,7 @@ from tfgen.commands.pipeline.check_files import FileResults
 from tfgen.commands.pipeline.check_report import Report
 from tfgen.commands.pipeline.check_scope import CheckScope
 from tfgen.commands.pipeline.committed_objects import CommittedObjects, check_committed, has_guard_rails
+from tfgen.commands.pipeline.job_files import find_job_at
 from tfgen.commands.pipeline.rendered_file import RenderedFile, render_files
 from tfgen.commands.pipeline.run_ends import find_run_starts
 from tfgen.commands.pipeline.sums import find_sums
@@ -80,7 +81,14 @@ def full_check(
     if local_jobs := [job for job in jobs if not job.branch]:
         renderings: Spooled[Rendering] = Spooled(job.rendering for job in local_jobs)
         find_committed = committed_jobs(out, HEAD, tree=scope.tree) if is_written else nothing_committed
-        plan = plan_write(out, renderings, find_committed=find_committed, store=spool.store, tree=scope.tree)
+        plan = plan_write(
+            out,
+            renderings,
+            find_committed=find_committed,
+            has_job=find_job_at((job.place.file for job in local_jobs), scope.tree),
+            store=spool.store,
+            tree=scope.tree,
+        )
         find_changed = scope.find_changed or changed_files(out, against, scope.tree)
         overlays = compare_overlays(
             compared.pairs, plan, against, is_written=is_written, find_changed=find_changed, find_cached=find_cached

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from tfgen import data_path
 from tfgen.git.tree import DISK, Tree
+from tfgen.job.output_root import root_above
 from tfgen.job.sources import contains_job, read_sources
 from tfgen.real_path import whole_path
 from tfgen.text.parse import MAX_BYTES, decode, parse
@@ -33,15 +35,28 @@ def find_job_files(job: str, out: Path, tree: Tree = DISK) -> list[str]:
     ]
 
 
-def has_job(file: Path, job: str) -> bool:
-    """Return whether a file on disk contains a job with this name. The job may be invalid.
+def has_job(file: Path, job: str, tree: Tree = DISK) -> bool:
+    """Return whether a file in a version of the repository contains a job with this name. The job may be invalid.
 
     Raises:
-        TfgenError: the disk fails.
+        TfgenError: git or the disk fails.
     """
-    content = DISK.read(file, MAX_BYTES) if file.is_file() else None
+    content = None if file.is_dir() else tree.read(file, MAX_BYTES)
     text = decode(content, str(file)) if content and contains_job(content) else None
     return isinstance(text, str) and _has_job(text, job)
+
+
+def find_job_at(files: Iterable[str], tree: Tree = DISK) -> Callable[[str, str], bool]:
+    """Return a function that tests whether a job file that a ledger names still has the job.
+
+    The arguments of the function are the name of the job, and the path of the job file from the root of the repository.
+
+    Args:
+        files: the job files of a command. The root of the repository is the root of the first file.
+        tree: the version of the files.
+    """
+    root = next((root_above(Path(file).parent, tree) for file in files), None)
+    return lambda job, source: root is not None and has_job(root / source, job, tree)
 
 
 def _has_job(text: str, job: str) -> bool:
