@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import json
+import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import yaml
 
 from tests.support import git_author
+from tests.support.command import Command
 from tests.support.commit_repository import clone_with, commit_all, git, write
 from tfgen import cli
 from tfgen.commands.git import rendered as branch_steps
@@ -357,8 +360,130 @@ def test_a_file_edited_by_hand_there_is_not_lost(clone: Path, tmp_path: Path, ca
     git("-C", tmp_path / "tree", "commit", "--quiet", "--all", "--message=mine")
     git("worktree", "remove", tmp_path / "tree")
     write("jobs/mnist.yaml", MORE)
+    capsys.readouterr()
     commit("jobs", code=1)
-    assert "overlays/mnist/base/worker.yaml" in capsys.readouterr().err
+    error = capsys.readouterr().err
+    assert "overlays/mnist/base/worker.yaml" in error
+    follow(error)
+    assert cli.run(["check", "jobs", "--verify"]) == 0
+    assert "mine: true" not in git("show", "rendered:overlays/mnist/base/worker.yaml")
+    assert "overlays/mnist/dev/kustomization.yaml" in files("rendered")
+    commit("jobs")
+
+
+# -- check --verify --------------------------------------------------------------------------------------------------
+
+
+def follow(output: str) -> None:
+    """Run the commands that a message lists."""
+    steps = [line.strip() for line in output.splitlines() if line.startswith("  ")]
+    assert steps[0].startswith("cd ")
+    Command(
+        (
+            "sh",
+            "-ec",
+            "\n".join(
+                step.replace("tfgen ", f"{sys.executable} -m tfgen ", 1) if step.startswith("tfgen ") else step
+                for step in steps
+            ),
+        ),
+        cwd=Path(),
+    ).run()
+
+
+def edit_rendered(
+    tmp_path: Path, edit: Callable[[Path], None], message: str = "mine", branch: str = "rendered"
+) -> None:
+    """Commit an edit to the branch of rendered files. `edit` gets a working tree of the branch."""
+    tree = tmp_path / "tree"
+    git("worktree", "add", "--quiet", tree, branch)
+    edit(tree)
+    git("add", "--all", folder=tree)
+    git("commit", "--quiet", f"--message={message}", folder=tree)
+    git("worktree", "remove", tree)
+
+
+SERVICE = "overlays/mnist/base/service.yaml"
+
+
+def _edited(tree: Path) -> None:
+    text = (tree / SERVICE).read_text(encoding="utf-8")
+    assert "port: 2222" in text
+    write(tree / SERVICE, text.replace("port: 2222", "port: 2223"))
+
+
+def _forged(tree: Path) -> None:
+    """Edit a file, and write the digest of the edited file into the ledger."""
+    before = hashlib.sha256((tree / SERVICE).read_bytes()).hexdigest()
+    _edited(tree)
+    after = hashlib.sha256((tree / SERVICE).read_bytes()).hexdigest()
+    ledger = (tree / ".tfgen/mnist.json").read_text(encoding="utf-8")
+    assert before in ledger
+    write(tree / ".tfgen/mnist.json", ledger.replace(before, after))
+
+
+@pytest.mark.parametrize(("edit", "rule"), [(_edited, "hand-edited"), (_forged, "not-reproduced")])
+@pytest.mark.parametrize("is_pushed", [False, True])
+def test_verify_reads_the_branch_and_its_advice_is_followed(
+    clone: Path, tmp_path: Path, capsys: Printed, edit: Callable[[Path], None], rule: str, is_pushed: bool
+) -> None:
+    write("jobs/mnist.yaml", JOB)
+    commit("jobs", *(["--push"] if is_pushed else []))
+    source = git("rev-parse", "HEAD")[:12]
+    capsys.readouterr()
+    assert cli.run(["check", "jobs", "--verify"]) == 0
+    assert capsys.readouterr().err == "0 errors, 0 warnings; 1 job compared with HEAD\n"
+    edit_rendered(tmp_path, edit)
+    if is_pushed:
+        git("push", "--quiet", "origin", "rendered")
+        git("branch", "--delete", "--force", "rendered")
+    assert cli.run(["check", "jobs"]) == 0
+    capsys.readouterr()
+    assert cli.run(["check", "jobs", "--verify"]) == 1
+    out, err = capsys.readouterr()
+    (problem,) = out.splitlines()
+    assert problem.startswith(f"rendered:{SERVICE}:")
+    assert f'renders "    port: 2222" from jobs/mnist.yaml of the commit {source} [{rule}]' in problem
+    follow(err)
+    assert cli.run(["check", "jobs", "--verify"]) == 0
+    assert "port: 2222" in git("show", f"{'origin/' if is_pushed else ''}rendered:{SERVICE}")
+    write("jobs/mnist.yaml", MORE)
+    commit("jobs", *(["--push"] if is_pushed else []))
+    assert cli.run(["check", "jobs", "--verify"]) == 0
+
+
+def test_verify_compares_with_the_source_commit_and_not_with_the_disk(clone: Path, capsys: Printed) -> None:
+    write("jobs/mnist.yaml", JOB)
+    commit("jobs")
+    write("jobs/mnist.yaml", MORE)
+    assert cli.run(["check", "jobs", "--verify"]) == 0
+    commit_all()  # a merged change that tfgen has not rendered yet
+    assert cli.run(["check", "jobs", "--verify"]) == 0
+    commit("jobs")
+    assert cli.run(["check", "jobs", "--verify"]) == 0
+
+
+def test_verify_of_a_source_commit_that_nobody_merged(clone: Path, tmp_path: Path, capsys: Printed) -> None:
+    """A commit of the branch names a commit of another branch, whose job nobody reviewed."""
+    write("jobs/mnist.yaml", JOB)
+    commit("jobs")
+    git("checkout", "--quiet", "-b", "other")
+    write("jobs/mnist.yaml", MORE)
+    commit_all()
+    other = git("rev-parse", "HEAD").strip()
+    git("checkout", "--quiet", "main")
+    edit_rendered(tmp_path, _edited, f"forged\n\nSource-commit: {other}")
+    capsys.readouterr()
+    assert cli.run(["check", "jobs", "--verify"]) == 1
+    out, _ = capsys.readouterr()
+    assert f"has the Source-commit {other}, which the branch main does not contain [not-reproduced]" in out
+
+
+def test_verify_without_the_branch(clone: Path, capsys: Printed) -> None:
+    write("jobs/mnist.yaml", JOB)
+    commit_all()
+    assert cli.run(["check", "jobs", "--verify"]) == 0
+    assert "this clone has no branch rendered (gitops.rendered), so tfgen did not verify" in capsys.readouterr().err
 
 
 def test_a_new_run_is_rendered_there_too(clone: Path) -> None:

@@ -217,14 +217,14 @@ def _different_render_problems(
     """
     advice = _advice(source, job, base)
     for change in changes[:_MAX_FILES]:
-        line, difference = 1, "this version of tfgen does not render the file"
+        line, what = 1, "this version of tfgen does not render the file"
         if change.action is FileAction.CREATE:
-            difference = "the file is missing"
+            what = "the file is missing"
         elif change.action is FileAction.CHANGE:
             text = folder.read_text(change.path, _MAX_CHARACTERS)
-            line, on_disk, rendered = _first_difference(text, change.text or "")
-            difference = _difference(on_disk, rendered, f"tfgen {__version__}")
-        yield Problem(_shown(plan.out, change.path), Position(line, 1), f"{difference}; {advice}", NOT_REPRODUCED)
+            line, on_disk, rendered = first_difference(text, change.text or "")
+            what = difference(on_disk, rendered, f"tfgen {__version__}")
+        yield Problem(_shown(plan.out, change.path), Position(line, 1), f"{what}; {advice}", NOT_REPRODUCED)
     if remaining := changes[_MAX_FILES:]:
         verb = "differs" if len(remaining) == 1 else "differ"
         message = (
@@ -262,11 +262,11 @@ def _hand_edited_problem(folder: ReadableFolder, source: str, plan: WritePlan, c
         message = f"the file was edited by hand, but the job no longer renders the file; {advice}"
         return Problem(file, Position(1, 1), message, HAND_EDITED)
     text = folder.read_text(change.path, _MAX_CHARACTERS)
-    line, on_disk, rendered = _first_difference(text, change.text or "")
+    line, on_disk, rendered = first_difference(text, change.text or "")
     if has_conflict(text):
         message = f"the file has a merge conflict; resolve the conflict in {source}, then run: tfgen render {source}"
         return Problem(file, Position(line, 1), message, HAND_EDITED)
-    return Problem(file, Position(line, 1), f"{_difference(on_disk, rendered, 'tfgen')}; {advice}", HAND_EDITED)
+    return Problem(file, Position(line, 1), f"{difference(on_disk, rendered, 'tfgen')}; {advice}", HAND_EDITED)
 
 
 def _blocked_files(places: Sequence[Place], plan: WritePlan) -> Iterator[Problem]:
@@ -298,11 +298,11 @@ def _first_place(folder: ReadableFolder, plan: WritePlan, changes: Sequence[File
     change = min(changes, key=lambda item: item.path)
     line = 1
     if change.action is FileAction.CHANGE:
-        line, _, _ = _first_difference(folder.read_text(change.path, _MAX_CHARACTERS), change.text or "")
+        line, _, _ = first_difference(folder.read_text(change.path, _MAX_CHARACTERS), change.text or "")
     return f"{_shown(plan.out, change.path)}:{line}"
 
 
-def _first_difference(on_disk: str, rendered: str) -> tuple[int, str | None, str | None]:
+def first_difference(on_disk: str, rendered: str) -> tuple[int, str | None, str | None]:
     """Return the number and the two versions of the first line that differs.
 
     Example: (3, "replicas: 2", "replicas: 4"), which lists the number, the line in `on_disk` and the line in
@@ -312,7 +312,8 @@ def _first_difference(on_disk: str, rendered: str) -> tuple[int, str | None, str
     return next((n, actual, expected) for n, (actual, expected) in enumerate(pairs, start=1) if actual != expected)
 
 
-def _difference(on_disk: str | None, rendered: str | None, renderer: str) -> str:
+def difference(on_disk: str | None, rendered: str | None, renderer: str) -> str:
+    """Return the words about a line that differs from the rendered line; None for a line after the end of a text."""
     found, expected = shown_pair(on_disk, rendered)
     actual = "the file ends" if on_disk is None else f"found {found}"
     return f"{actual} where {renderer} renders {'no line' if rendered is None else expected}"

@@ -110,6 +110,11 @@ def check_paths(paths: Sequence[Path], options: CheckOptions, track: Track = unt
         raise no_job_below(paths)
     loosened = () if is_stdin else find_loosened_rails(paths, sources, options.against, tree)
     report = _with_cached(report, results.checked, cached, is_quick=options.is_quick)
+    if options.is_verified and options.out is None and _branches(results):
+        from tfgen.commands.git.rendered import verify_rendered  # takes 60 ms, which only check --verify needs
+
+        found, notes = verify_rendered(out, results.checked)
+        report = report.replaced(problems=(*report.problems, *found), notes=(*report.notes, *notes))
     # The spool is closed, so the rendered files of `jobs` can no longer be read.
     return report.replaced(problems=in_order((*report.problems, *problems, *loosened)), jobs=(), version=tree.title)
 

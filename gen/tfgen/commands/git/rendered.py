@@ -10,32 +10,43 @@ tfgen renders only the jobs of the branch `gitops.branch`, so a commit to a diff
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import shlex
+from collections.abc import Collection, Iterable, Iterator, Sequence, Set
+from functools import cache
 from itertools import chain
 from pathlib import Path
 from typing import Final
 
+from tfgen import __version__
 from tfgen.change.committed import changed_files, committed_jobs
 from tfgen.change.comparison import PairPlaces, pair_jobs
 from tfgen.change.rerendered import compare_overlays
 from tfgen.check.checked import Checked
+from tfgen.check.files import HAND_EDITED, NOT_REPRODUCED, difference, first_difference
+from tfgen.check.manifests import read_foreign_manifests
 from tfgen.commands.git.message import commit_message, job_changes
 from tfgen.commands.git.replay import NOT_COMMITTED
+from tfgen.commands.pipeline.check_files import check_files
 from tfgen.commands.pipeline.check_report import Report
+from tfgen.commands.pipeline.check_scope import CheckScope
 from tfgen.commands.pipeline.job_files import find_job_at
 from tfgen.commands.pipeline.removed_jobs import find_removed_jobs
+from tfgen.commands.pipeline.track import untracked
 from tfgen.errors import UsageError
-from tfgen.git.commit import Repository
+from tfgen.git.commit import RefusedError, Repository
 from tfgen.git.history import before_removals
-from tfgen.git.publish import Target, commit_all, find_tip, publish, worktree
-from tfgen.git.tree import HEAD, CommitTree
+from tfgen.git.publish import Target, commit_all, find_tip, is_ancestor, publish, worktree
+from tfgen.git.tree import HEAD, CommitTree, is_shallow
 from tfgen.job.documents import read_documents
-from tfgen.job.facts import rendered_branch, source_branch
-from tfgen.job.sources import no_job_below, removed_files
-from tfgen.problems import Problem, stop_at_errors
+from tfgen.job.facts import name_of, rendered_branch, source_branch
+from tfgen.job.sources import no_job_below, read_sources, removed_files
+from tfgen.problems import Position, Problem, stop_at_errors
+from tfgen.real_path import real_path, repository_root
 from tfgen.record import Record
 from tfgen.text.document import Document
-from tfgen.tree.plan import ConflictsError
+from tfgen.tree.ledger import ledger_path
+from tfgen.tree.output_folder import OutputFolder
+from tfgen.tree.plan import ConflictsError, FileAction, JobPlan
 from tfgen.tree.rendering import Rendering
 from tfgen.tree.spool import Spool, Spooled
 from tfgen.tree.write import apply, plan_write, read_ledgers
@@ -156,15 +167,21 @@ def commit_rendered(repository: Repository, branch: str, to: Target | None, work
 
     Raises:
         ProblemsError: a job needs a new run.
-        RefusedError: the remote refuses.
-        ConflictsError: a file in the branch was edited by hand.
+        RefusedError: the remote refuses, or a file in the branch was edited by hand.
+        ConflictsError: another job file has the job, whose rendered files are in the branch.
         TfgenError: git or the disk fails.
     """
 
     def render(_: int) -> tuple[str, RenderedCommit]:
         tip = find_tip(repository, branch, to)
         with worktree(repository, tip) as tree:
-            rendered = _render(tree, work, has_parent=bool(tip))
+            try:
+                rendered = _render(tree, work, has_parent=bool(tip))
+            except ConflictsError as error:
+                if not all(conflict.can_force for conflict in error.conflicts):
+                    raise
+                files = {job.place.file for job in work.report.jobs}
+                raise RefusedError(f"{error}\n{_steps(repository, branch, files, work.folder)}") from error
         return rendered.commit or tip, rendered
 
     commit, rendered = publish(repository, to, render, f"nothing is committed to {branch}")
@@ -191,7 +208,7 @@ def _render(tree: Repository, work: RenderWork, *, has_parent: bool) -> Rendered
         store=work.spool.store,
     )
     if plan.conflicts:
-        raise ConflictsError(plan.conflicts, "tfgen render --force")
+        raise ConflictsError(plan.conflicts, "tfgen render --force --out")
     again = compare_overlays(pairs, plan, HEAD, is_written=True, find_changed=changed_files(out, HEAD))
     stop_at_errors(again.problems, NOT_COMMITTED)
     apply(plan)
@@ -208,3 +225,143 @@ def _render(tree: Repository, work: RenderWork, *, has_parent: bool) -> Rendered
     commit = commit_all(tree, message, has_parent=has_parent)
     files = (f"{work.folder / path}" for path in (*plan.created, *plan.changed, *plan.removed)) if commit else ()
     return RenderedCommit(commit, message, tuple(sorted(files)), again.problems, again.notes)
+
+
+# -- verify ----------------------------------------------------------------------------------------------------------
+
+
+def verify_rendered(out: Path, checked: Checked) -> tuple[tuple[Problem, ...], tuple[str, ...]]:
+    """Compare each branch of rendered files with the files that this version of tfgen renders from its source commit.
+
+    The last local or fetched commit of each branch counts. Files of jobs that the source commit does not have are not
+    compared.
+
+    Args:
+        out: the output folder.
+        checked: the checked jobs.
+
+    Returns:
+        A problem for each file that differs, and the notes with the commands that render the files again.
+
+    Raises:
+        TfgenError: git or the disk fails.
+    """
+    documents = chain.from_iterable(read_documents(file.source) for file in checked.valid_files)
+    jobs: dict[Branches, set[str]] = {}
+    for document in documents:
+        if branch := rendered_branch(document):
+            jobs.setdefault(Branches(source_branch(document), branch), set()).add(name_of(document))
+    problems: list[Problem] = []
+    notes: list[str] = []
+    for branches, names in jobs.items():
+        repository = Repository(repository_root(out) or out, "", HEAD)
+        commits = repository.text("for-each-ref", "--format=%(objectname)", *_refs(branches.rendered)).split()
+        if not commits:
+            notes.append(
+                f"this clone has no branch {branches.rendered} (gitops.rendered), so tfgen did not verify its files; "
+                f"to fetch the branch: git fetch origin {branches.rendered}:refs/remotes/origin/{branches.rendered}"
+            )
+            continue
+        tip = commits[0]
+        for commit in commits[1:]:
+            tip = commit if is_ancestor(repository, tip, commit) else tip
+        found, files = _verify_tip(repository, branches, tip, names, out)
+        problems += found
+        if files:
+            folder = real_path(out).relative_to(real_path(repository.root))
+            notes.append(_steps(repository, branches.rendered, files, folder))
+    return tuple(problems), tuple(notes)
+
+
+def _refs(branch: str) -> tuple[str, str]:
+    return f"refs/heads/{branch}", f"refs/remotes/*/{branch}"
+
+
+def _verify_tip(
+    repository: Repository, branches: Branches, tip: str, names: Set[str], out: Path
+) -> tuple[list[Problem], set[str]]:
+    """Return the problems of the commit `tip` of a branch of rendered files, and the job files of these problems."""
+    trailer = f"--format=%(trailers:key={SOURCE_COMMIT},valueonly)"
+    source = repository.text("log", "-1", f"--grep=^{SOURCE_COMMIT}: ", trailer, tip)
+    known = [HEAD, *repository.text("for-each-ref", "--format=%(refname)", *_refs(branches.source)).split()]
+    if not (source and any(is_ancestor(repository, source, revision) for revision in known)):
+        message = (
+            f"the commit {tip[:12]} has the {SOURCE_COMMIT} {source or '(none)'}, which the branch {branches.source} "
+            "does not contain"
+        )
+        if is_shallow(repository.root):
+            message += "; the clone is shallow, so first run git fetch --unshallow"
+        return [Problem(branches.rendered, Position(1, 1), message, NOT_REPRODUCED)], {"JOB..."}
+    folder = real_path(out).relative_to(real_path(repository.root))
+    prefix = f"{branches.rendered}:" if folder == Path() else f"{branches.rendered}:{folder.as_posix()}/"
+    problems: list[Problem] = []
+    files: set[str] = set()
+    with worktree(repository, source) as jobs, worktree(repository, tip) as tree, Spool(tree.root / folder) as spool:
+        at_source = jobs.root / folder
+        find_manifests = cache(lambda: read_foreign_manifests(at_source, read_ledgers(at_source)))
+        scope = CheckScope(find_manifests=find_manifests)
+        results = check_files(read_sources([jobs.root], may_be_none=True), {}, spool, scope, untracked)
+        rendered = [job for file in results.rendered.values() for job in file.jobs if job.name in names]
+        plan = plan_write(tree.root / folder, Spooled(job.rendering for job in rendered), store=spool.store)
+        with OutputFolder(plan.out) as disk:
+            for job, planned in zip(rendered, plan.jobs, strict=True):
+                file = Path(job.place.file).relative_to(jobs.root).as_posix()
+                of_job = [*_differences(planned, disk, prefix, file, source)]
+                problems += of_job
+                files |= {file} if of_job else set()
+    return problems, files
+
+
+def _differences(job: JobPlan, disk: OutputFolder, prefix: str, file: str, source: str) -> Iterator[Problem]:
+    """Yield a problem for each file of a job that differs from the file that this version of tfgen renders.
+
+    A file that differs from its digest in the ledger was edited by hand. `prefix` is the beginning of the file names in
+    problems, `file` is the job file, and `source` is the commit of the job file.
+    """
+    renderer = f"tfgen {__version__}"
+    of_source = f"from {file} of the commit {source[:12]}"
+    if job.before and job.before.tool_version != __version__:
+        of_source += f" (the ledger names tfgen {job.before.tool_version})"
+    for change in job.changes:
+        path, is_missing = change.path, change.digest is None
+        if change.action is FileAction.KEEP:
+            continue
+        line, what = 1, f"{renderer} does not render the file"
+        if change.action is FileAction.CREATE:
+            what = "the file is missing"
+        elif change.action is FileAction.CHANGE:
+            line, actual, expected = first_difference(disk.read_text(path), change.text or "")
+            what = difference(actual, expected, renderer)
+        is_edited = bool(
+            job.before and path in job.before.files and (is_missing or not job.before.wrote(path, change.digest or ""))
+        )
+        rule = HAND_EDITED if is_edited else NOT_REPRODUCED
+        yield Problem(f"{prefix}{path}", Position(line, 1), f"{what} {of_source}", rule)
+    if not job.touches_files() and job.before != job.target:
+        name = ledger_path(job.rendering.job)
+        what = f"the ledger differs from the ledger that {renderer} writes {of_source}"
+        yield Problem(f"{prefix}{name}", Position(1, 1), what, NOT_REPRODUCED)
+
+
+def _steps(repository: Repository, branch: str, files: Collection[str], folder: Path) -> str:
+    """Return the commands that render job files again into a branch of rendered files, one on each line."""
+    remotes = repository.text("for-each-ref", "--format=%(refname:short)", f"refs/remotes/*/{branch}").split()
+    tree = f"../{repository.root.name}-{branch.replace('/', '-')}"
+    out = tree if folder == Path() else f"{tree}/{folder.as_posix()}"
+    git_tree = f"git -C {shlex.quote(tree)}"
+    if remotes:
+        remote = remotes[0].removesuffix(f"/{branch}")
+        ends = [f"{git_tree} push {shlex.join((remote, f'HEAD:{branch}'))}"]
+    else:
+        ends = [f"git branch --force {shlex.quote(branch)} $({git_tree} rev-parse HEAD)"]
+    steps = (
+        f"cd {shlex.quote(str(repository.root))}",
+        f"git worktree add --detach {shlex.quote(tree)} {shlex.quote(remotes[0] if remotes else branch)}",
+        f"tfgen render {shlex.join(sorted(files))} --force --upgrade --out {shlex.quote(out)}",
+        f"{git_tree} add --all",
+        f'{git_tree} commit --message "Render again" --message "{SOURCE_COMMIT}: $(git rev-parse HEAD)"',
+        *ends,
+        f"git worktree remove {shlex.quote(tree)}",
+    )
+    lines = "".join(f"\n  {step}" for step in steps)
+    return f"to replace the files in the branch {branch} by the files that tfgen renders:{lines}"
