@@ -352,7 +352,9 @@ def test_branches_that_went_apart_are_refused(clone: Path, tmp_path: Path, capsy
     assert "render the files again: git branch --force rendered " in capsys.readouterr().err
 
 
-def test_a_file_edited_by_hand_there_is_not_lost(clone: Path, tmp_path: Path, capsys: Printed) -> None:
+def test_a_file_edited_by_hand_there_is_not_lost_and_the_advice_is_followed(
+    clone: Path, tmp_path: Path, capsys: Printed, monkeypatch: pytest.MonkeyPatch
+) -> None:
     write("jobs/mnist.yaml", JOB)
     commit("jobs")
     git("worktree", "add", "--quiet", tmp_path / "tree", "rendered")
@@ -361,10 +363,12 @@ def test_a_file_edited_by_hand_there_is_not_lost(clone: Path, tmp_path: Path, ca
     git("worktree", "remove", tmp_path / "tree")
     write("jobs/mnist.yaml", MORE)
     capsys.readouterr()
-    commit("jobs", code=1)
+    monkeypatch.chdir("jobs")
+    commit(".", code=1)
     error = capsys.readouterr().err
     assert "overlays/mnist/base/worker.yaml" in error
     follow(error)
+    monkeypatch.chdir(clone)
     assert cli.run(["check", "jobs", "--verify"]) == 0
     assert "mine: true" not in git("show", "rendered:overlays/mnist/base/worker.yaml")
     assert "overlays/mnist/dev/kustomization.yaml" in files("rendered")

@@ -180,8 +180,9 @@ def commit_rendered(repository: Repository, branch: str, to: Target | None, work
             except ConflictsError as error:
                 if not all(conflict.can_force for conflict in error.conflicts):
                     raise
-                files = {job.place.file for job in work.report.jobs}
-                raise RefusedError(f"{error}\n{_steps(repository, branch, files, work.folder)}") from error
+                root = real_path(repository.root)
+                files = {real_path(path).relative_to(root).as_posix() for path in work.jobs}
+                raise RefusedError(f"{error}\n{_steps(repository, branch, tip, files, work.folder)}") from error
         return rendered.commit or tip, rendered
 
     commit, rendered = publish(repository, to, render, f"nothing is committed to {branch}")
@@ -269,7 +270,7 @@ def verify_rendered(out: Path, checked: Checked) -> tuple[tuple[Problem, ...], t
         problems += found
         if files:
             folder = real_path(out).relative_to(real_path(repository.root))
-            notes.append(_steps(repository, branches.rendered, files, folder))
+            notes.append(_steps(repository, branches.rendered, tip, files, folder))
     return tuple(problems), tuple(notes)
 
 
@@ -343,8 +344,8 @@ def _differences(job: JobPlan, disk: OutputFolder, prefix: str, file: str, sourc
         yield Problem(f"{prefix}{name}", Position(1, 1), what, NOT_REPRODUCED)
 
 
-def _steps(repository: Repository, branch: str, files: Collection[str], folder: Path) -> str:
-    """Return the commands that render job files again into a branch of rendered files, one on each line."""
+def _steps(repository: Repository, branch: str, tip: str, files: Collection[str], folder: Path) -> str:
+    """Return the commands that render job files again on top of the last commit `tip` of a branch of rendered files."""
     remotes = repository.text("for-each-ref", "--format=%(refname:short)", f"refs/remotes/*/{branch}").split()
     tree = f"../{repository.root.name}-{branch.replace('/', '-')}"
     out = tree if folder == Path() else f"{tree}/{folder.as_posix()}"
@@ -356,7 +357,7 @@ def _steps(repository: Repository, branch: str, files: Collection[str], folder: 
         ends = [f"git branch --force {shlex.quote(branch)} $({git_tree} rev-parse HEAD)"]
     steps = (
         f"cd {shlex.quote(str(repository.root))}",
-        f"git worktree add --detach {shlex.quote(tree)} {shlex.quote(remotes[0] if remotes else branch)}",
+        f"git worktree add --detach {shlex.quote(tree)} {tip[:12]}",
         f"tfgen render {shlex.join(sorted(files))} --force --upgrade --out {shlex.quote(out)}",
         f"{git_tree} add --all",
         f'{git_tree} commit --message "Render again" --message "{SOURCE_COMMIT}: $(git rev-parse HEAD)"',

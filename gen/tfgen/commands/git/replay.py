@@ -36,10 +36,10 @@ from tfgen.git.tree import HEAD, CommitTree, resolved
 from tfgen.job.defaults import FILE
 from tfgen.job.output_root import output_root
 from tfgen.job.sources import contains_job, has_name_of_job, read_sources
-from tfgen.problems import Problem, ProblemsError, in_order, stop_at_errors
+from tfgen.problems import ProblemsError, in_order, stop_at_errors
 from tfgen.record import Record
 from tfgen.text.parse import parse
-from tfgen.tree.ledger import LEDGER_FOLDER, Ledger, job_of, parse_ledger
+from tfgen.tree.ledger import LEDGER_FOLDER, job_of, parse_ledger
 from tfgen.tree.plan import ConflictsError
 from tfgen.tree.spool import Spool
 from tfgen.tree.write import read_ledgers
@@ -176,7 +176,7 @@ def _replay(to: Target, tree: Repository, tip: str) -> Replayed:
         for path in changed & differing:
             if _is_job_file(tree, path):
                 folder = os.path.relpath(output_root((tree.root / path).parent), tree.root)
-                merged.setdefault("" if folder == "." else folder, set()).add(path)
+                merged.setdefault(folder, set()).add(path)
         publish.commit_picked(tree, commit)
     for folder, paths in merged.items():
         _check(tree, to, upstream, folder, paths)
@@ -237,15 +237,21 @@ def _files_of_jobs(tree: Repository, commit: str, changed: Iterable[str]) -> _Jo
     """
     rendered: set[str] = set()
     sources: dict[str, set[str]] = {}
-    for path in changed:
-        folder, job = _job_of_ledger(path)
+    for path in map(PurePosixPath, changed):
+        job = job_of(path.name) if path.parent.name == LEDGER_FOLDER else None
         if job is None:
             continue
-        rendered.add(path)
+        folder = path.parent.parent
+        rendered.add(str(path))
         for revision in (f"{commit}^", commit, HEAD):
-            if ledger := _committed_ledger(tree, job, path, revision):
-                rendered |= {_joined(folder, name) for name in ledger.paths()}
-                sources.setdefault(folder, set()).update(_source_paths(tree, folder, ledger))
+            with suppress(TfgenError):  # the commit does not exist, or has no valid ledger
+                content = CommitTree(revision).read(tree.root / path) or b""
+                ledger = parse_ledger(job, content.decode("utf-8", errors="replace"))
+                rendered |= {str(folder / name) for name in ledger.paths()}
+                # In the ledger, the path of the job file is relative to the output folder or to the root.
+                places = [str(folder / ledger.source), ledger.source] if ledger.source else []
+                existing = [place for place in places if (tree.root / place).exists()]
+                sources.setdefault(str(folder), set()).update((existing or places)[:1])
     return _JobFiles(frozenset(rendered), {folder: frozenset(paths) for folder, paths in sources.items()})
 
 
@@ -254,43 +260,11 @@ def _is_job_file(tree: Repository, path: str) -> bool:
     return has_name_of_job(file) and file.is_file() and contains_job(file.read_bytes())
 
 
-def _job_of_ledger(path: str) -> tuple[str, str | None]:
-    """Split the path of a ledger into the output folder and the name of the job.
-
-    The name of the job is None if the file is not a ledger.
-    """
-    whole = PurePosixPath(path)
-    if whole.parent.name != LEDGER_FOLDER:
-        return "", None
-    folder = whole.parent.parent
-    return "" if folder == PurePosixPath() else folder.as_posix(), job_of(whole.name)
-
-
-def _committed_ledger(tree: Repository, job: str, path: str, revision: str) -> Ledger | None:
-    """Read the ledger of a job from a commit; None if the commit does not exist or has no valid ledger."""
-    with suppress(TfgenError):
-        content = CommitTree(revision).read(tree.root / path)
-        return None if content is None else parse_ledger(job, content.decode("utf-8", errors="replace"))
-    return None
-
-
-def _source_paths(tree: Repository, folder: str, ledger: Ledger) -> Iterator[str]:
-    """Yield the path of the job file that a ledger lists, from the root of the repository.
-
-    In the ledger, the path is relative to the output folder `folder` or to the root. If no file exists at either path,
-    yield the path below `folder`. If the ledger lists no job file, yield nothing.
-    """
-    if not ledger.source:
-        return
-    candidates = [_joined(folder, ledger.source), ledger.source]
-    yield next((path for path in candidates if (tree.root / path).exists()), candidates[0])
-
-
 def _render(tree: Repository, to: Target, files: _JobFiles) -> None:
     """Render the job files of a commit into the temporary working tree, and stage the result."""
     for folder, sources in files.sources.items():
         out = tree.root / folder
-        ledger_sources = {_joined(folder, source) for source in read_ledgers(out).sources.values()}
+        ledger_sources = {str(PurePosixPath(folder, source)) for source in read_ledgers(out).sources.values()}
         paths = [tree.root / path for path in sorted(sources) if (tree.root / path).exists() or path in ledger_sources]
         if not paths:
             continue
@@ -324,20 +298,14 @@ def _check(tree: Repository, to: Target, upstream: str, folder: str, sources: It
 @contextmanager
 def _merge_errors(tree: Repository, to: Target) -> Iterator[None]:
     """Convert each ProblemsError of the `with` block: shorten the paths, and add a note that tfgen pushed nothing."""
+    root = f"{tree.root}/"
     try:
         yield
     except ProblemsError as error:
         raise ProblemsError(
-            (_without_root(tree, problem) for problem in error.problems),
+            (
+                problem.replaced(file=problem.file.removeprefix(root), message=problem.message.replace(root, ""))
+                for problem in error.problems
+            ),
             f"nothing was pushed: the jobs have errors when merged with {to}; the commit stays in {tree.branch}",
         ) from error
-
-
-def _without_root(tree: Repository, problem: Problem) -> Problem:
-    """Return a copy of a problem, in which the paths do not begin with the path of the temporary working tree."""
-    root = f"{tree.root}/"
-    return problem.replaced(file=problem.file.removeprefix(root), message=problem.message.replace(root, ""))
-
-
-def _joined(folder: str, path: str) -> str:
-    return f"{folder}/{path}" if folder else path
