@@ -436,7 +436,7 @@ def test_verify_reads_the_branch_and_its_advice_is_followed(
     source = git("rev-parse", "HEAD")[:12]
     capsys.readouterr()
     assert cli.run(["check", "jobs", "--verify"]) == 0
-    assert capsys.readouterr().err == "0 errors, 0 warnings; 1 job compared with HEAD\n"
+    assert capsys.readouterr().err == "0 errors, 0 warnings; 1 job compared with HEAD; read the commit HEAD\n"
     edit_rendered(tmp_path, edit)
     if is_pushed:
         git("push", "--quiet", "origin", "rendered")

@@ -24,8 +24,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from tfgen import disk_file, ledger, output_folder
+from tfgen import disk_file
 from tfgen.errors import TfgenError
+from tfgen.tree import ledger, output_folder
 from tfgen.tree.file_tree import FileTree
 from tfgen.tree.ledger import LEDGER_FOLDER
 from tfgen.tree.plan import ConflictsError

@@ -13,8 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from tfgen import __version__, disk_file, ledger, output_folder
+from tfgen import __version__, disk_file
 from tfgen.errors import TfgenError
+from tfgen.tree import ledger, output_folder
 from tfgen.tree import write as tree_writer
 from tfgen.tree.file_tree import FileTree, FileTreeError, digest_of
 from tfgen.tree.ledger import LEDGER_FOLDER
