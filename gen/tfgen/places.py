@@ -23,9 +23,11 @@ TOOLS: Final = ("argocd", "flux")
 ARGOCD: Final = f"{OVERLAYS}/{TOOLS[0]}"
 FLUX: Final = f"{OVERLAYS}/{TOOLS[1]}"
 
+JOB_FILE: Final = "job.yaml"
 JOB_SCHEMA: Final = "job.schema.json"
 """File name of the job schema that editors read without a network, next to job.yaml or in schemas/ of a repository."""
 
+HOOKS: Final = ".pre-commit-config.yaml"
 GITHUB_WORKFLOW: Final = ".github/workflows/tfgen.yaml"
 GITHUB_OWNERS: Final = ".github/CODEOWNERS"
 GITLAB_PIPELINE: Final = ".gitlab-ci.yml"
@@ -37,7 +39,7 @@ REPOSITORY_FILES: Final = (
     "schemas/tfgen.schema.json",
     ".gitattributes",
     ".gitignore",
-    ".pre-commit-config.yaml",
+    HOOKS,
     GITHUB_WORKFLOW,
     GITHUB_OWNERS,
     GITLAB_PIPELINE,
@@ -47,6 +49,9 @@ REPOSITORY_FILES: Final = (
 
 EXTENDED_FILES: Final = (".gitattributes", ".gitignore", GITHUB_OWNERS, GITLAB_OWNERS)
 """The files among REPOSITORY_FILES to which `tfgen init --repo` adds lines if the files exist."""
+
+CHECK_FILES: Final = (HOOKS, GITHUB_WORKFLOW, GITLAB_PIPELINE)
+"""The files among REPOSITORY_FILES that run `tfgen check`."""
 
 _SHARED: Final = re.compile(
     rf"{ARGOCD}/(?:applicationset-[^/]+|patches/argocd-cm)\.yaml"

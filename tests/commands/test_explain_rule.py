@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.rules_page import ids_of_the_reader, sections
 from tfgen import cli
-from tfgen.commands.authoring.explain_rule import explain_rule, rule_ids
+from tfgen.commands.explain import explain_rule, rule_ids
 from tfgen.report.rule_summaries import rule_summaries
 
 

@@ -224,7 +224,7 @@ def test_a_repository_with_files_keeps_them_and_gets_what_it_lacks(capsys: Print
     assert text(".github/workflows/test.yaml") == "on: [push]\n"
     assert "added to .gitignore\n" in printed.out
     assert "kept     .pre-commit-config.yaml\n" in printed.out
-    assert ".pre-commit-config.yaml does not run tfgen" in printed.err
+    assert ".pre-commit-config.yaml does not run `tfgen check .`; add the lines" in printed.err
     ignored = text(".gitignore"), text(".gitattributes")
     run("init", "video", "--repo", "--format", "json")
     assert (text(".gitignore"), text(".gitattributes")) == ignored
@@ -249,24 +249,16 @@ def test_the_repository_is_that_of_origin(origin: str, repository: str) -> None:
     assert data("tfgen.yaml")["spec"]["gitops"]["repository"] == repository
 
 
-def steps_of_github() -> list[str]:
-    """Return the steps of every event; test_init_comment.py runs the steps with a condition."""
-    steps = data(".github/workflows/tfgen.yaml")["jobs"]["check"]["steps"]
-    return [step["run"] for step in steps if "run" in step and "if" not in step]
-
-
-def steps_of_gitlab() -> list[str]:
-    return list(data(".gitlab-ci.yml")["tfgen"]["script"])
-
-
 def test_the_workflow_runs_for_each_way_to_main_and_ends_in_time() -> None:
-    git("init", "--quiet")
+    git("init", "--quiet", "--initial-branch=main")
     run("init", "mnist", "--repo", "--ci", "github")
     workflow = data(".github/workflows/tfgen.yaml")
-    assert set(workflow[True] if True in workflow else workflow["on"]) == {"pull_request", "merge_group", "push"}
-    job = workflow["jobs"]["check"]
-    assert job["timeout-minutes"] == 15
-    assert "github.event.merge_group.base_sha" in job["env"]["AGAINST"]
+    events = workflow[True]  # YAML 1.1 reads `on` as true
+    assert events["pull_request"] == {"branches": ["main"], "types": ["opened", "synchronize", "reopened", "edited"]}
+    assert events["push"] == {"branches": ["main"]}
+    assert "merge_group" in events
+    assert workflow["concurrency"]["group"] == "tfgen-${{ github.event.pull_request.number || github.run_id }}"
+    assert workflow["jobs"]["check"]["timeout-minutes"] == 15
     actions = [step["uses"] for job in workflow["jobs"].values() for step in job["steps"] if "uses" in step]
     assert all(re.fullmatch(r"actions/[a-z-]+@[0-9a-f]{40}", action) for action in actions)
 
@@ -287,8 +279,8 @@ def test_the_site_is_published_only_with_the_variable_publish_site() -> None:
 @pytest.mark.parametrize(
     ("ci", "file", "paths"),
     [
-        ("github", ".github/CODEOWNERS", {"/.github/", "tfgen.yaml"}),
-        ("gitlab", ".gitlab/CODEOWNERS", {"/.gitlab/", "/.gitlab-ci.yml", "tfgen.yaml"}),
+        ("github", ".github/CODEOWNERS", {"/.github/", "/charts/*/.helmignore"}),
+        ("gitlab", ".gitlab/CODEOWNERS", {"/.gitlab/", "/.gitlab-ci.yml", "!/charts/*/.helmignore"}),
     ],
 )
 def test_the_platform_owns_the_checks_and_the_guard_rails(ci: str, file: str, paths: set[str]) -> None:
@@ -296,8 +288,10 @@ def test_the_platform_owns_the_checks_and_the_guard_rails(ci: str, file: str, pa
     git("remote", "add", "origin", "https://git.ml.internal/ads/jobs.git")
     run("init", "mnist", "--repo", "--ci", ci)
     lines = [line.split() for line in text(file).splitlines() if not line.startswith("#")]
-    assert {path for path, _ in lines} == paths
-    assert {owner for _, owner in lines} == {"@ads/platform"}
+    read_by_git_and_tools = {".gitattributes", ".gitmodules", ".gitignore", ".sourceignore", ".helmignore"}
+    assert {path for path, *_ in lines} == {*paths, "tfgen.yaml", *read_by_git_and_tools}
+    assert {tuple(owners) for _, *owners in lines[:-1]} == {("@ads/platform",)}
+    assert lines[-1][1:] == [], "each new chart has this file, which tfgen checks"
 
 
 @pytest.mark.parametrize("team", ["", "ads"])
@@ -328,36 +322,161 @@ def test_the_first_commit_has_the_lines_that_init_added_to_files(ci: str) -> Non
     assert git("status", "--porcelain").split()[1::2] == sorted(EXTENDED_FILES)
 
 
-@pytest.mark.parametrize(("ci", "steps"), [("github", steps_of_github), ("gitlab", steps_of_gitlab)])
-def test_ci_passes_what_is_rendered_and_refuses_what_is_not(ci: str, steps, tmp_path: Path) -> None:
-    """Run each step with bash in a clone, as a CI runner does, except the installation of tfgen."""
-    git("init", "--quiet", "--initial-branch=main")
+@pytest.mark.parametrize("ci", ["github", "gitlab"])
+def test_the_workflow_and_gitops_have_the_default_branch(ci: str) -> None:
+    git("init", "--quiet", "--initial-branch=trunk")
     run("init", "mnist", "--repo", "--ci", ci)
+    assert data("tfgen.yaml")["spec"]["gitops"]["branch"] == "trunk"
+    if ci == "github":
+        events = data(".github/workflows/tfgen.yaml")[True]
+        assert events["pull_request"]["branches"] == events["push"]["branches"] == ["trunk"]
+    else:
+        request, branch = (rule["if"] for rule in data(".gitlab-ci.yml")["tfgen"]["rules"])
+        assert request.endswith('&& $CI_MERGE_REQUEST_TARGET_BRANCH_NAME == "trunk"')
+        assert branch == '$CI_COMMIT_BRANCH == "trunk"'
+    git("update-ref", "refs/remotes/origin/main", git("commit-tree", "-m", "x", git("write-tree").strip()).strip())
+    git("symbolic-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/main")
+    for path in ("tfgen.yaml", ".gitlab-ci.yml", ".github/workflows/tfgen.yaml"):
+        Path(path).unlink(missing_ok=True)
+    run("init", "video", "--repo", "--ci", ci)
+    assert "branch" not in data("tfgen.yaml")["spec"]["gitops"]
+
+
+# -- the installation of tfgen ---------------------------------------------------------------------------------------
+
+COMMIT = "0123456789abcdef0123456789abcdef01234567"
+EXAMPLE = "tfgen-charts[kubernetes] @ git+https://git.example.com/platform/tfgen@v"
+VCS = {"vcs": "git", "commit_id": COMMIT, "requested_revision": "main"}
+
+
+class Distribution:
+    """The metadata of an installed tfgen."""
+
+    version = "1.4.0"
+
+    def __init__(self, direct_url: dict | None) -> None:
+        self._direct_url = direct_url
+
+    def read_text(self, name: str) -> str | None:
+        assert name == "direct_url.json"
+        return None if self._direct_url is None else json.dumps(self._direct_url)
+
+
+@pytest.mark.parametrize(
+    ("direct_url", "requirement"),
+    [
+        (None, "tfgen-charts[kubernetes]==1.4.0"),
+        (
+            {"url": "https://git.ml.internal/platform/tfgen.git", "vcs_info": VCS},
+            f"tfgen-charts[kubernetes] @ git+https://git.ml.internal/platform/tfgen.git@{COMMIT}",
+        ),
+        (
+            {"url": "https://ada:secret@git.ml.internal/tools", "subdirectory": "tfgen", "vcs_info": VCS},
+            f"tfgen-charts[kubernetes] @ git+https://git.ml.internal/tools@{COMMIT}#subdirectory=tfgen",
+        ),
+        (
+            {"url": "ssh://git@git.ml.internal/platform/tfgen.git", "vcs_info": VCS},
+            f"tfgen-charts[kubernetes] @ git+ssh://git@git.ml.internal/platform/tfgen.git@{COMMIT}",
+        ),
+        ({"url": "file:///home/ada/tfgen", "vcs_info": VCS}, EXAMPLE),
+        ({"url": "file:///home/ada/tfgen", "dir_info": {"editable": True}}, EXAMPLE),
+        ({"url": "file:///home/ada/tfgen.whl", "archive_info": {}}, EXAMPLE),
+    ],
+)
+@pytest.mark.parametrize("ci", ["github", "gitlab"])
+def test_ci_installs_the_running_tfgen(
+    ci: str, direct_url: dict | None, requirement: str, monkeypatch: pytest.MonkeyPatch, capsys: Printed
+) -> None:
+    monkeypatch.setattr("importlib.metadata.distribution", lambda _: Distribution(direct_url))
+    git("init", "--quiet")
+    run("init", "mnist", "--repo", "--ci", ci)
+    if ci == "github":
+        job = data(".github/workflows/tfgen.yaml")["jobs"]["check"]
+        variables, (install, *_) = job["env"], [step["run"] for step in job["steps"] if "run" in step]
+    else:
+        job = data(".gitlab-ci.yml")["tfgen"]
+        variables, (install, *_) = job["variables"], job["script"]
+    assert install == 'pip install "$TFGEN"'
+    assert variables["TFGEN"].startswith(requirement)
+    capsys.readouterr()
+    cli.run(["check", "."])
+    reported = "has an example host, so CI cannot install tfgen; write the address of your tfgen and a commit"
+    assert (reported in capsys.readouterr().out) == (requirement == EXAMPLE)
+
+
+def test_a_problem_of_the_installation_has_the_line_of_the_workflow(
+    capsys: Printed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("importlib.metadata.distribution", lambda _: Distribution({"url": "file:///x", "dir_info": {}}))
+    git("init", "--quiet")
+    run("init", "mnist", "--repo", "--ci", "github")
+    workflow = Path(".github/workflows/tfgen.yaml")
+    lines = workflow.read_text(encoding="utf-8").splitlines()
+    (number,) = (number for number, line in enumerate(lines, 1) if "TFGEN:" in line)
+    column = lines[number - 1].index("git+https") + 1
     run("render", "jobs")
-    git("add", "--all")
-    git("commit", "--quiet", "--message=x")
-    install, *commands = steps()
-    assert install == 'pip install "tfgen-charts[kubernetes] @ $TFGEN"'
-    git("clone", "--quiet", ".", "clone")
-    environment = {
-        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
-        "AGAINST": "origin/main",
-        "CI_MERGE_REQUEST_TARGET_BRANCH_NAME": "main",
-        "KUBERNETES": "1.33",
+    capsys.readouterr()
+    run("check", "jobs")
+    assert f'{workflow}:{number}:{column}: warning: "git+https://git.example.com/' in capsys.readouterr().out
+    workflow.write_text("\n".join(lines).replace("git.example.com", "git.ml.internal"), encoding="utf-8")
+    run("check", "jobs")
+    assert "install" not in capsys.readouterr().out
+
+
+# -- a repository of many projects -----------------------------------------------------------------------------------
+
+
+def test_below_a_repository_the_files_of_git_and_ci_are_in_its_root(
+    monkeypatch: pytest.MonkeyPatch, capsys: Printed
+) -> None:
+    git("init", "--quiet", "--initial-branch=main")
+    for folder, job in (("ml", "mnist"), ("teams/b", "other")):
+        Path(folder).mkdir(parents=True)
+        monkeypatch.chdir(folder)
+        run("init", job, "--repo")
+        monkeypatch.chdir(Path(os.path.relpath(".", folder)))
+    assert files() == {
+        *("ml/tfgen.yaml", "ml/jobs/mnist/job.yaml", "teams/b/tfgen.yaml", "teams/b/jobs/other/job.yaml"),
+        *("schemas/job.schema.json", "schemas/tfgen.schema.json", ".gitattributes", ".gitignore"),
+        *(".pre-commit-config.yaml", ".github/workflows/tfgen.yaml", ".github/CODEOWNERS"),
     }
+    assert text("teams/b/tfgen.yaml").startswith("# yaml-language-server: $schema=./../../schemas/tfgen.schema.json\n")
+    assert text("ml/jobs/mnist/job.yaml").startswith(
+        "# yaml-language-server: $schema=../../../schemas/job.schema.json\n"
+    )
+    assert "does not run" not in capsys.readouterr().err
+    run("commit", ".")
+    assert git("status", "--porcelain") == ""
+    assert {path.parent.name for path in Path("charts").glob("*/Chart.yaml")} == {"mnist", "other"}
+    attributes = git("check-attr", "text", "charts/mnist/Chart.yaml", "overlays/other/dev/x.yaml", ".tfgen/mnist.json")
+    assert [line.rpartition(" ")[2] for line in attributes.splitlines()] == ["unset"] * 3
+    run("check", ".", "--verify")
 
-    def passes() -> bool:
-        script = "\n".join(commands)
-        bash = ("bash", "-e", "-o", "pipefail", "-c", f"{script}\necho passed")
-        try:
-            return Command(bash, cwd=Path("clone"), env=environment).run().endswith("passed\n")
-        except AssertionError:
-            return False
 
-    assert passes()
-    job = Path("clone/jobs/mnist/job.yaml")
-    job.write_text(job.read_text(encoding="utf-8").replace("MODEL_DIR", "MODELS"), encoding="utf-8")
-    assert not passes()
+def test_the_files_of_ci_need_a_line_for_each_output_folder(capsys: Printed) -> None:
+    git("init", "--quiet", "--initial-branch=main")
+    run("init", "mnist", "--repo")
+    Path("ml").mkdir()
+    Path("ml/tfgen.yaml").write_text("apiVersion: tfgen/v1alpha1\nkind: Defaults\nroot: true\n", encoding="utf-8")
+    capsys.readouterr()
+    run("init", "other", "--repo", "--out", "ml")
+    printed = capsys.readouterr().err
+    for path in (".pre-commit-config.yaml", ".github/workflows/tfgen.yaml"):
+        assert f"note: {path} does not run `tfgen check ml`; add the lines" in printed
+    assert "/ml/charts/**   -text" in text(".gitattributes")
+    assert "/charts/**   -text" in text(".gitattributes")
+
+
+def test_a_folder_below_defaults_gets_no_other_defaults() -> None:
+    git("init", "--quiet")
+    run("init", "mnist", "--repo")
+    before = files()
+    run("init", "other", "--repo", "--out", "ml")
+    assert files() - before == {"ml/jobs/other/job.yaml"}
+    assert "  image: other:1.0.0\n" in text("ml/jobs/other/job.yaml")
+
+
+# -- a team ----------------------------------------------------------------------------------------------------------
 
 
 def test_a_team_has_a_folder_defaults_and_a_project_of_its_own() -> None:
@@ -389,17 +508,25 @@ def test_the_jobs_of_a_team_are_confined_to_its_project_namespaces_and_environme
     assert team["argocd"] == {"project": "ads"}
     assert team["allowedNamespaces"] == ["ads-dev", "ads"]
     assert team["allowedEnvironments"] == ["dev", "prod"]
-    assert team["enforce"] == [{"path": "spec.gitops", "except": ["source"]}]
+    assert team["enforce"] == ["spec.objects", "spec.patches", {"path": "spec.gitops", "except": ["source"]}]
     job = Path("jobs/ads/ranking/job.yaml")
     text = job.read_text(encoding="utf-8")
-    for line in ("gitops: {argocd: {project: default}}", "gitops: {branch: mine}"):
+    config = "{apiVersion: v1, kind: ConfigMap, metadata: {name: any}}"
+    patch = "{target: {kind: Service}, patch: {spec: {type: NodePort}}}"
+    for line in (
+        "gitops: {argocd: {project: default}}",
+        "gitops: {branch: mine}",
+        f"objects: [{config}]",
+        f"patches: [{patch}]",
+    ):
         job.write_text(text.replace("\nspec:\n", f"\nspec:\n  {line}\n"), encoding="utf-8")
         assert cli.run(["render", "jobs"]) != 0
     for environment in ("    stage: {}", "    dev: {namespace: ml}"):
         job.write_text(f"{text.partition('  environments:')[0]}  environments:\n{environment}\n", encoding="utf-8")
         assert cli.run(["render", "jobs"]) != 0
-    job.write_text(text, encoding="utf-8")
-    run("render", "jobs")
+    for line in ("gitops: {source: Chart}", "gitops: {argocd: {}}"):
+        job.write_text(text.replace("\nspec:\n", f"\nspec:\n  {line}\n"), encoding="utf-8")
+        run("render", "jobs")
 
 
 @pytest.mark.may_skip("Argo CD's definition of AppProject lies beside the checkout")

@@ -5,6 +5,7 @@ The client of the forge is a program that records its calls.
 
 from __future__ import annotations
 
+import json
 import os
 import stat
 import sys
@@ -25,7 +26,7 @@ body = next((word.partition("@")[2] for word in words if word.startswith("body")
 with open(os.environ["CALLS"], "a") as calls:
     print(json.dumps([words[-1] if "PUT" in words or body is None else words, body and open(body).read()]), file=calls)
 if body is None:
-    print(os.environ["LISTED"])
+    print('{{"id": 7}}' if words[-1].endswith("/user") else os.environ["LISTED"])
 """
 NOTES = "https://git.example.com/api/v4/projects/7/merge_requests/5/notes"
 
@@ -64,7 +65,7 @@ def run_step(step: str, folder: Path, client: str, listed: str, variables: dict[
 def test_a_pull_request_has_one_comment(repository: Path) -> None:
     change_job("github")
     workflow = yaml.safe_load(Path(".github/workflows/tfgen.yaml").read_text(encoding="utf-8"))
-    (step,) = (step["run"] for step in workflow["jobs"]["check"]["steps"] if "pull request" in step.get("name", ""))
+    (step,) = (step["run"] for step in workflow["jobs"]["check"]["steps"] if step.get("name", "").startswith("Show"))
     variables = {"COMMENTS": "repos/ads/jobs/issues/5/comments", "RUNNER_TEMP": str(repository / ".git")}
     for listed, call in (
         ("", '["api", "--silent", "repos/ads/jobs/issues/5/comments", "--field", "body=@'),
@@ -72,27 +73,37 @@ def test_a_pull_request_has_one_comment(repository: Path) -> None:
     ):
         listing, writing = run_step(step, repository, "gh", listed, variables).splitlines()
         assert '"body' not in listing
+        assert '.user.login == "github-actions[bot]"' in step
         assert writing.startswith(f"[{call}")
         assert "<!-- tfgen diff -->" in writing
         assert "mnist" in writing
+
+
+def note(number: int, body: str, author: int = 7) -> str:
+    return json.dumps({"id": number, "body": body, "author": {"id": author}})
 
 
 def test_a_merge_request_has_one_comment(repository: Path) -> None:
     change_job("gitlab")
     script = yaml.safe_load(Path(".gitlab-ci.yml").read_text(encoding="utf-8"))["tfgen"]["script"]
     (step,) = (step for step in script if "TFGEN_TOKEN" in step)
-    step = step.replace("/tmp/comment.md", str(repository / ".git/comment.md"))
+    step = step.replace("/tmp/", f"{repository}/.git/")
     variables = {
         "TFGEN_TOKEN": "token",
         "CI_API_V4_URL": "https://git.example.com/api/v4",
-        "CI_PROJECT_ID": "7",
+        "CI_MERGE_REQUEST_PROJECT_ID": "7",
         "CI_MERGE_REQUEST_IID": "5",
     }
     for listed, address in (
         ("[]", NOTES),
-        ('[{"id": 3, "body": "text"}, {"id": 42, "body": "<!-- tfgen diff -->"}]', f"{NOTES}/42"),
+        (f"[{note(2, '<!-- tfgen diff -->', author=8)}]", NOTES),
+        (
+            f"[{note(2, '<!-- tfgen diff -->', author=8)}, {note(3, 'text')}, {note(42, '<!-- tfgen diff -->')}]",
+            f"{NOTES}/42",
+        ),
     ):
-        listing, writing = run_step(step, repository, "curl", listed, variables).splitlines()
+        user, listing, writing = run_step(step, repository, "curl", listed, variables).splitlines()
+        assert "https://git.example.com/api/v4/user" in user
         assert f"{NOTES}?per_page=100&sort=asc" in listing
         assert f'"{address}"' in writing
         assert "<!-- tfgen diff -->" in writing

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -16,7 +17,7 @@ import pytest
 
 from tests.support import git_author
 from tests.support.command import Command
-from tfgen.errors import TfgenError
+from tfgen.errors import TfgenError, UsageError
 from tfgen.git import objects
 from tfgen.git.command import Git
 from tfgen.git.history import earlier_contents, histories
@@ -164,10 +165,38 @@ def test_a_forked_process_does_not_keep_the_reader_open(git: Run, tmp_path: Path
 
 def test_warnings_of_git_do_not_fill_a_pipe(git: Run, tmp_path: Path) -> None:
     root = commit(git, tmp_path / "src", FILES)
-    git("-C", root, "tag", "v1")
-    git("-C", root, "branch", "v1")
+    git("-C", root, "update-ref", "refs/tags/HEAD", "HEAD")
     with object_reader(root) as reader:
-        assert all(reader.commit("v1") for _ in range(2500))  # each request prints a warning of 36 bytes
+        assert all(reader.commit("HEAD") for _ in range(2500))  # each request prints a warning of 38 bytes
+
+
+@pytest.mark.parametrize(
+    ("revision", "refs", "full"),
+    [
+        ("origin/main", ("refs/tags/origin/main", "refs/remotes/origin/main"), "refs/remotes/origin/main"),
+        ("origin/main~0", ("refs/tags/origin/main", "refs/remotes/origin/main"), "refs/remotes/origin/main~0"),
+        ("v1", ("refs/tags/v1", "refs/heads/v1"), "refs/heads/v1"),
+        ("v1^{commit}", ("refs/v1", "refs/tags/v1"), "refs/tags/v1^{commit}"),
+        ("origin", ("refs/heads/origin", "refs/remotes/origin/HEAD"), "refs/remotes/origin/HEAD"),
+    ],
+)
+def test_the_name_of_several_refs_is_no_revision(
+    git: Run, tmp_path: Path, revision: str, refs: tuple[str, str], full: str
+) -> None:
+    root = commit(git, tmp_path / "src", FILES)
+    git("-C", root, "update-ref", refs[0], "HEAD")
+    commit_id = git("-C", root, "rev-parse", "HEAD").strip()
+    assert resolved(root, revision) == commit_id
+    git("-C", root, "update-ref", refs[1], "HEAD")
+    message = (
+        f"{revision!r} is ambiguous, because {refs[0]} and {refs[1]} exist; write the full name of one of them, such "
+        f"as {full}"
+    )
+    for read in (resolved, lambda folder, name: committed_files([folder / "job.yaml"], name)):
+        with pytest.raises(UsageError, match=f"^{re.escape(message)}$"):
+            read(root, revision)
+    for name in (full, commit_id, "HEAD", "HEAD~0", "@"):
+        assert resolved(root, name) == commit_id
 
 
 def object_file(git: Run, root: Path, name: str) -> Path:

@@ -256,8 +256,8 @@ def repo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return a repository of `tfgen init --repo` in the current folder, without example hosts."""
     monkeypatch.chdir(tmp_path)
     assert cli.run(["init", "mnist", "--repo"]) == 0
-    team = tmp_path / "tfgen.yaml"
-    team.write_text(team.read_text(encoding="utf-8").replace("example.com", "ml.internal"), encoding="utf-8")
+    for path in (tmp_path / "tfgen.yaml", tmp_path / ".github/workflows/tfgen.yaml"):
+        path.write_text(path.read_text(encoding="utf-8").replace("example.com", "ml.internal"), encoding="utf-8")
     return tmp_path
 
 
@@ -274,8 +274,10 @@ def test_the_workflow_of_a_new_repository_asks_for_kubernetes_schemas_and_instal
 ) -> None:
     workflow = yaml.load((repo / ".github" / "workflows" / "tfgen.yaml").read_text(encoding="utf-8"), yaml.BaseLoader)
     work = workflow["jobs"]["check"]
-    install, command, *_ = (step["run"] for step in work["steps"] if "run" in step)
-    assert install == 'pip install "tfgen-charts[kubernetes] @ $TFGEN"'
+    install, check, *_ = (step["run"] for step in work["steps"] if "run" in step)
+    assert install == 'pip install "$TFGEN"'
+    assert work["env"]["TFGEN"].startswith("tfgen-charts[kubernetes]")
+    command = check.splitlines()[-1]
     assert cli.run(["render", "jobs"]) == 0
     words = shlex.split(command.replace("$AGAINST", "HEAD"))
     version = work["env"]["KUBERNETES"]

@@ -108,7 +108,7 @@ def _values(action: Action, word: str, line: Line) -> Iterator[Candidate]:
 
 
 def _jobs(word: str, _: Line) -> Iterator[Candidate]:
-    from tfgen.commands.authoring.complete_file import complete_file, is_job
+    from tfgen.commands.authoring.complete import complete_file, is_job
 
     return map(Candidate, complete_file(word, is_job))
 
@@ -126,13 +126,13 @@ def _jobs_and_names(word: str, line: Line) -> Iterator[Candidate]:
 
 
 def _folders(word: str, _: Line) -> Iterator[Candidate]:
-    from tfgen.commands.authoring.complete_file import complete_file, is_folder
+    from tfgen.commands.authoring.complete import complete_file, is_folder
 
     return map(Candidate, complete_file(word, is_folder))
 
 
 def _files(word: str, _: Line) -> Iterator[Candidate]:
-    from tfgen.commands.authoring.complete_file import complete_file, is_any
+    from tfgen.commands.authoring.complete import complete_file, is_any
 
     return map(Candidate, complete_file(word, is_any))
 
@@ -169,8 +169,8 @@ def _roles(word: str, line: Line) -> Iterable[Candidate]:
 
 def _keys(word: str, line: Line) -> Iterator[Candidate]:
     """Yield the keys of job.yaml, and then the ids of rules, that begin with `word`. With --origin, yield job files."""
-    from tfgen.commands.authoring.complete_key import complete_key
-    from tfgen.commands.authoring.explain_rule import rule_ids
+    from tfgen.commands.authoring.complete import complete_key
+    from tfgen.commands.explain import rule_ids
 
     if "--origin" in line.options:
         yield from _jobs(word, line)
@@ -181,7 +181,7 @@ def _keys(word: str, line: Line) -> Iterator[Candidate]:
 
 
 def _assignments(word: str, line: Line) -> Iterator[Candidate]:
-    from tfgen.commands.authoring.complete_key import complete_assignment
+    from tfgen.commands.authoring.complete import complete_assignment
 
     return (Candidate(key.path, key.text) for key in complete_assignment(word, _documents(line)))
 

@@ -69,8 +69,7 @@ def _text(path: str) -> str:
     Raises:
         UsageError: no key and no rule has the name. The message suggests the most similar key and rule.
     """
-    from tfgen.commands.authoring.explain_rule import explain_rule, rule_ids
-    from tfgen.commands.explain import WIDTH, explain
+    from tfgen.commands.explain import WIDTH, explain, explain_rule, rule_ids
     from tfgen.words import nearest
 
     rule = explain_rule(path.strip("[]"))

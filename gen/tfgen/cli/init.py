@@ -54,6 +54,7 @@ def _run(args: Namespace) -> int:
     from tfgen.commands.authoring.new_files import add_files
     from tfgen.commands.init import JobOptions, new_job, new_repository
     from tfgen.git.merge import configure_merge_driver
+    from tfgen.places import CHECK_FILES
 
     if (args.team or args.ci) and not args.repo:
         raise UsageError("--team and --ci need --repo")
@@ -63,14 +64,11 @@ def _run(args: Namespace) -> int:
         raise UsageError("--gang needs several tasks, but a job with --strategy Single has one task; remove --gang")
     options = JobOptions(args.name, args.strategy, args.gpu, args.gang)
     folder = args.out or Path()
-    if args.repo:
-        added = add_files(folder, new_repository(options, folder, team=args.team, ci=args.ci))
-        is_configured = configure_merge_driver(folder)
-    else:
-        is_configured = False
-        job = new_job(options, args.out)
-        added = add_files(job.folder, job.files)
-        added = added.relative() if not folder.is_absolute() else added
+    is_relative = not folder.is_absolute()
+    new = new_repository(options, folder, team=args.team, ci=args.ci) if args.repo else new_job(options, args.out)
+    added = add_files(new.folder, new.files)
+    added = added.relative() if is_relative else added
+    is_configured = args.repo and configure_merge_driver(folder)
     if args.format == "json":
         written = {"created": added.created, "changed": added.extended, "kept": added.present}
         print_json({state: [str(path) for path in paths] for state, paths in written.items()})
@@ -79,8 +77,8 @@ def _run(args: Namespace) -> int:
     print_result("".join(f"added to {path}\n" for path in added.extended), end="")
     for file, text in added.present.items():
         print_result(f"kept     {file}")
-        if file.suffix in (".yaml", ".yml") and "tfgen" not in text:
-            print_message(f"note: {file} does not run tfgen; add the lines for hooks and CI from docs/git.md")
+        if file.as_posix().endswith(CHECK_FILES) and f"{new.command} " not in f"{text} ".replace("\n", " "):
+            print_message(f"note: {file} does not run `{new.command}`; add the lines for hooks and CI from docs/git.md")
     if is_configured:
         print_result("set      merge.tfgen.driver in the git configuration of this clone")
     print_result(f"\nNext:\n\n  tfgen render {added.created[0]}")

@@ -28,7 +28,9 @@ from tfgen.git.tree import DISK, HEAD, CommitTree, IndexTree, Kind, Tree, is_cle
 from tfgen.job.facts import name_of
 from tfgen.job.output_root import output_root_of
 from tfgen.job.sources import STDIN, Source, no_job_below, read_sources
+from tfgen.places import GITHUB_WORKFLOW, GITLAB_PIPELINE
 from tfgen.problems import Problem, in_order
+from tfgen.real_path import repository_root
 from tfgen.record import Record
 from tfgen.tree.ledger import ledger_path
 from tfgen.tree.spool import Spool
@@ -109,6 +111,7 @@ def check_paths(paths: Sequence[Path], options: CheckOptions, track: Track = unt
     if not (sources or problems or removed):
         raise no_job_below(paths)
     loosened = () if is_stdin else find_loosened_rails(paths, sources, options.against, tree)
+    installations = () if is_stdin else _example_installations(out)
     report = _with_cached(report, results.checked, cached, is_quick=options.is_quick)
     if options.is_verified and options.out is None and _branches(results):
         from tfgen.commands.git.rendered import verify_rendered  # takes 60 ms, which only check --verify needs
@@ -116,7 +119,9 @@ def check_paths(paths: Sequence[Path], options: CheckOptions, track: Track = unt
         found, notes = verify_rendered(out, results.checked)
         report = report.replaced(problems=(*report.problems, *found), notes=(*report.notes, *notes))
     # The spool is closed, so the rendered files of `jobs` can no longer be read.
-    return report.replaced(problems=in_order((*report.problems, *problems, *loosened)), jobs=(), version=tree.title)
+    return report.replaced(
+        problems=in_order((*report.problems, *problems, *loosened, *installations)), jobs=(), version=tree.title
+    )
 
 
 def _tree_of(paths: Sequence[Path], options: CheckOptions) -> Tree:
@@ -132,6 +137,19 @@ def _tree_of(paths: Sequence[Path], options: CheckOptions) -> Tree:
     reads_commit = (options.is_verified or options.against != HEAD) and STDIN not in paths
     places = {path if path.is_dir() else path.parent for path in paths}
     return CommitTree() if reads_commit and all(map(is_clean, places)) else DISK
+
+
+def _example_installations(out: Path) -> tuple[Problem, ...]:
+    """Return a problem for each line of the repository's workflows that installs tfgen from an example host."""
+    root = repository_root(out)
+    workflows = [root / path for path in (GITHUB_WORKFLOW, GITLAB_PIPELINE)] if root is not None else []
+    texts = [(path, path.read_text(encoding="utf-8", errors="replace")) for path in workflows if path.is_file()]
+    with_tfgen = [(os.path.relpath(path), text) for path, text in texts if "example" in text]
+    if not with_tfgen:
+        return ()
+    from tfgen.rules.example_host import example_installations  # takes 20 ms, which few checks need
+
+    return tuple(problem for file, text in with_tfgen for problem in example_installations(file, text))
 
 
 def _check_version(kubernetes_version: str | None) -> None:

@@ -1,4 +1,4 @@
-"""`tfgen explain KEY`: print the type, default, description and example of a job.yaml key, from the job schema.
+"""`tfgen explain`: explain a key of job.yaml by the job schema, and a rule by its section of docs/rules.md.
 
     >>> print(explain("spec.roles.worker.replicas"), end="")
     spec.roles.worker.replicas: an integer from 1 to 10000
@@ -18,10 +18,13 @@ A path lists the keys in job.yaml, with or without `spec.` in front. The syntax 
 
 from __future__ import annotations
 
+import functools
 import json
+import re
 import textwrap
 from collections.abc import Mapping
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from tfgen.errors import UsageError
@@ -40,6 +43,10 @@ if TYPE_CHECKING:
 
 WIDTH: Final = 100
 """Maximum number of columns of the description."""
+
+_HEADING: Final = re.compile(r"^#{2,3} (?:`([a-z-]+)`)?.*$", re.MULTILINE)
+_FENCE: Final = re.compile(r"^```.*$", re.MULTILINE)
+_LINK: Final = re.compile(r"\[([^\]]*)\]\([^)]*\)")
 
 
 class _Key(NamedTuple):
@@ -246,3 +253,38 @@ def _row(key: _Key) -> tuple[str, str, str, str, str]:
 
 def _indented(text: str) -> str:
     return textwrap.indent(text, "  ")
+
+
+def explain_rule(rule: str) -> str | None:
+    """Return the section about a rule in docs/rules.md as plain text; None if no rule has this id."""
+    section = _sections().get(rule)
+    if section is None:
+        return None
+    parts = (_indent_example(part, is_example=index % 2 == 1) for index, part in enumerate(_FENCE.split(section)))
+    return f"{rule}\n\n{textwrap.indent(''.join(parts).strip(), '  ')}\n"
+
+
+def rule_ids() -> tuple[str, ...]:
+    """Return the ids of all rules, in the order of docs/rules.md."""
+    return tuple(_sections())
+
+
+def _indent_example(part: str, *, is_example: bool) -> str:
+    return textwrap.indent(part.strip("\n"), "  ") if is_example else _LINK.sub(r"\1", part)
+
+
+@functools.cache
+def _sections() -> Mapping[str, str]:
+    text = _rules_page().read_text(encoding="utf-8")
+    headings = [*_HEADING.finditer(text)]
+    ends = [*(heading.start() for heading in headings[1:]), len(text)]
+    return {
+        heading[1]: text[heading.end() : end].strip() for heading, end in zip(headings, ends, strict=True) if heading[1]
+    }
+
+
+def _rules_page() -> Path:
+    """Return the path of rules.md in the installed package, or in a checkout of tfgen."""
+    package = Path(__file__).parents[1]
+    installed = package / "docs" / "rules.md"
+    return installed if installed.exists() else package.parent.parent / "docs" / "rules.md"

@@ -15,7 +15,6 @@ from tfgen import data_path
 from tfgen.change.comparison import Pair
 from tfgen.change.job_diff import JobDiff
 from tfgen.check.jobs import check_all
-from tfgen.commands.authoring.job_name import check_name
 from tfgen.commands.pipeline.job_files import find_job_files
 from tfgen.commands.pipeline.removed_jobs import remaining_files
 from tfgen.commands.pipeline.run_ends import run_ends, run_starts
@@ -31,6 +30,7 @@ from tfgen.places import CHARTS, OVERLAYS
 from tfgen.problems import ProblemsError, stop_at_errors
 from tfgen.record import Record
 from tfgen.schema import tunables
+from tfgen.schema.messages import check_name
 from tfgen.text.document import Document
 from tfgen.text.edit import REMOVED, Assignment, assign
 from tfgen.text.parse import BYTE_ORDER_MARK

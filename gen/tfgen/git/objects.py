@@ -16,13 +16,14 @@ a tree, see https://git-scm.com/book/en/v2/Git-Internals-Git-Objects#_tree_objec
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final, cast
 
-from tfgen.errors import TfgenError
+from tfgen.errors import TfgenError, UsageError
 from tfgen.git.command import Git, end
 from tfgen.record import Record
 
@@ -43,6 +44,15 @@ _LINK: Final = b"120000"
 
 _FILES: Final = b"100"
 """The first digits of the mode of a regular file."""
+
+_PLACES_OF_REFS: Final = ("refs/{}", "refs/tags/{}", "refs/heads/{}", "refs/remotes/{}", "refs/remotes/{}/HEAD")
+"""The refs that a name in a revision may mean, in git's order (https://git-scm.com/docs/gitrevisions)."""
+
+_AFTER_NAME: Final = re.compile(r"[~^:]|@\{")
+"""The end of the name in a revision."""
+
+_EXACT_NAME: Final = re.compile(r"|@|HEAD|refs/.*|[0-9a-f]{40}|[0-9a-f]{64}")
+"""A name for which git tries no other ref: a commit id, HEAD, or the full name of a ref."""
 
 
 def is_revision(text: str) -> bool:
@@ -95,6 +105,7 @@ class ObjectReader:
         self._root = root
         self._process: subprocess.Popen[bytes] | None = None
         self._folders: dict[str, Mapping[str, Entry]] = {}
+        self._unambiguous: set[str] = set()
 
     def close(self) -> None:
         """End the process. A later request starts a new process."""
@@ -109,10 +120,12 @@ class ObjectReader:
         """Return the commit of a revision; None if the revision or the repository is missing.
 
         Raises:
+            UsageError: several refs have the name in the revision.
             TfgenError: git fails.
         """
         if not is_revision(revision):
             return None
+        self._check_unambiguous(revision)
         answers = self._request([os.fsencode(f"{revision}^{{commit}}")])
         if answers is None:
             return self._commit_by_command(revision)
@@ -122,6 +135,27 @@ class ObjectReader:
                 self._check_head()
             return None
         return Commit(commit_id, content[5 : content.index(b"\n")].decode())  # "tree ID"
+
+    def _check_unambiguous(self, revision: str) -> None:
+        """Check that only one ref has the name in a revision, such as `origin/main` in `origin/main~1`.
+
+        git would silently prefer the tag `origin/main`, which needs no review, to the remote branch.
+
+        Raises:
+            UsageError: several refs have the name.
+        """
+        name = _AFTER_NAME.split(revision, maxsplit=1)[0]
+        if _EXACT_NAME.fullmatch(name) or name in self._unambiguous:
+            return
+        places = [place.format(name) for place in _PLACES_OF_REFS]
+        answers = self._request([os.fsencode(f"{place}^{{commit}}") for place in places]) or []
+        refs = [place for place, (_, content) in zip(places, answers, strict=False) if content is not None]
+        if len(refs) > 1:
+            raise UsageError(
+                f"{revision!r} is ambiguous, because {' and '.join(refs)} exist; write the full name of one of them, "
+                f"such as {refs[-1]}{revision[len(name) :]}"
+            )
+        self._unambiguous.add(name)
 
     def _check_head(self) -> None:
         """Check that HEAD has no commit yet.

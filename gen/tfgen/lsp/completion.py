@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from tfgen import data_path
 from tfgen.check.severities import WARNINGS
-from tfgen.commands.authoring.complete_key import ANY_NAME, choices, keys_below
+from tfgen.commands.authoring.complete import ANY_NAME, choices, keys_below
 from tfgen.data_path import Path
 from tfgen.graph.objects import tensorboard
 from tfgen.lsp.hover import split_environment

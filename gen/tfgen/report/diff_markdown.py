@@ -180,8 +180,13 @@ def _diff_line(line: str) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Escape all characters in a text that are markup in Markdown or HTML."""
-    return re.sub(r"([\\`*_{}\[\]<>|#~&!])", lambda match: f"&#{ord(match[1])};", text)
+    """Escape all characters in a text that are markup in Markdown or HTML, and each `@`.
+
+    GitHub and GitLab notify the person or team whose name follows an `@`, also an escaped `@`. A zero-width space after
+    the `@` prevents the notification.
+    """
+    text = re.sub(r"([\\`*_{}\[\]<>|#~&!])", lambda match: f"&#{ord(match[1])};", text)
+    return text.replace("@", "@&#8203;")
 
 
 def _code(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Example addresses, which no cluster can reach, in jobs that a GitOps tool applies.
+"""Example addresses, which no cluster can reach, in jobs that a GitOps tool applies and in the workflow of CI.
 
 https://www.rfc-editor.org/rfc/rfc2606 reserves some host names for examples. The rule checks only jobs with `gitops`.
 A job without `gitops` may be a new job, into which `tfgen init` wrote example addresses.
@@ -13,6 +13,7 @@ from typing import Any, Final
 from tfgen import data_path
 from tfgen.data_path import Path
 from tfgen.job.defaults import names_registry
+from tfgen.problems import Position, Problem
 from tfgen.rules.finding import Finding
 from tfgen.rules.images import images
 from tfgen.rules.rule import Rule
@@ -21,6 +22,9 @@ from tfgen.words import shown
 
 _EXAMPLE: Final = re.compile(r"(?:.*\.)?(?:example\.(?:com|net|org)|example)", re.IGNORECASE)
 _HOST_OF_REPOSITORY: Final = re.compile(r"(?:[a-z]+://)?(?:[^@/]+@)?([^:/]+)")
+
+_INSTALLED: Final = re.compile(r"tfgen-charts\S* @ (?P<address>git\+https?://(?P<host>[^/:\s]+)[^\s\"']*)")
+"""The requirement in the workflow that `tfgen init --repo` writes."""
 
 _REPOSITORIES: Final[tuple[Path, ...]] = (("gitops", "repository"), ("code", "git", "repository"))
 
@@ -42,6 +46,26 @@ def _check(view: View) -> Iterator[Finding]:
                 path,
                 f"the image {shown(image)} is in an example registry, which no cluster can reach; write your registry "
                 "here, or as registry in tfgen.yaml",
+            )
+
+
+def example_installations(file: str, text: str) -> Iterator[Problem]:
+    """Yield a problem for each line of a workflow that installs tfgen from an example host.
+
+    Args:
+        file: the path of the workflow.
+        text: the text of the workflow.
+    """
+    for number, line in enumerate(text.splitlines(), 1):
+        found = _INSTALLED.search(line)
+        if found and _EXAMPLE.fullmatch(found["host"]):
+            yield Problem(
+                file,
+                Position(number, found.start("address") + 1),
+                f"{shown(found['address'])} has an example host, so CI cannot install tfgen; write the address of your "
+                "tfgen and a commit",
+                "example-host",
+                "warning",
             )
 
 

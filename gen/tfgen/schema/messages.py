@@ -14,6 +14,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from tfgen import data_path
+from tfgen.errors import UsageError
 from tfgen.kubernetes import quantity
 from tfgen.problems import Problem
 from tfgen.record import Record
@@ -491,6 +492,24 @@ def _in_seconds(text: str, node: Schema) -> str:
 
 
 _AMOUNT: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?([kmgt])i?b?", re.IGNORECASE)
+
+
+def check_name(name: str, kind: str) -> None:
+    """Check that a name is a valid job name, according to the schema of job.yaml.
+
+    Args:
+        name: the name.
+        kind: the noun for the error message, such as "job name".
+
+    Raises:
+        UsageError: the name is not valid.
+    """
+    node = schema_file.node(schema_file.load(), ("metadata", "name")) or {}
+    if not re.fullmatch(node["pattern"], name) or len(name) > node["maxLength"]:
+        rule = f"{node['x-pattern-says']}, at most {node['maxLength']} characters"
+        raise UsageError(f"{name!r} is not a valid {kind}: {rule}{as_name(name, node)}")
+    if name in node["not"]["enum"]:
+        raise UsageError(f"{name!r} is not a valid {kind}: choose {node['x-not-says']}")
 
 
 def as_name(text: object, node: Schema) -> str:

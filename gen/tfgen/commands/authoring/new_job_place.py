@@ -12,11 +12,9 @@ from tfgen.check.jobs import check
 from tfgen.disk_file import read_file
 from tfgen.job.output_root import is_root, root_above
 from tfgen.job.sources import defaults_under, read_sources
-from tfgen.places import JOB_SCHEMA
+from tfgen.places import JOB_FILE, JOB_SCHEMA
 from tfgen.real_path import real_path
 from tfgen.record import Record
-
-JOB_FILE: Final = "job.yaml"
 
 _ANY_JOB: Final = """\
 apiVersion: tfgen/v1alpha1

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Final
 
 from tfgen.commands.authoring.new_files import NewFile, add_files
-from tfgen.commands.authoring.new_job_place import JOB_FILE
 from tfgen.commands.importing import kustomize_folder
 from tfgen.commands.importing.import_jobs import ImportedJob, Source
 from tfgen.errors import UsageError
+from tfgen.places import JOB_FILE
 from tfgen.text.parse import MAX_BYTES
 
 STDIN: Final = Path("-")
