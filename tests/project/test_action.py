@@ -101,7 +101,7 @@ def test_the_action_annotates_what_is_wrong(repository: Path) -> None:
 def test_the_action_shows_what_a_change_does(repository: Path, tmp_path: Path) -> None:
     """The action writes Markdown to the summary of the run. If the check has errors, the action writes nothing."""
     *_, (script, env) = steps(inputs(jobs="jobs"))
-    assert ACTION["runs"]["steps"][-1]["if"] == "${{ !cancelled() }}"
+    assert ACTION["runs"]["steps"][-1]["if"] == "${{ !cancelled() && inputs.against != '' }}"
     summary = tmp_path / "summary.md"
     environment = {**env, "GITHUB_STEP_SUMMARY": str(summary)}
     path = str(Path(sys.executable).parent)
@@ -124,6 +124,16 @@ def test_the_action_fetches_what_a_pull_request_is_compared_with(repository: Pat
     with pytest.raises(CommandError) as error:
         run_action(tmp_path / "checkout", against=base)
     assert "title=new-run::image was " in error.value.stdout
+
+
+def test_without_a_commit_to_compare_with_the_action_renders_all_jobs(repository: Path) -> None:
+    """The first push of a branch has no commit before it. A comparison with HEAD would accept the committed files."""
+    assert "'HEAD'" not in ACTION["inputs"]["against"]["default"]
+    assert run_action(repository, against="") == ""
+    (repository / "overlays" / "mnist" / "base" / "service.yaml").write_text("# forged\n", encoding="utf-8")
+    with pytest.raises(CommandError) as error:
+        run_action(repository, against="")
+    assert "overlays/mnist/base/service.yaml" in error.value.stdout
 
 
 def test_an_input_is_no_script(repository: Path) -> None:
