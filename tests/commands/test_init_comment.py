@@ -114,3 +114,15 @@ def test_without_a_token_a_merge_request_has_no_comment(repository: Path) -> Non
     script = yaml.safe_load(Path(".gitlab-ci.yml").read_text(encoding="utf-8"))["tfgen"]["script"]
     (step,) = (step for step in script if "TFGEN_TOKEN" in step)
     Command(("bash", "-e", "-c", step), cwd=repository, env={"PATH": os.environ["PATH"]}).run()
+
+
+def test_a_name_in_a_job_notifies_nobody(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """GitHub and GitLab notify a person whose name follows an @, except in code."""
+    change_job("github")
+    assert cli.run(["set", "jobs/mnist/job.yaml", f"image=registry.ml.internal/mnist@sha256:{'0' * 64}"]) == 0
+    capsys.readouterr()
+    assert cli.run(["diff", "jobs", "--format", "markdown"]) == 0
+    text, _, code = capsys.readouterr().out.partition("<details>")
+    assert "mnist@&#8203;sha256:0" in text
+    assert "@sha256" not in text
+    assert "mnist@sha256:0" in code
