@@ -192,7 +192,7 @@ def test_the_name_of_several_refs_is_no_revision(
         f"{revision!r} is ambiguous, because {refs[0]} and {refs[1]} exist; write the full name of one of them, such "
         f"as {full}"
     )
-    for read in (resolved, lambda folder, name: committed_files([folder / "job.yaml"], name)):
+    for read in (resolved, lambda folder, name: CommitTree(name).read(folder / "job.yaml")):
         with pytest.raises(UsageError, match=f"^{re.escape(message)}$"):
             read(root, revision)
     for name in (full, commit_id, "HEAD", "HEAD~0", "@"):

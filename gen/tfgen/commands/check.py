@@ -119,9 +119,8 @@ def check_paths(paths: Sequence[Path], options: CheckOptions, track: Track = unt
         found, notes = verify_rendered(out, results.checked)
         report = report.replaced(problems=(*report.problems, *found), notes=(*report.notes, *notes))
     # The spool is closed, so the rendered files of `jobs` can no longer be read.
-    return report.replaced(
-        problems=in_order((*report.problems, *problems, *loosened, *installations)), jobs=(), version=tree.title
-    )
+    problems = in_order((*report.problems, *problems, *loosened, *installations))
+    return report.replaced(problems=problems, jobs=(), version=tree.title)
 
 
 def _tree_of(paths: Sequence[Path], options: CheckOptions) -> Tree:
