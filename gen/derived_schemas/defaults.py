@@ -126,6 +126,14 @@ def _allowed(names: str, name: Schema, example: Sequence[str]) -> dict[str, Any]
     }
 
 
+_KIND: Final = {
+    "type": "string",
+    "pattern": "^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Z][A-Za-z0-9]*$",
+    "x-pattern-says": "a kind, with its API group if the kind has a group, such as ConfigMap or batch/Job",
+    "maxLength": 317,
+}
+
+
 def _number(description: str, example: int) -> dict[str, Any]:
     return {"description": description, "type": "integer", "minimum": 0, "maximum": 1_000_000, "examples": [example]}
 
@@ -288,6 +296,7 @@ def defaults_schema(schema: Schema) -> dict[str, Any]:
                 schema["properties"]["spec"]["properties"]["environments"]["propertyNames"],
                 ["dev", "prod"],
             ),
+            "allowedKinds": _allowed("kinds of objects", _KIND, ["ConfigMap", "batch/Job"]),
             "enforce": _ENFORCE,
             "limits": _LIMITS,
             "rules": _RULES,

@@ -8,8 +8,8 @@ from itertools import chain
 from tests.support.problems import all_problems
 from tests.support.rules_page import PAGE, Section, blocks, ids_of_the_reader, sections
 from tfgen.change import new_run, run_back
-from tfgen.check import enforced, limits, namespace, object_table, repository, severities
 from tfgen.check import files as drift
+from tfgen.check import namespace, object_table, repository, severities
 from tfgen.check import objects as object_problems
 from tfgen.check.jobs import check
 from tfgen.check.object_schemas import ObjectSchemas
@@ -19,6 +19,7 @@ from tfgen.commands.importing import import_jobs
 from tfgen.commands.pipeline import orphans, unlisted_files
 from tfgen.graph.built import build
 from tfgen.problems import Problem
+from tfgen.rails import enforce, limits
 from tfgen.report.problems import as_text
 from tfgen.report.rule_summaries import rule_summaries
 from tfgen.rules import team_defaults
@@ -32,7 +33,7 @@ OF_TFGEN_YAML = {
     severities.GUARD_RAIL,
     severities.LOOSENED,
     *(rule.id for rule in team_defaults.RULES),
-    *enforced.RULES,
+    *enforce.RULES,
     *limits.RULES,
 }
 NOT_OF_THE_JOB = {

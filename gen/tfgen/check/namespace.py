@@ -11,9 +11,10 @@ from typing import Any, Final
 
 from tfgen.check.manifests import Manifest
 from tfgen.check.object_links import Fault, Objects
-from tfgen.check.pods import Pods, Port, allows_egress, allows_egress_outside, policies_for
+from tfgen.check.pods import Port, allows_egress, allows_egress_outside, policies_for
 from tfgen.kubernetes import keys, quantity
 from tfgen.kubernetes.object import Object
+from tfgen.kubernetes.pods import Pods
 
 # The amounts that each container must set if a quota counts the resource.
 # https://github.com/kubernetes/kubernetes/blob/v1.36.3/pkg/quota/v1/evaluator/core/pods.go (validationSet)

@@ -16,10 +16,10 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from tfgen import data_path
 from tfgen.check.object_links import Fault
-from tfgen.check.pods import FieldPath, Pods, literal_pods, pods_of
 from tfgen.job.choices import Profile
 from tfgen.kubernetes.kinds import KINDS
 from tfgen.kubernetes.object import Object, group, literal_name
+from tfgen.kubernetes.pods import FieldPath, Pods, literal_pods, pods_of
 from tfgen.problems import Severity
 from tfgen.record import Record
 from tfgen.words import either, shown

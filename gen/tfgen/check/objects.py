@@ -19,24 +19,23 @@ from itertools import takewhile
 from typing import Any, Final, TypeAlias
 
 from tfgen import data_path
-from tfgen.check.enforced import find_foreign_images
-from tfgen.check.enforced_pods import find_pod_overrides
-from tfgen.check.limits import find_over_limits
-from tfgen.check.literal_path import literal_path
 from tfgen.check.manifests import Manifest, literal_manifests
 from tfgen.check.namespace import namespace_faults
 from tfgen.check.object_links import OBJECT_LINKS, Fault, Objects, find_contradictions
 from tfgen.check.object_rules import Destination
 from tfgen.check.object_schemas import OBJECT_SCHEMA, ObjectSchemas
 from tfgen.check.object_table import SUMMARIES, TABLE
-from tfgen.check.pods import FieldPath
 from tfgen.data_path import Path
 from tfgen.graph.built import BuiltJob, object_parts
 from tfgen.graph.provenance import JOB_NAME, Part
 from tfgen.kubernetes import keys
 from tfgen.kubernetes.limits import OBJECT_MAX
 from tfgen.kubernetes.object import Object, literal_name
+from tfgen.kubernetes.pods import FieldPath
 from tfgen.problems import Place, Problem, Severity, in_order
+from tfgen.rails.carried import find_pod_overrides
+from tfgen.rails.enforce import find_foreign_images, literal_path
+from tfgen.rails.limits import find_over_limits
 from tfgen.record import EMPTY, Record
 from tfgen.text.document import Document, SourceTree
 from tfgen.words import in_environments, listed, path_name
@@ -57,6 +56,9 @@ _ObjectsByFault: TypeAlias = dict[tuple[Place, str, str, Severity], dict[str, li
 Example: {(place, "spec.selector: the selector matches no pod of the job", "object-links", "error"): {"Service mnist":
 ["dev"]}}. The name of the object is empty if the message names a path of the job instead.
 """
+
+_POD_SECURITY: Final = "pod-security"
+"""A rule for objects. A guard rail does not report the same field again."""
 
 _MAX_NAMES: Final = 3
 """Maximum number of objects that a message names."""
@@ -121,7 +123,10 @@ def check_objects(
             place, message, name, variant = _report(origins, environment, fault)
             names = objects_by_fault.setdefault((place, message, fault.rule, fault.severity), {})
             names.setdefault(name, []).append(variant)
-    return in_order((*check_guard_rails(document, built), *_problems(objects_by_fault)))
+    problems = [*_problems(objects_by_fault)]
+    refused = {problem.place for problem in problems if problem.rule == _POD_SECURITY}
+    guarded = (problem for problem in check_guard_rails(document, built) if problem.place not in refused)
+    return in_order((*guarded, *problems))
 
 
 def check_guard_rails(document: Document, built: BuiltJob) -> tuple[Problem, ...]:
@@ -131,9 +136,14 @@ def check_guard_rails(document: Document, built: BuiltJob) -> tuple[Problem, ...
         document: the job.
         built: the objects, built by the running tfgen, or read from the committed files.
     """
+    origins = _Origins(document, built)
+
+    def locate(environment: str | None, item: Object, path: Path, message: str) -> Path | None:
+        return origins.find(environment, Fault(item, path, message))
+
     guarded = (
         *find_foreign_images(document, built),
-        *find_pod_overrides(document, built),
+        *find_pod_overrides(document, built, locate),
         *find_over_limits(document, built),
     )
     return in_order(guarded)

@@ -1,124 +1,13 @@
-"""Pods of an object, and the connections between pods that NetworkPolicies allow."""
+"""The connections between pods that NetworkPolicies allow."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
-from typing import Any, Final, NamedTuple, TypeAlias
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
-from tfgen import data_path
-from tfgen.kubernetes import quantity
 from tfgen.kubernetes.label_selector import matches
-from tfgen.kubernetes.object import Object, group, literal_name
-from tfgen.record import Record
-
-FieldPath: TypeAlias = tuple[str | int, ...]
-
-_KUBERNETES_GROUPS: Final = ("apps", "batch", "")
-
-
-class Pods(Record):
-    """A group of equal pods, which one pod template describes.
-
-    Attributes:
-        owner: the object that creates the pods.
-        path: the path of the PodSpec in the object.
-        count: the number of pods.
-    """
-
-    owner: Object
-    path: FieldPath
-    labels: Mapping[str, str]
-    annotations: Mapping[str, str]
-    spec: Mapping[str, Any]
-    count: int
-
-    @cached_property
-    def containers(self) -> tuple[tuple[FieldPath, Mapping[str, Any]], ...]:
-        """Each container, with its path in the owner. The result includes init containers and sidecars."""
-        return tuple(
-            ((*self.path, field, index), container)
-            for field in ("initContainers", "containers")
-            for index, container in enumerate(self.spec.get(field, ()))
-        )
-
-    @cached_property
-    def ports(self) -> tuple[Mapping[str, Any], ...]:
-        """The ports of all containers."""
-        return tuple(port for _, container in self.containers for port in container.get("ports", ()))
-
-    @property
-    def has_all_labels(self) -> bool:
-        """True if `labels` contains all labels of the pods that a selector of the job may use.
-
-        The result is False for a custom kind such as TFJob, because the operator may add labels.
-        """
-        return group(self.owner) in _KUBERNETES_GROUPS
-
-
-def pods_of(item: Object) -> Iterator[Pods]:
-    """Yield the pods of an object that tfgen generates. For an entry of `objects`, yield nothing."""
-    if literal_name(item) is None:
-        yield from _find_pods(item, is_literal=False)
-
-
-def literal_pods(item: Object) -> Iterator[Pods]:
-    """Yield the pods of an entry of `objects`. Pods whose fields have wrong types are left out."""
-    if literal_name(item) is not None:
-        yield from _find_pods(item, is_literal=True)
-
-
-def _find_pods(owner: Object, *, is_literal: bool) -> Iterator[Pods]:
-    templates: Iterable[tuple[FieldPath, Any, int]] = _templates((), owner, is_literal=is_literal)
-    if owner["kind"] == "Pod":
-        templates = [((), owner, 1)] if not is_literal or _has_shape(owner, 1) else ()
-    for path, template, count in templates:
-        metadata = template.get("metadata") or {}
-        labels, annotations = (metadata.get(key) or {} for key in ("labels", "annotations"))
-        yield Pods(owner, (*path, "spec"), labels, annotations, template["spec"], count)
-
-
-def _templates(path: FieldPath, value: Any, *, is_literal: bool) -> Iterator[tuple[FieldPath, Any, int]]:
-    """Yield the path, the pod template and the number of pods for each pod template in a value.
-
-    In an entry of `objects`, the function searches only in mappings.
-    """
-    items: Iterable[tuple[Any, Any]] = () if is_literal else enumerate(value)
-    for key, child in value.items() if isinstance(value, dict) else items:
-        if not isinstance(child, dict | list):
-            continue
-        if key == "template":
-            count = value.get("replicas", value.get("parallelism", 1))
-            if _has_shape(child, count) if is_literal else _has_containers(child):
-                yield (*path, key), child, count
-                continue
-        yield from _templates((*path, key), child, is_literal=is_literal)
-
-
-def _has_containers(template: Any) -> bool:
-    spec = data_path.at(template, ("spec",))
-    return isinstance(spec, Mapping) and "containers" in spec
-
-
-def _has_shape(template: Any, count: Any) -> bool:
-    """Return True if a pod template and a number of pods have the types that Kubernetes requires."""
-    if not _has_containers(template) or type(count) is not int:
-        return False
-    spec = template["spec"]
-    parts = [data_path.at(template, ("metadata", key)) for key in ("labels", "annotations")]
-    lists = [spec.get(key) or () for key in ("containers", "initContainers", "volumes")]
-    are_lists = all(isinstance(items, list | tuple) and all(isinstance(i, Mapping) for i in items) for items in lists)
-    if not are_lists or not all(isinstance(part, Mapping | None) for part in parts):
-        return False
-    resources = [spec.get("resources"), *(item.get("resources") for containers in lists[:2] for item in containers)]
-    amounts = [spec.get("overhead")]
-    amounts += [data_path.at(block, (key,)) for block in resources for key in ("limits", "requests")]
-    return all(isinstance(block, Mapping | None) for block in (*resources, *amounts)) and all(
-        quantity.is_quantity(amount) for block in amounts if block is not None for amount in block.values()
-    )
-
-
-# -- connections ---------------------------------------------------------------------------------------------------
+from tfgen.kubernetes.object import Object
+from tfgen.kubernetes.pods import Pods
 
 
 class Port(NamedTuple):

@@ -11,23 +11,23 @@ would give different objects than the overlays. A comment with a reason ignores 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 from tfgen.check.checked import Reported
 from tfgen.check.namespace import RULES as NAMESPACE_RULES
 from tfgen.check.object_table import WARNINGS as OBJECT_WARNINGS
-from tfgen.problems import Place, Problem
-from tfgen.record import EMPTY, Record
+from tfgen.problems import Problem
+from tfgen.rails.rail import GUARD_RAIL, LOOSENED
+from tfgen.rails.severity import severities_of
+from tfgen.record import EMPTY
 from tfgen.rules.across import ACROSS
 from tfgen.rules.table import RULES as JOB_RULES
 from tfgen.text.comments import Directive
 from tfgen.text.document import Document
 from tfgen.words import meant, nearest, path_name, shown
 
-GUARD_RAIL: Final = "guard-rail"
 IGNORE_COMMENT: Final = "ignore-comment"
 UNUSED_IGNORE: Final = "unused-ignore"
-LOOSENED: Final = "guard-rail-loosened"
 
 RULES: Final[Mapping[str, str]] = {
     GUARD_RAIL: "A guard rail of a tfgen.yaml is incomplete, or is looser than a guard rail in a parent folder.",
@@ -49,38 +49,6 @@ WARNINGS: Final = frozenset(
 )
 """The rules whose problems are warnings by default."""
 
-ORDER: Final = ("off", "warning", "error")
-"""The severities that `rules` of a tfgen.yaml may set, the weakest first."""
-
-
-class Setting(Record):
-    """The severity of a rule, and the line of the tfgen.yaml that sets the severity.
-
-    Attributes:
-        not_ignorable: the line of `ignorable: false` for the rule in a tfgen.yaml, or None without such a line.
-    """
-
-    severity: str
-    place: Place
-    not_ignorable: Place | None = None
-
-    @property
-    def is_ignorable(self) -> bool:
-        """Return True if a comment may ignore the problems of the rule."""
-        return self.not_ignorable is None
-
-
-class Severities(Record):
-    """The severities that all tfgen.yaml files of a job set together.
-
-    Attributes:
-        rules: the setting of each rule, by the id of the rule.
-        as_errors: the line of the tfgen.yaml that turns all warnings into errors, or None.
-    """
-
-    rules: Mapping[str, Setting] = EMPTY
-    as_errors: Place | None = None
-
 
 def set_severities(document: Document, problems: Iterable[Problem], *, is_guarded: bool = True) -> Reported:
     """Apply the severities of the tfgen.yaml files and the ignore comments to the problems of a job.
@@ -100,7 +68,7 @@ def set_severities(document: Document, problems: Iterable[Problem], *, is_guarde
     reported, ignored = [], []
     for problem in problems:
         setting = severities.rules.get(problem.rule)
-        reported_problem = _reported(problem, severities)
+        reported_problem = severities.applied(problem)
         if reported_problem is None:
             continue
         if (
@@ -112,16 +80,6 @@ def set_severities(document: Document, problems: Iterable[Problem], *, is_guarde
         else:
             reported.append(reported_problem)
     return Reported(tuple(reported), tuple(ignored))
-
-
-def with_severities(defaults: Document | None, problems: Iterable[Problem]) -> tuple[Problem, ...]:
-    """Return problems with the severities that a tfgen.yaml and its parent folders set.
-
-    The result contains no problem of a disabled rule. Comments that ignore warnings have no effect on the result.
-    """
-    severities = severities_of(defaults)
-    reported = (_reported(problem, severities) for problem in problems)
-    return tuple(problem for problem in reported if problem is not None)
 
 
 def check_comments(documents: Iterable[Document]) -> Iterator[Problem]:
@@ -162,10 +120,9 @@ def report_unused(documents: Iterable[Document], ignored: Sequence[Problem]) -> 
 
 
 def check_severities(defaults: Document) -> Iterator[Problem]:
-    """Yield a problem for each invalid severity in a tfgen.yaml, such as a severity that a parent folder forbids."""
+    """Yield a problem for each invalid entry of `rules` in a tfgen.yaml, such as an unknown rule."""
     layer = defaults.alone()
-    parents = severities_of(defaults.under)
-    for name, setting in _rules(layer).items():
+    for name, setting in layer.data.get("rules", EMPTY).items():
         place = layer.place(("rules", name))
         if name not in WARNINGS:
             message = (
@@ -176,63 +133,6 @@ def check_severities(defaults: Document) -> Iterator[Problem]:
         elif setting["severity"] == "off" and not setting.get("reason"):
             message = f"{path_name(('rules', name))} has the severity off, but no reason; add reason"
             yield Problem(*place, message, GUARD_RAIL)
-        parent = parents.rules.get(name)
-        if parent and ORDER.index(setting["severity"]) < ORDER.index(parent.severity):
-            message = (
-                f"{path_name(('rules', name))}: found {setting['severity']}, but {parent.place} sets "
-                f"{parent.severity}; a tfgen.yaml in a subfolder may only raise the severity"
-            )
-            yield Problem(*layer.place(("rules", name, "severity")), message, GUARD_RAIL)
-        if parent and parent.not_ignorable and setting.get("ignorable"):
-            message = (
-                f"{path_name(('rules', name, 'ignorable'))}: found true, but {parent.not_ignorable} sets false; "
-                "remove ignorable"
-            )
-            yield Problem(*layer.place(("rules", name, "ignorable")), message, GUARD_RAIL)
-    if parents.as_errors and layer.data.get("warningsAsErrors") is False:
-        message = f"warningsAsErrors: found false, but {parents.as_errors} sets true; remove the key"
-        yield Problem(*layer.place(("warningsAsErrors",)), message, GUARD_RAIL)
-
-
-def _reported(problem: Problem, severities: Severities) -> Problem | None:
-    """Return a problem with the severity of its rule; None for a rule that is off."""
-    setting = severities.rules.get(problem.rule)
-    if problem.severity == "error":
-        return problem
-    if setting and setting.severity == "off":
-        return None
-    if setting and setting.severity == "error":
-        unless = "" if setting.is_ignorable else ", and comments cannot ignore it"
-        return _error(problem, f"{setting.place} makes this an error{unless}")
-    if severities.as_errors:
-        return _error(problem, f"{severities.as_errors} turns warnings into errors")
-    return problem
-
-
-def _error(problem: Problem, why: str) -> Problem:
-    return problem.replaced(severity="error", message=f"{problem.message} ({why})")
-
-
-def severities_of(nearest_layer: Document | None) -> Severities:
-    """Return the severities that a tfgen.yaml and the tfgen.yaml files of its parent folders set."""
-    layers = [] if nearest_layer is None else [*nearest_layer.layers()]
-    rules: dict[str, Setting] = {}
-    as_errors = None
-    for layer in reversed(layers):
-        for name, setting in _rules(layer).items():
-            place = layer.place(("rules", name, "severity"))
-            not_ignorable = rules[name].not_ignorable if name in rules else None
-            if setting.get("ignorable") is False and not_ignorable is None:
-                not_ignorable = layer.place(("rules", name, "ignorable"))
-            rules[name] = Setting(setting["severity"], place, not_ignorable)
-        if layer.data.get("warningsAsErrors"):
-            as_errors = layer.place(("warningsAsErrors",))
-    return Severities(rules, as_errors)
-
-
-def _rules(layer: Document) -> Mapping[str, Any]:
-    rules: Mapping[str, Any] = layer.data.get("rules", EMPTY)
-    return rules
 
 
 def _ignored(directives: Sequence[Directive]) -> Iterator[tuple[int, str]]:

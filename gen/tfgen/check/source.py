@@ -7,17 +7,17 @@ from typing import Final, NamedTuple
 
 from tfgen import data_path
 from tfgen.check.across import record_job
-from tfgen.check.allowed import check_allowed, find_disallowed
 from tfgen.check.checked import CheckResult, ReadFile, Reported
-from tfgen.check.enforced import find_overrides
-from tfgen.check.enforced_paths import check_enforced_paths
-from tfgen.check.enforced_security import find_security_overrides
-from tfgen.check.limits import check_limits
-from tfgen.check.severities import GUARD_RAIL, check_comments, check_severities, set_severities
+from tfgen.check.severities import check_comments, check_severities, set_severities
 from tfgen.job import defaults
 from tfgen.job.documents import parse_source
 from tfgen.job.sources import Source
 from tfgen.problems import Place, Problem
+from tfgen.rails.allowed import find_disallowed
+from tfgen.rails.enforce import find_overrides
+from tfgen.rails.paths import check_enforced_paths
+from tfgen.rails.rail import GUARD_RAIL
+from tfgen.rails.versions import GUARD_RAILS, check_rails
 from tfgen.record import Record
 from tfgen.rules.rule import AcrossRule, Clash, Rule
 from tfgen.rules.table import RULES
@@ -29,17 +29,6 @@ from tfgen.words import ALSO, in_environments
 MAX_PROBLEMS: Final = 100
 """Maximum number of problems of one rule in one document, because a hostile file may have a million problems."""
 
-
-GUARD_RAILS: Final = (
-    "allowedEnvironments",
-    "allowedNamespaces",
-    "argocd",
-    "enforce",
-    "limits",
-    "rules",
-    "warningsAsErrors",
-)
-"""The keys of a tfgen.yaml that jobs below the layer cannot override."""
 
 _NAME: Final = ("metadata", "name")
 
@@ -176,16 +165,14 @@ def _new_layer(source: Source, parent: LayerResult, *, is_guarded: bool) -> Laye
 def _overrides(document: Document) -> Iterator[Problem]:
     """Yield a problem for each value of a job, or of a tfgen.yaml, that breaks a guard rail of a parent folder."""
     yield from find_overrides(document)
-    yield from find_security_overrides(document)
     yield from find_disallowed(document)
 
 
 def _guard_rail_problems(source: Source, document: Document) -> Iterator[Problem]:
     """Yield the problems of a tfgen.yaml's guard rails, including rails that are looser than in a parent folder."""
     yield from check_severities(document)
-    yield from check_limits(document)
+    yield from check_rails(document)
     yield from check_enforced_paths(document)
-    yield from check_allowed(document)
     yield from _overrides(document)
     left_out = source.left_out
     while left_out is not None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from tfgen.check.pods import Pods, pods_of
 from tfgen.commands.cluster.declared_runs import RunObjects
 from tfgen.job.training_job import ROLE_NAMES
 from tfgen.kubernetes import keys
 from tfgen.kubernetes.controller_labels import added_labels
 from tfgen.kubernetes.object import Object, literal_name
+from tfgen.kubernetes.pods import Pods, pods_of
 from tfgen.scheduling.cluster import cluster_of, namespace_of
 from tfgen.scheduling.pod_template import PodTemplate
 from tfgen.scheduling.verdict import Plan, PlannedRun, plan_placement

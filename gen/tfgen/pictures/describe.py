@@ -9,8 +9,6 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from tfgen.check.pods import pods_of
-from tfgen.check.totals import amount
 from tfgen.graph.built import BuiltJob, build, task_objects, variant_objects
 from tfgen.graph.objects.storage import SHM, TMP
 from tfgen.graph.task_pods import pods
@@ -19,6 +17,8 @@ from tfgen.job.training_job import GitOps, Structure
 from tfgen.kubernetes import keys
 from tfgen.kubernetes.object import Object, group, identity, literal_name
 from tfgen.kubernetes.pod_requests import gpu_product, pod_requests
+from tfgen.kubernetes.pods import pods_of
+from tfgen.kubernetes.totals import amount
 from tfgen.live.declared_run import DeclaredRun, declared_run
 from tfgen.pictures.network import network_notes
 from tfgen.pictures.picture import Panel, Picture, Tasks, Volume

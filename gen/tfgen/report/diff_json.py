@@ -6,8 +6,8 @@ from typing import Any
 
 from tfgen.change.field_diff import NOTHING, FieldChange
 from tfgen.change.job_diff import JobDiff, ObjectDiff
-from tfgen.check.totals import Totals
 from tfgen.kubernetes.object import identity
+from tfgen.kubernetes.totals import Totals
 
 
 def rows(diff: JobDiff) -> dict[str, Any]:

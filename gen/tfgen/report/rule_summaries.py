@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tfgen.change import new_run, run_back
-from tfgen.check import enforced, limits, namespace, repository, severities
 from tfgen.check import files as drift
+from tfgen.check import namespace, repository, severities
 from tfgen.check import objects as object_problems
 from tfgen.commands import local, profile, rerun
 from tfgen.commands.cluster import read_cluster_file
 from tfgen.commands.importing import import_jobs
 from tfgen.commands.pipeline import orphans, unlisted_files
+from tfgen.rails import enforce, limits
 from tfgen.rules.across import ACROSS
 from tfgen.rules.table import RULES
 from tfgen.schema import messages as schema_messages
@@ -39,7 +40,7 @@ def rule_summaries() -> Mapping[str, str]:
         **object_problems.RULES,
         **namespace.RULES,
         **severities.RULES,
-        **enforced.RULES,
+        **enforce.RULES,
         **limits.RULES,
         **edit.RULES,
         **layout.RULES,

@@ -7,14 +7,14 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final
 
 from tfgen import data_path
-from tfgen.check.pods import pods_of
-from tfgen.check.totals import totals
 from tfgen.graph.built import BuiltJob, build, variant_objects
 from tfgen.job.origin import origins
 from tfgen.kubernetes import quantity
 from tfgen.kubernetes.object import Object
 from tfgen.kubernetes.pod_requests import gpu_product, pod_requests
+from tfgen.kubernetes.pods import pods_of
 from tfgen.kubernetes.queue import queue_name
+from tfgen.kubernetes.totals import totals
 from tfgen.pictures.describe import describe_built
 from tfgen.pictures.picture import Picture
 from tfgen.pictures.svg import as_svg

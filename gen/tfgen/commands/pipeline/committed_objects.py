@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Final
 
 from tfgen.change.rerendered import present_overlays
-from tfgen.check.limits import JobUse, has_limited_sums, uses
 from tfgen.check.objects import check_guard_rails
 from tfgen.check.severities import set_severities
 from tfgen.errors import TfgenError
@@ -23,6 +22,7 @@ from tfgen.job.facts import name_of
 from tfgen.kubernetes.object import Object, identity
 from tfgen.places import OVERLAYS
 from tfgen.problems import Problem
+from tfgen.rails.limits import JobUse, has_limited_sums, uses
 from tfgen.record import Record
 from tfgen.targets.kustomize.build import build_objects, has_overlay
 from tfgen.text.document import Document

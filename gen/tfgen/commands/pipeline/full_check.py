@@ -16,7 +16,6 @@ from tfgen.change.rerendered import compare_overlays
 from tfgen.check.cached_files import CachedFile, read_cached_files
 from tfgen.check.checked import CheckedFile
 from tfgen.check.files import Base, FileComparison, compare_files
-from tfgen.check.limits import JobUse
 from tfgen.check.severities import report_unused
 from tfgen.commands.pipeline.check_files import FileResults
 from tfgen.commands.pipeline.check_report import Report
@@ -31,6 +30,7 @@ from tfgen.job.documents import read_documents
 from tfgen.job.facts import name_of
 from tfgen.job.sources import Source
 from tfgen.problems import Problem, in_order
+from tfgen.rails.limits import JobUse
 from tfgen.tree.plan import FileAction, WritePlan, nothing_committed
 from tfgen.tree.rendering import Rendering
 from tfgen.tree.spool import Spool, Spooled

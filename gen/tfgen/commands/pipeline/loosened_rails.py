@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from tfgen.git.tree import DISK, CommitTree, Tree, by_repository, has_commit
 from tfgen.job.defaults import FILE
-from tfgen.job.sources import Source, defaults_paths
+from tfgen.job.sources import Source
 from tfgen.problems import Problem
 
 
@@ -34,20 +34,8 @@ def find_loosened_rails(
         if not has_commit(root):
             continue  # without a base of comparison, no guard rail is weaker
         files = tree.changed(root, against) | {*new.get(root, {}).values()}
-        if _may_loosen_rails(root, files):
-            from tfgen.change.guard_rails.versions import find_loosenings  # takes 20 ms, which few changes need
+        if any(Path(name).name == FILE for name in files):
+            from tfgen.rails.versions import find_loosenings  # takes 20 ms, which few changes need
 
             problems += tuple(find_loosenings(root, files, against, tree))
     return problems
-
-
-def _may_loosen_rails(root: Path, files: Collection[str]) -> bool:
-    """Return True if a changed file is a tfgen.yaml, or is in a folder to which a tfgen.yaml applies.
-
-    A change of any other file cannot make a guard rail weaker.
-    """
-    paths = [root / file for file in files]
-    folders = {path.parent for path in paths}
-    return any(path.name == FILE for path in paths) or any(
-        layer.exists() for folder in folders for layer in defaults_paths(folder / FILE)
-    )

@@ -14,7 +14,6 @@ from typing import Final, NamedTuple
 
 from tfgen.check.checked import CheckResult, Reported, merged_reports
 from tfgen.check.jobs import Checker
-from tfgen.check.limits import JobUse
 from tfgen.check.severities import report_unused
 from tfgen.commands.pipeline.check_scope import CheckScope
 from tfgen.commands.pipeline.rendered_job import RenderedJob, render_job
@@ -23,6 +22,7 @@ from tfgen.commands.pipeline.sums import limited_uses
 from tfgen.git.tree import Tree
 from tfgen.job.sources import Source
 from tfgen.problems import Problem
+from tfgen.rails.limits import JobUse
 from tfgen.text.document import Document
 from tfgen.tree.spool import Spool
 from tfgen.tree.write import digest_of_ledger

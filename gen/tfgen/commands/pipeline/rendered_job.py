@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from tfgen.check.checked import Reported
-from tfgen.check.limits import JobUse, has_limited_sums, uses
 from tfgen.check.manifests import Manifest
 from tfgen.check.object_schemas import ObjectSchemas
 from tfgen.check.objects import check_objects
@@ -14,6 +13,7 @@ from tfgen.check.severities import set_severities
 from tfgen.graph.built import build
 from tfgen.job.facts import name_of, rendered_branch
 from tfgen.problems import Place
+from tfgen.rails.limits import JobUse, has_limited_sums, uses
 from tfgen.targets.gitops.delivery import ChangedField, controller_fields
 from tfgen.targets.render import render_document
 from tfgen.text.document import Document

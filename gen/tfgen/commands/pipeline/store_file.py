@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 
 from tfgen.check.cached_files import CachedFile, store
 from tfgen.check.checked import ReadFile, Reported
-from tfgen.check.limits import has_limited_sums
 from tfgen.check.manifests import Manifest
 from tfgen.job.facts import rendered_branch
 from tfgen.problems import Problem, has_errors
+from tfgen.rails.limits import has_limited_sums
 
 
 def store_file(

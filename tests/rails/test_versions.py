@@ -10,11 +10,11 @@ import pytest
 
 from tests.support.checked_repository import JOB, Printed, commit, git
 from tfgen import cli
-from tfgen.change.guard_rails.layers import Layers
-from tfgen.change.guard_rails.loosened import find_loosened
 from tfgen.check.source import read_layer
 from tfgen.job.defaults import FILE
 from tfgen.job.sources import defaults_under
+from tfgen.rails.rail import Layers
+from tfgen.rails.versions import find_loosened
 from tfgen.schema import file as schema_file
 
 HEAD = "apiVersion: tfgen/v1alpha1\nkind: Defaults\n"
@@ -52,6 +52,10 @@ LOOSENED: dict[str, list[tuple[str, str, str]]] = {
     "allowedEnvironments": [
         ("allowedEnvironments: [a]\n", "allowedEnvironments: [b, a]\n", '3:23 allowedEnvironments: found "b"'),
         ("allowedEnvironments: [a]\n", "", "1:1 jobs may now name any environment"),
+    ],
+    "allowedKinds": [
+        ("allowedKinds: [ConfigMap]\n", "allowedKinds: [ConfigMap, Pod]\n", '3:27 allowedKinds: found "Pod", which'),
+        ("allowedKinds: [ConfigMap]\n", "", "1:1 jobs may now name any kind of object"),
     ],
     "enforce": [
         ("enforce: [spec.gang.queue]\n" + QUEUE, QUEUE, "1:1 jobs may now override spec.gang.queue"),
@@ -371,3 +375,34 @@ def test_a_file_with_errors_holds_no_rail(capsys: Printed) -> None:
             "jobs/video/tfgen.yaml:3:1 of HEAD sets allowedNamespaces; correct the errors [guard-rail-loosened]"
         ],
     )
+
+
+BASES_WITH_ERRORS = {
+    "a key of an older version": ("policies: policies\n", ""),
+    "an unknown key": ("policy: a\n", ""),
+    "a wrong entry of enforce": ("enforce: [spec.gang.queu, spec.retries]\n", "enforce: [spec.retries]\n"),
+}
+
+
+@pytest.mark.parametrize("case", BASES_WITH_ERRORS)
+def test_errors_of_the_base_hide_no_loosening(case: str, repository: Path, capsys: Printed) -> None:
+    wrong, corrected = BASES_WITH_ERRORS[case]
+    write(FILE, f"{HEAD}limits: {{job: {{gpus: 16}}}}\n{wrong}")
+    commit()
+    git("branch", "--force", "main")
+    write(FILE, f"{HEAD}limits: {{job: {{gpus: 32}}}}\n{corrected}")
+    assert checked(capsys, "--against", "main") == (cli.OK, [LINE.format("warning: ", "main", "")])
+    write(FILE, f"{HEAD}limits: {{job: {{gpus: 16}}}}\n{corrected}")
+    assert checked(capsys, "--against", "main") == (cli.OK, [])
+
+
+@pytest.mark.usefixtures("repository")
+def test_errors_of_the_change_hide_no_loosening(capsys: Printed) -> None:
+    write(FILE, f"{HEAD}limits: {{job: {{gpus: 16}}}}\nallowedEnvironments: [dev]\nwarningsAsErrors: true\n")
+    commit()
+    write(FILE, f"{HEAD}limits: {{job: {{gpus: 32}}}}\nallowedEnvironments: [Dev]\nwarningsAsErrors: true\n")
+    _, lines = checked(capsys)
+    messages = [line for line in lines if "[guard-rail-loosened]" in line]
+    assert len(messages) == 2
+    assert "the file has errors, so tfgen cannot read its guard rails" in messages[1]
+    assert "limits.job.gpus: found 32, but tfgen.yaml:3:22 of HEAD allows 16" in messages[0]

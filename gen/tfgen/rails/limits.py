@@ -15,16 +15,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from tfgen import data_path
-from tfgen.check.pods import Pods, literal_pods, pods_of
-from tfgen.check.severities import GUARD_RAIL
-from tfgen.check.totals import amount
 from tfgen.data_path import Path
 from tfgen.graph.built import BuiltJob
 from tfgen.graph.objects.resources import IS_GPU
 from tfgen.kubernetes import keys, quantity
 from tfgen.kubernetes.object import Object, literal_name
 from tfgen.kubernetes.pod_requests import pod_requests
+from tfgen.kubernetes.pods import Pods, literal_pods, pods_of
+from tfgen.kubernetes.totals import amount
 from tfgen.problems import Place, Problem
+from tfgen.rails.rail import Comparison, Rail, all_layers
 from tfgen.record import Record
 from tfgen.text.document import Document
 from tfgen.words import in_environments, path_name, shown
@@ -49,7 +49,13 @@ _WORDS: Final[Mapping[str, str]] = {
 """The keys of `limits`, each with its noun in messages, such as "GPUs"."""
 
 _WHOLE_GPU: Final = re.compile(r".*/gpu(\.shared)?|nvidia\.com/mig-.+|gpu\.intel\.com/.+|volcano\.sh/vgpu-number")
-"""Pattern of the resources that tfgen adds up as GPUs. A pod with only other GPU resources counts as one GPU."""
+"""Pattern of the GPU resources that tfgen adds up. A pod with only other GPU resources counts as one GPU."""
+
+_NO_ACCELERATOR: Final = re.compile(r"(^|\.)kubernetes\.io/|rdma|sriov|hca|/(efa|fuse|kvm|tun|vhost-net|.*nic)$")
+"""Pattern of the resources that are no accelerators: networks and files of a node. Each other extended resource, such
+as example.com/accel, counts as GPUs."""
+
+_VISIBLE_DEVICES: Final = "NVIDIA_VISIBLE_DEVICES"
 
 _SUMS: Final = ("environments", "namespaces")
 _MAX_NAMES: Final = 3
@@ -65,6 +71,7 @@ class JobUse(Record):
         by_part: the amounts that each part of the job requests, by the path of the part in the spec. Example:
             {("roles", "worker"): {"gpus": 4, "cpu": 16, "memory": 68719476736, "replicas": 4, "storage": 0}}. The path
             is empty for generated pods that belong to no role.
+        uncounted: the uses of GPUs that no request counts, each with the path of the part in the spec and the reason.
     """
 
     job: str
@@ -73,6 +80,7 @@ class JobUse(Record):
     cluster: str | None
     total: Amounts
     by_part: Mapping[Path, Amounts]
+    uncounted: tuple[tuple[Path, str], ...] = ()
 
 
 def uses(built: BuiltJob) -> tuple[JobUse, ...]:
@@ -88,23 +96,28 @@ def uses(built: BuiltJob) -> tuple[JobUse, ...]:
 
 
 def find_over_limits(document: Document, built: BuiltJob) -> Iterator[Problem]:
-    """Yield a problem for each resource limit that a job exceeds.
+    """Yield a problem for each resource limit that a job exceeds, and for each use of GPUs that tfgen cannot count.
 
-    If several tfgen.yaml files limit a resource, the limit of the nearest file applies.
+    If several tfgen.yaml files limit a resource, the lowest limit applies.
     """
-    if not any(_named(layer, "job") for layer in _layers(document)):
-        return
+    limits = LIMITS.settings(document.under)
+    limit_of_gpus = next((limit for path, limit in limits.items() if path[-1] == "gpus"), None)
+    of_job = {path[-1]: limit for path, limit in limits.items() if path[1] == "job"}
     environments: dict[tuple[Place, str], list[str | None]] = {}
-    for use in uses(built):
+    for use in uses(built) if of_job or limit_of_gpus else ():
+        found: list[tuple[Path, str]] = []
         for resource, value in use.total.items():
-            layer = next((layer for layer in _layers(document) if _has(layer, ("job", resource))), None)
-            if layer is None or value <= limit_value(layer, ("job", resource)):
-                continue
-            path = _origin(document, use, resource)
-            message = (
-                f"the job requests {_counted(resource, value)}, but {layer.place(('limits', 'job', resource))} allows "
-                f"a job at most {_shown(resource, limit_value(layer, ('job', resource)))}"
-            )
+            limit = of_job.get(resource)
+            if limit is not None and value > quantity.parse(limit.value):
+                message = (
+                    f"the job requests {_counted(resource, value)}, but {limit.place} allows a job at most "
+                    f"{_shown(resource, quantity.parse(limit.value))}"
+                )
+                found.append((_origin(document, use, resource), message))
+        for words, part in {words: part for part, words in reversed(use.uncounted)}.items():
+            if limit_of_gpus is not None:
+                found.append((_written(document, use, part), f"{words}, but {limit_of_gpus.place} limits the GPUs"))
+        for path, message in found:
             # A problem at a line of an environment needs no name of the environment in the message.
             environment = None if path[:2] == ("spec", "environments") else use.environment
             environments.setdefault((document.place(path), message), []).append(environment)
@@ -132,7 +145,7 @@ def find_sums_over_limits(layer: Document, job_uses: Sequence[JobUse]) -> Iterat
 
 def has_limited_sums(document: Document) -> bool:
     """Return True if any tfgen.yaml that applies to a job limits the sum of several jobs."""
-    return any(map(limits_sums, _layers(document)))
+    return any(map(limits_sums, all_layers(document.under)))
 
 
 def limits_sums(layer: Document) -> bool:
@@ -140,54 +153,67 @@ def limits_sums(layer: Document) -> bool:
     return any(_named(layer, kind) for kind in _SUMS)
 
 
-def check_limits(defaults: Document) -> Iterator[Problem]:
-    """Yield a problem for each limit of a tfgen.yaml that is higher than the same limit of a parent folder."""
-    layer = defaults.alone()
-    if defaults.under is None:
-        return
-    for path in limit_paths(layer):
-        parent = next((candidate for candidate in defaults.under.layers() if _has(candidate, path)), None)
-        if parent and limit_value(layer, path) > limit_value(parent, path):
-            message = (
-                f"{path_name(('limits', *path))}: found {shown(written_limit(layer, path))}, but "
-                f"{parent.place(('limits', *path))} allows at most {shown(written_limit(parent, path))}; lower the "
-                "limit"
-            )
-            yield Problem(*layer.place(("limits", *path)), message, GUARD_RAIL)
-
-
 # -- resources of objects ------------------------------------------------------------------------------------------
 
 
 def _use(job: str, where: tuple[str | None, str | None, str | None], items: Iterable[Object]) -> JobUse:
+    items = [*items]
+    most_replicas, devices = dict(_scaled(items)), dict(_claimed_devices(items))
     by_part: dict[Path, dict[str, Amount]] = {}
+    uncounted: dict[tuple[Path, str], None] = {}
     for item in items:
-        for part, amounts in _parts(item):
-            sums = by_part.setdefault(part, dict.fromkeys(_WORDS, 0))
-            for resource, value in amounts.items():
-                sums[resource] += value
+        name = literal_name(item)
+        for pods in pods_of(item) if name is None else literal_pods(item):
+            role = pods.labels.get(keys.ROLE) if name is None else None
+            part: Path = ("objects", name) if name is not None else ("roles", role) if role else ()
+            count = max(pods.count, most_replicas.get((item["kind"], item["metadata"]["name"]), 0))
+            _add(by_part, part, {**_amounts(pods, count, devices), "replicas": count if role else 0})
+            uncounted |= {(part, words): None for words in _uncounted(pods, devices)}
+        if name is not None:
+            _add(by_part, ("objects", name), {"storage": sum(_literal_claims(item), 0)})
+        elif item["kind"] == "PersistentVolumeClaim":
+            _add(by_part, ("storage",), {"storage": _size(item["spec"])})
     total = {resource: sum((amounts[resource] for amounts in by_part.values()), 0) for resource in _WORDS}
-    return JobUse(job, *where, total, by_part)
+    return JobUse(job, *where, total, by_part, tuple(uncounted))
 
 
-def _parts(item: Object) -> Iterator[tuple[Path, Amounts]]:
-    """Yield the amounts that an object requests, for each group of equal pods and for the claims.
+def _add(by_part: dict[Path, dict[str, Amount]], part: Path, amounts: Amounts) -> None:
+    sums = by_part.setdefault(part, dict.fromkeys(_WORDS, 0))
+    for resource, value in amounts.items():
+        sums[resource] += value
 
-    Example for a claim: (("storage",), {"storage": 1073741824}). The path leads to the part of the job below `spec`
-    that requests the amounts, such as ("roles", "worker") for pods. The path is empty for generated pods that belong to
-    no role. A value of a wrong type counts as 0.
+
+def _scaled(items: Iterable[Object]) -> Iterator[tuple[tuple[str, str], int]]:
+    """Yield the kind and the name of each object that an autoscaler in `objects` scales, with the largest size.
+
+    The defaults of a KEDA ScaledObject are the kind Deployment and 100 replicas.
     """
-    name = literal_name(item)
-    if name is not None:
-        for pods in literal_pods(item):
-            yield ("objects", name), _amounts(pods, is_task=False)
-        yield ("objects", name), {"storage": sum(_literal_claims(item), 0)}
-        return
-    if item["kind"] == "PersistentVolumeClaim":
-        yield ("storage",), {"storage": _size(item["spec"])}
-    for pods in pods_of(item):
-        role = pods.labels.get(keys.ROLE)
-        yield ("roles", role) if role else (), _amounts(pods, is_task=bool(role))
+    for item in items:
+        target = data_path.at(item, ("spec", "scaleTargetRef")) if literal_name(item) is not None else None
+        if isinstance(target, Mapping):
+            most = item["spec"].get("maxReplicas", item["spec"].get("maxReplicaCount", 100))
+            yield (str(target.get("kind", "Deployment")), str(target.get("name"))), most if type(most) is int else 100
+
+
+def _claimed_devices(items: Iterable[Object]) -> Iterator[tuple[str, int | None]]:
+    """Yield the name of each ResourceClaim and ResourceClaimTemplate in `objects`, with the number of its devices.
+
+    The number is None if the claim takes all devices of a node.
+    """
+    for item in items:
+        if literal_name(item) is not None and item["kind"] in ("ResourceClaim", "ResourceClaimTemplate"):
+            specs = [data_path.at(item, path) for path in (("spec", "devices"), ("spec", "spec", "devices"))]
+            requests = [request for spec in specs if isinstance(spec, Mapping) for request in _maps(spec, "requests")]
+            exact = [part for request in requests for part in (request, request.get("exactly")) if part]
+            exact += [part for request in requests for part in _maps(request, "firstAvailable")]
+            counts = [part.get("count", 1 if "deviceClassName" in part else 0) for part in exact]
+            takes_all = any(part.get("allocationMode") == "All" for part in exact)
+            yield item["metadata"]["name"], None if takes_all else sum(n for n in counts if type(n) is int)
+
+
+def _maps(data: Any, key: str) -> list[Mapping[str, Any]]:
+    value = data.get(key)
+    return [item for item in value if isinstance(item, Mapping)] if isinstance(value, list | tuple) else []
 
 
 def _literal_claims(item: Object) -> Iterator[Amount]:
@@ -208,20 +234,44 @@ def _literal_size(spec: Any) -> Amount:
     return quantity.parse(size) if quantity.is_quantity(size) else 0
 
 
-def _amounts(pods: Pods, *, is_task: bool) -> dict[str, Amount]:
-    """Return the resources of a group of equal pods. If `is_task` is true, the pods also count as tasks."""
+def _amounts(pods: Pods, count: int, devices: Mapping[str, int | None]) -> dict[str, Amount]:
+    """Return the resources of `count` equal pods. `devices` are the numbers of devices of claims, by name."""
     requests = pod_requests(pods.spec)
-    gpus = {name: value for name, value in requests.items() if re.search(IS_GPU, name) and value}
-    whole = sum((value for name, value in gpus.items() if _WHOLE_GPU.fullmatch(name)), 0)
+    gpus = {name: value for name, value in requests.items() if value and _is_device(name)}
+    whole = sum((value for name, value in gpus.items() if not re.search(IS_GPU, name) or _WHOLE_GPU.fullmatch(name)), 0)
+    whole += sum(devices.get(name, 1) or 1 for name in _device_claims(pods))
     claims = (data_path.at(volume, ("ephemeral", "volumeClaimTemplate", "spec")) for volume in _volumes(pods))
     pod_amounts = {
         "gpus": whole or int(bool(gpus)),
         "cpu": requests.get("cpu", 0),
         "memory": requests.get("memory", 0),
-        "replicas": int(is_task),
         "storage": sum((_size(claim) for claim in claims if claim), 0),
     }
-    return {resource: value * pods.count for resource, value in pod_amounts.items()}
+    return {resource: value * count for resource, value in pod_amounts.items()}
+
+
+def _is_device(resource: str) -> bool:
+    return bool(re.search(IS_GPU, resource)) or ("/" in resource and not _NO_ACCELERATOR.search(resource))
+
+
+def _device_claims(pods: Pods) -> Iterator[str]:
+    """Yield the name of the ResourceClaim or ResourceClaimTemplate of each entry of `resourceClaims` in a pod."""
+    for claim in _maps(pods.spec, "resourceClaims"):
+        yield str(claim.get("resourceClaimTemplateName") or claim.get("resourceClaimName"))
+
+
+def _uncounted(pods: Pods, devices: Mapping[str, int | None]) -> Iterator[str]:
+    """Yield a reason, as words for a message, for each use of GPUs by a pod that no request counts."""
+    for name in _device_claims(pods):
+        if name in devices and devices[name] is None:
+            yield f"the claim {name} takes all devices of a node, which tfgen cannot count"
+    for _, container in pods.containers:
+        resources = container.get("resources") or {}
+        requested = {**(resources.get("limits") or {}), **(resources.get("requests") or {})}
+        for entry in _maps(container, "env"):
+            is_open = entry.get("name") == _VISIBLE_DEVICES and entry.get("value", "all") not in ("", "none", "void")
+            if is_open and not any(map(_is_device, requested)):
+                yield f"{_VISIBLE_DEVICES} gives the container {container.get('name')} GPUs that no request counts"
 
 
 def _volumes(pods: Pods) -> Sequence[Mapping[str, Any]]:
@@ -234,50 +284,49 @@ def _size(claim: Mapping[str, Any]) -> Amount:
 
 def _origin(document: Document, use: JobUse, resource: str) -> Path:
     """Return the path of the part of the job, such as a role, that requests the most of a resource."""
-    part = max(use.by_part, key=lambda path: use.by_part[path][resource])
+    return _written(document, use, max(use.by_part, key=lambda path: use.by_part[path][resource]))
+
+
+def _written(document: Document, use: JobUse, part: Path) -> Path:
+    """Return the path in the job file that sets the size of a part of the job, such as a role."""
     endings: list[Path] = [(*part, "replicas"), (*part, "resources"), part] if part[:1] == ("roles",) else [part]
     bases: list[Path] = [("spec", "environments", use.environment)] if use.environment else []
     paths = [(*base, *end) for base in (*bases, ("spec",)) for end in endings] if part else []
     return next((path for path in paths if data_path.has(document.data, path)), ("metadata", "name"))
 
 
-# -- limits of layers ----------------------------------------------------------------------------------------------
+# -- limits of a tfgen.yaml ----------------------------------------------------------------------------------------
 
 
-def _layers(document: Document) -> Iterator[Document]:
-    return iter(()) if document.under is None else document.under.layers()
-
-
-def limit_paths(layer: Document) -> Iterator[Path]:
-    """Yield the path of each amount below `limits` of a tfgen.yaml, such as ("job", "gpus")."""
-    yield from (("job", resource) for resource in data_path.at(layer.data, ("limits", "job")) or ())
+def _read(layer: Document) -> Iterator[tuple[Path, Any]]:
+    limits: Mapping[str, Any] = layer.data.get("limits", {})
+    yield from ((("limits", "job", resource), value) for resource, value in (limits.get("job") or {}).items())
     for kind in _SUMS:
         for name in _named(layer, kind):
-            yield from ((kind, name, resource) for resource in data_path.at(layer.data, ("limits", kind, name)))
+            yield from ((("limits", kind, name, resource), value) for resource, value in limits[kind][name].items())
+
+
+def _words(comparison: Comparison) -> str:
+    new = "no limit" if comparison.new is None else shown(comparison.new)
+    allows = "allows" if comparison.is_change else "allows at most"
+    message = f"{path_name(comparison.path)}: found {new}, but {comparison.base} {allows} {shown(comparison.old)}"
+    return message if comparison.is_change else f"{message}; lower the limit"
+
+
+LIMITS: Final = Rail(
+    read=_read,
+    looser=lambda old, new: [()] if new is None or quantity.parse(new) > quantity.parse(old) else [],
+    words=_words,
+)
 
 
 def _named(layer: Document, kind: str) -> Sequence[str]:
     return tuple(data_path.at(layer.data, ("limits", kind)) or ())
 
 
-def _has(layer: Document, path: Path) -> bool:
-    return data_path.has(layer.data, ("limits", *path))
-
-
-def written_limit(layer: Document, path: Path) -> Any:
-    """Return the amount at a path below `limits` of a tfgen.yaml, as written in the file."""
-    return data_path.at(layer.data, ("limits", *path))
-
-
-def limit_value(layer: Document, path: Path) -> Amount:
-    """Return the amount at a path below `limits` of a tfgen.yaml, as a number."""
-    return quantity.parse(written_limit(layer, path))
-
-
 def _over_sum(layer: Document, path: Path, where: str, job_uses: Sequence[JobUse]) -> Iterator[Problem]:
-    for resource in written_limit(layer, path):
-        total = sum((use.total[resource] for use in job_uses), 0)
-        limit = limit_value(layer, (*path, resource))
+    for resource, written in data_path.at(layer.data, ("limits", *path)).items():
+        total, limit = sum((use.total[resource] for use in job_uses), 0), quantity.parse(written)
         if total <= limit:
             continue
         by_job: dict[str, Amount] = {}

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from tfgen.check.pods import pods_of
 from tfgen.kubernetes.pod_requests import pod_requests
+from tfgen.kubernetes.pods import pods_of
 from tfgen.record import Record
 
 if TYPE_CHECKING:

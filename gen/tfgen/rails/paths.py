@@ -13,10 +13,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from tfgen import data_path
-from tfgen.check.severities import GUARD_RAIL
 from tfgen.data_path import Path
 from tfgen.errors import UsageError
 from tfgen.problems import Place, Problem
+from tfgen.rails.rail import GUARD_RAIL
 from tfgen.record import Record
 from tfgen.schema import file as schema_file
 from tfgen.schema.file import Schema, resolve

@@ -9,6 +9,9 @@ import pytest
 
 from tfgen.check.checked import CheckedJobs
 from tfgen.check.jobs import check
+from tfgen.check.object_schemas import ObjectSchemas
+from tfgen.check.objects import check_objects
+from tfgen.graph.built import build
 from tfgen.job.sources import Source
 from tfgen.schema import file as schema_file
 
@@ -51,19 +54,24 @@ OF_ENVIRONMENTS = sorted(SHARED.keys() - {"initContainers", "sidecars", "podTemp
 def checked(team: dict[str, Any], spec: dict[str, Any], **metadata: Any) -> CheckedJobs:
     """Check a job with a tfgen.yaml that has the keys of `team`."""
     head = {"apiVersion": "tfgen/v1alpha1"}
+    image = {} if "spec.image" in team["enforce"] else {"image": "registry.example.com/ml/mnist:1.4.0"}
     job = {
         **head,
         "kind": "TrainingJob",
         "metadata": {"name": "mnist", **metadata},
-        "spec": {"roles": {"chief": {}, "worker": {"replicas": 2}}, **spec},
+        "spec": {**image, "roles": {"chief": {}, "ps": {}, "worker": {"replicas": 2}}, **spec},
     }
     return check(json.dumps(job), "job.yaml", Source("tfgen.yaml", json.dumps({**head, "kind": "Defaults", **team})))
 
 
 def refusals(team: dict[str, Any], spec: dict[str, Any]) -> list[str]:
     """Return the messages of the rule up to the first colon, and check that the tfgen.yaml itself has no problems."""
-    problems = checked(team, spec).problems
+    result = checked(team, spec)
+    problems = [*result.problems]
     assert [problem.message for problem in problems if problem.file == "tfgen.yaml"] == []
+    if not any(problem.severity == "error" for problem in problems):
+        (document,) = result.documents
+        problems += check_objects(document, build(document.data), ObjectSchemas())
     return [problem.message.split(":")[0] for problem in problems if problem.rule == "enforced"]
 
 
@@ -133,7 +141,11 @@ def test_a_pod_template_does_not_override_the_security(key: str, context: str, w
     enforced, other = (True, False) if key == "readOnlyRootFilesystem" else (7, 8)
     fields = {"securityContext": {key: other}}
     template = {"spec": fields if context == "pod" else {"containers": [{"name": "tensorflow", **fields}]}}
-    spec = {"podTemplate": template} if where == "job" else {"roles": {"worker": {"podTemplate": template}}}
+    spec = (
+        {"podTemplate": template}
+        if where == "job"
+        else {"roles": {"chief": {}, "ps": {}, "worker": {"podTemplate": template}}}
+    )
     values = {"spec": {"security": {key: enforced}}} if is_set else {}
     team = {"enforce": ["spec.security"], **values}
     (message,) = refusals(team, spec)
@@ -141,13 +153,15 @@ def test_a_pod_template_does_not_override_the_security(key: str, context: str, w
     assert refusals({"enforce": [f"spec.security.{key}"], **values}, spec) == [message]
     assert refusals({"enforce": [{"path": "spec.security", "except": [key]}]}, spec) == []
     fields["securityContext"][key] = enforced
-    assert refusals(team, spec) == ([] if is_set else [message])
+    is_default = key == "readOnlyRootFilesystem"  # tfgen renders this value without a key of the job
+    assert refusals(team, spec) == ([] if is_set or is_default else [message])
 
 
 def test_a_pod_template_does_not_remove_an_enforced_user() -> None:
     team = {"enforce": ["spec.security"], "spec": {"security": {"runAsUser": 7}}}
     assert refusals(team, {"podTemplate": {"spec": {"securityContext": {"runAsUser": None}}}}) != []
-    assert refusals(team, {"podTemplate": {"spec": {"securityContext": None}}}) != []
+    removed = checked(team, {"podTemplate": {"spec": {"securityContext": None}}})
+    assert [problem.rule for problem in removed.problems if problem.severity == "error"] == ["pod-security"]
     assert refusals(team, {"podTemplate": {"spec": {"securityContext": {"supplementalGroups": [5]}}}}) == []
 
 

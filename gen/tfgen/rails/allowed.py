@@ -1,8 +1,9 @@
-"""The Argo CD project, the namespaces and the environments that a tfgen.yaml allows the jobs in its folder to use.
+"""The project, the namespaces, the environments and the kinds that a tfgen.yaml allows the jobs in its folder to use.
 
     argocd: {project: ads}
     allowedNamespaces: [ads-dev, ads]
     allowedEnvironments: [dev, prod]
+    allowedKinds: [ConfigMap, batch/Job]
 
 A tfgen.yaml in a subfolder may shorten a list, but cannot name a different project. The project is also the default of
 `spec.gitops.argocd.project` (`job.defaults`).
@@ -11,23 +12,30 @@ A tfgen.yaml in a subfolder may shorten a list, but cannot name a different proj
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
 from typing import Any, Final
 
 from tfgen import data_path
-from tfgen.check.enforced import ENFORCED
-from tfgen.check.literal_path import literal_path
-from tfgen.check.severities import GUARD_RAIL
 from tfgen.data_path import Path
 from tfgen.kubernetes.object import group
 from tfgen.problems import Place, Problem
+from tfgen.rails.enforce import ENFORCED, literal_path
+from tfgen.rails.rail import Comparison, Rail
 from tfgen.schema import tunables
 from tfgen.text.document import Document
 from tfgen.words import either, in_environments, meant, nearest, path_name, shown
 
 PROJECT: Final[Path] = ("argocd", "project")
 
-NAME_LISTS: Final = ("allowedNamespaces", "allowedEnvironments")
-"""The keys of a tfgen.yaml that list the names which a job may use."""
+_NAMES: Final = {
+    "allowedNamespaces": "namespace",
+    "allowedEnvironments": "environment",
+    "allowedKinds": "kind of object",
+}
+"""The keys of a tfgen.yaml that list the names which a job may use, each with the noun for a name."""
+
+_UNLISTED_FILES: Final = "unlistedFiles"
+"""Key of the root tfgen.yaml that lists patterns for files which tfgen does not write."""
 
 _PROJECT_OF_JOB: Final[Path] = ("spec", "gitops", "argocd", "project")
 _ENVIRONMENTS: Final[Path] = ("spec", "environments")
@@ -50,33 +58,80 @@ def find_disallowed(document: Document) -> Iterator[Problem]:
     rails = document if document.data["kind"] == "Defaults" else document.under
     if rails is None:
         return
+    finders = (_other_namespaces, _other_environments, _other_kinds)
     for layer in rails.layers():
         if data_path.has(layer.data, PROJECT):
             yield from _other_projects(document, layer)
-        for key, find in zip(NAME_LISTS, (_other_namespaces, _other_environments), strict=True):
-            if key in layer.data:
+        for key, find in zip(_NAMES, finders, strict=True):
+            is_own_kind = (
+                find is _other_kinds and layer.file == document.file
+            )  # The owner of a list may set any object.
+            if key in layer.data and not is_own_kind:
                 yield from find(document, layer.data[key], layer.place((key,)))
 
 
-def check_allowed(defaults: Document) -> Iterator[Problem]:
-    """Yield a problem for each key of the tfgen.yaml `defaults` that loosens a restriction of a parent folder."""
-    layer = defaults.alone()
-    for farther in () if defaults.under is None else defaults.under.layers():
-        if data_path.has(farther.data, PROJECT) and "argocd" in layer.data:
-            project, enforced = (data_path.at(file.data, PROJECT) for file in (layer, farther))
-            if project != enforced:
-                message = (
-                    f"argocd.project: found {shown(project)}, but {farther.place(PROJECT)} enforces {shown(enforced)}; "
-                    "remove the key"
-                )
-                yield Problem(*layer.place(PROJECT), message, GUARD_RAIL)
-        for key in NAME_LISTS:
-            for index, name in enumerate(layer.data.get(key, ())):
-                if key in farther.data and name not in farther.data[key]:
-                    message = (
-                        f"{key}: found {shown(name)}, which {farther.place((key,))} does not list; remove this entry"
-                    )
-                    yield Problem(*layer.place((key, index)), message, GUARD_RAIL)
+# -- the rails -----------------------------------------------------------------------------------------------------
+
+
+def _read_project(layer: Document) -> Iterator[tuple[Path, Any]]:
+    if "argocd" in layer.data:
+        yield PROJECT, data_path.at(layer.data, PROJECT)
+
+
+def _project_words(comparison: Comparison) -> str:
+    enforced = f"{comparison.base} enforces {shown(comparison.old)}"
+    if comparison.is_change and comparison.new is None:
+        return f"jobs may now name any Argo CD project, but {enforced}"
+    message = f"{path_name(PROJECT)}: found {shown(comparison.new)}, but {enforced}"
+    return message if comparison.is_change else f"{message}; remove the key"
+
+
+def _added(old: Sequence[str], new: Sequence[str] | None) -> list[Path]:
+    return [()] if new is None else [(index,) for index, name in enumerate(new) if name not in old]
+
+
+def _name_words(comparison: Comparison) -> str:
+    key = str(comparison.path[0])
+    if comparison.new is None:
+        names = either(map(shown, comparison.old))
+        return f"jobs may now name any {_NAMES[key]}, but {comparison.base} allows only {names}"
+    (index,) = comparison.part
+    message = f"{key}: found {shown(comparison.new[index])}, which {comparison.base} does not list"
+    return message if comparison.is_change else f"{message}; remove this entry"
+
+
+def _uncovered(old: Sequence[str], new: Sequence[str] | None) -> list[Path]:
+    return [(index,) for index, pattern in enumerate(new or ()) if not _covers(old, pattern)]
+
+
+def _covers(patterns: Sequence[str], pattern: str) -> bool:
+    """Return True if one of `patterns` matches every file that `pattern` matches.
+
+    >>> _covers(["overlays/shared/"], "overlays/shared/*.yaml"), _covers(["charts/a*"], "charts/abc.yaml")
+    (True, True)
+    """
+    is_path = not any(character in pattern for character in "*?[")
+    return pattern in patterns or any(
+        pattern.startswith(listed) if listed.endswith("/") else is_path and fnmatchcase(pattern, listed)
+        for listed in patterns
+    )
+
+
+ALLOWED_RAILS: Final = (
+    Rail(read=_read_project, looser=lambda old, new: [()] if new != old else [], words=_project_words),
+    Rail(
+        read=lambda layer: (((key,), layer.data[key]) for key in _NAMES if key in layer.data),
+        looser=_added,
+        words=_name_words,
+    ),
+    Rail(
+        read=lambda layer: (((key,), layer.data[key]) for key in (_UNLISTED_FILES,) if key in layer.data),
+        looser=_uncovered,
+        words=_name_words,
+        default=(),
+        is_of_file=True,
+    ),
+)
 
 
 # -- projects ------------------------------------------------------------------------------------------------------
@@ -178,6 +233,23 @@ def _other_environments(document: Document, allowed: Sequence[str], place: Place
             path = (*_ENVIRONMENTS, name)
             message = f"{path_name(_ENVIRONMENTS)}: found {shown(name)}, but {place} allows {either(allowed)}"
             yield Problem(alone.file, alone.key(path), f"{message}{meant(nearest(name, allowed))}", ENFORCED)
+
+
+# -- kinds ---------------------------------------------------------------------------------------------------------
+
+
+def _other_kinds(document: Document, allowed: Sequence[str], place: Place) -> Iterator[Problem]:
+    written = document.alone().data
+    for environment, path, item in _literals(document):
+        base: Path = (*_ENVIRONMENTS, environment) if environment is not None else ("spec",)
+        if not data_path.has(written, (*base, *path)):
+            continue  # A tfgen.yaml sets the object.
+        kind = f"{group(item)}/{item['kind']}".removeprefix("/")
+        if kind not in allowed:
+            message = (
+                f"{path_name(path)}: found the kind {kind}, but {place} allows {either(allowed)}; remove the object"
+            )
+            yield _problem(document, environment, (*path, "kind"), message)
 
 
 # -- objects -------------------------------------------------------------------------------------------------------

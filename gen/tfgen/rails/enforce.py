@@ -8,20 +8,26 @@ A job, or a tfgen.yaml in a subfolder, that sets a different queue has an error 
 value at an enforced path, such as podTemplate here, no job may set a value. In a mapping, only the keys that the
 tfgen.yaml sets are enforced. A block with `except` is enforced completely: a job may set only the listed keys of the
 block. The registry applies to every image of the objects.
+
+A change of the tfgen.yaml loosens an entry if a job could set a value that the entry refuses, and that no entry of the
+change refuses. The check of such a change and the check of a job therefore use the same comparison of a job with an
+entry. A new value of an enforced path is not a loosening, because the owner of the tfgen.yaml may choose the value. A
+removed value is a loosening, because the jobs then lack the enforced value.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from tfgen import data_path
-from tfgen.check.enforced_paths import ENVIRONMENTS, REGISTRY, Enforced, all_enforced
-from tfgen.check.pods import pods_of
 from tfgen.data_path import Path
 from tfgen.graph.built import BuiltJob
-from tfgen.kubernetes import keys
+from tfgen.kubernetes import keys as label_keys
+from tfgen.kubernetes.pods import pods_of
 from tfgen.problems import Place, Problem
+from tfgen.rails.paths import ENVIRONMENTS, REGISTRY, Enforced, all_enforced
+from tfgen.rails.rail import Layers, Loosening, all_layers
 from tfgen.schema import file as schema_file
 from tfgen.text.document import Document
 from tfgen.words import in_environments, path_name, shown
@@ -33,7 +39,13 @@ RULES: Final[Mapping[str, str]] = {ENFORCED: "A job overrides a value that a tfg
 
 _ACCOUNT: Final = "serviceAccountName"
 _CREATED_ACCOUNT: Final = "serviceAccount"
-_PROJECT: Final[Path] = ("spec", "gitops", "argocd", "project")
+_GITOPS: Final[Path] = ("spec", "gitops")
+_PROJECT: Final[Path] = (*_GITOPS, "argocd", "project")
+DELIVERY: Final[Mapping[str, str | None]] = {"repository": None, "branch": "main", "path": "", "rendered": None}
+"""The keys of `gitops` that decide which files the clusters apply, each with its default."""
+
+_OTHER: Final = ""
+"""A key that no tfgen.yaml sets, because no job has the key. `_probes` uses the key in place of all unset keys."""
 
 
 def find_overrides(document: Document) -> Iterator[Problem]:
@@ -43,14 +55,14 @@ def find_overrides(document: Document) -> Iterator[Problem]:
         document: a document that the schema accepts. The layers of the document have no errors.
     """
     written = document.alone()
-    for enforced in _with_account(all_enforced(document.under)):
+    for enforced in (*_with_account(all_enforced(document.under)), *_delivery(document.under)):
         if enforced.path == REGISTRY:
             yield from _foreign_registry(written, enforced)
             continue
         for path, value in enforced_values(written.data, enforced):
             for contradiction in _contradictions(written.data, path, value, enforced.excepted):
                 if contradiction == _PROJECT and data_path.has(enforced.data, ("argocd", "project")):
-                    continue  # The module `check.allowed` compares the project.
+                    continue  # The module `rails.allowed` compares the project.
                 message = _message(written, contradiction, path, value, enforced)
                 yield Problem(*written.place(contradiction), message, ENFORCED)
 
@@ -68,6 +80,34 @@ def _with_account(entries: Iterable[Enforced]) -> Iterator[Enforced]:
             blocks = [entry.data.get("spec"), *(data_path.at(entry.data, ENVIRONMENTS) or {}).values()]
             creates_account = any(data_path.has(block, (_CREATED_ACCOUNT,)) for block in blocks)
             yield entry.replaced(path=path, excepted=() if creates_account else None)
+
+
+def _delivery(nearest_layer: Document | None) -> Iterator[Enforced]:
+    """Yield an entry for each key that decides which files the clusters apply.
+
+    A tfgen.yaml that sets the repository, or enforces `gitops`, thereby enforces these keys, apart from the keys in
+    `except`. Otherwise, a job could deliver the files of a different repository, branch or folder.
+    """
+    document = nearest_layer
+    while document is not None:
+        layer = document.alone()
+        entries = [entry for entry in all_enforced(document) if entry.path[:2] == _GITOPS]
+        is_closed = any(entry.path == _GITOPS and entry.excepted is not None for entry in entries)
+        place = next((entry.place for entry in entries if entry.path == _GITOPS), None)
+        if data_path.has(layer.data, (*_GITOPS, "repository")):
+            place = layer.place(_GITOPS)
+        listed = {entry.path[2:3] for entry in entries}
+        if () in listed:
+            listed |= {(key,) for key in data_path.at(document.data, _GITOPS) or DELIVERY}
+        if place is not None and not is_closed:
+            for key, default in DELIVERY.items():
+                path = (*_GITOPS, key)
+                is_set = default is None or data_path.has(document.data, path)
+                data = document.data if is_set else data_path.with_value(document.data, path, default)
+                if (key,) not in listed:
+                    yield Enforced(path, place, data)
+            return
+        document = document.under
 
 
 def find_foreign_images(document: Document, built: BuiltJob) -> Iterator[Problem]:
@@ -223,6 +263,114 @@ def _message(written: Document, contradiction: Path, path: Path, value: Any, enf
     return f"{name}: found {actual}, but {enforced.place} enforces {shown(data_path.at(value, keys))}; remove the key"
 
 
+# -- changes -------------------------------------------------------------------------------------------------------
+
+
+def find_unenforced(layers: Layers) -> Iterator[Loosening]:
+    """Yield a loosening for each path that the base enforces and that the change lets a job set."""
+    entries = tuple(all_enforced(layers.after))
+    for entry in all_enforced(layers.before):
+        if entry.path == REGISTRY:
+            yield from _unenforced_registry(layers, entry, entries)
+        else:
+            yield from _unenforced_paths(layers, entry, [new for new in entries if new.path != REGISTRY])
+
+
+class _EnforcedPath(NamedTuple):
+    """A path that an entry of the change enforces in a job. The value is None if no job may set a value."""
+
+    entry: Enforced
+    path: Path
+    value: Any
+
+
+def _unenforced_paths(layers: Layers, entry: Enforced, entries: Sequence[Enforced]) -> Iterator[Loosening]:
+    data = layers.before.data if layers.before else {}
+    new_paths = [_EnforcedPath(new, *enforced) for new in entries for enforced in enforced_values(data, new)]
+    reported: set[Path] = set()
+    for path, value in enforced_values(data, entry):
+        for keys in _probes(entry, path, value, new_paths):
+            probe, named_keys = data_path.with_value({}, (*path, *keys), object()), keys if keys != (_OTHER,) else ()
+            enforced_path = (*path, *named_keys)
+            if any(named_keys[: len(above)] == above for above in reported) or not any(
+                _contradictions(probe, path, value, entry.excepted)
+            ):
+                continue
+            enforced = data_path.at(value, named_keys)
+            is_block = entry.excepted is not None or value is None
+            if not any(any(_contradictions(probe, new.path, new.value, new.entry.excepted)) for new in new_paths):
+                yield _path_loosening(layers, entry, enforced_path, new_paths, is_block=is_block)
+            elif (
+                enforced is not None
+                and not isinstance(enforced, Mapping)
+                and not any(
+                    enforced_path[: len(new.path)] == new.path
+                    and data_path.at(new.value, enforced_path[len(new.path) :]) is not None
+                    for new in new_paths
+                )
+            ):
+                yield _without_value(layers, entry, enforced_path, enforced)
+            else:
+                continue
+            reported.add(named_keys)
+
+
+def _probes(entry: Enforced, path: Path, value: Any, new_paths: Iterable[_EnforcedPath]) -> Iterator[Path]:
+    """Yield paths below `path` that the entry may enforce. A job with a value at such a path probes the change."""
+    if entry.excepted is not None or value is None:
+        yield from ((), (_OTHER,))
+        for new in new_paths:
+            for open_path in ((*new.path, *keys) for keys in new.entry.excepted or ()):
+                if open_path[: len(path)] == path:
+                    yield open_path[len(path) :]
+    yield from (keys for keys, _ in data_path.leaves(value))
+
+
+def _path_loosening(
+    layers: Layers, entry: Enforced, path: Path, new_paths: Sequence[_EnforcedPath], *, is_block: bool
+) -> Loosening:
+    """Return the loosening of a path that the base enforces, and that the change lets a job set.
+
+    Args:
+        layers: the tfgen.yaml files of the base and of the change.
+        entry: the `enforce` entry of the base.
+        path: the path that the entry enforces.
+        new_paths: all paths that the change enforces.
+        is_block: True if the entry enforces a block with all its keys, and not only the keys with a value.
+    """
+    base = layers.in_base(entry.place)
+    around = [new for new in new_paths if path[: len(new.path)] == new.path]
+    for new in around:
+        for index, keys in enumerate(new.entry.excepted or ()):
+            if path[: len(new.path) + len(keys)] == (*new.path, *keys):
+                message = f"jobs may now set {path_name((*new.path, *keys))}, which {base} does not allow"
+                return Loosening(entry.place, _place_of_exception(layers, new.entry, index), message)
+    if around and is_block:
+        message = f"jobs may now set other keys of {path_name(path)}, which {base} does not allow"
+        return Loosening(entry.place, around[0].entry.place, message)
+    if around:
+        return _without_value(layers, entry, path, data_path.at(entry.data, path))
+    if narrower := next((new for new in new_paths if new.path[: len(path)] == path), None):
+        message = f"only {path_name(narrower.path)} is enforced, but {base} enforces {path_name(path)}"
+        return Loosening(entry.place, narrower.entry.place, message)
+    message = f"jobs may now override {path_name(path)}, which {base} enforces"
+    return layers.loosening(entry.place, ("enforce",), message)
+
+
+def _without_value(layers: Layers, entry: Enforced, path: Path, value: Any) -> Loosening:
+    enforced = f"the value {shown(value)}" if value is not None else "the field"
+    message = f"{path_name(path)} has no value, but {layers.in_base(entry.place)} enforces {enforced}"
+    return layers.loosening(entry.place, path, message)
+
+
+def _place_of_exception(layers: Layers, entry: Enforced, index: int) -> Place:
+    for layer in all_layers(layers.after):
+        for number in range(len(layer.data.get("enforce", ()))):
+            if layer.place(("enforce", number)) == entry.place:
+                return layer.place(("enforce", number, "except", index))
+    return entry.place
+
+
 # -- the registry --------------------------------------------------------------------------------------------------
 
 
@@ -245,6 +393,17 @@ def _foreign_registry(written: Document, enforced: Enforced) -> Iterator[Problem
         yield Problem(*written.place(REGISTRY), message, ENFORCED)
 
 
+def _unenforced_registry(layers: Layers, entry: Enforced, entries: Sequence[Enforced]) -> Iterator[Loosening]:
+    matching = [new for new in entries if new.path == REGISTRY]
+    registry = _registry(entry)
+    if not matching:
+        message = f"images may now come from any registry, but {layers.in_base(entry.place)} enforces registry"
+        yield layers.loosening(entry.place, ("enforce",), message)
+    elif registry and not any(map(_registry, matching)):
+        message = f"registry has no value, but {layers.in_base(entry.place)} enforces {shown(registry)}"
+        yield layers.loosening(entry.place, (), message)
+
+
 def _registry(enforced: Enforced) -> str:
     registry: str = enforced.data.get("registry") or ""
     return registry
@@ -261,7 +420,7 @@ def _images(item: Mapping[str, Any]) -> Iterator[tuple[str | None, str]]:
     Example: ("worker", "registry.example.com/ml/mnist:1.4.0"). The role is None for pods that belong to no role.
     """
     for pods in pods_of(item):
-        role = pods.labels.get(keys.ROLE)
+        role = pods.labels.get(label_keys.ROLE)
         for _, container in pods.containers:
             yield role, container.get("image") or ""
         for volume in pods.spec.get("volumes") or ():
@@ -279,3 +438,21 @@ def _origin(document: Document, image: str, role: str | None, environment: str |
     in_environment = [path for path in candidates if path[:3] == (*ENVIRONMENTS, environment)]
     shared = [path for path in candidates if path[:2] != ENVIRONMENTS]
     return next(iter((*in_environment, *shared)), ("metadata", "name"))
+
+
+def literal_path(document: Document, environment: str | None, path: Path) -> Path:
+    """Return the complete path of a field of an `objects` entry.
+
+    If the environment sets the field, the path is in the environment. If only the job sets the field, the path is in
+    the job. If neither sets the field, the function looks for the parent key of the field in the same way.
+
+    Args:
+        document: the job.
+        environment: the name of an environment, or None for the job itself.
+        path: the path below `spec`, such as ("objects", "quota", "spec", "hard").
+    """
+    bases: list[Path] = [("spec", "environments", environment), ("spec",)] if environment is not None else [("spec",)]
+    depths = range(len(path), 0, -1)
+    return next(
+        (*base, *path) for depth in depths for base in bases if data_path.has(document.data, (*base, *path[:depth]))
+    )

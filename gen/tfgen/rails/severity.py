@@ -1,0 +1,145 @@
+"""Severities of warnings that tfgen.yaml files set: `rules` and `warningsAsErrors`.
+
+    tfgen.yaml      rules: {latest-tag: {severity: error}}
+
+A problem that is an error by default always remains an error, because a cluster would refuse the job, or the chart
+would give different objects than the overlays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+from tfgen.data_path import Path
+from tfgen.problems import Place, Problem
+from tfgen.rails.rail import Comparison, Rail, all_layers
+from tfgen.record import EMPTY, Record
+from tfgen.text.document import Document
+from tfgen.words import path_name
+
+_ORDER: Final = ("off", "warning", "error")
+"""The severities that `rules` of a tfgen.yaml may set, the weakest first."""
+
+
+class RuleSetting(Record):
+    """The severity of a rule, and the line of the tfgen.yaml that sets the severity.
+
+    Attributes:
+        not_ignorable: the line of `ignorable: false` for the rule in a tfgen.yaml, or None without such a line.
+    """
+
+    severity: str
+    place: Place
+    not_ignorable: Place | None = None
+
+    @property
+    def is_ignorable(self) -> bool:
+        """Return True if a comment may ignore the problems of the rule."""
+        return self.not_ignorable is None
+
+
+class Severities(Record):
+    """The severities that all tfgen.yaml files of a job set together.
+
+    Attributes:
+        rules: the setting of each rule, by the id of the rule.
+        as_errors: the line of the tfgen.yaml that turns all warnings into errors, or None.
+    """
+
+    rules: Mapping[str, RuleSetting] = EMPTY
+    as_errors: Place | None = None
+
+    def applied(self, problem: Problem) -> Problem | None:
+        """Return a problem with the severity of its rule; None for a rule that is off."""
+        setting = self.rules.get(problem.rule)
+        if problem.severity == "error":
+            return problem
+        if setting and setting.severity == "off":
+            return None
+        if setting and setting.severity == "error":
+            unless = "" if setting.is_ignorable else ", and comments cannot ignore it"
+            why = f"{setting.place} makes this an error{unless}"
+        elif self.as_errors:
+            why = f"{self.as_errors} turns warnings into errors"
+        else:
+            return problem
+        return problem.replaced(severity="error", message=f"{problem.message} ({why})")
+
+
+def severities_of(nearest_layer: Document | None) -> Severities:
+    """Return the severities that a tfgen.yaml and the tfgen.yaml files of its parent folders set."""
+    rules: dict[str, RuleSetting] = {}
+    as_errors = None
+    for layer in reversed([*all_layers(nearest_layer)]):
+        for name, setting in layer.data.get("rules", EMPTY).items():
+            place = layer.place(("rules", name, "severity"))
+            not_ignorable = rules[name].not_ignorable if name in rules else None
+            if setting.get("ignorable") is False and not_ignorable is None:
+                not_ignorable = layer.place(("rules", name, "ignorable"))
+            rules[name] = RuleSetting(setting["severity"], place, not_ignorable)
+        if layer.data.get("warningsAsErrors"):
+            as_errors = layer.place(("warningsAsErrors",))
+    return Severities(rules, as_errors)
+
+
+def with_severities(defaults: Document | None, problems: Iterable[Problem]) -> tuple[Problem, ...]:
+    """Return problems with the severities that a tfgen.yaml and its parent folders set.
+
+    The result contains no problem of a disabled rule. Comments that ignore warnings have no effect on the result.
+    """
+    severities = severities_of(defaults)
+    applied = (severities.applied(problem) for problem in problems)
+    return tuple(problem for problem in applied if problem is not None)
+
+
+def _read_rules(key: str) -> Any:
+    def read(layer: Document) -> Iterator[tuple[Path, Any]]:
+        return (
+            (("rules", name, key), rule[key]) for name, rule in layer.data.get("rules", EMPTY).items() if key in rule
+        )
+
+    return read
+
+
+def _severity_words(comparison: Comparison) -> str:
+    name, new, old = path_name(comparison.path), comparison.new, comparison.old
+    if not comparison.is_change:
+        return (
+            f"{path_name(comparison.path[:2])}: found {new}, but {comparison.base} sets {old}; a tfgen.yaml in a "
+            "subfolder may only raise the severity"
+        )
+    set_by = f"{comparison.base} reports the warnings" if comparison.is_default else f"{comparison.base} sets {old}"
+    return f"{name}: found {new or 'no entry'}, but {set_by}"
+
+
+def _ignorable_words(comparison: Comparison) -> str:
+    if not comparison.is_change:
+        return f"{path_name(comparison.path)}: found true, but {comparison.base} sets false; remove ignorable"
+    return f"a comment in a job may now ignore {comparison.path[1]}, which {comparison.base} forbids"
+
+
+def _as_errors_words(comparison: Comparison) -> str:
+    if not comparison.is_change:
+        return f"warningsAsErrors: found false, but {comparison.base} sets true; remove the key"
+    return f"warnings are no longer errors, but {comparison.base} makes them errors"
+
+
+SEVERITY_RAILS: Final = (
+    Rail(
+        read=lambda layer: ((path, layer.data[path[0]]) for path in [("warningsAsErrors",)] if path[0] in layer.data),
+        looser=lambda old, new: [()] if old and not new else [],
+        words=_as_errors_words,
+    ),
+    Rail(
+        read=_read_rules("severity"),
+        looser=lambda old, new: [()] if _ORDER.index(new or "warning") < _ORDER.index(old) else [],
+        words=_severity_words,
+        default="warning",
+    ),
+    Rail(
+        read=_read_rules("ignorable"),
+        looser=lambda old, new: [()] if old is False and new is not False else [],
+        words=_ignorable_words,
+    ),
+)

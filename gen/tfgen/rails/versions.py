@@ -1,0 +1,175 @@
+"""The guard rails on disk, compared with the guard rails of a commit.
+
+    tfgen.yaml:3:22: warning: limits.job.gpus: found 32, but tfgen.yaml:3:22 of origin/main allows 16 [...]
+
+The tfgen.yaml of the commit sets the severity of such a problem. So nobody can loosen a guard rail and switch off the
+problem in the same change. A tfgen.yaml with errors loosens only the guard rails that tfgen cannot read, in the base of
+comparison and in the change.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from tfgen import data_path
+from tfgen.data_path import Path as DataPath
+from tfgen.git.tree import DISK, CommitTree, Tree
+from tfgen.job import defaults
+from tfgen.job.defaults import FILE
+from tfgen.job.documents import parse_source
+from tfgen.job.sources import Source, defaults_in
+from tfgen.problems import Place, Problem
+from tfgen.rails.allowed import ALLOWED_RAILS
+from tfgen.rails.enforce import find_unenforced
+from tfgen.rails.limits import LIMITS
+from tfgen.rails.paths import check_enforced_paths
+from tfgen.rails.rail import LOOSENED, Layers, Loosening, find_looser_than_before, find_looser_than_parents
+from tfgen.rails.severity import SEVERITY_RAILS, with_severities
+from tfgen.real_path import whole_path
+from tfgen.record import Record
+from tfgen.schema import validate as schema
+from tfgen.text.document import Document
+
+RAILS: Final = (LIMITS, *SEVERITY_RAILS, *ALLOWED_RAILS)
+"""The guard rails that consist of settings. The module `rails.enforce` compares the entries of `enforce`."""
+
+GUARD_RAILS: Final = (
+    "allowedEnvironments",
+    "allowedKinds",
+    "allowedNamespaces",
+    "argocd",
+    "enforce",
+    "limits",
+    "rules",
+    "warningsAsErrors",
+)
+"""The keys of a tfgen.yaml that jobs below the layer cannot override."""
+
+_KEYS_WITH_RAILS: Final = (*GUARD_RAILS, "unlistedFiles")
+
+
+def find_loosenings(root: Path, files: Collection[str], against: str, tree: Tree = DISK) -> Iterator[Problem]:
+    """Yield a problem for each guard rail that the changed files of a repository loosen.
+
+    Args:
+        root: the root of the repository.
+        files: the files that differ from the commit, as paths relative to the root.
+        against: the commit.
+        tree: the version of the changed files.
+
+    Raises:
+        UsageError: the commit does not exist, or a tfgen.yaml cannot be read.
+        TfgenError: git or the disk fails.
+    """
+    paths = [Path(os.path.relpath(root / name)) for name in files]
+    before, after = _LayerReader(CommitTree(against)), _LayerReader(tree)
+    concerned = {path.parent for path in paths if path.name == FILE}
+    reported: set[Place] = set()
+    for folder in sorted(concerned, key=lambda folder: (len(whole_path(folder).parts), folder)):
+        rails, changed = before.layer_of(folder), after.layer_of(folder)
+        layers = Layers(rails.readable, changed.readable, against)
+        broken = [*_broken_file_loosening(layers, changed.problems)]
+        known = reported | {loosening.rail for loosening in broken}
+        new = [loosening for loosening in broken if loosening.rail not in reported]
+        new += (loosening for loosening in find_loosened(layers) if loosening.rail not in known)
+        reported |= {loosening.rail for loosening in new}
+        problems = (Problem(*loosening.place, loosening.message, LOOSENED, "warning") for loosening in new)
+        yield from with_severities(rails.readable, problems)
+
+
+def find_loosened(layers: Layers) -> Iterator[Loosening]:
+    """Yield a loosening for each guard rail that is looser for the jobs of a folder in the change than in the base."""
+    yield from find_unenforced(layers)
+    yield from find_looser_than_before(RAILS, layers)
+
+
+def check_rails(layer: Document) -> Iterator[Problem]:
+    """Yield a problem for each setting of a tfgen.yaml that is looser than the setting of a parent folder."""
+    yield from find_looser_than_parents(RAILS, layer)
+
+
+class _ReadLayer(Record):
+    """The readable part of a tfgen.yaml, merged over the files of parent folders, and the problems of these files."""
+
+    readable: Document | None = None
+    problems: tuple[Problem, ...] = ()
+
+
+class _LayerReader:
+    """Reader of the tfgen.yaml files in one version of the repository. The reader reads each file only once."""
+
+    def __init__(self, tree: Tree) -> None:
+        self._tree = tree
+        self._layers: dict[str, _ReadLayer] = {}
+
+    def layer_of(self, folder: Path) -> _ReadLayer:
+        """Return the tfgen.yaml of a folder, merged over the files of parent folders."""
+        return self._read(defaults_in(self._tree, folder / FILE))
+
+    def _read(self, source: Source | None) -> _ReadLayer:
+        if source is None:
+            return _ReadLayer()
+        if source.file not in self._layers:
+            self._layers[source.file] = read_rails(source, self._read(source.defaults))
+        return self._layers[source.file]
+
+
+def read_rails(source: Source, parent: _ReadLayer) -> _ReadLayer:
+    """Read a tfgen.yaml below `parent`, without the keys that have errors.
+
+    The problems do not include guard rails that are looser than in a parent folder.
+    """
+    parsed = parse_source(source)
+    problems = [*parsed.problems, *parent.problems]
+    readable = parent.readable
+    for document in parsed.documents[:1]:
+        faults = [*schema.check_defaults_alone(document)]
+        merged = defaults.merge_layer(document, parent.readable)
+        faults += schema.check_defaults(merged) if not faults else ()
+        faults += check_enforced_paths(merged) if not faults else ()
+        if isinstance(document.data, Mapping):
+            is_whole = not faults and not parsed.problems
+            corrected = document if is_whole else document.replaced(data=_without_faults(document))
+            readable = defaults.merge_layer(corrected, parent.readable)
+        problems += faults
+    return _ReadLayer(readable, tuple(problems))
+
+
+def _without_faults(document: Document) -> dict[str, Any]:
+    """Return the data of a tfgen.yaml without each key and each list item that has errors."""
+    head = {"apiVersion": "tfgen/v1alpha1", "kind": "Defaults"}
+
+    def is_valid(path: DataPath, value: Any) -> bool:
+        alone = document.replaced(data=data_path.with_value(head, path, value))
+        return not any(schema.check_defaults_alone(alone)) and not any(check_enforced_paths(alone))
+
+    def readable(path: DataPath, value: Any) -> Any:
+        if is_valid(path, value):
+            return value
+        if isinstance(value, Mapping):
+            parts = {key: readable((*path, key), child) for key, child in value.items()}
+            return {key: part for key, part in parts.items() if part is not None}
+        return [item for item in value if is_valid(path, [item])] if isinstance(value, list) else None
+
+    parts = {key: readable((key,), value) for key, value in document.data.items() if key not in head}
+    return {**head, **{key: part for key, part in parts.items() if part and is_valid((key,), part)}}
+
+
+def _broken_file_loosening(layers: Layers, problems: Collection[Problem]) -> Iterator[Loosening]:
+    """Yield a loosening if a tfgen.yaml has errors after the change, because tfgen cannot read its guard rails.
+
+    Yield nothing if the tfgen.yaml files of the base contain no guard rail.
+    """
+    for problem in [*problems][:1]:
+        for layer in () if layers.before is None else layers.before.layers():
+            if rail := next((key for key in _KEYS_WITH_RAILS if key in layer.data), None):
+                place = layer.place((rail,))
+                message = (
+                    f"the file has errors, so tfgen cannot read its guard rails, but {place} of {layers.revision} sets "
+                    f"{rail}; correct the errors"
+                )
+                yield Loosening(place, problem.place, message)
+                return
