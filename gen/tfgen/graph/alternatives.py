@@ -175,20 +175,25 @@ def _all_keys(sequences: Sequence[Sequence[_Key]]) -> list[_Key]:
     such as (a, b) and (b, a), keep the result of the insertions, (a, b) in the example.
     """
     keys: list[_Key] = []
+    known: set[_Key] = set()
     for sequence in sequences:
         position = 0
         for key in sequence:
-            if key in keys:
-                position = keys.index(key) + 1
-            else:
+            if key not in known:
+                known.add(key)
                 keys.insert(position, key)
-                position += 1
+            elif keys[position : position + 1] != [key]:  # the search of a long list for each key would be slow
+                position = keys.index(key)
+            position += 1
     return keys if _keeps_order(keys, sequences) else _in_common_order(keys, sequences)
 
 
 def _keeps_order(keys: Sequence[_Key], sequences: Sequence[Sequence[_Key]]) -> bool:
     """Return whether `keys` contains the keys of each sequence in the order of the sequence."""
-    return all([key for key in keys if key in sequence] == list(sequence) for sequence in sequences)
+    sets = map(set, sequences)
+    return all(
+        [key for key in keys if key in known] == [*sequence] for known, sequence in zip(sets, sequences, strict=True)
+    )
 
 
 def _in_common_order(keys: list[_Key], sequences: Sequence[Sequence[_Key]]) -> list[_Key]:
