@@ -119,9 +119,10 @@ def test_the_hooks_run_where_a_commit_only_removes_files() -> None:
     """Without `always_run`, pre-commit skips a hook that has no files: https://pre-commit.com/#hooks-always_run."""
     hooks = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))
     (published,) = (hook for hook in hooks if hook["id"] == "tfgen-check")
-    (config,) = (file for file in new_repository(JobOptions("mnist"), ROOT) if file.path == ".pre-commit-config.yaml")
-    ((local,),) = (r["hooks"] for r in yaml.safe_load(config.text)["repos"])
-    assert [hook["always_run"] for hook in (published, local)] == [True, True]
+    files = new_repository(JobOptions("mnist"), ROOT).files
+    (config,) = (file for file in files if file.path == ".pre-commit-config.yaml")
+    (local,) = (repository["hooks"] for repository in yaml.safe_load(config.text)["repos"])
+    assert [hook["always_run"] for hook in (published, *local)] == [True, True, True]
 
 
 def test_the_files_of_a_job_in_a_hidden_folder_stay(capsys: Printed) -> None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 # fmt: off
 STRINGS = [
     # blanks
-    "", " ", "  ", "a ", " a", "\t", "a\tb", "\ta", "a\t", "\u00a0", "\u00a0a\u00a0", "\u3000", "\u200b", "\u202e",
+    "", " ", "  ", "a ", " a", "\t", "a\tb", "\ta", "a\t", "\u00a0", "\u00a0a\u00a0", "\u3000", "\u200b",
     # null, booleans, merge keys and other words
     "~", "null", "Null", "NULL", "nULL", "true", "True", "TRUE", "tRUE", "false", "False", "FALSE", "nil", "None",
     "y", "Y", "n", "N", "yes", "Yes", "YES", "no", "No", "NO", "on", "On", "ON", "off", "Off", "OFF", "oN", "yy",

@@ -92,6 +92,8 @@ def test_the_action_installs_the_schemas_that_a_version_of_kubernetes_needs(tmp_
 def test_the_action_annotates_what_is_wrong(repository: Path) -> None:
     assert run_action(repository) == ""
     (repository / "jobs" / "mnist.yaml").write_text(WRONG, encoding="utf-8")
+    git(repository, "commit", "--quiet", "--all", "--message=x")
+    (repository / "jobs" / "mnist.yaml").write_text(JOB, encoding="utf-8")  # the action reads the commit
     with pytest.raises(CommandError) as error:
         run_action(repository, jobs="jobs\n\n", kubernetes_version="1.33")
     assert error.value.code == 1
@@ -131,6 +133,7 @@ def test_without_a_commit_to_compare_with_the_action_renders_all_jobs(repository
     assert "'HEAD'" not in ACTION["inputs"]["against"]["default"]
     assert run_action(repository, against="") == ""
     (repository / "overlays" / "mnist" / "base" / "service.yaml").write_text("# forged\n", encoding="utf-8")
+    git(repository, "commit", "--quiet", "--all", "--message=x")
     with pytest.raises(CommandError) as error:
         run_action(repository, against="")
     assert "overlays/mnist/base/service.yaml" in error.value.stdout

@@ -13,6 +13,7 @@ from tfgen.graph.template import Template
 from tfgen.job.training_job import Environment, Structure, TrainingJob
 from tfgen.record import EMPTY, Record
 from tfgen.schema import tunables
+from tfgen.text.canonical_json import have_equal_text
 
 Objects: TypeAlias = Mapping[str, Mapping[str, Any]]
 """The plain objects of a job by file name. Example: {"worker": {"kind": "StatefulSet", ...}, "claim-model": {...}}."""
@@ -133,12 +134,13 @@ def _environment_objects(
 ) -> Objects:
     """Return the objects of an environment. If the environment disables the job, return only the claims.
 
-    An object that equals an object of `base` is the object of `base`, so that a caller checks the object only once.
+    An object with the JSON text of an object of `base` is the object of `base`, so that a caller checks the object only
+    once.
     """
     if not environment.enabled:
         templates = [template for template in templates if template.survives_retirement]
     filled = objects(templates, _scope(job, environment.values))
-    return {name: base[name] if base.get(name) == item else item for name, item in filled.items()}
+    return {name: base[name] if have_equal_text(base.get(name), item) else item for name, item in filled.items()}
 
 
 def _scope(job: TrainingJob, values: Mapping[str, Any]) -> Scope:

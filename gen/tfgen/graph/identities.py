@@ -47,9 +47,18 @@ def identities(structure: Structure, scope: Scope) -> Iterator[Identity]:
 
     Unlike the chart, the result omits the objects that only the chart contains.
     """
-    for file, item in objects(_identity_graph(structure), scope).items():
+    for file, item in objects(_identity_graph(_without_pod_fields(structure)), scope).items():
         name = item["metadata"]["name"]
         yield Identity(group(item), item["kind"], name, _cause(file, name, scope))
+
+
+def _without_pod_fields(structure: Structure) -> Structure:
+    """Remove the pod templates and the patches, which cannot change a name.
+
+    A pod template or a patch with a mistake can prevent tfgen from building the objects.
+    """
+    roles = tuple(role.replaced(pod_template={}) for role in structure.roles)
+    return structure.replaced(roles=roles, pod_template={}, patches=(), environment_patches={})
 
 
 @cached_by_shape

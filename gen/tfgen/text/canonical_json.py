@@ -39,6 +39,15 @@ def digest(data: Any) -> str:
     return hashlib.sha256(canonical(data).encode()).hexdigest()[:DIGEST_LENGTH]
 
 
+def have_equal_text(before: Any, after: Any) -> bool:
+    """Test whether two values have the same JSON text. `True == 1` is true in Python, and 1 and 1.0 are equal.
+
+    >>> have_equal_text([1], [True]), have_equal_text(1, 1.0), have_equal_text({"a": 1, "b": 2}, {"b": 2, "a": 1})
+    (False, False, True)
+    """
+    return bool(before == after) and json.dumps(before, sort_keys=True) == json.dumps(after, sort_keys=True)
+
+
 def canonical(data: Any) -> str:
     """Return the canonical JSON text of a value.
 

@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from types import NoneType
 from typing import Any
@@ -15,6 +14,7 @@ from tfgen.kubernetes.merge import REPLACE
 from tfgen.kubernetes.merge_keys import TOP_LISTS, kustomize_keys
 from tfgen.kubernetes.object import Object, group
 from tfgen.record import EMPTY
+from tfgen.text.canonical_json import have_equal_text
 
 _Keys = Mapping[str, Sequence[str]]
 """The fields that identify an item of a list that kustomize merges, by name of the list. Example: {"env": ["name"]}."""
@@ -110,7 +110,7 @@ def _replacing(before: Object, after: Object) -> dict[str, Any]:
     patch: dict[str, Any] = {key: None for key in before if key not in after}
     for key, value in after.items():
         old = before.get(key)
-        if key in before and _is_equal(old, value):
+        if key in before and have_equal_text(old, value):
             continue
         if isinstance(old, dict) and isinstance(value, dict):
             patch[key] = {**REPLACE, **value} if _must_replace(old, value) else _replacing(old, value)
@@ -122,12 +122,9 @@ def _replacing(before: Object, after: Object) -> dict[str, Any]:
 def _must_replace(before: Object, after: Object) -> bool:
     """Test whether two mappings differ in a list or in the type of a field, which kustomize cannot merge."""
     pairs = [(before[key], value) for key, value in after.items() if key in before]
-    return any(isinstance(old, list) or _shape(old) != _shape(new) for old, new in pairs if not _is_equal(old, new))
-
-
-def _is_equal(before: Any, after: Any) -> bool:
-    """Test whether two values have the same JSON text, because the comparison `True == 1` is true in Python."""
-    return json.dumps(before, sort_keys=True) == json.dumps(after, sort_keys=True)
+    return any(
+        isinstance(old, list) or _shape(old) != _shape(new) for old, new in pairs if not have_equal_text(old, new)
+    )
 
 
 def _changed(key: str, before: Any, after: Any, keys: _Keys) -> Any:
