@@ -55,7 +55,8 @@ def rows(reports: Iterable[Path]) -> Iterator[Row]:
         suite = ElementTree.parse(report).getroot()[0]
         date = suite.attrib["timestamp"][:10]
         for case in suite.iter("testcase"):
-            cases.setdefault(case.attrib["classname"].replace(".", "/") + ".py", []).append(case)
+            module = re.sub(r"\.[A-Z].*", "", case.attrib["classname"])  # without the class of a TestCase
+            cases.setdefault(module.replace(".", "/") + ".py", []).append(case)
     for module, found in sorted(cases.items()):
         not_passed = sum(any(child.tag in ("failure", "error", "skipped") for child in case) for case in found)
         yield Row(module, len(found), not_passed, sum(float(case.attrib["time"]) for case in found), date)
