@@ -252,3 +252,14 @@ def test_the_index_is_what_the_next_commit_contains(capsys: Printed) -> None:
     path.write_text(rendered, encoding="utf-8")
     assert problems(capsys, "--read", "index") == ["overlays/mnist/base/worker.yaml:105:1: [hand-edited]"]
     assert problems(capsys) == []
+
+
+@pytest.mark.parametrize(("read", "title"), [("index", "the index"), ("commit", "the commit HEAD")])
+def test_a_job_that_is_only_on_disk_is_not_in_the_read_files(read: str, title: str, capsys: Printed) -> None:
+    write("more/job.yaml", JOB.replace("mnist", "more"))
+    assert cli.run(["check", "more", "--read", read]) == cli.USAGE
+    message = (
+        f"more: {title} has no document with apiVersion tfgen/... here; to read the files on disk, write --read disk"
+    )
+    assert message in capsys.readouterr().err
+    assert cli.run(["check", "more", "--read", "disk", "--no-files"]) == cli.OK

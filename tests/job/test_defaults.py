@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from derived_schemas import defaults as defaults_schema
+from tests.support import checked_repository
 from tests.support.draws import drawn
 from tests.support.generated import jobs
 from tfgen import cli
@@ -279,10 +280,12 @@ def test_the_workflow_of_a_new_repository_asks_for_kubernetes_schemas_and_instal
     assert work["env"]["TFGEN"].startswith("tfgen-charts[kubernetes]")
     command = check.splitlines()[-1]
     assert cli.run(["render", "jobs"]) == 0
+    checked_repository.git("init", "--quiet", "--initial-branch=main")
+    checked_repository.commit()
     words = shlex.split(command.replace("$AGAINST", "HEAD"))
     version = work["env"]["KUBERNETES"]
     assert cli.run([version if word == "$KUBERNETES" else word for word in words[1:]]) == 0
-    assert capsys.readouterr().err.endswith("0 errors, 0 warnings; 0 jobs compared with HEAD\n")
+    assert capsys.readouterr().err.endswith("0 errors, 0 warnings; 1 job compared with HEAD; read the commit HEAD\n")
 
 
 def test_a_job_has_the_nearest_defaults_up_to_the_repositorys_root(

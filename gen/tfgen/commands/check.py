@@ -109,7 +109,7 @@ def check_paths(paths: Sequence[Path], options: CheckOptions, track: Track = unt
         checkout = read_checkout(tree, out, paths, sources)
         problems += (*check_repository(checkout, options.against), *_unlisted(checkout, options.against))
     if not (sources or problems or removed):
-        raise no_job_below(paths)
+        raise no_job_below(paths, tree)
     loosened = () if is_stdin else find_loosened_rails(paths, sources, options.against, tree)
     installations = () if is_stdin else _example_installations(out)
     report = _with_cached(report, results.checked, cached, is_quick=options.is_quick)

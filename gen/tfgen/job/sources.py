@@ -12,7 +12,7 @@ import os
 import re
 import stat
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -141,7 +141,7 @@ def read_sources(
         else:
             path_sources = [*_sources_in(path, tree, layers)]
         if not path_sources and not may_be_none:
-            raise no_job_below([path])
+            raise no_job_below([path], tree)
         sources |= {source.file: source for source in path_sources}
     return list(sources.values())
 
@@ -184,11 +184,14 @@ def _from_stdin(layers: _Layers, *, takes_stdin: bool) -> Source:
     return Source(_STDIN_NAME, content, layers.under(STDIN))
 
 
-def no_job_below(paths: Iterable[Path]) -> UsageError:
-    """Return the error for paths that contain no job."""
-    names = [printable(str(path)) for path in paths]
-    folder = "this folder" if len(names) == 1 else "these folders"
-    return UsageError(f"{', '.join(names)}: no file in {folder} has a document with apiVersion tfgen/...")
+def no_job_below(paths: Collection[Path], tree: Tree = DISK) -> UsageError:
+    """Return the error for paths that contain no job in a tree."""
+    names = ", ".join(printable(str(path)) for path in paths)
+    folder = "this folder" if len(paths) == 1 else "these folders"
+    if tree is DISK:
+        return UsageError(f"{names}: no file in {folder} has a document with apiVersion tfgen/...")
+    problem = f"{names}: {tree.title} has no document with apiVersion tfgen/... here"
+    return UsageError(f"{problem}; to read the files on disk, write --read disk")
 
 
 def source_name(path: Path) -> str:
