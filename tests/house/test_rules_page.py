@@ -22,7 +22,7 @@ from tfgen.problems import Problem
 from tfgen.rails import enforce, limits
 from tfgen.report.problems import as_text
 from tfgen.report.rule_summaries import rule_summaries
-from tfgen.rules import team_defaults
+from tfgen.rules import roles
 from tfgen.rules.across import ACROSS
 from tfgen.rules.table import RULES
 from tfgen.text import edit, layout
@@ -32,7 +32,8 @@ TOO_LARGE = {"annotations-size", "code-size", "object-size", "program-size", "ya
 OF_TFGEN_YAML = {
     severities.GUARD_RAIL,
     severities.LOOSENED,
-    *(rule.id for rule in team_defaults.RULES),
+    roles.tolerations_replaced.id,
+    roles.environment_of_all.id,
     *enforce.RULES,
     *limits.RULES,
 }

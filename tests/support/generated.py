@@ -28,7 +28,7 @@ from tfgen.check.jobs import check
 from tfgen.graph.built import build
 from tfgen.kubernetes.object import group, literal_name
 from tfgen.problems import has_errors
-from tfgen.rules.uncarried_text import NOT_TEXT
+from tfgen.rules.objects import NOT_TEXT
 from tfgen.schema import workload_kinds as kinds
 from tfgen.schema.gang_fields import FIELDS, Field
 from tfgen.text.document import Document as Parsed

@@ -34,7 +34,7 @@ from tfgen.kubernetes import quantity
 from tfgen.kubernetes.kinds import KINDS, find_groups
 from tfgen.kubernetes.limits import ANNOTATIONS_MAX, PROGRAM_MAX, STRING_COST, STRING_MAX
 from tfgen.kubernetes.object import group
-from tfgen.rules.expansion import measure_expanded
+from tfgen.rules.variables import measure_expanded
 from tfgen.words import NEAR, either, nearest, shown
 
 SUMMARIES: Final[Mapping[str, str]] = {

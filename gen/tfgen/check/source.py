@@ -21,7 +21,7 @@ from tfgen.rails.versions import GUARD_RAILS, check_rails
 from tfgen.record import Record
 from tfgen.rules.rule import AcrossRule, Clash, Rule
 from tfgen.rules.table import RULES
-from tfgen.rules.view import View, find_in_variants, views
+from tfgen.rules.view import View, views
 from tfgen.schema import validate as schema
 from tfgen.text.document import MAX_SIZE, Document, SourceTree
 from tfgen.words import ALSO, in_environments
@@ -220,7 +220,8 @@ def _findings(rule: Rule, variants: Sequence[View]) -> dict[tuple[Place, str], _
     text that is equal in all variants: `Finding.cause` or, if this text is empty, the message.
     """
     occurrences: dict[tuple[Place, str], _Occurrence] = {}
-    for view, (path, message, cause) in find_in_variants(rule.check, variants):
+    findings = ((variant, finding) for variant in variants for finding in rule.check(variant))
+    for view, (path, message, cause) in findings:
         place, environment = view.locate(path)
         occurrence = occurrences.setdefault((place, cause or message), _Occurrence([], []))
         occurrence.messages.append(message)

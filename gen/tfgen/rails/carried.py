@@ -26,7 +26,7 @@ from tfgen.problems import Place, Problem
 from tfgen.rails.enforce import ENFORCED, is_in_registry, literal_path
 from tfgen.rails.paths import ENVIRONMENTS, REGISTRY, SECURITY, Enforced, all_enforced
 from tfgen.rules.pod_parts import Part
-from tfgen.rules.pod_security import find_weak_fields
+from tfgen.rules.security import find_weak_fields
 from tfgen.text.document import Document
 from tfgen.words import in_environments, path_name, shown
 

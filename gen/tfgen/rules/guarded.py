@@ -14,8 +14,7 @@ from typing import Final
 from tfgen.data_path import Path
 from tfgen.graph.fill import Scope, evaluate
 from tfgen.graph.holes import Guard
-from tfgen.rules.finding import Finding
-from tfgen.rules.rule import Rule
+from tfgen.rules.rule import Finding, Rule
 from tfgen.rules.view import View
 
 SUMMARIES: Final[Mapping[str, str]] = {

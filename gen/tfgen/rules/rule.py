@@ -1,6 +1,7 @@
 """Classes for rules. A rule has an id, a severity, a summary, and a function that finds mistakes.
 
-RULE = Rule("gpu-on-ps", "warning", "A parameter server requests GPUs.", check)
+@rule("gpu-on-ps", "warning", "A parameter server requests GPUs.")
+def gpu_on_ps(view: View) -> Iterator[Finding]: ...
 """
 
 from __future__ import annotations
@@ -14,12 +15,26 @@ from tfgen.record import Record
 from tfgen.words import meant, nearest
 
 if TYPE_CHECKING:
-    from tfgen.rules.finding import Finding
     from tfgen.rules.view import View
     from tfgen.text.document import Document
 
 _MAX_NAMES: Final = 200
 """Maximum number of names that the search for a similar name compares, because each comparison takes time."""
+
+
+class Finding(NamedTuple):
+    """A mistake in a job.
+
+    Attributes:
+        path: the path of the mistake in the values of the chart, as in `View`.
+        message: the value in the job, the allowed values, and the correction.
+        cause: a text that is equal for the same mistake in all variants of a job. A rule sets the cause if the messages
+            of the variants differ, for example in a number. If the cause is empty, the message identifies the mistake.
+    """
+
+    path: Path
+    message: str
+    cause: str = ""
 
 
 class Recorded(NamedTuple):
@@ -60,6 +75,11 @@ class Rule(Record):
     severity: Severity
     summary: str
     check: Callable[[View], Iterable[Finding]]
+
+
+def rule(id_: str, severity: Severity, summary: str) -> Callable[[Callable[[View], Iterable[Finding]]], Rule]:
+    """Return a decorator that makes a rule of the function that finds the mistakes."""
+    return lambda check: Rule(id_, severity, summary, check)
 
 
 class AcrossRule(Record):

@@ -9,7 +9,7 @@ a list index.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -24,7 +24,6 @@ from tfgen.graph.workloads import WORKLOADS, pod
 from tfgen.job.training_job import Patch, Role, RoleName, Structure, TrainingJob
 from tfgen.problems import Place
 from tfgen.record import Record
-from tfgen.rules.finding import Finding
 from tfgen.schema import tunables
 from tfgen.text.document import Document
 
@@ -201,18 +200,6 @@ class _Shape(Record):
 
     guards: Mapping[str, Sequence[Guard]]
     variables: Mapping[RoleName, Filler]
-
-
-def find_in_variants(
-    check: Callable[[View], Iterable[Finding]], variants: Sequence[View]
-) -> Iterator[tuple[View, Finding]]:
-    """Run the check of a rule on each variant of a job. For each finding, yield the variant and the finding.
-
-    Args:
-        check: the function of the rule.
-        variants: the result of `views`.
-    """
-    return ((variant, finding) for variant in variants for finding in check(variant))
 
 
 def views(document: Document) -> tuple[View, ...]:

@@ -1,24 +1,32 @@
-"""Fields of a user's containers and pod templates that the Pod Security Standard of the job refuses.
-
-https://kubernetes.io/docs/concepts/security/pod-security-standards/, as of Kubernetes 1.36. The rule checks only the
-fields that a user sets, because tfgen sets the missing fields (`objects.pod`). The rule `volume_profile` checks the
-volumes, and a guard in `graph.guards` checks `security.runAsUser`.
-"""
+"""Rules about the Pod Security profile of a job, and about secrets in its values."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from tfgen.data_path import Path
+from tfgen.data_path import Path, texts
+from tfgen.graph.objects.storage import SOURCES
+from tfgen.graph.value_guards import refused_volume_message
 from tfgen.job.training_job import PROFILES, Profile
-from tfgen.kubernetes.volume_profiles import strictest_profile
+from tfgen.kubernetes.volume_profiles import refuses, strictest_profile
 from tfgen.rules import pod_parts
-from tfgen.rules.finding import Finding
 from tfgen.rules.pod_parts import Part
-from tfgen.rules.rule import Rule
+from tfgen.rules.rule import Finding, rule
 from tfgen.rules.view import View
-from tfgen.words import shown
+from tfgen.schema import kubernetes_fields
+from tfgen.secret_text import find_secret_arguments, has_secret, looks_secret, names_secret
+from tfgen.words import path_name, shown
+
+# -- pod security ------------------------------------------------------------------------------------------------------
+#
+# Fields of a user's containers and pod templates that the Pod Security Standard of the job refuses.
+#
+# https://kubernetes.io/docs/concepts/security/pod-security-standards/, as of Kubernetes 1.36. The rule checks only the
+# fields that a user sets, because tfgen sets the missing fields (`objects.pod`). The rule `volume_profile` checks the
+# volumes, and a guard in `graph.guards` checks `security.runAsUser`.
+
 
 _HOST: Final = ("hostNetwork", "hostPID", "hostIPC")
 _PROBES: Final = ("startupProbe", "livenessProbe", "readinessProbe")
@@ -86,7 +94,12 @@ def find_weak_fields(part: Part) -> Iterator[WeakField]:
             yield WeakField((*part.path, key), strictest_profile(key), f"the volume source {key}")
 
 
-def _check(view: View) -> Iterator[Finding]:
+@rule(
+    "pod-security",
+    "error",
+    "A field of a container or a pod needs a weaker Pod Security profile than the profile of the job.",
+)
+def pod_security(view: View) -> Iterator[Finding]:
     job_profile = view.job.structure.profile
     for field in _fields(view):
         if PROFILES.index(field.profile) > PROFILES.index(job_profile):
@@ -208,11 +221,131 @@ def _list(data: Mapping[str, Any], key: str) -> list[Any]:
     return items if isinstance(items, list) else []
 
 
-RULES: Final = (
-    Rule(
-        "pod-security",
-        "error",
-        "A field of a container or a pod needs a weaker Pod Security profile than the profile of the job.",
-        _check,
-    ),
-)
+# -- volume profile ----------------------------------------------------------------------------------------------------
+#
+# Volumes that the Pod Security Standard of the job refuses, in `storage`, in `podTemplate` and in patches.
+
+
+_VOLUME_PROFILE: Final = "volume-profile"
+
+
+@rule(_VOLUME_PROFILE, "error", "A volume needs a weaker Pod Security profile than the profile of the job.")
+def volume_profile(view: View) -> Iterator[Finding]:
+    profile = view.job.structure.profile
+    for name, storage in view.values["storage"].items():
+        for source in SOURCES:
+            if source in storage and refuses(profile, source):
+                message = refused_volume_message(f"storage.{name}", source, profile)
+                yield Finding(("storage", name, source), view.evaluate(message))
+    volumes = [part for role in view.roles for part in pod_parts.template_items(view, role.name, "volumes")]
+    volumes += [part for spec in pod_parts.patch_specs(view) for part in pod_parts.items(spec, "volumes")]
+    for volume in volumes:
+        for key, value in volume.data.items():
+            is_source = key != "name" and not key.startswith("$") and not kubernetes_fields.is_misspelt(key, "Volume")
+            if is_source and value is not None and refuses(profile, key):
+                message = refused_volume_message(path_name(volume.path), key, profile)
+                yield Finding((*volume.path, key), view.evaluate(message))
+
+
+# -- plaintext secret --------------------------------------------------------------------------------------------------
+#
+# Secrets in the text of a job, which would be committed to git.
+#
+# A message never contains the value of the secret.
+
+
+_HUMP: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
+"""Pattern of the boundary between words in a camel case name, such as akSecret, an option of a storage driver."""
+
+_SECRET_DATA: Final = ("data", "stringData")
+
+_REFERENCE: Final = {"flexVolume": "secretRef", "csi": "nodePublishSecretRef"}
+
+
+@rule("plaintext-secret", "warning", "A value of the job looks like a secret.")
+def plaintext_secret(view: View) -> Iterator[Finding]:
+    for path, name, value in _variables(view):
+        if not isinstance(value, str):
+            continue
+        looks = "value" if has_secret(value) else "name" if names_secret(name, value) else None
+        if looks:
+            message = (
+                f"the {looks} of the variable {name} looks like a secret, and git would store the secret; create a "
+                "Secret, and write secretKeyRef: {name: ..., key: ...}"
+            )
+            yield Finding(path, message)
+    for path, name, value in _options(view):
+        if looks_secret(_HUMP.sub("-", name), value):
+            message = (
+                f"{path_name(path)} looks like a secret, and git would store the secret; create a Secret, and write "
+                f"its name in {_REFERENCE[str(path[2])]} of the volume"
+            )
+            yield Finding(path, message)
+    for path, arguments in _arguments(view):
+        for index in find_secret_arguments(arguments):
+            message = (
+                "this argument looks like a secret, and git would store the secret; pass a variable with secretKeyRef"
+            )
+            yield Finding((*path, index), message)
+    for path, message in _literals(view):
+        yield Finding(path, message)
+
+
+def _literals(view: View) -> Iterator[tuple[Path, str]]:
+    """Yield a path and a message for each Secret in `objects`, and for each secret in a text of another object."""
+    for name, item in view.values["objects"].items():
+        path: Path = ("objects", name)
+        if item["kind"] == "Secret" and any(item.get(field) for field in _SECRET_DATA):
+            field = next(field for field in _SECRET_DATA if item.get(field))
+            message = (
+                f"{path_name((*path, field))}: git would store the values of the Secret; create the Secret in the "
+                "cluster, or write an ExternalSecret or a SealedSecret"
+            )
+            yield (*path, field), message
+        else:
+            for text_path, text in texts(item, path):
+                if has_secret(text):
+                    message = (
+                        f"{path_name(text_path)} looks like a secret, and git would store the secret; create a Secret "
+                        "in the cluster"
+                    )
+                    yield text_path, message
+
+
+def _variables(view: View) -> Iterator[tuple[Path, str, Any]]:
+    yield from ((("env", name), name, value) for name, value in view.values["env"].items())
+    for role in view.roles:
+        role_env = view.values["roles"][role.name].get("env", {})
+        yield from ((("roles", role.name, "env", name), name, value) for name, value in role_env.items())
+        for parts in (
+            pod_parts.extra_containers(view, role.name),
+            pod_parts.template_items(view, role.name, "containers"),
+            pod_parts.template_items(view, role.name, "initContainers"),
+        ):
+            for container in parts:
+                for item in pod_parts.items(container, "env"):
+                    yield (*item.path, "value"), pod_parts.name(item), item.data.get("value")
+
+
+def _options(view: View) -> Iterator[tuple[Path, str, str]]:
+    """Yield the path, the name and the value of each option that a volume passes to a storage driver."""
+    for volume, source_fields in view.values["storage"].items():
+        for source, field in (("flexVolume", "options"), ("csi", "volumeAttributes")):
+            for name, value in source_fields.get(source, {}).get(field, {}).items():
+                yield ("storage", volume, source, field, name), name, value
+
+
+def _arguments(view: View) -> Iterator[tuple[Path, Sequence[Any]]]:
+    """Yield the path and the words of each command, and of each list of arguments, in the containers of all roles."""
+    for role in view.roles:
+        for field in ("command", "args"):
+            yield view.effective_field(role.name, field)
+        for parts in (
+            pod_parts.extra_containers(view, role.name),
+            pod_parts.template_items(view, role.name, "containers"),
+            pod_parts.template_items(view, role.name, "initContainers"),
+        ):
+            for container in parts:
+                for field in ("command", "args"):
+                    if isinstance(container.data.get(field), list):
+                        yield (*container.path, field), container.data[field]

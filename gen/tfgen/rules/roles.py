@@ -1,0 +1,362 @@
+"""Rules about the roles and the workload kind of a job, and about values that have no effect."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from tfgen import data_path
+from tfgen.data_path import Path
+from tfgen.graph.objects import resources, tensorboard
+from tfgen.graph.objects.resources import DEVICES
+from tfgen.graph.workloads import WORKLOADS
+from tfgen.job.facts import own_data
+from tfgen.job.training_job import RoleName, Strategy
+from tfgen.rules.rule import Finding, rule
+from tfgen.rules.view import View
+from tfgen.schema import file as schema_file
+from tfgen.schema import workload_kinds as kinds
+from tfgen.schema.idle_values import idle_values
+from tfgen.words import either, path_name, shown
+
+# -- roles needed ------------------------------------------------------------------------------------------------------
+#
+# Roles that a strategy needs or does not use, and the role whose task ends the job.
+
+
+_REQUIRED: Final[Mapping[Strategy, Mapping[RoleName, str]]] = {
+    # tf.distribute.ParameterServerStrategy requires at least one ps and one worker.
+    "ParameterServer": {"ps": "whose tasks hold the variables", "worker": "whose tasks compute"},
+    "MultiWorkerMirrored": {"worker": "whose tasks compute and hold all variables"},
+    "KerasDistribution": {"worker": "whose tasks compute"},
+    "Single": {"chief": "the only task"},
+}
+_USED: Final[Mapping[Strategy, tuple[RoleName, ...]]] = {
+    "ParameterServer": ("chief", "ps", "worker", "evaluator"),
+    "MultiWorkerMirrored": ("worker", "evaluator"),
+    "KerasDistribution": ("worker",),
+    "Single": ("chief",),
+}
+
+
+@rule("missing-role", "error", "The strategy needs a role that the job does not have.")
+def missing_role(view: View) -> Iterator[Finding]:
+    strategy = view.job.structure.strategy
+    for role, purpose in _REQUIRED[strategy].items():
+        if role not in view.values["roles"]:
+            yield Finding(("roles",), f"strategy {strategy} needs the role {role}, {purpose}; add roles.{role}: {{}}")
+
+
+@rule("unused-role", "error", "The job has a role that the strategy does not use.")
+def unused_role(view: View) -> Iterator[Finding]:
+    strategy = view.job.structure.strategy
+    for role in view.roles:
+        if role.name not in _USED[strategy]:
+            used = either(_USED[strategy], "and")
+            message = f"strategy {strategy} does not use the role {role.name}, only {used}; remove the key"
+            yield Finding(("roles", role.name), message)
+
+
+@rule("nothing-ends-the-job", "error", "The job has no task whose exit ends the job.")
+def nothing_ends_the_job(view: View) -> Iterator[Finding]:
+    structure = view.job.structure
+    by, chief = structure.completion, structure.role("chief")
+    # Without completion.by, the workload kind determines the task that ends the job, and reports a missing role.
+    sets_by = bool(view.spec.get("completion", {}).get("by"))
+    if structure.strategy == "ParameterServer" and by == "Chief" and not chief:
+        yield Finding(
+            ("roles",), "no task ends this job; add roles.chief: {}, or set completion.by to Worker0 or AllWorkers"
+        )
+    if structure.strategy == "ParameterServer" and by != "Chief" and chief and sets_by:
+        yield Finding(
+            ("completion", "by"),
+            f"completion.by is {by}, so the end of the chief would not end the job; set completion.by to Chief",
+        )
+    if structure.has_equal_workers and by == "Chief":
+        yield Finding(
+            ("completion", "by"),
+            f"completion.by is Chief, but strategy {structure.strategy} has no chief; set completion.by to Worker0 or "
+            "AllWorkers",
+        )
+    if structure.strategy == "Single" and by != "Chief" and sets_by:
+        yield Finding(
+            ("completion", "by"),
+            f"completion.by is {by}, but strategy Single has no workers; set completion.by to Chief",
+        )
+
+
+@rule(
+    "legacy-flags",
+    "error",
+    "The job sets the flags or variables of TensorFlow 1, but its strategy has no parameter servers.",
+)
+def legacy_flags(view: View) -> Iterator[Finding]:
+    structure = view.job.structure
+    for key, is_set in (("legacyFlags", structure.legacy_flags), ("legacyVariables", structure.legacy_variables)):
+        if is_set and structure.strategy != "ParameterServer":
+            message = (
+                f"{key} passes the hosts of ps and worker to the program, but strategy {structure.strategy} has no ps; "
+                f"remove {key}"
+            )
+            yield Finding((key,), message)
+
+
+# -- unknown role ------------------------------------------------------------------------------------------------------
+#
+# Roles that a volume lists under `for`, and that the job does not have.
+
+
+@rule("unknown-role", "error", "A volume is for a role that the job does not have.")
+def unknown_role(view: View) -> Iterator[Finding]:
+    roles = [*(role.name for role in view.roles), *([tensorboard.ROLE] if "tensorboard" in view.values else [])]
+    for name, volume in view.values["storage"].items():
+        for index, role in enumerate(volume.get("for", ())):
+            if role not in roles:
+                message = (
+                    f"storage.{name}.for lists {role}, but the job has only {either(roles, 'and')}; remove this entry, "
+                    f"or add {role} to the job"
+                )
+                yield Finding(("storage", name, "for", index), message)
+
+
+# -- evaluator cluster -------------------------------------------------------------------------------------------------
+#
+# Evaluators that an operator adds to the TF_CONFIG of every task, so that the chief waits for the evaluator.
+#
+# https://github.com/kubeflow/trainer/issues/650. The chief connects to every task of the cluster, but an evaluator
+# starts no server. If tfgen writes TF_CONFIG, the evaluator appears only in the TF_CONFIG of the evaluator.
+
+
+@rule(
+    "evaluator-in-cluster",
+    "warning",
+    "The TF_CONFIG of the chief lists the evaluator, so the chief waits for the evaluator.",
+)
+def evaluator_in_cluster(view: View) -> Iterator[Finding]:
+    structure, path = view.job.structure, ("roles", "evaluator")
+    if view.environment is not None or structure.strategy != "ParameterServer" or structure.role("evaluator") is None:
+        return
+    has_config_map = WORKLOADS[structure.kind].has_config_map(structure)
+    if not has_config_map and not kinds.lacking(view.spec, path):
+        operator, fix = kinds.FACTS[structure.kind].tf_config_setter
+        message = (
+            f"{operator} adds the evaluator to the TF_CONFIG of every task, so that the chief waits forever for the "
+            f"evaluator; {fix}"
+        )
+        yield Finding(path, message)
+
+
+# -- gpu on ps ---------------------------------------------------------------------------------------------------------
+#
+# GPUs of parameter servers, which hold variables and do not compute.
+
+
+@rule("gpu-on-ps", "warning", "A parameter server requests GPUs.")
+def gpu_on_ps(view: View) -> Iterator[Finding]:
+    if not view.job.structure.role("ps"):
+        return
+    resources = view.values["roles"]["ps"]["resources"]
+    gpu, limits = resources["gpu"], resources["limits"]
+    counted = {gpu["resource"]: gpu["count"]} if gpu["count"] and gpu["resource"] not in limits else {}
+    for resource, amount in {**counted, **view.template_variables("ps")[DEVICES.name]}.items():
+        if resource not in counted and resource not in limits:
+            continue  # This resource is a share of the GPUs in gpu.count, so skip it.
+        key: Path = ("gpu", "count") if resource in counted else ("limits", resource)
+        message = (
+            f"role ps requests {amount} of {resource} for each task, but a parameter server only holds variables and "
+            "leaves GPUs idle; remove the request"
+        )
+        yield Finding(("roles", "ps", "resources", *key), message)
+
+
+# -- restart in place --------------------------------------------------------------------------------------------------
+#
+# Jobs with `restart.inPlace` that list no exit code for a restart in place.
+
+
+_KEY: Final = ("restart", "inPlace")
+
+
+@rule("restart-in-place", "warning", "The job sets `restart.inPlace`, but lists no exit code for a restart in place.")
+def restart_in_place(view: View) -> Iterator[Finding]:
+    is_supported = all(lack.path != ".".join(_KEY) for lack in kinds.unsupported_keys(view.spec))
+    if view.job.structure.in_place and is_supported and not view.values["restart"]["ignoreExitCodes"]:
+        message = (
+            "restart.inPlace has no effect, because restart.ignoreExitCodes lists no exit code; list the exit codes "
+            "after which a task starts again in its pod"
+        )
+        yield Finding(_KEY, message)
+
+
+# -- workload kind -----------------------------------------------------------------------------------------------------
+#
+# Keys that the workload kind of the job does not support, as `tfgen.schema.workload_kinds` lists them.
+
+
+@rule("workload-kind", "error", "The job sets a value that its workload kind does not support.")
+def workload_kind(view: View) -> Iterator[Finding]:
+    kind = view.job.structure.kind
+    for lack in kinds.unsupported_keys(view.spec):
+        for path, data in _find_values(view.variant_data, lack.path.split(".")):
+            value_text = "" if isinstance(data, (Mapping, list)) else f" (found {shown(data)})"
+            name = ".".join(map(str, path))
+            yield Finding(path, f"the workload kind {kind} does not support {name}{value_text}: {lack.why}")
+    if view.environment is not None:
+        yield from _unsupported_empty_mappings(view, view.variant_data)
+    else:  # An environment cannot change the workload kind, so check only the job.
+        for key in kinds.limited_keys(view.spec):
+            value = kinds.value_of(view.spec, key.path)
+            if value is not None and value not in key.values:
+                allowed = either([value or '""' for value in key.values], "and")
+                message = (
+                    f"the workload kind {kind} does not support {key.path} {shown(value)}, only {allowed}: {key.why}"
+                )
+                yield Finding(tuple(key.path.split(".")), message)
+
+
+def _unsupported_empty_mappings(view: View, settings: Any, parent: Path = ()) -> Iterator[Finding]:
+    """Report each empty mapping of an environment, as in `KEY: {}`, if the workload kind supports no key inside KEY.
+
+    `_check` finds only the keys inside KEY, so `_check` does not find an empty mapping. `settings` is the mapping of
+    the environment, or a part of the mapping at the path `parent`.
+    """
+    for key, value in settings.items():
+        path = (*parent, key)
+        node = schema_file.node(schema_file.load(), ("spec", *path))
+        if isinstance(value, Mapping) and node and schema_file.is_record(node) and not kinds.lacking(view.spec, path):
+            yield from _unsupported_empty_mappings(view, value, path)
+            if not value and data_path.at(view.job.values, path) is None:
+                kind, name = view.job.structure.kind, ".".join(map(str, path))
+                yield Finding(path, f"an environment cannot set {name} with the workload kind {kind}; remove the key")
+
+
+def _find_values(data: Any, steps: Sequence[str], parent: Path = ()) -> Iterator[tuple[Path, Any]]:
+    """Yield the path and value of each field of `data` whose path matches `steps`. The step ``*`` matches any key."""
+    if not steps:
+        yield parent, data
+    elif isinstance(data, Mapping):
+        for key in data if steps[0] == "*" else [steps[0]]:
+            if key in data:
+                yield from _find_values(data[key], steps[1:], (*parent, key))
+
+
+# -- idle value --------------------------------------------------------------------------------------------------------
+#
+# Values of a job that have no effect, because the feature that uses the value is disabled or missing.
+
+
+@rule("idle-value", "warning", "The job sets a value that has no effect.")
+def idle_value(view: View) -> Iterator[Finding]:
+    for path, why in _idle(view):
+        # The rule workload-kind reports the keys that the workload kind does not support.
+        if view.is_set(path) and not kinds.lacking(view.spec, path):
+            yield Finding(path, f"{path_name(path)} has no effect: {why}")
+
+
+def _idle(view: View) -> Iterator[tuple[Path, str]]:
+    structure = view.job.structure
+    for idle in idle_values(view.spec):
+        if not idle.path.startswith("gang."):  # The guards already report the fields of a gang as errors.
+            yield tuple(idle.path.split(".")), idle.why
+    wait: Path = ("lockWait",)
+    if not any(values.get("deadline") for values in _affected_values(view, wait)):
+        yield wait, "deadline is 0, so the pods have no deadline that lockWait extends; set deadline, or remove the key"
+    if not view.job.environments:
+        yield ("gitops",), "GitOps tools apply only environments, and the job has no environments"
+    if structure.kind == "JobSet" and structure.ps_first and structure.role("ps") is None:
+        yield ("workload", "jobSet", "startOrder"), "the job has no ps"
+    if structure.kind == "VolcanoJob" and not view.values["workload"]["volcanoJob"]["networkTopology"]["mode"]:
+        tier: Path = ("workload", "volcanoJob", "networkTopology", "highestTierAllowed")
+        modes = [values["workload"]["volcanoJob"]["networkTopology"]["mode"] for values in _affected_values(view, tier)]
+        if not any(modes):
+            yield tier, "networkTopology.mode is empty, so Volcano ignores the tier"
+    annotations: Path = ("serviceAccount", "annotations")
+    accounts = [values.get("serviceAccount", {}) for values in _affected_values(view, annotations)]
+    if not any(account.get("create", True) for account in accounts):
+        yield annotations, "serviceAccount.create is false, so the job does not create the account"
+    rules: Path = ("network", "egress", "rules")
+    egress = view.values["network"]["egress"]
+    if egress["rules"] and not any(values["network"]["egress"]["limited"] for values in _affected_values(view, rules)):
+        yield rules, "network.egress.limited is false, so the tasks may connect to every address"
+    yield from _idle_gpus(view)
+
+
+def _idle_gpus(view: View) -> Iterator[tuple[Path, str]]:
+    for role in view.roles:
+        gpu: Path = ("roles", role.name, "resources", "gpu")
+        for key in ("product", "share"):
+            path = (*gpu, key)
+            setting = view.values["roles"][role.name]["resources"]["gpu"][key]
+            if setting and not any(_has_gpus(values, role.name) for values in _affected_values(view, path)):
+                yield path, f"the role has no GPU; set {path_name((*gpu, 'count'))}"
+
+
+def _has_gpus(values: Mapping[str, Any], role: str) -> bool:
+    role_resources = values["roles"][role]["resources"]
+    return bool(role_resources["gpu"]["count"]) or any(
+        re.search(resources.IS_GPU, name) for name in role_resources["limits"]
+    )
+
+
+def _affected_values(view: View, path: Path) -> tuple[Mapping[str, Any], ...]:
+    """Return the chart values of each variant in which the key at `path` may have an effect.
+
+    If the environment of `view` sets the key, the result has only the values of this environment. If the job sets the
+    key, the result has the values of all variants.
+    """
+    return (view.values,) if view.is_set_in_environment(path) else view.all_values
+
+
+# -- team defaults -----------------------------------------------------------------------------------------------------
+#
+# Defaults in a tfgen.yaml that have a surprising effect, such as an environment which every job of the folder gets.
+
+
+_TOLERATIONS = "tolerations"
+
+
+@rule("tolerations-replaced", "warning", "The tolerations of a job replace the tolerations that a tfgen.yaml sets.")
+def tolerations_replaced(view: View) -> Iterator[Finding]:
+    path, default = _default_tolerations(view)
+    if not default or view.document.under is None:
+        return
+    lists: list[tuple[Path, Any]] = [((_TOLERATIONS,), view.values[_TOLERATIONS])]
+    lists += [
+        (("roles", role.name, _TOLERATIONS), view.values["roles"][role.name].get(_TOLERATIONS, []))
+        for role in view.roles
+    ]
+    for list_path, tolerations in lists:
+        missing = [toleration for toleration in default if toleration not in tolerations]
+        if missing and (tolerations or list_path == (_TOLERATIONS,)):
+            message = (
+                f"{path_name(list_path)} replaces the tolerations of {view.document.under.place(path)}, but lacks "
+                f"{shown(missing[0])}; add the toleration, or remove this list"
+            )
+            yield Finding(list_path, message)
+
+
+def _default_tolerations(view: View) -> tuple[Path, Any]:
+    """Return the path and the value of the tolerations that a tfgen.yaml sets for this variant.
+
+    If no tfgen.yaml sets tolerations, the value is None.
+    """
+    data = view.document.under.data if view.document.under else {}
+    shared: Path = ("spec", _TOLERATIONS)
+    in_environment: Path = ("spec", "environments", view.environment or "", _TOLERATIONS)
+    path = in_environment if data_path.has(data, in_environment) else shared
+    return path, data_path.at(data, path)
+
+
+@rule("environment-of-all", "warning", "A tfgen.yaml adds an environment to a job that already lists environments.")
+def environment_of_all(view: View) -> Iterator[Finding]:
+    if view.environment is not None or view.document.under is None:
+        return
+    environments = data_path.at(own_data(view.document), ("spec", "environments"))
+    for name in view.spec.get("environments", {}) if environments else ():
+        if name not in environments:
+            message = (
+                f"every job of this folder runs in the environment {name}, even a job that lists different "
+                f"environments; to exclude {name}, set {name}: {{enabled: false}} or {name}: null in the job"
+            )
+            yield Finding(("environments", name), message)
