@@ -14,14 +14,14 @@ import json
 import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, get_args
+from typing import Any, Final, NamedTuple, get_args
 
 from tfgen import data_path
 from tfgen.change.field_diff import NOTHING, in_words
 from tfgen.data_path import Path
 from tfgen.graph.built import BuiltJob, build, plain_objects, variant_objects
 from tfgen.graph.objects import finisher
-from tfgen.job.facts import data_of, environments_of, run_of
+from tfgen.job.facts import environments_of, run_of
 from tfgen.job.training_job import RoleName
 from tfgen.kubernetes import keys, quantity
 from tfgen.kubernetes.object import Object, group, identity, literal_name
@@ -31,9 +31,6 @@ from tfgen.schema import tunables
 from tfgen.schema import validate as schema
 from tfgen.schema.workload_kinds import RESOURCES
 from tfgen.text.document import Document
-
-if TYPE_CHECKING:
-    from tfgen.job.job_data import JobData
 
 NEW_RUN: Final = "new-run"
 CLAIM_CHANGE: Final = "claim-change"
@@ -139,12 +136,12 @@ def _spec_of(data: Any, environment: str | None) -> Mapping[str, Any]:
     return spec if environment is None else spec["environments"][environment]
 
 
-def _variant_data(document: Document, environment: str | None) -> JobData:
+def _variant_data(document: Document, environment: str | None) -> Mapping[str, Any]:
     """Return the data of a job without the other environments. If `environment` is None, remove all environments."""
     spec: Any = tunables.without_environments(document.data["spec"])
     if environment is not None:
         spec["environments"] = {environment: _spec_of(document.data, environment)}
-    return {**data_of(document), "spec": spec}
+    return {**document.data, "spec": spec}
 
 
 def _causes(

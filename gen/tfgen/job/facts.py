@@ -6,26 +6,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tfgen.errors import UsageError
 from tfgen.schema import file as schema_file
 from tfgen.text.document import Document
 from tfgen.words import either
 
-if TYPE_CHECKING:
-    from tfgen.job.job_data import EnvironmentData, JobData, VariantData
-
-
-def data_of(document: Document) -> JobData:
-    """Return the content of a job as `JobData`, including the defaults from the tfgen.yaml files."""
-    data: JobData = document.data
-    return data
-
 
 def name_of(document: Document) -> str:
     """Return the name of the job."""
-    return data_of(document)["metadata"]["name"]
+    name: str = document.data["metadata"]["name"]
+    return name
 
 
 def own_data(document: Document) -> Any:
@@ -33,14 +25,15 @@ def own_data(document: Document) -> Any:
     return document.data if document.unmerged is None else document.unmerged
 
 
-def environments_of(document: Document) -> Mapping[str, EnvironmentData]:
+def environments_of(document: Document) -> Mapping[str, Mapping[str, Any]]:
     """Return the settings of each environment, by name of the environment. Example: {"dev": {"retries": 3}}."""
-    return data_of(document)["spec"].get("environments", {})
+    environments: Mapping[str, Mapping[str, Any]] = document.data["spec"].get("environments", {})
+    return environments
 
 
 def rendered_branch(document: Document) -> str:
     """Return `gitops.rendered.branch`; empty if the rendered files are in the same branch as the job file."""
-    gitops = data_of(document)["spec"].get("gitops", {})
+    gitops = document.data["spec"].get("gitops", {})
     branch: str = gitops.get("rendered", {}).get("branch", "")
     return branch
 
@@ -48,18 +41,19 @@ def rendered_branch(document: Document) -> str:
 def source_branch(document: Document) -> str:
     """Return `gitops.branch`, the branch that contains the job file."""
     schema = schema_file.load()["properties"]["spec"]["properties"]["gitops"]
-    branch: str = schema_file.complete(schema_file.load(), schema, data_of(document)["spec"]["gitops"])["branch"]
+    branch: str = schema_file.complete(schema_file.load(), schema, document.data["spec"]["gitops"])["branch"]
     return branch
 
 
-def run_of(data: JobData, environment: str | None) -> str:
+def run_of(data: Mapping[str, Any], environment: str | None) -> str:
     """Return the run name of a job in an environment; empty for a run without a name.
 
     If `environment` is None, return the run name of the job without an environment.
     """
     spec = data["spec"]
-    variant_data: VariantData = spec if environment is None else spec["environments"][environment]
-    return variant_data.get("run", spec.get("run", ""))
+    variant_data = spec if environment is None else spec["environments"][environment]
+    run: str = variant_data.get("run", spec.get("run", ""))
+    return run
 
 
 def check_environment(document: Document, name: str) -> None:

@@ -16,7 +16,7 @@ import functools
 import json
 from collections.abc import Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from tfgen.job.choices import OUTPUTS, PROFILES, ROLE_NAMES, Output, Profile, RoleName, Scheduler, Strategy
 from tfgen.record import Record
@@ -25,9 +25,6 @@ from tfgen.schema import tunables
 from tfgen.schema import workload_kinds as kinds
 from tfgen.schema.completion import EQUAL_WORKERS, ended_by, releases, serves
 from tfgen.schema.workload_kinds.facts import CompletionBy, WorkloadKind
-
-if TYPE_CHECKING:
-    from tfgen.job.job_data import CloudData, CodeData, Metadata, PatchData, Spec
 
 __all__ = [
     "OUTPUTS",
@@ -347,9 +344,9 @@ def _job_from_json(document: str) -> TrainingJob:
     The function caches the last job. Callers get the same object again, and must not change the object.
     """
     data: Mapping[str, Any] = json.loads(document)
-    metadata: Metadata = data["metadata"]
+    metadata: Mapping[str, Any] = data["metadata"]
     # In the order of the schema, not of the file, so that equal jobs have equal output.
-    spec: Spec = tunables.order_keys(data["spec"], schema_file.load()["properties"]["spec"])
+    spec: Mapping[str, Any] = tunables.order_keys(data["spec"], schema_file.load()["properties"]["spec"])
     environments = spec.get("environments", {})
     job_values, by_environment = tunables.all_values(spec)
     overrides = tunables.chart_overrides(spec)
@@ -374,7 +371,7 @@ def _job_from_json(document: str) -> TrainingJob:
     )
 
 
-def _structure(name: str, spec: Spec) -> Structure:
+def _structure(name: str, spec: Mapping[str, Any]) -> Structure:
     init_containers, sidecars = spec.get("initContainers", ()), spec.get("sidecars", ())
     roles = spec["roles"]
     return Structure(
@@ -424,16 +421,16 @@ def _structure(name: str, spec: Spec) -> Structure:
     )
 
 
-def _patches(patches: Mapping[str, PatchData | None]) -> tuple[Patch, ...]:
+def _patches(patches: Mapping[str, Mapping[str, Any] | None]) -> tuple[Patch, ...]:
     return tuple(_patch(name, patch) for name, patch in sorted(patches.items()) if patch is not None)
 
 
-def _patch(name: str, patch: PatchData) -> Patch:
+def _patch(name: str, patch: Mapping[str, Any]) -> Patch:
     target = patch["target"]
     return Patch(name, target["kind"], target.get("name", ""), patch.get("merge", {}), tuple(patch.get("json", ())))
 
 
-def _chart_page(spec: Spec) -> ChartPage:
+def _chart_page(spec: Mapping[str, Any]) -> ChartPage:
     """Return the metadata for Chart.yaml. By default, `sources` lists the https addresses of the job's repositories."""
     chart = spec.get("chart", {})
     schema = schema_file.load()
@@ -472,11 +469,11 @@ def _is_ssh(repository: str) -> bool:
     return not repository.startswith(("http://", "https://"))
 
 
-def _eci(cloud: CloudData) -> Eci | None:
+def _eci(cloud: Mapping[str, Any]) -> Eci | None:
     return Eci(makes_cache="make" in cloud["eci"].get("imageCache", {})) if "eci" in cloud else None
 
 
-def _code(code: CodeData) -> Code:
+def _code(code: Mapping[str, Any]) -> Code:
     git = code.get("git")
     if git is None:
         return FileCode(code["configMap"]["files"])

@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from tfgen import data_path
 from tfgen.data_path import Path
-from tfgen.job.facts import data_of, environments_of
+from tfgen.job.facts import environments_of
 from tfgen.job.training_job import OUTPUTS, GitOps, Output, Profile, TrainingJob
 from tfgen.kubernetes.scope import CLUSTER_KINDS
 from tfgen.rules.rule import AcrossRule, Clash, Finding, Recorded, rule_alone
@@ -296,7 +296,8 @@ def _gitops(document: Document) -> Mapping[str, Any] | None:
 
 
 def _outputs(document: Document) -> Sequence[Output]:
-    return data_of(document)["spec"].get("outputs", OUTPUTS)
+    outputs: Sequence[Output] = document.data["spec"].get("outputs", OUTPUTS)
+    return outputs
 
 
 _CONFLICT: Final = "Two jobs contradict each other about an object that the jobs share in Argo CD or Flux."
@@ -411,7 +412,7 @@ def _objects_record(document: Document) -> Any:
         for (listed, path), kinds_by_name in groups.items()
     ]
     place = f"{document.file}:{document.value(_NAME).line}"
-    record = (place, "gitops" in data_of(document)["spec"], variants, objects)
+    record = (place, "gitops" in document.data["spec"], variants, objects)
     return json.dumps(record, ensure_ascii=False, separators=(",", ":"))
 
 
