@@ -13,7 +13,7 @@ from tfgen.graph.holes import AllOf, Default, Equal, Expression, Greater, Guard,
 from tfgen.graph.objects import cluster_spec, keras_distribution, names, service_account
 from tfgen.graph.objects.name_guards import finisher_name_guard
 from tfgen.graph.objects.values import ROLE_ENTRIES, ROLE_NAME, role_entry_value, value
-from tfgen.graph.schedulers.gang import is_partial, may_be_partial, member_count
+from tfgen.graph.schedulers import is_partial, may_be_partial, member_count
 from tfgen.graph.shape import cached_by_shape
 from tfgen.graph.value_guards import run_folder_guards, supports_field, volume_and_resource_guards
 from tfgen.graph.workloads import WORKLOADS

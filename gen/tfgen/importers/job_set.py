@@ -31,7 +31,7 @@ from tfgen.importers.shapes import ANY_KEY, METADATA, SCALAR, refuse_misshapen
 from tfgen.importers.task_command import TaskCommand, no_cluster_message
 from tfgen.job.training_job import RoleName
 from tfgen.schema.completion import default_end
-from tfgen.schema.workload_kinds.facts import CompletionBy
+from tfgen.schema.workload_kinds import CompletionBy
 from tfgen.words import either
 
 GROUP: Final = "jobset.x-k8s.io"

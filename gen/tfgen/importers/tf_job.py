@@ -31,7 +31,7 @@ from tfgen.importers.task_command import TF_CONFIG, TaskCommand, legacy_keys, va
 from tfgen.job.training_job import RoleName
 from tfgen.schema import file as schema_file
 from tfgen.schema.completion import default_end
-from tfgen.schema.workload_kinds.facts import CompletionBy
+from tfgen.schema.workload_kinds import CompletionBy
 from tfgen.text.document import MAX_PROBLEMS
 from tfgen.words import either, meant, nearest
 

@@ -24,7 +24,7 @@ from tfgen.schema import file as schema_file
 from tfgen.schema import tunables
 from tfgen.schema import workload_kinds as kinds
 from tfgen.schema.completion import EQUAL_WORKERS, ended_by, releases, serves
-from tfgen.schema.workload_kinds.facts import CompletionBy, WorkloadKind
+from tfgen.schema.workload_kinds import CompletionBy, WorkloadKind
 
 __all__ = [
     "OUTPUTS",

@@ -21,7 +21,7 @@ from tfgen.local.output import Line, Output
 from tfgen.local.processes import Ended, Processes
 from tfgen.local.task import Task
 from tfgen.record import Record
-from tfgen.schema.workload_kinds.facts import CompletionBy
+from tfgen.schema.workload_kinds import CompletionBy
 
 _POLL_SECONDS: Final = 0.1
 _FIRST_PAUSE: Final = 1.0

@@ -10,8 +10,7 @@ from tfgen.data_path import Path
 from tfgen.graph.objects import code, eci, run_lock
 from tfgen.graph.objects.names import CONTAINER
 from tfgen.graph.objects.storage import SHM
-from tfgen.graph.schedulers import GANGS
-from tfgen.graph.schedulers.gang import GangBinding
+from tfgen.graph.schedulers import GANGS, GangBinding
 from tfgen.graph.workloads import WORKLOADS, pod
 from tfgen.job.training_job import Role, RoleName, Structure
 from tfgen.kubernetes.kustomize_references import unreadable

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from tfgen.schema import workload_kinds as kinds
-from tfgen.schema.workload_kinds.facts import CompletionBy
+from tfgen.schema.workload_kinds import CompletionBy
 
 EQUAL_WORKERS: Final = ("MultiWorkerMirrored", "KerasDistribution")
 """The strategies whose workers are equal. Worker 0 coordinates the workers."""

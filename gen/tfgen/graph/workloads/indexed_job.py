@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Final
 
+from tfgen.graph import schedulers
 from tfgen.graph.holes import ABSENT, Absent, AllOf, Comment, Key, NamedTemplate, Node, When
 from tfgen.graph.objects import cluster_spec, disruption, labels, name_guards, names, tensorboard
 from tfgen.graph.objects.finisher import Kind, Plan
 from tfgen.graph.objects.pod_template_hash import hashed
 from tfgen.graph.objects.values import value
-from tfgen.graph.schedulers import gang, queue_labels
+from tfgen.graph.schedulers import queue_labels
 from tfgen.graph.template import Template
 from tfgen.graph.workloads import pod
 from tfgen.graph.workloads.workload import Workload
@@ -89,7 +90,7 @@ def finisher_plan(structure: Structure, stateful: Collection[RoleName]) -> Plan:
         stateful: the roles with a StatefulSet.
     """
     starts: list[tuple[Kind, RoleName]] = [
-        ("statefulsets" if role.name in stateful else "jobs", role.name) for role in gang.roles(structure)
+        ("statefulsets" if role.name in stateful else "jobs", role.name) for role in schedulers.roles(structure)
     ]
     plan = Plan(structure.ends, starts=tuple(starts), start_with=_start_with(structure))
     if not structure.releases:
@@ -104,9 +105,9 @@ def _start_with(structure: Structure) -> When | Absent:
 
     Return `ABSENT` for a job without a gang, or for a gang that needs all tasks to start.
     """
-    if not gang.may_be_partial(structure):
+    if not schedulers.may_be_partial(structure):
         return ABSENT
-    return When(AllOf((gang.ENABLED, gang.is_partial(structure))), gang.MIN_AVAILABLE)
+    return When(AllOf((schedulers.ENABLED, schedulers.is_partial(structure))), schedulers.MIN_AVAILABLE)
 
 
 def _templates(structure: Structure) -> tuple[Template, ...]:

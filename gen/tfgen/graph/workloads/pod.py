@@ -54,8 +54,7 @@ from tfgen.graph.objects import (
 from tfgen.graph.objects.names import CONTAINER, PORT_NAME
 from tfgen.graph.objects.pod_spec import PodParts, pod_spec
 from tfgen.graph.objects.values import ROLE, ROLE_VALUES, overridden, role_or_job_value, role_value, value
-from tfgen.graph.schedulers import GANGS
-from tfgen.graph.schedulers.gang import GangBinding
+from tfgen.graph.schedulers import GANGS, GangBinding
 from tfgen.job.training_job import Role, RoleName, Structure
 from tfgen.kubernetes import keys
 from tfgen.kubernetes.merge import KUBECTL, merge

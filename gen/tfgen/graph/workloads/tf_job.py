@@ -16,10 +16,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from tfgen.graph import schedulers
 from tfgen.graph.holes import Default, Equal, Guard, Key, Node, When, if_set
 from tfgen.graph.objects import cluster_spec, labels, name_guards, names
 from tfgen.graph.objects.values import overridden, value
-from tfgen.graph.schedulers import gang, queue_labels
+from tfgen.graph.schedulers import queue_labels
 from tfgen.graph.template import Template
 from tfgen.graph.workloads import pod
 from tfgen.graph.workloads.workload import Workload, never
@@ -88,12 +89,12 @@ def _scheduling(structure: Structure) -> Node:
     tfgen sets minAvailable, because the operator would count the evaluator as a member of the gang.
     """
     policy: Node = {
-        "minAvailable": gang.min_members(structure),
-        "queue": if_set(gang.QUEUE),
+        "minAvailable": schedulers.min_members(structure),
+        "queue": if_set(schedulers.QUEUE),
         "priorityClass": if_set(value("gang.priorityClassName")),
-        "minResources": gang.MIN_RESOURCES,
+        "minResources": schedulers.MIN_RESOURCES,
     }
-    return When(gang.ENABLED, policy)
+    return When(schedulers.ENABLED, policy)
 
 
 def _success(structure: Structure) -> dict[Key, Node]:

@@ -15,10 +15,10 @@ from __future__ import annotations
 
 from typing import Final
 
+from tfgen.graph import schedulers
 from tfgen.graph.holes import Default, Key, Node, Sum, When, if_set
 from tfgen.graph.objects import cluster_spec, labels, name_guards, names
 from tfgen.graph.objects.values import value
-from tfgen.graph.schedulers import gang
 from tfgen.graph.template import Template
 from tfgen.graph.workloads import pod
 from tfgen.graph.workloads.workload import Workload, is_distributed, never
@@ -68,15 +68,15 @@ def _gang(structure: Structure) -> dict[Key, Node]:
     if not structure.gang:
         return {
             "schedulerName": "volcano",
-            "minAvailable": gang.member_count(structure),
+            "minAvailable": schedulers.member_count(structure),
             "queue": _QUEUE,
             "priorityClassName": if_set(value("priorityClassName")),
         }
     return {
         "schedulerName": Default(value("gang.schedulerName"), "volcano"),
-        "minAvailable": When(gang.ENABLED, gang.min_members(structure), 1),
-        "queue": Default(gang.QUEUE, _QUEUE),
-        "priorityClassName": if_set(gang.PRIORITY),
+        "minAvailable": When(schedulers.ENABLED, schedulers.min_members(structure), 1),
+        "queue": Default(schedulers.QUEUE, _QUEUE),
+        "priorityClassName": if_set(schedulers.PRIORITY),
     }
 
 
@@ -123,8 +123,8 @@ def _min_available(structure: Structure, role: Role) -> Node:
     if role.name == "evaluator":
         return 0
     replicas = cluster_spec.replicas(role.name)
-    if role.name == "worker" and gang.may_be_partial(structure):
-        return When(gang.is_partial(structure), 0, replicas)
+    if role.name == "worker" and schedulers.may_be_partial(structure):
+        return When(schedulers.is_partial(structure), 0, replicas)
     return replicas
 
 

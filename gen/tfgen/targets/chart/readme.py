@@ -14,7 +14,7 @@ from tfgen.schema import tunables
 from tfgen.schema.chart_values import chart_values
 from tfgen.schema.tunables import ValuesPath
 from tfgen.schema.values_form import ValuesForm, ValuesPart, once_a_form
-from tfgen.schema.workload_kinds.facts import WorkloadKind
+from tfgen.schema.workload_kinds import WorkloadKind
 from tfgen.targets.chart.chart_yaml import oldest_kubernetes
 from tfgen.targets.chart.notes import upgrade_note
 

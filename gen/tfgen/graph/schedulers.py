@@ -1,0 +1,324 @@
+"""The gang schedulers: the object of a gang, such as a PodGroup, and the fields that assign a pod to the gang."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from tfgen.graph.holes import AllOf, Default, Expression, Greater, Key, Node, Sum, Text, When, if_set
+from tfgen.graph.objects import cluster_spec, labels, names
+from tfgen.graph.objects.values import ROLE, value
+from tfgen.graph.template import Template
+from tfgen.job.training_job import Role, RoleName, Scheduler, Structure
+from tfgen.kubernetes import keys
+from tfgen.record import EMPTY, Record
+from tfgen.schema.gang_fields import FIELDS
+
+# -- gang --------------------------------------------------------------------------------------------------------------
+#
+# The description of a gang scheduler: the object of a gang, and the fields that assign a pod to the gang.
+
+
+ENABLED: Final = value("gang.enabled")
+QUEUE: Final = value("gang.queue")
+MIN_AVAILABLE: Final = value("gang.minAvailable")
+MIN_RESOURCES: Final = value("gang.minResources")
+PRIORITY: Final = value("gang.priorityClassName")
+REQUIRED_TOPOLOGY: Final = value("gang.requiredTopology")
+_SCHEDULER_NAME: Final = value("gang.schedulerName")
+
+
+class GangBinding(Record):
+    """The fields that assign a pod to a gang.
+
+    Attributes:
+        labels: labels of the pod.
+        annotations: annotations of the pod.
+        spec: fields of the spec of the pod.
+    """
+
+    labels: Mapping[Key, Node] = EMPTY
+    annotations: Mapping[Key, Node] = EMPTY
+    spec: Mapping[Key, Node] = EMPTY
+
+
+class Gang(Record):
+    """A gang scheduler.
+
+    Attributes:
+        task: a function that takes the name of a role, and returns the fields that assign the pods of the role to the
+            gang.
+        group: the API group of the PodGroup; empty for a scheduler without a PodGroup.
+        version: the API version of the PodGroup.
+        spec: a function that takes the structure of a job, and returns the spec of the PodGroup; None without a
+            PodGroup.
+        workload_labels: the labels that select the queue of a workload object; empty if the scheduler queues only pods.
+        evaluator: the fields for the pod of the evaluator, which is not a member of the gang.
+        scheduler_name: the ``schedulerName`` of the pods if ``gang.schedulerName`` is empty; empty for the default
+            scheduler of the cluster.
+    """
+
+    task: Callable[[Node], GangBinding]
+    group: str = ""
+    version: Node = ""
+    spec: Callable[[Structure], Mapping[Key, Node]] | None = None
+    workload_labels: Mapping[Key, Node] = EMPTY
+    evaluator: GangBinding = GangBinding()
+    scheduler_name: str = ""
+
+    def pod_group(self, structure: Structure) -> tuple[Template, ...]:
+        """Return the template of the PodGroup of a run, if the scheduler has PodGroups."""
+        if self.spec is None:
+            return ()
+        group: Node = {
+            "apiVersion": Text((self.group, "/", self.version)),
+            "kind": "PodGroup",
+            "metadata": labels.metadata(names.RUN, annotations=labels.BEFORE_PODS),
+            "spec": self.spec(structure),
+        }
+        return (Template("podgroup", When(ENABLED, group)),)
+
+    def object_labels(self) -> Mapping[Key, Node]:
+        """Return the labels that select the queue of the workload object, if the gang is enabled."""
+        return _if_enabled(self.workload_labels)
+
+    def binding_for(self, role: RoleName) -> GangBinding:
+        """Return the fields that assign the pods of a role to the gang.
+
+        The evaluator is not a member of the gang. The evaluator uses the same scheduler as the gang, because two
+        schedulers could assign the same GPU to two pods.
+        """
+        binding = self.evaluator if role == "evaluator" else self.task(ROLE)
+        return GangBinding(
+            _if_enabled(binding.labels),
+            _if_enabled(binding.annotations),
+            {"schedulerName": self._scheduler(), **_if_enabled(binding.spec)},
+        )
+
+    def _scheduler(self) -> Node:
+        if self.scheduler_name:
+            return When(ENABLED, Default(_SCHEDULER_NAME, self.scheduler_name))
+        return When(AllOf((ENABLED, _SCHEDULER_NAME)), _SCHEDULER_NAME)
+
+
+def _if_enabled(nodes: Mapping[Key, Node]) -> dict[Key, Node]:
+    return {key: When(ENABLED, node) for key, node in nodes.items()}
+
+
+def roles(structure: Structure) -> tuple[Role, ...]:
+    """Return the roles that belong to the gang: all roles except the evaluator, for which TensorFlow does not wait."""
+    return tuple(role for role in structure.roles if role.name != "evaluator")
+
+
+def member_count(structure: Structure) -> Node:
+    """Return the number of pods of the gang."""
+    return Sum(tuple(cluster_spec.replicas(role.name) for role in roles(structure)))
+
+
+def may_be_partial(structure: Structure) -> bool:
+    """Return True if the gang may start without all tasks.
+
+    Only the strategy ParameterServer has programs that start with a part of the workers: programs of TensorFlow 1 with
+    device filters.
+    """
+    return (
+        structure.gang is not None
+        and structure.strategy == "ParameterServer"
+        and "minAvailable" in FIELDS[structure.gang]
+    )
+
+
+def min_members(structure: Structure) -> Node:
+    """Return the number of pods that the scheduler must place before the gang starts."""
+    return Default(MIN_AVAILABLE, member_count(structure)) if may_be_partial(structure) else member_count(structure)
+
+
+def is_partial(structure: Structure) -> Expression:
+    """Return a test that is true if `gang.minAvailable` lets the gang start without all tasks."""
+    return AllOf((MIN_AVAILABLE, Greater(member_count(structure), MIN_AVAILABLE)))
+
+
+# -- volcano -----------------------------------------------------------------------------------------------------------
+#
+# Volcano: https://volcano.sh/en/docs/podgroup/.
+#
+# The scheduler reads the PodGroup of a pod only from the annotation ``scheduling.k8s.io/group-name``
+# (pkg/scheduler/api/job_info.go), and not from the annotation ``scheduling.volcano.sh/group-name``.
+
+
+# Every program needs all tasks of these roles. ParameterServerStrategy also waits for all workers, but a program of
+# TensorFlow 1 with device filters, such as examples/tf1-flags, starts with a part of the workers. Volcano reads
+# minTaskMember only if minMember is at least the sum of its numbers (CheckTaskReady in pkg/scheduler/api/job_info.go).
+_COMPLETE_ROLES: Final[tuple[RoleName, ...]] = ("chief", "ps")
+
+
+def _volcano_spec(structure: Structure) -> Mapping[Key, Node]:
+    """Return the spec of the PodGroup.
+
+    Only a job with ``gang.minResources`` gets ``minResources``, because Volcano reserves these resources in the queue
+    even after the end of the run.
+    """
+    complete: dict[Key, Node] = {role: cluster_spec.replicas(role) for role in _COMPLETE_ROLES if structure.role(role)}
+    return {
+        "minResources": MIN_RESOURCES,
+        "minMember": min_members(structure),
+        **({"minTaskMember": When(is_partial(structure), complete)} if complete and may_be_partial(structure) else {}),
+        "queue": if_set(QUEUE),
+        "priorityClassName": if_set(PRIORITY),
+    }
+
+
+def _volcano_task(role: Node) -> GangBinding:
+    return GangBinding(annotations={keys.GROUP_NAME: names.RUN, keys.TASK_SPEC: role})
+
+
+_VOLCANO: Final = Gang(
+    group="scheduling.volcano.sh",
+    version="v1beta1",
+    spec=_volcano_spec,
+    task=_volcano_task,
+    evaluator=GangBinding(annotations={keys.VOLCANO_QUEUE: if_set(QUEUE)}),
+    scheduler_name="volcano",
+)
+
+
+# -- kube batch --------------------------------------------------------------------------------------------------------
+#
+# kube-batch: https://github.com/kubernetes-retired/kube-batch, the predecessor of Volcano.
+#
+# The API version of kube-batch's PodGroup is ``scheduling.incubator.k8s.io/v1alpha1`` (deployment/kube-batch/templates
+# in the repository of kube-batch).
+
+
+def _kube_batch_spec(structure: Structure) -> Mapping[Key, Node]:
+    return {"minMember": min_members(structure), "queue": if_set(QUEUE), "priorityClassName": if_set(PRIORITY)}
+
+
+def _kube_batch_task(_role: Node) -> GangBinding:
+    return GangBinding(annotations={keys.GROUP_NAME: names.RUN})
+
+
+_KUBE_BATCH: Final = Gang(
+    group="scheduling.incubator.k8s.io",
+    version="v1alpha1",
+    spec=_kube_batch_spec,
+    task=_kube_batch_task,
+    scheduler_name="kube-batch",
+)
+
+
+# -- coscheduling ------------------------------------------------------------------------------------------------------
+#
+# The coscheduling plugin: https://scheduler-plugins.sigs.k8s.io/docs/plugins/coscheduling/.
+#
+# A label of a pod names the PodGroup. The plugin usually runs in a second scheduler, whose name is in the plugin's
+# chart (manifests/install/charts/as-a-second-scheduler/values.yaml). If the plugin runs in the scheduler of the
+# cluster, set ``gang.schedulerName: default-scheduler``. The plugin compares ``minResources`` with the free resources
+# of the whole cluster, and does not reserve the resources (pkg/coscheduling/core/core.go).
+
+
+def _coscheduling_spec(structure: Structure) -> Mapping[Key, Node]:
+    return {
+        "minResources": MIN_RESOURCES,
+        "minMember": min_members(structure),
+        "scheduleTimeoutSeconds": if_set(value("gang.scheduleTimeoutSeconds")),
+    }
+
+
+def _coscheduling_task(_role: Node) -> GangBinding:
+    return GangBinding(labels={keys.POD_GROUP: names.RUN})
+
+
+_COSCHEDULING: Final = Gang(
+    group="scheduling.x-k8s.io",
+    version="v1alpha1",
+    spec=_coscheduling_spec,
+    task=_coscheduling_task,
+    scheduler_name="scheduler-plugins-scheduler",
+)
+
+
+# -- kubernetes --------------------------------------------------------------------------------------------------------
+#
+# Gang scheduling of Kubernetes: https://kubernetes.io/docs/concepts/scheduling-eviction/gang-scheduling/.
+#
+# The API is an alpha API of Kubernetes 1.36 (``scheduling.k8s.io/v1alpha2``, which 1.37 does not serve) and a beta API
+# of 1.37 (``v1beta1``). The rule ``gang-alpha`` names the feature gates. Both versions define the fields that this
+# module sets: types.go of https://github.com/kubernetes/api/tree/v0.36.3/scheduling/v1alpha2 and
+# .../tree/v0.37.2/scheduling/v1beta1. A PodGroup of v1alpha2 is immutable. A PodGroup of v1beta1 is immutable except
+# for ``minCount``.
+
+
+_VERSION: Final = "v1alpha2"
+
+
+def _kubernetes_spec(structure: Structure) -> Mapping[Key, Node]:
+    return {
+        "schedulingPolicy": {"gang": {"minCount": min_members(structure)}},
+        "schedulingConstraints": When(REQUIRED_TOPOLOGY, {"topology": [{"key": REQUIRED_TOPOLOGY}]}),
+        "priorityClassName": if_set(PRIORITY),
+    }
+
+
+def _kubernetes_task(_role: Node) -> GangBinding:
+    return GangBinding(spec={"schedulingGroup": {"podGroupName": names.RUN}})
+
+
+_KUBERNETES: Final = Gang(
+    group="scheduling.k8s.io",
+    version=Default(value("gang.apiVersion"), _VERSION),
+    spec=_kubernetes_spec,
+    task=_kubernetes_task,
+)
+
+
+# -- kueue -------------------------------------------------------------------------------------------------------------
+#
+# Kueue: https://kueue.sigs.k8s.io/docs/tasks/run/jobs/.
+#
+# Kueue is not a scheduler. Kueue suspends a workload object until its queue has room for all pods of the object. So all
+# pods of a gang must belong to a single object. The pods of several Jobs cannot form a group, because Kueue queues a
+# Job and not its pods (https://kueue.sigs.k8s.io/docs/tasks/run/plain_pods/). The webhook of Kueue suspends the object
+# at its creation. tfgen does not set the field ``suspend``, so a GitOps tool does not revert the change that Kueue
+# makes.
+#
+# The separate Job of an evaluator has no queue label. With a queue label, Kueue would resume this Job after the
+# finisher suspends the Job to release the evaluator (`startJob` in pkg/controller/jobframework/reconciler.go).
+
+
+_TOPOLOGY: Final[Mapping[Key, Node]] = {
+    keys.REQUIRED_TOPOLOGY: if_set(REQUIRED_TOPOLOGY),
+    keys.PREFERRED_TOPOLOGY: if_set(value("gang.preferredTopology")),
+}
+
+
+def _kueue_task(_role: Node) -> GangBinding:
+    return GangBinding(annotations=_TOPOLOGY)
+
+
+_KUEUE: Final = Gang(
+    task=_kueue_task,
+    workload_labels={keys.QUEUE: if_set(QUEUE), keys.QUEUE_PRIORITY: if_set(PRIORITY)},
+)
+
+
+# -- table -------------------------------------------------------------------------------------------------------------
+#
+# The supported gang schedulers.
+
+
+GANGS: dict[Scheduler, Gang] = {
+    "volcano": _VOLCANO,
+    "kube-batch": _KUBE_BATCH,
+    "coscheduling": _COSCHEDULING,
+    "kubernetes": _KUBERNETES,
+    "kueue": _KUEUE,
+}
+
+
+def queue_labels(structure: Structure) -> Mapping[Key, Node]:
+    """Return the labels that select the queue of the workload object; empty without a gang.
+
+    If the scheduler queues pods instead of workload objects, the result is empty as well.
+    """
+    return GANGS[structure.gang].object_labels() if structure.gang else {}

@@ -1,0 +1,668 @@
+"""The keys and the values of job.yaml that a workload kind, such as TFJob, does not support.
+
+    >>> lacking({"workload": {"kind": "Job"}}, ("podDisruptionBudget", "maxUnavailable"))
+    'maxUnavailable needs a controller with the subresource scale; remove the key, or use the kind StatefulSet'
+
+The rule `workload-kind` refuses an unsupported field, and the chart has no value for the field (`tunables`). Every kind
+supports all remaining fields. A path starts in the spec, may contain ``*`` for any key, and includes all paths below
+this path. The objects of each kind are in `graph.workloads`.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, Literal, TypeAlias, get_args
+
+from tfgen import data_path
+from tfgen.record import Record
+from tfgen.schema import file as schema_file
+
+# -- records -----------------------------------------------------------------------------------------------------------
+#
+# Records for the keys that a workload kind does not support, and for the properties of the objects of a job.
+
+
+WorkloadKind: TypeAlias = Literal["StatefulSet", "Job", "TFJob", "VolcanoJob", "JobSet", "Pod", "ElasticDL"]
+
+CompletionBy: TypeAlias = Literal["Chief", "Worker0", "AllWorkers"]
+"""The role or the group of tasks whose end completes a job."""
+
+Condition: TypeAlias = tuple[str, str | bool] | None
+"""A condition: (path of a key in the spec, required value of the key). The value ``*`` means any value.
+
+The condition None is always true.
+"""
+
+
+class UnsupportedKey(Record):
+    """A key that a job with a certain workload kind cannot set.
+
+    Attributes:
+        path: the path of the key in the spec. The step ``*`` means any key.
+        why: the reason, and the fix for a job that sets the key.
+        when: the condition on the spec under which the job cannot set the key.
+    """
+
+    path: str
+    why: str
+    when: Condition = None
+
+
+class LimitedKey(Record):
+    """A key for which a workload kind supports only some values.
+
+    Attributes:
+        path: the path of the key in the spec.
+        values: the supported values.
+        why: the reason, and the fix for a job that sets another value.
+        when: the condition on the spec under which only these values are supported.
+    """
+
+    path: str
+    values: tuple[str, ...]
+    why: str
+    when: Condition = None
+
+
+class CustomResource(Record):
+    """The custom resource of a workload kind, with the properties that GitOps tools need.
+
+    Attributes:
+        group: the API group.
+        kind: the kind in Kubernetes.
+        completed: a CEL expression that is true for a completed object.
+        failed: a CEL expression that is true for a failed object.
+        argocd_health: the name of the health check of Argo CD (targets/gitops/health).
+        suspend: the JSON pointer of the field that suspends the object; empty without such a field.
+        free: the paths, below the spec of the object, of the fields that may change during a run.
+    """
+
+    group: str
+    kind: str
+    completed: str
+    failed: str
+    argocd_health: str
+    suspend: str = ""
+    free: tuple[str, ...] = ()
+
+
+class Facts(Record):
+    """The keys of job.yaml that a workload kind does not support, and the properties of the objects of the kind.
+
+    Attributes:
+        unsupported_keys: the keys that a job with this kind cannot set.
+        limited_keys: the keys for which the kind supports only some values.
+        supported_by_few: the paths of the keys that this kind supports and at least one other kind does not support.
+        resource: the custom resource; None if built-in kinds of Kubernetes run the roles.
+        controller_keys: the keys of the labels and annotations that controllers set on pods. An item that ends in "/",
+            such as "apps.kubernetes.io/", means all keys with this prefix.
+        makes_object_per_role: whether each role has a separate object, such as a StatefulSet.
+        makes_pods: whether the pod of a role is an object of the job itself, and not created by a controller.
+        is_admitted_whole: whether Kueue admits all roles together.
+        default_end: the role whose end completes a job by default; None if the default depends on the strategy.
+        has_pod_that_calls_api_server: whether a pod of the job, such as the finisher, sends requests to the API server.
+        tf_config_setter: the component that may set TF_CONFIG instead of tfgen, and the fix for a job whose chief would
+            wait for the evaluator. Example: ``("the plugin tensorflow", "set workload.volcanoJob.tfConfig to Own")``.
+            Both texts are empty if only tfgen sets TF_CONFIG, or if the kind does not support an evaluator.
+    """
+
+    unsupported_keys: tuple[UnsupportedKey, ...] = ()
+    limited_keys: tuple[LimitedKey, ...] = ()
+    supported_by_few: tuple[str, ...] = ()
+    resource: CustomResource | None = None
+    controller_keys: tuple[str, ...] = ()
+    makes_object_per_role: bool = False
+    makes_pods: bool = False
+    is_admitted_whole: bool = False
+    default_end: CompletionBy | None = None
+    has_pod_that_calls_api_server: bool = False
+    tf_config_setter: tuple[str, str] = ("", "")
+
+
+# -- shared ------------------------------------------------------------------------------------------------------------
+#
+# Unsupported keys, and properties of objects, that several workload kinds have in common.
+
+
+NO_FINISHER: Final = (
+    UnsupportedKey(
+        "startDeadline",
+        "a job of this workload kind has no finisher, and only the finisher checks that all tasks start in time; "
+        "remove the key",
+    ),
+    UnsupportedKey("completion.onFailure", "the operator also releases a failed job; remove the key"),
+    UnsupportedKey("completion.evaluatorGrace", "the operator stops the evaluator when the job ends; remove the key"),
+    UnsupportedKey("completion.image", "a job of this workload kind has no finisher; remove the key"),
+    UnsupportedKey(
+        "completion.notify",
+        "a job of this workload kind has no finisher, and only the finisher sends notifications; remove the key",
+    ),
+    UnsupportedKey(
+        "tensorboard.keep",
+        "a job of this workload kind has no finisher, and only the finisher scales TensorBoard down; remove the key",
+    ),
+)
+LEGACY: Final = ("legacyFlags", "legacyVariables")
+"""The fields that pass role, index and hosts to programs of TensorFlow 1."""
+NO_LEGACY: Final = tuple(
+    UnsupportedKey(key, "the tasks of this workload kind read TF_CONFIG; use the kind StatefulSet or Job")
+    for key in LEGACY
+)
+# For kinds whose controller ends the remaining tasks.
+RELEASES: Final = LimitedKey(
+    "completion.release", ("ScaleToZero",), "the controller ends the remaining tasks when the job is complete"
+)
+
+_TF_CONFIG_STRATEGIES: Final = ("ParameterServer", "MultiWorkerMirrored", "Single")
+
+
+def only_tf_config_strategies(setter: str, fix: str, when: Condition = None) -> LimitedKey:
+    """Return the limit of the key `strategy` to the strategies whose programs read TF_CONFIG.
+
+    The limit is for a workload kind in which a component other than tfgen sets TF_CONFIG, such as the training
+    operator. The component sets only TF_CONFIG. The limit excludes the strategy KerasDistribution, because
+    keras.distribution reads other variables.
+
+    Args:
+        setter: the component that sets TF_CONFIG, in words, such as "the operator".
+        fix: the fix for a job with another strategy.
+        when: the condition on the spec under which the component sets TF_CONFIG.
+    """
+    return LimitedKey(
+        "strategy",
+        _TF_CONFIG_STRATEGIES,
+        f"{setter} sets only TF_CONFIG, which the strategy ignores; {fix}",
+        when,
+    )
+
+
+WHOLE_BUDGET: Final = UnsupportedKey(
+    "podDisruptionBudget.maxUnavailable",
+    "maxUnavailable needs a controller with the subresource scale; remove the key, or use the kind StatefulSet",
+)
+
+# Set by the controllers on their pods: https://kubernetes.io/docs/reference/labels-annotations-taints/
+JOB_KEYS: Final = ("batch.kubernetes.io/", "controller-uid", "job-name")
+
+
+# -- stateful set ------------------------------------------------------------------------------------------------------
+#
+# Properties of the objects of a job with the workload kind StatefulSet, the default.
+#
+# This workload kind runs each role as a StatefulSet, or as an Indexed Job if the tasks of the role exit by themselves.
+
+
+_STATEFUL_SET: Final = Facts(
+    controller_keys=("statefulset.kubernetes.io/", "apps.kubernetes.io/", "controller-revision-hash", *JOB_KEYS),
+    makes_object_per_role=True,
+    has_pod_that_calls_api_server=True,
+)
+
+
+# -- job ---------------------------------------------------------------------------------------------------------------
+#
+# Keys that a job with the workload kind Job cannot set, and properties of the objects of the job.
+#
+# This workload kind runs each role as an Indexed Job of Kubernetes.
+
+
+_JOB: Final = Facts(
+    unsupported_keys=(WHOLE_BUDGET,),
+    controller_keys=JOB_KEYS,
+    makes_object_per_role=True,
+    has_pod_that_calls_api_server=True,
+)
+
+
+# -- tf job ------------------------------------------------------------------------------------------------------------
+#
+# Keys and values that a job with the workload kind TFJob cannot set, and properties of the objects of the job.
+#
+# This workload kind runs all roles as one TFJob of the Kubeflow training operator.
+
+
+_OLD: Final = ("workload.tfJob.apiVersion", "v1beta1")
+_DYNAMIC: Final = ("workload.tfJob.enableDynamicWorker", True)
+_WITHOUT_ADDRESSES: Final = (
+    "with dynamic workers, the operator passes no addresses of tasks to this role; remove the key, or "
+    "enableDynamicWorker"
+)
+
+_TF_JOB: Final = Facts(
+    unsupported_keys=(
+        *NO_FINISHER,
+        *NO_LEGACY,
+        WHOLE_BUDGET,
+        UnsupportedKey("retries", "kubeflow.org/v1beta1 does not limit retries; remove the key, or use v1", _OLD),
+        UnsupportedKey(
+            "restart.inPlace", "the operator replaces each failed pod; use the kind Job, JobSet or StatefulSet"
+        ),
+        UnsupportedKey(
+            "restart.ignoreExitCodes",
+            "the operator counts every failure as a retry; use the kind Job, JobSet or StatefulSet",
+        ),
+        UnsupportedKey(
+            "workload.tfJob.enableDynamicWorker",
+            "kubeflow.org/v1beta1 does not have this field; remove the key, or use v1",
+            _OLD,
+        ),
+        UnsupportedKey("roles.chief", _WITHOUT_ADDRESSES, _DYNAMIC),
+        UnsupportedKey("roles.evaluator", _WITHOUT_ADDRESSES, _DYNAMIC),
+        UnsupportedKey(
+            "workload.suspend", "kubeflow.org/v1beta1 cannot suspend a job; remove the key, or use v1", _OLD
+        ),
+        UnsupportedKey(
+            "workload.tfJob.activeDeadlineSeconds",
+            "kubeflow.org/v1beta1 does not have this field; set deadline, which applies to the pods, or use v1",
+            _OLD,
+        ),
+        UnsupportedKey(
+            "gang.schedulerName",
+            "a flag of the operator sets the name of the scheduler; remove the key, or set workload.tfJob.gang to "
+            "PodGroup",
+            ("workload.tfJob.gang", "Operator"),
+        ),
+    ),
+    limited_keys=(
+        only_tf_config_strategies("the operator", "use the kind StatefulSet, Job, JobSet or VolcanoJob"),
+        LimitedKey(
+            "gang.scheduler",
+            ("volcano", "kube-batch", "coscheduling", "kueue"),
+            "this scheduler needs the field schedulingGroup of the pods, but the CRD of TFJob drops the field; use the "
+            "kind Job",
+        ),
+        LimitedKey(
+            "completion.by",
+            ("", "Chief", "Worker0"),
+            "kubeflow.org/v1beta1 has no successPolicy; set workload.tfJob.apiVersion to v1",
+            _OLD,
+        ),
+        LimitedKey(
+            "strategy",
+            ("ParameterServer",),
+            "dynamic workers receive only the addresses of the ps; remove enableDynamicWorker",
+            _DYNAMIC,
+        ),
+        LimitedKey(
+            "workload.tfJob.gang",
+            ("PodGroup",),
+            "the operator creates a PodGroup from spec.runPolicy, which kubeflow.org/v1beta1 does not have; "
+            "set workload.tfJob.gang to PodGroup, or set workload.tfJob.apiVersion to v1",
+            _OLD,
+        ),
+        LimitedKey(
+            "gang.scheduler",
+            ("volcano",),
+            "the operator itself creates a PodGroup only for Volcano; set workload.tfJob.gang to PodGroup, so that "
+            "tfgen renders the PodGroup",
+            ("workload.tfJob.gang", "Operator"),
+        ),
+    ),
+    supported_by_few=(
+        "workload.suspend",
+        "workload.ttlSecondsAfterFinished",
+        "workload.tfJob",
+        "roles.*.restartPolicy",
+    ),
+    resource=CustomResource(
+        group="kubeflow.org",
+        kind="TFJob",
+        completed="status.conditions.exists(c, c.type == 'Succeeded' && c.status == 'True')",
+        failed="status.conditions.exists(c, c.type == 'Failed' && c.status == 'True')",
+        argocd_health="tfjob",
+        suspend="/spec/runPolicy/suspend",
+        free=(
+            "cleanPodPolicy",
+            "ttlSecondsAfterFinished",
+            "runPolicy.cleanPodPolicy",
+            "runPolicy.ttlSecondsAfterFinished",
+            "runPolicy.backoffLimit",
+            "runPolicy.activeDeadlineSeconds",
+            "runPolicy.suspend",
+        ),
+    ),
+    controller_keys=("training.kubeflow.org/", "tf-job-name", "tf-replica-type", "tf-replica-index"),
+    is_admitted_whole=True,
+    tf_config_setter=("the training operator", "use the kind Job or JobSet, or remove the evaluator in the program"),
+)
+
+
+# -- volcano job -------------------------------------------------------------------------------------------------------
+#
+# Keys and values that a job with the workload kind VolcanoJob cannot set, and properties of the objects of the job.
+#
+# This workload kind runs all roles as one Job of Volcano (batch.volcano.sh).
+
+
+_PLUGIN: Final = ("workload.volcanoJob.tfConfig", "Plugin")
+
+_VOLCANO_JOB: Final = Facts(
+    unsupported_keys=(
+        *NO_FINISHER,
+        WHOLE_BUDGET,
+        *(
+            UnsupportedKey(
+                key, "the plugin of Volcano sets only TF_CONFIG; set workload.volcanoJob.tfConfig to Own", _PLUGIN
+            )
+            for key in LEGACY
+        ),
+        UnsupportedKey("restart.inPlace", "Volcano always restarts a failed program in the same pod; remove the key"),
+        UnsupportedKey(
+            "restart.ignoreExitCodes",
+            "Volcano restarts a failed program in the same pod and counts no retry; remove the key, or use the kind "
+            "JobSet",
+        ),
+        UnsupportedKey("gang.minResources", "Volcano computes the resources of the gang; remove the key"),
+    ),
+    limited_keys=(
+        RELEASES,
+        only_tf_config_strategies("the plugin of Volcano", "set workload.volcanoJob.tfConfig to Own", _PLUGIN),
+        LimitedKey(
+            "completion.by",
+            ("", "Chief", "AllWorkers"),
+            "Volcano detects only the end of all tasks of a role, and not the end of worker 0; use AllWorkers, a "
+            "chief, or the kind Job or TFJob",
+        ),
+        LimitedKey(
+            "gang.scheduler",
+            ("volcano",),
+            "only Volcano schedules a VolcanoJob; use the scheduler volcano, or a different workload kind",
+        ),
+    ),
+    supported_by_few=("workload.ttlSecondsAfterFinished", "workload.volcanoJob"),
+    resource=CustomResource(
+        group="batch.volcano.sh",
+        kind="Job",
+        completed="status.state.phase == 'Completed'",
+        failed="status.state.phase in ['Failed', 'Aborted', 'Terminated']",
+        argocd_health="volcano_job",
+        # Volcano's admission allows this change, but a different minAvailable needs a different gang.
+        free=("priorityClassName",),
+    ),
+    controller_keys=tuple(
+        f"volcano.sh/{key}" for key in ("job-name", "job-namespace", "job-version", "task-index", "task-spec")
+    ),
+    tf_config_setter=("the plugin tensorflow", "set workload.volcanoJob.tfConfig to Own"),
+)
+
+
+# -- job set -----------------------------------------------------------------------------------------------------------
+#
+# Keys and values that a job with the workload kind JobSet cannot set, and properties of the objects of the job.
+#
+# This workload kind runs all roles as one JobSet. The controller of the JobSet creates a Job for each role.
+
+
+_JOB_SET: Final = Facts(
+    unsupported_keys=(*NO_FINISHER, WHOLE_BUDGET),
+    limited_keys=(
+        RELEASES,
+        LimitedKey(
+            "workload.jobSet.startOrder",
+            ("Together",),
+            "a gang starts all tasks together, but this order starts the ps first; remove gang or startOrder",
+            ("gang.scheduler", "*"),
+        ),
+    ),
+    supported_by_few=("workload.suspend", "workload.ttlSecondsAfterFinished", "workload.jobSet"),
+    resource=CustomResource(
+        group="jobset.x-k8s.io",
+        kind="JobSet",
+        completed="status.conditions.exists(c, c.type == 'Completed' && c.status == 'True')",
+        failed="status.conditions.exists(c, c.type == 'Failed' && c.status == 'True')",
+        argocd_health="jobset",
+        suspend="/spec/suspend",
+        free=("suspend", "ttlSecondsAfterFinished"),
+    ),
+    controller_keys=("jobset.sigs.k8s.io/", *JOB_KEYS),
+    is_admitted_whole=True,
+)
+
+
+# -- pod ---------------------------------------------------------------------------------------------------------------
+#
+# Keys and values that a job with the workload kind Pod cannot set, and properties of the objects of the job.
+#
+# This workload kind runs a single task in a Pod without a controller.
+
+
+_POD: Final = Facts(
+    unsupported_keys=(
+        *(
+            key
+            for key in NO_FINISHER
+            if key.path in ("startDeadline", "completion.image", "completion.notify", "tensorboard.keep")
+        ),
+        UnsupportedKey("completion.onFailure", "a failed Pod has nothing to release; remove the key"),
+        UnsupportedKey("completion.evaluatorGrace", "a Pod has no evaluator; remove the key"),
+        UnsupportedKey(
+            "restart.inPlace", "the kubelet always restarts a failed container in the same pod; remove the key"
+        ),
+        UnsupportedKey(
+            "restart.ignoreExitCodes",
+            "the kubelet restarts a failed container without limit; remove the key, or use the kind Job",
+        ),
+        UnsupportedKey(
+            "retries", "the kubelet restarts a failed container without limit; remove the key, or use the kind Job"
+        ),
+        WHOLE_BUDGET,
+    ),
+    makes_pods=True,
+    limited_keys=(LimitedKey("strategy", ("Single",), "a Pod has one task; use the kind StatefulSet, Job or JobSet"),),
+)
+
+
+# -- elastic dl --------------------------------------------------------------------------------------------------------
+#
+# Keys and values that a job with the workload kind ElasticDL cannot set, and properties of the objects of the job.
+#
+# The job creates the pod of the master, and the master creates the pods of ps and workers.
+
+
+_LED: Final = ("chief", "evaluator")
+_PLACES: Final = ("affinity", "nodeSelector", "placement", "spot", "tolerations", "topologySpreadConstraints")
+_EXTRAS: Final = (
+    "initContainers",
+    "podTemplate",
+    "runtimeClassName",
+    "serviceAccountName",
+    "shm",
+    "sidecars",
+    "workingDir",
+)
+_ROLE_EXTRAS: Final = (
+    "annotations",
+    "imagePullPolicy",
+    "labels",
+    "nodeName",
+    "ports",
+    "resources.gpu.product",
+    "resources.gpu.productLabel",
+    "resources.gpu.resource",
+    "resources.gpu.share",
+    "resources.limits",
+    "resources.requests",
+    "terminationGracePeriodSeconds",
+)
+_PARTS_OF_A_MOUNT: Final = ("for", "readOnly", "runs", "subPathExpr")
+_OTHER_SOURCES: Final = (
+    *("azureFile", "configMap", "csi", "emptyDir", "flexVolume", "image", "nfs", "projected", "secret"),
+)
+
+_BY_ARGUMENT: Final = "the master creates the pods; pass the setting in args, which the master reads"
+_OF_ITS_PODS: Final = (
+    "the master creates the pods; pass the setting and the labels of the run with --cluster_spec_json in args"
+)
+_NONE: Final = "the pods of ElasticDL do not support this field; remove the key"
+
+_ELASTIC_DL: Final = Facts(
+    unsupported_keys=(
+        *NO_FINISHER,
+        *(
+            UnsupportedKey(f"roles.{role}", "the master leads the training and evaluates the model; remove the key")
+            for role in _LED
+        ),
+        UnsupportedKey(
+            "roles.worker.priorityClassName",
+            "set workload.elasticDL.workerPriority to high, low or a fraction",
+        ),
+        UnsupportedKey("roles.worker.runs", "the workers end when the data ends; remove the key"),
+        *(UnsupportedKey(f"roles.*.{key}", _BY_ARGUMENT) for key in ("args", "command", "env", "envFrom", "image")),
+        *(UnsupportedKey(key, _BY_ARGUMENT) for key in ("command", "env", "envFrom")),
+        *(UnsupportedKey(f"{at}{key}", _OF_ITS_PODS) for at in ("", "roles.*.") for key in _PLACES),
+        *(UnsupportedKey(f"{at}{key}", _NONE) for at in ("", "roles.*.") for key in _EXTRAS),
+        *(UnsupportedKey(f"roles.*.{key}", _NONE) for key in _ROLE_EXTRAS),
+        *(
+            UnsupportedKey(f"storage.*.{key}", "every pod of ElasticDL mounts the whole volume; remove the key")
+            for key in _PARTS_OF_A_MOUNT
+        ),
+        *(
+            UnsupportedKey(
+                f"storage.*.{key}",
+                "ElasticDL supports only the volume sources claim and hostPath; use claim or hostPath",
+            )
+            for key in _OTHER_SOURCES
+        ),
+        UnsupportedKey("cloud", _OF_ITS_PODS),
+        UnsupportedKey(
+            "imagePullSecrets",
+            "the pods use the service account default of the namespace; add the secret to this service account",
+        ),
+        UnsupportedKey("resumeFrom", "use --checkpoint_dir_for_init in args"),
+        UnsupportedKey(
+            "serviceAccount", "the pods use the service account default; remove the key, or use the kind Job"
+        ),
+        UnsupportedKey("deadline", "the deadline would end the master, but not the pods of the master; remove the key"),
+        UnsupportedKey(
+            "restart.inPlace", "the master replaces each failed pod; use the kind Job, JobSet or StatefulSet"
+        ),
+        UnsupportedKey(
+            "restart.ignoreExitCodes",
+            "the master counts every failure as a retry; use the kind Job, JobSet or StatefulSet",
+        ),
+        UnsupportedKey("lockWait", "the pods have no deadline; remove the key"),
+        UnsupportedKey("helpers", "tfgen adds no helper container to the pods; remove the key"),
+        UnsupportedKey("port", "the ps use port 2222 and the workers use port 3333; remove the key"),
+        UnsupportedKey("gang", "ElasticDL starts with the workers that can be scheduled; remove the key"),
+        UnsupportedKey("podDisruptionBudget", "the master replaces lost workers; remove the key"),
+        UnsupportedKey(
+            "tensorboard",
+            "tfgen creates no TensorBoard for ElasticDL; set --tensorboard_log_dir in args, or set tensorboard in a "
+            "separate job",
+        ),
+        UnsupportedKey("code", "the master creates pods without a volume for code; add the code to the image"),
+        UnsupportedKey("completion.by", "the job ends when all workers end; remove the key"),
+        UnsupportedKey("completion.release", "the master deletes the pods at the end of the job; remove the key"),
+        *NO_LEGACY,
+    ),
+    limited_keys=(
+        LimitedKey(
+            "strategy", ("ParameterServer",), "the master creates only ps and workers; use the kind Job or JobSet"
+        ),
+        LimitedKey(
+            "security.profile",
+            ("baseline", "privileged"),
+            "the master creates pods without a security context, which the profile restricted refuses; "
+            "set security.profile to baseline",
+        ),
+    ),
+    supported_by_few=("workload.elasticDL",),
+    default_end="AllWorkers",
+    has_pod_that_calls_api_server=True,
+)
+
+
+# -- all kinds ---------------------------------------------------------------------------------------------------------
+#
+# Functions for all workload kinds.
+
+
+WORKLOAD_KINDS: Final[tuple[WorkloadKind, ...]] = get_args(WorkloadKind)
+
+FACTS: Final[Mapping[WorkloadKind, Facts]] = {
+    "StatefulSet": _STATEFUL_SET,
+    "Job": _JOB,
+    "TFJob": _TF_JOB,
+    "VolcanoJob": _VOLCANO_JOB,
+    "JobSet": _JOB_SET,
+    "Pod": _POD,
+    "ElasticDL": _ELASTIC_DL,
+}
+
+RESOURCES: Final[Mapping[tuple[str, str], CustomResource]] = {
+    (facts.resource.group, facts.resource.kind): facts.resource for facts in FACTS.values() if facts.resource
+}
+"""The custom resources by API group and kind, such as ``("kubeflow.org", "TFJob")``."""
+
+
+def of_spec(spec: Mapping[str, Any]) -> WorkloadKind:
+    """Return the workload kind of a spec."""
+    kind: WorkloadKind = value_of(spec, "workload.kind")
+    return kind
+
+
+def value_of(spec: Mapping[str, Any], path: str) -> Any:
+    """Return the value at a path of a spec. For a missing value, return the default of the schema.
+
+    Without a default, return None.
+    """
+    value = data_path.at(spec, path.split("."))
+    return _default(path) if value is None else value
+
+
+@functools.cache
+def _default(path: str) -> Any:
+    node = schema_file.node(schema_file.load(), ("spec", *path.split(".")))
+    return node.get("default") if node else None
+
+
+def unsupported_keys(spec: Mapping[str, Any]) -> Iterator[UnsupportedKey]:
+    """Yield the keys that a job with this spec cannot set, because the workload kind does not support the keys."""
+    kind = of_spec(spec)
+    yield from _owned_by_others(kind)
+    yield from (key for key in FACTS[kind].unsupported_keys if _holds(spec, key.when))
+
+
+@functools.cache
+def _owned_by_others(kind: WorkloadKind) -> tuple[UnsupportedKey, ...]:
+    return tuple(
+        UnsupportedKey(
+            path, f"only {' and '.join(owners)} {'support' if len(owners) > 1 else 'supports'} this key; remove the key"
+        )
+        for path, owners in _owners().items()
+        if kind not in owners
+    )
+
+
+def limited_keys(spec: Mapping[str, Any]) -> Iterator[LimitedKey]:
+    """Yield each key, such as `strategy`, for which the workload kind of a job supports only some values."""
+    yield from (key for key in FACTS[of_spec(spec)].limited_keys if _holds(spec, key.when))
+
+
+def lacking(spec: Mapping[str, Any], path: Sequence[str | int]) -> str:
+    """Return the reason why the workload kind does not support the key at `path`, and the fix; empty if supported."""
+    return next((key.why for key in unsupported_keys(spec) if covers(key.path.split("."), path)), "")
+
+
+def _holds(spec: Mapping[str, Any], when: Condition) -> bool:
+    if when is None:
+        return True
+    path, required_value = when
+    value = value_of(spec, path)
+    return value is not None if required_value == "*" else value == required_value
+
+
+def covers(steps: Sequence[str], path: Sequence[str | int]) -> bool:
+    """Test whether the pattern `steps` matches `path` or a parent of `path`. The step ``*`` matches any key."""
+    return len(steps) <= len(path) and all(step in ("*", key) for step, key in zip(steps, path, strict=False))
+
+
+@functools.cache
+def _owners() -> Mapping[str, tuple[WorkloadKind, ...]]:
+    """Return the workload kinds that support each key, for the keys that only some workload kinds support.
+
+    Example: ``{"workload.tfJob": ("TFJob",), ...}``.
+    """
+    paths = dict.fromkeys(path for facts in FACTS.values() for path in facts.supported_by_few)
+    return {path: tuple(kind for kind, facts in FACTS.items() if path in facts.supported_by_few) for path in paths}
