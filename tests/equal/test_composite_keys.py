@@ -16,10 +16,9 @@ import pytest
 from tests.support import normal, tools
 from tests.support.rendered import Rendered
 from tfgen.check.jobs import check
-from tfgen.kubernetes.merge import kustomize, merge
-from tfgen.kubernetes.merge_keys import kustomize_keys
+from tfgen.kubernetes.merge import kustomize, kustomize_keys, merge
 from tfgen.schema import kubernetes_fields
-from tfgen.targets.kustomize.patch_entry import object_patch
+from tfgen.targets.kustomize.patch import object_patch
 from tfgen.text.yaml_text import documents
 
 pytestmark = pytest.mark.long

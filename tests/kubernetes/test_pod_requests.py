@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tfgen.kubernetes.pod_requests import pod_requests
+from tfgen.kubernetes.pods import pod_requests
 
 
 def container(cpu: str, *, is_sidecar: bool = False) -> Mapping[str, Any]:

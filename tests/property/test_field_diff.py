@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tfgen.change.field_diff import NOTHING, FieldChange, Item, Order, field_changes
-from tfgen.kubernetes.merge_keys import KUSTOMIZE_KEYS
+from tfgen.kubernetes.merge import KUSTOMIZE_KEYS
 
 SCALARS = st.one_of(st.none(), st.booleans(), st.integers(0, 2), st.sampled_from(["", "a", "a.b", "1"]))
 NAMES = st.sampled_from(["a", "b", "c"])

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from tfgen.kubernetes.kinds import KINDS
-from tfgen.kubernetes.merge_keys import MERGE_KEYS
+from tfgen.kubernetes.merge import MERGE_KEYS
 from tfgen.schema import file as schema_file
 from tfgen.schema import kubernetes_fields
 

@@ -14,7 +14,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
-from tfgen.kubernetes.merge_keys import kustomize_keys
+from tfgen.kubernetes.merge import kustomize_keys
 from tfgen.record import Record
 from tfgen.words import shown_pair
 

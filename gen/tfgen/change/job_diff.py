@@ -23,8 +23,7 @@ from tfgen.job.facts import environments_of, name_of, run_of
 from tfgen.job.training_job import TrainingJob
 from tfgen.kubernetes import keys
 from tfgen.kubernetes.object import Object, identity
-from tfgen.kubernetes.queue import queue_name
-from tfgen.kubernetes.totals import Totals, totals
+from tfgen.kubernetes.pods import Totals, queue_name, totals
 from tfgen.problems import Problem
 from tfgen.record import Record
 from tfgen.targets.gitops.gitops import gitops

@@ -14,7 +14,7 @@ from typing import Final
 from tfgen.graph.holes import ABSENT, AllOf, ChartOnly, Key, NamedTemplate, Node, When, call
 from tfgen.graph.objects import names, tensorboard
 from tfgen.graph.objects.finisher import Plan
-from tfgen.graph.patches.change_objects import change_objects
+from tfgen.graph.patches.patch_job import change_objects
 from tfgen.graph.template import Template
 from tfgen.job.training_job import RoleName
 

@@ -21,7 +21,7 @@ from tfgen.importers.objects import api_group, kind, name
 from tfgen.importers.options import Options
 from tfgen.importers.part import Part, build_part, mapping, sequence
 from tfgen.importers.shapes import METADATA, SCALAR, refuse_misshapen
-from tfgen.kubernetes.merge_keys import MERGE_KEYS
+from tfgen.kubernetes.merge import MERGE_KEYS
 
 FORMAT: Final = "TrainJob"
 GROUP: Final = "trainer.kubeflow.org"

@@ -15,8 +15,7 @@ from typing import Any, Final
 from tfgen import data_path
 from tfgen.kubernetes.keys import STARTED
 from tfgen.kubernetes.object import Object
-from tfgen.kubernetes.pod_requests import pod_requests
-from tfgen.kubernetes.totals import amount
+from tfgen.kubernetes.pods import amount, pod_requests
 from tfgen.live.declared_run import DeclaredRun
 from tfgen.live.run_end import End, end_of, is_suspended
 from tfgen.live.snapshot import Snapshot

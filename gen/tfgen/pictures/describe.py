@@ -16,9 +16,7 @@ from tfgen.job.facts import check_environment
 from tfgen.job.training_job import GitOps, Structure
 from tfgen.kubernetes import keys
 from tfgen.kubernetes.object import Object, group, identity, literal_name
-from tfgen.kubernetes.pod_requests import gpu_product, pod_requests
-from tfgen.kubernetes.pods import pods_of
-from tfgen.kubernetes.totals import amount
+from tfgen.kubernetes.pods import amount, gpu_product, pod_requests, pods_of
 from tfgen.live.declared_run import DeclaredRun, declared_run
 from tfgen.pictures.network import network_notes
 from tfgen.pictures.picture import Panel, Picture, Tasks, Volume

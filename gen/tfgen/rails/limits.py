@@ -20,9 +20,7 @@ from tfgen.graph.built import BuiltJob
 from tfgen.graph.objects.resources import IS_GPU
 from tfgen.kubernetes import keys, quantity
 from tfgen.kubernetes.object import Object, literal_name
-from tfgen.kubernetes.pod_requests import pod_requests
-from tfgen.kubernetes.pods import Pods, literal_pods, pods_of
-from tfgen.kubernetes.totals import amount
+from tfgen.kubernetes.pods import Pods, amount, literal_pods, pod_requests, pods_of
 from tfgen.problems import Place, Problem
 from tfgen.rails.rail import Comparison, Rail, all_layers
 from tfgen.record import Record

@@ -7,7 +7,7 @@ from typing import Any
 from tfgen.change.field_diff import NOTHING, FieldChange
 from tfgen.change.job_diff import JobDiff, ObjectDiff
 from tfgen.kubernetes.object import identity
-from tfgen.kubernetes.totals import Totals
+from tfgen.kubernetes.pods import Totals
 
 
 def rows(diff: JobDiff) -> dict[str, Any]:

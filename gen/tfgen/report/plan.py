@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 from typing import Any
 
-from tfgen.kubernetes.totals import amount
+from tfgen.kubernetes.pods import amount
 from tfgen.plural import count
 from tfgen.scheduling.amounts import PODS, amount_of
 from tfgen.scheduling.verdict import Doubt, Lack, Verdict

@@ -12,7 +12,7 @@ from tfgen.graph.fill import Scope
 from tfgen.graph.graph import patched_graph
 from tfgen.graph.identities import identities
 from tfgen.graph.patches.field import Fault
-from tfgen.graph.patches.targets import name_hint, target_path
+from tfgen.graph.patches.patch_job import name_hint, target_path
 from tfgen.rules import pod_parts
 from tfgen.rules.across import rank_cause
 from tfgen.rules.pod_fields import has_objects, misfits_of_patches

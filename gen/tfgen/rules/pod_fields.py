@@ -14,8 +14,7 @@ from tfgen.graph.schedulers import GANGS, GangBinding
 from tfgen.graph.workloads import WORKLOADS, pod
 from tfgen.job.training_job import Role, RoleName, Structure
 from tfgen.kubernetes.kustomize_references import unreadable
-from tfgen.kubernetes.merge import KUBECTL, merge
-from tfgen.kubernetes.merge_keys import KUSTOMIZE_KEYS, STRATEGIC_GROUPS, kustomize_keys
+from tfgen.kubernetes.merge import KUBECTL, KUSTOMIZE_KEYS, STRATEGIC_GROUPS, kustomize_keys, merge
 from tfgen.kubernetes.object import group
 from tfgen.rules import pod_parts
 from tfgen.rules.pod_parts import Part

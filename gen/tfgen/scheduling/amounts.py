@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from tfgen.kubernetes import quantity
-from tfgen.kubernetes.pod_requests import pod_requests
+from tfgen.kubernetes.pods import pod_requests
 from tfgen.record import EMPTY
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from tfgen.data_path import Path
-from tfgen.kubernetes.merge_keys import MERGE_KEYS
+from tfgen.kubernetes.merge import MERGE_KEYS
 from tfgen.schema import file as schema_file
 from tfgen.schema.file import Schema
 from tfgen.schema.habits import as_items, flow

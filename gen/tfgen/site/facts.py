@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from tfgen.kubernetes.totals import amount
+from tfgen.kubernetes.pods import amount
 from tfgen.problems import Problem
 from tfgen.record import Record
 from tfgen.site.plan_facts import PlanFacts

@@ -11,10 +11,7 @@ from tfgen.graph.built import BuiltJob, build, variant_objects
 from tfgen.job.origin import origins
 from tfgen.kubernetes import quantity
 from tfgen.kubernetes.object import Object
-from tfgen.kubernetes.pod_requests import gpu_product, pod_requests
-from tfgen.kubernetes.pods import pods_of
-from tfgen.kubernetes.queue import queue_name
-from tfgen.kubernetes.totals import totals
+from tfgen.kubernetes.pods import gpu_product, pod_requests, pods_of, queue_name, totals
 from tfgen.pictures.describe import describe_built
 from tfgen.pictures.picture import Picture
 from tfgen.pictures.svg import as_svg

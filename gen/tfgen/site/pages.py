@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import jinja2
 
-from tfgen.kubernetes.totals import amount
+from tfgen.kubernetes.pods import amount
 from tfgen.site.facts import Site, total
 from tfgen.site.sums import sum_tables
 

@@ -12,7 +12,7 @@ from tfgen.commands.line_origin.line_facts import LineFacts
 from tfgen.commands.line_origin.pages import ENVIRONMENTS, RUNS, Purpose, purpose
 from tfgen.data_path import Path
 from tfgen.graph.provenance import Part
-from tfgen.kubernetes.merge_keys import kustomize_keys
+from tfgen.kubernetes.merge import kustomize_keys
 from tfgen.targets.kustomize.images import Image
 from tfgen.targets.kustomize.resources import file_stem
 from tfgen.text.line_path import line_paths

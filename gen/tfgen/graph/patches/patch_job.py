@@ -7,19 +7,28 @@ For example, this patch sets a field of the workers' StatefulSet:
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final
 
+from tfgen import data_path
+from tfgen.data_path import Path
 from tfgen.graph.alternatives import join_alternatives
-from tfgen.graph.holes import (
-    Node,
-)
-from tfgen.graph.patches.added_metadata import IN_ENVIRONMENT, AddedMetadata, join_added_metadata, with_added_metadata
-from tfgen.graph.patches.field import Fault
-from tfgen.graph.patches.patch_object import ObjectPatch
-from tfgen.graph.patches.targets import EntryPatch, entry_of, is_target, missing_target, target_path
+from tfgen.graph.holes import AllOf, AnyOf, Bound, Equal, Expression, ForEach, Key, Let, MapOf, Node, Not, Value, When
+from tfgen.graph.objects import labels
+from tfgen.graph.objects.literal import LITERAL
+from tfgen.graph.objects.security import container_context
+from tfgen.graph.patches.field import Fault, Field, RefusedError
+from tfgen.graph.patches.merge import Merger
+from tfgen.graph.patches.operations import operate
 from tfgen.graph.template import Template
+from tfgen.graph.workloads.pod import with_container_security
 from tfgen.job.training_job import Patch, Profile, Structure
+from tfgen.kubernetes.keys import KEEP
+from tfgen.kubernetes.merge import JSON_MERGE, STRATEGIC_GROUPS, kubectl
+from tfgen.kubernetes.object import group
 from tfgen.record import Record
+from tfgen.schema.chart_values import ENVIRONMENT
+from tfgen.words import either, meant, nearest
 
 
 class PatchedGraph(Record):
@@ -98,3 +107,283 @@ def _variant(templates: Sequence[Template], patches: Sequence[Patch], profile: P
             if entry_of(templates[place], patch) is not None:
                 entry_patches.append(EntryPatch(patch, templates[place]))
     return _Variant(nodes, added, tuple(faults), tuple(entry_patches))
+
+
+# -- patch object ------------------------------------------------------------------------------------------------------
+#
+# The application of a patch to the objects of a template.
+
+
+_REMAINING: Final = ""
+"""The name of the alternative for all map entries that are not the target of the patch."""
+
+
+class ObjectPatch:
+    """The application of a patch to the objects of a template. The method `apply` sets `added` and `faults`.
+
+    Attributes:
+        added: the labels and annotations that the patch adds. The node that `apply` returns does not contain this
+            metadata.
+        faults: the faults in the patch, each as a key with the value None.
+    """
+
+    def __init__(self, patch: Patch, template: Template, profile: Profile) -> None:
+        self.patch = patch
+        self.template = template
+        self.profile = profile
+        self.added: list[AddedMetadata] = []
+        self.faults: dict[Fault, None] = {}
+
+    def apply(self) -> Node:
+        """Return the node of the template with the patch applied."""
+        node, entry = self.template.node, entry_of(self.template, self.patch)
+        if entry is None or not isinstance(node, ForEach):
+            return change_objects(node, lambda item: self._object(item, None))
+        name = Bound(node.key)
+        patched = change_objects(node.body, lambda item: self._object(item, Equal(name, entry)))
+        return node.replaced(body=join_alternatives({entry: patched, _REMAINING: node.body}, name, default=_REMAINING))
+
+    def _object(self, item: dict[Key, Node], test: Expression | None) -> Node:
+        over = self.template.node
+        bindings = (
+            {over.item: f"{over.over.path}.NAME"} if isinstance(over, ForEach) and isinstance(over.over, Value) else {}
+        )
+        field = Field(str(item["kind"]), self.template.name, bindings)
+        if self.patch.operations:
+            return self._operated(item, field)
+        path: Path = ("patches", self.patch.name, "merge")
+        merge = dict(self.patch.merge)
+        metadata = merge.pop("metadata", {})
+        if labels.has_labels_of_metadata(item):
+            self._metadata(item, metadata, (*path, "metadata"), test)
+        elif metadata:
+            self.faults[Fault((*path, "metadata"), field.child("metadata").pod_message)] = None
+        merger = Merger(kubectl(str(item["kind"])) if _is_strategic(item) else JSON_MERGE)
+        merged = merger.merge(item, self._secured(item, merge), path, field)
+        self.faults.update(merger.faults)
+        return merged
+
+    def _operated(self, item: Node, field: Field) -> Node:
+        for index, operation in enumerate(self.patch.operations):
+            try:
+                item = operate(item, operation, field)
+            except RefusedError as refusal:
+                self.faults[Fault(("patches", self.patch.name, "json", index), str(refusal))] = None
+                break  # the following operations may need the result of this operation
+        return item
+
+    def _metadata(
+        self, item: Mapping[Key, Node], patch: Mapping[str, Any], path: Path, test: Expression | None
+    ) -> None:
+        for name, entries in patch.items():
+            reserved = labels.entries_set_by_tfgen(item, name)
+            for key, text in entries.items():
+                if key in reserved and (name == "labels" or key in KEEP):
+                    why = (
+                        "selectors need the label" if name == "labels" else "the annotation protects the trained model"
+                    )
+                    message = f"a patch must not change {key}, because {why}; remove this entry"
+                    self.faults[Fault((*path, name, key), message)] = None
+                elif not text:
+                    message = (
+                        f'found an empty text; to remove {key}, set {name}: {{{key}: ""}} in the job, not in a patch'
+                    )
+                    self.faults[Fault((*path, name, key), message)] = None
+            self.added.append(AddedMetadata(name, entries, test))
+
+    def _secured(self, item: Mapping[Key, Node], merge: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the patch `merge`, with the job's security settings in each container that is new in the object."""
+        template, over = data_path.at(item, ("spec", "template")), data_path.at(merge, ("spec", "template"))
+        if not isinstance(template, dict) or not _has_containers(over):
+            return merge
+        patch: Mapping[str, Any] = data_path.with_value(
+            merge, ("spec", "template"), with_container_security(template, over, container_context(self.profile))
+        )
+        return patch
+
+
+def _is_strategic(item: Mapping[Key, Node]) -> bool:
+    """Return whether Kubernetes supports strategic merge patches for an object's kind; False for custom kinds."""
+    version = item["apiVersion"]
+    return isinstance(version, str) and group({"apiVersion": version}) in STRATEGIC_GROUPS
+
+
+def _has_containers(template: Any) -> bool:
+    """Return whether a pod template has valid lists of containers. The rule `wrong-shape` reports an invalid list."""
+    spec = template.get("spec") if isinstance(template, Mapping) else None
+    if not isinstance(spec, Mapping):
+        return False
+    items = [item for key in ("initContainers", "containers") for item in _listed_items(spec.get(key))]
+    return all(
+        isinstance(item, Mapping) and "name" in item and isinstance(item.get("securityContext", {}), Mapping)
+        for item in items
+    )
+
+
+def _listed_items(items: Any) -> Sequence[Any]:
+    return items if isinstance(items, list) else [] if items is None else [items]
+
+
+# -- targets -----------------------------------------------------------------------------------------------------------
+#
+# Functions that find the templates whose objects a patch changes.
+
+
+_MAX_NAMES: Final = 12
+"""Maximum number of names that a message lists."""
+
+
+class EntryPatch(Record):
+    """A patch for a single object of a template that renders an object for each map entry.
+
+    For example, the target of the patch is `claim-model`, the claim of the volume `model`.
+
+    Attributes:
+        template: the template, such as the template of all claims.
+    """
+
+    patch: Patch
+    template: Template
+
+
+def is_target(template: Template, patch: Patch) -> bool:
+    """Return whether a patch changes objects of a template."""
+    if template.chart_only or patch.kind not in _kinds(template.node):
+        return False
+    return patch.target in ("", template.name) or entry_of(template, patch) is not None
+
+
+def entry_of(template: Template, patch: Patch) -> str | None:
+    """Return the key of the map entry that is the target of a patch, such as "model" for the target `claim-model`.
+
+    Return None if the target is the whole template.
+    """
+    prefix = f"{template.name}-"
+    is_entry = isinstance(template.node, ForEach) and patch.target.startswith(prefix)
+    return patch.target.removeprefix(prefix) if is_entry else None
+
+
+def _kinds(node: Node) -> Iterator[str]:
+    """Yield the kinds of the objects of a template, except for objects under `objects` of the job."""
+    match node:
+        case Let(body=body) | ForEach(body=body):
+            yield from _kinds(body)
+        case When(_, if_true, if_false):
+            yield from _kinds(if_true)
+            yield from _kinds(if_false)
+        case dict() if isinstance(kind := node["kind"], str):
+            yield kind
+
+
+def missing_target(templates: Sequence[Template], patch: Patch) -> Fault:
+    """Return the fault for a patch whose target does not exist."""
+    path = target_path(patch)
+    if patch.target.startswith(f"{LITERAL}-"):
+        name = patch.target.removeprefix(f"{LITERAL}-")
+        return Fault(
+            (*path, "name"), f"{patch.target} is an object of the job file; change the object in objects.{name}", True
+        )
+    targets = [(kind, t.name) for t in templates if not t.chart_only for kind in dict.fromkeys(_kinds(t.node))]
+    candidates = [name for kind, name in targets if kind == patch.kind]
+    if candidates:
+        return Fault(
+            (*path, "name"), f"the job has no {patch.kind} {patch.target}{name_hint(patch.target, candidates)}", True
+        )
+    kinds = [*dict.fromkeys(kind for kind, _ in targets)]
+    target_kind = next((kind for kind, name in targets if name == patch.target), None)
+    hint = f"; {patch.target} is a {target_kind}" if target_kind else name_hint(patch.kind, kinds)
+    return Fault((*path, "kind"), f"the job has no {patch.kind}{hint}", has_no_target=True)
+
+
+def target_path(patch: Patch) -> Path:
+    """Return the path of a patch's `target` in the spec of the job."""
+    return ("patches", patch.name, "target")
+
+
+def name_hint(name: str, names: Sequence[str]) -> str:
+    """Return a hint for an unknown name: `; did you mean "worker"?`, or `; choose ...` with the existing names."""
+    if not names:
+        return ""
+    omitted = len(names) - _MAX_NAMES
+    listed = either(names) if omitted <= 0 else f"{', '.join(names[:_MAX_NAMES])} or one of {omitted} more"
+    return meant(nearest(name, names)) or f"; choose {listed}"
+
+
+# -- added metadata ----------------------------------------------------------------------------------------------------
+#
+# Labels and annotations that patches add to objects. Patches override the labels and annotations of the job.
+
+
+IN_ENVIRONMENT: Final = Value(ENVIRONMENT, "string")
+
+
+class AddedMetadata(Record):
+    """Labels or annotations that a patch adds to objects.
+
+    Attributes:
+        field: `labels` or `annotations`.
+        entries: the labels or annotations.
+        test: the condition under which the patch applies; None for a patch without a condition.
+    """
+
+    field: str
+    entries: Mapping[str, str]
+    test: Expression | None
+
+
+def join_added_metadata(by_variant: Mapping[str, Sequence[AddedMetadata]]) -> list[AddedMetadata]:
+    """Join the labels and annotations that patches add in each variant into a single list, for all variants.
+
+    The list begins with the items that all variants add first. Each later item gets a test, so that the item applies
+    only in its variant.
+
+    Args:
+        by_variant: the items of each variant, by the name of the environment. The name "" is for the job without an
+            environment.
+    """
+    first = by_variant[""]
+    common = 0
+    while all(added[common : common + 1] == first[common : common + 1] != [] for added in by_variant.values()):
+        common += 1
+    joined = [*first[:common]]
+    environments = [Equal(IN_ENVIRONMENT, name) for name in by_variant if name]
+    for name, added in by_variant.items():
+        if name:
+            in_variant: Expression = Equal(IN_ENVIRONMENT, name)
+        else:
+            in_variant = Not(environments[0] if len(environments) == 1 else AnyOf((*environments,)))
+        joined += [
+            item.replaced(test=in_variant if item.test is None else AllOf((in_variant, item.test)))
+            for item in added[common:]
+        ]
+    return joined
+
+
+def with_added_metadata(node: Node, added: Sequence[AddedMetadata]) -> Node:
+    """Add the labels and annotations in `added` to each object in a template's node, and return the changed node."""
+    by_field: dict[str, list[Expression]] = {"labels": [], "annotations": []}
+    for item in added:
+        entries = MapOf(dict(item.entries.items()))
+        by_field[item.field].append(entries if item.test is None else When(item.test, entries, MapOf({})))
+    return change_objects(
+        node, lambda changed: labels.with_overriding_metadata(changed, by_field["labels"], by_field["annotations"])
+    )
+
+
+# -- change objects ----------------------------------------------------------------------------------------------------
+#
+# A function that applies a change to each object in a template.
+
+
+def change_objects(node: Node, change: Callable[[dict[Key, Node]], Node]) -> Node:
+    """Apply a function to each object in a template's node, including objects inside `Let`, `When` and `ForEach`."""
+    match node:
+        case Let(name, expression, body):
+            return Let(name, expression, change_objects(body, change))
+        case When(test, if_true, if_false):
+            return When(test, change_objects(if_true, change), change_objects(if_false, change))
+        case ForEach():
+            return node.replaced(body=change_objects(node.body, change))
+        case dict():
+            return change(node)
+    return node

@@ -15,20 +15,21 @@ rename an object in an annotation, an argument or TF_CONFIG.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from typing import Any, Final
+from collections import Counter
+from collections.abc import Collection, Hashable, Iterator, Mapping
+from typing import Any, Final, TypeAlias
 
+from tfgen import data_path
+from tfgen.data_path import texts
 from tfgen.graph.built import BuiltJob, Objects, objects_with_run_name_of_job
-from tfgen.kubernetes.object import group, identity
+from tfgen.kubernetes.object import Object, group, identity, literal_name
 from tfgen.kubernetes.scope import NAMESPACED_BY_KUSTOMIZE
 from tfgen.places import OVERLAYS
-from tfgen.record import EMPTY
+from tfgen.record import EMPTY, Record
 from tfgen.targets.generated_note import generated_note
 from tfgen.targets.kustomize.images import image_changer, image_changes, with_images
-from tfgen.targets.kustomize.pairs import object_pairs
-from tfgen.targets.kustomize.patch_entry import Patch, delete_patch, object_patch, patch_target, patch_text
-from tfgen.targets.kustomize.rename import Rename
-from tfgen.targets.kustomize.replicas import replica_counts, with_replicas
+from tfgen.targets.kustomize.patch import Patch, delete_patch, object_patch, patch_target, patch_text
+from tfgen.targets.kustomize.references import new_names, references, with_new_names
 from tfgen.targets.kustomize.resources import Sources, file_stem, resources
 from tfgen.text import yaml_text
 
@@ -135,3 +136,199 @@ def _transformers(objects: Objects, namespace: str | None) -> dict[str, Any]:
 
 def _kustomization_head(namespace: str | None) -> dict[str, Any]:
     return {**_HEAD, **({"namespace": namespace} if namespace else {}), "sortOptions": {"order": "fifo"}}
+
+
+# -- rename ------------------------------------------------------------------------------------------------------------
+#
+# Renames the objects of an environment that has a separate run.
+#
+# An overlay first changes the objects of the base, under the names of the base. The last patches then rename the
+# objects for the run of the environment. So a new run changes these patches, and no other file of the overlay. The
+# patches omit the references to renamed objects, which kustomize updates.
+
+
+Identity: TypeAlias = tuple[str, str, str]
+
+
+class Rename(Record):
+    """The objects of an environment, before and after the overlay renames the objects for the run of the environment.
+
+    Each mapping has the keys of `Objects`, such as `worker`.
+
+    Attributes:
+        before: objects with the names for the run of the base, such as mnist-worker.
+        after: objects with the names for the run of the environment, such as mnist-2-worker.
+        pairs: the object in `before` and the object in `after`, for each object that kustomize can rename.
+    """
+
+    before: Objects
+    after: Objects
+    pairs: Mapping[str, tuple[Object, Object]]
+
+    @staticmethod
+    def of(before: Objects, after: Objects) -> Rename:
+        """Return the rename of the objects `before` to the objects `after`.
+
+        For an environment without a separate run, both arguments are the same mapping.
+        """
+        identical = {key: (item, item) for key, item in after.items()}
+        return Rename(before, after, identical if before is after else object_pairs(before, after))
+
+    def renamed_pairs(self, pairs: Mapping[str, tuple[Object, Object]]) -> dict[str, tuple[Object, Object]]:
+        """Return each object of the base with its counterpart in the environment after the rename.
+
+        Omit objects that kustomize cannot rename.
+
+        Args:
+            pairs: each object of the base with its counterpart in the environment before the rename, by key of the
+                object.
+        """
+        renamed_objects = {identity(old): new for old, new in self.pairs.values()}
+        return {
+            key: (item, renamed_objects[identity(old)])
+            for key, (item, old) in pairs.items()
+            if identity(old) in renamed_objects
+        }
+
+    def resources(self, from_base: Collection[Identity]) -> Objects:
+        """Return the objects that have files in the overlay, by key of the object.
+
+        A new object that kustomize can rename has the name before the rename. Any other object has its final name.
+
+        Args:
+            from_base: API version, kind and name before the rename of each object that comes from the base. Example:
+                {("apps/v1", "StatefulSet", "mnist-worker")}.
+        """
+        added = self._added(from_base)
+        renamed = {
+            identity(new) for key, (old, new) in self.pairs.items() if identity(old) in from_base or key in added
+        }
+        return {**added, **{key: item for key, item in self.after.items() if identity(item) not in renamed}}
+
+    def entries(self, from_base: Collection[Identity]) -> Iterator[dict[str, Any]]:
+        """Yield the entries of ``patches`` that rename objects, or delete objects that kustomize cannot rename.
+
+        The parameter `from_base` has the same meaning as in `resources`.
+        """
+        added = self._added(from_base)
+        pairs = [
+            (item, self.pairs.get(key, (item, None))[1])
+            for key, item in self.before.items()
+            if key in added or identity(item) in from_base
+        ]
+        names = new_names((item, new) for item, new in pairs if new is not None)
+        for item, new in pairs:
+            if new is None:
+                patch: Patch | None = delete_patch(item)
+            else:
+                patch = None if new is item else object_patch(with_new_names(item, names), new)
+            if patch:
+                yield {"patch": patch_text(item, patch), **patch_target(item, patch)}
+
+    def _added(self, from_base: Collection[Identity]) -> Objects:
+        """Return the new objects of the overlay that kustomize can rename, before the rename, by key of the object.
+
+        Omit an object that has a different key after the rename, so that two objects never use the same file.
+        """
+        return {
+            key: old
+            for key, (old, new) in self.pairs.items()
+            if identity(old) not in from_base and new is self.after.get(key)
+        }
+
+
+# -- pairs -------------------------------------------------------------------------------------------------------------
+#
+# Pairs each object of the base with its counterpart in an environment. The counterpart may have a new name.
+#
+# object_pairs({"worker": <StatefulSet mnist-worker>}, {"worker": <StatefulSet mnist-2-worker>})
+#     ->  {"worker": (<StatefulSet mnist-worker>, <StatefulSet mnist-2-worker>)}
+
+
+def object_pairs(base: Objects, target: Objects) -> dict[str, tuple[Object, Object]]:
+    """Return each object of the base with its counterpart in an environment, by key of the object in the base.
+
+    The counterpart has the same kind and name. If the environment has no such object, the counterpart has the same kind
+    and key, and a new name, because the environment has a different run. Omit an object with a new name in the
+    following cases. kustomize then deletes the old object and adds the new object:
+
+    - A reference of the user contains the old name. kustomize would change the reference.
+    - The object comes from `objects` in job.yaml. Any text can refer to such an object.
+    - The object loses a label or an annotation, or YAML needs quotes around the new name (`_is_renamable`).
+    """
+    before = {identity(item) for item in base.values()}
+    after = {identity(item): item for item in target.values()}
+    new_objects = {name: item for name, item in target.items() if identity(item) not in before}
+    pairs = {}
+    renamed = {}
+    for name, item in base.items():
+        version, kind, _ = identity(item)
+        new = after.get(identity(item)) or new_objects.get(name)
+        if new and identity(new)[:2] == (version, kind):
+            pairs[name] = (item, new)
+            if identity(new) != identity(item):
+                renamed[name] = (item, new)
+    if renamed:
+        referred = {reference for item in target.values() for reference in references(item)}
+        user_texts = {text for item in target.values() if literal_name(item) is not None for _, text in texts(item)}
+    for name, (item, new) in renamed.items():
+        _, kind, old_name = identity(item)
+        is_referred = (kind, old_name) in referred or old_name in user_texts or literal_name(item) is not None
+        if is_referred or not _is_renamable(item, new):
+            del pairs[name]
+    return pairs
+
+
+def _is_renamable(item: Object, new_item: Object) -> bool:
+    """Test whether kustomize sets the correct name, labels and annotations when a patch renames an object.
+
+    kustomize writes the new name without quotes, so that the name "123" becomes a number. kustomize copies the labels
+    and annotations of the patch. A null, which removes a label, becomes the text "null":
+    https://github.com/kubernetes-sigs/kustomize/blob/master/api/resource/resource.go (CopyMergeMetaDataFieldsFrom).
+    """
+    old, new = item["metadata"], new_item["metadata"]
+    is_plain = yaml_text.scalar(new["name"]) == new["name"]
+    return is_plain and all(
+        old.get(field, {}).keys() <= new.get(field, {}).keys() for field in ("labels", "annotations")
+    )
+
+
+# -- replicas ----------------------------------------------------------------------------------------------------------
+#
+# Computes the field ``replicas`` of a kustomization, which changes the numbers of replicas of StatefulSets.
+
+
+_SIZED: Final = ("Deployment", "ReplicaSet", "ReplicationController", "StatefulSet")
+"""The kinds of objects whose number of replicas kustomize changes by the field ``replicas``."""
+
+_REPLICAS: Final = ("spec", "replicas")
+
+
+def replica_counts(pairs: Mapping[str, tuple[Object, Object]], overlay: Objects) -> dict[str, int]:
+    """Return the new number of replicas of each StatefulSet whose number changes. Example: {"mnist-worker": 4}.
+
+    kustomize finds the objects only by name. So a StatefulSet is omitted if, for example, a Deployment has the same
+    name: https://github.com/kubernetes-sigs/kustomize/blob/master/api/internal/konfig/builtinpluginconsts/replicas.go
+    """
+    names = Counter(item["metadata"]["name"] for item in overlay.values() if item["kind"] in _SIZED)
+    counts = {
+        new["metadata"]["name"]: (_replicas_of(old), _replicas_of(new))
+        for old, new in pairs.values()
+        if new["kind"] == "StatefulSet"
+    }
+    return {
+        name: new
+        for name, (old, new) in counts.items()
+        if names[name] == 1 and old is not None and new is not None and old != new
+    }
+
+
+def _replicas_of(item: Object) -> int | None:
+    """Return the number of replicas of an object; None if the field is missing or is not an integer."""
+    replicas = data_path.at(item, _REPLICAS)
+    return replicas if isinstance(replicas, int) and not isinstance(replicas, bool) else None
+
+
+def with_replicas(item: Object, count: int | None) -> Object:
+    """Return a StatefulSet with `count` replicas. If `count` is None or the kind differs, return `item` unchanged."""
+    return item if count is None or item["kind"] != "StatefulSet" else data_path.with_value(item, _REPLICAS, count)
