@@ -4,7 +4,7 @@
     ['completion.evaluatorGrace', 'completion.onFailure']
 
 A job may set an idle value, because layers set the same defaults for all jobs. A rule warns of idle values
-(`rules.idle_value`). A gang value that the scheduler does not support is an error.
+(the rule `idle-value`). A gang value that the scheduler does not support is an error.
 """
 
 from __future__ import annotations
