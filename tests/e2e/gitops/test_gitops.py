@@ -254,7 +254,9 @@ def test_a_bad_commit_changes_no_pod_and_is_mended_by_the_next(
     repository.push("Do what check forbids")
     eventually(repository.has_failed, "the failure")
     assert _stateful_sets(repository) == before
-    assert re.search(f"^why: +{repository.way.kind.rpartition('/')[2]} mnist-prod: {reason}", repository.status(), re.M)
+    why = f"^why: +{repository.way.kind.rpartition('/')[2]} mnist-prod: {reason}"
+    # Between two tries, the controller shows no reason.
+    eventually(lambda: re.search(why, repository.status(), re.M), "the reason in the status")
     repository.write(job(retries=30))
     assert repository.tfgen("render", "jobs") == cli.OK
     repository.applied(repository.push("Take it back"))
