@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -64,17 +63,3 @@ def test_the_name_of_the_job_causes_the_names_of_a_run_without_a_name() -> None:
     job = job_of(JOB.replace('  run: "2"\n', ""), "job.yaml")
     found = [*identities(job.structure, Scope(job.values, job.name, job.name))]
     assert Identity("apps", "StatefulSet", "mnist-worker", JOB_NAME) in found
-
-
-@pytest.mark.parametrize(
-    "template",
-    [
-        {"spec": {"containers": [{"name": "tensorflow", "volumeMounts": None}]}},
-        {"spec": {"containers": [{"name": "tensorflow", "resources": None}]}},
-        {"metadata": {"labels": None}},
-    ],
-)
-def test_a_pod_template_that_no_pod_can_have_does_not_hide_the_names(template: dict[str, Any]) -> None:
-    structure, values = job_of(JOB, "job.yaml").structure, job_of(JOB, "job.yaml").values
-    scope = Scope(values, "mnist", "mnist")
-    assert [*identities(structure.replaced(pod_template=template), scope)] == [*identities(structure, scope)]

@@ -140,3 +140,23 @@ def test_the_message_has_the_expected_shape(item: Any, expected: str) -> None:
 )
 def test_a_sound_object_has_no_problem(item: Any) -> None:
     assert problems(item) == []
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        "metadata: {labels: null}",
+        "spec: {volumes: null}",
+        "spec: {containers: [{name: tensorflow, env: null}]}",
+        "spec: {containers: [{name: tensorflow, resources: null}]}",
+        "spec: {containers: [{name: tensorflow, volumeMounts: null}]}",
+    ],
+)
+def test_a_pod_template_without_a_field_of_tfgen_is_the_only_problem(template: str) -> None:
+    """The rules for patches and for names cannot read the objects, because tfgen cannot build the objects."""
+    job = (
+        f"{JOB}  podTemplate: {{{template}}}\n"
+        "  objects: {q: {apiVersion: v1, kind: ConfigMap}}\n"
+        "  patches: {p: {target: {kind: StatefulSet, name: ps}, merge: {spec: {minReadySeconds: 1}}}}\n"
+    )
+    assert {problem.rule for problem in check(job.encode(), "job.yaml").problems} == {"controlled-field"}

@@ -12,13 +12,12 @@ from typing import Final, NamedTuple
 from tfgen.data_path import Path
 from tfgen.graph.fill import Scope
 from tfgen.graph.graph import graph, objects
-from tfgen.graph.holes import Bound, ForEach, Let, Node, When, child_nodes
+from tfgen.graph.holes import ForEach, Let, Node, When, bound_key, used_names
 from tfgen.graph.objects.literal import LITERAL
 from tfgen.graph.shape import cached_by_shape
 from tfgen.graph.template import Template
 from tfgen.job.training_job import Structure
 from tfgen.kubernetes.object import group
-from tfgen.record import Record
 
 _MAPS: Final = {LITERAL: "objects", "claim": "storage", "priorityclass": "priorityClasses"}
 """The map of the job whose entries create objects, by the beginning of the file names of the objects."""
@@ -47,18 +46,9 @@ def identities(structure: Structure, scope: Scope) -> Iterator[Identity]:
 
     Unlike the chart, the result omits the objects that only the chart contains.
     """
-    for file, item in objects(_identity_graph(_without_pod_fields(structure)), scope).items():
+    for file, item in objects(_identity_graph(structure), scope).items():
         name = item["metadata"]["name"]
         yield Identity(group(item), item["kind"], name, _cause(file, name, scope))
-
-
-def _without_pod_fields(structure: Structure) -> Structure:
-    """Remove the pod templates and the patches, which cannot change a name.
-
-    A pod template or a patch with a mistake can prevent tfgen from building the objects.
-    """
-    roles = tuple(role.replaced(pod_template={}) for role in structure.roles)
-    return structure.replaced(roles=roles, pod_template={}, patches=(), environment_patches={})
 
 
 @cached_by_shape
@@ -74,7 +64,7 @@ def _reduce(node: Node) -> Node:
     match node:
         case Let(name, expression, body):
             reduced = _reduce(body)
-            return Let(name, expression, reduced) if _uses(reduced, name) else reduced
+            return Let(name, expression, reduced) if bound_key(name) in used_names(reduced) else reduced
         case When(test, if_true, if_false):
             return When(test, _reduce(if_true), _reduce(if_false))
         case ForEach():
@@ -82,11 +72,6 @@ def _reduce(node: Node) -> Node:
         case {"apiVersion": version, "kind": kind, "metadata": {"name": name}}:
             return {"apiVersion": version, "kind": kind, "metadata": {"name": name}}
     return node
-
-
-def _uses(node: Node | Record, name: str) -> bool:
-    """Return True if a node reads a name that a `Let` node defines."""
-    return (isinstance(node, Bound) and node.name == name) or any(_uses(child, name) for child in child_nodes(node))
 
 
 def _cause(file: str, name: str, scope: Scope) -> Path:

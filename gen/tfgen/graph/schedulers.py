@@ -243,8 +243,8 @@ _COSCHEDULING: Final = Gang(
 # Gang scheduling of Kubernetes: https://kubernetes.io/docs/concepts/scheduling-eviction/gang-scheduling/.
 #
 # The API is an alpha API of Kubernetes 1.36 (``scheduling.k8s.io/v1alpha2``, which 1.37 does not serve) and a beta API
-# of 1.37 (``v1beta1``). The rule ``gang-alpha`` names the feature gates. Both versions define the fields that this
-# module sets: types.go of https://github.com/kubernetes/api/tree/v0.36.3/scheduling/v1alpha2 and
+# of 1.37 (``v1beta1``). The rule ``gang-alpha`` names the feature gates. Both versions define the fields of
+# `_kubernetes_spec`: types.go of https://github.com/kubernetes/api/tree/v0.36.3/scheduling/v1alpha2 and
 # .../tree/v0.37.2/scheduling/v1beta1. A PodGroup of v1alpha2 is immutable. A PodGroup of v1beta1 is immutable except
 # for ``minCount``.
 

@@ -54,7 +54,8 @@ _POD_OVERRIDING: Final = (
 _JOB_KEYS: Final = {"activeDeadlineSeconds": "deadline", "serviceAccount": "serviceAccountName"}
 _CONTAINER_OVERRIDING: Final = ("args", "command", "envFrom", "image", "imagePullPolicy", "resources", "workingDir")
 
-# tfgen adds items to these lists, and a null in podTemplate would remove the items.
+# tfgen adds items to these maps and lists, and a null in podTemplate would remove the items.
+_METADATA_MAPS: Final = ("labels", "annotations")
 _POD_LISTS: Final = ("containers", "volumes")
 _CONTAINER_LISTS: Final = ("env", "ports", "volumeMounts")
 
@@ -100,7 +101,7 @@ def _metadata(view: View, role: RoleName, template: Part) -> Iterator[Finding]:
     bound, structure = _binding(view, role), view.job.structure
     eci_keys = {**eci.pod_labels(structure), **eci.pod_annotations(structure)}
     for metadata in pod_parts.child(template, "metadata"):
-        yield from _fields(metadata, role, (), ("labels", "annotations"))
+        yield from _fields(metadata, role, (), _METADATA_MAPS)
         for labels in pod_parts.child(metadata, "labels"):
             yield from _controller_keys(view, labels, "label")
             for key in labels.data:
@@ -405,11 +406,26 @@ def _misfits(view: View) -> Iterator[Misfit]:
 def has_objects(view: View) -> bool:
     """Return True if tfgen can build the objects of the job.
 
-    tfgen cannot build the objects from a value of a wrong type, or from two containers of the same name. A wrong
-    type in a patch does not matter, because tfgen does not apply the patch.
+    tfgen cannot build the objects from a value of a wrong type, from two containers of the same name, or without a
+    field to which tfgen adds items. A wrong type in a patch does not matter, because tfgen does not apply the patch.
     """
     is_misshapen = any(misfit.mistake == "shape" and misfit.path[0] != "patches" for misfit in _misfits(view))
-    return not is_misshapen and not has_second_container(view)
+    return not (
+        is_misshapen or has_second_container(view) or any(_removes_field(view, role.name) for role in view.roles)
+    )
+
+
+def _removes_field(view: View, role: RoleName) -> bool:
+    """Test whether a podTemplate removes a field to which tfgen adds items. `controlled_field` reports the field."""
+    metadata = (part for item in pod_parts.templates(view, role) for part in pod_parts.child(item, "metadata"))
+    fields_of_parts = (
+        (metadata, _METADATA_MAPS),
+        (pod_parts.template_specs(view, role), _POD_LISTS),
+        (pod_parts.main_container(view, role), (*_CONTAINER_LISTS, "resources")),
+    )
+    return any(
+        part.data.get(field, "") is None for parts, fields in fields_of_parts for part in parts for field in fields
+    )
 
 
 def _object_misfits(view: View) -> Iterator[Misfit]:
