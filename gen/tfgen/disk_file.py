@@ -97,10 +97,7 @@ def read_text(path: Path) -> str:
     try:
         return read_file(path).decode("utf-8")
     except UnicodeDecodeError as error:
-        raise TfgenError(
-            f"{path}: another program changed the file while tfgen ran, and the file is no longer UTF-8 text; save the "
-            "file as UTF-8, and run the command again"
-        ) from error
+        raise TfgenError(f"{path}: the file is not UTF-8 text; save it as UTF-8, and run the command again") from error
 
 
 def digest_on_disk(folder: int, name: str, path: Path | str) -> str | None:

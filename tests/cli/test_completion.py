@@ -92,6 +92,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("set job.yaml roles.worker.repl", "roles.worker.replicas="),
         ("set job.yaml image=a:1 storage.", "storage.data."),
         ("set job.yaml --env prod spec.stor", "spec.storage."),
+        ("set job.yaml objects.queue.spec.", "objects.queue.spec.NAME="),
         ("set job.yaml completion.release=", "completion.release=ScaleToZero | completion.release=Keep"),
         ("local job.yaml --set gang.en", "gang.enabled="),
         ("local job.yaml --set=gang.enabled=t", "--set=gang.enabled=true"),

@@ -215,6 +215,13 @@ def test_a_side_that_is_not_a_ledger(clone: Path, capsys: Printed) -> None:
     assert (git("status", "--porcelain"), LEDGER.read_bytes()) == before
 
 
+def test_a_ledger_that_is_no_text_is_merged_line_by_line(clone: Path, capsys: Printed) -> None:
+    LEDGER.write_bytes(LEDGER.read_bytes().replace(b'"tool":', b'"tool\xff":'))
+    commit_all()
+    conflict("merge", "origin/main")
+    assert ".tfgen/mnist.json: the file is not UTF-8 text; " in run(capsys, "render", "jobs", code=3)
+
+
 def test_markers_in_a_rendered_file_alone(clone: Path, capsys: Printed) -> None:
     git("reset", "--quiet", "--hard", "origin/main")
     text = CHART.read_text(encoding="utf-8")

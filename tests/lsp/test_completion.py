@@ -66,6 +66,7 @@ def names(choices: list[Choice]) -> list[str]:
         ("spec:\n  workload: {jobSet: {rules: [{targetReplicatedJobs: [|", ["worker", "evaluator"]),
         ("spec:\n  gang: |", []),
         ("spec:\n  podTemplate: {spec: {|", []),
+        ("spec:\n  initContainers:\n  - name: a\n    env:\n    - name: A\n      |", []),
         ("unknown:\n  |", []),
     ],
 )

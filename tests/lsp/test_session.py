@@ -19,12 +19,9 @@ def test_an_error_of_tfgen_is_told_and_the_server_goes_on(tmp_path: Path, monkey
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("tfgen.lsp.session.analyse", fail)
     messages: list[types.ShowMessageParams] = []
-    text = SimpleNamespace(source="kind: TrainingJob\n", lines=[])
-    editor: Any = SimpleNamespace(
-        workspace=SimpleNamespace(get_text_document=lambda _: text), window_show_message=messages.append
-    )
+    editor: Any = SimpleNamespace(window_show_message=messages.append)
     session = Session(editor)
-    session.check(session.update((tmp_path / "job.yaml").as_uri()))
+    session.check(session.open((tmp_path / "job.yaml").as_uri(), "kind: TrainingJob\n"))
     assert [message.message for message in messages] == [
         "internal error: TypeError: unhashable type; tfgen check --debug job.yaml shows the cause"
     ]

@@ -55,10 +55,15 @@ class Editor:
         self.client.text_document_did_open(types.DidOpenTextDocumentParams(item))
 
     def change(self, name: str, text: str) -> None:
+        self._change(name, types.TextDocumentContentChangeWholeDocument(text))
+
+    def change_range(self, name: str, changed: types.Range, text: str) -> None:
+        self._change(name, types.TextDocumentContentChangePartial(changed, text))
+
+    def _change(self, name: str, change: types.TextDocumentContentChangeEvent) -> None:
         self._versions[name] = self._versions.get(name, 0) + 1
         document = types.VersionedTextDocumentIdentifier(self._versions[name], self.uri(name))
-        whole = types.TextDocumentContentChangeWholeDocument(text)
-        self.client.text_document_did_change(types.DidChangeTextDocumentParams(document, [whole]))
+        self.client.text_document_did_change(types.DidChangeTextDocumentParams(document, [change]))
 
     def changed_on_disk(self, name: str) -> None:
         change = types.FileEvent(self.uri(name), types.FileChangeType.Changed)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from argparse import ArgumentParser, Namespace
 from typing import Final
 
-from tfgen.cli.command import OK, Command
+from tfgen.cli.command import OK, PROBLEMS, Command
 
 _SUMMARY: Final = "run a language server, which checks job.yaml and tfgen.yaml in an editor"
 _EXAMPLE: Final = "tfgen lsp --stdio"
@@ -16,10 +17,9 @@ def _arguments(parser: ArgumentParser) -> None:
 
 
 def _run(_args: Namespace) -> int:
-    from tfgen.lsp.server import create_server
+    from tfgen.lsp.server import serve
 
-    create_server().start_io()
-    return OK
+    return OK if serve(sys.stdout.buffer) else PROBLEMS
 
 
 COMMAND: Final = Command(_SUMMARY, _arguments, _run, _EXAMPLE)

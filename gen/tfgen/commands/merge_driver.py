@@ -35,8 +35,8 @@ def merge_file(base: Path, ours: Path, theirs: Path, path: str) -> bool:
     whole = PurePosixPath(path)
     job = job_of(whole.name)
     if whole.parent.name == LEDGER_FOLDER and job is not None:
-        before, after = read_text(ours), read_text(theirs)
         with suppress(TfgenError):
+            before, after = read_text(ours), read_text(theirs)
             replace_text(ours, before, merge_ledgers(parse_ledger(job, before), parse_ledger(job, after)).to_text())
             return True
     elif _is_rendered(whole):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 
 from lsprotocol import types
 from pygls.lsp.server import LanguageServer
@@ -26,13 +26,28 @@ _DEFAULTS_ON_DISK: Final = types.Registration(
 )
 
 
-def create_server() -> LanguageServer:
-    """Create a server that answers the messages of an editor."""
-    server = LanguageServer("tfgen", __version__)
+def serve(output: BinaryIO) -> bool:
+    """Answer the messages of an editor on standard input until the message `exit`, or until the input ends.
+
+    Return whether the editor sent the message `shutdown` before. The protocol defines the exit code 1 without it.
+
+    Args:
+        output: the stream for the answers. pygls closes its stream at the end, so pygls gets a copy.
+    """
+    # With this kind, pygls does not apply changes of ranges itself: see `Session.change`.
+    server = LanguageServer("tfgen", __version__, text_document_sync_kind=types.TextDocumentSyncKind.Full)
     session = Session(server)
     _take_texts(server, session)
     _answer_requests(server, session)
-    return server
+    is_shut_down = False
+
+    @server.feature(types.SHUTDOWN)
+    def shut_down(_: None) -> None:
+        nonlocal is_shut_down
+        is_shut_down = True
+
+    server.start_io(stdout=os.fdopen(os.dup(output.fileno()), "wb"))
+    return is_shut_down
 
 
 def _take_texts(server: LanguageServer, session: Session) -> None:
@@ -46,15 +61,14 @@ def _take_texts(server: LanguageServer, session: Session) -> None:
         if workspace and (files := workspace.did_change_watched_files) and files.dynamic_registration:
             await server.client_register_capability_async(types.RegistrationParams([_DEFAULTS_ON_DISK]))
 
-    # pygls sets the new text, and runs an async handler later. The next two handlers are not async, so that no check
-    # combines the new text with the old analysis.
+    # pygls runs an async handler later. The next two handlers are not async, so that each request sees the new text.
     @server.feature(types.TEXT_DOCUMENT_DID_OPEN)
     def opened(params: types.DidOpenTextDocumentParams) -> None:
-        session.check_soon(session.update(params.text_document.uri), pause=0)
+        session.check_soon(session.open(params.text_document.uri, params.text_document.text), pause=0)
 
     @server.feature(types.TEXT_DOCUMENT_DID_CHANGE)
     def changed(params: types.DidChangeTextDocumentParams) -> None:
-        session.check_soon(session.update(params.text_document.uri))
+        session.check_soon(session.change(params.text_document.uri, params.content_changes))
 
     @server.feature(types.TEXT_DOCUMENT_DID_CLOSE)
     def closed(params: types.DidCloseTextDocumentParams) -> None:

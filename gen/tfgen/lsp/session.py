@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
@@ -23,7 +23,7 @@ from tfgen.lsp.completion import complete
 from tfgen.lsp.cursor import Cursor, find_key
 from tfgen.lsp.open_files import OpenFiles, is_checked, is_defaults
 from tfgen.lsp.quick_fix import quick_fixes
-from tfgen.lsp.ranges import from_lsp, to_edit, to_lsp, to_range
+from tfgen.lsp.ranges import apply_change, from_lsp, lines_of, to_edit, to_lsp, to_range
 from tfgen.lsp.spot import find_spot
 from tfgen.problems import Place, Problem, in_order
 from tfgen.schema import file as schema_file
@@ -57,13 +57,24 @@ class Session:
         self._shown: set[str] = set()
         self._waiting: dict[str, asyncio.Task[None]] = {}
 
-    def update(self, uri: str) -> str:
-        """Set the text of an open file, as the editor sent the text. Return the name of the file."""
+    def open(self, uri: str, text: str) -> str:
+        """Add an open file with its text to the session. Return the name of the file."""
         file = file_of(uri)
         self._uris[file] = uri
-        self._files.update(file, self._server.workspace.get_text_document(uri).source)
+        self._files.update(file, text)
         self._unchecked.add(file)
         return file
+
+    def change(self, uri: str, changes: Iterable[types.TextDocumentContentChangeEvent]) -> str:
+        """Apply the changes of an editor to the text of an open file. Return the name of the file.
+
+        The server asks for whole texts, and also accepts changes of ranges. The session applies the changes itself,
+        because pygls also ends a line at a form feed, U+0085 or U+2028, and would change a wrong line.
+        """
+        text = self._files.text(file_of(uri))
+        for change in changes:
+            text = apply_change(self._codec, text, change)
+        return self.open(uri, text)
 
     def remove(self, uri: str) -> None:
         """Remove a closed file and its problems from the session."""
@@ -239,8 +250,11 @@ class Session:
 
     def _lines(self, uri: str) -> Sequence[str]:
         """Return the lines of a file, from the editor or from the disk; empty for a file that cannot be read."""
+        file = file_of(uri)
+        if file in self._uris:
+            return lines_of(self._files.text(file))
         with suppress(OSError, UnicodeError):
-            return self._server.workspace.get_text_document(uri).lines
+            return lines_of(self._server.workspace.get_text_document(uri).source)
         return ()
 
 

@@ -96,8 +96,7 @@ def keys_below(
         schema_name: the name of the schema.
     """
     schema = schema_file.load(schema_name)
-    while "items" in node:
-        node = entry(schema, node, 0) or {}
+    node = _item(schema, node)
     if is_record(node):
         names: Sequence[str] = tuple(node["properties"])
     elif isinstance(node.get("additionalProperties"), Mapping):
@@ -119,9 +118,17 @@ def _node(path: str) -> Schema | None:
     schema = schema_file.load()
     node: Schema | None = schema
     for step in _steps(path):
-        while node is not None and "items" in node:
-            node = entry(schema, node, 0)
-        node = None if node is None else entry(schema, node, step)
+        node = None if node is None else entry(schema, _item(schema, node), step)
+    return node
+
+
+def _item(schema: Schema, node: Schema) -> Schema:
+    """Return the schema of the items for a list, and the schema itself for any other value.
+
+    A field of Kubernetes, which may be a list or a mapping of any depth, is no list.
+    """
+    while "items" in node and "object" not in node.get("type", ()):
+        node = entry(schema, node, 0) or {}
     return node
 
 
