@@ -66,7 +66,7 @@ ERRORS: Final = (
     _error(
         "port-in-use",
         r"Could not start gRPC server|Address already in use|Failed to add port to server",
-        "another process already uses the port of the task",
+        "the program starts a second server or the server of another task, or another program uses the port",
     ),
     _error(
         "no-tf-config",

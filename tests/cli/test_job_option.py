@@ -88,9 +88,9 @@ def test_a_file_with_several_jobs_needs_the_option(
 ) -> None:
     before = file.read_text(encoding="utf-8")
     assert cli.run([command, "jobs.yaml", *COMMANDS[command]]) == 2
-    assert "jobs.yaml: the file has 2 jobs: mnist and pong; choose a job with --job NAME" in capsys.readouterr().err
+    assert "jobs.yaml: found 2 jobs: mnist and pong; choose a job with --job NAME" in capsys.readouterr().err
     assert cli.run([command, "jobs.yaml", "--job", "pon", *COMMANDS[command]]) == 2
-    assert 'jobs.yaml: the file has no job "pon"; did you mean "pong"?' in capsys.readouterr().err
+    assert 'jobs.yaml: found no job "pon"; did you mean "pong"?' in capsys.readouterr().err
     assert file.read_text(encoding="utf-8") == before
 
 

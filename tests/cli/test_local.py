@@ -11,6 +11,7 @@ import pytest
 from tests.support.local_job import JOB, run, start, write_job
 from tfgen import cli
 
+IMAGE = ", or run the image by itself: see docs/local.md#a-program-of-the-image"
 PROGRAM = "print(os.environ.get('TOKEN'), flush=True)\nmeet()\nif name != 'chief-0': time.sleep(600)"
 
 
@@ -37,7 +38,7 @@ def test_all_that_is_lacking_comes_at_once(job: Path, capsys: pytest.CaptureFixt
     job.write_text(JOB.replace("ps: {}", "ps: {command: [serve-tensors, --all]}") + env, encoding="utf-8")
     assert refused(capsys, 1) == (
         "job.yaml:7:27: the command of the ps starts serve-tensors, which is not on this machine; "
-        "install serve-tensors, or add --image [local-command]\n"
+        f"install serve-tensors here{IMAGE} [local-command]\n"
         "job.yaml:8:9: TOKEN comes from the key token of the Secret hub, which exists only in the cluster; "
         "write TOKEN=VALUE into a file, and add --env-file FILE [local-variable]\n"
         "job.yaml:8:57: KEY comes from the key key of the Secret hub, which exists only in the cluster; "
@@ -47,7 +48,7 @@ def test_all_that_is_lacking_comes_at_once(job: Path, capsys: pytest.CaptureFixt
 
 def test_a_command_of_the_image(job: Path, capsys: pytest.CaptureFixture[str]) -> None:
     job.write_text(JOB.replace("  command: [python, /opt/train.py]\n", ""), encoding="utf-8")
-    message = "is in the image, which this machine does not use; set the key command, or add --image [local-command]\n"
+    message = f"is in the image, which this machine does not use; set the key command{IMAGE} [local-command]\n"
     assert refused(capsys, 1) == "".join(
         f"job.yaml:6:{column}: the command of the {role} {message}"
         for column, role in ((11, "chief"), (22, "ps"), (30, "worker"))
@@ -58,13 +59,14 @@ def test_a_package_that_the_python_lacks(job: Path, capsys: pytest.CaptureFixtur
     program = job.with_name("train.py")
     program.write_text("import json\nimport numpie.linalg\n\nfrom tensorflo import keras\n", encoding="utf-8")
     lacking = "imports numpie (line 2), tensorflo (line 4), which"
-    python = f"{sys.executable} does not have"
+    python = f"{sys.executable} of this machine does not have"
     options = ("--python", sys.executable)
+    install = f"run {sys.executable} -m pip install"
     assert refused(capsys, 1, *options) == (
-        f"job.yaml:6:3: {program} {lacking} {python}; install the packages [local-import]\n"
+        f"job.yaml:6:3: {program} {lacking} {python}; {install} numpie tensorflo [local-import]\n"
     )
     job.with_name("requirements.txt").write_text("numpie\n", encoding="utf-8")
-    cure = f"run {sys.executable} -m pip install -r {job.with_name('requirements.txt')}"
+    cure = f"{install} -r {job.with_name('requirements.txt')}"
     assert refused(capsys, 1, *options) == f"job.yaml:6:3: {program} {lacking} {python}; {cure} [local-import]\n"
 
 
@@ -137,14 +139,20 @@ def test_a_job_of_elastic_dl_does_not_run_here(job: Path, capsys: pytest.Capture
     assert refused(capsys, 2).endswith("creates its workers as pods of a cluster, so tfgen local cannot run this job\n")
 
 
-def test_containers_need_a_program_that_runs_them(
-    job: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("PATH", "/nowhere")
-    assert refused(capsys, 2, "--image") == (
-        "tfgen: error: --image needs docker or podman on the PATH; install docker or podman, or remove --image to run "
-        "the tasks as processes of this machine\n"
-    )
+def test_a_missing_file_is_named(job: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    message = "tfgen: error: none.yaml: No such file or directory\n"
+    for command in (["local", "none.yaml"], ["local", "none.yaml", "--set", "run=1"]):
+        assert cli.run(command) == cli.USAGE
+        assert capsys.readouterr().err == message
+
+
+def test_a_folder_is_accepted(job: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_job(Path("jobs/one"), "if name != 'chief-0': time.sleep(600)").write_text(JOB.replace("small", "one"))
+    write_job(Path("jobs/two"), "print('up', flush=True)\nmeet()\nsys.exit(3)").write_text(JOB.replace("small", "two"))
+    assert cli.run(["local", "jobs"]) == cli.USAGE
+    assert capsys.readouterr().err == "tfgen: error: jobs: found 2 jobs: one and two; choose a job with --job NAME\n"
+    ran = run(job.with_name("jobs"), "--job", "two", "--set", "roles.worker.replicas=1", "--retries", "0")
+    assert (ran.code, {*ran.lines}) == (3, {"chief-0", "ps-0", "worker-0"})
 
 
 def test_secrets_come_from_a_file(tmp_path: Path) -> None:

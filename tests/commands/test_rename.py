@@ -269,7 +269,7 @@ def test_one_of_several_jobs_in_a_file(capsys: PRINTED) -> None:
     job_texts = f"{JOB}---\n{OTHER}"
     write("jobs/ads.yaml", job_texts)
     assert cli.run(["render", "jobs"]) == 0
-    assert "the file has 2 jobs" in run(capsys, "jobs/ads.yaml", "adverts", code=2)
+    assert "found 2 jobs" in run(capsys, "jobs/ads.yaml", "adverts", code=2)
     run(capsys, "jobs/ads.yaml", "adverts", "--job", "video")
     assert text() == job_texts.replace("name: video", "name: adverts")
     run(capsys, "ads", "commercials")

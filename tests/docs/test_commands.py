@@ -9,6 +9,7 @@ commands are lines with an indentation of four. The match statement names the te
 from __future__ import annotations
 
 import io
+import json
 import re
 import shlex
 from pathlib import Path
@@ -156,6 +157,12 @@ def test_a_command_of_a_document_is_run(  # noqa: C901 - a branch a command
             copied = re.findall(r"^COPY (.*) \S+$", (folder / "Dockerfile").read_text(encoding="utf-8"), re.M)
             assert copied
             assert all((folder / name).exists() for names in copied for name in names.split())
+        case ["docker", "run", "--rm", "--network", "host", "--env-file", _, _]:
+            # No container engine runs here, so the test checks only the TF_CONFIG of the page.
+            (config,) = re.findall(r"^TF_CONFIG=(.*)$", document.read_text(encoding="utf-8"), re.M)
+            task = json.loads(config)["task"]
+            assert len(json.loads(config)["cluster"][task["type"]]) == 2
+            assert task["index"] == 0
         case ["pip", "install", "-r", requirements]:
             assert (document.parent / requirements).is_file() or (ROOT / requirements).is_file()
         case ["python", "-m", module, *_]:

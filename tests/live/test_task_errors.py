@@ -111,7 +111,8 @@ def test_a_message_of_the_kubelet_is_enough_where_nobody_may_read_logs() -> None
         {"terminated": {"exitCode": 1, "reason": "Error", "message": "E0000 Could not start gRPC server\n"}},
     )
     assert lines(again, {}) == [
-        "ps-0: another process already uses the port of the task: see docs/keras.md#errors-and-fixes"
+        "ps-0: the program starts a second server or the server of another task, or another program uses the port: "
+        "see docs/keras.md#errors-and-fixes"
     ]
 
 

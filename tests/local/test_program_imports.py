@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tfgen.local.program_imports import find_missing_packages
+from tfgen.local.program_imports import MissingPackage, advice, find_missing_packages
 
 
 @pytest.mark.parametrize(
@@ -36,3 +36,21 @@ def test_an_interpreter_that_fails_has_no_missing_packages(tmp_path: Path) -> No
     path = tmp_path / "train.py"
     path.write_text("import no_such\n", encoding="utf-8")
     assert find_missing_packages("/bin/false", path, os.environ) == ()
+
+
+@pytest.mark.parametrize(
+    ("requirements", "expected"),
+    [
+        (None, "pip install pillow tensorflow"),
+        ("tensorflow[and-cuda]==2.19.0  # requires numpy\n", "pip install -r FILE"),
+        ("# images\n  Pillow\n", "pip install -r FILE"),
+        ("tensorflow_cpu\n", "pip install -r FILE"),
+        ("pandas\n# tensorflow\n", "pip install pillow tensorflow"),
+    ],
+)
+def test_the_advice_follows_the_requirements(tmp_path: Path, requirements: str | None, expected: str) -> None:
+    file = tmp_path / "requirements.txt"
+    if requirements is not None:
+        file.write_text(requirements, encoding="utf-8")
+    missing = [MissingPackage("PIL", 1), MissingPackage("tensorflow", 2)]
+    assert advice(missing, "python", file).replace(str(file), "FILE") == f"run python -m {expected}"

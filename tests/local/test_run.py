@@ -6,6 +6,8 @@ import json
 import os
 import signal
 import subprocess
+import sys
+import textwrap
 import time
 from pathlib import Path
 
@@ -42,6 +44,9 @@ def test_an_evaluator_is_in_its_own_cluster_alone(tmp_path: Path) -> None:
     print(*json.loads(os.environ["TF_CONFIG"])["cluster"], flush=True)
     if name != "evaluator-0": meet()
     if name in ("ps-0", "worker-0"): time.sleep(600)
+    if name == "evaluator-0":
+        while not os.path.exists("chief-0.start"): time.sleep(0.02)
+        time.sleep(1)
     """
     # After the end of the chief, the evaluator has the time of evaluatorGrace, but here the evaluator ends by itself.
     assert run(write_job(tmp_path, program, job)).lines == {
@@ -139,7 +144,9 @@ def test_a_worker_that_ends_well_does_not_end_the_job(tmp_path: Path) -> None:
     """
     ran = run(write_job(tmp_path, program))
     assert ran.code == 0
-    assert ran.lines == {"chief-0": ["end"], "worker-0": ["end"], "worker-1": ["end"]}
+    assert {task: lines[0] for task, lines in ran.lines.items()} == dict.fromkeys(
+        ("chief-0", "worker-0", "worker-1"), "end"
+    )
 
 
 def test_a_task_has_time_to_end_and_no_more(tmp_path: Path) -> None:
@@ -255,7 +262,7 @@ def test_an_ignored_exit_code_starts_the_task_again_without_a_retry(tmp_path: Pa
     ran = run(write_job(tmp_path, program, job.replace("chief: {}, ps: {}, ", "ps: {}, ")), "--retries", "0", faster=10)
     assert ran.code == 0
     again = "which uses no retry; starts again in 1 s"
-    assert ran.lines["worker-0"] == [
+    assert ran.lines["worker-0"][:5] == [
         *("start 1", f"tfgen: ended with exit code 42, {again}"),
         *("start 2", f"tfgen: ended with exit code 143, {again}", "start 3"),
     ]
@@ -272,7 +279,8 @@ def test_a_usual_error_is_named_after_the_run(tmp_path: Path) -> None:
     ran = run(write_job(tmp_path, program))
     assert ran.code == 1
     assert (
-        "worker-1: another process already uses the port of the task: see docs/keras.md#errors-and-fixes\n" in ran.said
+        "worker-1: the program starts a second server or the server of another task, or another program uses the port: "
+        "see docs/keras.md#errors-and-fixes\n" in ran.said
     )
 
 
@@ -374,3 +382,52 @@ def test_a_second_ctrl_c_waits_no_longer(tmp_path: Path) -> None:
         raise
     assert process.returncode == 130, said
     assert time.monotonic() - began < 30
+
+
+@pytest.mark.parametrize(
+    ("kind", "line"),
+    [
+        (
+            "StatefulSet",
+            "tfgen: ended with exit code 0; in a cluster, the task starts again; the run waits for chief-0",
+        ),
+        ("Job", "tfgen: ended with exit code 0; the run waits for chief-0"),
+    ],
+)
+def test_a_task_that_ends_early_is_reported_at_once(tmp_path: Path, kind: str, line: str) -> None:
+    program = """\
+    if name == "worker-1": sys.exit(0)
+    time.sleep(2 if name == "chief-0" else 600)
+    """
+    ran = run(write_job(tmp_path, program, f"{JOB}  workload: {{kind: {kind}}}\n"))
+    assert (ran.code, ran.lines["worker-1"]) == (0, [line])
+
+
+SERVES = """\
+import socket
+with socket.create_server(("127.0.0.1", int(json.loads(os.environ["TF_CONFIG"])["cluster"]["ps"][0].split(":")[1]))):
+    time.sleep(600)
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="tfgen finds servers on Linux only")
+@pytest.mark.parametrize(("ps", "is_alone"), [("time.sleep(600)", True), (SERVES, False)])
+def test_tasks_without_a_server_trained_alone(tmp_path: Path, ps: str, is_alone: bool) -> None:
+    program = f"if name == 'ps-0':\n{textwrap.indent(ps, '    ')}\nif name != 'chief-0': time.sleep(600)\ntime.sleep(1)"
+    ran = run(write_job(tmp_path, program))
+    assert ran.code == 0
+    assert is_alone == (
+        "3 tasks trained alone, because the program opened no server of TF_CONFIG: chief-0, worker-0 and worker-1; "
+        "build a distribution strategy before the model: see docs/keras.md\n" in ran.said
+    )
+
+
+def test_a_mount_path_in_the_program_is_named(tmp_path: Path) -> None:
+    job = f"{JOB}  storage: {{model: {{mountPath: /no-such-model, claim: {{size: 1Gi}}}}}}\n"
+    ran = run(write_job(tmp_path, "if name == 'chief-0': open('/no-such-model/m', 'w')\ntime.sleep(600)", job))
+    assert ran.code == 1
+    assert (
+        "chief-0: the program contains /no-such-model, the mount path of the volume model, which is not on this "
+        "machine; read the path from a variable or an argument, or create /no-such-model here and add --mount "
+        "model=/no-such-model\n"
+    ) in ran.said

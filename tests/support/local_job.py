@@ -63,6 +63,7 @@ class Ran:
 
 def write_job(folder: Path, program: str, job: str = JOB) -> Path:
     """Write the job file, with the program in the same folder."""
+    folder.mkdir(parents=True, exist_ok=True)
     (folder / "train.py").write_text(START + textwrap.dedent(program), encoding="utf-8")
     path = folder / "job.yaml"
     path.write_text(job, encoding="utf-8")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import itertools
 import os
+import re
 import shutil
 import signal
 import sys
@@ -16,7 +17,9 @@ from typing import TYPE_CHECKING, Final, TextIO
 from tfgen.cli.command import OK, Command
 from tfgen.cli.live import run_arguments
 from tfgen.cli.output import COLOURS, is_in_colour, number, path, print_json, print_message
+from tfgen.plural import count
 from tfgen.training_errors import TrainingError, find_error
+from tfgen.words import either
 
 if TYPE_CHECKING:
     from tfgen.commands.local import LocalJob, LocalOptions
@@ -26,6 +29,9 @@ if TYPE_CHECKING:
 
 _SUMMARY: Final = "run a job on this machine, with one process for each task"
 _EXAMPLE: Final = "tfgen local job.yaml --env dev --set roles.worker.replicas=2"
+
+_NO_PATH: Final = re.compile(r"No such file or directory|Permission denied|Read-only file system|[Nn]ot ?[Ff]ound")
+"""Pattern of a log line about a path that a program cannot open or create."""
 
 _STOPS: Final = (signal.SIGINT, signal.SIGTERM)
 
@@ -66,9 +72,6 @@ def _arguments(parser: ArgumentParser) -> None:
         help="a file with a variable NAME=VALUE on each line, for variables from Secrets of the cluster",
     )
     parser.add_argument(
-        "--image", action="store_true", help="run the tasks in containers of the image, with docker or podman"
-    )
-    parser.add_argument(
         "--fail",
         action="append",
         default=[],
@@ -89,7 +92,7 @@ def _run(args: Namespace) -> int:
     from tfgen.local.processes import CAN_END_ALL, Processes
 
     job = read_job(args.job, args.assignments, args.env, args.job_name)
-    options = _options(args)
+    options = _options(args, Path(job.document.file).parent)
     with new_root(job.document) as root:
         plan = plan_local_job(job, options, root)
         for note in plan.notes:
@@ -104,16 +107,16 @@ def _run(args: Namespace) -> int:
     return run.code or OK
 
 
-def _options(args: Namespace) -> LocalOptions:
+def _options(args: Namespace, folder: Path) -> LocalOptions:
+    """Return the options of the run. `folder` is the folder of the job file."""
     from tfgen.commands.local import LocalOptions, read_variables
 
     return LocalOptions(
         environment=args.env,
-        workdir=(args.workdir or args.job.parent).resolve(),
+        workdir=(args.workdir or folder).resolve(),
         python=args.python,
         folders=dict(args.mount),
         variables={name: value for file in args.env_file for name, value in read_variables(file).items()},
-        in_containers=args.image,
         failures=tuple(args.fail),
         retries=args.retries,
     )
@@ -197,6 +200,21 @@ def _training_errors(run: Run) -> Iterator[tuple[str, TrainingError]]:
             yield name, error
 
 
+def _path_advice(plan: LocalJob, run: Run) -> Iterator[str]:
+    """Yield one line for each mount path that a failed run did not find, because the program contains the path."""
+    paths = {path: name for path, name in plan.mounts.items() if run.code and not Path(path).exists()}
+    for state in run.states.values() if paths else ():
+        text = state.task.log.read_text(errors="replace") if state.task.log.exists() else ""
+        failures = [line for line in text.splitlines() if _NO_PATH.search(line)]
+        for mount in [mount for mount in paths if any(mount in line for line in failures)]:
+            volume = paths.pop(mount)
+            yield (
+                f"{state.task.name}: the program contains {mount}, the mount path of the volume {volume}, which is not "
+                f"on this machine; read the path from a variable or an argument, or create {mount} here and add "
+                f"--mount {volume}={mount}"
+            )
+
+
 def _loss_line(run: Run) -> str:
     """Return a line with the loss curve of the first task that prints losses; empty if no task prints losses."""
     from tfgen.report.loss_curve import loss_line, losses
@@ -223,8 +241,15 @@ def _print_end(args: Namespace, plan: LocalJob, run: Run) -> None:
         print_message(f"note: {failure.task} was not killed: the job ended before {failure.seconds:g} s")
     for task, error in _training_errors(run):
         print_message(f"{task}: {error}")
+    for line in _path_advice(plan, run):
+        print_message(line)
     if line := _loss_line(run):
         print_message(line)
+    if lone := run.lone_tasks:
+        print_message(
+            f"{count(len(lone), 'task')} trained alone, because the program opened no server of TF_CONFIG: "
+            f"{either(lone, 'and')}; build a distribution strategy before the model: see docs/keras.md"
+        )
     print_message(f"{run.reason} ended the job with exit code {run.code} after {run.seconds:.0f} s\nlogs: {logs}")
     for name, folder in plan.folders.items():
         print_message(f"volume {name}: {folder}")

@@ -28,12 +28,12 @@ from tfgen.job.named_job import choose_job
 from tfgen.job.sources import read_sources
 from tfgen.kubernetes.expansion import expand
 from tfgen.kubernetes.program_file import find_program_file
-from tfgen.local import containers
 from tfgen.local.addresses import loopback, replace_addresses
 from tfgen.local.failure import Failure
 from tfgen.local.folders import Folders, Volumes
 from tfgen.local.gpus import VISIBLE, find_gpus, shares
-from tfgen.local.program_imports import find_missing_packages
+from tfgen.local.ports import port_of
+from tfgen.local.program_imports import advice, find_missing_packages
 from tfgen.local.run import Ending
 from tfgen.local.task import Task
 from tfgen.local.variables import ConfigMaps, config_maps, unknown_sources, variables
@@ -51,6 +51,7 @@ RULES: Final[Mapping[str, str]] = {
 }
 """The description of each rule, by the id of the rule, for the problems of `tfgen local`."""
 
+_IMAGE: Final = ", or run the image by itself: see docs/local.md#a-program-of-the-image"
 _LOGS: Final = "logs"
 _PYTHON: Final = re.compile(r"python[0-9.]*")
 _DEFAULT_NAMESPACE: Final = "default"
@@ -66,7 +67,6 @@ class LocalOptions(Record):
         python: the Python program for the tasks; None for the Python on the PATH.
         folders: the local folder of each volume that the user passes with `--mount`, by the name of the volume.
         variables: the values of the variables from `--env-file`, by the name of the variable.
-        in_containers: whether the tasks run in containers of the job's image.
         failures: the tasks that tfgen kills on purpose, to test the restart.
         retries: the number of restarts of a failed task; None for the default.
     """
@@ -76,7 +76,6 @@ class LocalOptions(Record):
     python: str | None = None
     folders: Mapping[str, Path] = EMPTY
     variables: Mapping[str, str] = EMPTY
-    in_containers: bool = False
     failures: tuple[Failure, ...] = ()
     retries: int | None = None
 
@@ -89,12 +88,14 @@ class LocalJob(Record):
         ending: the condition that ends the run.
         folders: the local folders of the volumes that remain after the run, by the name of the volume.
         notes: the differences from a run in the cluster.
+        mounts: the name of each mounted volume, by the mount path in the pods.
     """
 
     tasks: tuple[Task, ...]
     ending: Ending
     folders: Mapping[str, Path]
     notes: tuple[str, ...]
+    mounts: Mapping[str, str]
 
 
 class LocalDocument(Record):
@@ -104,30 +105,33 @@ class LocalDocument(Record):
     warnings: tuple[Problem, ...]
 
 
-def read_job(file: Path, assignments: Sequence[str], environment: str | None, name: str | None = None) -> LocalDocument:
-    """Read a job from a file, and set values in the job as `tfgen set` does. The file remains unchanged.
+def read_job(path: Path, assignments: Sequence[str], environment: str | None, name: str | None = None) -> LocalDocument:
+    """Read a job from a file or folder, and set values in the job as `tfgen set` does. The files remain unchanged.
 
     Args:
-        file: the job file.
+        path: the job file, or a folder with job files.
         assignments: the values to set, as `PATH=VALUE`.
         environment: the environment of the run; None for the job without an environment.
-        name: the name of the job, in a file with several jobs.
+        name: the name of the job, if the path has several jobs.
 
     Raises:
-        UsageError: the file has several jobs and `name` is None, the environment does not exist, or an assignment is
-            invalid.
+        UsageError: the path has no job, the path has several jobs and `name` is None, the environment does not exist,
+            or an assignment is invalid.
         ProblemsError: the job has errors.
     """
-    if not file.is_file():
-        raise UsageError(f"{file}: this is not a file; pass the path of one job file")
-    (source,) = read_sources([file])
+    sources = read_sources([path])
+    if len(sources) > 1:
+        chosen = choose_job(check_all(sources).documents, str(path), name)
+        name = name_of(chosen)
+        sources = [source for source in sources if source.file == chosen.file]
+    (source,) = sources
     if assignments:
-        edited = set_values(source, read_text(file), assignments, environment, name)
+        edited = set_values(source, read_text(Path(source.file)), assignments, environment, name)
         stop_at_errors(edited.problems)
         source = source.replaced(content=edited.text)
     jobs = check_all([source])
     stop_at_errors(jobs.problems)
-    document = choose_job(jobs.documents, str(file), name)
+    document = choose_job(jobs.documents, source.file, name)
     if environment is not None:
         check_environment(document, environment)
     return LocalDocument(document, jobs.problems)
@@ -191,7 +195,6 @@ class _Planner:
         self._pods = tuple(pods(built.objects, document.data["metadata"].get("namespace") or _DEFAULT_NAMESPACE))
         self._volumes = Volumes(built.structure, root, options.folders, options.workdir, self._maps)
         self._addresses = loopback(self._maps)
-        self._runtime = containers.find_runtime() if options.in_containers else None
         self._problems: list[Problem] = []
         self._programs: set[Path] = set()  # the programs whose imports are already checked
 
@@ -212,6 +215,7 @@ class _Planner:
             self._ending(),
             self._volumes.remaining_folders(self._pods),
             tuple(dict.fromkeys(self._notes(sum(numbers), len(gpus)))),
+            {m["mountPath"]: m["name"] for pod in self._pods for m in pod.container.get("volumeMounts", ())},
         )
 
     def _task(self, pod: Pod, gpus: str, number: int) -> Task:
@@ -222,9 +226,6 @@ class _Planner:
         folders = self._volumes.folders(pod, values)
         executable, arguments = pod.container.get("command", ()), pod.container.get("args", ())
         words = [expand(word, resolved.values) for word in (*executable, *arguments)]
-        if self._runtime:
-            values = {**values, **({VISIBLE: ""} if not number else {})}
-            return self._container(self._runtime, pod, words, values, folders, gpus)
         values = {name: folders.replace_paths(value) for name, value in values.items()}
         environ = self._environ(pod, values, folders, gpus, number)
         command = [folders.replace_paths(replace_addresses(word, self._addresses)) for word in words]
@@ -233,7 +234,7 @@ class _Planner:
             self._check_program_file(pod, words, command, self._folder(pod, folders), environ)
         else:
             self._problem(
-                pod, "command", "is in the image, which this machine does not use; set the key command, or add --image"
+                pod, "command", f"is in the image, which this machine does not use; set the key command{_IMAGE}"
             )
         return Task(
             name=pod.task,
@@ -245,34 +246,7 @@ class _Planner:
             log=self._log(pod),
             grace=pod.spec.get("terminationGracePeriodSeconds", 30),
             retries=pod.retries,
-        )
-
-    def _container(
-        self,
-        runtime: containers.Runtime,
-        pod: Pod,
-        words: Sequence[str],
-        values: Mapping[str, str],
-        folders: Folders,
-        gpus: str,
-    ) -> Task:
-        name = f"tfgen-{name_of(self._document)}-{pod.task}-{os.getpid()}"
-        secrets = {key: value for key, value in self._options.variables.items() if values.get(key) == value}
-        local_words = [replace_addresses(word, self._addresses) for word in words]
-        container = containers.Container(name, pod, local_words, values, secrets.keys(), folders.mounts, gpus)
-        command = containers.run_command(runtime, container)
-        return Task(
-            name=pod.task,
-            role=pod.role,
-            index=pod.index,
-            command=command,
-            # The runtime reads secrets from its environment, so that no list of processes shows their values.
-            variables={**os.environ, **secrets},
-            folder=self._options.workdir,
-            log=self._log(pod),
-            grace=pod.spec.get("terminationGracePeriodSeconds", 30),
-            retries=pod.retries,
-            after=containers.remove_command(runtime, name),
+            port=port_of(environ),
         )
 
     def _environ(self, pod: Pod, values: Mapping[str, str], folders: Folders, gpus: str, number: int) -> dict[str, str]:
@@ -315,9 +289,7 @@ class _Planner:
             path = shutil.which(candidate, path=environ.get("PATH"))
             if path:
                 return path
-        self._problem(
-            pod, "command", f"starts {program}, which is not on this machine; install {program}, or add --image"
-        )
+        self._problem(pod, "command", f"starts {program}, which is not on this machine; install {program} here{_IMAGE}")
         return program
 
     def _check_program_file(
@@ -350,10 +322,8 @@ class _Planner:
         missing = find_missing_packages(python, program, environ)
         if missing:
             lines = ", ".join(f"{package.name} (line {package.line})" for package in missing)
-            requirements = program.with_name("requirements.txt")
-            # Without a requirements.txt, the names of the distributions are unknown: `import PIL` needs pillow.
-            fix = f"run {python} -m pip install -r {requirements}" if requirements.is_file() else "install the packages"
-            message = f"{program} imports {lines}, which {python} does not have; {fix}"
+            fix = advice(missing, python, program.with_name("requirements.txt"))
+            message = f"{program} imports {lines}, which {python} of this machine does not have; {fix}"
             self._problem_at(self._path(pod, "command"), message, "local-import")
 
     def _folder(self, pod: Pod, folders: Folders) -> Path:
@@ -370,7 +340,14 @@ class _Planner:
             retries = 0
         grace = data_path.at(self._built.values, ("completion", "evaluatorGrace")) or 0
         ignored = data_path.at(self._built.values, ("restart", "ignoreExitCodes")) or ()
-        return Ending(self._built.structure.completion, grace, retries, self._options.failures, tuple(ignored))
+        return Ending(
+            by=self._built.structure.completion,
+            grace=grace,
+            retries=retries,
+            failures=self._options.failures,
+            ignored_codes=tuple(ignored),
+            restarts_successful=kinds.of_spec(self._document.data["spec"]) == "StatefulSet",
+        )
 
     def _notes(self, number: int, gpus: int) -> Iterator[str]:
         if gpus < number:

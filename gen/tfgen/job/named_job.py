@@ -28,8 +28,8 @@ def choose_job(documents: Sequence[Document], file: str, name: str | None) -> Do
         if len(documents) == 1:
             return documents[0]
         jobs = f": {either(names, 'and')}; choose a job with --job NAME" if names else ""
-        raise UsageError(f"{file}: the file has {len(documents)} jobs{jobs}")
+        raise UsageError(f"{file}: found {len(documents)} jobs{jobs}")
     if name not in names:
         hint = meant(nearest(name, names)) or f"; the jobs are {either(names, 'and')}" if names else ""
-        raise UsageError(f"{file}: the file has no job {shown(name)}{hint}")
+        raise UsageError(f"{file}: found no job {shown(name)}{hint}")
     return documents[names.index(name)]

@@ -82,7 +82,6 @@ class Processes:
                 "variables": dict(task.variables),
                 "folder": str(task.folder),
                 "log": str(task.log),
-                "after": task.after,
             }
         )
 

@@ -7,8 +7,9 @@ before a task starts.
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -22,6 +23,15 @@ print(*[name for name in sys.argv[2:] if importlib.util.find_spec(name) is None]
 """Python code that prints the missing packages. The arguments are the folder of the program and the packages."""
 
 _TIMEOUT_S: Final = 30.0
+
+_DISTRIBUTIONS: Final[Mapping[str, str]] = {
+    "PIL": "pillow",
+    "cv2": "opencv-python",
+    "skimage": "scikit-image",
+    "sklearn": "scikit-learn",
+    "yaml": "pyyaml",
+}
+"""The usual packages whose name for `pip install` differs from the name in the import statement."""
 
 
 class MissingPackage(Record):
@@ -57,6 +67,32 @@ def find_missing_packages(python: str, program: Path, environ: Mapping[str, str]
     except (OSError, subprocess.SubprocessError):
         return ()
     return tuple(MissingPackage(name, lines[name]) for name in done.stdout.split())
+
+
+def advice(missing: Sequence[MissingPackage], python: str, requirements: Path) -> str:
+    """Return what to do about missing packages on this machine, as the last clause of a message.
+
+    Args:
+        missing: the missing packages.
+        python: the interpreter of the tasks.
+        requirements: the path of the requirements.txt beside the program, which may not exist.
+    """
+    names = [_DISTRIBUTIONS.get(package.name, package.name) for package in missing]
+    if requirements.is_file():
+        text = requirements.read_text(encoding="utf-8", errors="replace")
+        listed = [_normalized(name) for name in re.findall(r"^\s*([A-Za-z0-9][\w.-]*)", text, re.MULTILINE)]
+        # A listed distribution, such as tensorflow, can require an unlisted one, such as numpy.
+        if any(other.startswith(_normalized(name)) for name in names for other in listed):
+            return f"run {python} -m pip install -r {requirements}"
+    return f"run {python} -m pip install {' '.join(names)}"
+
+
+def _normalized(name: str) -> str:
+    """Return the name of a distribution as the Python Package Index compares names.
+
+    https://packaging.python.org/en/latest/specifications/name-normalization/
+    """
+    return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def _imported_packages(program: Path) -> dict[str, int]:

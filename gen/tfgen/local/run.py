@@ -18,10 +18,12 @@ from typing import Final
 
 from tfgen.local.failure import Failure
 from tfgen.local.output import Line, Output
+from tfgen.local.ports import listening_ports
 from tfgen.local.processes import Ended, Processes
 from tfgen.local.task import Task
 from tfgen.record import Record
 from tfgen.schema.workload_kinds import CompletionBy
+from tfgen.words import either
 
 _POLL_SECONDS: Final = 0.1
 _FIRST_PAUSE: Final = 1.0
@@ -38,6 +40,7 @@ class Ending(Record):
         retries: the maximum number of restarts of a failed task; None for the number that the task's controller allows.
         failures: the intentional failures. Each task that tfgen kills intentionally starts again.
         ignored_codes: exit codes after which a task starts again without using a retry.
+        restarts_successful: whether the controller in a cluster also starts a task again after the exit code 0.
     """
 
     by: CompletionBy
@@ -45,6 +48,7 @@ class Ending(Record):
     retries: int | None = 0
     failures: tuple[Failure, ...] = ()
     ignored_codes: tuple[int, ...] = ()
+    restarts_successful: bool = False
 
 
 class State:
@@ -55,6 +59,7 @@ class State:
         starts: the number of times that the task was started.
         start_at: the time of the next start; None if no start is planned.
         kill_at: the time at which tfgen sends SIGKILL after a SIGTERM; None if tfgen has not sent SIGTERM.
+        has_listened: whether a process has listened at the port of the task.
     """
 
     def __init__(self, task: Task) -> None:
@@ -66,6 +71,7 @@ class State:
         self.start_at: float | None = None
         self.kill_at: float | None = None
         self.is_to_fail = False
+        self.has_listened = False
 
     def end(self, code: int) -> None:
         """Record that the task has ended with an exit code."""
@@ -106,6 +112,17 @@ class Run:
         """Return the failures of `--fail` that did not happen, for example because the job ended first."""
         return tuple(self._failures)
 
+    @property
+    def lone_tasks(self) -> tuple[str, ...]:
+        """Return the names of the training tasks that opened no server, if the run succeeded without any server.
+
+        On a system other than Linux, the result is empty.
+        """
+        if self.code or any(state.has_listened for state in self.states.values()) or listening_ports() is None:
+            return ()
+        trainers = ("chief", "worker")
+        return tuple(name for name, state in self.states.items() if state.task.port and state.task.role in trainers)
+
     def lines(self) -> Iterator[Line | None]:
         """Yield the output of the tasks line by line, and None at intervals, so that the caller can do other work."""
         for state in self.states.values():
@@ -113,6 +130,7 @@ class Run:
         while any(state.is_running or state.start_at is not None for state in self.states.values()):
             for ended in self._processes.poll(_POLL_SECONDS):
                 self._take_end(ended)
+            self._observe_ports()
             self._act_on_time()
             self._check_end()
             yield from self._output.new_lines()
@@ -157,6 +175,17 @@ class Run:
             seconds = min(_FIRST_PAUSE * 2 ** (state.retried - 1), _LONGEST_PAUSE)
             state.start_at = self._clock() + seconds
             self._output.add(state.task, f"tfgen: failed with exit code {state.code}; starts again in {seconds:g} s")
+        elif state.code == 0 and (waited_for := [s.task.name for s in self._waited_for() if s.code != 0]):
+            restart = "in a cluster, the task starts again; " if self._ending.restarts_successful else ""
+            end = f"{restart}the run waits for {either(waited_for, 'and')}"
+            self._output.add(state.task, f"tfgen: ended with exit code 0; {end}")
+
+    def _observe_ports(self) -> None:
+        waiting = [state for state in self.states.values() if state.task.port and not state.has_listened]
+        if waiting:
+            ports = listening_ports() or ()
+            for state in waiting:
+                state.has_listened = state.task.port in ports
 
     def _may_retry(self, state: State) -> bool:
         retries = state.task.retries if self._ending.retries is None else self._ending.retries
@@ -190,7 +219,7 @@ class Run:
         if self.code is not None:
             return
         failed = next((state for state in self.states.values() if state.code and state.start_at is None), None)
-        waited_for = [state for state in self.states.values() if self._ends_job(state.task)]
+        waited_for = self._waited_for()
         if failed is not None:
             self.code, self.reason = failed.code, failed.task.name
             self._end_others(0)
@@ -198,13 +227,11 @@ class Run:
             self.code, self.reason = 0, waited_for[0].task.name
             self._end_others(self._ending.grace)
 
-    def _ends_job(self, task: Task) -> bool:
-        match self._ending.by:
-            case "Chief":
-                return task.role == "chief"
-            case "Worker0":
-                return task.name == "worker-0"
-        return task.role == "worker"
+    def _waited_for(self) -> list[State]:
+        """Return the states of the tasks whose success completes the job."""
+        roles = {"Chief": "chief", "Worker0": "worker"}
+        of_role = [state for state in self.states.values() if state.task.role == roles.get(self._ending.by, "worker")]
+        return of_role[:1] if self._ending.by == "Worker0" else of_role
 
     def _end_others(self, grace: float) -> None:
         """Send SIGTERM to the running tasks. The evaluator receives SIGTERM `grace` seconds after the other tasks."""

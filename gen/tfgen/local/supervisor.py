@@ -4,7 +4,7 @@
 
 The supervisor reads commands from standard input and writes events to standard output, one JSON object on each line:
 
-    {"start": "ps-0", "command": [...], "variables": {...}, "folder": "/x", "log": "/x/ps-0.log", "after": []}
+    {"start": "ps-0", "command": [...], "variables": {...}, "folder": "/x", "log": "/x/ps-0.log"}
     {"signal": "ps-0", "number": 15}
     {"task": "ps-0", "pid": 4711}
     {"task": "ps-0", "code": -15}
@@ -43,7 +43,6 @@ class Supervisor:
 
     def __init__(self) -> None:
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
-        self._after: dict[str, list[str]] = {}
         self._tail = b""
 
     def run(self) -> None:
@@ -77,7 +76,6 @@ class Supervisor:
         return bool(data)
 
     def _start(self, name: str, command: dict[str, Any]) -> None:
-        self._after[name] = command["after"]
         try:
             with Path(command["log"]).open("ab") as log:
                 process = subprocess.Popen(  # noqa: S603 - what the job says
@@ -125,16 +123,9 @@ class Supervisor:
                 _kill_group(ended.si_pid)  # as in a container, all processes of the task end with the first process
             _, status = os.waitpid(ended.si_pid, 0)
             if name is not None:
-                self._clean_up(name)
                 code = os.waitstatus_to_exitcode(status)
                 self._processes.pop(name).returncode = code
                 _tell({"task": name, "code": code})
-
-    def _clean_up(self, name: str) -> None:
-        after = self._after.pop(name, [])
-        if after:
-            with contextlib.suppress(OSError, subprocess.TimeoutExpired):
-                subprocess.run(after, capture_output=True, timeout=30, check=False)  # noqa: S603 - docker or podman
 
     def _end_all(self) -> None:
         deadline = time.monotonic() + GRACE
@@ -146,8 +137,6 @@ class Supervisor:
             self._send_all(signal.SIGKILL)
             time.sleep(0.02)
             self._reap()
-        for name in list(self._after):
-            self._clean_up(name)
 
     def _send_all(self, number: int) -> None:
         for pid in self._descendants():

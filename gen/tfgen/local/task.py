@@ -19,7 +19,7 @@ class Task(Record):
         log: the log file for the output of the process.
         grace: the time in seconds from SIGTERM to SIGKILL.
         retries: the number of restarts that the task's controller allows; None for no limit.
-        after: a command that the supervisor runs after the task has ended; empty for no command.
+        port: the port at which the task, or the coordinator of Keras, listens on this machine; 0 without a cluster.
     """
 
     name: str
@@ -31,4 +31,4 @@ class Task(Record):
     log: Path
     grace: int
     retries: int | None = None
-    after: tuple[str, ...] = ()
+    port: int = 0

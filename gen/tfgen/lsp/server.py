@@ -29,7 +29,7 @@ _DEFAULTS_ON_DISK: Final = types.Registration(
 def serve(output: BinaryIO) -> bool:
     """Answer the messages of an editor on standard input until the message `exit`, or until the input ends.
 
-    Return whether the editor sent the message `shutdown` before. The protocol defines the exit code 1 without it.
+    Return False after a message `exit` without a message `shutdown` before, for which the protocol defines exit code 1.
 
     Args:
         output: the stream for the answers. pygls closes its stream at the end, so pygls gets a copy.
@@ -39,15 +39,11 @@ def serve(output: BinaryIO) -> bool:
     session = Session(server)
     _take_texts(server, session)
     _answer_requests(server, session)
-    is_shut_down = False
-
-    @server.feature(types.SHUTDOWN)
-    def shut_down(_: None) -> None:
-        nonlocal is_shut_down
-        is_shut_down = True
-
+    ends: list[str] = []
+    server.feature(types.SHUTDOWN)(lambda _: ends.append(types.SHUTDOWN))
+    server.feature(types.EXIT)(lambda _: ends.append(types.EXIT))
     server.start_io(stdout=os.fdopen(os.dup(output.fileno()), "wb"))
-    return is_shut_down
+    return ends != [types.EXIT]
 
 
 def _take_texts(server: LanguageServer, session: Session) -> None:
