@@ -186,7 +186,7 @@ strings = st.recursive(
     ),
     max_leaves=4,
 )
-integers = st.sampled_from([COUNT, Sum((COUNT, 1)), Length(TEXT_VALUE), Sum((Length(TEXT_VALUE), COUNT, 5))])
+integers = st.sampled_from([COUNT, Sum(COUNT, 1), Length(TEXT_VALUE), Sum(Length(TEXT_VALUE), COUNT, 5)])
 tests = st.recursive(
     st.one_of(
         st.sampled_from([TEXT_VALUE, OTHER, COUNT, ON, MAP, LIST, IsMap(MAP), IsMap(OTHER), as_text(OTHER), TEXTS]),

@@ -90,7 +90,7 @@ FILLED = {
     "what a chart alone says": ({"a": 1, "b": ChartOnly("{{ .Chart.Version }}")}, {"a": 1}),
     "what tfgen says in its place": (ChartOnly("{{ .Release.Service }}", filled="tfgen"), "tfgen"),
     "text": (Text(("a", v("four"), "-", v("word"))), "a4-Größe"),
-    "sum": (Sum((1, v("four"), v("zero"))), 5),
+    "sum": (Sum(1, v("four"), v("zero")), 5),
     "bytes": (Length(v("word")), 7),
     "a path as it is": (Clean("/a/b"), "/a/b"),
     "a path with what says nothing": (Clean("//a/./b//"), "/a/b"),
@@ -100,7 +100,7 @@ FILLED = {
         Repeat(2, NamedTemplate("n", "", Text((Bound("i", "integer"), v("four"), Text(("-", Bound("i", "integer"))))))),
         "04-0,14-1",
     ),
-    "repeat by more than its index": (Repeat(2, Text((Sum((Bound("i", "integer"), 1)), "x"))), "1x,2x"),
+    "repeat by more than its index": (Repeat(2, Text((Sum(Bound("i", "integer"), 1), "x"))), "1x,2x"),
     "repeat in a repeat": (
         Repeat(2, Text((Repeat(2, Text((Bound("i", "integer"), Bound("j", "integer"))), "j"),))),
         "00,01,10,11",
@@ -225,8 +225,8 @@ REFUSED = {
     "str": (str, "Text((..., hole, ...))"),
     "format": (lambda hole: f"{hole}", "Text((..., hole, ...))"),
     "percent": (lambda hole: "%s" % hole, "Text((..., hole, ...))"),  # noqa: UP031
-    "plus": (lambda hole: hole + 1, "Sum((hole, ...)) or Text((hole, ...))"),
-    "plus from the left": (lambda hole: "name-" + hole, "Sum((hole, ...)) or Text((hole, ...))"),
+    "plus": (lambda hole: hole + 1, "Sum(hole, ...) or Text((hole, ...))"),
+    "plus from the left": (lambda hole: "name-" + hole, "Sum(hole, ...) or Text((hole, ...))"),
     "if": (lambda hole: 1 if hole else 2, "When(hole, ...)"),
     "or": (lambda hole: hole or "else", "When(hole, ...)"),
 }

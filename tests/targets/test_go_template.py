@@ -75,7 +75,7 @@ EXPRESSIONS = {
     ".Values.image | default $.x": Default(IMAGE, Bound("", "string", "x")),
     'printf "%v-%d%%" .Values.image (int64 .Values.roles.worker.replicas)': Text((IMAGE, "-", REPLICAS, "%")),
     '"plain"': Text(("pl", "ain")),
-    "add 1 .Values.roles.worker.replicas": Sum((1, REPLICAS)),
+    "add 1 .Values.roles.worker.replicas": Sum(1, REPLICAS),
     "len .Values.image": Length(IMAGE),
     "clean .Values.image": Clean(IMAGE),
     "not .Values.image": Not(IMAGE),
@@ -84,8 +84,8 @@ EXPRESSIONS = {
     'and .Values.gang.enabled (eq .Values.image "a")': AllOf((ENABLED, Equal(IMAGE, "a"))),
     "or .Values.gang.enabled (not .Values.image)": AnyOf((ENABLED, Not(IMAGE))),
     "gt (int64 .Values.roles.worker.replicas) 3": Greater(REPLICAS, 3),
-    "gt (len .Values.image) (add 1 .Values.roles.worker.replicas)": Greater(Length(IMAGE), Sum((1, REPLICAS))),
-    "sub .Values.roles.worker.replicas 1": Sum((REPLICAS, -1)),
+    "gt (len .Values.image) (add 1 .Values.roles.worker.replicas)": Greater(Length(IMAGE), Sum(1, REPLICAS)),
+    "sub .Values.roles.worker.replicas 1": Sum(REPLICAS, -1),
     'and .Values.gang.enabled .Values.image (eq .Values.image "a")': AllOf(
         (ENABLED, AllOf((IMAGE, Equal(IMAGE, "a"))))
     ),
@@ -120,7 +120,7 @@ TEMPLATES = {
     "text of names alone is safe as it stands, and a user's is quoted by Go": (
         {
             "a": Text((Release("Release.Name"), "-ps")),
-            "b": Text(("1e", Sum((1, REPLICAS)))),
+            "b": Text(("1e", Sum(1, REPLICAS))),
             "c": Text((IMAGE, "-x")),
             "d": Text((Default(IMAGE, "x"), "-x")),
             "e": Text(("it's: ", Release("Release.Name"))),

@@ -10,13 +10,12 @@ once into a function that receives the values as a `Scope`, and caches the funct
 from __future__ import annotations
 
 import operator
-import posixpath
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias, assert_never
 
 from tfgen.graph.holes import (
     ABSENT,
+    FUNCTIONS,
     Absent,
     AllOf,
     AnyOf,
@@ -25,41 +24,30 @@ from tfgen.graph.holes import (
     Call,
     ChartOnly,
     CheckedMap,
-    Clean,
     Comment,
-    Contains,
     Default,
     Digest,
-    Equal,
     File,
     Filtered,
+    Fn,
     ForEach,
-    Greater,
     Guard,
-    HasItem,
-    HasKey,
-    IsMap,
     IsSet,
     Items,
-    Join,
     JoinEntries,
     Key,
-    Length,
     Let,
     MapOf,
-    Matches,
     Merged,
     Name,
     NamedTemplate,
     Node,
-    Not,
     NotEmpty,
     Override,
     Parameter,
     Release,
     Repeat,
     Splice,
-    Sum,
     Text,
     Value,
     When,
@@ -151,14 +139,6 @@ def _each_combination(maps: Sequence[CheckedMap], scope: Scope, bound: dict[str,
     for key in sorted(over):
         bound[first.key], bound[first.item] = key, over[key]
         yield from _each_combination(following, scope, bound)
-
-
-def clean_path(path: str) -> str:
-    """Return the normal form of an absolute path, as Helm's function ``clean`` does: ``/a/b`` for ``//a/./b``.
-
-    Python's ``normpath`` would keep two slashes at the start of a path.
-    """
-    return posixpath.normpath("/" + path.lstrip("/"))
 
 
 # -- data ----------------------------------------------------------------------------------------------------------
@@ -356,24 +336,6 @@ def _let(node: Node) -> Filler:
 # -- expressions ---------------------------------------------------------------------------------------------------
 
 
-_UNARY: Final[Mapping[type[Node], Callable[[Any], Any]]] = {
-    Clean: clean_path,
-    IsMap: lambda data: isinstance(data, dict),
-    Join: lambda items: ",".join(items or ()),
-    Length: lambda text: len(text.encode()),
-    Not: operator.not_,
-}
-"""The Python functions that evaluate the expressions with one operand, by the type of the expression."""
-_BINARY: Final[Mapping[type[Node], Callable[[Any, Any], Any]]] = {
-    Contains: operator.contains,
-    Equal: operator.eq,
-    Greater: operator.gt,
-    HasItem: lambda items, item: item in (items or ()),
-    HasKey: lambda data, key: key in (data or {}),
-}
-"""The Python functions that evaluate the expressions with two operands, by the type of the expression."""
-
-
 @cached_on_record
 def compile_expression(node: Node) -> Filler:  # noqa: C901 - a branch a node
     """Return the function that evaluates an expression."""
@@ -416,24 +378,12 @@ def compile_expression(node: Node) -> Filler:  # noqa: C901 - a branch a node
             return _joined(node)
         case Digest(tree):
             return _apply(canonical_json.digest, compile_filler(tree))
-        case Sum(nodes):
-            return _sum(nodes)
         case AllOf(nodes):
             return _test_all(nodes)
         case AnyOf(nodes):
             return _test_any(nodes)
-        case Not(operand) | IsMap(operand) | Length(operand) | Clean(operand) | Join(operand):
-            return _apply(_UNARY[type(node)], compile_expression(operand))
-        case Matches(text, pattern):
-            return _apply(lambda text: re.search(pattern, text) is not None, compile_expression(text))
-        case (
-            Equal(left, right)
-            | Greater(left, right)
-            | Contains(left, right)
-            | HasItem(left, right)
-            | HasKey(left, right)
-        ):
-            return _apply_binary(_BINARY[type(node)], left, right)
+        case Fn(name, operands):
+            return _apply(FUNCTIONS[name].python, *map(compile_expression, operands))
         case ForEach() | Let() | Mapping() | Sequence():
             raise TypeError(f"no expression: {node!r}")
     assert_never(node)
@@ -460,13 +410,13 @@ def _lookup(data: Filler, path: str) -> Filler:
     return look_up
 
 
-def _apply(function: Callable[[Any], Any], operand: Filler) -> Filler:
-    return lambda scope: function(operand(scope))
-
-
-def _apply_binary(function: Callable[[Any, Any], Any], left: Node, right: Node) -> Filler:
-    first, second = compile_expression(left), compile_expression(right)
-    return lambda scope: function(first(scope), second(scope))
+def _apply(function: Callable[..., Any], *operands: Filler) -> Filler:
+    match operands:  # a call with a list of arguments takes longer
+        case (operand,):
+            return lambda scope: function(operand(scope))
+        case (first, second):
+            return lambda scope: function(first(scope), second(scope))
+    return lambda scope: function(*[operand(scope) for operand in operands])
 
 
 def _test_all(nodes: Sequence[Node]) -> Filler:
@@ -479,11 +429,6 @@ def _test_all(nodes: Sequence[Node]) -> Filler:
         return True
 
     return test_all
-
-
-def _sum(nodes: Sequence[Node]) -> Filler:
-    terms = [compile_expression(node) for node in nodes]
-    return lambda scope: sum(int(term(scope)) for term in terms)
 
 
 def _test_any(nodes: Sequence[Node]) -> Filler:

@@ -20,6 +20,9 @@ prints the same graph as Helm template text. Both outputs follow these rules:
 
 from __future__ import annotations
 
+import operator
+import posixpath
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum
 from itertools import chain
@@ -63,7 +66,7 @@ class Hole(Record):
         self._refuse("text", "Text((..., hole, ...))")
 
     def __add__(self, operand: object) -> NoReturn:
-        self._refuse("sum", "Sum((hole, ...)) or Text((hole, ...))")
+        self._refuse("sum", "Sum(hole, ...) or Text((hole, ...))")
 
     __radd__ = __add__
 
@@ -145,30 +148,6 @@ class Text(Hole):
     """A text that consists of several parts, such as `Text(("run-", value("run")))`."""
 
     parts: tuple[Node, ...]
-
-
-class Sum(Hole):
-    """The sum of integers."""
-
-    terms: tuple[Node, ...]
-
-
-class Join(Hole):
-    """The items of a tunable list of strings as one text with commas between the items."""
-
-    list: Expression
-
-
-class Clean(Hole):
-    """The normal form of an absolute path: ``/a/b`` for ``/a//b/.``."""
-
-    path: Node
-
-
-class Length(Hole):
-    """The number of bytes of a text in UTF-8."""
-
-    text: Node
 
 
 class Repeat(Hole):
@@ -313,13 +292,69 @@ class Digest(Hole):
     tree: NamedTemplate | Call
 
 
+# -- functions ---------------------------------------------------------------------------------------------------
+
+
+class Fn(Hole):
+    """The result of a function of other nodes, such as `Contains`. `FUNCTIONS` contains the function by its name."""
+
+    name: str
+    operands: tuple[Node, ...]
+
+
+class Function(Record):
+    """A pure function in Python and in Go, such as `Contains`. `Contains(text, "$(")` is a node for its result.
+
+    Attributes:
+        go: the Go template text, in which {0} and {1} stand for the operands, and {all} for all operands.
+        python: the same function in Python, which receives the values of the operands.
+        type: the type of the result.
+        of_integers: whether the operands are integers, so that the chart converts the float64 numbers of its values.
+    """
+
+    name: str
+    go: str
+    python: Callable[..., Any]
+    type: ValueType = "boolean"
+    of_integers: bool = False
+
+    def __call__(self, *operands: Node) -> Fn:
+        """Return a node for the result of the function."""
+        return Fn(self.name, operands)
+
+
+def clean_path(path: str) -> str:
+    """Return the normal form of an absolute path, as Helm's function ``clean`` does: ``/a/b`` for ``//a/./b``.
+
+    Python's ``normpath`` would keep two slashes at the start of a path.
+    """
+    return posixpath.normpath("/" + path.lstrip("/"))
+
+
+Not: Final = Function("not", "not {0}", operator.not_)
+Equal: Final = Function("equal", "eq {0} {1}", operator.eq)
+Greater: Final = Function("greater", "gt {0} {1}", operator.gt, of_integers=True)
+Contains: Final = Function("contains", "contains {1} {0}", operator.contains)
+# The pattern is the second operand. RE2 and Python must both support the pattern.
+Matches: Final = Function("matches", "regexMatch {1} {0}", lambda text, pattern: re.search(pattern, text) is not None)
+IsMap: Final = Function("is_map", 'kindIs "map" {0}', lambda data: isinstance(data, dict))
+# The list of strings or the map may be null, and is then empty.
+HasItem: Final = Function("has_item", "has {1} {0}", lambda items, item: item in (items or ()))
+HasKey: Final = Function("has_key", "hasKey {0} {1}", lambda data, key: key in (data or {}))
+# The items of a tunable list of strings as one text with commas between the items.
+Join: Final = Function("join", 'join "," {0}', lambda items: ",".join(items or ()), "string")
+Clean: Final = Function("clean", "clean {0}", clean_path, "string")
+# The number of bytes of a text in UTF-8.
+Length: Final = Function("length", "len {0}", lambda text: len(text.encode()), "integer")
+Sum: Final = Function("sum", "add {all}", lambda *terms: sum(map(int, terms)), "integer")
+
+FUNCTIONS: Final[Mapping[str, Function]] = {
+    function.name: function
+    for function in (Not, Equal, Greater, Contains, Matches, IsMap, HasItem, HasKey, Join, Clean, Length, Sum)
+}
+
+
 # -- tests -------------------------------------------------------------------------------------------------------
-
-
-class Not(Hole):
-    """The negation of a node: true if the node is false."""
-
-    node: Node
 
 
 class AllOf(Hole):
@@ -334,58 +369,10 @@ class AnyOf(Hole):
     nodes: tuple[Node, ...]
 
 
-class Equal(Hole):
-    """True if two strings are equal."""
-
-    left: Node
-    right: Node
-
-
-class Greater(Hole):
-    """True if the left integer is greater than the right integer."""
-
-    left: Node
-    right: Node
-
-
-class HasItem(Hole):
-    """True if a list of strings contains the item. False if the list is null."""
-
-    list: Expression
-    item: Node
-
-
-class HasKey(Hole):
-    """True if a map contains the key."""
-
-    map: Expression
-    key: Node
-
-
 class IsSet(Hole):
     """True if the map that contains a value has the key of the value. `value` has a path."""
 
     value: Value | Bound | Parameter
-
-
-class Contains(Hole):
-    """True if a text contains another text."""
-
-    text: Node
-    part: Node
-
-
-class IsMap(Hole):
-    """True if the value is a map."""
-
-    node: Expression
-
-
-class Matches(Hole):
-    """True if a text contains a match of a regular expression. RE2 and Python must both support the expression."""
-
-    text: Node
-    pattern: str
 
 
 # -- structure ---------------------------------------------------------------------------------------------------
@@ -501,10 +488,7 @@ Expression: TypeAlias = (
     | ChartOnly
     | File
     | Text
-    | Sum
-    | Join
-    | Clean
-    | Length
+    | Fn
     | Repeat
     | JoinEntries
     | Default
@@ -516,17 +500,9 @@ Expression: TypeAlias = (
     | Call
     | AsText
     | Digest
-    | Not
     | AllOf
     | AnyOf
-    | Equal
-    | Greater
-    | HasItem
-    | HasKey
     | IsSet
-    | Contains
-    | IsMap
-    | Matches
     | When
     | ForEach
     | Items
@@ -662,15 +638,13 @@ def type_of(node: Node) -> ValueType:
             return type_of(child)
         case MapOf() | Merged() | Filtered() | dict():
             return "map"
-        case Sum() | Length():
-            return "integer"
-        case bool() | Not() | AllOf() | AnyOf() | Equal() | Greater() | HasItem() | HasKey() | IsSet() | Contains():
-            return "boolean"
-        case IsMap() | Matches():
+        case Fn(name):
+            return FUNCTIONS[name].type
+        case bool() | AllOf() | AnyOf() | IsSet():
             return "boolean"
         case int():
             return "integer"
-        case str() | Text() | Release() | ChartOnly() | File() | Repeat() | Join() | JoinEntries() | Clean() | Digest():
+        case str() | Text() | Release() | ChartOnly() | File() | Repeat() | JoinEntries() | Digest():
             return "string"
         case list() | tuple():
             return "list"

@@ -112,7 +112,7 @@ def roles(structure: Structure) -> tuple[Role, ...]:
 
 def member_count(structure: Structure) -> Node:
     """Return the number of pods of the gang."""
-    return Sum(tuple(cluster_spec.replicas(role.name) for role in roles(structure)))
+    return Sum(*(cluster_spec.replicas(role.name) for role in roles(structure)))
 
 
 def may_be_partial(structure: Structure) -> bool:

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from tfgen import data_path
 from tfgen.data_path import Path
-from tfgen.graph.fill import clean_path
+from tfgen.graph.holes import clean_path
 from tfgen.graph.objects import environment
 from tfgen.graph.objects.tensorboard import ROLE
 from tfgen.job.training_job import FileCode, RoleName

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from tfgen.data_path import Path
-from tfgen.graph.fill import clean_path
+from tfgen.graph.holes import clean_path
 from tfgen.graph.objects import tensorboard
 from tfgen.graph.objects.storage import WRITABLE
 from tfgen.graph.value_guards import duplicate_mount_message

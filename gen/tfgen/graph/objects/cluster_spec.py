@@ -97,7 +97,7 @@ def longest_tf_config_size(structure: Structure, pod: PodName) -> Node:
     # Kubernetes replaces the two references by the cluster and by an index. The schema limits an index to five digits.
     fixed_part += len("10000") - len("$(TF_CLUSTER)") - len("$(TASK_INDEX)")
     longest = evaluator_cluster if structure.role("evaluator") else cluster
-    return Sum((Length(longest(structure, pod)), fixed_part))
+    return Sum(Length(longest(structure, pod)), fixed_part)
 
 
 def _json(structure: Structure, pod: PodName, *, with_evaluator: bool) -> Text:

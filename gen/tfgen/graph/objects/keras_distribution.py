@@ -34,4 +34,4 @@ def variables() -> list[Node]:
 
 def addresses_size(structure: Structure, pod: cluster_spec.PodName) -> Node:
     """Return the number of bytes of the environment string `NAME=VALUE` that lists the addresses of all processes."""
-    return Sum((Length(cluster_spec.host_list(structure, _ROLE, pod)), len(f"{JOB_ADDRESSES}=")))
+    return Sum(Length(cluster_spec.host_list(structure, _ROLE, pod)), len(f"{JOB_ADDRESSES}="))

@@ -397,7 +397,7 @@ def _with_cluster_names(pod: Any) -> Any:
 def _deadline() -> Node:
     """Return `activeDeadlineSeconds` of the pod. The time includes init containers, such as the wait for a run lock."""
     deadline = value("deadline")
-    return When(deadline, When(run_lock.LOCKED, Sum((deadline, value("lockWait"))), deadline))
+    return When(deadline, When(run_lock.LOCKED, Sum(deadline, value("lockWait")), deadline))
 
 
 def _pod_labels(structure: Structure, gang: GangBinding) -> Node:

@@ -53,7 +53,7 @@ def volcano_job(structure: Structure) -> Node:
         "spec": {
             **_gang(structure),
             # The Job fails at restart number maxRetry, so it restarts maxRetry - 1 times (state/restarting.go).
-            "maxRetry": Sum((value("retries"), 1)),
+            "maxRetry": Sum(value("retries"), 1),
             "ttlSecondsAfterFinished": if_set(value("workload.ttlSecondsAfterFinished")),
             "networkTopology": _topology(),
             **({"plugins": _plugins(structure)} if structure.is_distributed else {}),

@@ -6,9 +6,10 @@ AllOf((Value("gang.enabled", "boolean"), Equal(IMAGE, "a")))  ->  and .Values.ga
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final, TypeAlias, assert_never
+from typing import Final, assert_never
 
 from tfgen.graph.holes import (
+    FUNCTIONS,
     Absent,
     AllOf,
     AnyOf,
@@ -17,38 +18,27 @@ from tfgen.graph.holes import (
     Call,
     ChartOnly,
     CheckedMap,
-    Clean,
-    Contains,
     Default,
     Digest,
-    Equal,
     File,
     Filtered,
+    Fn,
     ForEach,
-    Greater,
-    HasItem,
-    HasKey,
     Hole,
-    IsMap,
     IsSet,
     Items,
-    Join,
     JoinEntries,
-    Length,
     Let,
     MapOf,
-    Matches,
     Merged,
     Name,
     NamedTemplate,
     Node,
-    Not,
     NotEmpty,
     Override,
     Parameter,
     Release,
     Repeat,
-    Sum,
     Text,
     Value,
     When,
@@ -63,9 +53,6 @@ from tfgen.value_type import ValueType
 
 _FROM_YAML: Final[Mapping[ValueType, str]] = {"map": " | fromYaml", "list": " | fromYamlArray"}
 """Value type -> template function that parses the YAML text of a map or a list."""
-
-
-_Test: TypeAlias = Not | AllOf | AnyOf | Equal | Greater | HasItem | HasKey | IsSet | Contains | IsMap | Matches
 
 
 def expression(node: Node, context: Context) -> str:  # noqa: C901 - a branch a node
@@ -94,14 +81,26 @@ def expression(node: Node, context: Context) -> str:  # noqa: C901 - a branch a 
             return f"{include_as_strings(tree, template, context)}{_FROM_YAML.get(type_of(tree), '')}"
         case Text(parts):
             return _printf(parts, context)
-        case Sum((minuend, int(number))) if number < 0:
+        case Fn("sum", (minuend, int(number))) if number < 0:
             return f"sub {argument(minuend, context)} {-number}"
-        case Sum(terms):
-            return " ".join(["add", *arguments(terms, context)])
-        case Join(items):
-            return f'join "," {argument(items, context)}'
-        case Clean(text) | Length(text):
-            return f"{'clean' if isinstance(node, Clean) else 'len'} {argument(text, context)}"
+        case Fn("not", (Fn("equal", (left, right)),)):
+            return f"ne {argument(left, context)} {argument(right, context)}"
+        case Fn(name, operands):
+            function = FUNCTIONS[name]
+            texts = (
+                [_integer(node, context) for node in operands] if function.of_integers else arguments(operands, context)
+            )
+            return function.go.format(*texts, all=" ".join(texts))
+        case AllOf():
+            return " ".join(["and", *arguments(parts_of_test(node), context)])
+        case AnyOf(nodes) if (compared := _compared_nodes(nodes)) is not None:
+            # The function eq with several arguments compares the first argument with each later argument.
+            return " ".join(["eq", *arguments(compared, context)])
+        case AnyOf(nodes):
+            return " ".join(["or", *arguments(nodes, context)])
+        case IsSet(item):
+            tree, key = field_of_map(item)
+            return f"hasKey {argument(tree, context)} {literal(key)}"
         case Override(first, fallback):
             tree, key = field_of_map(first)
             return f"dig {literal(key)} {argument(fallback, context)} {argument(tree, context)}"
@@ -115,10 +114,6 @@ def expression(node: Node, context: Context) -> str:  # noqa: C901 - a branch a 
             return dict_of(entries, context)
         case str() | int():
             return literal(node)
-        case Not() | AllOf() | AnyOf() | Equal() | Greater() | HasItem() | HasKey() | IsSet() | Contains():
-            return _test(node, context)
-        case IsMap() | Matches():
-            return _test(node, context)
         case When() | Merged() | Filtered() | ForEach() | Items() | Let() | Repeat() | JoinEntries() | ChartOnly():
             raise TypeError(f"Go templates have no expression for the node {node!r}")
         case None | Absent() | Mapping() | Sequence():
@@ -130,41 +125,6 @@ def range_action(entries: ForEach | CheckedMap | Filtered | JoinEntries, context
     """Return the ``range`` over the entries of a map, such as ``range $name, $value := .Values.labels``."""
     body = context.range_body_of(entries)
     return f"range {body.variable(entries.key)}, {body.variable(entries.item)} := {expression(entries.over, context)}"
-
-
-def _test(node: _Test, context: Context) -> str:
-    """Return the Go template expression for a test, such as ``eq .Values.image "a"``."""
-    match node:
-        case Not(Equal(left, right)):
-            return f"ne {argument(left, context)} {argument(right, context)}"
-        case Not(test):
-            return f"not {argument(test, context)}"
-        case AllOf():
-            return " ".join(["and", *arguments(parts_of_test(node), context)])
-        case AnyOf(nodes) if (subject := _compared_node(nodes)) is not None:
-            # The function eq with several arguments compares the first argument with each later argument.
-            values = [test.right for test in nodes if isinstance(test, Equal)]
-            return " ".join(["eq", *arguments([subject, *values], context)])
-        case AnyOf(nodes):
-            return " ".join(["or", *arguments(nodes, context)])
-        case Equal(left, right):
-            return f"eq {argument(left, context)} {argument(right, context)}"
-        case Greater(left, right):
-            return f"gt {_integer(left, context)} {_integer(right, context)}"
-        case HasItem(list=items, item=item):
-            return f"has {argument(item, context)} {argument(items, context)}"
-        case HasKey(map=tree, key=key):
-            return f"hasKey {argument(tree, context)} {argument(key, context)}"
-        case IsSet(item):
-            tree, key = field_of_map(item)
-            return f"hasKey {argument(tree, context)} {literal(key)}"
-        case Contains(text, part):
-            return f"contains {argument(part, context)} {argument(text, context)}"
-        case IsMap(tree):
-            return f'kindIs "map" {argument(tree, context)}'
-        case Matches(text, pattern):
-            return f"regexMatch {literal(pattern)} {argument(text, context)}"
-    assert_never(node)
 
 
 def field_of_map(value: Value | Bound | Parameter) -> tuple[Value | Bound | Parameter, str]:
@@ -200,7 +160,7 @@ def arguments(nodes: Sequence[Node], context: Context) -> list[str]:
 def typed(node: Node, context: Context) -> str:
     """Return the expression that prints a node without quotes. For an integer, the expression calls ``int64``."""
     text = expression(node, context)
-    return f"{text} | int64" if type_of(node) == "integer" and not isinstance(node, (Sum, Length)) else text
+    return f"{text} | int64" if type_of(node) == "integer" and not isinstance(node, Fn) else text
 
 
 def dict_of(entries: Mapping[Name, Node], context: Context) -> str:
@@ -268,7 +228,7 @@ def _integer(node: Node, context: Context) -> str:
     """Return the expression for a node as an integer argument of a Go function."""
     text = argument(node, context)
     # Numbers in the values of a chart are float64.
-    return text if isinstance(node, (int, Sum, Length)) else f"(int64 {text})"
+    return text if isinstance(node, (int, Fn)) else f"(int64 {text})"
 
 
 def _printf(parts: Sequence[Node], context: Context) -> str:
@@ -294,10 +254,11 @@ def _flat(parts: Sequence[Node]) -> Iterator[Node]:
             yield part
 
 
-def _compared_node(nodes: Sequence[Node]) -> Node:
-    """Return the node that all tests compare with a value, such as the image in `image == "a"` and `image == "b"`.
+def _compared_nodes(tests: Sequence[Node]) -> Sequence[Node] | None:
+    """Return the node that all tests compare, and each value of the comparisons: (image, "a", "b").
 
-    If the tests compare different nodes, or contain another kind of test, return None.
+    The tests in the example are Equal(image, "a") and Equal(image, "b"). Return None for any other tests.
     """
-    left_nodes = [node.left for node in nodes if isinstance(node, Equal)]
-    return left_nodes[0] if len(left_nodes) == len(nodes) and all(n == left_nodes[0] for n in left_nodes) else None
+    pairs = [node.operands for node in tests if isinstance(node, Fn) and node.name == "equal"]
+    is_comparison = len(pairs) == len(tests) and all(left == pairs[0][0] for left, _ in pairs)
+    return [pairs[0][0], *(right for _, right in pairs)] if is_comparison else None
