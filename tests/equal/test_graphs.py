@@ -378,7 +378,7 @@ of_two = st.sampled_from(
 def _guards(each: tuple[CheckedMap, ...], looks: st.SearchStrategy[Any], *names: Hole) -> st.SearchStrategy[Guard]:
     return st.builds(
         lambda test, parts, bound: Guard(
-            test, "text", Text((*names, ": ", *parts)), "any", each, (("names", Filtered(MORE_OR_MAP, bound)),)
+            "any", "text", test, Text((*names, ": ", *parts)), each, (("names", Filtered(MORE_OR_MAP, bound)),)
         ),
         looks,
         st.lists(st.one_of(strings, integers, st.sampled_from(HOSTILE)), max_size=2),
@@ -399,7 +399,7 @@ guards = st.one_of(
 def test_helm_fails_on_what_a_guard_finds_and_says_the_same(several, values):
     scope = Scope(values, "release", "any")
     template = guard_checks(several, ANY)
-    found = [str(evaluate(guard.message, each)) for guard in several for each in failing_scopes(guard, scope)]
+    found = [str(evaluate(guard.say, each)) for guard in several for each in failing_scopes(guard, scope)]
     if not found:
         assert _by_helm(template, values, several) == ""
         return

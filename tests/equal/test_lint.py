@@ -65,7 +65,7 @@ def test_every_value_is_read_by_some_template(document):
     """Each value of values.yaml is in a hole of a template, of NOTES.txt or of a guard."""
     structure = TrainingJob.from_document(document).structure
     templates = [template.node for template in graph(structure)]
-    checks = [node for guard in guards(structure) for node in (guard.test, guard.message)]
+    checks = [node for guard in guards(structure) for node in (guard.when, guard.say)]
     unread = {".".join(tunable.path) for tunable in tunables(document["spec"])} - {
         *_read([*templates, *checks, notes(structure)], {})
     }

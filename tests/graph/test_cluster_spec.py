@@ -90,7 +90,7 @@ def test_the_guard_is_at_the_byte(size, refused):
     document = job(name, roles={"chief": {}, "ps": {"replicas": ps}, "worker": {"replicas": workers}})
     parsed = TrainingJob.from_document(document)
     (guard,) = (guard for guard in guards(parsed.structure) if guard.rule == "tf-config-size")
-    assert evaluate(guard.test, Scope(parsed.values, name, name)) is refused
+    assert evaluate(guard.when, Scope(parsed.values, name, name)) is refused
 
 
 def cluster_of(size: int) -> tuple[str, int, int]:

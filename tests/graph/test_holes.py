@@ -260,13 +260,13 @@ def test_a_text_for_each_entry_is_joined_by_sorted_key():
 
 def test_a_guard_finds_each_entry_that_is_wrong():
     pairs = (CheckedMap(v("map"), "name", "value"), CheckedMap(v("map"), "other", "second"))
-    guard = Guard(Not(Equal(NAME, Bound("other"))), "map", Text((NAME, Bound("second"))), "two", over=pairs)
-    assert [evaluate(guard.message, scope) for scope in failing_scopes(guard, SCOPE)] == ["a2", "b1"]
+    guard = Guard("two", "map", Not(Equal(NAME, Bound("other"))), Text((NAME, Bound("second"))), over=pairs)
+    assert [evaluate(guard.say, scope) for scope in failing_scopes(guard, SCOPE)] == ["a2", "b1"]
     assert list(failing_scopes(guard.replaced(over=(CheckedMap(v("none"), "name", "value"),)), SCOPE)) == []
 
 
 def test_a_guard_counts_what_it_names():
     ones = (("ones", Filtered(v("map"), Equal(ITEM, "1"))),)
-    guard = Guard(Bound("ones", "map"), "map", Text(("some",)), "some", let=ones)
+    guard = Guard("some", "map", Bound("ones", "map"), "some", let=ones)
     assert len(list(failing_scopes(guard, SCOPE))) == 1
-    assert list(failing_scopes(guard.replaced(test=Not(Bound("ones", "map"))), SCOPE)) == []
+    assert list(failing_scopes(guard.replaced(when=Not(Bound("ones", "map"))), SCOPE)) == []

@@ -95,5 +95,5 @@ def test_the_list_of_addresses_is_at_most_a_string_of_the_environment(more: int)
     document = TrainingJob.from_document(job(replicas=replicas - 1 + more))
     scope = Scope(document.values, release="m", chart="m")
     broken = [guard for guard in guards(document.structure) if guard.rule == "tf-config-size"]
-    messages = [evaluate(guard.message, scope) for guard in broken if evaluate(guard.test, scope)]
+    messages = [evaluate(guard.say, scope) for guard in broken if evaluate(guard.when, scope)]
     assert [message.split()[0] for message in messages] == ["KERAS_DISTRIBUTION_JOB_ADDRESSES"] * more

@@ -179,7 +179,7 @@ def test_a_release_that_leaves_no_room_for_its_name():
     document = TrainingJob.from_document(job("{logDir: /logs}"))
     guard = next(each for each in guards(document.structure) if each.rule == "tensorboard-name")
     releases = {45: "r" * 45, 46: "r" * 46}  # the suffix -mnist-tensorboard has 18 characters
-    wrong = {n: evaluate(guard.test, Scope(document.values, name, "mnist")) for n, name in releases.items()}
+    wrong = {n: evaluate(guard.when, Scope(document.values, name, "mnist")) for n, name in releases.items()}
     assert wrong == {45: False, 46: True}
 
 

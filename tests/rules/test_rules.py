@@ -135,7 +135,7 @@ def test_every_summary_has_its_guard() -> None:
 def test_a_release_may_have_a_name_that_no_job_has() -> None:
     job, _ = both()
     (guard,) = (guard for guard in guards(job.job.structure) if guard.rule == "service-name")
-    named = {name: evaluate(guard.test, Scope(job.values, release=name, chart="mnist")) for name in ("1st", "first")}
+    named = {name: evaluate(guard.when, Scope(job.values, release=name, chart="mnist")) for name in ("1st", "first")}
     assert named == {"1st": True, "first": False}
 
 

@@ -49,6 +49,7 @@ from tfgen.graph.holes import (
     call,
     if_set,
     named_templates,
+    sentence,
 )
 from tfgen.targets.chart.go_template.context import Context
 from tfgen.targets.chart.go_template.expressions import expression
@@ -668,7 +669,7 @@ def test_white_space_beside_what_trims_stays():
 
 
 def test_a_guard_fails_with_its_message():
-    guard = Guard(Greater(REPLICAS, 3), "roles", Text(("there are ", REPLICAS, ' "workers"')), "too-many")
+    guard = Guard("too-many", "roles", Greater(REPLICAS, 3), sentence('there are {} "workers"', REPLICAS))
     assert guard_checks([guard], MNIST) == (
         "{{- if gt (int64 .Values.roles.worker.replicas) 3 }}\n"
         '{{- fail (printf `there are %d "workers"` (int64 .Values.roles.worker.replicas)) }}\n'
@@ -679,9 +680,9 @@ def test_a_guard_fails_with_its_message():
 def test_guards_that_look_at_the_same_entries_share_the_range():
     labels, items = CheckedMap(LABELS, "name", "value"), CheckedMap(ITEM, "key", "item")
     guards = [
-        Guard(Equal(NAME, "a"), "labels", Text(("a",)), "one", over=(labels,)),
-        Guard(Equal(Bound("key"), IMAGE), "labels", Text((NAME,)), "two", over=(labels, items)),
-        Guard(IMAGE, "image", Text(("b",)), "three"),
+        Guard("one", "labels", Equal(NAME, "a"), "a", over=(labels,)),
+        Guard("two", "labels", Equal(Bound("key"), IMAGE), Text((NAME,)), over=(labels, items)),
+        Guard("three", "image", IMAGE, "b"),
     ]
     assert guard_checks(guards, MNIST).splitlines() == [
         "{{- range $name, $value := .Values.labels }}",
@@ -725,7 +726,7 @@ def test_an_object_whose_last_text_may_end_in_empty_lines_ends_with_its_kind(nod
 
 def test_a_guard_names_what_it_counts():
     few = Filtered(LABELS, Equal(ITEM, "few"))
-    guard = Guard(Not(Bound("few", "map")), "labels", Text(("none",)), "none", let=(("few", few),))
+    guard = Guard("none", "labels", Not(Bound("few", "map")), "none", let=(("few", few),))
     assert guard_checks([guard], MNIST).splitlines() == [
         "{{- $few := dict }}",
         "{{- range $name, $value := .Values.labels }}",

@@ -120,7 +120,7 @@ def failing_scopes(guard: Guard, scope: Scope) -> Iterator[Scope]:
     for _ in _each_combination(guard.over, entry_scope, bound):
         for name, expression in guard.let:
             bound[name] = evaluate(expression, entry_scope)
-        if evaluate(guard.test, entry_scope):
+        if evaluate(guard.when, entry_scope):
             yield entry_scope.with_bindings()[0]  # a copy, because the next entry is bound in the same mapping
 
 

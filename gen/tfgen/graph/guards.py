@@ -2,25 +2,52 @@
 
 The chart contains each guard as a call of Helm's function ``fail``, so Helm reports wrong values during the
 installation. The package `rules` evaluates the same guard for all variants of a job, and reports the line of a wrong
-value in the job file.
+value in the job file. A rule that needs more than the guard, such as a podTemplate, uses the same message.
 """
 
 from __future__ import annotations
 
-from typing import get_args
+from collections.abc import Iterator
+from typing import Final, get_args
 
-from tfgen.graph.holes import AllOf, Default, Equal, Expression, Greater, Guard, Length, Matches, Not, Override, Text
-from tfgen.graph.objects import cluster_spec, keras_distribution, names, service_account
+from tfgen.graph.holes import (
+    AllOf,
+    AnyOf,
+    Bound,
+    CheckedMap,
+    Clean,
+    Default,
+    Equal,
+    Expression,
+    Filtered,
+    Greater,
+    Guard,
+    HasItem,
+    HasKey,
+    Length,
+    Matches,
+    Node,
+    Not,
+    Override,
+    Text,
+    sentence,
+)
+from tfgen.graph.objects import cluster_spec, keras_distribution, names, service_account, storage
 from tfgen.graph.objects.name_guards import finisher_name_guard
 from tfgen.graph.objects.values import ROLE_ENTRIES, ROLE_NAME, role_entry_value, value
 from tfgen.graph.schedulers import is_partial, may_be_partial, member_count
 from tfgen.graph.shape import cached_by_shape
-from tfgen.graph.value_guards import run_folder_guards, supports_field, volume_and_resource_guards
 from tfgen.graph.workloads import WORKLOADS
-from tfgen.job.training_job import Scheduler, Structure
+from tfgen.job.run_names import UNNAMED
+from tfgen.job.training_job import Profile, Structure
 from tfgen.kubernetes.limits import STRING_MAX
+from tfgen.kubernetes.volume_profiles import strictest_profile
+from tfgen.schema import workload_kinds as kinds
 from tfgen.schema.gang_fields import FIELDS, Field
 from tfgen.words import either
+
+# The resource name of GPUs before Kubernetes 1.10. Since then, device plugins define the resource names.
+LEGACY_GPU: Final = "alpha.kubernetes.io/nvidia-gpu"
 
 
 @cached_by_shape
@@ -28,20 +55,23 @@ def guards(structure: Structure) -> tuple[Guard, ...]:
     """Return the guards of a job, in the order in which the chart checks the values."""
     workload = WORKLOADS[structure.kind]
     return (
-        _service_name_guard(),
+        _SERVICE_NAME,
         *workload.guards(structure),
         *([finisher_name_guard()] if workload.plan(structure) and not structure.is_distributed else []),
-        *([_cluster_size_guard(structure, workload.pod_name)] if workload.has_config_map(structure) else []),
-        *(_gang_guards(structure, structure.gang) if structure.gang else []),
-        *(run_folder_guards() if supports_field(structure, "resumeFrom") else ()),
-        _image_guard(),
+        *([_cluster_size(structure, workload.pod_name)] if workload.has_config_map(structure) else []),
+        *(_kueue_guards(structure) if structure.gang == "kueue" else ()),
+        *([_min_available(structure)] if may_be_partial(structure) else []),
+        *(_RUN_FOLDERS if _supports(structure, "resumeFrom") else ()),
+        _IMAGE,
         *([service_account.default_account_guard()] if structure.service_account else []),
-        *([_node_name_guard(structure)] if structure.gang else []),
-        *volume_and_resource_guards(structure),
-        _egress_guard(),
-        *([_spot_price_guard()] if structure.eci else []),
-        *(_tensorboard_guards() if structure.tensorboard_port else []),
-        *([_root_user_guard()] if structure.profile == "restricted" else []),
+        *([_node_name(structure)] if structure.gang else []),
+        *_mount_path_guards(structure),
+        *(_RESOURCES if _supports(structure, "roles.worker.resources.limits") else ()),
+        _SUB_PATH,
+        _EGRESS,
+        *([_SPOT_PRICE] if structure.eci else []),
+        *(_tensorboard_guards() if structure.tensorboard_port else ()),
+        *([_ROOT_USER] if structure.profile == "restricted" else []),
     )
 
 
@@ -51,268 +81,385 @@ def file_guards(structure: Structure) -> tuple[Guard, ...]:
     scheduler = structure.gang
     if scheduler is None:
         return ()
-    unsupported = sorted({*get_args(Field)} - FIELDS[scheduler])
+    unsupported: list[Field] = sorted({*get_args(Field)} - FIELDS[scheduler])
     return (
-        *([] if may_be_partial(structure) else [_min_available_guard(structure)]),
-        *([_all_workers_guard(structure)] if structure.has_equal_workers else []),
-        *(_field_guard(scheduler, field) for field in unsupported),
-    )
-
-
-def _service_name_guard() -> Guard:
-    return Guard(
-        rule="service-name",
-        path="run",
-        test=Not(Matches(names.RUN, "^[a-z]([-a-z0-9]*[a-z0-9])?$")),
-        message=Text(
-            (
-                "the run's Service would be named ",
-                names.RUN,
-                ", which is not a DNS label: use lower-case letters, digits and -, and start with a letter; "
-                "choose another release name or fullnameOverride",
+        *([] if may_be_partial(structure) else [_min_available(structure)]),
+        *([_all_workers(structure)] if structure.has_equal_workers else []),
+        *(
+            Guard(
+                "gang-field",
+                at=f"gang.{field}",
+                when=value(f"gang.{field}"),
+                say=f"{scheduler} does not support gang.{field}, which is a key for "
+                f"{either([name for name, fields in FIELDS.items() if field in fields])}; remove the key",
             )
+            for field in unsupported
         ),
     )
 
 
-def _image_guard() -> Guard:
-    return Guard(
-        rule="no-image",
-        path=("roles", ROLE_NAME),
-        over=(ROLE_ENTRIES,),
-        test=Not(Override(role_entry_value("image", "string"), value("image"))),
-        message=Text(
-            ("role ", ROLE_NAME, " has no image: set image for the job, or roles.", ROLE_NAME, ".image"),
-        ),
-    )
+def _supports(structure: Structure, path: str) -> bool:
+    """Return whether the workload kind of a job supports the field of ``spec`` at `path`, such as `resumeFrom`."""
+    return not kinds.lacking({"workload": {"kind": structure.kind}}, path.split("."))
 
 
-def _cluster_size_guard(structure: Structure, pod: cluster_spec.PodName) -> Guard:
+# -- names and tasks -----------------------------------------------------------------------------------------------
+
+_SERVICE_NAME: Final = Guard(
+    "service-name",
+    at="run",
+    when=Not(Matches(names.RUN, "^[a-z]([-a-z0-9]*[a-z0-9])?$")),
+    say=sentence(
+        "the run's Service would be named {}, which is not a DNS label: use lower-case letters, digits and -, and "
+        "start with a letter; choose another release name or fullnameOverride",
+        names.RUN,
+    ),
+)
+
+_IMAGE: Final = Guard(
+    "no-image",
+    at=("roles", ROLE_NAME),
+    over=(ROLE_ENTRIES,),
+    when=Not(Override(role_entry_value("image", "string"), value("image"))),
+    say=sentence("role {} has no image: set image for the job, or roles.{}.image", ROLE_NAME, ROLE_NAME),
+)
+
+
+def _cluster_size(structure: Structure, pod: cluster_spec.PodName) -> Guard:
     if structure.uses_keras_distribution:
         variable, size = keras_distribution.JOB_ADDRESSES, keras_distribution.addresses_size(structure, pod)
     else:
         variable, size = "TF_CONFIG", cluster_spec.longest_tf_config_size(structure, pod)
     return Guard(
-        rule="tf-config-size",
-        path="roles.worker.replicas" if structure.role("worker") else "roles",
-        test=Greater(size, STRING_MAX),
-        message=Text(
-            (
-                f"{variable} would have ",
-                size,
-                f" bytes, but an environment variable may have at most {STRING_MAX}; "
-                "reduce the number of tasks, or shorten the names",
-            )
+        "tf-config-size",
+        at="roles.worker.replicas" if structure.role("worker") else "roles",
+        when=Greater(size, STRING_MAX),
+        say=sentence(
+            f"{variable} would have {{}} bytes, but an environment variable may have at most {STRING_MAX}; "
+            "reduce the number of tasks, or shorten the names",
+            size,
         ),
     )
 
 
-def _gang_guards(structure: Structure, scheduler: Scheduler) -> list[Guard]:
-    return [
-        *(_kueue_guards(structure) if scheduler == "kueue" else []),
-        *([_min_available_guard(structure)] if may_be_partial(structure) else []),
-    ]
+# -- gang ----------------------------------------------------------------------------------------------------------
+
+_ENABLED: Final = value("gang.enabled")
+_MIN_AVAILABLE: Final = value("gang.minAvailable")
 
 
-def _kueue_guards(structure: Structure) -> list[Guard]:
-    enabled = value("gang.enabled")
-    queue_guard = Guard(
-        rule="gang-queue",
-        path="gang.queue",
-        test=AllOf((enabled, Not(value("gang.queue")))),
-        message=Text(
-            (
-                "gang.queue is empty, but Kueue ignores a job without a queue; "
-                "set gang.queue to a LocalQueue of the namespace",
-            )
-        ),
+def _kueue_guards(structure: Structure) -> Iterator[Guard]:
+    yield Guard(
+        "gang-queue",
+        at="gang.queue",
+        when=AllOf((_ENABLED, Not(value("gang.queue")))),
+        say="gang.queue is empty, but Kueue ignores a job without a queue; "
+        "set gang.queue to a LocalQueue of the namespace",
     )
-    label_guards = [_kueue_label_guard(path) for path in ("gang.queue", "gang.priorityClassName")]
-    topology_guard = Guard(
-        rule="gang-topology",
-        path="gang.preferredTopology",
-        test=AllOf((enabled, value("gang.requiredTopology"), value("gang.preferredTopology"))),
-        message=Text(
-            (
-                "gang has both a requiredTopology and a preferredTopology, but Kueue accepts only one; "
-                "remove one of the two",
-            )
-        ),
+    for path in ("gang.queue", "gang.priorityClassName"):
+        length = Length(value(path))
+        yield Guard(
+            "gang-label",
+            at=path,
+            when=AllOf((_ENABLED, Greater(length, names.LABEL_VALUE_MAX))),
+            say=sentence(
+                f"{path} has {{}} characters, but the label that passes the name to Kueue may have at most "
+                f"{names.LABEL_VALUE_MAX}; choose a shorter name",
+                length,
+            ),
+        )
+    yield Guard(
+        "gang-topology",
+        at="gang.preferredTopology",
+        when=AllOf((_ENABLED, value("gang.requiredTopology"), value("gang.preferredTopology"))),
+        say="gang has both a requiredTopology and a preferredTopology, but Kueue accepts only one; "
+        "remove one of the two",
     )
-    if not WORKLOADS[structure.kind].plan(structure):
-        return [queue_guard, *label_guards, topology_guard]
-    deadline_guard = Guard(
-        rule="gang-start-deadline",
-        path="startDeadline",
-        test=AllOf((enabled, value("startDeadline"))),
-        message=Text(
-            (
-                "startDeadline is ",
-                value("startDeadline"),
-                ", but Kueue starts a job whenever it admits the job, so no deadline applies; remove startDeadline",
-            )
-        ),
-    )
-    return [queue_guard, *label_guards, topology_guard, deadline_guard]
+    if WORKLOADS[structure.kind].plan(structure):
+        deadline = value("startDeadline")
+        yield Guard(
+            "gang-start-deadline",
+            at="startDeadline",
+            when=AllOf((_ENABLED, deadline)),
+            say=sentence(
+                "startDeadline is {}, but Kueue starts a job whenever it admits the job, so no deadline applies; "
+                "remove startDeadline",
+                deadline,
+            ),
+        )
 
 
-def _kueue_label_guard(path: str) -> Guard:
-    """Return the guard that limits the length of the value at a path, because Kueue reads the value from a label."""
-    name = value(path)
+def _min_available(structure: Structure) -> Guard:
+    task_count = member_count(structure)
     return Guard(
-        rule="gang-label",
-        path=path,
-        test=AllOf((value("gang.enabled"), Greater(Length(name), names.LABEL_VALUE_MAX))),
-        message=Text(
-            (
-                f"{path} has ",
-                Length(name),
-                f" characters, but the label that passes the name to Kueue may have at most {names.LABEL_VALUE_MAX}; "
-                "choose a shorter name",
-            )
+        "gang-min-available",
+        at="gang.minAvailable",
+        when=AllOf((_ENABLED, Greater(_MIN_AVAILABLE, task_count))),
+        say=sentence(
+            "gang.minAvailable is {}, but the gang has only {} tasks and would never start; "
+            "set a smaller number, or 0 for all tasks",
+            _MIN_AVAILABLE,
+            task_count,
         ),
     )
 
 
-def _field_guard(scheduler: Scheduler, field: Field) -> Guard:
-    supporting = [name for name, fields in FIELDS.items() if field in fields]
+def _all_workers(structure: Structure) -> Guard:
     return Guard(
-        rule="gang-field",
-        path=f"gang.{field}",
-        test=value(f"gang.{field}"),
-        message=Text(
-            (f"{scheduler} does not support gang.{field}, which is a key for {either(supporting)}; remove the key",)
+        "gang-all-workers",
+        at="gang.minAvailable",
+        when=AllOf((_ENABLED, is_partial(structure))),
+        say=sentence(
+            f"gang.minAvailable is {{}}, but {structure.strategy} needs all {{}} workers: the first workers would "
+            "occupy their GPUs and wait for the last worker; write 0, which means all workers",
+            _MIN_AVAILABLE,
+            member_count(structure),
         ),
     )
 
 
-def _all_workers_guard(structure: Structure) -> Guard:
-    return Guard(
-        rule="gang-all-workers",
-        path="gang.minAvailable",
-        test=AllOf((value("gang.enabled"), is_partial(structure))),
-        message=Text(
-            (
-                "gang.minAvailable is ",
-                value("gang.minAvailable"),
-                f", but {structure.strategy} needs all ",
-                member_count(structure),
-                " workers: the first workers would occupy their GPUs and wait for the last worker; "
-                "write 0, which means all workers",
-            )
-        ),
-    )
-
-
-def _node_name_guard(structure: Structure) -> Guard:
+def _node_name(structure: Structure) -> Guard:
     node = role_entry_value("nodeName", "string")
     in_gang = (Not(Equal(ROLE_NAME, "evaluator")),) if structure.role("evaluator") else ()
     return Guard(
-        rule="node-name-and-gang",
-        path=("roles", ROLE_NAME, "nodeName"),
+        "node-name-and-gang",
+        at=("roles", ROLE_NAME, "nodeName"),
         over=(ROLE_ENTRIES,),
-        test=AllOf((value("gang.enabled"), *in_gang, node)),
-        message=Text(
-            (
-                *("roles.", ROLE_NAME, ".nodeName is ", node),
-                ", which bypasses the scheduler of the gang; "
-                "select the node by kubernetes.io/hostname in nodeSelector, or disable the gang",
-            )
+        when=AllOf((_ENABLED, *in_gang, node)),
+        say=sentence(
+            "roles.{}.nodeName is {}, which bypasses the scheduler of the gang; "
+            "select the node by kubernetes.io/hostname in nodeSelector, or disable the gang",
+            ROLE_NAME,
+            node,
         ),
     )
 
 
-def _egress_guard() -> Guard:
-    return Guard(
-        rule="egress-unlimited",
-        path="network.policy",
-        test=AllOf((value("network.egress.limited"), Equal(value("network.policy"), "Off"))),
-        message=Text(
-            (
-                "network.policy is Off, so no policy limits egress; set network.policy to Isolated, "
-                "or network.egress.limited to false",
-            )
-        ),
-    )
+# -- volumes -------------------------------------------------------------------------------------------------------
+
+_NAME: Final = Bound("name")
+_SECOND_NAME: Final = Bound("other")
+_VOLUMES: Final = CheckedMap(value("storage"), "name", "storage")
+_SECOND_VOLUMES: Final = CheckedMap(value("storage"), "other", "second")
+_MOUNT_PATH: Final = Clean(Bound("storage", "string", "mountPath"))
+_SEPARATE: Final = Bound("separate", "map")
+_SEPARATE_VOLUMES: Final = ((_SEPARATE.name, Filtered(value("storage"), storage.SEPARATE, item="storage")),)
+
+# `run` and `resumeFrom` name the folders of runs in a volume.
+_RUN_FOLDERS: Final = (
+    Guard(
+        "resume-from",
+        at="resumeFrom",
+        let=_SEPARATE_VOLUMES,
+        when=AllOf((value("resumeFrom"), Not(_SEPARATE))),
+        say="resumeFrom names the folder of a run, but no volume has a folder for each run; "
+        "set runs: Separate in storage",
+    ),
+    Guard(
+        "run-folder",
+        at="run",
+        let=_SEPARATE_VOLUMES,
+        when=AllOf((Equal(value("run"), UNNAMED), _SEPARATE)),
+        say=f"run {UNNAMED} would use the folder of the run without a name; choose another name, "
+        f"and set resumeFrom to {UNNAMED} to continue in the folder",
+    ),
+)
+
+_SUB_PATH: Final = Guard(
+    "sub-path-twice",
+    at=("storage", _NAME, "subPathExpr"),
+    over=(_VOLUMES,),
+    when=AllOf((Bound("storage", "string", "subPath"), Bound("storage", "string", "subPathExpr"))),
+    say=sentence("storage.{} has both subPath and subPathExpr; remove one of the two", _NAME),
+)
 
 
-def _spot_price_guard() -> Guard:
-    spot = "cloud.eci.spot"
-    limited = Equal(value(f"{spot}.strategy"), "SpotWithPriceLimit")
-    return Guard(
-        rule="eci-spot-price",
-        path=f"{spot}.strategy",
-        test=AllOf((value("cloud.eci.enabled"), limited, Not(value(f"{spot}.priceLimit")))),
-        message=Text(
-            (
-                f"{spot}.strategy is SpotWithPriceLimit, but {spot}.priceLimit is empty; "
-                "set the maximum price per hour, or the strategy SpotAsPriceGo",
-            )
-        ),
-    )
-
-
-def _tensorboard_guards() -> list[Guard]:
-    name, enabled = names.tensorboard(), value("tensorboard.enabled")
-    return [
-        Guard(
-            rule="tensorboard-name",
-            path="tensorboard",
-            test=AllOf((enabled, Greater(Length(name), names.SERVICE_NAME_MAX))),
-            message=Text(
-                (
-                    "TensorBoard's Service would be named ",
-                    name,
-                    ", which has ",
-                    Length(name),
-                    f" characters, but a DNS label may have at most {names.SERVICE_NAME_MAX}; "
-                    "shorten the name of the job or of the release",
-                )
-            ),
-        ),
-        Guard(
-            rule="tensorboard-name",
-            path="run",
-            test=AllOf((enabled, Equal(value("run"), "tensorboard"))),
-            message=Text(("the run tensorboard would have the object names of TensorBoard; choose another run name",)),
-        ),
-        Guard(
-            rule="no-image",
-            path="tensorboard",
-            test=AllOf((enabled, Not(Default(value("tensorboard.image"), value("image"))))),
-            message=Text(("TensorBoard has no image: set image for the job, or tensorboard.image",)),
-        ),
+def _mount_path_guards(structure: Structure) -> Iterator[Guard]:
+    """Yield the guards that reject a volume at a path that tfgen uses, or two volumes at the same path, in a role."""
+    at, volume = ("storage", _NAME, "mountPath"), sentence("storage.{}", _NAME)
+    shm = Override(role_entry_value("shm", "quantity"), value("shm"))
+    reserved: list[tuple[Node, str, tuple[Expression, ...]]] = [
+        ("/tmp", "the temporary folder of every pod", ()),  # noqa: S108 - a path in the pod
+        *([("/dev/shm", "shm", (shm,))] if _supports(structure, "shm") else []),  # noqa: S108 - a path in the pod
+        *([(Clean(value("code.mountPath")), "code", ())] if structure.code else []),
     ]
-
-
-def _min_available_guard(structure: Structure) -> Guard:
-    min_available, task_count = value("gang.minAvailable"), member_count(structure)
-    return Guard(
-        rule="gang-min-available",
-        path="gang.minAvailable",
-        test=AllOf((value("gang.enabled"), Greater(min_available, task_count))),
-        message=Text(
+    for path, current_use, conditions in reserved:
+        yield Guard(
+            "duplicate-mount-path",
+            at=at,
+            over=(ROLE_ENTRIES, _VOLUMES),
+            when=AllOf((*conditions, _mounts("storage"), Equal(_MOUNT_PATH, path))),
+            say=duplicate_mount_message(volume, path, current_use),
+        )
+    second_path = Clean(Bound("second", "string", "mountPath"))
+    yield Guard(
+        "duplicate-mount-path",
+        at=at,
+        over=(ROLE_ENTRIES, _VOLUMES, _SECOND_VOLUMES),
+        when=AllOf(
             (
-                "gang.minAvailable is ",
-                min_available,
-                ", but the gang has only ",
-                task_count,
-                " tasks and would never start; set a smaller number, or 0 for all tasks",
+                Not(Equal(_NAME, _SECOND_NAME)),
+                _mounts("storage"),
+                _mounts("second"),
+                Equal(_MOUNT_PATH, second_path),
             )
         ),
+        say=duplicate_mount_message(volume, _MOUNT_PATH, sentence("storage.{}", _SECOND_NAME)),
     )
 
 
-def _root_user_guard() -> Guard:
-    user: Expression = value("security.runAsUser")
-    return Guard(
-        rule="root-user",
-        path="security.runAsUser",
-        test=Not(user),
-        message=Text(
+def _mounts(volume: str) -> Expression:
+    """Return a test that is true if the current role mounts a volume. Without the key `for`, all roles mount a volume.
+
+    `volume` is the name of the volume in the guard: "storage", or "second" in a guard that compares two volumes.
+    """
+    roles = Bound(volume, "list", "for")
+    return AnyOf((Not(roles), HasItem(roles, ROLE_NAME)))
+
+
+def duplicate_mount_message(name: Node, path: Node, current_use: Node) -> Text:
+    """Return the message that the volume `name` has a mount path that is already in use.
+
+    `path` is the mount path. `current_use` is the name of another volume with this path, or a phrase such as
+    `the temporary folder of every pod`.
+    """
+    return sentence("{} is mounted at {}, and so is {}; choose another mountPath", name, path, current_use)
+
+
+def refused_volume_message(name: Node, source: str, profile: Profile) -> Text:
+    """Return the message that the security profile `profile` forbids the source of a volume, such as `hostPath`.
+
+    `name` is the name of the volume.
+    """
+    replacement = "an emptyDir or a claim" if source == "hostPath" else "a claim or a CSI volume"
+    minimum = strictest_profile(source)
+    return sentence(
+        f"{{}}: security.profile {profile} forbids {source} volumes, which need at least {minimum}; "
+        f"use {replacement}, or set security.profile to {minimum}",
+        name,
+    )
+
+
+# -- resources -----------------------------------------------------------------------------------------------------
+
+# Resources that are counted in GPUs, or in shares that a program sees as a GPU. No node has more than 1,024 GPUs.
+_COUNTED: Final = "/(gpu|mig-.*|vgpu-number)$"
+_NUMBER_OF_GPUS: Final = "^[+]?0*([0-9]{1,3}|10[01][0-9]|102[0-4])$"
+
+_GPU_COUNT: Final = role_entry_value("resources.gpu.count", "integer")
+_GPU_RESOURCE: Final = role_entry_value("resources.gpu.resource", "string")
+_LIMIT: Final = Bound("limit", "quantity")
+_LIMITS: Final = role_entry_value("resources.limits", "map")
+_REQUESTS: Final = role_entry_value("resources.requests", "map")
+_SHARE: Final = role_entry_value("resources.gpu.share", "map")
+
+
+def legacy_gpu_message(role: Node) -> Text:
+    """Return the message about a role that requests GPUs by the resource name of old Kubernetes versions."""
+    return sentence(
+        f"role {{}} requests {LEGACY_GPU}, which no node has since Kubernetes 1.10, so the role would never start; "
+        "set gpu.count, which requests nvidia.com/gpu",
+        role,
+    )
+
+
+_RESOURCES: Final = (
+    Guard(
+        "gpu-count",
+        at=("roles", ROLE_NAME, "resources", "limits", _NAME),
+        over=(ROLE_ENTRIES, CheckedMap(_LIMITS, "name", "limit")),
+        when=AllOf((_GPU_COUNT, Equal(_NAME, _GPU_RESOURCE), Not(Equal(Text((_LIMIT,)), Text((_GPU_COUNT,)))))),
+        say=sentence(
+            "role {} has gpu.count {} and the limit {} of {}, which overrides gpu.count; "
+            "set the number only in gpu.count",
+            *(ROLE_NAME, _GPU_COUNT, _LIMIT, _NAME),
+        ),
+    ),
+    *(
+        Guard(
+            "gpu-count",
+            at=("roles", ROLE_NAME, "resources", *amounts.path.split(".")[1:], _NAME),
+            over=(ROLE_ENTRIES, CheckedMap(amounts, "name", "limit")),
+            when=AllOf((Matches(_NAME, _COUNTED), Not(Matches(Text((_LIMIT,)), _NUMBER_OF_GPUS)))),
+            say=sentence(
+                "role {} requests {} of {}, which is not a GPU count up to 1024; write the number in digits",
+                *(ROLE_NAME, _LIMIT, _NAME),
+            ),
+        )
+        for amounts in (_LIMITS, _REQUESTS, _SHARE)
+    ),
+    Guard(
+        "legacy-gpu",
+        at=("roles", ROLE_NAME, "resources"),
+        over=(ROLE_ENTRIES,),
+        when=AnyOf(
             (
-                "security.runAsUser is 0, which the Pod Security Standard restricted forbids; "
-                "set another user, or security.profile baseline in job.yaml",
+                Equal(_GPU_RESOURCE, LEGACY_GPU),
+                *(HasKey(amounts, LEGACY_GPU) for amounts in (_LIMITS, _REQUESTS, _SHARE)),
             )
         ),
+        say=legacy_gpu_message(ROLE_NAME),
+    ),
+)
+
+
+# -- network, cloud, TensorBoard and security ------------------------------------------------------------------------
+
+_EGRESS: Final = Guard(
+    "egress-unlimited",
+    at="network.policy",
+    when=AllOf((value("network.egress.limited"), Equal(value("network.policy"), "Off"))),
+    say="network.policy is Off, so no policy limits egress; set network.policy to Isolated, "
+    "or network.egress.limited to false",
+)
+
+_SPOT: Final = "cloud.eci.spot"
+_SPOT_PRICE: Final = Guard(
+    "eci-spot-price",
+    at=f"{_SPOT}.strategy",
+    when=AllOf(
+        (
+            value("cloud.eci.enabled"),
+            Equal(value(f"{_SPOT}.strategy"), "SpotWithPriceLimit"),
+            Not(value(f"{_SPOT}.priceLimit")),
+        )
+    ),
+    say=f"{_SPOT}.strategy is SpotWithPriceLimit, but {_SPOT}.priceLimit is empty; "
+    "set the maximum price per hour, or the strategy SpotAsPriceGo",
+)
+
+
+def _tensorboard_guards() -> Iterator[Guard]:
+    name, enabled = names.tensorboard(), value("tensorboard.enabled")
+    yield Guard(
+        "tensorboard-name",
+        at="tensorboard",
+        when=AllOf((enabled, Greater(Length(name), names.SERVICE_NAME_MAX))),
+        say=sentence(
+            "TensorBoard's Service would be named {}, which has {} characters, but a DNS label may have at most "
+            f"{names.SERVICE_NAME_MAX}; shorten the name of the job or of the release",
+            name,
+            Length(name),
+        ),
     )
+    yield Guard(
+        "tensorboard-name",
+        at="run",
+        when=AllOf((enabled, Equal(value("run"), "tensorboard"))),
+        say="the run tensorboard would have the object names of TensorBoard; choose another run name",
+    )
+    yield Guard(
+        "no-image",
+        at="tensorboard",
+        when=AllOf((enabled, Not(Default(value("tensorboard.image"), value("image"))))),
+        say="TensorBoard has no image: set image for the job, or tensorboard.image",
+    )
+
+
+_ROOT_USER: Final = Guard(
+    "root-user",
+    at="security.runAsUser",
+    when=Not(value("security.runAsUser")),
+    say="security.runAsUser is 0, which the Pod Security Standard restricted forbids; "
+    "set another user, or security.profile baseline in job.yaml",
+)

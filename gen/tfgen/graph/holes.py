@@ -459,21 +459,20 @@ class Guard(Record):
     If the check fails, the chart calls Helm's ``fail``. For a job file, a rule reports the message as a problem.
 
     Attributes:
-        test: an expression that is true if the values are wrong.
-        path: the values path of the problem, such as `run`. A path that contains the name of a map entry is a tuple of
-            steps with a hole for the name: ``("roles", ROLE_NAME, "nodeName")``.
-        message: the text of the problem: the invalid value, the allowed values, and the fix.
         rule: the id of the rule.
+        at: the values path of the problem, such as `run`. A path that contains the name of a map entry is a tuple of
+            steps with a hole for the name: ``("roles", ROLE_NAME, "nodeName")``.
+        when: an expression that is true if the values are wrong.
+        say: the message: the invalid value, the allowed values, and the fix.
         over: the maps whose entries the guard checks, such as the roles. If `over` has several maps, the guard checks
             each combination of their entries. If `over` is empty, the guard checks the values once.
-        let: pairs of a name and an expression. The test and the message may use the name for the value of the
-            expression.
+        let: pairs of a name and an expression. `when` and `say` may use the name for the value of the expression.
     """
 
-    test: Expression
-    path: str | tuple[Node, ...]
-    message: Text
     rule: str
+    at: str | tuple[Node, ...]
+    when: Expression
+    say: Text | str
     over: tuple[CheckedMap, ...] = ()
     let: tuple[tuple[str, Node], ...] = ()
 
@@ -592,6 +591,12 @@ def _named_templates_and_files(node: Node | Record) -> tuple[NamedTemplate | Fil
 def plain_mapping(data: Mapping[str, Any]) -> dict[Key, Node]:
     """Convert a mapping of plain data, for example from job.yaml, into a node of a graph."""
     return dict(data.items())
+
+
+def sentence(words: str, *nodes: Node) -> Text:
+    """Return a text with a node in place of each ``{}`` in `words`, such as ``role {} has no image``."""
+    first, *others = words.split("{}")
+    return Text((first, *chain.from_iterable(zip(nodes, others, strict=True))))
 
 
 def if_set(hole: Expression) -> When:

@@ -195,7 +195,7 @@ def _guard_sources(guard: Guard, bindings: Bindings) -> frozenset[Path]:
         bindings = bind_entry(bindings, entries)
     for name, node in guard.let:
         bindings = bind(bindings, name, node)
-    return _all_sources((guard.test, guard.message), bindings)
+    return _all_sources((guard.when, guard.say), bindings)
 
 
 def _all_sources(nodes: Iterable[Node | Record], bindings: Bindings, steps: Path = ()) -> frozenset[Path]:

@@ -52,9 +52,9 @@ def find_broken_guards(rule: str, view: View) -> Iterator[Finding]:
     """
     message_by_path: dict[Path, str] = {}
     for guard, scope in view.failing_guards(rule):
-        steps = guard.path.split(".") if isinstance(guard.path, str) else guard.path
+        steps = guard.at.split(".") if isinstance(guard.at, str) else guard.at
         path: Path = tuple(evaluate(step, scope) for step in steps)
-        message = f"{evaluate(guard.message, scope)}{_ADVICE.get(rule, _no_advice)(guard, view)}"
+        message = f"{evaluate(guard.say, scope)}{_ADVICE.get(rule, _no_advice)(guard, view)}"
         # A long run name makes the hosts of all roles too long. Report only the longest host.
         message_by_path[path] = max(message, message_by_path.get(path, ""), key=len)
     yield from map(Finding, message_by_path.keys(), message_by_path.values())
@@ -70,7 +70,7 @@ def _max_workers(guard: Guard, view: View) -> str:
 
     def too_many(workers: int) -> bool:
         values = {**view.values, "roles": {**roles, "worker": {**roles["worker"], "replicas": workers}}}
-        return bool(evaluate(guard.test, Scope(values, release=view.job.name, chart=view.job.name)))
+        return bool(evaluate(guard.when, Scope(values, release=view.job.name, chart=view.job.name)))
 
     if "worker" not in roles or too_many(1):
         return ""

@@ -7,10 +7,10 @@ from typing import Any, Final
 
 from tfgen import data_path
 from tfgen.data_path import Path
+from tfgen.graph.guards import LEGACY_GPU, legacy_gpu_message
 from tfgen.graph.objects import finisher
 from tfgen.graph.objects.values import value_for_role
 from tfgen.graph.schedulers import member_count
-from tfgen.graph.value_guards import LEGACY_GPU, legacy_gpu_message
 from tfgen.graph.workloads import WORKLOADS
 from tfgen.job.training_job import RoleName
 from tfgen.kubernetes import quantity

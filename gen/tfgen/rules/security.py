@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from tfgen.data_path import Path, texts
+from tfgen.graph.guards import refused_volume_message
 from tfgen.graph.objects.storage import SOURCES
-from tfgen.graph.value_guards import refused_volume_message
 from tfgen.job.training_job import PROFILES, Profile
 from tfgen.kubernetes.volume_profiles import refuses, strictest_profile
 from tfgen.rules import pod_parts

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from tfgen.data_path import Path
+from tfgen.graph.guards import duplicate_mount_message
 from tfgen.graph.holes import clean_path
 from tfgen.graph.objects import tensorboard
 from tfgen.graph.objects.storage import WRITABLE
-from tfgen.graph.value_guards import duplicate_mount_message
 from tfgen.job.training_job import RoleName
 from tfgen.rules import pod_parts
 from tfgen.rules.rule import Finding, rule

@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Final
 
-from tfgen.graph.holes import AllOf, Default, Equal, Guard, IsSet, Key, Node, Override, Text, When, if_set
+from tfgen.graph.holes import AllOf, Default, Equal, Guard, IsSet, Key, Node, Override, When, if_set
 from tfgen.graph.objects import labels, names
 from tfgen.graph.objects.values import role_or_job_value, value
 from tfgen.job.training_job import Structure
@@ -46,13 +46,9 @@ def task_account(structure: Structure) -> When:
 def default_account_guard() -> Guard:
     """Return the guard that rejects the creation of the account `default`, which each namespace already has."""
     return Guard(
-        rule="service-account-default",
-        path="serviceAccountName",
-        test=AllOf((_IS_CREATED, Equal(value("serviceAccountName"), _DEFAULT))),
-        message=Text(
-            (
-                f"serviceAccount.create would create the account {_DEFAULT}, which each namespace already has; "
-                "choose another name",
-            )
-        ),
+        "service-account-default",
+        at="serviceAccountName",
+        when=AllOf((_IS_CREATED, Equal(value("serviceAccountName"), _DEFAULT))),
+        say=f"serviceAccount.create would create the account {_DEFAULT}, which each namespace already has; "
+        "choose another name",
     )

@@ -35,6 +35,7 @@ from tfgen.graph.holes import (
     When,
     call,
     if_set,
+    sentence,
 )
 from tfgen.graph.objects import environment, labels, name_guards, names, network, rbac, security, storage
 from tfgen.graph.objects.pod_spec import PodParts, pod_spec
@@ -220,16 +221,13 @@ def _guards(_: Structure) -> list[Guard]:
     return [
         name_guards.host_name_guard(names.elastic_dl_master()),
         Guard(
-            rule="elasticdl-priority",
-            path="workload.elasticDL.workerPriority",
-            test=Not(Matches(_PRIORITY, r"^(|high|low|0|1|0?\.[0-9]+|1\.0+)$")),
-            message=Text(
-                (
-                    "workload.elasticDL.workerPriority is ",
-                    _PRIORITY,
-                    ", but ElasticDL accepts only high, low or the fraction of the workers with high priority, "
-                    "such as 0.5",
-                )
+            "elasticdl-priority",
+            at="workload.elasticDL.workerPriority",
+            when=Not(Matches(_PRIORITY, r"^(|high|low|0|1|0?\.[0-9]+|1\.0+)$")),
+            say=sentence(
+                "workload.elasticDL.workerPriority is {}, but ElasticDL accepts only high, low or the fraction of the "
+                "workers with high priority, such as 0.5",
+                _PRIORITY,
             ),
         ),
     ]

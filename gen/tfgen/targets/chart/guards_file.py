@@ -1,8 +1,9 @@
 """Writes ``templates/guards.yaml``: checks that stop Helm before Helm prints objects. The file contains no object.
 
-Guard(Greater(REPLICAS, 3), ...)  ->  {{- if gt (int64 .Values.roles.worker.replicas) 3 }}
-                                      {{- fail "there are too many" }}
-                                      {{- end }}
+Guard("too-many", at="roles", when=Greater(REPLICAS, 3), say="there are too many")  ->
+    {{- if gt (int64 .Values.roles.worker.replicas) 3 }}
+    {{- fail "there are too many" }}
+    {{- end }}
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ def _guards(guards: Sequence[Guard], context: Context, depth: int) -> Lines:
 
 
 def _guard(guard: Guard, context: Context) -> Lines:
-    test, message = expression(guard.test, context), argument(guard.message, context)
+    test, message = expression(guard.when, context), argument(guard.say, context)
     return [f"{{{{- if {test} }}}}", f"{{{{- fail {message} }}}}", "{{- end }}"]
 
 
