@@ -17,6 +17,7 @@ from tfgen.graph.holes import (
     CheckedMap,
     Clean,
     Default,
+    Dict,
     Equal,
     Expression,
     Filtered,
@@ -30,6 +31,7 @@ from tfgen.graph.holes import (
     Not,
     Override,
     Text,
+    When,
     sentence,
 )
 from tfgen.graph.objects import cluster_spec, keras_distribution, names, service_account, storage
@@ -352,6 +354,7 @@ _LIMIT: Final = Bound("limit", "quantity")
 _LIMITS: Final = role_entry_value("resources.limits", "map")
 _REQUESTS: Final = role_entry_value("resources.requests", "map")
 _SHARE: Final = role_entry_value("resources.gpu.share", "map")
+_FIELD: Final = Bound("field")
 
 
 def legacy_gpu_message(role: Node) -> Text:
@@ -375,18 +378,19 @@ _RESOURCES: Final = (
             *(ROLE_NAME, _GPU_COUNT, _LIMIT, _NAME),
         ),
     ),
-    *(
-        Guard(
-            "gpu-count",
-            at=("roles", ROLE_NAME, "resources", *amounts.path.split(".")[1:], _NAME),
-            over=(ROLE_ENTRIES, CheckedMap(amounts, "name", "limit")),
-            when=AllOf((Matches(_NAME, _COUNTED), Not(Matches(Text((_LIMIT,)), _NUMBER_OF_GPUS)))),
-            say=sentence(
-                "role {} requests {} of {}, which is not a GPU count up to 1024; write the number in digits",
-                *(ROLE_NAME, _LIMIT, _NAME),
-            ),
-        )
-        for amounts in (_LIMITS, _REQUESTS, _SHARE)
+    Guard(
+        "gpu-count",
+        at=("roles", ROLE_NAME, "resources", When(Equal(_FIELD, "share"), "gpu"), _FIELD, _NAME),
+        over=(
+            ROLE_ENTRIES,
+            CheckedMap(Dict("limits", _LIMITS, "requests", _REQUESTS, "share", _SHARE), "field", "amounts"),
+            CheckedMap(Bound("amounts", "map"), "name", "limit"),
+        ),
+        when=AllOf((Matches(_NAME, _COUNTED), Not(Matches(Text((_LIMIT,)), _NUMBER_OF_GPUS)))),
+        say=sentence(
+            "role {} requests {} of {}, which is not a GPU count up to 1024; write the number in digits",
+            *(ROLE_NAME, _LIMIT, _NAME),
+        ),
     ),
     Guard(
         "legacy-gpu",

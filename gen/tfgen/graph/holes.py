@@ -347,10 +347,12 @@ Clean: Final = Function("clean", "clean {0}", clean_path, "string")
 # The number of bytes of a text in UTF-8.
 Length: Final = Function("length", "len {0}", lambda text: len(text.encode()), "integer")
 Sum: Final = Function("sum", "add {all}", lambda *terms: sum(map(int, terms)), "integer")
+# A map of keys and values, which alternate: Dict("limits", LIMITS, "requests", REQUESTS).
+Dict: Final = Function("dict", "dict {all}", lambda *parts: dict(zip(parts[::2], parts[1::2], strict=True)), "map")
 
 FUNCTIONS: Final[Mapping[str, Function]] = {
     function.name: function
-    for function in (Not, Equal, Greater, Contains, Matches, IsMap, HasItem, HasKey, Join, Clean, Length, Sum)
+    for function in (Not, Equal, Greater, Contains, Matches, IsMap, HasItem, HasKey, Join, Clean, Length, Sum, Dict)
 }
 
 
@@ -461,7 +463,7 @@ class Guard(Record):
     Attributes:
         rule: the id of the rule.
         at: the values path of the problem, such as `run`. A path that contains the name of a map entry is a tuple of
-            steps with a hole for the name: ``("roles", ROLE_NAME, "nodeName")``.
+            steps with a hole for the name: ``("roles", ROLE_NAME, "nodeName")``. An `ABSENT` step is no step.
         when: an expression that is true if the values are wrong.
         say: the message: the invalid value, the allowed values, and the fix.
         over: the maps whose entries the guard checks, such as the roles. If `over` has several maps, the guard checks

@@ -13,7 +13,7 @@ from typing import Final
 
 from tfgen.data_path import Path
 from tfgen.graph.fill import Scope, evaluate
-from tfgen.graph.holes import Guard
+from tfgen.graph.holes import ABSENT, Guard
 from tfgen.rules.rule import Finding, Rule
 from tfgen.rules.view import View
 
@@ -53,7 +53,7 @@ def find_broken_guards(rule: str, view: View) -> Iterator[Finding]:
     message_by_path: dict[Path, str] = {}
     for guard, scope in view.failing_guards(rule):
         steps = guard.at.split(".") if isinstance(guard.at, str) else guard.at
-        path: Path = tuple(evaluate(step, scope) for step in steps)
+        path: Path = tuple(step for step in (evaluate(step, scope) for step in steps) if step is not ABSENT)
         message = f"{evaluate(guard.say, scope)}{_ADVICE.get(rule, _no_advice)(guard, view)}"
         # A long run name makes the hosts of all roles too long. Report only the longest host.
         message_by_path[path] = max(message, message_by_path.get(path, ""), key=len)
