@@ -67,9 +67,8 @@ from tfgen.graph.holes import (
     named_templates,
 )
 from tfgen.graph.objects.values import as_text
-from tfgen.targets.chart.go_template.context import Context
-from tfgen.targets.chart.go_template.named_templates import define, helpers_file
-from tfgen.targets.chart.go_template.template_file import template_file
+from tfgen.targets.chart.go_template.lines import define, helpers_file, template_file
+from tfgen.targets.chart.go_template.syntax import Context
 from tfgen.targets.chart.guards_file import guard_checks
 
 ANY = Context("any")

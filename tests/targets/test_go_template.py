@@ -51,10 +51,9 @@ from tfgen.graph.holes import (
     named_templates,
     sentence,
 )
-from tfgen.targets.chart.go_template.context import Context
 from tfgen.targets.chart.go_template.expressions import expression
-from tfgen.targets.chart.go_template.named_templates import define, helpers_file
-from tfgen.targets.chart.go_template.template_file import template_file
+from tfgen.targets.chart.go_template.lines import define, helpers_file, template_file
+from tfgen.targets.chart.go_template.syntax import Context
 from tfgen.targets.chart.guards_file import guard_checks
 
 MNIST = Context("mnist")

@@ -7,7 +7,7 @@ import pytest
 from tests.support.tools import ROOT
 from tfgen.graph.provenance import sources
 from tfgen.job.training_job import TrainingJob
-from tfgen.targets.chart.go_template.context import Line
+from tfgen.targets.chart.go_template.syntax import Line
 from tfgen.targets.chart.template_lines import chart_lines
 from tfgen.targets.render import render
 from tfgen.text.parse import parse

@@ -10,8 +10,8 @@ from tfgen import cli
 from tfgen.graph.graph import graph
 from tfgen.job.training_job import Structure, TrainingJob
 from tfgen.targets.chart import print_templates, templates
-from tfgen.targets.chart.go_template.context import Context
-from tfgen.targets.chart.go_template.template_file import template_file
+from tfgen.targets.chart.go_template.lines import template_file
+from tfgen.targets.chart.go_template.syntax import Context
 from tfgen.targets.chart.templates import template_files
 from tfgen.targets.chart.wrap import wrap
 from tfgen.tree import cache

@@ -13,8 +13,8 @@ from tests.support.go_variables import repeated_declarations
 from tests.support.tools import ROOT
 from tfgen.check.jobs import check
 from tfgen.graph.holes import Bound, Filtered, ForEach, Let, MapOf, Merged, Text, Value
-from tfgen.targets.chart.go_template.context import Context
-from tfgen.targets.chart.go_template.template_file import template_file
+from tfgen.targets.chart.go_template.lines import template_file
+from tfgen.targets.chart.go_template.syntax import Context
 from tfgen.targets.render import render
 
 GOLDEN = sorted((ROOT / "tests" / "golden").glob("*/job.yaml"))

@@ -10,7 +10,7 @@ from tfgen.commands.line_origin.pages import ENVIRONMENTS, RUNS, purpose
 from tfgen.data_path import Path
 from tfgen.graph.holes import Guard
 from tfgen.graph.provenance import JOB_NAME, sources
-from tfgen.targets.chart.go_template.context import Line
+from tfgen.targets.chart.go_template.syntax import Line
 from tfgen.targets.chart.notes import NOTES
 from tfgen.text.line_path import line_paths
 

@@ -13,7 +13,7 @@ from tfgen.graph.provenance import Part
 from tfgen.job.origin import Origin, origins
 from tfgen.record import Record
 from tfgen.schema import file as schema_file
-from tfgen.targets.chart.go_template.go_text import Lines
+from tfgen.targets.chart.go_template.syntax import Lines
 from tfgen.targets.chart.template_lines import chart_lines
 from tfgen.text.document import Document
 

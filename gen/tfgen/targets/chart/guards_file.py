@@ -16,10 +16,9 @@ from typing import Final
 
 from tfgen.graph.holes import Guard
 from tfgen.graph.template import Template
-from tfgen.targets.chart.go_template.context import Context, lines_of, with_text
 from tfgen.targets.chart.go_template.expressions import argument, expression, range_action
-from tfgen.targets.chart.go_template.go_text import Lines
-from tfgen.targets.chart.go_template.variables import assign
+from tfgen.targets.chart.go_template.lines import assign
+from tfgen.targets.chart.go_template.syntax import Context, Lines, lines_of, with_text
 from tfgen.targets.chart.upgrade_guards import upgrade_guards
 
 _HEAD: Final = "{{- /* Checks that values.schema.json cannot express. */}}"

@@ -12,10 +12,9 @@ from tfgen.graph.shape import NAME, cached_by_shape
 from tfgen.graph.template import Template
 from tfgen.job.training_job import Structure
 from tfgen.record import Record
-from tfgen.targets.chart.go_template.context import Context
-from tfgen.targets.chart.go_template.named_templates import define, helpers_file
-from tfgen.targets.chart.go_template.template_file import template_file
-from tfgen.targets.chart.go_template.texts import text_of
+from tfgen.targets.chart.go_template.expressions import text_of
+from tfgen.targets.chart.go_template.lines import define, helpers_file, template_file
+from tfgen.targets.chart.go_template.syntax import Context
 from tfgen.targets.chart.guards_file import guards_file
 from tfgen.targets.chart.notes import NOTES, notes
 from tfgen.targets.chart.wrap import wrap

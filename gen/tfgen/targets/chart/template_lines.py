@@ -13,11 +13,9 @@ from tfgen.graph.guards import guards
 from tfgen.graph.holes import Node, Text, named_templates
 from tfgen.graph.provenance import bindings_of_named_templates
 from tfgen.job.training_job import Structure
-from tfgen.targets.chart.go_template.context import Context, Line, lines_of
-from tfgen.targets.chart.go_template.go_text import Lines
-from tfgen.targets.chart.go_template.named_templates import helpers_lines
-from tfgen.targets.chart.go_template.template_file import template_lines
-from tfgen.targets.chart.go_template.texts import text_of
+from tfgen.targets.chart.go_template.expressions import text_of
+from tfgen.targets.chart.go_template.lines import helpers_lines, template_lines
+from tfgen.targets.chart.go_template.syntax import Context, Line, Lines, lines_of
 from tfgen.targets.chart.guards_file import guards_lines
 from tfgen.targets.chart.notes import NOTES, environment_notes, notes
 from tfgen.targets.chart.print_templates import FILE_HEADS

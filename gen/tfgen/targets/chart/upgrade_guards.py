@@ -18,9 +18,8 @@ from tfgen.graph.objects.pod_template_hash import HASH
 from tfgen.graph.template import Template
 from tfgen.kubernetes import keys
 from tfgen.record import Record
-from tfgen.targets.chart.go_template.context import Context
 from tfgen.targets.chart.go_template.expressions import argument
-from tfgen.targets.chart.go_template.go_text import Lines
+from tfgen.targets.chart.go_template.syntax import Context, Lines
 
 _HEAD: Final = (
     "{{- /* Changes that need a new run. Helm detects these changes only in a cluster, not in helm template. */}}"

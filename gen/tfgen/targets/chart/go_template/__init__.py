@@ -12,17 +12,8 @@ computes the same objects. The printer uses these properties of Go templates
 
 A module imports only the modules above it in this list:
 
-    go_text         writes the syntax of Go templates
-    presence        computes the test that a node prints something
-    context         describes the place in a template at which a node is printed
-    nodes           tests the properties of a node
-    expressions     prints a node as a pipeline
-    texts           prints a node as text inside a line
-    scalars         prints a node as a scalar of YAML
-    variables       prints lines that assign a variable
-    flow_control    prints if, with and range around lines
-    neighbours      groups neighbouring entries or items that have the same test
-    yaml_lines      prints lines of mappings, sequences and named templates
-    named_templates prints a named template as a ``define``
-    template_file   prints a whole template file
+    presence     computes the test that a node prints something
+    syntax       writes the syntax of Go templates, and describes the place at which a node is printed
+    expressions  prints a node inside a line
+    lines        prints lines, named templates and whole files
 """

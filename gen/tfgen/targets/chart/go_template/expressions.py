@@ -1,6 +1,8 @@
-"""Prints a node of the object graph as an expression of Go templates.
+"""Prints a node of the object graph inside a line: as an expression of Go templates, as text, or as a scalar of YAML.
 
-AllOf((Value("gang.enabled", "boolean"), Equal(IMAGE, "a")))  ->  and .Values.gang.enabled (eq .Values.image "a")
+AllOf((ENABLED, Equal(IMAGE, "a")))  ->  and .Values.gang.enabled (eq .Values.image "a")
+Text(("run-", When(RUN, RUN, "1")))  ->  run-{{ if .Values.run }}{{ .Values.run }}{{ else }}1{{ end }}
+the scalar IMAGE                     ->  {{ .Values.image | quote }}
 """
 
 from __future__ import annotations
@@ -9,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, assert_never
 
 from tfgen.graph.holes import (
+    ABSENT,
     FUNCTIONS,
     Absent,
     AllOf,
@@ -42,14 +45,16 @@ from tfgen.graph.holes import (
     Text,
     Value,
     When,
+    is_hole,
     type_of,
 )
-from tfgen.targets.chart.go_template.context import Context
-from tfgen.targets.chart.go_template.go_text import field, literal
-from tfgen.targets.chart.go_template.nodes import is_constant, needs_root
-from tfgen.targets.chart.go_template.presence import parts_of_test, presence
-from tfgen.text import canonical_json
+from tfgen.targets.chart.go_template.presence import is_constant, needs_root, parts_of_test, presence
+from tfgen.targets.chart.go_template.syntax import Context, escape, field, join, literal
+from tfgen.text import canonical_json, yaml_text
 from tfgen.value_type import ValueType
+
+# -- expressions -------------------------------------------------------------------------------------------------------
+
 
 _FROM_YAML: Final[Mapping[ValueType, str]] = {"map": " | fromYaml", "list": " | fromYamlArray"}
 """Value type -> template function that parses the YAML text of a map or a list."""
@@ -262,3 +267,108 @@ def _compared_nodes(tests: Sequence[Node]) -> Sequence[Node] | None:
     pairs = [node.operands for node in tests if isinstance(node, Fn) and node.name == "equal"]
     is_comparison = len(pairs) == len(tests) and all(left == pairs[0][0] for left, _ in pairs)
     return [pairs[0][0], *(right for _, right in pairs)] if is_comparison else None
+
+
+# -- text inside a line, or a free text such as NOTES.txt --------------------------------------------------------------
+
+
+def text_of(node: Node, context: Context) -> str:
+    """Return the template text that prints a node inside a line, such as ``run {{ .Values.run }}``."""
+    match node:
+        case str():
+            return escape(node)
+        case int():
+            return str(node)
+        case Absent():
+            return ""
+        case Text(parts):
+            return join([text_of(part, context) for part in parts])
+        case ChartOnly():
+            return chart_only(node, context)
+        case Repeat(count, body, index):
+            body_context = context.range_body.with_names(index)
+            comma = f"{{{{ if {body_context.variable(index)} }}}},{{{{ end }}}}"
+            times = f"{{{{- range {body_context.variable(index)} := until (int {argument(count, context)}) }}}}"
+            return f"{times}{comma}{text_of(body, body_context)}{{{{ end }}}}"
+        case JoinEntries(separator=separator, body=body):
+            head = f"{{{{- {range_action(node, context)} }}}}{{{{ $separator }}}}"
+            assignment = f"{{{{ $separator = {literal(separator)} }}}}"
+            entry = text_of(body, context.range_body_of(node))
+            return f'{{{{- $separator := "" }}}}{head}{assignment}{entry}{{{{ end }}}}'
+        case When(test, if_true, if_false):
+            out = f"{{{{ if {expression(test, context)} }}}}{text_of(if_true, context)}"
+            while isinstance(if_false, When):
+                out += f"{{{{ else if {expression(if_false.test, context)} }}}}{text_of(if_false.if_true, context)}"
+                if_false = if_false.if_false
+            return f"{out}{'' if if_false is ABSENT else '{{ else }}' + text_of(if_false, context)}{{{{ end }}}}"
+    return f"{{{{ {typed(node, context)} }}}}"
+
+
+# -- scalars and keys of YAML ------------------------------------------------------------------------------------------
+
+
+def yaml_key(name: Name, context: Context) -> str:
+    """Return the key of a YAML entry, for example ``{{ $name | quote }}`` for the name in a loop."""
+    return f"{{{{ {expression(name, context)} | quote }}}}" if is_hole(name) else escape(yaml_text.scalar(name))
+
+
+def scalar(node: Node, context: Context) -> str:
+    """Return the template text that prints a node as a scalar of YAML. A free text of the user always gets quotes."""
+    match node:
+        case str() | int() | None:
+            return escape(yaml_text.scalar(node))
+        case Text(parts) if all(_is_safe(part) for part in parts):
+            samples = [_sample(node, longest=longest) for longest in (True, False)]
+            if all(yaml_text.scalar(sample)[0] not in "'\"" for sample in samples):
+                return text_of(node, context)
+            if not any("'" in sample or "\n" in sample for sample in samples):
+                return f"'{text_of(node, context)}'"
+        case ChartOnly():
+            return chart_only(node, context)
+    if isinstance(node, Hole) and type_of(node) in ("string", "quantity"):
+        return f"{{{{ {expression(node, context)} | quote }}}}"
+    return f"{{{{ {typed(node, context)} }}}}"
+
+
+def _is_safe(part: Node) -> bool:
+    """Test whether a part of a text is a constant, a name or an integer. All other parts are free texts of the user."""
+    if isinstance(part, (NamedTemplate, Call)):
+        return _has_only_names(part)
+    return isinstance(part, (str, Release)) or type_of(part) == "integer"
+
+
+def _has_only_names(node: Node) -> bool:
+    """Test whether a node of the object graph prints only names of objects, such as ``mnist-ps``.
+
+    A hole in such a node always has a name as its value, because values.schema.json refuses other values.
+    """
+    match node:
+        case NamedTemplate(node=child) | Call(template=child) | Repeat(body=child):
+            return _has_only_names(child)
+        case Text(parts):
+            return all(_has_only_names(part) for part in parts)
+        case When(_, if_true, if_false):
+            return _has_only_names(if_true) and _has_only_names(if_false)
+    return not isinstance(node, (JoinEntries, ChartOnly))
+
+
+def _sample(node: Node, *, longest: bool) -> str:
+    """Return an example of the text that a node prints, such as `x-ps-0`.
+
+    Each name in the example is the letter x, and each integer is 0. The example contains all parts of the text if
+    `longest` is True, and only the parts that are always present if `longest` is False.
+    """
+    match node:
+        case str():
+            return node
+        case Absent():
+            return ""
+        case Text(parts):
+            return "".join(_sample(part, longest=longest) for part in parts)
+        case NamedTemplate(node=child) | Call(template=child):
+            return _sample(child, longest=longest)
+        case Repeat(body=child):
+            return _sample(child, longest=True) if longest else ""
+        case When(_, if_true, if_false):
+            return _sample(if_true if longest else if_false, longest=longest)
+    return "0" if type_of(node) == "integer" else "x"

@@ -1,28 +1,34 @@
-"""Computes the presence test of a node. The test is true if the output of the node is not empty.
+"""Computes properties of nodes: the test that a node prints something, and whether a node has holes.
 
-For example, the presence test of the labels of a pod is ``.Values.labels``. The printer writes an ``if`` or ``with``
-with this test around the labels, because `fill` also removes empty maps and lists. If an outer ``if`` already has the
-same test, the printer writes no second ``if``.
+The presence test of a node is true if the output of the node is not empty. For example, the presence test of the labels
+of a pod is ``.Values.labels``. The printer writes an ``if`` or ``with`` with this test around the labels, because
+`fill` also removes empty maps and lists. If an outer ``if`` already has the same test, the printer writes no second
+``if``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import assert_never
 
 from tfgen.graph.holes import (
+    ABSENT,
     Absent,
     AllOf,
     AnyOf,
     AsText,
     Bound,
     Call,
+    ChartOnly,
     Comment,
     Default,
     Expression,
+    File,
     ForEach,
     Hole,
     Items,
+    Key,
     Let,
     MapOf,
     Merged,
@@ -32,14 +38,18 @@ from tfgen.graph.holes import (
     NotEmpty,
     Override,
     Parameter,
+    Release,
     Text,
     Value,
     When,
+    cached_on_record,
     child_nodes,
     type_of,
 )
 from tfgen.record import Record
 from tfgen.value_type import TREES
+
+# -- presence tests ----------------------------------------------------------------------------------------------------
 
 
 def presence(node: Node) -> Node:
@@ -52,8 +62,11 @@ def presence(node: Node) -> Node:
             true_presence, false_presence = presence(if_true), presence(if_false)
             if true_presence is True and false_presence is True:
                 return True
-            branches = ((test, true_presence), (Not(test), false_presence))
-            tests = [_with_presence(*branch) for branch in branches if branch[1] is not False]
+            tests = [
+                branch if is_present is True else AllOf((branch, is_present))
+                for branch, is_present in ((test, true_presence), (Not(test), false_presence))
+                if is_present is not False
+            ]
             return AnyOf(tuple(tests)) if len(tests) > 1 else tests[0] if tests else False
         case Absent():
             return False
@@ -118,12 +131,10 @@ def let_facts(name: str, expression: Expression) -> tuple[Node, ...]:
     then the test that the variable is not empty. For all other expressions, the result is empty.
     """
     lowest = expression.maps[0] if isinstance(expression, Merged) else None
-    is_never_empty = isinstance(lowest, MapOf) and any(map(_is_literal, lowest.entries.values()))
+    is_never_empty = isinstance(lowest, MapOf) and any(
+        not isinstance(node, Hole) and bool(node) for node in lowest.entries.values()
+    )
     return (Bound(name, "map"),) if is_never_empty else ()
-
-
-def _is_literal(node: Node) -> bool:
-    return not isinstance(node, Hole) and bool(node)
 
 
 def branch_test(node: Node) -> Node:
@@ -215,10 +226,6 @@ def _last_ends_in_tree(children: Sequence[Node]) -> bool:
     return False
 
 
-def _with_presence(test: Node, presence: Node) -> Node:
-    return test if presence is True else AllOf((test, presence))
-
-
 def _presence_of_any(children: Sequence[Node]) -> Node:
     if not children:
         return True
@@ -232,3 +239,99 @@ def _presence_of_any(children: Sequence[Node]) -> Node:
         if test is not False and test not in tests:
             tests.append(test)
     return tests[0] if len(tests) == 1 else AnyOf(tuple(tests))
+
+
+# -- properties that are the same at each place in a template ----------------------------------------------------------
+
+
+def is_map_or_list(node: Node) -> bool:
+    """Test whether the output of a node is a mapping or a sequence. The node may be a hole or a named template."""
+    return type_of(node) in TREES
+
+
+def is_constant(node: Node) -> bool:
+    """Test whether the output of a node does not depend on the values of the chart."""
+    return not isinstance(node, Hole) or (isinstance(node, MapOf) and all(map(is_constant, node.entries.values())))
+
+
+def has_holes(node: Node) -> bool:
+    """Test whether a node of the object graph contains more than plain data, such as a hole, a comment or `ABSENT`."""
+    match node:
+        case Hole() | Absent():
+            return True
+        case dict():
+            return any(not isinstance(key, str) or has_holes(child) for key, child in node.items())
+        case str():
+            return False
+        case list() | tuple():
+            return any(has_holes(child) for child in node)
+    return False
+
+
+@cached_on_record
+def needs_root(node: Node | Record) -> bool:
+    """Test whether a named template, or another node, uses the root context, for example ``.Values``."""
+    match node:
+        case Value() | Release() | File() | NamedTemplate(parameters=()):
+            return True
+        case ChartOnly():
+            return node.reads_root
+        case Call(called, arguments):
+            return needs_root(called) or any(needs_root(argument) for _, argument in arguments)
+    return any(map(needs_root, child_nodes(node)))
+
+
+# -- neighbours with one test ------------------------------------------------------------------------------------------
+
+
+def entries_under_one_test(mapping: Mapping[Key, Node]) -> Iterator[tuple[When | None, Mapping[Key, Node]]]:
+    """Group the neighbouring entries of a mapping that have the same test. Yield (when, entries) for each group.
+
+    The node `when` contains all entries of the group. For a group of entries without a test, `when` is None. Example of
+    the entries and the `when` of a group:
+
+        {"a": When(T, 1), "b": When(T, 2)}  ->  When(T, {"a": 1, "b": 2})
+
+    If the last entry of a group also prints a value for a false test, `when` has a second branch with this entry.
+    """
+    entries = [*mapping.items()]
+    while entries:
+        test = _single_test(entries[0][1])
+        count = next((i for i, (_, node) in enumerate(entries) if _single_test(node) != test), len(entries))
+        if test is None:
+            yield None, dict(entries[:count])
+        else:
+            if_false: Node = ABSENT
+            if count < len(entries) and isinstance(last := entries[count][1], When) and last.test == test:
+                if_false, count = _entry_of(entries[count][0], last.if_false), count + 1
+            group = dict(entries[:count])
+            yield When(test, {key: n.if_true for key, n in group.items() if isinstance(n, When)}, if_false), group
+        entries = entries[count:]
+
+
+def items_under_one_test(items: Sequence[Node]) -> Iterator[tuple[When | None, Sequence[Node]]]:
+    """Group the neighbouring items of a sequence that have the same test. Yield (when, items) for each group.
+
+    The node `when` contains all items of the group. For a group of items without a test, `when` is None. Example of the
+    items and the `when` of a group:
+
+        [When(T, 1), When(T, 2)]  ->  When(T, [1, 2])
+    """
+    for test, neighbours in groupby(items, key=_single_test):
+        group = [*neighbours]
+        yield (None if test is None else When(test, [item.if_true for item in group if isinstance(item, When)])), group
+
+
+def _entry_of(key: Key, node: Node) -> Node:
+    """Return the mapping {key: node}. For a `When`, move the key into both branches.
+
+    For example, the result for the key "a" and the node When(T, 1, 2) is When(T, {"a": 1}, {"a": 2}).
+    """
+    if isinstance(node, When):
+        return When(node.test, _entry_of(key, node.if_true), _entry_of(key, node.if_false))
+    return node if node is ABSENT else {key: node}
+
+
+def _single_test(node: Node) -> Node:
+    """Return the test of a `When` that has no second branch; None for any other node."""
+    return node.test if isinstance(node, When) and node.if_false is ABSENT else None
