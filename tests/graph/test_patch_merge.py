@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from tfgen.graph.fill import Scope, fill
 from tfgen.graph.holes import ABSENT, ForEach, Node, Value, When
+from tfgen.graph.patches.edits import Merger
 from tfgen.graph.patches.field import Field
-from tfgen.graph.patches.merge import Merger
 from tfgen.kubernetes.merge import kubectl, merge
 
 ON = Value("on", "boolean")

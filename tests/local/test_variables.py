@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from tfgen.graph.gpu_count import gpu_count
-from tfgen.graph.task_pods import Pod
+from tfgen.graph.task_pods import Pod, gpu_count
 from tfgen.kubernetes.expansion import expand
 from tfgen.local.gpus import shares
 from tfgen.local.variables import MissingVariable, unknown_sources, variables

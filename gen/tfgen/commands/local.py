@@ -20,9 +20,8 @@ from tfgen.data_path import Path as DataPath
 from tfgen.disk_file import errors_at, read_text
 from tfgen.errors import UsageError
 from tfgen.graph.built import TaskObjects, task_objects
-from tfgen.graph.gpu_count import gpu_count
 from tfgen.graph.objects.storage import TMP
-from tfgen.graph.task_pods import Pod, pods
+from tfgen.graph.task_pods import Pod, gpu_count, pods
 from tfgen.job.facts import check_environment, name_of
 from tfgen.job.named_job import choose_job
 from tfgen.job.sources import read_sources

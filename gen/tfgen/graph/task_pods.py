@@ -1,13 +1,15 @@
-"""The pods that the controllers of Kubernetes create for the tasks of a job."""
+"""The pods that the controllers of Kubernetes create for the tasks of a job, and the GPUs that they request."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tfgen.graph.objects.names import CONTAINER
+from tfgen.graph.objects.resources import IS_GPU
 from tfgen.job.training_job import ROLE_NAMES
-from tfgen.kubernetes import keys
+from tfgen.kubernetes import keys, quantity
 from tfgen.kubernetes.object import Object
 from tfgen.record import Record
 
@@ -74,3 +76,11 @@ def pods(objects: Sequence[Object], namespace: str) -> Iterator[Pod]:
                 spec=template["spec"],
                 retries=spec.get("backoffLimit", spec.get("backoffLimitPerIndex")) if is_job else None,
             )
+
+
+def gpu_count(container: Mapping[str, Any]) -> int:
+    """Return the number of GPUs that a container requests. A share of a GPU, or of its memory, counts as one GPU."""
+    limits = container.get("resources", {}).get("limits", {})
+    amounts = {name: quantity.parse(amount) for name, amount in limits.items() if re.search(IS_GPU, name)}
+    gpus = sum(int(amount) for name, amount in amounts.items() if name.endswith("/gpu"))
+    return gpus or int(any(amounts.values()))

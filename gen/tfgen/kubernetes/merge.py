@@ -9,7 +9,7 @@ the same key. If a list of the patch contains ``$patch: replace``, the other ite
 list of the object. A patch mapping with ``$patch: replace`` replaces the whole mapping of the object.
 https://github.com/kubernetes/community/blob/master/contributors/devel/sig-api-machinery/strategic-merge-patch.md
 
-The function `pair` matches the items of two lists, for this module and for `graph.patches.merge`, which merges patches
+The function `pair` matches the items of two lists, for this module and for `graph.patches.edits`, which merges patches
 into objects with holes (placeholders for values of the chart). `pair` differs from kubectl in one case: kubectl merges
 two ports that have the same number and different protocols (https://github.com/kubernetes/kubernetes/issues/39188).
 

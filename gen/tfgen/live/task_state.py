@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from tfgen.graph.gpu_count import gpu_count
 from tfgen.graph.objects.names import CONTAINER
+from tfgen.graph.task_pods import gpu_count
 from tfgen.kubernetes import keys
 from tfgen.kubernetes.object import Object, creation_time
 from tfgen.record import EMPTY, Record

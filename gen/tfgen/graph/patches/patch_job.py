@@ -17,9 +17,8 @@ from tfgen.graph.holes import AllOf, AnyOf, Bound, Equal, Expression, ForEach, K
 from tfgen.graph.objects import labels
 from tfgen.graph.objects.literal import LITERAL
 from tfgen.graph.objects.security import container_context
+from tfgen.graph.patches.edits import Merger, operate
 from tfgen.graph.patches.field import Fault, Field, RefusedError
-from tfgen.graph.patches.merge import Merger
-from tfgen.graph.patches.operations import operate
 from tfgen.graph.template import Template
 from tfgen.graph.workloads.pod import with_container_security
 from tfgen.job.training_job import Patch, Profile, Structure

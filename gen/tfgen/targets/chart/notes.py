@@ -56,7 +56,7 @@ def environment_notes(names: Iterable[str]) -> str:
 def upgrade_note(structure: Structure) -> str:
     """Return the text that explains the effect of ``helm upgrade`` without a new run name.
 
-    During an upgrade, the chart does not scale up a StatefulSet that the finisher released (`graph.released_state`).
+    During an upgrade, the chart does not scale up a StatefulSet that the finisher released (`graph.graph`).
     A rollback applies the replicas of an earlier revision (tests/e2e/server/test_released.py).
     """
     workload = WORKLOADS[structure.kind]
