@@ -20,6 +20,7 @@ from tfgen.graph.holes import (
     Comment,
     Contains,
     Default,
+    Dict,
     Equal,
     File,
     Filtered,
@@ -94,6 +95,7 @@ EXPRESSIONS = {
     'hasKey .Values.labels "a"': HasKey(LABELS, "a"),
     'contains "$(" .Values.image': Contains(IMAGE, "$("),
     'kindIs "map" $value': IsMap(ITEM),
+    'dict "image" .Values.image "labels" .Values.labels': Dict("image", IMAGE, "labels", LABELS),
     r"regexMatch `^a\.b$` .Values.image": Matches(IMAGE, r"^a\.b$"),
 }
 

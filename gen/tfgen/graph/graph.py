@@ -26,7 +26,7 @@ from tfgen.graph.objects.finisher import NOTIFY, Plan, finisher
 from tfgen.graph.objects.values import value
 from tfgen.graph.patches.patch_job import PatchedGraph, change_objects, patch_job
 from tfgen.graph.schedulers import GANGS
-from tfgen.graph.shape import cached_by_shape
+from tfgen.graph.structure_cache import cached_by_structure
 from tfgen.graph.template import Template
 from tfgen.graph.workloads import WORKLOADS
 from tfgen.job.training_job import FileCode, RoleName, Structure
@@ -37,7 +37,7 @@ def graph(structure: Structure) -> tuple[Template, ...]:
     return patched_graph(structure).templates
 
 
-@cached_by_shape
+@cached_by_structure
 def patched_graph(structure: Structure) -> PatchedGraph:
     """Return the object graph of a job after the application of the job's patches, and the faults in the patches."""
     patched = patch_job(tuple(_templates(structure)), structure)

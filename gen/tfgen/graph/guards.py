@@ -38,7 +38,7 @@ from tfgen.graph.objects import cluster_spec, keras_distribution, names, service
 from tfgen.graph.objects.name_guards import finisher_name_guard
 from tfgen.graph.objects.values import ROLE_ENTRIES, ROLE_NAME, role_entry_value, value
 from tfgen.graph.schedulers import is_partial, may_be_partial, member_count
-from tfgen.graph.shape import cached_by_shape
+from tfgen.graph.structure_cache import cached_by_structure
 from tfgen.graph.workloads import WORKLOADS
 from tfgen.job.run_names import UNNAMED
 from tfgen.job.training_job import Profile, Structure
@@ -52,7 +52,7 @@ from tfgen.words import either
 LEGACY_GPU: Final = "alpha.kubernetes.io/nvidia-gpu"
 
 
-@cached_by_shape
+@cached_by_structure
 def guards(structure: Structure) -> tuple[Guard, ...]:
     """Return the guards of a job, in the order in which the chart checks the values."""
     workload = WORKLOADS[structure.kind]
@@ -77,7 +77,7 @@ def guards(structure: Structure) -> tuple[Guard, ...]:
     )
 
 
-@cached_by_shape
+@cached_by_structure
 def file_guards(structure: Structure) -> tuple[Guard, ...]:
     """Return the guards for fields that exist only in a job file, and not in the values of the chart."""
     scheduler = structure.gang

@@ -14,7 +14,7 @@ from tfgen.graph.fill import Scope
 from tfgen.graph.graph import graph, objects
 from tfgen.graph.holes import ForEach, Let, Node, When, bound_key, used_names
 from tfgen.graph.objects.literal import LITERAL
-from tfgen.graph.shape import cached_by_shape
+from tfgen.graph.structure_cache import cached_by_structure
 from tfgen.graph.template import Template
 from tfgen.job.training_job import Structure
 from tfgen.kubernetes.object import group
@@ -51,7 +51,7 @@ def identities(structure: Structure, scope: Scope) -> Iterator[Identity]:
         yield Identity(group(item), item["kind"], name, _cause(file, name, scope))
 
 
-@cached_by_shape
+@cached_by_structure
 def _identity_graph(structure: Structure) -> tuple[Template, ...]:
     """Return the object graph, reduced to the fields of the objects that identify an object."""
     return tuple(

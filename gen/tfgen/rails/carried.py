@@ -25,7 +25,7 @@ from tfgen.kubernetes.object import Object, literal_name
 from tfgen.problems import Place, Problem
 from tfgen.rails.enforce import ENFORCED, is_in_registry, literal_path
 from tfgen.rails.paths import ENVIRONMENTS, REGISTRY, SECURITY, Enforced, all_enforced
-from tfgen.rules.pod_parts import Part
+from tfgen.rules.pod_parts import PodPart
 from tfgen.rules.security import find_weak_fields
 from tfgen.text.document import Document
 from tfgen.words import in_environments, path_name, shown
@@ -433,7 +433,7 @@ def _weak_faults(item: Object, enforced: list[Enforced]) -> Iterator[_Fault]:
             continue
         profile = data_path.at(entry.data, (*SECURITY, "profile")) or "restricted"
         for path, part in _mappings(item, ()):
-            for field in find_weak_fields(Part(path, part)):
+            for field in find_weak_fields(PodPart(path, part)):
                 if PROFILES.index(field.profile) > PROFILES.index(profile):
                     words = (
                         f"{field.description} needs the profile {field.profile}, but {entry.place} enforces {profile}"

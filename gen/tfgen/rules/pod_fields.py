@@ -17,7 +17,7 @@ from tfgen.kubernetes.kustomize_references import unreadable
 from tfgen.kubernetes.merge import KUBECTL, KUSTOMIZE_KEYS, STRATEGIC_GROUPS, kustomize_keys, merge
 from tfgen.kubernetes.object import group
 from tfgen.rules import pod_parts
-from tfgen.rules.pod_parts import Part
+from tfgen.rules.pod_parts import PodPart
 from tfgen.rules.rule import Finding, rule
 from tfgen.rules.view import View
 from tfgen.schema import file as schema_file
@@ -97,7 +97,7 @@ def _reserved_variables(view: View, role: RoleName) -> Set[str]:
     return {variable["name"] for variable in view.variables(role)} - view.env(role).keys()
 
 
-def _metadata(view: View, role: RoleName, template: Part) -> Iterator[Finding]:
+def _metadata(view: View, role: RoleName, template: PodPart) -> Iterator[Finding]:
     bound, structure = _binding(view, role), view.job.structure
     eci_keys = {**eci.pod_labels(structure), **eci.pod_annotations(structure)}
     for metadata in pod_parts.child(template, "metadata"):
@@ -122,7 +122,7 @@ def _metadata(view: View, role: RoleName, template: Part) -> Iterator[Finding]:
                     yield _refusal((*notes.path, key), f"set the annotation {key}", "cloud.eci sets the annotation")
 
 
-def _controller_keys(view: View, keys: Part, noun: str) -> Iterator[Finding]:
+def _controller_keys(view: View, keys: PodPart, noun: str) -> Iterator[Finding]:
     reserved = FACTS[view.job.structure.kind].controller_keys
     for key in keys.data:
         if any(key == name or (name.endswith("/") and key.startswith(name)) for name in reserved):
@@ -139,7 +139,7 @@ def _refusal(path: Path, action: str, reason: str) -> Finding:
     return Finding(path, f"podTemplate cannot {action}, because {reason}; remove this entry")
 
 
-def _fields(part: Part, role: RoleName, overriding: tuple[str, ...], lists: tuple[str, ...]) -> Iterator[Finding]:
+def _fields(part: PodPart, role: RoleName, overriding: tuple[str, ...], lists: tuple[str, ...]) -> Iterator[Finding]:
     for field in part.data:
         if field in overriding:
             key = _job_key(part, role, field)
@@ -151,7 +151,7 @@ def _fields(part: Part, role: RoleName, overriding: tuple[str, ...], lists: tupl
             yield _refusal((*part.path, field), f"set {field} to null", "tfgen adds items to the list")
 
 
-def _job_key(part: Part, role: RoleName, field: str) -> str:
+def _job_key(part: PodPart, role: RoleName, field: str) -> str:
     """Return the key of job.yaml to set instead of a field of a podTemplate, such as `roles.worker.resources`.
 
     For a field in the podTemplate of the job, the result may contain the word ROLE: `roles.ROLE.resources`.
@@ -344,7 +344,7 @@ def _code_parts(view: View, parts: Callable[[Structure], Iterable[Any]]) -> dict
     return {part["name"]: "a container or volume that tfgen adds for code" for part in parts(view.job.structure)}
 
 
-def _find_equal_names(noun: str, owner_by_name: dict[str, str], parts: Iterable[Part]) -> Iterator[Finding]:
+def _find_equal_names(noun: str, owner_by_name: dict[str, str], parts: Iterable[PodPart]) -> Iterator[Finding]:
     for part in parts:
         name = pod_parts.name(part)
         if name in owner_by_name:
@@ -354,11 +354,11 @@ def _find_equal_names(noun: str, owner_by_name: dict[str, str], parts: Iterable[
             owner_by_name[name] = f"a different {noun}"
 
 
-def _ports(view: View, role: RoleName) -> Iterator[Part]:
-    return pod_parts.items(Part(("roles", role), view.spec["roles"][role]), "ports")
+def _ports(view: View, role: RoleName) -> Iterator[PodPart]:
+    return pod_parts.items(PodPart(("roles", role), view.spec["roles"][role]), "ports")
 
 
-def _volumes(view: View, role: RoleName) -> Iterator[Part]:
+def _volumes(view: View, role: RoleName) -> Iterator[PodPart]:
     """Yield the volumes that podTemplate adds to the pods of a role.
 
     A volume in the podTemplate of the role replaces the volume with the same name in the podTemplate of the job.
@@ -366,7 +366,7 @@ def _volumes(view: View, role: RoleName) -> Iterator[Part]:
     yield from _merged(pod_parts.template_items(view, role, "volumes")).values()
 
 
-def _merged(parts: Iterable[Part]) -> dict[str, Part]:
+def _merged(parts: Iterable[PodPart]) -> dict[str, PodPart]:
     """Return containers or volumes by name. A later item of `parts` replaces an earlier item with the same name."""
     return {pod_parts.name(part): part for part in parts}
 

@@ -15,44 +15,44 @@ from tfgen.job.training_job import RoleName
 from tfgen.rules.view import View
 
 
-class Part(NamedTuple):
+class PodPart(NamedTuple):
     """A mapping in the job, such as a container, and the path of the mapping."""
 
     path: Path
     data: Mapping[str, Any]
 
 
-def extra_containers(view: View, role: RoleName) -> Iterator[Part]:
+def extra_containers(view: View, role: RoleName) -> Iterator[PodPart]:
     """Yield the init containers and the sidecars of a role's pods: first of the job, then of the role."""
     for part in _levels(view, role):
         yield from items(part, "initContainers")
         yield from items(part, "sidecars")
 
 
-def templates(view: View, role: RoleName) -> Iterator[Part]:
+def templates(view: View, role: RoleName) -> Iterator[PodPart]:
     """Yield the pod templates that tfgen merges into a role's pods: first podTemplate of the job, then of the role."""
     for part in _levels(view, role):
         yield from child(part, "podTemplate")
 
 
-def template_specs(view: View, role: RoleName) -> Iterator[Part]:
+def template_specs(view: View, role: RoleName) -> Iterator[PodPart]:
     """Yield the pod specs of the pod templates of a role."""
     for template in templates(view, role):
         yield from child(template, "spec")
 
 
-def patch_specs(view: View) -> Iterator[Part]:
+def patch_specs(view: View) -> Iterator[PodPart]:
     """Yield the pod specs in patches of Deployments. The only pod that can be patched is the pod of TensorBoard."""
     for patch in view.patches:
         if patch.kind != "Deployment":
             continue
-        part = Part(("patches", patch.name, "merge"), patch.merge)
+        part = PodPart(("patches", patch.name, "merge"), patch.merge)
         for spec in child(part, "spec"):
             for template in child(spec, "template"):
                 yield from child(template, "spec")
 
 
-def template_items(view: View, role: RoleName, key: str) -> Iterator[Part]:
+def template_items(view: View, role: RoleName, key: str) -> Iterator[PodPart]:
     """Yield the items of a list, such as `volumes`, in all pod templates that tfgen merges into a role's pods.
 
     `key` is the name of the list in a pod spec.
@@ -61,37 +61,37 @@ def template_items(view: View, role: RoleName, key: str) -> Iterator[Part]:
         yield from items(spec, key)
 
 
-def main_container(view: View, role: RoleName) -> Iterator[Part]:
+def main_container(view: View, role: RoleName) -> Iterator[PodPart]:
     """Yield each container with the name of the main container in the pod templates of a role."""
     return (part for part in template_items(view, role, "containers") if name(part) == CONTAINER)
 
 
-def child(part: Part, key: str) -> Iterator[Part]:
+def child(part: PodPart, key: str) -> Iterator[PodPart]:
     """Yield the value at `key` in `part`, if the value is a mapping. Yield nothing for a different value."""
     data = part.data.get(key)
     if isinstance(data, Mapping):
-        yield Part((*part.path, key), data)
+        yield PodPart((*part.path, key), data)
 
 
-def items(part: Part, key: str) -> Iterator[Part]:
+def items(part: PodPart, key: str) -> Iterator[PodPart]:
     """Yield each mapping in the list at `key` in `part`. Yield nothing if the value is not a list."""
     data = part.data.get(key)
     if isinstance(data, list):
         for index, item in enumerate(data):
             if isinstance(item, Mapping):
-                yield Part((*part.path, key, index), item)
+                yield PodPart((*part.path, key, index), item)
 
 
-def name(part: Part) -> str:
+def name(part: PodPart) -> str:
     """Return the name of a container, volume or other list item; empty if the name is missing or is not text."""
     text = part.data.get("name")
     return text if isinstance(text, str) else ""
 
 
-def is_delete_directive(part: Part) -> bool:
+def is_delete_directive(part: PodPart) -> bool:
     """Return True if a list item has the directive `$patch: delete`, which removes the pod's item of the same name."""
     return part.data.get("$patch") == "delete"
 
 
-def _levels(view: View, role: RoleName) -> tuple[Part, Part]:
-    return Part((), view.spec), Part(("roles", role), view.spec["roles"][role])
+def _levels(view: View, role: RoleName) -> tuple[PodPart, PodPart]:
+    return PodPart((), view.spec), PodPart(("roles", role), view.spec["roles"][role])

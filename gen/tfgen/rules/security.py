@@ -12,7 +12,7 @@ from tfgen.graph.objects.storage import SOURCES
 from tfgen.job.training_job import PROFILES, Profile
 from tfgen.kubernetes.volume_profiles import refuses, strictest_profile
 from tfgen.rules import pod_parts
-from tfgen.rules.pod_parts import Part
+from tfgen.rules.pod_parts import PodPart
 from tfgen.rules.rule import Finding, rule
 from tfgen.rules.view import View
 from tfgen.schema import kubernetes_fields
@@ -84,7 +84,7 @@ class WeakField(NamedTuple):
     fix: str = "remove this entry"
 
 
-def find_weak_fields(part: Part) -> Iterator[WeakField]:
+def find_weak_fields(part: PodPart) -> Iterator[WeakField]:
     """Yield the fields of a pod spec, a container or a volume that need a profile weaker than restricted."""
     yield from _check_pod(part)
     if isinstance(part.data.get("image"), str) or isinstance(part.data.get("securityContext"), Mapping):
@@ -128,7 +128,7 @@ def _fields(view: View) -> Iterator[WeakField]:
                     yield from _check_container(container)
 
 
-def _check_pod(spec: Part) -> Iterator[WeakField]:
+def _check_pod(spec: PodPart) -> Iterator[WeakField]:
     for key in _HOST:
         if spec.data.get(key) is True:
             yield WeakField((*spec.path, key), "privileged", f"{key}: true")
@@ -144,7 +144,7 @@ def _check_pod(spec: Part) -> Iterator[WeakField]:
                 yield WeakField((*sysctl.path, "name"), "privileged", f"the sysctl {name}")
 
 
-def _check_container(container: Part) -> Iterator[WeakField]:
+def _check_container(container: PodPart) -> Iterator[WeakField]:
     yield from _check_removed_context(container)
     for context in pod_parts.child(container, "securityContext"):
         yield from _check_context(context)
@@ -162,12 +162,12 @@ def _check_container(container: Part) -> Iterator[WeakField]:
     yield from _check_probes(container)
 
 
-def _check_removed_context(part: Part) -> Iterator[WeakField]:
+def _check_removed_context(part: PodPart) -> Iterator[WeakField]:
     if "securityContext" in part.data and part.data["securityContext"] is None:
         yield WeakField((*part.path, "securityContext"), "baseline", "securityContext: null")
 
 
-def _check_context(context: Part) -> Iterator[WeakField]:
+def _check_context(context: PodPart) -> Iterator[WeakField]:
     """Yield the weak fields of a security context. Check only the fields that both pods and containers have."""
     if context.data.get("runAsNonRoot") is False:
         yield WeakField((*context.path, "runAsNonRoot"), "baseline", "runAsNonRoot: false")
@@ -189,7 +189,7 @@ def _check_context(context: Part) -> Iterator[WeakField]:
                 yield WeakField((*labels.path, key), "privileged", f"a {key} of SELinux")
 
 
-def _check_capabilities(context: Part) -> Iterator[WeakField]:
+def _check_capabilities(context: PodPart) -> Iterator[WeakField]:
     path, fields = (*context.path, "capabilities"), context.data
     if "capabilities" in fields and fields["capabilities"] is None:
         yield WeakField(path, "baseline", "capabilities that are not dropped", "write drop: [ALL]")
@@ -205,7 +205,7 @@ def _check_capabilities(context: Part) -> Iterator[WeakField]:
             yield WeakField(path, "baseline", "a container that does not drop ALL capabilities", "write drop: [ALL]")
 
 
-def _check_probes(container: Part) -> Iterator[WeakField]:
+def _check_probes(container: PodPart) -> Iterator[WeakField]:
     probes = [probe for key in _PROBES for probe in pod_parts.child(container, key)]
     for lifecycle in pod_parts.child(container, "lifecycle"):
         probes += [hook for key in ("postStart", "preStop") for hook in pod_parts.child(lifecycle, key)]

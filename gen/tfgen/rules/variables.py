@@ -14,7 +14,7 @@ from tfgen.graph.objects import labels
 from tfgen.job.training_job import RoleName, Structure
 from tfgen.rules import pod_parts
 from tfgen.rules.guarded import find_broken_guards
-from tfgen.rules.pod_parts import Part
+from tfgen.rules.pod_parts import PodPart
 from tfgen.rules.programs import has_shell, list_words
 from tfgen.rules.rule import Finding, did_you_mean, rule
 from tfgen.rules.view import View
@@ -173,7 +173,7 @@ def _references(view: View) -> Iterator[_Reference]:
                 yield _Reference(view.env_path(role.name, name), name, target, order, has_env_from)
 
 
-def _env(container: Part) -> Iterator[Part]:
+def _env(container: PodPart) -> Iterator[PodPart]:
     return pod_parts.items(container, "env")
 
 
@@ -245,7 +245,7 @@ def env_duplicate(view: View) -> Iterator[Finding]:
                 yield from _keys(view, metadata, "annotation", labels.pod_annotations(), role.name)
 
 
-def _keys(view: View, metadata: Part, kind: str, node: Node, role: RoleName) -> Iterator[Finding]:
+def _keys(view: View, metadata: PodPart, kind: str, node: Node, role: RoleName) -> Iterator[Finding]:
     field = f"{kind}s"
     for part in pod_parts.child(metadata, field):
         job_keys = view.evaluate_in_role(role, node)

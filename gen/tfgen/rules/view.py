@@ -19,7 +19,7 @@ from tfgen.graph.fill import Filler, Scope, compile_filler, evaluate, failing_sc
 from tfgen.graph.guards import file_guards, guards
 from tfgen.graph.holes import Guard, Node
 from tfgen.graph.objects import environment
-from tfgen.graph.shape import cached_by_shape
+from tfgen.graph.structure_cache import cached_by_structure
 from tfgen.graph.workloads import WORKLOADS, pod
 from tfgen.job.training_job import Patch, Role, RoleName, Structure, TrainingJob
 from tfgen.problems import Place
@@ -47,7 +47,7 @@ class View(Record):
     all_values: tuple[Mapping[str, Any], ...]
     environment: str | None
     scope: Scope
-    _shape: _Shape
+    _facts: _StructureFacts
 
     @property
     def spec(self) -> Mapping[str, Any]:
@@ -86,7 +86,7 @@ class View(Record):
         A guard that checks each role can fail for several roles, so the scope contains the name of the failing role.
         `rule` is the id of the rule.
         """
-        for guard in self._shape.guards.get(rule, ()):
+        for guard in self._facts.guards.get(rule, ()):
             for scope in failing_scopes(guard, self.scope):
                 yield guard, scope
 
@@ -124,7 +124,7 @@ class View(Record):
 
     @cached_property
     def _variables(self) -> Mapping[RoleName, tuple[Mapping[str, Any], ...]]:
-        fillers = self._shape.variables.items()
+        fillers = self._facts.variables.items()
         return {role: tuple(filler(self._role_scopes[role])) for role, filler in fillers}
 
     def effective_field(self, role: RoleName, field: str) -> tuple[Path, Any]:
@@ -190,7 +190,7 @@ class View(Record):
         return self.place(path), None if self.is_set_in_environment(path) else self.environment
 
 
-class _Shape(Record):
+class _StructureFacts(Record):
     """Data that all variants of a job share, because the data follows from the structure of the job.
 
     Attributes:
@@ -208,7 +208,7 @@ def views(document: Document) -> tuple[View, ...]:
     job_values, by_environment = tunables.all_values(document.data["spec"], of_any_kind=True)
     names = [environment.name for environment in job.environments]
     all_values = (job_values, *(by_environment[name] for name in names))
-    shape = _shape(job.structure)
+    facts = _facts(job.structure)
     return tuple(
         View(
             document=document,
@@ -217,18 +217,18 @@ def views(document: Document) -> tuple[View, ...]:
             all_values=all_values,
             environment=name,
             scope=Scope(values, release=job.name, chart=job.name),
-            _shape=shape,
+            _facts=facts,
         )
         for name, values in zip((None, *names), all_values, strict=True)
     )
 
 
-@cached_by_shape
-def _shape(structure: Structure) -> _Shape:
+@cached_by_structure
+def _facts(structure: Structure) -> _StructureFacts:
     by_rule: dict[str, list[Guard]] = {}
     for guard in (*guards(structure), *file_guards(structure)):
         by_rule.setdefault(guard.rule, []).append(guard)
-    return _Shape(by_rule, {role.name: _variables(structure, role.name) for role in structure.roles})
+    return _StructureFacts(by_rule, {role.name: _variables(structure, role.name) for role in structure.roles})
 
 
 def _variables(structure: Structure, role: RoleName) -> Filler:

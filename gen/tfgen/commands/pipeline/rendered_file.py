@@ -64,7 +64,7 @@ def render_files(
     """Check job files, and render the jobs of valid files. Yield the name and the result of each file.
 
     Files with the same keys are rendered in the same process, because their jobs usually have the same structure, and a
-    process builds the object graph of a structure only once (`graph.shape`).
+    process builds the object graph of a structure only once (`graph.structure_cache`).
 
     Args:
         checker: reads the defaults of the files.

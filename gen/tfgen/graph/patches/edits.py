@@ -193,7 +193,7 @@ def _item_of(item: Node) -> Node:
     return item.if_true if isinstance(item, When) and item.if_false is ABSENT else item
 
 
-# -- JSON patches -------------------------------------------------------------------------------------------------------
+# -- JSON patches ------------------------------------------------------------------------------------------------------
 #
 # The operations of a JSON patch (RFC 6902) on an object with holes.
 #

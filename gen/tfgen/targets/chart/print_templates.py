@@ -8,7 +8,7 @@ from typing import Final
 from tfgen.graph.graph import graph
 from tfgen.graph.guards import guards
 from tfgen.graph.holes import NamedTemplate, Node, cached_on_record, chart_files, named_templates
-from tfgen.graph.shape import NAME, cached_by_shape
+from tfgen.graph.structure_cache import NAME, cached_by_structure
 from tfgen.graph.template import Template
 from tfgen.job.training_job import Structure
 from tfgen.record import Record
@@ -57,7 +57,7 @@ class _Printed(Record):
     files: Mapping[str, str]
 
 
-@cached_by_shape
+@cached_by_structure
 def _printed(structure: Structure) -> _Printed:
     templates, checks, notes_text = graph(structure), guards(structure), notes(structure)
     nodes = [*templates, *checks, notes_text]

@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping
 
-from tfgen.graph.shape import MAX_CACHED, NAME, Shape
+from tfgen.graph.structure_cache import MAX_CACHED, NAME, StructureText
 from tfgen.job.training_job import Structure
 from tfgen.tree.cache import cached_texts
 
@@ -27,16 +27,16 @@ def template_files(structure: Structure, *, uses_cache: bool = False) -> dict[st
     """
     name = structure.name
     mark = NAME * len(name)
-    files = _printed(Shape(structure), len(name), uses_cache)
+    files = _printed(StructureText(structure), len(name), uses_cache)
     return {path: text.replace(mark, name) for path, text in files.items()}
 
 
 @functools.lru_cache(maxsize=MAX_CACHED)
-def _printed(shape: Shape, length: int, uses_cache: bool) -> Mapping[str, str]:
+def _printed(structure_text: StructureText, length: int, uses_cache: bool) -> Mapping[str, str]:
     def print_files() -> Mapping[str, str]:
         from tfgen.targets.chart.print_templates import print_templates  # takes 10 ms, which cached templates save
 
-        return print_templates(shape.structure, length)
+        return print_templates(structure_text.structure, length)
 
-    parts = (b"templates", shape.text.encode(), b"%d" % length)
+    parts = (b"templates", structure_text.text.encode(), b"%d" % length)
     return cached_texts(parts, print_files) if uses_cache else print_files()

@@ -28,7 +28,7 @@ from tfgen.places import OVERLAYS
 from tfgen.record import EMPTY, Record
 from tfgen.targets.generated_note import generated_note
 from tfgen.targets.kustomize.images import image_changer, image_changes, with_images
-from tfgen.targets.kustomize.patch import Patch, delete_patch, object_patch, patch_target, patch_text
+from tfgen.targets.kustomize.patch import OverlayPatch, delete_patch, object_patch, patch_target, patch_text
 from tfgen.targets.kustomize.references import new_names, references, with_new_names
 from tfgen.targets.kustomize.resources import Sources, file_stem, resources
 from tfgen.text import yaml_text
@@ -102,7 +102,7 @@ def _overlay(base: Objects, rename: Rename, sources: Sources, namespace: str | N
     patches: list[dict[str, Any]] = []
     for name, item in base.items():
         if name not in pairs:
-            patch: Patch | None = delete_patch(item)
+            patch: OverlayPatch | None = delete_patch(item)
         else:
             # kustomize changes replicas and images after the patches, so the patches do not contain these changes.
             changed = with_replicas(item, replicas.get(final[name][1]["metadata"]["name"]) if name in final else None)
@@ -219,7 +219,7 @@ class Rename(Record):
         names = new_names((item, new) for item, new in pairs if new is not None)
         for item, new in pairs:
             if new is None:
-                patch: Patch | None = delete_patch(item)
+                patch: OverlayPatch | None = delete_patch(item)
             else:
                 patch = None if new is item else object_patch(with_new_names(item, names), new)
             if patch:

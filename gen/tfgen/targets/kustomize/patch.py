@@ -180,7 +180,7 @@ def _item_key(item: Object, names: Sequence[str]) -> dict[str, Any]:
 # Writes entries of ``patches`` in a kustomization. An entry contains a patch and its target object.
 
 
-Patch: TypeAlias = Object | list[Operation]
+OverlayPatch: TypeAlias = Object | list[Operation]
 """A merge patch (a mapping with the name of the patched object), or a JSON patch (a list of operations)."""
 
 _WHY_KEY_ONLY: Final = (
@@ -196,12 +196,12 @@ def _head(item: Object) -> dict[str, Any]:
     return {"apiVersion": item["apiVersion"], "kind": item["kind"], "metadata": {"name": item["metadata"]["name"]}}
 
 
-def delete_patch(item: Object) -> Patch:
+def delete_patch(item: Object) -> OverlayPatch:
     """Return the patch that deletes an object."""
     return {**_head(item), "$patch": "delete"}
 
 
-def object_patch(item: Object, target: Object) -> Patch | None:
+def object_patch(item: Object, target: Object) -> OverlayPatch | None:
     """Return the patch that changes the object `item` into the object `target`; None if the objects are equal."""
     is_literal = literal_name(item) is not None
     if not is_literal and not merges_by_key(item) and changes_items(item, target) and _takes_json_patch(item, target):
@@ -232,7 +232,7 @@ def merges_by_key(item: Object) -> bool:
     return group(item) in STRATEGIC_GROUPS and literal_name(item) is None
 
 
-def patch_target(item: Object, patch: Patch) -> dict[str, Any]:
+def patch_target(item: Object, patch: OverlayPatch) -> dict[str, Any]:
     """Return the fields `target` and `options` for a JSON patch or a renaming patch; empty for other patches.
 
     https://kubectl.docs.kubernetes.io/references/kustomize/kustomization/patches/
@@ -250,7 +250,7 @@ def patch_target(item: Object, patch: Patch) -> dict[str, Any]:
     return {"target": target, **({"options": {"allowNameChange": True}} if is_renamed else {})}
 
 
-def patch_text(item: Object, patch: Patch) -> str:
+def patch_text(item: Object, patch: OverlayPatch) -> str:
     """Return the YAML text of a patch.
 
     If the patch has items with only a name, or operations `test`, the first line is a comment with their purpose.

@@ -18,11 +18,11 @@ NAME: Final = "\ufdd0"
 """The placeholder for the name of the job in cached texts. A text of a job cannot contain the placeholder."""
 
 
-class Shape:
-    """A cache key for a structure: the text of the structure, without the name of the job.
+class StructureText:
+    """The cache key of a structure: the text of the structure, without the name of the job.
 
-    For example, two jobs that differ only in their names have equal shapes. Two jobs that differ in the order of the
-    keys in `podTemplate` have different shapes.
+    For example, two jobs that differ only in their names have equal texts. Two jobs that differ in the order of the
+    keys in `podTemplate` have different texts.
     """
 
     def __init__(self, structure: Structure) -> None:
@@ -30,17 +30,17 @@ class Shape:
         self.text = structure.text
 
     def __eq__(self, value: object) -> bool:
-        return isinstance(value, Shape) and self.text == value.text
+        return isinstance(value, StructureText) and self.text == value.text
 
     def __hash__(self) -> int:
         return hash(self.text)
 
 
-def cached_by_shape(function: Callable[[Structure], _Result]) -> Callable[[Structure], _Result]:
-    """Decorate a function so that structures with equal shapes share a cached result.
+def cached_by_structure(function: Callable[[Structure], _Result]) -> Callable[[Structure], _Result]:
+    """Decorate a function so that structures with equal texts share a cached result.
 
-    The shape is the text of a structure without the name of the job. So the function receives a structure with an empty
+    The text of a structure does not contain the name of the job. So the function receives a structure with an empty
     name. Callers must not change the result.
     """
-    cached = functools.lru_cache(maxsize=MAX_CACHED)(lambda shape: function(shape.structure.replaced(name="")))
-    return functools.wraps(function)(lambda structure: cached(Shape(structure)))
+    cached = functools.lru_cache(maxsize=MAX_CACHED)(lambda key: function(key.structure.replaced(name="")))
+    return functools.wraps(function)(lambda structure: cached(StructureText(structure)))
