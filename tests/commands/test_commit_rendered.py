@@ -21,7 +21,7 @@ from tfgen.job.facts import rendered_branch
 from tfgen.job.sources import Source
 from tfgen.text.document import Document
 from tfgen.tree.plan import WritePlan
-from tfgen.tree.spool import Spooled
+from tfgen.tree.staging import Staged
 
 pytestmark = pytest.mark.long
 
@@ -261,7 +261,7 @@ def test_a_removed_job_is_taken_away(clone: Path) -> None:
 
 
 def test_of_many_jobs_few_are_in_memory(clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The command reads the jobs of a file to find their branch. The renderings and the plans are in the spool."""
+    """The command reads the jobs of a file to find their branch. The renderings and the plans are in the staging folder."""
     steps: list[str] = []
     plans: list[WritePlan] = []
 
@@ -281,7 +281,8 @@ def test_of_many_jobs_few_are_in_memory(clone: Path, monkeypatch: pytest.MonkeyP
     commit("jobs")
     assert steps == ["read", "ask", "ask", "read", "ask", "ask"]
     (plan,) = plans
-    assert [type(values) for values in (plan.request.renderings, plan.jobs.plans)] == [Spooled, Spooled]
+    values = [value for stored in (plan.request.renderings, plan.jobs.plans) for value in stored._values]
+    assert {type(value) for value in values} == {Staged}
 
 
 def test_another_branch_changes_no_cluster(clone: Path, capsys: Printed) -> None:

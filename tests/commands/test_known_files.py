@@ -284,7 +284,7 @@ def test_what_is_known_is_not_read_again(repository: Path, monkeypatch: pytest.M
 def test_another_tfgen_is_noticed(
     repository: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for module in ("tfgen.tree.cache", "tfgen.tree.write", "tfgen.tree.write_plan"):
+    for module in ("tfgen.tree.cache", "tfgen.tree.write", "tfgen.tree.plan"):
         monkeypatch.setattr(f"{module}.__version__", "9.9.9")
     cache._build.cache_clear()
     try:

@@ -25,12 +25,13 @@ from tfgen.git.command import Git
 from tfgen.graph import built
 from tfgen.job.sources import Source
 from tfgen.text.document import Document
-from tfgen.tree import cache, ledgers, write, write_plan
-from tfgen.tree.file_tree import FileTree
+from tfgen.tree import cache, ledgers, write
+from tfgen.tree import plan as planning
+from tfgen.tree.files import FileTree
 from tfgen.tree.ledger import Ledger
 from tfgen.tree.ledgers import Ledgers
 from tfgen.tree.plan import FileChange, JobPlan, WritePlan
-from tfgen.tree.rendering import Rendering
+from tfgen.tree.staging import Rendering
 
 pytestmark = pytest.mark.long
 
@@ -58,8 +59,7 @@ def frozen() -> Iterator[None]:
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(cache, "folder", lambda: tmp_path / "cache")
-    for module in (write, write_plan):  # tests with few jobs then run in several processes
-        monkeypatch.setattr(module, "MANY_SMALL", workers.MANY)
+    monkeypatch.setattr(planning, "MANY_SMALL", workers.MANY)  # tests with few jobs then run in several processes
     (tmp_path / "jobs").mkdir()
     return tmp_path
 

@@ -18,7 +18,7 @@ from tfgen.check.jobs import check
 from tfgen.commands.git.message import job_changes
 from tfgen.graph.built import plain_objects
 from tfgen.schema.editor_schema import editor_schema
-from tfgen.tree.file_tree import digest_of
+from tfgen.tree.files import digest_of
 
 pytestmark = pytest.mark.long
 

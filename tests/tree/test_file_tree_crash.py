@@ -26,11 +26,12 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from tfgen import disk_file
 from tfgen.errors import TfgenError
-from tfgen.tree import ledger, output_folder
-from tfgen.tree.file_tree import FileTree
+from tfgen.tree import folder as output_folder
+from tfgen.tree import ledger, staging
+from tfgen.tree.files import FileTree
 from tfgen.tree.ledger import LEDGER_FOLDER
 from tfgen.tree.plan import ConflictsError
-from tfgen.tree.rendering import Rendering
+from tfgen.tree.staging import Rendering
 from tfgen.tree.write import apply, plan_write
 
 pytestmark = pytest.mark.long
@@ -116,7 +117,7 @@ def render_or_error(
     failing = FailingOs(fail)
     with pytest.MonkeyPatch.context() as patch:
         plan = plan_write(out, [Rendering(job, FileTree(tree), "0" * 64)], force=force)
-        for module in (output_folder, disk_file):
+        for module in (output_folder, disk_file, staging):
             patch.setattr(module, "os", failing)
         patch.setattr(shutil, "rmtree", failing.rmtree)
         try:
@@ -226,11 +227,11 @@ def test_a_full_disk_keeps_nothing_temporary(tmp_path: Path, monkeypatch: pytest
     assert files(tmp_path) == mine
 
 
-def test_a_first_render_that_fails_leaves_only_the_folder_that_another_may_wait_for(tmp_path: Path) -> None:
+def test_a_first_render_that_fails_leaves_nothing(tmp_path: Path) -> None:
     trace, error = render_or_error(tmp_path, NEW, fails_at(12))
     assert error
     assert not any(is_replaced_file(step) for step in trace)
-    assert everything(tmp_path) == {LEDGER_FOLDER: None}
+    assert everything(tmp_path) == {}
 
 
 @pytest.mark.parametrize("tree", [{"a": "new\n", "b": "new\n"}, {}], ids=["replaced", "removed"])
@@ -296,8 +297,8 @@ def test_each_step_is_on_the_medium_before_the_next(tmp_path: Path) -> None:
 WRITER = """\
 import sys
 from pathlib import Path
-from tfgen.tree.file_tree import FileTree
-from tfgen.tree.plan import Rendering
+from tfgen.tree.files import FileTree
+from tfgen.tree.staging import Rendering
 from tfgen.tree.write import apply, plan_write
 
 print("ready", flush=True)

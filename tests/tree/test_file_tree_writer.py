@@ -7,7 +7,7 @@ import os
 import shutil
 import socket
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -15,13 +15,13 @@ import pytest
 
 from tfgen import __version__, disk_file
 from tfgen.errors import TfgenError
-from tfgen.tree import ledger, output_folder
-from tfgen.tree import write as tree_writer
-from tfgen.tree.file_tree import FileTree, FileTreeError, digest_of
+from tfgen.tree import folder as output_folder
+from tfgen.tree import ledger
+from tfgen.tree.files import FileTree, FileTreeError, digest_of
+from tfgen.tree.folder import OutputFolder
 from tfgen.tree.ledger import LEDGER_FOLDER
-from tfgen.tree.output_folder import OutputFolder
 from tfgen.tree.plan import ConflictsError, WritePlan
-from tfgen.tree.rendering import Rendering
+from tfgen.tree.staging import Rendering
 from tfgen.tree.unlisted import unlisted_files
 from tfgen.tree.write import apply, plan_write, read_ledgers
 
@@ -149,7 +149,7 @@ def test_each_pass_opens_each_folder_once(tmp_path: Path, monkeypatch: pytest.Mo
 
     monkeypatch.setattr(output_folder, "open_folder", noted)
     render(tmp_path, job("mnist", {f"a/b/{folder}/{name}": "1\n" for folder in "cd" for name in "xyz"}))
-    passes = ("staged", "renamed", "synced")
+    passes = ("staged", "staged files synced", "prepared", "renamed from", "renamed to", "synced")
     assert {name: opened.count(name) for name in "abcd"} == dict.fromkeys("abcd", len(passes))
     descriptors = len([*Path("/proc/self/fd").iterdir()])
     render(tmp_path, job("mnist", {"a/b/c/x": "2\n"}))
@@ -251,9 +251,9 @@ def test_what_is_put_in_the_place_of_a_staged_folder_is_left_as_it_is(
 ) -> None:
     own, replace = tmp_path / "charts/mnist", OutputFolder.replace
 
-    def replaced(folder: OutputFolder, digests: Mapping[str, str | None]) -> None:
+    def replaced(folder: OutputFolder, staged: str, digests: Mapping[str, str | None], new: Set[str]) -> None:
         own.symlink_to(outside) if is_link else (own.mkdir(), (own / "mine").write_text("mine\n"))
-        replace(folder, digests)
+        replace(folder, staged, digests, new)
 
     plan = plan_write(tmp_path, [job("mnist", {"charts/mnist/a": "1\n", "charts/mnist/b/c": "1\n"})])
     monkeypatch.setattr(OutputFolder, "replace", replaced)
@@ -426,10 +426,10 @@ def test_an_output_folder_that_is_a_file_or_cannot_be_made_is_an_error(tmp_path:
 def test_a_folder_that_another_tfgen_writes_to_is_waited_for_in_vain(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tree_writer, "LOCK_WAIT_S", 0.1)
+    monkeypatch.setattr(output_folder, "LOCK_WAIT_S", 0.1)
     mnist = job("mnist", {"a": "1\n"})
     plan = plan_write(tmp_path, [mnist])
-    with OutputFolder(tmp_path) as folder, folder.locked(LEDGER_FOLDER, 0):
+    with OutputFolder(tmp_path) as folder, folder.locked(LEDGER_FOLDER):
         for blocked in (lambda: plan_write(tmp_path, [mnist]), lambda: apply(plan)):
             with pytest.raises(TfgenError, match=r"another tfgen process has used this folder for 0\.1 s"):
                 blocked()
@@ -448,7 +448,7 @@ def test_a_plan_that_another_tfgen_overtook_is_made_anew(tmp_path: Path) -> None
 
 def test_writers_at_once_leave_a_whole_tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # The lock has no queue: on a slow disk, a writer can wait for the others for a long time.
-    monkeypatch.setattr(tree_writer, "LOCK_WAIT_S", 600.0)
+    monkeypatch.setattr(output_folder, "LOCK_WAIT_S", 600.0)
     start = threading.Barrier(6)
     render(tmp_path, job("shared", {"shared/x": "first\n"}))
 
@@ -484,16 +484,7 @@ def batches_are_large(monkeypatch: pytest.MonkeyPatch) -> list[None]:
 def test_a_large_batch_is_synced_at_once(tmp_path: Path, batches_are_large: list[None]) -> None:
     render(tmp_path, job("mnist", {f"a/{number}": "1\n" for number in range(5)}))
     assert len(files(tmp_path)) == 5
-    assert len(batches_are_large) == 5  # intents staged, intents renamed, files staged, files renamed, ledgers renamed
-
-
-def test_the_disk_takes_what_is_staged_while_more_is(
-    tmp_path: Path, batches_are_large: list[None], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(tree_writer, "_SYNC_EVERY", 2)
-    jobs = [job(name, {f"charts/{name}/{number}": "1\n" for number in range(3)}) for name in ("a", "b")]
-    apply(plan_write(tmp_path, jobs))
-    assert len(batches_are_large) == 7  # two more than in the previous test: one after each job
+    assert len(batches_are_large) == 4  # all staged, intents renamed, files renamed, ledgers renamed
 
 
 @pytest.mark.parametrize(

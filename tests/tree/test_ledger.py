@@ -13,9 +13,9 @@ import pytest
 
 from tfgen import cli
 from tfgen.errors import TfgenError
-from tfgen.tree.file_tree import FileTree
+from tfgen.tree.files import FileTree
 from tfgen.tree.ledger import Ledger, parse_ledger
-from tfgen.tree.rendering import Rendering
+from tfgen.tree.staging import Rendering
 from tfgen.tree.write import plan_write
 
 # printf 'a\n' | sha256sum, printf 'b\n' | sha256sum

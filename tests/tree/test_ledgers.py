@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from tfgen.errors import TfgenError
-from tfgen.tree.file_tree import FileTree, digest_of
-from tfgen.tree.rendering import Rendering
+from tfgen.tree.files import FileTree, digest_of
+from tfgen.tree.staging import Rendering
 from tfgen.tree.write import apply, plan_write, read_ledgers
 
 SHARED = "overlays/argocd/applicationset-dev.yaml"

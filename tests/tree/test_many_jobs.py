@@ -7,16 +7,15 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.support.tools import ROOT
 from tfgen import workers
 from tfgen.errors import TfgenError
-from tfgen.tree.file_tree import FileTree
-from tfgen.tree.output_folder import OutputFolder
-from tfgen.tree.rendering import Rendering
+from tfgen.tree.files import FileTree
+from tfgen.tree.folder import OutputFolder
+from tfgen.tree.staging import Rendering
 from tfgen.tree.write import apply, plan_write
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="one process does it all elsewhere")
@@ -46,21 +45,21 @@ def render(out: Path, text: str, meanwhile: dict[str, str], processes: int) -> N
     """
     workers._processors = lambda: processes
     staged_by = out / "staged_by"
-    stage = OutputFolder.stage
+    write = OutputFolder.write
 
     def number_of_stagers() -> int:
         return len({*staged_by.read_text().split()})
 
-    def noted(folder: OutputFolder, texts: dict[str, str], number: int, **others: Any) -> None:
-        if any(path.startswith("charts/") for path in texts):
+    def noted(folder: OutputFolder, texts: dict[str, str]) -> None:
+        if any("/charts/" in path for path in texts):
             with staged_by.open("a") as file:
                 file.write(f"{os.getpid()}\n")
             deadline = time.monotonic() + 60
             while number_of_stagers() < processes and time.monotonic() < deadline:
                 time.sleep(0.01)
-        stage(folder, texts, number, **others)
+        write(folder, texts)
 
-    OutputFolder.stage = noted  # type: ignore[method-assign, assignment]
+    OutputFolder.write = noted  # type: ignore[method-assign, assignment]
     plan = plan_write(out, renderings(text))
     for path, content in meanwhile.items():
         (out / path).parent.mkdir(parents=True, exist_ok=True)
@@ -108,7 +107,7 @@ def test_several_processes_write_what_one_would(tmp_path: Path, processes: int) 
 def test_where_one_cannot_be_staged_nothing_is_written(tmp_path: Path, processes: int) -> None:
     said = rendered(tmp_path, "1\n", {BLOCKED: "mine\n"}, processes)
     assert said == [f"{BLOCKED} is a file, where tfgen needs a folder", f"{processes} staged"]
-    assert files(tmp_path) == {".tfgen": None, "charts": None, BLOCKED: "mine\n"}
+    assert files(tmp_path) == {"charts": None, BLOCKED: "mine\n"}
 
 
 @pytest.mark.parametrize("processes", [1, 2])

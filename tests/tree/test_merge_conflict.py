@@ -8,8 +8,7 @@ import pytest
 
 from tests.support.command import Command
 from tfgen.errors import TfgenError
-from tfgen.tree.ledger import Ledger, LedgerConflictError, merge_ledgers, parse_ledger
-from tfgen.tree.merge_conflict import conflict_sides, has_conflict
+from tfgen.tree.ledger import Ledger, LedgerConflictError, conflict_sides, has_conflict, merge_ledgers, parse_ledger
 
 BASE = "a\nb\nc\nd\ne\nf\ng\n"
 OURS = "a\nours\nc\nd\ne\nf\n"

@@ -31,8 +31,8 @@ from tfgen.record import Record
 from tfgen.targets.kustomize.build import build_objects, has_overlay
 from tfgen.targets.render import input_digest
 from tfgen.text.document import Document
-from tfgen.tree.file_tree import digest_of
-from tfgen.tree.git_folder import open_folder
+from tfgen.tree.files import digest_of
+from tfgen.tree.folder import open_tree
 from tfgen.tree.ledger import Ledger, ledger_path, parse_ledger
 from tfgen.tree.plan import FileAction, JobPlan, WritePlan
 from tfgen.workers import map_items
@@ -208,7 +208,7 @@ def _committed_overlays(out: Path, name: str, revision: str) -> tuple[_Files, Le
 def present_overlays(out: Path, tree: Tree, name: str, ledger: Ledger) -> _Files | None:
     """Return the overlays in a tree; None if a file was edited by hand, which `tfgen check` reports separately."""
     paths = [path for path in ledger.files if path.startswith(f"{OVERLAYS}/{name}/")]
-    with open_folder(out, tree) as folder:
+    with open_tree(out, tree) as folder:
         on_disk = folder.states(paths)
         if any(on_disk[path].digest != ledger.files[path] for path in paths):
             return None

@@ -29,10 +29,9 @@ from tfgen.places import CHARTS, OVERLAYS
 from tfgen.plural import count
 from tfgen.problems import Place, Position, Problem, in_order
 from tfgen.record import Record
-from tfgen.tree.file_tree import digest_of
-from tfgen.tree.git_folder import ReadableFolder, open_folder
-from tfgen.tree.ledger import ledger_path
-from tfgen.tree.merge_conflict import has_conflict
+from tfgen.tree.files import digest_of
+from tfgen.tree.folder import ReadableFolder, open_tree
+from tfgen.tree.ledger import has_conflict, ledger_path
 from tfgen.tree.plan import FileAction, FileChange, JobPlan, WritePlan
 from tfgen.words import shown_pair
 
@@ -92,7 +91,7 @@ def compare_files(places: Mapping[str, Place], plan: WritePlan, base: Base) -> F
     notes: list[str] = []
     converted: list[str] = []
     blocked = {conflict.path for conflict in plan.conflicts if not conflict.can_force}
-    with open_folder(plan.out, plan.request.tree) as folder:
+    with open_tree(plan.out, plan.request.tree) as folder:
         for at, (name, place) in enumerate(places.items()):
             may_stay = name in base.committed
             if ledger_path(name) in blocked:

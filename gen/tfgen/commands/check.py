@@ -33,7 +33,7 @@ from tfgen.problems import Problem, in_order
 from tfgen.real_path import repository_root
 from tfgen.record import Record
 from tfgen.tree.ledger import ledger_path
-from tfgen.tree.spool import Spool
+from tfgen.tree.staging import Staging
 from tfgen.tree.unlisted import unlisted_files
 from tfgen.tree.write import read_ledgers
 
@@ -97,9 +97,9 @@ def check_paths(paths: Sequence[Path], options: CheckOptions, track: Track = unt
         find_changed=changed_files(out, options.against, tree),
     )
     cached = _find_unchanged(sources, out, scope, options) if uses_cache else {}
-    with Spool(out) as spool:
-        results = check_files(sources, cached, spool, scope, track)
-        report = _check_changed(results, spool, out, options)
+    with Staging(out, is_inside=False) as staging:
+        results = check_files(sources, cached, staging, scope, track)
+        report = _check_changed(results, staging, out, options)
     removed = [] if sources or is_stdin else last_job_files(paths)
     problems: tuple[Problem, ...] = ()
     if not is_stdin:
@@ -118,7 +118,7 @@ def check_paths(paths: Sequence[Path], options: CheckOptions, track: Track = unt
 
         found, notes = verify_rendered(out, results.checked)
         report = report.replaced(problems=(*report.problems, *found), notes=(*report.notes, *notes))
-    # The spool is closed, so the rendered files of `jobs` can no longer be read.
+    # The staging folder is removed, so the rendered files of `jobs` can no longer be read.
     problems = in_order((*report.problems, *problems, *loosened, *installations))
     return report.replaced(problems=problems, jobs=(), version=tree.title)
 
@@ -159,7 +159,7 @@ def _check_version(kubernetes_version: str | None) -> None:
         ObjectSchemas(kubernetes_version)
 
 
-def _check_changed(results: FileResults, spool: Spool, out: Path, options: CheckOptions) -> Report:
+def _check_changed(results: FileResults, staging: Staging, out: Path, options: CheckOptions) -> Report:
     """Check the objects and the rendered files of the jobs without cached results, and return the report."""
     checked = results.checked
     if checked.files and all(file.is_cached for file in checked.files):
@@ -168,7 +168,7 @@ def _check_changed(results: FileResults, spool: Spool, out: Path, options: Check
 
     return full_check(
         results,
-        spool,
+        staging,
         against=options.against,
         out=out,
         is_written=options.skips_files,

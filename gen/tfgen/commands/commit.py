@@ -61,7 +61,7 @@ from tfgen.real_path import real_path
 from tfgen.record import Record
 from tfgen.tree.ledger import LEDGER_FOLDER, Ledger, ledger_path, parse_ledger
 from tfgen.tree.plan import ConflictsError, WritePlan
-from tfgen.tree.spool import Spool
+from tfgen.tree.staging import Staging
 from tfgen.tree.write import apply, plan_write, read_ledgers
 
 _WRITTEN: Final = b"tfgen"
@@ -109,11 +109,11 @@ class Outcome(Record):
 
 
 class _Work(Record):
-    """The paths of the command line, the checked jobs, the spool with the rendered files, and the options."""
+    """The paths of the command line, the checked jobs, the staging folder, and the options."""
 
     jobs: Sequence[Path]
     results: FileResults
-    spool: Spool
+    staging: Staging
     options: CommitOptions
 
 
@@ -150,10 +150,11 @@ def commit_paths(
         # An error of the manifests matters only for a valid job. For a valid job, the next call raises the error again.
         with suppress(TfgenError):
             find_manifests()  # fill the cache here, so that the processes of check_files inherit the cache
-    with Spool(out) as spool:
-        results = check_files(sources, {}, spool, CheckScope(find_manifests=find_manifests), track)
+    # The files stay staged after the write, because a push may write them again on top of another commit.
+    with Staging(out, is_inside=False) as staging:
+        results = check_files(sources, {}, staging, CheckScope(find_manifests=find_manifests), track)
         branches = None if has_out_option else rendered_branches(jobs, results.checked)
-        work = _Work(jobs, results, spool, options)
+        work = _Work(jobs, results, staging, options)
         try:
             return _commit_with_files(work) if branches is None else _commit_without_files(work, branches)
         except UnderWayError as error:
@@ -227,7 +228,7 @@ def _commit_with_files(work: _Work) -> Outcome:
             command = f"tfgen render --upgrade {file}"
             notes.append(f"{pair.name} keeps its rendered files until the job changes; to render the job: {command}")
     if outcome.commit and report.jobs:
-        again = plan_write(out, report.renderings, store=work.spool.store)
+        again = plan_write(out, report.renderings, staging=work.staging)
         base = Base(committed_jobs(out, HEAD)(again.ledgers), revision=HEAD)
         if drifted := compare_files({job.name: job.place for job in report.jobs}, again, base).problems:
             notes.append(f"a git hook changed a rendered file: {drifted[0]}")
@@ -239,8 +240,8 @@ def _commit_with_files(work: _Work) -> Outcome:
 
 def _plan(work: _Work, pushed: str) -> _Planned:
     """Check the jobs against HEAD and the last pushed commit, and plan the write. The function writes no file."""
-    jobs, results, spool, out = work.jobs, work.results, work.spool, work.options.out
-    report = check_for_commit(results, spool, out, HEAD, pushed)
+    jobs, results, staging, out = work.jobs, work.results, work.staging, work.options.out
+    report = check_for_commit(results, staging, out, HEAD, pushed)
     pairs = pairs_at(jobs, results.checked, HEAD)
     removed = removed_files(jobs, CommitTree())
     removals = find_removed_jobs(read_ledgers(out).sources, jobs, {job.name for job in report.jobs}, removed)
@@ -248,10 +249,10 @@ def _plan(work: _Work, pushed: str) -> _Planned:
         raise no_job_below(jobs)
     plan = plan_write(
         out,
-        all_renderings(report, removals, spool),
+        all_renderings(report, removals),
         find_committed=committed_jobs(out, HEAD),
         has_job=find_job_at(job.place.file for job in report.jobs),
-        store=spool.store,
+        staging=staging,
     )
     if plan.conflicts:
         raise ConflictsError(plan.conflicts, "tfgen render --force")
@@ -308,7 +309,7 @@ def _files_of_job(
 
 def _commit_without_files(work: _Work, branches: Branches) -> Outcome:
     """Commit the job files to their branch, and commit the rendered files to the branch of rendered files."""
-    options, jobs, results, spool = work.options, work.jobs, work.results, work.spool
+    options, jobs, results, staging = work.options, work.jobs, work.results, work.staging
     out, branch = options.out, options.branch
     before = _open(options, branches.source)
     is_tip = not (branch or before.branch)
@@ -321,7 +322,7 @@ def _commit_without_files(work: _Work, branches: Branches) -> Outcome:
     to_rendered = target(before.replaced(branch=branches.rendered)) if options.pushes else None
     is_rendered = name == branches.source
     since = last_source_commit(before, find_tip(before, branches.rendered, to_rendered)) if is_rendered else HEAD
-    report = check_for_commit(results, spool, out, since, find_pushed(before, to) if to else "")
+    report = check_for_commit(results, staging, out, since, find_pushed(before, to) if to else "")
     pairs = pairs_at(jobs, results.checked, HEAD)
     if not (is_rendered or pairs):
         raise no_job_below(jobs)
@@ -336,8 +337,8 @@ def _commit_without_files(work: _Work, branches: Branches) -> Outcome:
     repository, outcome = _commit(before, options, pairs, files, paths)
     outcome, replayed = _push(repository, to, outcome)
     if replayed.is_done and is_rendered:
-        results = check_files(read_sources(jobs, may_be_none=True), {}, spool, results.scope, untracked)
-        report = check_for_commit(results, spool, out, since)
+        results = check_files(read_sources(jobs, may_be_none=True), {}, staging, results.scope, untracked)
+        report = check_for_commit(results, staging, out, since)
     outcome = outcome.replaced(problems=report.problems, notes=(*report.notes, *outcome.notes))
     if not is_rendered:
         note = (
@@ -347,7 +348,7 @@ def _commit_without_files(work: _Work, branches: Branches) -> Outcome:
         return outcome.replaced(notes=(*outcome.notes, note))
     folder = real_path(out).relative_to(real_path(before.root))
     source = resolved(before.root)
-    to_render = RenderWork(jobs, results.checked, spool, report, since, source, options.message, folder)
+    to_render = RenderWork(jobs, results.checked, staging, report, since, source, options.message, folder)
     rendered = commit_rendered(before, branches.rendered, to_rendered, to_render)
     return outcome.replaced(
         rendered=Outcome(

@@ -22,8 +22,7 @@ from tfgen.problems import Problem, has_errors, in_order, stop_at_errors
 from tfgen.record import Record
 from tfgen.tree.ledger import Ledger, LedgerConflictError
 from tfgen.tree.plan import WritePlan, nothing_committed
-from tfgen.tree.rendering import Rendering
-from tfgen.tree.spool import Spool, Spooled
+from tfgen.tree.staging import Rendering, Staging, Stored
 from tfgen.tree.write import apply, plan_write, read_ledgers
 
 if TYPE_CHECKING:
@@ -82,8 +81,8 @@ def render_paths(
     has_out_option = out is not None
     out = out or output_root_of(paths, (source.file for source in sources))
     cached = find_cached(sources, out)
-    with Spool(out) as spool:
-        results = check_files(sources, cached, spool, CheckScope(stops_at_errors=True, cache_out=out), track)
+    with Staging(out, is_inside=True) as staging:
+        results = check_files(sources, cached, staging, CheckScope(stops_at_errors=True, cache_out=out), track)
         problems = [*results.checked.problems]
         if not has_errors(problems):
             _check_rendered(results.rendered, has_out_option=has_out_option)
@@ -98,7 +97,7 @@ def render_paths(
             if not (jobs or removals or removed_files):
                 raise no_job_below(paths)
             rendered = (job.rendering for file in results.rendered.values() for job in file.jobs)
-            renderings: Spooled[Rendering] = Spooled([*rendered, *map(spool.store, removals)])
+            renderings: Stored[Rendering] = Stored([*rendered, *removals])
             cached_jobs = [job for file in cached.values() for job in file.ledgers]
             find_committed = nothing_committed if upgrade else partial(_committed_jobs, out)
             has_job = find_job_at(source.file for source in sources)
@@ -109,7 +108,7 @@ def render_paths(
                 force=force,
                 find_committed=find_committed,
                 has_job=has_job,
-                store=spool.store,
+                staging=staging,
             )
             plan = apply(plan)
         except BaseException:

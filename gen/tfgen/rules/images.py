@@ -16,7 +16,7 @@ from tfgen.problems import Position, Problem
 from tfgen.rules import pod_parts
 from tfgen.rules.rule import Finding, rule
 from tfgen.rules.view import View
-from tfgen.tree.file_tree import path_fault
+from tfgen.tree.files import path_fault
 from tfgen.words import shown
 
 # -- images ------------------------------------------------------------------------------------------------------------

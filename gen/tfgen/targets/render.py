@@ -20,8 +20,8 @@ from tfgen.places import placeholders
 from tfgen.targets.chart.chart import chart
 from tfgen.targets.kustomize.overlays import kustomize
 from tfgen.text.document import Document
-from tfgen.tree.file_tree import FileTree
-from tfgen.tree.rendering import Rendering, Revision
+from tfgen.tree.files import FileTree
+from tfgen.tree.staging import Rendering, Revision
 
 _ONE_JOB: Final = "one job"
 _SEVERAL_JOBS: Final = "several jobs"

@@ -27,14 +27,13 @@ import json
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from tfgen.disk_file import RESERVED_PREFIX
 from tfgen.errors import TfgenError
 from tfgen.places import is_place_of, name_places
 from tfgen.record import Record
-from tfgen.tree.file_tree import path_fault
-from tfgen.tree.merge_conflict import has_conflict
+from tfgen.tree.files import path_fault
 
 LEDGER_FOLDER = RESERVED_PREFIX
 _SUFFIX = ".json"
@@ -313,3 +312,27 @@ def _not_a_ledger(path: str, faults: Sequence[str]) -> TfgenError:
         f"{path}: {_first(faults)}; restore the ledger from git, or delete the ledger, so that the next render writes "
         "a new ledger and reports only the files that differ from the render"
     )
+
+
+# -- the conflict markers that git writes into a file: <<<<<<<, ======= and >>>>>>> ---------------------------------
+
+_CONFLICT: Final = re.compile(
+    r"^<{7}(?: [^\n]*)?\n"
+    r"(?P<ours>(?:(?![<|=>]{7})[^\n]*\n)*)"
+    r"(?:\|{7}[^\n]*\n(?:(?!={7})[^\n]*\n)*)?"
+    r"={7}\r?\n"
+    r"(?P<theirs>(?:(?!>{7})[^\n]*\n)*)"
+    r">{7}(?: [^\n]*)?(?:\n|\Z)",
+    re.MULTILINE,
+)
+"""Pattern of a merge conflict in all styles of git's `merge.conflictStyle`: `merge`, `diff3` and `zdiff3`."""
+
+
+def has_conflict(text: str) -> bool:
+    """Return whether a text has the conflict markers of a git merge."""
+    return "<<<<<<<" in text and _CONFLICT.search(text) is not None
+
+
+def conflict_sides(text: str) -> tuple[str, str]:
+    """Return both versions of a text with conflict markers: of the current branch, and of the merged branch."""
+    return _CONFLICT.sub(r"\g<ours>", text), _CONFLICT.sub(r"\g<theirs>", text)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from functools import lru_cache, partial
 
 from tfgen.errors import TfgenError
 from tfgen.git.tree import DISK, Tree
 from tfgen.places import is_in_job_folder
-from tfgen.tree.file_tree import digest_of
-from tfgen.tree.git_folder import ReadableFolder, open_folder
+from tfgen.tree.files import digest_of
+from tfgen.tree.folder import ReadableFolder, open_tree
 from tfgen.tree.ledger import (
     LEDGER_FOLDER,
     LEDGER_READ,
@@ -46,7 +47,7 @@ class Ledgers(Mapping[str, Ledger]):
     """
 
     def __init__(self, folder: ReadableFolder, tree: Tree = DISK) -> None:
-        self._open = partial(open_folder, folder.path, tree)
+        self._open = partial(open_tree, folder.path, tree)
         self.digests: dict[str, str] = {}
         self.sources: dict[str, str] = {}
         self._owners: dict[str, tuple[str, ...]] = {}
@@ -80,6 +81,12 @@ class Ledgers(Mapping[str, Ledger]):
         _, _, inside = path.partition("/")
         jobs = (inside.partition("/")[0], *self.owners(path))
         return any(path in self[job].files for job in jobs if job in self)
+
+    def files_now(self, job: str) -> Iterable[str]:
+        """Return the files that the ledger of a job lists, even if the ledger has changed; empty without a ledger."""
+        with self._open() as folder, suppress(TfgenError):
+            return parse_ledger(job, folder.read_text(ledger_path(job), LEDGER_READ)).files
+        return ()
 
     def shared_paths(self) -> Iterator[tuple[str, tuple[str, ...]]]:
         """Yield each path outside the folders of the jobs, with the names of the jobs whose ledgers list the path.

@@ -1,4 +1,7 @@
-"""Plan the write of one job. The plan depends only on the rendered files, the ledgers and the files on disk.
+"""Plan a write. The plan of a job depends only on its rendered files, the ledgers and the files on disk.
+
+First, tfgen checks that no two jobs write the same path. Then tfgen plans the write of each job, and plans many jobs in
+parallel. If several jobs share a file, the first of these jobs writes the file.
 
 Without `force`, tfgen does not replace content that tfgen did not write. The only exception is a rendered file that
 contains conflict markers of a merge, because git still has both versions of the file. With `force`, `WritePlan.lost`
@@ -9,22 +12,27 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
+from contextlib import closing
 from enum import StrEnum
+from functools import cache, partial
 from itertools import chain
 from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias
 
+from tfgen import __version__
 from tfgen.errors import TfgenError
 from tfgen.git.tree import DISK, Tree
 from tfgen.places import is_in_job_folder, is_placeholder, placeholders
 from tfgen.record import Record
-from tfgen.tree.file_tree import FileTree, digest_of
-from tfgen.tree.ledger import Ledger, ledger_path
+from tfgen.tree.files import FileTree, digest_of, path_fault
+from tfgen.tree.folder import DiskEntry, ReadableFolder
+from tfgen.tree.ledger import LEDGER_FOLDER, Ledger, check_ledger, has_conflict, ledger_path
 from tfgen.tree.ledgers import Ledgers
-from tfgen.tree.merge_conflict import has_conflict
-from tfgen.tree.output_folder import DiskEntry
-from tfgen.tree.rendering import Rendering
-from tfgen.tree.spool import Store
+from tfgen.tree.staging import Rendering, Staged, Staging, Stored
+from tfgen.workers import MANY_SMALL, map_items
+
+_LOSS_READ: Final = 1 << 20
+"""Maximum number of characters that tfgen reads from a user's file to find the lines that a write would delete."""
 
 
 class FileAction(StrEnum):
@@ -240,7 +248,7 @@ class WriteRequest(Record):
         find_committed: function that returns the names of the jobs whose rendered files are committed in git. tfgen
             does not write such a job if only the version of tfgen or the defaults changed.
         has_job: function that tests whether the job file that a ledger names still has the job.
-        store: function that stores the plan of each job, in a spool or in memory.
+        staging: the staging folder for the plan of each job; None to have the plans in memory.
         tree: the version of the files with which the plan compares.
     """
 
@@ -250,7 +258,7 @@ class WriteRequest(Record):
     force: bool
     find_committed: FindCommitted
     has_job: HasJob
-    store: Store
+    staging: Staging | None
     tree: Tree = DISK
 
 
@@ -258,6 +266,7 @@ class JobPlans(Record):
     """The plans of all jobs of a write, in the order of the renderings.
 
     Attributes:
+        names: the name of each job.
         plans: the plan of each job.
         counts: for each job, the number of files by action. tfgen uses the numbers to skip the plans of jobs without a
             certain action.
@@ -266,6 +275,7 @@ class JobPlans(Record):
         undone: the indices of the jobs whose files or ledgers on disk differ from the plan.
     """
 
+    names: Sequence[str]
     plans: Sequence[JobPlan]
     counts: Sequence[Mapping[FileAction, int]]
     repeated: Mapping[int, Set[PathAction]]
@@ -308,20 +318,18 @@ class WritePlan(Record):
         request: the input of the plan.
         ledgers: the ledgers of all jobs below the output folder, before the write.
         jobs: the plans of the jobs that the write includes.
-        done_files: for each job in `request.done`, the paths of its files. A shared path occurs only once.
         kept_jobs: the jobs that keep the files of an earlier version of tfgen or of earlier defaults. The mapping
             contains the description of the earlier render by name of the job. Example: {"mnist": "rendered by tfgen
             0.1.0"}.
         conflicts: the paths that tfgen may not write.
         lost: the conflicts at the paths that tfgen writes only because `request.force` is true.
-        leftovers: the temporary files that a killed render left.
+        leftovers: the staging folders that killed processes left.
         restarted_revisions: the jobs whose revision number starts again at 0, because the ledger is missing.
     """
 
     request: WriteRequest
     ledgers: Ledgers
     jobs: JobPlans
-    done_files: Sequence[Sequence[str]]
     kept_jobs: Mapping[str, str]
     conflicts: tuple[Conflict, ...]
     lost: tuple[Conflict, ...]
@@ -354,8 +362,20 @@ class WritePlan(Record):
         return tuple(sorted(self.jobs.paths(FileAction.REMOVE)))
 
     def unchanged(self) -> Iterator[str]:
-        """Yield the path of each file that already has the planned content, job by job."""
-        return chain(self.jobs.paths(FileAction.KEEP), chain.from_iterable(self.done_files))
+        """Yield the path of each file that already has the planned content, job by job. No path is repeated."""
+        shared: set[str] = set()
+        jobs = (self.jobs[at] for at in self.jobs.indices_with_any(FileAction.KEEP))
+        planned = (
+            (job.rendering.job, [c.path for c in job.changes_by({FileAction.KEEP}, frozenset())]) for job in jobs
+        )
+        done = ((name, self.ledgers.files_now(name)) for name in self.request.done)
+        for name, paths in chain(planned, done):
+            for path in paths:
+                if is_in_job_folder(name, path):
+                    yield path
+                elif path not in shared:
+                    shared.add(path)
+                    yield path
 
 
 class PlanInput(Record):
@@ -488,3 +508,148 @@ def _loss(on_disk: str, new: str, action: tuple[str, str]) -> Loss:
         return Loss(action)
     (number, line), *following = gone
     return Loss(action, number, line[:60], len(following))
+
+
+# -- all jobs of a write ---------------------------------------------------------------------------------------------
+
+
+def plan_jobs(folder: ReadableFolder, request: WriteRequest) -> WritePlan:
+    """Plan a write to an open output folder. Raises the errors of `write.plan_write`."""
+    ledgers = Ledgers(folder, request.tree)
+    together = _check_together(request, ledgers)
+    if request.staging and together.written:
+        request.staging.begin()
+    plans: list[JobPlan | Staged[JobPlan]] = []
+    conflicts = [*together.conflicts]
+    counts: list[Mapping[FileAction, int]] = []
+    restarted_revisions: list[str] = []
+    decided: dict[PathAction, PathAction] = {}  # many jobs share one object
+    repeated: dict[int, Set[PathAction]] = {}
+    undone: list[int] = []
+    plan_one = partial(_plan_one, folder, ledgers, together.owners_after_write, request.staging)
+    with closing(
+        map_items(lambda at: plan_one(request.renderings[at]), [*together.written], many=MANY_SMALL)
+    ) as planned:
+        for at, (name, job) in enumerate(zip(together.written.values(), planned, strict=True)):
+            plans.append(job.plan)
+            conflicts += job.conflicts
+            counts.append(job.counts)
+            restarted_revisions += [name] if job.restarts_revision else []
+            undone += [] if job.is_done else [at]
+            if again := frozenset(decided[action] for action in job.shared if action in decided):
+                repeated[at] = again
+            decided.update((action, action) for action in job.shared if action not in decided)
+    conflicts.sort(key=lambda conflict: conflict.path)
+    return WritePlan(
+        request=request,
+        ledgers=ledgers,
+        jobs=JobPlans(tuple(together.written.values()), Stored(plans), tuple(counts), repeated, tuple(undone)),
+        kept_jobs=together.kept_jobs,
+        conflicts=tuple(conflict for conflict in conflicts if not (request.force and conflict.can_force)),
+        lost=tuple(conflict for conflict in conflicts if request.force and conflict.can_force),
+        leftovers=tuple(folder.abandoned(LEDGER_FOLDER)),
+        restarted_revisions=tuple(restarted_revisions),
+    )
+
+
+class _Jobs(Record):
+    """The jobs to write and the jobs to leave unchanged, after a check of all renderings together.
+
+    Attributes:
+        written: the names of the jobs to write, by index of the rendering.
+        owners_after_write: the number of jobs whose ledgers list a path after the write, as in `PlanInput`.
+        kept_jobs: the jobs whose files remain unchanged, as in `WritePlan`. For each of these committed jobs, only the
+            version of tfgen or the defaults changed.
+        conflicts: a conflict for each job that has its rendered files from another job file, which still has the job.
+    """
+
+    written: Mapping[int, str]
+    owners_after_write: Mapping[str, int]
+    kept_jobs: Mapping[str, str]
+    conflicts: tuple[Conflict, ...]
+
+
+def _check_together(request: WriteRequest, ledgers: Ledgers) -> _Jobs:
+    """Find the jobs that the write includes. Raise TfgenError if two jobs have the same path or the same ledger."""
+    committed = cache(partial(request.find_committed, ledgers))
+    names: dict[str, str] = {}
+    written: dict[int, str] = {}
+    kept_jobs: dict[str, str] = {}
+    parts: dict[str, Mapping[str, str]] = {}
+    shared: set[str] = set()
+    conflicts: list[Conflict] = []
+    for at, rendering in enumerate(request.renderings):
+        job = rendering.job
+        if "/" in job or job.startswith(".") or path_fault(job):
+            raise TfgenError(f"{job!r} is not a valid name of a job: a ledger cannot have this name")
+        if namesake := names.get(job.casefold()):
+            raise TfgenError(f"{job!r} and {namesake!r} are two jobs with the same ledger; rename one of the jobs")
+        names[job.casefold()] = job
+        before = ledgers.get(job)
+        source = before.source if before and rendering.source else ""
+        if source.casefold() != rendering.source.casefold() and source and request.has_job(job, source):
+            what = (
+                f"the rendered files of {job} belong to {source}, which still has a job with the name {job}; for a new "
+                f"job, set another metadata.name in {rendering.source}; for a moved job, remove {source}"
+            )
+            conflicts.append(Conflict(ledger_path(job), what))
+        target = rendering.ledger(__version__)
+        if before and before.differs_only_by_tool_or_defaults(target) and job in committed():
+            kept_jobs[job] = before.renderer(target)
+            continue
+        written[at] = job
+        # `combine` compares digests in place of texts, so that no text is read from the disk.
+        texts = {path: text for path, text in rendering.tree.digests.items() if not is_in_job_folder(job, path)}
+        if texts:
+            parts[f"job {job}"] = texts
+            shared |= rendering.shared
+    FileTree.combine(parts, shared)
+    names_written = frozenset(written.values())
+    owners_after_write = Counter(path.casefold() for part in parts.values() for path in part)
+    for path, owners in ledgers.shared_paths():
+        owners_after_write[path] += len({*owners} - names_written)
+    return _Jobs(written, owners_after_write, kept_jobs, tuple(conflicts))
+
+
+class _Planned(NamedTuple):
+    """A summary of the plan of one job.
+
+    Attributes:
+        plan: the complete plan, which may be in a staging folder.
+        conflicts: the conflicts of the job.
+        counts: the number of files for each action.
+        shared: the path and the action for each file outside the folder of the job.
+        is_done: whether the files on disk already match the plan.
+        restarts_revision: whether a revision number in a rendered file starts again at 0, because the ledger is
+            missing.
+    """
+
+    plan: JobPlan | Staged[JobPlan]
+    conflicts: tuple[Conflict, ...]
+    counts: Mapping[FileAction, int]
+    shared: tuple[PathAction, ...]
+    is_done: bool
+    restarts_revision: bool
+
+
+def _plan_one(
+    folder: ReadableFolder,
+    ledgers: Ledgers,
+    owners_after_write: Mapping[str, int],
+    staging: Staging | None,
+    rendering: Rendering,
+) -> _Planned:
+    before = ledgers.get(rendering.job)
+    listed = before.paths() if before else set()
+    on_disk = folder.states({*rendering.tree.files, *listed, *placeholders(listed)})
+    inputs = PlanInput(ledgers, on_disk, owners_after_write, partial(folder.read_text, limit=_LOSS_READ))
+    job, conflicts = plan_job(rendering, inputs, __version__)
+    check_ledger(rendering.job, job.target)
+    return _Planned(
+        plan=staging.store(job) if staging else job,
+        conflicts=conflicts,
+        counts=job.counts(),
+        shared=job.shared_path_actions(),
+        is_done=job.is_done(),
+        restarts_revision=job.restarts_revision(),
+    )

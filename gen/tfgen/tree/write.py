@@ -5,54 +5,42 @@
 
 The order of the steps makes it harmless if tfgen is killed at any moment:
 
-1. Replace the ledger of each job by an intent: a ledger that lists the old and the new digests.
-2. Stage all new files and the final ledgers.
-3. Move the staged files to their final paths, and remove old files.
-4. Move the final ledgers to their final paths.
+1. Write all new files and ledgers to the staging folder.
+2. Replace the ledger of each job by an intent: a ledger that lists the old and the new digests.
+3. Rename the staged files to their final paths, and remove old files.
+4. Rename the final ledgers to their final paths.
 
 Each step is synced to the disk before the next step begins, so a power failure is harmless too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Collection, Iterator, Sequence, Set
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final
 
 from tfgen import __version__
 from tfgen.errors import TfgenError
 from tfgen.git.tree import DISK, Tree
-from tfgen.tree.file_tree import digest_of
-from tfgen.tree.git_folder import GitFolder, ReadableFolder, open_folder
-from tfgen.tree.ledger import LEDGER_FOLDER, LEDGER_READ, Ledger, job_of, ledger_path, parse_ledger
+from tfgen.tree.files import digest_of
+from tfgen.tree.folder import GitFolder, OutputFolder, ReadableFolder, open_tree
+from tfgen.tree.ledger import LEDGER_FOLDER, LEDGER_READ, job_of, ledger_path, parse_ledger
 from tfgen.tree.ledgers import Ledgers
-from tfgen.tree.output_folder import OutputFolder
 from tfgen.tree.plan import (
     ConflictsError,
     FileAction,
     FindCommitted,
     HasJob,
-    JobPlan,
     WritePlan,
     WriteRequest,
     no_file_has_job,
     nothing_committed,
+    plan_jobs,
 )
-from tfgen.tree.rendering import Rendering
-from tfgen.tree.spool import InMemory, Store
-from tfgen.tree.write_plan import plan_jobs
-from tfgen.workers import MANY_SMALL, map_items
-
-LOCK_WAIT_S = 30.0
-"""Maximum time in seconds to wait for another tfgen process in the same folder."""
-_SYNC_EVERY = 5_000
-"""Number of staged files between two calls of sync. During a call, other processes stage more files.
-
-Measured on ext4 for 65,000 files in two processes: 2.3 s with one call of sync at the end, and 2.0 s with ten calls. A
-single process takes 2 % longer with ten calls.
-"""
+from tfgen.tree.staging import Rendering, Staging
+from tfgen.workers import map_items
 
 
 def read_ledgers(out: Path, tree: Tree = DISK) -> Ledgers:
@@ -83,7 +71,7 @@ def find_unchanged(out: Path, ledgers: Collection[tuple[str, str]], tree: Tree =
 
 def digest_of_ledger(out: Path, rendering: Rendering, tree: Tree = DISK) -> str:
     """Return the digest that the ledger of a job will have after a write of the rendering."""
-    with open_folder(out, tree) as folder:
+    with open_tree(out, tree) as folder:
         try:
             before = parse_ledger(rendering.job, folder.read_text(ledger_path(rendering.job), LEDGER_READ))
         except TfgenError:  # no ledger, or an invalid one, which `plan_write` reports
@@ -109,7 +97,7 @@ def plan_write(
     force: bool = False,
     find_committed: FindCommitted = nothing_committed,
     has_job: HasJob = no_file_has_job,
-    store: Store = InMemory,
+    staging: Staging | None = None,
     tree: Tree = DISK,
 ) -> WritePlan:
     """Plan a write. The function reads the disk and writes nothing below the output folder.
@@ -123,14 +111,14 @@ def plan_write(
             does not write such a job if only the version of tfgen or the defaults changed.
         has_job: Function that tests whether the job file that a ledger names still has the job. If so, the ledger is a
             conflict for a rendering of another job file.
-        store: Function that stores the plan of a job.
+        staging: The staging folder of the renderings, which also stores the plan of each job.
         tree: The version of the files with which the plan compares. A write needs the files on disk.
 
     Raises:
         FileTreeError: Two renderings have the same path.
         TfgenError: The disk or a ledger cannot be read.
     """
-    request = WriteRequest(out, renderings, done, force, find_committed, has_job, store, tree)
+    request = WriteRequest(out, renderings, done, force, find_committed, has_job, staging, tree)
     with _reading(out, tree) as folder:
         return plan_jobs(folder, request)
 
@@ -150,12 +138,16 @@ def apply(plan: WritePlan) -> WritePlan:
         raise ConflictsError(plan.conflicts)
     if plan.is_done:
         return plan
-    with OutputFolder(plan.out, create=True) as folder, folder.locked(LEDGER_FOLDER, LOCK_WAIT_S):
-        if Ledgers(folder) != plan.ledgers:
-            plan = plan_jobs(folder, plan.request)
-            if plan.conflicts:
-                raise ConflictsError(plan.conflicts)
-        _write(folder, plan)
+    with Staging(plan.out, is_inside=True) as own:
+        of_plan = plan.request.staging
+        staging = of_plan if of_plan and of_plan.place and of_plan.out == plan.out else own
+        staging.begin_inside()
+        with OutputFolder(plan.out) as folder, folder.locked(LEDGER_FOLDER):
+            if Ledgers(folder) != plan.ledgers:
+                plan = plan_jobs(folder, plan.request)
+                if plan.conflicts:
+                    raise ConflictsError(plan.conflicts)
+            _Write(folder, staging, plan).run()
     return plan
 
 
@@ -165,139 +157,106 @@ def _reading(out: Path, tree: Tree) -> Iterator[ReadableFolder]:
     if tree is not DISK:
         yield GitFolder(out, tree)
         return
-    with OutputFolder(out) as folder, folder.locked(LEDGER_FOLDER, LOCK_WAIT_S, shared=True):
+    with OutputFolder(out) as folder, folder.locked(LEDGER_FOLDER, shared=True):
         yield folder
 
 
-_WRITES = (FileAction.CREATE, FileAction.CHANGE)
-_ENDS = (FileAction.REMOVE, FileAction.FORGET)
+_WRITES: Final = (FileAction.CREATE, FileAction.CHANGE)
+_ENDS: Final = (FileAction.REMOVE, FileAction.FORGET)
+_INTENTS: Final = "intents"
+_FINAL: Final = "final"
+_OLD: Final = "old"
 
 
-def _write(folder: OutputFolder, plan: WritePlan) -> None:
-    touched = plan.jobs.indices_with_any(*_WRITES, *_ENDS)
+class _Write:
+    """One write of a plan to the locked output folder.
 
-    def stage(ledger_of: Callable[[JobPlan], Ledger | None], at: int) -> _StagedLedger:
-        job = plan.jobs[at]
-        return _stage_ledger(folder, len(touched), job, ledger_of(job))
+    Args:
+        folder: the output folder.
+        staging: the staging folder inside of the output folder. If the files of the plan are staged elsewhere, or are
+            in memory, the write stages the files here.
+        plan: the plan without conflicts.
+    """
 
-    folder.discard(plan.leftovers)
-    try:
-        intents = [*map_items(partial(stage, JobPlan.intent), touched, many=MANY_SMALL)]
-        folder.sync_staged(len(touched))
-        _move_ledgers(folder, intents)
-        final = _stage_jobs(folder, plan)
-    except BaseException:
-        # No file has changed yet. The old ledgers would hide staged files from the next run, so they are restored last.
-        # If staged files remain, or the disk refuses the old ledgers, the next run finds the files by the intents.
-        with suppress(TfgenError), _without_staged_ledgers(folder):
-            _unstage(folder, plan)
-            # This process restores all ledgers, because the death of a worker process may be the cause of the error.
-            old = [stage(lambda job: job.before, at) for at in touched]
-            folder.sync_staged(len(touched))
-            _move_ledgers(folder, old)
-        raise
-    try:
-        for _ in map_items(partial(_replace, folder, plan), plan.jobs.indices_with_any(*_WRITES)):
+    def __init__(self, folder: OutputFolder, staging: Staging, plan: WritePlan) -> None:
+        self._folder = folder
+        self._plan = plan
+        self._staged_before = plan.request.staging is staging
+        self._base = staging.place
+        self._touched = frozenset(plan.jobs.indices_with_any(*_WRITES, *_ENDS))
+        self._number = plan.jobs.count(*_WRITES, *_ENDS) + len(plan.jobs.undone)
+
+    def run(self) -> None:
+        """Write the files and the ledgers. Before a file has changed, an error restores the old ledgers."""
+        folder, jobs = self._folder, self._plan.jobs
+        folder.discard(folder.abandoned(LEDGER_FOLDER))
+        for _ in map_items(self._stage, jobs.undone):
             pass
-        removed = plan.jobs.changes(FileAction.REMOVE)
+        folder.sync_files((), self._number)
+        written = jobs.indices_with_any(*_WRITES)
+        new_folders: set[str] = set()
+        try:
+            self._move_ledgers(_INTENTS, self._touched)
+            for at in written:
+                new_folders |= folder.prepare({c.path: c.digest for c in jobs.changes_of(at, _WRITES)})
+        except BaseException:
+            with suppress(TfgenError):
+                self._move_ledgers(_OLD, self._touched)
+                folder.prune(change.path for changes in jobs.changes(*_WRITES) for change in changes)
+            raise
+        for _ in map_items(partial(self._replace, new_folders), written):
+            pass
+        removed = jobs.changes(FileAction.REMOVE)
         folder.remove({change.path: change.digest for change in changes} for changes in removed)
-        folder.prune(change.path for changes in plan.jobs.changes(*_ENDS) for change in changes)
-        changed = (change.path for changes in plan.jobs.changes(*_WRITES, *_ENDS) for change in changes)
-        folder.sync_folders(changed, plan.jobs.count(*_WRITES, *_ENDS))
-        _move_ledgers(folder, final)
-    except BaseException:
-        with suppress(TfgenError):
-            _unstage(folder, plan)
-        raise
+        folder.prune(change.path for changes in jobs.changes(*_ENDS) for change in changes)
+        changed = (change.path for changes in jobs.changes(*_WRITES, *_ENDS) for change in changes)
+        folder.sync_folders(changed, self._number)
+        self._move_ledgers(_FINAL, jobs.undone)
+
+    def _place(self, at: int, rendering: Rendering) -> str:
+        """Return the folder with the staged files of a job. `at` is the index of the job in the plan."""
+        return f"{self._base}/{rendering.place if self._staged_before and rendering.place else at}"
+
+    def _stage(self, at: int) -> None:
+        """Stage the files and ledgers of one job that are not staged yet. `at` is the index of the job in the plan."""
+        job = self._plan.jobs[at]
+        rendering = job.rendering
+        place = self._place(at, rendering)
+        texts: dict[str, str] = {}
+        staged: list[str] = []
+        for change in job.changes_by(_WRITES, self._plan.jobs.repeated.get(at, frozenset())):
+            path = f"{place}/{change.path}"
+            # The staged text has the number 0.
+            has_number = bool(rendering.number and rendering.revision and rendering.revision.path == change.path)
+            if has_number:
+                self._folder.discard([path])
+            if has_number or not (self._folder.path / path).exists():
+                texts[path] = change.text or ""
+            else:
+                staged.append(path)
+        for name, ledger in ((_OLD, job.before), (_INTENTS, job.intent()), (_FINAL, job.after)):
+            if ledger and (name == _FINAL or at in self._touched):
+                texts[f"{self._base}/{name}/{_file_of(rendering.job)}"] = ledger.to_text()
+        self._folder.write(texts)
+        self._folder.sync_files((*texts, *staged), self._number)
+
+    def _replace(self, new_folders: Set[str], at: int) -> None:
+        digests = {change.path: change.digest for change in self._plan.jobs.changes_of(at, _WRITES)}
+        self._folder.replace(self._place(at, self._plan.jobs[at].rendering), digests, new_folders)
+
+    def _move_ledgers(self, name: str, jobs: Collection[int]) -> None:
+        """Replace the ledgers of jobs by staged ledgers, and remove each ledger without a staged ledger.
+
+        The existing ledgers need no check, because the folder is locked.
+        """
+        staged = f"{self._base}/{name}"
+        files = {_file_of(self._plan.jobs.names[at]) for at in jobs}
+        present = files.intersection(self._folder.names(staged))
+        if present:
+            self._folder.move(staged, LEDGER_FOLDER, sorted(present))
+        self._folder.discard(f"{LEDGER_FOLDER}/{file}" for file in files - present)
+        self._folder.sync_folders([f"{LEDGER_FOLDER}/{file}" for file in files], len(files))
 
 
-# -- the files -----------------------------------------------------------------------------------------------------
-
-
-def _stage_jobs(folder: OutputFolder, plan: WritePlan) -> list[_StagedLedger]:
-    """Stage all new files and the final ledgers, and return the staged ledgers."""
-    number = max(plan.jobs.count(*_WRITES), len(plan.jobs.undone))
-    final: list[_StagedLedger] = []
-    unsynced = 0
-    with closing(map_items(partial(_stage, folder, plan, number), plan.jobs.undone)) as staged:
-        for at, ledger in zip(plan.jobs.undone, staged, strict=True):
-            final.append(ledger)
-            unsynced += sum(plan.jobs.counts[at].get(action, 0) for action in _WRITES)
-            if unsynced >= _SYNC_EVERY:
-                folder.sync_staged(number)
-                unsynced = 0
-    folder.sync_staged(number)
-    return final
-
-
-def _stage(folder: OutputFolder, plan: WritePlan, number: int, at: int) -> _StagedLedger:
-    """Stage the files and the ledger of one job, and return the staged ledger.
-
-    `at` is the index of the job in the plan. `number` is an upper limit for the number of files that the whole plan
-    stages.
-    """
-    job = plan.jobs[at]
-    changes = plan.jobs.changes_of(at, _WRITES)
-    replaced = [change.path for change in changes if change.action is FileAction.CHANGE]
-    folder.stage({change.path: change.text or "" for change in changes}, number, replaced=replaced)
-    return _stage_ledger(folder, number, job, job.after)
-
-
-def _replace(folder: OutputFolder, plan: WritePlan, at: int) -> None:
-    changes = plan.jobs.changes_of(at, _WRITES)
-    folder.replace({change.path: change.digest for change in changes})
-
-
-def _unstage(folder: OutputFolder, plan: WritePlan) -> None:
-    """Remove all staged files of a plan.
-
-    Raises:
-        TfgenError: The disk refuses to remove some staged files.
-    """
-    with _without_staged_ledgers(folder):
-        folder.unstage([change.path for change in changes] for changes in plan.jobs.changes(*_WRITES))
-
-
-# -- the ledgers ---------------------------------------------------------------------------------------------------
-
-
-class _StagedLedger(NamedTuple):
-    """A ledger that tfgen has staged, or a ledger that tfgen will remove.
-
-    Attributes:
-        path: the path of the ledger.
-        is_removed: whether the write removes the ledger.
-    """
-
-    path: str
-    is_removed: bool
-
-
-def _stage_ledger(folder: OutputFolder, number: int, job: JobPlan, ledger: Ledger | None) -> _StagedLedger:
-    """Stage `ledger`, the new ledger of a job. If `ledger` is None, mark the existing ledger for removal."""
-    path = ledger_path(job.rendering.job)
-    if ledger:
-        folder.stage({path: ledger.to_text()}, number)
-    return _StagedLedger(path, ledger is None)
-
-
-def _move_ledgers(folder: OutputFolder, ledgers: Sequence[_StagedLedger]) -> None:
-    """Move the staged ledgers to their final paths, and remove the ledgers that are marked for removal.
-
-    The existing ledgers need no check, because the folder is locked.
-    """
-    folder.move(ledger.path for ledger in ledgers if not ledger.is_removed)
-    folder.discard(ledger.path for ledger in ledgers if ledger.is_removed)
-    folder.sync_folders((ledger.path for ledger in ledgers), len(ledgers))
-
-
-@contextmanager
-def _without_staged_ledgers(folder: OutputFolder) -> Iterator[None]:
-    """Remove all staged files in the ledger folder after the block.
-
-    The folder is locked, so no other process needs the staged files.
-    """
-    try:
-        yield
-    finally:
-        folder.discard(folder.temporary_files(LEDGER_FOLDER))
+def _file_of(job: str) -> str:
+    return ledger_path(job).rpartition("/")[2]

@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from enum import Enum
 from pathlib import Path
 
+from tfgen.disk_file import temporary_name
 from tfgen.errors import UsageError
 from tfgen.record import Record
-from tfgen.tree.output_folder import DiskEntry, OutputFolder
+from tfgen.tree.folder import DiskEntry, OutputFolder
 
 
 class IfPresent(Enum):
@@ -64,10 +65,17 @@ def add_files(folder: Path, files: Sequence[NewFile]) -> Added:
         texts = {file.path: output.read_text(file.path) for file in files if on_disk[file.path].digest is not None}
         contents = {file.path: _content(file, texts.get(file.path)) for file in files}
         changed = {path: text for path, text in contents.items() if text != texts.get(path)}
-        with output.unstaged_on_error([[*changed]]):
-            output.stage(changed, len(changed))
-            output.sync_staged(len(changed))
-            output.replace({path: on_disk[path].digest for path in changed})
+        staged = temporary_name()
+        digests = {path: on_disk[path].digest for path in changed}
+        try:
+            output.write({f"{staged}/{path}": text for path, text in changed.items()})
+            output.sync_files([f"{staged}/{path}" for path in changed], len(changed))
+            output.replace(staged, digests, output.prepare(digests))
+        except BaseException:
+            output.prune(changed)
+            raise
+        finally:
+            output.discard([staged])
         output.sync_folders(changed, len(changed))
     return Added(
         created=tuple(folder / path for path in changed if path not in texts),

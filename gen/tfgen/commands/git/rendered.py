@@ -44,11 +44,10 @@ from tfgen.problems import Position, Problem, stop_at_errors
 from tfgen.real_path import real_path, repository_root
 from tfgen.record import Record
 from tfgen.text.document import Document
+from tfgen.tree.folder import OutputFolder
 from tfgen.tree.ledger import ledger_path
-from tfgen.tree.output_folder import OutputFolder
 from tfgen.tree.plan import ConflictsError, FileAction, JobPlan
-from tfgen.tree.rendering import Rendering
-from tfgen.tree.spool import Spool, Spooled
+from tfgen.tree.staging import Rendering, Staging, Stored
 from tfgen.tree.write import apply, plan_write, read_ledgers
 
 SOURCE_COMMIT: Final = "Source-commit"
@@ -68,7 +67,7 @@ class RenderWork(Record):
     Attributes:
         jobs: the files and folders of the command line.
         checked: the checked jobs.
-        spool: the spool with the rendered files.
+        staging: the staging folder with the rendered files.
         report: the report of the check.
         since: the commit to compare with.
         source: the id of the commit of the job files.
@@ -78,7 +77,7 @@ class RenderWork(Record):
 
     jobs: Sequence[Path]
     checked: Checked
-    spool: Spool
+    staging: Staging
     report: Report
     since: str
     source: str
@@ -154,12 +153,12 @@ def last_source_commit(repository: Repository, tip: str) -> str:
     return named if named and repository.succeeds("cat-file", "-e", f"{named}^{{commit}}") else HEAD
 
 
-def all_renderings(report: Report, removals: Iterable[Rendering], spool: Spool) -> Spooled[Rendering]:
+def all_renderings(report: Report, removals: Iterable[Rendering]) -> Stored[Rendering]:
     """Return the renderings of all jobs: of the checked jobs, and of the removed jobs.
 
     A rendering in `removals` has no files, so the write of the rendering deletes the files of the removed job.
     """
-    return Spooled([*(job.rendering for job in report.jobs), *map(spool.store, removals)])
+    return Stored([*(job.rendering for job in report.jobs), *removals])
 
 
 def commit_rendered(repository: Repository, branch: str, to: Target | None, work: RenderWork) -> RenderedCommit:
@@ -200,13 +199,13 @@ def _render(tree: Repository, work: RenderWork, *, has_parent: bool) -> Rendered
     removals = find_removed_jobs(ledgers.sources, work.jobs, {job.name for job in work.report.jobs}, removed)
     if not (pairs or removals):
         raise no_job_below(work.jobs)
-    renderings = all_renderings(work.report, removals, work.spool)
+    renderings = all_renderings(work.report, removals)
     plan = plan_write(
         out,
         renderings,
         find_committed=committed_jobs(out, HEAD),
         has_job=find_job_at(job.place.file for job in work.report.jobs),
-        store=work.spool.store,
+        staging=work.staging,
     )
     if plan.conflicts:
         raise ConflictsError(plan.conflicts, "tfgen render --force --out")
@@ -297,13 +296,17 @@ def _verify_tip(
     prefix = f"{branches.rendered}:" if folder == Path() else f"{branches.rendered}:{folder.as_posix()}/"
     problems: list[Problem] = []
     files: set[str] = set()
-    with worktree(repository, source) as jobs, worktree(repository, tip) as tree, Spool(tree.root / folder) as spool:
+    with (
+        worktree(repository, source) as jobs,
+        worktree(repository, tip) as tree,
+        Staging(tree.root / folder, is_inside=False) as staging,
+    ):
         at_source = jobs.root / folder
         find_manifests = cache(lambda: read_foreign_manifests(at_source, read_ledgers(at_source)))
         scope = CheckScope(find_manifests=find_manifests)
-        results = check_files(read_sources([jobs.root], may_be_none=True), {}, spool, scope, untracked)
+        results = check_files(read_sources([jobs.root], may_be_none=True), {}, staging, scope, untracked)
         rendered = [job for file in results.rendered.values() for job in file.jobs if job.name in names]
-        plan = plan_write(tree.root / folder, Spooled(job.rendering for job in rendered), store=spool.store)
+        plan = plan_write(tree.root / folder, Stored(job.rendering for job in rendered), staging=staging)
         with OutputFolder(plan.out) as disk:
             for job, planned in zip(rendered, plan.jobs, strict=True):
                 file = Path(job.place.file).relative_to(jobs.root).as_posix()

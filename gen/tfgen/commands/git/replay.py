@@ -41,7 +41,7 @@ from tfgen.record import Record
 from tfgen.text.parse import parse
 from tfgen.tree.ledger import LEDGER_FOLDER, job_of, parse_ledger
 from tfgen.tree.plan import ConflictsError
-from tfgen.tree.spool import Spool
+from tfgen.tree.staging import Staging
 from tfgen.tree.write import read_ledgers
 
 NOT_COMMITTED: Final = "nothing was committed: the jobs have errors"
@@ -63,12 +63,12 @@ class Replayed(Record):
     is_empty: bool = False
 
 
-def check_for_commit(results: FileResults, spool: Spool, out: Path, against: str, pushed: str = "") -> Report:
+def check_for_commit(results: FileResults, staging: Staging, out: Path, against: str, pushed: str = "") -> Report:
     """Check jobs before tfgen writes their files. Compare the jobs with a revision, and with the last pushed commit.
 
     Args:
         results: the jobs.
-        spool: the spool with the rendered files.
+        staging: the staging folder with the rendered files.
         out: the output folder.
         against: the revision to compare with.
         pushed: the last pushed commit, if HEAD has commits that are not pushed; empty if HEAD is pushed.
@@ -78,19 +78,19 @@ def check_for_commit(results: FileResults, spool: Spool, out: Path, against: str
         UsageError: a revision does not exist, or a tfgen.yaml cannot be read.
         TfgenError: git or the disk fails, or a ledger cannot be read.
     """
-    report = _check_with_rails(results, spool, out, against)
+    report = _check_with_rails(results, staging, out, against)
     stop_at_errors(report.problems, NOT_COMMITTED)
     if pushed:
         stop_at_errors(
-            _check_with_rails(results, spool, out, pushed).problems,
+            _check_with_rails(results, staging, out, pushed).problems,
             "nothing was committed or pushed: the jobs have errors when compared with the last pushed commit "
             f"{pushed[:12]}",
         )
     return report
 
 
-def _check_with_rails(results: FileResults, spool: Spool, out: Path, against: str) -> Report:
-    report = full_check(results, spool, against=against, out=out, is_written=True)
+def _check_with_rails(results: FileResults, staging: Staging, out: Path, against: str) -> Report:
+    report = full_check(results, staging, against=against, out=out, is_written=True)
     loosened = find_loosened_rails([out], results.checked.sources, against)
     return report.replaced(problems=in_order((*report.problems, *loosened)))
 
@@ -289,9 +289,12 @@ def _check(tree: Repository, to: Target, upstream: str, folder: str, sources: It
     paths = [tree.root / path for path in sorted(sources) if (tree.root / path).exists()]
     files = read_sources(paths, may_be_none=True)
     find_manifests = cache(lambda: read_foreign_manifests(out, read_ledgers(out)))
-    with Spool(out) as spool, _merge_errors(tree, to):
+    with Staging(out, is_inside=False) as staging, _merge_errors(tree, to):
         check_for_commit(
-            check_files(files, {}, spool, CheckScope(find_manifests=find_manifests), untracked), spool, out, upstream
+            check_files(files, {}, staging, CheckScope(find_manifests=find_manifests), untracked),
+            staging,
+            out,
+            upstream,
         )
 
 

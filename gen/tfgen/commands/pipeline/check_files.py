@@ -1,6 +1,6 @@
 """Check and render job files in parallel processes, except for files whose results are in the cache.
 
-The texts of the rendered files go to the spool, a temporary file, so that memory use remains low.
+The rendered files go to a staging folder, so that memory use remains low.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from tfgen.commands.pipeline.check_scope import CheckScope
 from tfgen.commands.pipeline.track import Track
 from tfgen.job.sources import Source
 from tfgen.record import Record
-from tfgen.tree.spool import Spool
+from tfgen.tree.staging import Staging
 
 if TYPE_CHECKING:
     from tfgen.commands.pipeline.rendered_file import RenderedFile
@@ -38,14 +38,14 @@ class FileResults(Record):
 
 
 def check_files(
-    sources: Sequence[Source], cached: Mapping[str, CachedFile], spool: Spool, scope: CheckScope, track: Track
+    sources: Sequence[Source], cached: Mapping[str, CachedFile], staging: Staging, scope: CheckScope, track: Track
 ) -> FileResults:
     """Check job files, and render the files that are not in the cache.
 
     Args:
         sources: the job files.
         cached: the cached results, by the name of the job file.
-        spool: receives the rendered files.
+        staging: receives the rendered files.
         scope: the settings of the check.
         track: reports the progress.
 
@@ -54,7 +54,7 @@ def check_files(
     """
     checker = Checker()
     changed = [source for source in sources if source.file not in cached]
-    files = dict(track(_render(checker, spool, changed, scope), len(changed)))
+    files = dict(track(_render(checker, staging, changed, scope), len(changed)))
     rendered = {source.file: files[source.file] for source in changed}
     checked = checker.check_together(
         CheckedFile(source, rendered[source.file].result)
@@ -66,10 +66,10 @@ def check_files(
 
 
 def _render(
-    checker: Checker, spool: Spool, sources: Sequence[Source], scope: CheckScope
+    checker: Checker, staging: Staging, sources: Sequence[Source], scope: CheckScope
 ) -> Iterable[tuple[str, RenderedFile]]:
     if not sources:
         return ()
     from tfgen.commands.pipeline.rendered_file import render_files  # takes 60 ms, which cached files do not need
 
-    return render_files(checker, spool, sources, scope)
+    return render_files(checker, staging, sources, scope)

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 from tfgen.problems import Problem
 from tfgen.record import Record
-from tfgen.tree.rendering import Rendering
-from tfgen.tree.spool import Spooled
+from tfgen.tree.staging import Rendering, Stored
 
 if TYPE_CHECKING:
     from tfgen.commands.pipeline.rendered_job import RenderedJob
@@ -20,8 +19,8 @@ class Report(Record):
         problems: the problems, in order.
         notes: messages that are not problems, for example about a check that was skipped.
         compared: the number of jobs that were compared with the committed jobs.
-        jobs: the valid jobs. `tfgen check` returns a report without jobs, because the temporary file with the rendered
-            files of the jobs is then closed.
+        jobs: the valid jobs. `tfgen check` returns a report without jobs, because the staging folder with the
+            rendered files of the jobs is then removed.
         version: the version of the files that `tfgen check` read, such as "the commit HEAD".
     """
 
@@ -32,6 +31,6 @@ class Report(Record):
     version: str = ""
 
     @property
-    def renderings(self) -> Spooled[Rendering]:
+    def renderings(self) -> Stored[Rendering]:
         """The rendered files of the jobs."""
-        return Spooled(job.rendering for job in self.jobs)
+        return Stored(job.rendering for job in self.jobs)

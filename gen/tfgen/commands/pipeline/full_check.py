@@ -32,14 +32,13 @@ from tfgen.job.sources import Source
 from tfgen.problems import Problem, in_order
 from tfgen.rails.limits import JobUse
 from tfgen.tree.plan import FileAction, WritePlan, nothing_committed
-from tfgen.tree.rendering import Rendering
-from tfgen.tree.spool import Spool, Spooled
+from tfgen.tree.staging import Rendering, Staging, Stored
 from tfgen.tree.write import plan_write
 
 
 def full_check(
     results: FileResults,
-    spool: Spool,
+    staging: Staging,
     *,
     against: str,
     out: Path,
@@ -50,7 +49,7 @@ def full_check(
 
     Args:
         results: the results of `check_files`.
-        spool: the spool with the rendered files.
+        staging: the staging folder with the rendered files.
         against: the revision to compare with.
         out: the output folder.
         is_written: whether the command writes the rendered files after the check. If so, outdated files are no problem.
@@ -64,7 +63,7 @@ def full_check(
     changed = [file for file in checked.valid_files if not file.is_cached]
     # These files were read from the cache, but a job in them clashes with a changed job, so the files are rendered now.
     clashing = [file.source for file in changed if file.source.file not in results.rendered]
-    rendered = {**results.rendered, **dict(render_files(results.checker, spool, clashing, scope) if clashing else ())}
+    rendered = {**results.rendered, **dict(render_files(results.checker, staging, clashing, scope) if clashing else ())}
     files = [(file, rendered[file.source.file]) for file in changed]
     find_cached = _nothing_cached if is_verified else partial(_find_cached, scope)
     compared = compare(checked, against, find_cached)
@@ -79,14 +78,14 @@ def full_check(
         )
     jobs = [job for _, file in files for job in file.jobs]
     if local_jobs := [job for job in jobs if not job.branch]:
-        renderings: Spooled[Rendering] = Spooled(job.rendering for job in local_jobs)
+        renderings: Stored[Rendering] = Stored(job.rendering for job in local_jobs)
         find_committed = committed_jobs(out, HEAD, tree=scope.tree) if is_written else nothing_committed
         plan = plan_write(
             out,
             renderings,
             find_committed=find_committed,
             has_job=find_job_at((job.place.file for job in local_jobs), scope.tree),
-            store=spool.store,
+            staging=staging,
             tree=scope.tree,
         )
         find_changed = scope.find_changed or changed_files(out, against, scope.tree)

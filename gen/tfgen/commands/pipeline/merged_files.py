@@ -20,9 +20,8 @@ from tfgen.errors import TfgenError
 from tfgen.git import merge as git
 from tfgen.places import CHARTS, OVERLAYS
 from tfgen.record import Record
-from tfgen.tree.ledger import LEDGER_FOLDER, Ledger, job_of, ledger_path, merge_ledgers, parse_ledger
-from tfgen.tree.merge_conflict import conflict_sides
-from tfgen.tree.output_folder import OutputFolder
+from tfgen.tree.folder import OutputFolder
+from tfgen.tree.ledger import LEDGER_FOLDER, Ledger, conflict_sides, job_of, ledger_path, merge_ledgers, parse_ledger
 from tfgen.tree.plan import WritePlan
 
 _FOLDERS = (CHARTS, OVERLAYS, LEDGER_FOLDER)

@@ -21,9 +21,9 @@ from tfgen.job.facts import name_of
 from tfgen.job.sources import read_files, read_sources, removed_files, source_name
 from tfgen.places import CHARTS, OVERLAYS
 from tfgen.text.document import Document
-from tfgen.tree.file_tree import FileTree
+from tfgen.tree.files import FileTree
 from tfgen.tree.ledger import ledger_path, parse_ledger
-from tfgen.tree.rendering import Rendering
+from tfgen.tree.staging import Rendering
 from tfgen.words import printable
 
 _NAME: Final = re.compile(r"[a-z0-9-]+")

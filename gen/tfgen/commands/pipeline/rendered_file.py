@@ -1,11 +1,11 @@
 """Read, check and render job files in parallel processes.
 
-The texts of the rendered files go to the spool, a temporary file, so that memory use does not grow with the number
-of jobs.
+The rendered files go to a staging folder, so that memory use does not grow with the number of jobs.
 """
 
 from __future__ import annotations
 
+import mmap
 import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -24,7 +24,7 @@ from tfgen.job.sources import Source
 from tfgen.problems import Problem
 from tfgen.rails.limits import JobUse
 from tfgen.text.document import Document
-from tfgen.tree.spool import Spool
+from tfgen.tree.staging import Staging
 from tfgen.tree.write import digest_of_ledger
 from tfgen.workers import map_items
 
@@ -59,7 +59,7 @@ class RenderedFile(NamedTuple):
 
 
 def render_files(
-    checker: Checker, spool: Spool, sources: Sequence[Source], scope: CheckScope
+    checker: Checker, staging: Staging, sources: Sequence[Source], scope: CheckScope
 ) -> Iterator[tuple[str, RenderedFile]]:
     """Check job files, and render the jobs of valid files. Yield the name and the result of each file.
 
@@ -68,7 +68,7 @@ def render_files(
 
     Args:
         checker: reads the defaults of the files.
-        spool: receives the rendered files.
+        staging: receives the rendered files.
         sources: the job files.
         scope: the settings of the check.
 
@@ -80,8 +80,10 @@ def render_files(
     group_of_hash: dict[int, int] = {}
     groups = {source.file: group_of_hash.setdefault(_hash_keys(source), len(group_of_hash)) for source in sources}
     grouped = sorted(sources, key=lambda source: groups[source.file])
+    staging.begin()
+    has_error = mmap.mmap(-1, 1)  # a byte that all processes share
     files = map_items(
-        partial(_render_file, checker, spool, scope, is_skipped),
+        partial(_render_file, checker, staging, scope, is_skipped, has_error),
         grouped,
         alike=lambda source: groups[source.file],
     )
@@ -96,22 +98,23 @@ def _hash_keys(source: Source) -> int:
 
 def _render_file(
     checker: Checker,
-    spool: Spool,
+    staging: Staging,
     scope: CheckScope,
     is_skipped: Callable[[Document], bool] | None,
+    has_error: mmap.mmap,
     source: Source,
 ) -> RenderedFile:
     file = checker.check(source)
     if not file.is_valid and scope.stops_at_errors:
-        spool.give_up()
-    if not file.is_valid or spool.is_given_up():
+        has_error[0] = 1
+    if not file.is_valid or has_error[0]:
         return RenderedFile(file.result, jobs=(), uses=(), unused=())
     skipped = [document for document in file.documents if is_skipped and is_skipped(document)]
     documents = [document for document in file.documents if document not in skipped]
     manifests = scope.find_manifests()
     uses_cache = scope.cache_out is not None
     jobs = tuple(
-        render_job(spool, scope.kubernetes_version, manifests, document, uses_cache=uses_cache)
+        render_job(staging, scope.kubernetes_version, manifests, document, uses_cache=uses_cache)
         for document in documents
     )
     object_report = merged_reports(job.reported for job in jobs)

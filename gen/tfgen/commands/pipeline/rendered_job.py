@@ -17,7 +17,7 @@ from tfgen.rails.limits import JobUse, has_limited_sums, uses
 from tfgen.targets.gitops.delivery import ChangedField, controller_fields
 from tfgen.targets.render import render_document
 from tfgen.text.document import Document
-from tfgen.tree.spool import Slot, Spool
+from tfgen.tree.staging import Rendering, Staged, Staging
 
 
 class RenderedJob(NamedTuple):
@@ -29,7 +29,7 @@ class RenderedJob(NamedTuple):
         reported: the problems of the job's objects.
         kinds_without_schema: the kinds of the job's objects for which no schema exists.
         uses: the resources that the job requests; empty if no tfgen.yaml of the job limits the sum of several jobs.
-        rendering: the position of the job's rendered files in the spool.
+        rendering: the job's rendered files in the staging folder.
         fields_reset_by_gitops: for a job without `gitops`, the fields that controllers in the cluster change, such as
             `spec.replicas`. A hand-written Application or Kustomization would reset these fields.
     """
@@ -40,12 +40,12 @@ class RenderedJob(NamedTuple):
     reported: Reported
     kinds_without_schema: frozenset[str]
     uses: tuple[JobUse, ...]
-    rendering: Slot
+    rendering: Staged[Rendering]
     fields_reset_by_gitops: tuple[ChangedField, ...]
 
 
 def render_job(
-    spool: Spool,
+    staging: Staging,
     kubernetes_version: str | None,
     manifests: Sequence[Manifest],
     document: Document,
@@ -55,7 +55,7 @@ def render_job(
     """Render one job, and check its objects.
 
     Args:
-        spool: receives the job's files.
+        staging: receives the job's files.
         kubernetes_version: the Kubernetes version whose schemas the objects are validated against; None for no
             validation.
         manifests: the hand-written manifests of the repository, such as quotas.
@@ -73,6 +73,6 @@ def render_job(
         reported=set_severities(document, problems),
         kinds_without_schema=schemas.kinds_without_schema(items),
         uses=uses(built) if has_limited_sums(document) else (),
-        rendering=spool.store(render_document(document, built, uses_cache=uses_cache).spooled(spool)),
+        rendering=staging.add(render_document(document, built, uses_cache=uses_cache)),
         fields_reset_by_gitops=tuple(controller_fields(items)) if built.job.gitops is None else (),
     )

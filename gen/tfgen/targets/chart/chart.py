@@ -17,7 +17,7 @@ from tfgen.targets.chart.values_yaml import values_yaml
 from tfgen.targets.generated_note import generated_note
 from tfgen.text import yaml_text
 from tfgen.tree.cache import cached_texts
-from tfgen.tree.rendering import Revision
+from tfgen.tree.staging import Revision
 
 _VALUES_SCHEMA: Final = "values.schema.json"
 _STRAY_FILES: Final = (".DS_Store", ".git/", ".idea/", ".vscode/", "*.bak", "*.orig", "*.swp", "*.tmp", "*~")

@@ -22,7 +22,7 @@ from tfgen.job.training_job import ChartPage, TrainingJob
 from tfgen.places import CHARTS
 from tfgen.targets.generated_note import generated_note
 from tfgen.text import yaml_text
-from tfgen.tree.rendering import Revision
+from tfgen.tree.staging import Revision
 
 # From this version, these features are on by default: the index labels of pods, and the success policy, the backoff
 # limit per index and the pod replacement policy of Jobs

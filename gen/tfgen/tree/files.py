@@ -10,15 +10,13 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections import ChainMap
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cached_property
-from types import MappingProxyType
-from typing import Any
 
 from tfgen.disk_file import RESERVED_PREFIX
 from tfgen.errors import TfgenError
 from tfgen.record import EMPTY, Record
-from tfgen.tree.spool import Spool, SpooledTexts
 
 _LONGEST_NAME = 255
 """Maximum length of a file name in bytes: NAME_MAX of the file systems of Linux and macOS."""
@@ -40,7 +38,7 @@ class FileTree(Record):
 
     def __init__(self, files: Mapping[str, str] = EMPTY) -> None:
         in_order = dict(sorted(files.items()))
-        super().__init__(MappingProxyType(in_order))
+        super().__init__(in_order)
         candidates = [
             *(fault for path, text in in_order.items() for fault in (path_fault(path), _text_fault(path, text))),
             *_clashes(in_order),
@@ -55,19 +53,8 @@ class FileTree(Record):
 
     def with_text(self, path: str, text: str) -> FileTree:
         """Return a copy of the tree in which the file at an existing path has a new text."""
-        if isinstance(self.files, SpooledTexts):
-            return _tree(self.files.with_text(path, text), {**self.digests, path: digest_of(text)})
-        return FileTree({**self.files, path: text})
-
-    def spooled(self, spool: Spool) -> FileTree:
-        """Return a copy of the tree whose texts are in a temporary file on disk instead of in memory."""
-        return _tree(SpooledTexts(dict(self.files), spool), self.digests)
-
-    def __reduce__(self) -> tuple[Callable[..., FileTree], tuple[Any, ...]]:
-        """Return the constructor and its arguments, which pickle needs because `files` is a read-only mapping."""
-        if isinstance(self.files, SpooledTexts):
-            return _tree, (self.files, self.digests)
-        return FileTree, (dict(self.files),)
+        files = ChainMap({path: text}, self.files)  # type: ignore[arg-type]  # nobody changes the second mapping
+        return checked_tree(files, {**self.digests, path: digest_of(text)})
 
     @classmethod
     def combine(cls, parts: Mapping[str, Mapping[str, str]], shared: Collection[str] = ()) -> FileTree:
@@ -93,8 +80,8 @@ class FileTree(Record):
         return cls({path: text for part in parts.values() for path, text in part.items()})
 
 
-def _tree(files: Mapping[str, str], digests: Mapping[str, str]) -> FileTree:
-    """Return a FileTree of files that the caller has checked. `digests` has the SHA-256 of each text, by path."""
+def checked_tree(files: Mapping[str, str], digests: Mapping[str, str]) -> FileTree:
+    """Return a tree of files that the caller has checked. `digests` has the SHA-256 of each text, by path."""
     tree = FileTree()
     tree.__dict__.update(files=files, digests=digests)
     return tree

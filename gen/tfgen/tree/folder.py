@@ -7,11 +7,11 @@ tfgen never writes a file outside the output folder. To guarantee this, tfgen op
 descriptor, with O_NOFOLLOW. A symbolic link in a path is therefore an error, even if somebody creates the link while
 tfgen runs. Every OSError becomes a TfgenError that names the path.
 
-tfgen writes all new files to temporary files before it renames the first temporary file. So if the disk is full, every
-old file is still in place.
+tfgen writes all new files to a staging folder before it renames the first file. So if the disk is full, every old file
+is still in place.
 
-tfgen first writes the files of a new job to one temporary folder, because one rename of this folder is faster than a
-rename of each file. Even if tfgen is killed, the job's folder is either complete or missing.
+The folder of a new job is renamed as a whole, because one rename is faster than a rename of each file. Even if tfgen is
+killed, the job's folder is either complete or missing.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from contextlib import contextmanager, suppress
 from itertools import groupby
 from pathlib import Path
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import Self, TypeAlias, TypeVar
 
 from tfgen.disk_file import (
     BlockedPathError,
@@ -38,18 +38,21 @@ from tfgen.disk_file import (
     is_temporary,
     open_file,
     open_folder,
-    temporary_name,
     write_temporary,
 )
 from tfgen.errors import TfgenError
+from tfgen.git.tree import DISK, Tree
 from tfgen.places import job_folder
 from tfgen.record import Record
-from tfgen.tree.file_tree import ancestors
+from tfgen.tree.files import ancestors
 
 _Value = TypeVar("_Value")
 
 _FILE_MODE = 0o644
 _FOLDER_MODE = 0o755
+
+LOCK_WAIT_S = 30.0
+"""Maximum time in seconds to wait for another tfgen process in the same folder."""
 
 SYNC_EACH_UP_TO = 100
 """Maximum number of files in a batch for which tfgen calls fsync for each file. For a larger batch, tfgen calls sync
@@ -91,8 +94,6 @@ class OutputFolder:
         self.path = path
         self._create = create
         self._root: int | None = None
-        self._key = os.urandom(16)
-        """Secret key for the names of temporary files. Nobody can guess the names, and tfgen need not store them."""
 
     def __enter__(self) -> Self:
         with errors_at(self.path):
@@ -134,14 +135,17 @@ class OutputFolder:
         except FileNotFoundError:
             return []
 
-    def temporary_files(self, folder: str) -> list[str]:
-        """Return the sorted paths of the temporary files and folders that a killed render left in a folder."""
+    def abandoned(self, folder: str) -> list[str]:
+        """Return the sorted paths of the temporary files and staging folders that killed processes left in a folder.
+
+        A running process has a lock on its staging folder.
+        """
         try:
             with self._folder(folder) as descriptor, errors_at(folder), os.scandir(descriptor) as entries:
                 names = [e.name for e in entries if is_temporary(e.name) and not e.is_symlink()]
+                return sorted(_joined(folder, name) for name in names if not _is_locked(descriptor, name))
         except (FileNotFoundError, BlockedPathError):
             return []
-        return sorted(_joined(folder, name) for name in names)
 
     def read_text(self, path: str, limit: int = -1) -> str:
         """Return the text of a file, or the first `limit` characters. U+FFFD replaces bytes that are not UTF-8.
@@ -157,88 +161,90 @@ class OutputFolder:
 
     # Writing.
 
-    def stage(self, texts: Mapping[str, str], number: int, *, replaced: Iterable[str] = ()) -> None:
-        """Write each text to a temporary file next to its final path. The files of a new job get a temporary folder.
+    def make_folder(self, path: str) -> None:
+        """Create a folder and its parent folders, if they are missing."""
+        with self._folders(make=True) as way:
+            way.open(path)
 
-        After an error, some temporary files remain, and the caller must remove these files with `unstage`.
+    def write(self, texts: Mapping[str, str]) -> None:
+        """Write new files in a staging folder, and create missing parent folders. `texts` has the texts by path.
+
+        The files are not yet synced to the disk.
+        """
+        for folder, name, path, text in self._entries([texts], make=True):
+            with errors_at(path):
+                write_temporary(folder, name, text.encode(), _FILE_MODE, sync=False)
+
+    def sync_files(self, paths: Collection[str], number: int) -> None:
+        """Sync staged files to the disk.
 
         Args:
-            texts: The text of each file, by final path.
-            number: The approximate number of files in the whole batch, as for `sync_staged`. If the number is small,
-                tfgen calls fsync for each file.
-            replaced: The paths at which a file already exists. The job folder of such a file is not new.
-        """
-        new = {folder for folder in _own_folders(texts) - _own_folders(replaced) if not self._is_there(folder)}
-        staged = {self._staged_path(path, new): path for path in texts}
-        with self._folders(make=True) as way:
-            for parent, entries in _by_folder(staged):
-                with errors_at(parent or self.path):
-                    folder = way.open(parent)
-                for name, at in entries:
-                    with errors_at(path := staged[at]):
-                        data, is_synced = texts[path].encode(), number <= SYNC_EACH_UP_TO
-                        write_temporary(folder, name, data, _FILE_MODE, sync=is_synced)
-
-    def sync_staged(self, number: int) -> None:
-        """Sync a batch of staged files to the disk. `number` is the same number as for `stage`.
-
-        If the number is small, do nothing, because `stage` has already synced each file.
+            paths: The staged files of one job; empty after the last job.
+            number: The approximate number of files in the whole batch. If the number is small, tfgen syncs each file.
+                If the number is large, tfgen calls sync once, after the last job.
         """
         if number > SYNC_EACH_UP_TO:
-            os.sync()
+            if not paths:
+                os.sync()
+            return
+        for folder, name, path, _ in self._entries([dict.fromkeys(paths)]):
+            with errors_at(path):
+                descriptor = open_file(folder, name, path)
+                try:
+                    os.fsync(descriptor)
+                finally:
+                    os.close(descriptor)
 
-    def unstage(self, batches: Iterable[Collection[str]]) -> None:
-        """Remove staged files, and then the empty parent folders of these files.
+    def prepare(self, digests: Mapping[str, str | None]) -> set[str]:
+        """Create the parent folders of files, and return the new job folders, which `replace` renames as a whole.
 
         Args:
-            batches: The final paths of files that may be staged. A file that is not staged is ignored.
+            digests: As in `replace`.
 
         Raises:
-            TfgenError: The disk refuses to remove some files. All other files are removed.
+            TfgenError: tfgen cannot write to a folder.
         """
-        faults: list[TfgenError] = []
-        for paths in batches:
-            try:
-                self.discard(map(self._temporary_path, (*paths, *_own_folders(paths))))
-            except TfgenError as error:
-                faults.append(error)
-            self.prune(paths)
-        if faults:
-            raise faults[0]
+        replaced = {job_folder(path) for path, digest in digests.items() if digest is not None}
+        own = set(filter(None, map(job_folder, digests)))
+        new = {folder for folder in own - replaced if not self._is_there(folder)}
+        parents = {_split(folder)[0] for folder in new} | {
+            _split(path)[0] for path in digests if job_folder(path) not in new
+        }
+        with self._folders(make=True) as way:
+            for parent in sorted(parents):
+                with errors_at(parent or self.path):
+                    if not os.access(".", os.W_OK | os.X_OK, dir_fd=way.open(parent)):
+                        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), parent)
+        return new
 
-    @contextmanager
-    def unstaged_on_error(self, batches: Iterable[Collection[str]]) -> Iterator[None]:
-        """Remove the staged files with `unstage` if the block fails. Errors of the disk are ignored."""
-        try:
-            yield
-        except BaseException:
-            with suppress(TfgenError):
-                self.unstage(batches)
-            raise
-
-    def replace(self, digests: Mapping[str, str | None]) -> None:
-        """Rename staged files and folders to their final paths.
+    def replace(self, staged: str, digests: Mapping[str, str | None], new: Set[str] = frozenset()) -> None:
+        """Rename staged files to their final paths.
 
         Args:
+            staged: The folder with the staged files. The path of a file in this folder is its final path.
             digests: The digest of the file that tfgen replaces, by final path; None if no file may exist at the path.
+            new: The job folders that `prepare` found missing.
 
         Raises:
             TfgenError: A file changed after the call of `states`. This file and all following files remain unchanged.
         """
-        renamed = {folder for folder in sorted(_own_folders(digests)) if self._rename_folder(folder)}
-        single_files = (
-            {path: digest for path, digest in digests.items() if job_folder(path) not in renamed}
-            if renamed
-            else digests
-        )
-        for folder, name, path, digest in self._entries([single_files]):
-            check_digest(folder, name, path, digest)
-            self._rename_file(folder, name, path)
+        own = set(filter(None, map(job_folder, digests)))
+        for own_folder in sorted(own & new):
+            self._rename_folder(_joined(staged, own_folder), own_folder)
+        single_files = {path: digest for path, digest in digests.items() if job_folder(path) not in new}
+        with self._folders() as source:
+            for folder, name, path, digest in self._entries([single_files]):
+                check_digest(folder, name, path, digest)
+                with errors_at(path):
+                    staged_in = source.open(_split(_joined(staged, path))[0])
+                    os.replace(name, name, src_dir_fd=staged_in, dst_dir_fd=folder)
 
-    def move(self, paths: Iterable[str]) -> None:
-        """Rename staged files to their final paths, without a check of the files that the renames replace."""
-        for folder, name, path, _ in self._entries([dict.fromkeys(paths)]):
-            self._rename_file(folder, name, path)
+    def move(self, staged: str, folder: str, names: Iterable[str]) -> None:
+        """Rename all files of a staging folder to another folder, without a check of the files that they replace."""
+        with self._folders() as source, self._folders(make=True) as target, errors_at(folder):
+            staged_in, moved_to = source.open(staged), target.open(folder)
+            for name in names:
+                os.replace(name, name, src_dir_fd=staged_in, dst_dir_fd=moved_to)
 
     def remove(self, batches: Iterable[Mapping[str, str | None]]) -> None:
         """Remove files. Each mapping in `batches` has the expected digests of the files, by path.
@@ -252,7 +258,7 @@ class OutputFolder:
                 os.unlink(name, dir_fd=folder)
 
     def discard(self, paths: Iterable[str]) -> None:
-        """Remove ledgers, temporary files and temporary folders, whatever content they have.
+        """Remove ledgers, temporary files and staging folders, whatever content they have.
 
         Missing paths are ignored.
 
@@ -294,7 +300,7 @@ class OutputFolder:
                     _fsync(way.open(folder), folder or self.path)
 
     @contextmanager
-    def locked(self, folder: str, wait_s: float, *, shared: bool = False) -> Iterator[None]:
+    def locked(self, folder: str, *, shared: bool = False) -> Iterator[None]:
         """Lock a folder against other tfgen processes during the block.
 
         The lock is on the folder itself, so a killed process leaves no lock file.
@@ -302,11 +308,10 @@ class OutputFolder:
         Args:
             folder: The folder. An exclusive lock creates a missing folder; a shared lock of a missing folder does
                 nothing.
-            wait_s: The maximum time to wait for another process, in seconds.
             shared: Whether several processes may have the lock at the same time, to read files.
 
         Raises:
-            TfgenError: Another process had the lock for all of `wait_s` seconds.
+            TfgenError: Another process had the lock for LOCK_WAIT_S seconds.
         """
         descriptor = None
         with suppress(FileNotFoundError), self._folders(make=not shared) as way:
@@ -316,25 +321,31 @@ class OutputFolder:
             yield
             return
         try:
-            deadline = time.monotonic() + wait_s
+            deadline = time.monotonic() + LOCK_WAIT_S
             while not _try_lock(descriptor, folder, fcntl.LOCK_SH if shared else fcntl.LOCK_EX):
                 if time.monotonic() >= deadline:
                     raise TfgenError(
-                        f"{self.path}: another tfgen process has used this folder for {wait_s:g} s; "
+                        f"{self.path}: another tfgen process has used this folder for {LOCK_WAIT_S:g} s; "
                         "wait for that process or stop it, and run the command again"
                     )
                 time.sleep(0.05)
-            yield
+            if os.fstat(descriptor).st_nlink:
+                yield
+                return
         finally:
             os.close(descriptor)
+        with self.locked(folder, shared=shared):  # another process removed the folder that this process locked
+            yield
 
-    def _entries(self, batches: Iterable[Mapping[str, _Value]]) -> Iterator[tuple[int, str, str, _Value]]:
+    def _entries(
+        self, batches: Iterable[Mapping[str, _Value]], *, make: bool = False
+    ) -> Iterator[tuple[int, str, str, _Value]]:
         """Yield the items of the mappings in `batches`, each with the open parent folder of the path.
 
         The fields of an item are the descriptor of the parent folder, the file name, the path, and the value of the
-        path. The parent folders must exist.
+        path. With `make`, missing parent folders are created. Without `make`, the parent folders must exist.
         """
-        with self._folders() as way:
+        with self._folders(make=make) as way:
             for values in batches:
                 for parent, entries in _by_folder(values):
                     with errors_at(parent or self.path):
@@ -342,18 +353,12 @@ class OutputFolder:
                     for name, path in entries:
                         yield folder, name, path, values[path]
 
-    def _rename_file(self, folder: int, name: str, path: str) -> None:
-        with errors_at(path):
-            os.replace(self._temporary_name(path), name, src_dir_fd=folder, dst_dir_fd=folder)
-
-    def _rename_folder(self, path: str) -> bool:
-        """Rename a staged folder to its final path, which must not exist. Return False if no folder is staged."""
-        parent, name = _split(path)
+    def _rename_folder(self, staged: str, path: str) -> None:
+        """Rename a staged folder to its final path, which must not exist."""
+        (staged_parent, name), (parent, _) = _split(staged), _split(path)
         try:
-            with self._folder(parent) as folder:
-                os.replace(self._temporary_name(path), name, src_dir_fd=folder, dst_dir_fd=folder)
-        except FileNotFoundError:
-            return False
+            with self._folder(staged_parent) as source, self._folder(parent) as folder:
+                os.replace(name, name, src_dir_fd=source, dst_dir_fd=folder)
         except OSError as error:
             if error.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
                 raise TfgenError(f"{path}: {error.strerror or error}") from error
@@ -361,7 +366,6 @@ class OutputFolder:
                 f"{path}: another program created the folder while tfgen ran; tfgen kept the folder; "
                 "run the command again"
             ) from error
-        return True
 
     def _is_there(self, path: str) -> bool:
         parent, name = _split(path)
@@ -371,24 +375,6 @@ class OutputFolder:
         except FileNotFoundError:
             return False
         return True
-
-    def _temporary_name(self, path: str) -> str:
-        return temporary_name(hashlib.blake2b(path.encode(), key=self._key, digest_size=8).digest())
-
-    def _temporary_path(self, path: str) -> str:
-        """Return the temporary path of a file or folder, in the same parent folder as its final path `path`."""
-        return _joined(_split(path)[0], self._temporary_name(path))
-
-    def _staged_path(self, path: str, new: Set[str]) -> str:
-        """Return the path of the temporary file that tfgen later renames to `path`.
-
-        `new` contains the job folders that do not exist yet, such as `charts/mnist`. tfgen writes the files of a new
-        job folder to a temporary folder, and later renames the temporary folder to the job folder.
-        """
-        folder = job_folder(path)
-        if folder is None or folder not in new:
-            return self._temporary_path(path)
-        return self._temporary_path(folder) + path.removeprefix(folder)
 
     def _remove_empty(self, path: str) -> None:
         parent, name = _split(path)
@@ -487,10 +473,6 @@ def _split(path: str) -> tuple[str, str]:
     return parent, name
 
 
-def _own_folders(paths: Iterable[str]) -> Set[str]:
-    return {folder for path in paths if (folder := job_folder(path))}
-
-
 def _remove(name: str, folder: int) -> None:
     """Remove a file, or a temporary folder with its content. Raises OSError."""
     if not is_temporary(name) or not stat.S_ISDIR(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
@@ -532,3 +514,78 @@ def _try_lock(descriptor: int, path: str, operation: int) -> bool:
         except BlockingIOError:
             return False
         return True
+
+
+def _is_locked(parent: int, name: str) -> bool:
+    """Return whether a running process has a lock on a folder."""
+    try:
+        folder = open_folder(name, within=parent)
+    except OSError:  # a file, or a folder that has just been removed
+        return False
+    try:
+        return not _try_lock(folder, name, fcntl.LOCK_EX)
+    finally:
+        os.close(folder)
+
+
+# -- the output folder in git ------------------------------------------------------------------------------------------
+
+
+class GitFolder:
+    """An output folder in a tree of git. The functions have the results of the functions of `OutputFolder`."""
+
+    def __init__(self, path: Path, tree: Tree) -> None:
+        self.path = path
+        self._tree = tree
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, error_type: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """End the block. A tree of git needs no end."""
+
+    def states(self, paths: Iterable[str]) -> dict[str, DiskEntry]:
+        """Return the state of each of the given paths, by path."""
+        wanted = {path: self.path / path for path in paths}
+        contents = self._tree.read_all(wanted.values())
+        return {path: self._state(path, whole, contents.get(whole)) for path, whole in wanted.items()}
+
+    def _state(self, path: str, whole: Path, content: bytes | None) -> DiskEntry:
+        if content is not None:
+            unix = content.replace(b"\r\n", b"\n")
+            return DiskEntry(
+                hashlib.sha256(content).hexdigest(), None, hashlib.sha256(unix).hexdigest() if unix != content else None
+            )
+        kind = self._tree.kind(whole)
+        return DiskEntry(obstacle=f"{path} is a {kind}, where tfgen needs a file") if kind else DiskEntry()
+
+    def names(self, folder: str) -> list[str]:
+        """Return the sorted names of the files of a folder; empty for a missing folder."""
+        return self._tree.names(self.path / folder)
+
+    def abandoned(self, folder: str) -> list[str]:
+        """Return an empty list, because git contains no staging folder."""
+        del folder
+        return []
+
+    def read_text(self, path: str, limit: int = -1) -> str:
+        """Return the text of a file, or the first `limit` characters. U+FFFD replaces bytes that are not UTF-8.
+
+        Raises:
+            TfgenError: the file does not exist.
+        """
+        content = self._tree.read(self.path / path)
+        if content is None:
+            raise TfgenError(f"{path}: {self._tree.title} has no such file")
+        return content.decode("utf-8", "replace")[: limit if limit >= 0 else None]
+
+
+ReadableFolder: TypeAlias = OutputFolder | GitFolder
+"""An output folder on disk or in git, with the functions that read files."""
+
+
+def open_tree(out: Path, tree: Tree) -> ReadableFolder:
+    """Return the output folder `out` in a version of its repository. The folder is open inside a `with` block."""
+    return OutputFolder(out) if tree is DISK else GitFolder(out, tree)
