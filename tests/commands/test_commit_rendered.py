@@ -261,7 +261,7 @@ def test_a_removed_job_is_taken_away(clone: Path) -> None:
 
 
 def test_of_many_jobs_few_are_in_memory(clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The command reads the jobs of a file to find their branch. The renderings and the plans are in the staging folder."""
+    """The command reads the jobs of a file to find their branch. The renderings and the plans are staged."""
     steps: list[str] = []
     plans: list[WritePlan] = []
 

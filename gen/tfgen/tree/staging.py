@@ -221,8 +221,8 @@ class Staging:
             with suppress(OSError):  # the next write removes the rest
                 for parent, _, files in os.walk(folder.path, topdown=False):
                     for file in files:
-                        os.unlink(os.path.join(parent, file))
-                    os.rmdir(parent)
+                        Path(parent, file).unlink()
+                    Path(parent).rmdir()
         finally:
             os.close(self._lock)
         for created in reversed(self._created):
