@@ -183,7 +183,7 @@ def test_a_pull_request_that_another_tfgen_rendered_is_told_to_render_again(
 ) -> None:
     new_job()
     with monkeypatch.context() as patch:
-        for module in ("tfgen.tree.cache", "tfgen.tree.write", "tfgen.tree.write_plan"):
+        for module in ("tfgen.tree.cache", "tfgen.tree.write", "tfgen.tree.plan"):
             patch.setattr(f"{module}.__version__", "9.9.9")
         patch.setattr("tfgen.targets.render.kustomize", with_a_comment)
         assert cli.run(["render", "jobs/new.yaml"]) == cli.OK

@@ -25,11 +25,11 @@ from tfgen.git.command import Git
 from tfgen.graph import built
 from tfgen.job.sources import Source
 from tfgen.text.document import Document
-from tfgen.tree import cache, ledgers, write
+from tfgen.tree import cache, write
+from tfgen.tree import ledger as ledgers
 from tfgen.tree import plan as planning
 from tfgen.tree.files import FileTree
-from tfgen.tree.ledger import Ledger
-from tfgen.tree.ledgers import Ledgers
+from tfgen.tree.ledger import Ledger, Ledgers
 from tfgen.tree.plan import FileChange, JobPlan, WritePlan
 from tfgen.tree.staging import Rendering
 
@@ -223,7 +223,7 @@ def test_a_commit_looks_for_manifests_of_others_once(monkeypatch: pytest.MonkeyP
 def test_a_commit_asks_git_and_reads_ledgers_as_often_for_many_jobs_as_for_few(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: Counter[str] = Counter()
     monkeypatch.setattr(Git, "done", counting(calls, "git", Git.done))
-    monkeypatch.setattr(ledgers.Ledgers, "__init__", counting(calls, "ledgers", ledgers.Ledgers.__init__))
+    monkeypatch.setattr(Ledgers, "__init__", counting(calls, "ledgers", Ledgers.__init__))
     git("init", "--quiet", "--initial-branch=main")
     Path(".gitignore").write_text("cache/\n", encoding="utf-8")
     commit()

@@ -17,7 +17,7 @@ from tfgen.kubernetes.object import Object
 from tfgen.record import Record
 from tfgen.text.document import Document
 from tfgen.text.parse import MAX_BYTES, decode, parse
-from tfgen.tree.ledgers import Ledgers
+from tfgen.tree.ledger import Ledgers
 
 KINDS: Final = ("LimitRange", "NetworkPolicy", "ResourceQuota")
 

@@ -23,8 +23,7 @@ from tfgen.plural import count
 from tfgen.problems import Position, Problem
 from tfgen.real_path import repository_root
 from tfgen.record import Record
-from tfgen.tree.ledger import LEDGER_FOLDER, ledger_path
-from tfgen.tree.ledgers import Ledgers
+from tfgen.tree.ledger import LEDGER_FOLDER, Ledgers, ledger_path
 from tfgen.tree.write import read_ledgers
 from tfgen.words import shown
 

@@ -44,7 +44,7 @@ def _run(args: Namespace) -> int:
     from tfgen.plural import count
     from tfgen.problems import has_errors
     from tfgen.site.pages import INDEX, MARK, pages
-    from tfgen.tree.replace_folder import replace_folder
+    from tfgen.tree.folder import replace_folder
 
     if args.env and not args.nodes:
         raise UsageError("--env needs --nodes")

@@ -32,9 +32,8 @@ from tfgen.places import GITHUB_WORKFLOW, GITLAB_PIPELINE
 from tfgen.problems import Problem, in_order
 from tfgen.real_path import repository_root
 from tfgen.record import Record
-from tfgen.tree.ledger import ledger_path
+from tfgen.tree.ledger import ledger_path, unlisted_files
 from tfgen.tree.staging import Staging
-from tfgen.tree.unlisted import unlisted_files
 from tfgen.tree.write import read_ledgers
 
 if TYPE_CHECKING:

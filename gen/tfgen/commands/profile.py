@@ -18,7 +18,7 @@ from tfgen.live.task_trace import trace_task
 from tfgen.problems import Problem, ProblemsError
 from tfgen.record import Record
 from tfgen.text.document import Document
-from tfgen.tree.replace_folder import write_new_folder
+from tfgen.tree.folder import write_new_folder
 
 _TRACE: Final = ".xplane.pb"
 _MOST: Final = 64

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from tfgen.commands.pipeline.merged_files import MergedFiles
     from tfgen.commands.pipeline.rendered_file import RenderedFile
     from tfgen.targets.gitops.delivery import ChangedField
-    from tfgen.tree.ledgers import Ledgers
+    from tfgen.tree.ledger import Ledgers
 
 
 class Written(Record):

@@ -26,8 +26,7 @@ from tfgen.places import is_in_job_folder, is_placeholder, placeholders
 from tfgen.record import Record
 from tfgen.tree.files import FileTree, digest_of, path_fault
 from tfgen.tree.folder import DiskEntry, ReadableFolder
-from tfgen.tree.ledger import LEDGER_FOLDER, Ledger, check_ledger, has_conflict, ledger_path
-from tfgen.tree.ledgers import Ledgers
+from tfgen.tree.ledger import LEDGER_FOLDER, Ledger, Ledgers, check_ledger, has_conflict, ledger_path
 from tfgen.tree.staging import Rendering, Staged, Staging, Stored
 from tfgen.workers import MANY_SMALL, map_items
 

@@ -219,9 +219,9 @@ class Staging:
         folder.__exit__(None, None, None)
         try:
             with suppress(OSError):  # the next write removes the rest
-                for parent, _, files in os.walk(folder.path, topdown=False):
-                    for file in files:
-                        Path(parent, file).unlink()
+                for parent, _folders, names in os.walk(folder.path, topdown=False):
+                    for name in names:
+                        Path(parent, name).unlink()
                     Path(parent).rmdir()
         finally:
             os.close(self._lock)

@@ -26,8 +26,7 @@ from tfgen.errors import TfgenError
 from tfgen.git.tree import DISK, Tree
 from tfgen.tree.files import digest_of
 from tfgen.tree.folder import GitFolder, OutputFolder, ReadableFolder, open_tree
-from tfgen.tree.ledger import LEDGER_FOLDER, LEDGER_READ, job_of, ledger_path, parse_ledger
-from tfgen.tree.ledgers import Ledgers
+from tfgen.tree.ledger import LEDGER_FOLDER, LEDGER_READ, Ledgers, job_of, ledger_path, parse_ledger
 from tfgen.tree.plan import (
     ConflictsError,
     FileAction,

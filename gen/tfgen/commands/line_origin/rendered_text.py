@@ -11,8 +11,7 @@ from tfgen.places import CHARTS, OVERLAYS, job_folder
 from tfgen.real_path import real_path
 from tfgen.record import Record
 from tfgen.tree.folder import OutputFolder
-from tfgen.tree.ledger import Ledger
-from tfgen.tree.ledgers import Ledgers
+from tfgen.tree.ledger import Ledger, Ledgers
 
 
 class RenderedText(Record):

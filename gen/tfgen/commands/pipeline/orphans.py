@@ -13,8 +13,7 @@ from tfgen.commands.pipeline.removed_jobs import find_removed_jobs
 from tfgen.git.tree import DISK, Tree
 from tfgen.job.sources import source_name
 from tfgen.problems import Position, Problem
-from tfgen.tree.ledger import ledger_path
-from tfgen.tree.ledgers import Ledgers
+from tfgen.tree.ledger import Ledgers, ledger_path
 
 ORPHAN: Final = "orphan"
 

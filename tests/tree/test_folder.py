@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tfgen.errors import TfgenError, UsageError
-from tfgen.tree.replace_folder import replace_folder
+from tfgen.tree.folder import replace_folder
 
 FILES = [("index.html", "mark"), ("jobs/a.html", "a")]
 

@@ -19,10 +19,9 @@ from tfgen.tree import folder as output_folder
 from tfgen.tree import ledger
 from tfgen.tree.files import FileTree, FileTreeError, digest_of
 from tfgen.tree.folder import OutputFolder
-from tfgen.tree.ledger import LEDGER_FOLDER
+from tfgen.tree.ledger import LEDGER_FOLDER, unlisted_files
 from tfgen.tree.plan import ConflictsError, WritePlan
 from tfgen.tree.staging import Rendering
-from tfgen.tree.unlisted import unlisted_files
 from tfgen.tree.write import apply, plan_write, read_ledgers
 
 INPUT = "0" * 64
