@@ -398,7 +398,7 @@ def test_a_second_render_writes_what_changed_alone(capsys: pytest.CaptureFixture
 def apply_and_rewrite_ledgers(plan: WritePlan) -> WritePlan:
     """Apply the plan, then change the ledgers as another tfgen process could do after the lock is released."""
     carried_out = write.apply(plan)
-    for path in Path(".tfgen").iterdir():
+    for path in Path(".tfgen").glob("*.json"):
         path.write_text(path.read_text(encoding="utf-8") + "\n", encoding="utf-8")
     return carried_out
 
