@@ -66,8 +66,8 @@ def test_a_role_that_leaves_out_what_a_quota_counts_is_refused(check: Check) -> 
     container = "StatefulSet mnist-worker: spec.template.spec.containers[0].resources"
     quota = "ResourceQuota team of k8s/quota.yaml counts"
     assert check(job, {"k8s/quota.yaml": QUOTA}) == [
-        f"3: {container}.requests.cpu: {quota} cpu, so the container tensorflow must set requests.cpu",
         f"9: {container}.limits.cpu: {quota} limits.cpu, so the container tensorflow must set limits.cpu",
+        f"9: {container}.requests.cpu: {quota} cpu, so the container tensorflow must set requests.cpu",
     ]
 
 

@@ -15,10 +15,10 @@ import pytest
 from tests.support.tools import ROOT
 from tfgen import cli, data_path
 from tfgen.check.jobs import check
-from tfgen.commands.line_origin.explain_line import LineOrigin, line_origin
-from tfgen.commands.line_origin.job_parts import JobParts, structure_keys
+from tfgen.commands.line_origin.explain_line import LineOrigin, RenderedText, line_origin
+from tfgen.commands.line_origin.moved_lines import JobChanges
 from tfgen.commands.line_origin.pages import page_of_key, purpose
-from tfgen.commands.line_origin.rendered_text import RenderedText
+from tfgen.graph.field_keys import structure_keys
 from tfgen.graph.graph import graph
 from tfgen.job.training_job import TrainingJob
 from tfgen.problems import has_errors
@@ -87,8 +87,8 @@ def document(text: str) -> Document:
 
 
 @cache
-def parts() -> JobParts:
-    return JobParts.of(document(JOB))
+def changes() -> JobChanges:
+    return JobChanges(document(JOB))
 
 
 @cache
@@ -104,7 +104,7 @@ def lines(text: str) -> list[str]:
 def origins(path: str) -> list[LineOrigin]:
     text = files()[path]
     rendered = RenderedText(path, text, "mnist", Path("mnist/job.yaml"), NO_LEDGER)
-    return [line_origin(parts(), rendered, path, number) for number in range(1, len(lines(text)) + 1)]
+    return [line_origin(changes(), rendered, path, number) for number in range(1, len(lines(text)) + 1)]
 
 
 def keys(origin: LineOrigin) -> set[tuple[Any, ...]]:
@@ -220,6 +220,35 @@ def test_a_line_that_no_key_sets_has_the_purpose_of_the_object() -> None:
         assert (line.values, line.tests) == ((), ())
         assert line.reason == "The line is a fixed part of the object that runs the tasks of the role worker."
         assert line.page == "docs/workloads.md#kinds"
+
+
+def test_the_lines_after_a_wrapped_line_of_a_template_keep_their_keys() -> None:
+    """The name of the job is so long that tfgen wraps lines of the notes."""
+    text = JOB.replace("name: mnist\n", f"name: {'m' * 33}\n", 1)
+    job = JobChanges(document(text))
+    path = f"charts/{'m' * 33}/templates/NOTES.txt"
+    notes = render(job.document.data).tree.files[path]
+    rendered = RenderedText(path, notes, "m", Path("mnist/job.yaml"), NO_LEDGER)
+    explained_lines = [line_origin(job, rendered, path, number) for number in range(1, len(lines(notes)) + 1)]
+    assert any(line.startswith("    ") and "{{" in line and "--selector" not in line for line in lines(notes))
+    (upgrade,) = [line for line in explained_lines if line.line.startswith("  helm upgrade")]
+    assert keys(upgrade) == {("metadata", "name")}
+    (next_run,) = [line for line in explained_lines if "NEXT" in line.line]
+    assert keys(next_run) == {("spec", "run")}
+    assert keys(explained_lines[-1]) == set()
+
+
+def test_a_line_of_a_named_template_names_the_keys_of_all_its_callers() -> None:
+    (image,) = [line for line in origins("charts/mnist/templates/_pod.tpl") if line.line.startswith("image: ")]
+    assert ("spec", "image") in keys(image)
+    (cpu,) = [line for line in origins("charts/mnist/templates/_pod.tpl") if 'set $requests "cpu"' in line.line]
+    assert keys(cpu) == {("spec", "roles", role, "resources", "cpu") for role in ("chief", "ps", "worker")}
+
+
+def test_a_guard_that_reads_several_keys_names_its_rule() -> None:
+    (guard,) = [line for line in origins("charts/mnist/templates/guards.yaml") if "no volume has a folder" in line.line]
+    assert guard.reason == "Helm refuses values that break the rule resume-without-runs."
+    assert guard.page == "docs/rules.md#resume-without-runs"
 
 
 def test_a_value_that_nobody_sets_has_the_default(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

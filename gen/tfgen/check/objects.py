@@ -26,8 +26,8 @@ from tfgen.check.object_rules import Destination
 from tfgen.check.object_schemas import OBJECT_SCHEMA, ObjectSchemas
 from tfgen.check.object_table import SUMMARIES, TABLE
 from tfgen.data_path import Path
-from tfgen.graph.built import BuiltJob, object_parts
-from tfgen.graph.provenance import JOB_NAME, Part
+from tfgen.graph.built import BuiltJob
+from tfgen.graph.field_keys import JOB_NAME, keys_at, keys_of_fields
 from tfgen.kubernetes import keys
 from tfgen.kubernetes.limits import OBJECT_MAX
 from tfgen.kubernetes.object import Object, literal_name
@@ -247,9 +247,9 @@ class _Origins(Record):
         quoted = _QUOTED.findall(fault.message)
         if (patched := _in_patch(document, environment, fault, quoted)) is not None:
             return patched
-        parts = self._parts(environment, fault.item)
+        keys_of_item = self._keys(environment, fault.item)
         for field in (*((*fault.path, key) for key in quoted), fault.path):
-            holes = _written_keys(document, environment, parts.get(field))
+            holes = _written_keys(document, environment, keys_at(keys_of_item, fault.item, field))
             matches = _longest_matches(document, environment, fault.item, field)
             nested = [path for path in matches if not holes or any(path[: len(hole)] == hole for hole in holes)]
             equal = [path for path in nested if _value(document.data, path) == _value(fault.item, field)]
@@ -258,20 +258,22 @@ class _Origins(Record):
             if len(data_path.shared(equal or nested)) > 1 or holes:
                 return _common(equal or nested or holes)
         for end in range(len(fault.path), 0, -1):
-            if holes := _nearest_keys(document, environment, parts.get(fault.path[:end])):
+            if holes := _nearest_keys(document, environment, keys_at(keys_of_item, fault.item, fault.path[:end])):
                 return _common(holes)
         return None
 
-    def _parts(self, environment: str | None, item: Object) -> Mapping[Path, Part]:
-        """Return the parts of an object by path; empty for an object that is not in the graph."""
-        if environment not in self._parts_by_environment:
-            self._parts_by_environment[environment] = object_parts(self.built, environment)
+    def _keys(self, environment: str | None, item: Object) -> Mapping[Path, frozenset[Path]]:
+        """Return the keys of the job that set each field of an object; empty for an object that is not in the graph."""
         objects = self.built.base if environment is None else self.built.environments[environment]
-        name = next((name for name, candidate in objects.items() if candidate is item), "")
-        return self._parts_by_environment[environment].get(name, EMPTY)
+        name = next((name for name, candidate in objects.items() if candidate is item), None)
+        if name is None:
+            return EMPTY
+        if (environment, name) not in self._keys_of_items:
+            self._keys_of_items[environment, name] = keys_of_fields(self.built, environment, name)
+        return self._keys_of_items[environment, name]
 
     @cached_property
-    def _parts_by_environment(self) -> dict[str | None, Mapping[str, Mapping[Path, Part]]]:
+    def _keys_of_items(self) -> dict[tuple[str | None, str], Mapping[Path, frozenset[Path]]]:
         return {}
 
 
@@ -299,14 +301,14 @@ def _in_patch(document: Document, environment: str | None, fault: Fault, quoted:
     return None
 
 
-def _written_keys(document: Document, environment: str | None, part: Part | None) -> list[Path]:
-    """Return the keys of the job that set a part of an object. Omit defaults, which the job does not write.
+def _written_keys(document: Document, environment: str | None, keys_of_field: frozenset[Path]) -> list[Path]:
+    """Return the keys that set a field of an object, at their places in the job. Omit defaults.
 
     For an environment, omit also the name of the job, because the line of the environment is more helpful.
     """
     bases: list[Path] = [("spec", "environments", environment)] if environment is not None else []
     written: list[Path] = []
-    for path in part.sources if part else ():
+    for path in keys_of_field:
         places = [(*base, *path[1:]) for base in (*bases, ("spec",))]
         if path == JOB_NAME:
             places = [path] if environment is None else []
@@ -315,12 +317,12 @@ def _written_keys(document: Document, environment: str | None, part: Part | None
     return sorted((path for path in written if len(path) == longest), key=str)
 
 
-def _nearest_keys(document: Document, environment: str | None, part: Part | None) -> list[Path]:
-    """Return the keys that set a part of an object. If the job writes no such key, return their nearest parents."""
-    while part and part.sources:
-        if keys_of_job := _written_keys(document, environment, part):
-            return keys_of_job
-        part = part.replaced(sources=frozenset(path[:-1] for path in part.sources if len(path) > _MIN_COMMON_STEPS))
+def _nearest_keys(document: Document, environment: str | None, keys_of_field: frozenset[Path]) -> list[Path]:
+    """Return the keys that set a field of an object. If the job writes no such key, return their nearest parents."""
+    while keys_of_field:
+        if written := _written_keys(document, environment, keys_of_field):
+            return written
+        keys_of_field = frozenset(path[:-1] for path in keys_of_field if len(path) > _MIN_COMMON_STEPS)
     return []
 
 

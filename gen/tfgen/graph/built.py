@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from tfgen.data_path import Path
 from tfgen.graph.fill import Scope
 from tfgen.graph.graph import graph, objects
-from tfgen.graph.provenance import Part, filled_parts
 from tfgen.graph.template import Template
 from tfgen.job.training_job import Environment, Structure, TrainingJob
 from tfgen.record import EMPTY, Record
@@ -44,9 +42,20 @@ def build(data: Mapping[str, Any], environments: Collection[str] | None = None) 
     job = TrainingJob.from_document(data)
     templates = graph(job.structure)
     requested = [e for e in job.environments if environments is None or e.name in environments]
-    base = objects(templates, _scope(job, job.values))
+    base = filled(job, templates, None)
     by_environment = {e.name: _environment_objects(job, templates, e, base) for e in requested}
     return BuiltJob(job, templates, base, by_environment)
+
+
+def filled(job: TrainingJob, templates: Sequence[Template], environment: str | None) -> Objects:
+    """Fill the object graph `templates` of a job with the values of an environment; None for the values of the job.
+
+    Raises:
+        KeyError: the environment does not exist.
+    """
+    if environment is None:
+        return objects(templates, _scope(job, job.values))
+    return _environment_objects(job, templates, {e.name: e for e in job.environments}[environment])
 
 
 def variant_objects(built: BuiltJob, environment: str | None) -> tuple[Mapping[str, Any], ...]:
@@ -66,11 +75,7 @@ def plain_objects(data: Mapping[str, Any], environment: str | None = None) -> Se
         KeyError: the environment does not exist.
     """
     job = TrainingJob.from_document(data)
-    templates = graph(job.structure)
-    if environment is None:
-        return tuple(objects(templates, _scope(job, job.values)).values())
-    variant = {e.name: e for e in job.environments}[environment]
-    return tuple(_environment_objects(job, templates, variant).values())
+    return tuple(filled(job, graph(job.structure), environment).values())
 
 
 def objects_with_run_name_of_job(built: BuiltJob, environment: str) -> Objects:
@@ -84,24 +89,6 @@ def objects_with_run_name_of_job(built: BuiltJob, environment: str) -> Objects:
         return built.environments[environment]
     values = {**variant.values, "run": job.values["run"]}
     return _environment_objects(job, built.templates, variant.replaced(values=values))
-
-
-def object_parts(built: BuiltJob, environment: str | None = None) -> Mapping[str, Mapping[Path, Part]]:
-    """Return a `Part` for each mapping, list and scalar in the objects of an environment.
-
-    A `Part` contains the value and the keys of the job that set the value. The result contains the parts by file name
-    and by path in the object. For example, `parts["worker"]["spec", "replicas"]` is the part with the number of
-    workers. If `environment` is None, return the parts of the job without an environment.
-    """
-    variant = next((variant for variant in built.job.environments if variant.name == environment), None)
-    scope = _scope(built.job, built.job.values if variant is None else variant.values)
-    parts: dict[str, dict[Path, Part]] = {}
-    for template in built.templates:
-        if template.chart_only or not (variant is None or variant.enabled or template.survives_retirement):
-            continue
-        for key, part in filled_parts(template.node, scope):
-            parts.setdefault(template.name if key is None else f"{template.name}-{key}", {})[part.path] = part
-    return parts
 
 
 class TaskObjects(Record):

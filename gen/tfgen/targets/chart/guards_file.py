@@ -18,7 +18,7 @@ from tfgen.graph.holes import Guard
 from tfgen.graph.template import Template
 from tfgen.targets.chart.go_template.expressions import argument, expression, range_action
 from tfgen.targets.chart.go_template.lines import assign
-from tfgen.targets.chart.go_template.syntax import Context, Lines, lines_of, with_text
+from tfgen.targets.chart.go_template.syntax import Context, Lines
 from tfgen.targets.chart.upgrade_guards import upgrade_guards
 
 _HEAD: Final = "{{- /* Checks that values.schema.json cannot express. */}}"
@@ -27,12 +27,7 @@ _INCLUDE: Final = re.compile(r'(\()?include "(?P<name>[^"]+)" [.$](?(1)\)|(?=[ )
 
 
 def guards_file(guards: Sequence[Guard], templates: Sequence[Template], context: Context) -> str:
-    """Return the text of ``templates/guards.yaml``."""
-    return "".join(f"{line}\n" for line in guards_lines(guards, templates, context))
-
-
-def guards_lines(guards: Sequence[Guard], templates: Sequence[Template], context: Context) -> Lines:
-    """Return the lines of the guards file. Each line refers to the node that the line prints.
+    """Return the text of ``templates/guards.yaml``.
 
     If the lines include a named template several times, a variable contains the output of the named template.
     """
@@ -41,11 +36,8 @@ def guards_lines(guards: Sequence[Guard], templates: Sequence[Template], context
     repeated = [name for name, number in calls.items() if number > 1]
     variables = {name: f"${_camel_case(name.removeprefix(f'{context.chart}.'))}" for name in repeated}
     assignments = [f'{{{{- {variable} := include "{name}" . }}}}' for name, variable in variables.items()]
-    return [
-        _HEAD,
-        *assignments,
-        *(with_text(line, _INCLUDE.sub(lambda match: variables.get(match["name"], match[0]), line)) for line in checks),
-    ]
+    with_variables = (_INCLUDE.sub(lambda match: variables.get(match["name"], match[0]), line) for line in checks)
+    return "".join(f"{line}\n" for line in [_HEAD, *assignments, *with_variables])
 
 
 def guard_checks(guards: Sequence[Guard], context: Context) -> str:
@@ -59,13 +51,13 @@ def _guards(guards: Sequence[Guard], context: Context, depth: int) -> Lines:
         if entries is None:
             for let, tests in groupby(run, key=lambda guard: guard.let):
                 for name, node in let:
-                    lines += lines_of(node, assign(name, node, context), context)
+                    lines += assign(name, node, context)
                     context = context.with_names(name)
-                lines += [line for guard in tests for line in lines_of(guard, _guard(guard, context), context)]
+                lines += [line for guard in tests for line in _guard(guard, context)]
         else:
             head = f"{{{{- {range_action(entries, context)} }}}}"
             body = _guards(list(run), context.range_body_of(entries), depth + 1)
-            lines += lines_of(entries.over, [head, *body, "{{- end }}"], context)
+            lines += [head, *body, "{{- end }}"]
     return lines
 
 

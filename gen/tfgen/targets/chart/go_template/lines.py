@@ -45,8 +45,6 @@ from tfgen.graph.holes import (
     is_hole,
     type_of,
 )
-from tfgen.graph.provenance import Bindings
-from tfgen.record import EMPTY
 from tfgen.targets.chart.go_template.expressions import (
     argument,
     arguments,
@@ -82,10 +80,8 @@ from tfgen.targets.chart.go_template.syntax import (
     escape,
     indent_lines,
     keep_space,
-    lines_of,
     literal,
     with_shared_tests,
-    with_text,
     without_repeated_reasons,
 )
 from tfgen.text import yaml_text
@@ -110,12 +106,12 @@ def when(node: When, context: Context, indent: str, lines: Branch) -> Lines:
     out, word = [], "if"
     branch: Node = node
     while isinstance(branch, When) and branch.if_true is not ABSENT:
-        head = [f"{indent}{{{{- {word} {expression(branch.test, context)} }}}}"]
-        out += [*lines_of(branch.test, head, context), *lines(branch.if_true, context.with_facts(branch.test))]
+        head = f"{indent}{{{{- {word} {expression(branch.test, context)} }}}}"
+        out += [head, *lines(branch.if_true, context.with_facts(branch.test))]
         branch, word = branch.if_false, "else if"
     if branch is not ABSENT:
-        out += [*lines_of(node.test, [f"{indent}{{{{- else }}}}"], context), *lines(branch, context)]
-    return lines_of(node.test, [*out, f"{indent}{{{{- end }}}}"], context)
+        out += [f"{indent}{{{{- else }}}}", *lines(branch, context)]
+    return [*out, f"{indent}{{{{- end }}}}"]
 
 
 def when_present(node: Node, context: Context, indent: str, lines: Branch) -> Lines:
@@ -131,7 +127,7 @@ def range_over(node: ForEach, context: Context, indent: str, lines: Branch) -> L
     """Return the lines of a ``range`` over the entries of a map. The function `lines` returns the lines of the body."""
     body_context = context.range_body_of(node)
     head = f"{indent}{{{{- {range_action(node, context)} }}}}"
-    return lines_of(node.over, [head, *lines(node.body, body_context), f"{indent}{{{{- end }}}}"], context)
+    return [head, *lines(node.body, body_context), f"{indent}{{{{- end }}}}"]
 
 
 def _if(test: Node, node: Node, context: Context, indent: str, lines: Branch) -> Lines:
@@ -148,7 +144,7 @@ def _if(test: Node, node: Node, context: Context, indent: str, lines: Branch) ->
     if depends_only_on(node, needed_test):
         branch_context, word = branch_context.replaced(dot="$", subject=needed_test), "with"
     head, end = f"{indent}{{{{- {word} {expression(needed_test, context)} }}}}", f"{indent}{{{{- end }}}}"
-    return lines_of(needed_test, [head, *lines(node, branch_context), end], context)
+    return [head, *lines(node, branch_context), end]
 
 
 # -- assignments of variables ------------------------------------------------------------------------------------------
@@ -363,7 +359,7 @@ def first_lines(node: Node, context: Context) -> Lines:
         return [keep_space(text_of(node, context))]
     first, *remaining = body_lines(_present_first(node, context), context, "")
     if first.startswith(("{{- include ", "{{- toYaml ")) and first.endswith(_AT_LINE_START):
-        first = with_text(first, f"{{{{ {first.removeprefix('{{- ').removesuffix(_AT_LINE_START)} }}}}")
+        first = f"{{{{ {first.removeprefix('{{- ').removesuffix(_AT_LINE_START)} }}}}"
     return [first, *remaining]
 
 
@@ -399,9 +395,7 @@ def _first_branches(node: When, context: Context) -> Lines:
     branch: Node = node
     while isinstance(branch, When):
         scope = context.with_facts(branch.test)
-        head = [f"{{{{- {word} {expression(branch.test, context)} -}}}}"]
-        body = lines_of(branch.if_true, first_lines(branch.if_true, scope), scope)
-        out += [*lines_of(branch.test, head, context), *body]
+        out += [f"{{{{- {word} {expression(branch.test, context)} -}}}}", *first_lines(branch.if_true, scope)]
         branch, word = branch.if_false, "else if"
     return [*out, "{{- else -}}", *first_lines(branch, context), "{{- end }}"]
 
@@ -409,17 +403,11 @@ def _first_branches(node: When, context: Context) -> Lines:
 def _entries(mapping: Mapping[Key, Node], context: Context, indent: str) -> Lines:
     """Return the lines of a mapping's entries. Neighbouring entries with the same test share an ``if``."""
     lines: Lines = []
-    # The reason of an entry is the comment before the entry.
-    entry_context = context
     for choice, entries in entries_under_one_test(mapping):
         if choice is not None:
-            lines += body_lines(choice, entry_context, indent)
-            entry_context = context
-            continue
-        for name, node in entries.items():
-            entry_context = context.replaced(reason=name.text) if isinstance(name, Comment) else entry_context
-            lines += lines_of(node, _entry(name, node, entry_context, indent), entry_context)
-            entry_context = entry_context if isinstance(name, Comment) else context
+            lines += body_lines(choice, context, indent)
+        else:
+            lines += [line for name, node in entries.items() for line in _entry(name, node, context, indent)]
     return lines
 
 
@@ -428,7 +416,7 @@ def _items(items: Sequence[Node], context: Context, indent: str) -> Lines:
     lines: Lines = []
     for choice, group in items_under_one_test(items):
         if choice is None:
-            lines += [line for item in group for line in lines_of(item, _item(item, context, indent), context)]
+            lines += [line for item in group for line in _item(item, context, indent)]
         else:
             lines += body_lines(choice, context, indent)
     return lines
@@ -441,11 +429,7 @@ def _entry(name: Key, node: Node, context: Context, indent: str) -> Lines:
     if isinstance(name, Comment):
         return comment(name.text, indent)
     if isinstance(node, When):
-
-        def entry_lines(branch: Node, scope: Context) -> Lines:
-            return lines_of(branch, _entry(name, branch, scope, indent), scope)
-
-        return when(node, context, indent, entry_lines)
+        return when(node, context, indent, lambda branch, scope: _entry(name, branch, scope, indent))
     if isinstance(name, Splice):
         return body_lines(node, context, indent)
     if not isinstance(name, Hole) and not has_holes(node):
@@ -477,7 +461,7 @@ def _item(node: Node, context: Context, indent: str) -> Lines:
     """Return the lines of an item of a sequence."""
     match node:
         case When():
-            return when(node, context, indent, lambda n, scope: lines_of(n, _item(n, scope, indent), scope))
+            return when(node, context, indent, lambda n, scope: _item(n, scope, indent))
         case ForEach():
             return range_over(node, context, indent, lambda body, scope: _item(body, scope, indent))
         case Items(items):
@@ -486,7 +470,7 @@ def _item(node: Node, context: Context, indent: str) -> Lines:
             lines = body_lines(node, context, indent + "  ")
             if lines[0].lstrip().startswith("{{-"):
                 raise TypeError(f"the first entry of a list item must always be present: {node!r}")
-            return [with_text(lines[0], f"{indent}- {lines[0].lstrip()}"), *lines[1:]]
+            return [f"{indent}- {lines[0].lstrip()}", *lines[1:]]
     if not has_holes(node):
         return indent_lines(escape(yaml_text.dump([node])), indent)
     if isinstance(node, File) and yaml_text.is_literal(node.text):
@@ -562,37 +546,14 @@ def helpers_file(head: str, defines: Sequence[str]) -> str:
     return "\n".join([*comment(head, ""), "", *defines])
 
 
-def helpers_lines(
-    head: str, templates: Sequence[NamedTemplate], bindings: Mapping[str, Bindings], context: Context
-) -> Lines:
-    """Return the lines of a helper file (``_FILE.tpl``). Each line refers to the node that the line prints.
-
-    Args:
-        head: the comment at the top of the file.
-        templates: the named templates in the file.
-        bindings: for the name of each named template, the nodes to which its parameters refer.
-        context: the context outside of the named templates.
-    """
-    lines = [*comment(head, ""), ""]
-    for template in templates:
-        lines += [*define_lines(template, context.replaced(bindings=bindings.get(template.name, EMPTY))), ""]
-    return lines[:-1]
-
-
 def define(template: NamedTemplate, context: Context) -> str:
     """Return the text of the ``define`` of a named template."""
-    return "".join(f"{line}\n" for line in define_lines(template, context))
-
-
-def define_lines(template: NamedTemplate, context: Context) -> Lines:
-    """Return the lines of the ``define`` of a named template. Each line refers to the node that the line prints."""
     names = [*(["root"] if needs_root(template) else []), *template.parameters]
     doc = f"{template.doc} Takes {', '.join(names)}." if template.parameters else template.doc
     doc = "\n     ".join(textwrap.wrap(f"{{{{/* {doc}", COMMENT_WIDTH - len("  */}}")))
-    context = context.replaced(template_doc=template.doc)
     body = _definition(template.node, context.replaced(parameters=template.parameters))
     head = [*f"{doc} */}}}}".split("\n"), f'{{{{- define "{context.full_name(template.name)}" -}}}}']
-    return lines_of(template, [*head, *body, "{{- end }}"], context)
+    return "".join(f"{line}\n" for line in [*head, *body, "{{- end }}"])
 
 
 def _definition(node: Node, context: Context) -> Lines:
@@ -602,7 +563,7 @@ def _definition(node: Node, context: Context) -> Lines:
         lines, assignments = _body_lines(node, context.replaced(variables=variables))
     assignments = [*texts, *assignments]
     if assignments:  # the dash removes the line breaks of the assignments from the output of the named template
-        assignments[-1] = with_text(assignments[-1], f"{assignments[-1].removesuffix(' }}')} -}}}}")
+        assignments[-1] = f"{assignments[-1].removesuffix(' }}')} -}}}}"
     return [*assignments, *lines]
 
 
@@ -610,10 +571,10 @@ def _body_lines(node: Node, context: Context) -> tuple[Lines, Lines]:
     """Return the lines that print the content of a named template, and the lines that assign its variables."""
     assignments: Lines = []
     while isinstance(node, Let):
-        assignments += lines_of(node.expression, assign(node.name, node.expression, context), context)
-        context = context.with_binding(node.name, node.expression).with_facts(*let_facts(node.name, node.expression))
+        assignments += assign(node.name, node.expression, context)
+        context = context.with_names(node.name).with_facts(*let_facts(node.name, node.expression))
         node = node.body
-    return lines_of(node, first_lines(node, context), context), assignments
+    return first_lines(node, context), assignments
 
 
 # -- template files ----------------------------------------------------------------------------------------------------
@@ -624,24 +585,18 @@ _KIND: Final = "kind"
 
 def template_file(node: Node, context: Context) -> str:
     """Return the text of a template file. The file contains one object, or an object for each entry of a map."""
-    return "\n".join(template_lines(node, context)) + "\n"
-
-
-def template_lines(node: Node, context: Context) -> Lines:
-    """Return the lines of a template file. Each line refers to the node that the line prints."""
     lines = _document(node, context, separator=[])
     variables, assignments = repeated_includes(lines, context, least=3)
     if variables:
         lines = [*assignments, *_document(node, context.replaced(variables=variables), separator=[])]
-    return without_repeated_reasons(lines)
+    return "\n".join(without_repeated_reasons(lines)) + "\n"
 
 
 def _document(node: Node, context: Context, separator: Lines) -> Lines:
     match node:
         case Let(name, expression, body):
-            body_context = context.with_binding(name, expression).with_facts(*let_facts(name, expression))
-            assignments = lines_of(expression, assign(name, expression, context), context)
-            return [*assignments, *_document(body, body_context, separator)]
+            body_context = context.with_names(name).with_facts(*let_facts(name, expression))
+            return [*assign(name, expression, context), *_document(body, body_context, separator)]
         case When():
             return when(node, context, "", lambda branch, scope: _document(branch, scope, separator))
         case ForEach():

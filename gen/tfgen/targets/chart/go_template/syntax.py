@@ -10,10 +10,9 @@ import json
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import count
-from typing import Final, Self, TypeAlias
+from typing import Final, TypeAlias
 
 from tfgen.graph.holes import CheckedMap, Filtered, ForEach, JoinEntries, Node
-from tfgen.graph.provenance import Bindings, bind, bind_entry
 from tfgen.record import EMPTY, Record
 from tfgen.targets.chart.go_template.presence import mentions, parts_of_test
 
@@ -157,10 +156,6 @@ class Context(Record):
         declared: the Go variables that the lines around the printed node declare, besides those in `variables`.
         subject: the node whose value is the dot in the body of a ``with``; None outside of such a body.
         facts: the tests that are true at the printed node, for example the test of an ``if`` around the node.
-        bindings: the nodes to which the Go variables and the parameters at this place refer. A `Let` or a ``range``
-            around the printed node assigns a variable. A call of the named template sets a parameter.
-        reason: the comment above the printed mapping entry, or above its nearest parent that has a comment.
-        template_doc: the sentence that describes the printed named template; empty outside of named templates.
     """
 
     chart: str
@@ -171,9 +166,6 @@ class Context(Record):
     declared: tuple[str, ...] = ()
     subject: Node = None
     facts: tuple[Node, ...] = ()
-    bindings: Bindings = EMPTY
-    reason: str = ""
-    template_doc: str = ""
 
     @property
     def range_body(self) -> Context:
@@ -203,17 +195,12 @@ class Context(Record):
         """Return the Go variable of a name of the object graph, such as `$storage`."""
         return self.names.get(name, f"${name}")
 
-    def with_binding(self, name: str, node: Node) -> Context:
-        """Return a copy of this context in which the variable `name` refers to a node of the object graph."""
-        return self.with_names(name).replaced(bindings=bind(self.bindings, name, node))
-
     def range_body_of(self, entries: ForEach | CheckedMap | Filtered | JoinEntries) -> Context:
         """Return the context of the body of a ``range`` over the entries of a map.
 
         In the body, the variables of the ``range`` refer to the key and the value of the current entry.
         """
-        bindings = bind_entry(self.bindings, entries)
-        return self.range_body.with_names(entries.key, entries.item).replaced(bindings=bindings)
+        return self.range_body.with_names(entries.key, entries.item)
 
     @property
     def root(self) -> str:
@@ -236,35 +223,3 @@ class Context(Record):
 def _variable_texts(name: str) -> Iterator[str]:
     yield f"${name}"
     yield from (f"${name}{number}" for number in count(2))
-
-
-class Line(str):
-    """A line of a template, with the node of the object graph that the line prints, and the context of the node."""
-
-    __slots__ = ("context", "node")
-    context: Context
-    node: Node | Record
-
-    @classmethod
-    def of(cls, text: str, node: Node | Record, context: Context) -> Self:
-        """Create the `Line` with the given text, which prints the node `node` at the place `context`."""
-        line = cls(text)
-        line.node, line.context = node, context
-        return line
-
-    def with_text(self, text: str) -> Line:
-        """Return a line with a different text for the same node."""
-        return Line.of(text, self.node, self.context)
-
-
-def lines_of(node: Node | Record, lines: Lines, context: Context) -> Lines:
-    """Convert the plain strings in `lines` to `Line` objects with the given node and context.
-
-    A line that already is a `Line` keeps its own node and context.
-    """
-    return [line if isinstance(line, Line) else Line.of(line, node, context) for line in lines]
-
-
-def with_text(line: str, text: str) -> str:
-    """Return a line with a different text. For a `Line`, the result has the same node and context as the old line."""
-    return line.with_text(text) if isinstance(line, Line) else text
