@@ -247,8 +247,8 @@ def test_a_line_of_a_named_template_names_the_keys_of_all_its_callers() -> None:
 
 def test_a_guard_that_reads_several_keys_names_its_rule() -> None:
     (guard,) = [line for line in origins("charts/mnist/templates/guards.yaml") if "no volume has a folder" in line.line]
-    assert guard.reason == "Helm refuses values that break the rule resume-without-runs."
-    assert guard.page == "docs/rules.md#resume-without-runs"
+    assert guard.reason == "Helm refuses values that break the rule resume-from."
+    assert guard.page == "docs/rules.md#resume-from"
 
 
 def test_a_value_that_nobody_sets_has_the_default(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
