@@ -31,7 +31,7 @@ from tfgen.schema import file as schema_file
 from tfgen.schema.tunables import at as tunable_at
 from tfgen.schema.tunables import merge, tunables
 from tfgen.schema.workload_kinds import WORKLOAD_KINDS
-from tfgen.targets.chart.notes import notes
+from tfgen.targets.chart.readme import notes
 from tfgen.text.parse import parse
 
 

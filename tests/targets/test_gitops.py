@@ -20,7 +20,7 @@ from tests.support.tools import ROOT
 from tfgen.check.jobs import check
 from tfgen.graph.built import plain_objects
 from tfgen.problems import has_errors
-from tfgen.targets.gitops.argocd import health_check, health_checks
+from tfgen.targets.gitops.gitops import health_check, health_checks
 from tfgen.targets.render import render
 from tfgen.text.parse import parse
 

@@ -55,7 +55,7 @@ from tfgen.graph.holes import (
 from tfgen.targets.chart.go_template.expressions import expression
 from tfgen.targets.chart.go_template.lines import define, helpers_file, template_file
 from tfgen.targets.chart.go_template.syntax import Context
-from tfgen.targets.chart.guards_file import guard_checks
+from tfgen.targets.chart.print_templates import guard_checks
 
 MNIST = Context("mnist")
 IMAGE = Value("image", "string")

@@ -12,8 +12,8 @@ from tfgen.job.training_job import Structure, TrainingJob
 from tfgen.targets.chart import print_templates, templates
 from tfgen.targets.chart.go_template.lines import template_file
 from tfgen.targets.chart.go_template.syntax import Context
+from tfgen.targets.chart.print_templates import wrap
 from tfgen.targets.chart.templates import template_files
-from tfgen.targets.chart.wrap import wrap
 from tfgen.tree import cache
 
 JOB = """\

@@ -18,11 +18,10 @@ from tfgen.kubernetes.object import Object
 from tfgen.live.refusal import brief_reason
 from tfgen.live.task_state import Reason
 from tfgen.plural import count
-from tfgen.targets.gitops.argocd import API_VERSION
 from tfgen.targets.gitops.delivery import DeployedVariant
-from tfgen.targets.gitops.flux import KUSTOMIZATION, RELEASE
+from tfgen.targets.gitops.gitops import ARGOCD_VERSION, KUSTOMIZATION, RELEASE
 
-APPLICATION: Final = (API_VERSION, "Application")
+APPLICATION: Final = (ARGOCD_VERSION, "Application")
 _NOISE: Final = re.compile(
     r"\AHelm \w+ failed for release \S+ with chart \S+: |error when \w+ \"[^\"]*\": |\.? Retrying attempt #.*",
     re.DOTALL,

@@ -7,9 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from tfgen.plural import count
-from tfgen.targets.gitops.argocd import ignore_differences
 from tfgen.targets.gitops.delivery import ChangedField
-from tfgen.targets.gitops.flux import ignore
+from tfgen.targets.gitops.gitops import flux_ignore, ignore_differences
 from tfgen.text.yaml_text import dump
 from tfgen.words import either
 
@@ -35,7 +34,7 @@ def gitops_advice(jobs: Mapping[str, Sequence[ChangedField]]) -> str:
     return (
         f"note: {subject}: gitops is not set. A hand-written Application or Kustomization {_effect(fields)}.\n"
         f"To the spec of an Application of Argo CD, add:\n\n{_indented(application)}\n"
-        f"To the spec of a Kustomization of Flux, add:\n\n{_indented({'ignore': ignore(fields)})}"
+        f"To the spec of a Kustomization of Flux, add:\n\n{_indented({'ignore': flux_ignore(fields)})}"
     )
 
 

@@ -132,7 +132,7 @@ def argocd(cluster: ControlPlane) -> None:
         folder = sources("argocd", "github.com/argoproj/argo-cd/v3")
     cluster.install(definitions_in(folder / "manifests" / "crds"))
     cluster.namespace(argocd_server.NAMESPACE)
-    from tfgen.targets.gitops.argocd import health_checks
+    from tfgen.targets.gitops.gitops import health_checks
 
     settings = {"application.resourceTrackingMethod": "annotation", **health_checks()["data"]}
     labels = {"app.kubernetes.io/part-of": "argocd"}

@@ -43,7 +43,7 @@ from tfgen.record import Record
 from tfgen.schema import file as schema_file
 from tfgen.schema.chart_values import ENVIRONMENT, chart_values
 from tfgen.schema.file import first_sentence
-from tfgen.targets.chart.notes import NOTES
+from tfgen.targets.chart.readme import NOTES
 from tfgen.targets.render import render_document
 from tfgen.text.document import Document
 from tfgen.text.line_path import line_paths

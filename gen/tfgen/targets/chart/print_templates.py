@@ -2,22 +2,380 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Final
+import functools
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import Any, Final
 
+from tfgen import data_path
 from tfgen.graph.graph import graph
 from tfgen.graph.guards import guards
-from tfgen.graph.holes import NamedTemplate, Node, cached_on_record, chart_files, named_templates
+from tfgen.graph.holes import (
+    File,
+    Guard,
+    Let,
+    NamedTemplate,
+    Node,
+    When,
+    cached_on_record,
+    chart_files,
+    is_hole,
+    named_templates,
+    type_of,
+)
+from tfgen.graph.objects.pod_template_hash import HASH
 from tfgen.graph.structure_cache import NAME, cached_by_structure
 from tfgen.graph.template import Template
 from tfgen.job.training_job import Structure
+from tfgen.kubernetes import keys
 from tfgen.record import Record
-from tfgen.targets.chart.go_template.expressions import text_of
-from tfgen.targets.chart.go_template.lines import define, helpers_file, template_file
-from tfgen.targets.chart.go_template.syntax import Context
-from tfgen.targets.chart.guards_file import guards_file
-from tfgen.targets.chart.notes import NOTES, notes
-from tfgen.targets.chart.wrap import wrap
+from tfgen.targets.chart.go_template.expressions import argument, expression, range_action, text_of
+from tfgen.targets.chart.go_template.lines import assign, define, helpers_file, template_file
+from tfgen.targets.chart.go_template.syntax import Context, Lines
+from tfgen.targets.chart.readme import NOTES, notes
+
+# -- long lines --------------------------------------------------------------------------------------------------------
+#
+# Wraps long template lines at the blanks inside the actions of Go templates.
+#
+#     >>> print(wrap('{{- fail (printf "the name %v has %d characters" $name (len $name)) }}', width=50))
+#     {{- fail
+#         (printf "the name %v has %d characters"
+#         $name (len $name)) }}
+#
+# The output of the template stays the same, because Go ignores blanks inside an action, and since Go 1.16 also line
+# breaks (https://go.dev/doc/go1.16#text/template). A long quoted text becomes several texts, which `print` joins. Text
+# outside of actions is printed with its line breaks, so the wrapper adds no line break to this text.
+
+
+WIDTH: Final = 140
+_LONGEST_CACHED: Final = 1_000
+"""Maximum length of a line in the cache. A longer line contains texts of a job, and would use much memory."""
+_INDENT: Final = "    "
+_LITERAL_MAX: Final = 90
+_ACTION: Final = re.compile(r'(\{\{-? (?:"(?:[^"\\]|\\.)*"|`[^`]*`|[^"`])*?\}\})')
+_HEADS: Final = frozenset(
+    ("{{", "{{-", "if", "with", "and", "or", "not", "|", ":=", "=", "include", "printf", "fail", "(print")
+)
+"""Words that stay on a line with the next word, such as `if`."""
+
+_TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*"|`[^`]*`|[()]| +|[^"`() ]+')
+
+
+class _Token(Record):
+    """A word of a template line. In an action, blanks and brackets are words as well.
+
+    Attributes:
+        text: the text of the word.
+        depth: the number of open brackets around the word in an action; None for a word outside of actions.
+        joins: whether the word is the blank between two pieces of a long text that tfgen has split. If the line does
+            not break at this blank, tfgen joins the two pieces again.
+    """
+
+    text: str
+    depth: int | None = None
+    joins: bool = False
+
+    @property
+    def is_blank(self) -> bool:
+        """True for a blank inside an action, at which a line may end."""
+        return self.depth is not None and self.text.isspace()
+
+
+def wrap(text: str, width: int = WIDTH) -> str:
+    """Wrap the lines of a text to a maximum width. A long line without an action stays unchanged."""
+    return "\n".join(line if len(line) <= width else _broken(line, width) for line in text.split("\n"))
+
+
+def _broken(line: str, width: int) -> str:
+    """Split a long line into several lines."""
+    return _cached_broken(line, width) if len(line) <= _LONGEST_CACHED else "\n".join(_lines(line, width))
+
+
+@functools.lru_cache(1 << 10)  # the charts of many jobs have the same long lines
+def _cached_broken(line: str, width: int) -> str:
+    return "\n".join(_lines(line, width))
+
+
+def _lines(line: str, width: int) -> Iterator[str]:
+    indent = " " * (len(line) - len(line.lstrip(" "))) + _INDENT
+    tokens = [token for part in _ACTION.split(line) for token in _tokens(part)]
+    head = ""
+    while len(head) + sum(len(token.text) for token in tokens) > width:
+        index = _best_break(tokens, width - len(head))
+        if index is None:
+            break
+        yield head + _text(tokens[:index])
+        head, tokens = indent, tokens[index + 1 :]
+    yield head + _text(tokens)
+
+
+def _text(tokens: Iterable[_Token]) -> str:
+    """Join the tokens of a line into one text."""
+    out = ""
+    joined = False
+    for token in tokens:
+        if token.joins and out.endswith('"'):
+            out, joined = out.removesuffix('"'), True
+        else:
+            out += token.text.removeprefix('"') if joined else token.text
+            joined = False
+    return out
+
+
+def _best_break(tokens: Sequence[_Token], room: int) -> int | None:
+    """Return the index of the blank at which to break a line.
+
+    A suitable blank is within the width, but not in the first third of the width. The best blank is inside the fewest
+    brackets. If several blanks are the best, the last has precedence. Without a suitable blank, the function returns
+    the first blank after the width. If the line also has no blank after the width, the function returns None.
+    """
+    best: tuple[int, int] | None = None
+    length = 0
+    for index, token in enumerate(tokens):
+        if token.is_blank and token.depth is not None and _may_be_broken(tokens, index):
+            if length > room:
+                return best[1] if best else index
+            if length > room // 3 and (best is None or token.depth <= best[0]):
+                best = token.depth, index
+        length += len(token.text)
+    return best[1] if best else None
+
+
+def _may_be_broken(tokens: Sequence[_Token], blank: int) -> bool:
+    """Test whether a line may end at the token with the index `blank`.
+
+    A line may not end after a word of `_HEADS`, such as `if`, or before the closing braces of an action.
+    """
+    if not 0 < blank < len(tokens) - 1:
+        return False
+    return tokens[blank - 1].text not in _HEADS and tokens[blank + 1].text not in ("}}", "-}}")
+
+
+def _tokens(part: str) -> Iterator[_Token]:
+    """Split an action into words. A comment is a single word, and so is a text outside of actions."""
+    if not _ACTION.fullmatch(part) or part.startswith(("{{/*", "{{- /*")):
+        yield _Token(part)
+        return
+    depth = 0
+    for word in _TOKEN.findall(part):
+        depth -= word == ")"
+        if word[0] == '"' and len(word) > _LITERAL_MAX:
+            yield from _split_literal(word, depth + 1)
+        else:
+            yield _Token(word, depth)
+        depth += word == "("
+
+
+def _split_literal(literal: str, depth: int) -> Iterator[_Token]:
+    """Split a long quoted text into pieces, and yield the words of a `print` call that joins the pieces."""
+    pieces = [""]
+    for word in re.split("(?<= )", literal[1:-1]):
+        if len(pieces[-1]) + len(word) > _LITERAL_MAX:
+            pieces.append("")
+        pieces[-1] += word
+    yield _Token("(print", depth)
+    for piece in pieces:
+        yield _Token(" ", depth, joins=piece is not pieces[0])
+        yield _Token(f'"{piece}"', depth)
+    yield _Token(")", depth)
+
+
+# -- guards of an upgrade ----------------------------------------------------------------------------------------------
+#
+# Writes guards that stop ``helm upgrade`` before it changes an immutable field of an existing run.
+#
+# Kubernetes refuses such a change from any tool. But Helm continues after a refused object, and then prints all
+# refusals. The refusal of a Job is long, because it contains two pod templates. Helm can read the cluster while it
+# renders, so these guards compare the rendered objects with the objects in the cluster, and print the fix in one line.
+# In ``helm template`` and in Argo CD, `lookup` returns an empty result, and the guards pass.
+# https://helm.sh/docs/chart_template_guide/functions_and_pipelines/#using-the-lookup-function
+
+
+_UPGRADE_HEAD: Final = (
+    "{{- /* Changes that need a new run. Helm detects these changes only in a cluster, not in helm template. */}}"
+)
+
+_Path = tuple[str, ...]
+
+_POD_TEMPLATE_HASH: Final[_Path] = ("spec", "template", "metadata", "labels", keys.POD_TEMPLATE_HASH)
+
+_JOB_FIELDS: Final = ("completions", "backoffLimitPerIndex")
+"""The immutable number fields of a Job that a user may set (see ValidateJobSpecUpdate of Kubernetes)."""
+
+_EXIT_CODES: Final[_Path] = ("spec", "podFailurePolicy", "rules")
+"""Path of a Job's immutable podFailurePolicy rules. The last rule has the exit codes that do not count as a retry."""
+
+
+class _Immutable(Record):
+    """An object of a run that has immutable fields.
+
+    Attributes:
+        api_version: the apiVersion of the object.
+        kind: the kind of the object.
+        name: the name of the object.
+        fields: the path and the value of each immutable field. An example of a path is ("spec", "completions").
+    """
+
+    api_version: str
+    kind: str
+    name: Node
+    fields: tuple[tuple[_Path, Node], ...]
+
+
+def upgrade_guards(templates: Sequence[Template], context: Context) -> Lines:
+    """Return the lines of the guards against changes of immutable fields; empty for objects without such fields."""
+    objects = [item for template in templates if not template.chart_only for item in _immutable_objects(template.node)]
+    if not objects:
+        return []
+    lines = [line for item in objects for line in _upgrade_guard(item, context)]
+    return [_UPGRADE_HEAD, "{{- if .Release.IsUpgrade }}", *lines, "{{- end }}"]
+
+
+def _immutable_objects(node: Node, pod_hash: Node = None) -> Iterator[_Immutable]:
+    """Yield the object of a template if the object has an immutable field.
+
+    Args:
+        node: the object, or a `When` or `Let` around the object.
+        pod_hash: the node that prints the hash of the pod template; None for an object without such a hash.
+    """
+    match node:
+        case When(_, if_true):
+            yield from _immutable_objects(if_true, pod_hash)
+        case Let(name, expression, body):
+            yield from _immutable_objects(body, expression if name == HASH.name else pod_hash)
+        case dict():
+            if fields := tuple(_fields(node, pod_hash)):
+                yield _Immutable(node["apiVersion"], node["kind"], node["metadata"]["name"], fields)
+
+
+def _fields(item: Mapping[str, Any], pod_hash: Node) -> Iterator[tuple[_Path, Node]]:
+    if pod_hash is not None:
+        yield _POD_TEMPLATE_HASH, pod_hash
+    if item["kind"] == "Job":
+        yield from _hole_fields(item, "spec", _JOB_FIELDS)
+        yield from _exit_codes(item)
+    if item["kind"] == "ConfigMap" and item["immutable"]:
+        yield from _hole_fields(item, "data", item["data"])
+
+
+def _exit_codes(item: Mapping[str, Any]) -> Iterator[tuple[_Path, Node]]:
+    """Yield the path of the failure rules of a Job, and the hole for the exit codes that do not count as a retry.
+
+    If a Job has no such exit codes, for example the Job of the finisher, yield nothing. The guard reads only the last
+    rule of the Job in the cluster. So if a patch in job.yaml appends a rule to the podFailurePolicy, also yield
+    nothing. Then only the API server refuses a change of the exit codes.
+    """
+    rules = data_path.at(item, _EXIT_CODES)
+    if not is_hole(rules) and rules and isinstance(rules[-1], When) and type_of(rules[-1].test) == "list":
+        yield _EXIT_CODES, rules[-1].test
+
+
+def _hole_fields(item: Mapping[str, Any], part: str, keys: Iterable[str]) -> Iterator[tuple[_Path, Node]]:
+    """Yield the path and the hole of each tunable field among the given fields of an object.
+
+    Args:
+        item: the object.
+        part: the key of the object that contains the fields, such as "spec".
+        keys: the names of the fields.
+    """
+    holes = ((key, item[part].get(key)) for key in keys)
+    # The result omits files: the name of a ConfigMap with files contains their digest, so a changed file makes a new
+    # ConfigMap.
+    return (((part, key), hole) for key, hole in holes if is_hole(hole) and not isinstance(hole, File))
+
+
+def _upgrade_guard(immutable: _Immutable, context: Context) -> Lines:
+    kind, name = immutable.kind, argument(immutable.name, context)
+    tests = [_differs(path, node, context.range_body) for path, node in immutable.fields]
+    test = tests[0] if len(tests) == 1 else " ".join(["or", *(f"({part})" for part in tests)])
+    message = f"the {kind} %v cannot change while its run lasts: set a new run, such as --set run=NAME"
+    return [
+        f'{{{{- with lookup "{immutable.api_version}" "{kind}" .Release.Namespace {name} }}}}',
+        f"{{{{- if {test} }}}}",
+        f'{{{{- fail (printf "{message}" .metadata.name) }}}}',
+        "{{- end }}",
+        "{{- end }}",
+    ]
+
+
+def _differs(path: _Path, node: Node, context: Context) -> str:
+    """Return the Go expression that tests whether a field in the cluster differs from the rendered field.
+
+    In the template, the dot is the object in the cluster.
+    """
+    keys, value = " ".join(f'"{key}"' for key in path), argument(node, context)
+    if type_of(node) == "list":
+        return f'ne (toJson (dig "onExitCodes" "values" list (last (dig {keys} (list dict) .)))) (toJson {value})'
+    if type_of(node) == "integer":
+        return f"ne (int64 (dig {keys} 0 .)) (int64 {value})"
+    return f'ne (dig {keys} "" .) {value}'
+
+
+# -- the guards file ---------------------------------------------------------------------------------------------------
+#
+# Writes ``templates/guards.yaml``: checks that stop Helm before Helm prints objects. The file contains no object.
+#
+# Guard("too-many", at="roles", when=Greater(REPLICAS, 3), say="there are too many")  ->
+#     {{- if gt (int64 .Values.roles.worker.replicas) 3 }}
+#     {{- fail "there are too many" }}
+#     {{- end }}
+
+
+_HEAD: Final = "{{- /* Checks that values.schema.json cannot express. */}}"
+_INCLUDE: Final = re.compile(r'(\()?include "(?P<name>[^"]+)" [.$](?(1)\)|(?=[ )]))')
+"""Pattern of the ``include`` of a named template whose argument is the root context."""
+
+
+def guards_file(guards: Sequence[Guard], templates: Sequence[Template], context: Context) -> str:
+    """Return the text of ``templates/guards.yaml``.
+
+    If the lines include a named template several times, a variable contains the output of the named template.
+    """
+    checks = [*_guards(guards, context, depth=0), *upgrade_guards(templates, context)]
+    calls = Counter(include["name"] for line in checks for include in _INCLUDE.finditer(line))
+    repeated = [name for name, number in calls.items() if number > 1]
+    variables = {name: f"${_camel_case(name.removeprefix(f'{context.chart}.'))}" for name in repeated}
+    assignments = [f'{{{{- {variable} := include "{name}" . }}}}' for name, variable in variables.items()]
+    with_variables = (_INCLUDE.sub(lambda match: variables.get(match["name"], match[0]), line) for line in checks)
+    return "".join(f"{line}\n" for line in [_HEAD, *assignments, *with_variables])
+
+
+def guard_checks(guards: Sequence[Guard], context: Context) -> str:
+    """Return the template text of the guards. Neighbouring guards share a ``range`` or variables if possible."""
+    return "".join(f"{line}\n" for line in _guards(guards, context, depth=0))
+
+
+def _guards(guards: Sequence[Guard], context: Context, depth: int) -> Lines:
+    lines: Lines = []
+    for entries, run in groupby(guards, key=lambda guard: (guard.over[depth:] or (None,))[0]):
+        if entries is None:
+            for let, tests in groupby(run, key=lambda guard: guard.let):
+                for name, node in let:
+                    lines += assign(name, node, context)
+                    context = context.with_names(name)
+                lines += [line for guard in tests for line in _guard(guard, context)]
+        else:
+            head = f"{{{{- {range_action(entries, context)} }}}}"
+            body = _guards(list(run), context.range_body_of(entries), depth + 1)
+            lines += [head, *body, "{{- end }}"]
+    return lines
+
+
+def _guard(guard: Guard, context: Context) -> Lines:
+    test, message = expression(guard.when, context), argument(guard.say, context)
+    return [f"{{{{- if {test} }}}}", f"{{{{- fail {message} }}}}", "{{- end }}"]
+
+
+def _camel_case(name: str) -> str:
+    first, *remaining = re.split("[.-]", name)
+    return first + "".join(word[:1].upper() + word[1:] for word in remaining)
+
+
+# -- all files ---------------------------------------------------------------------------------------------------------
+
 
 _CONTEXT: Final = Context(NAME)
 

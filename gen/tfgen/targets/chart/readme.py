@@ -1,13 +1,18 @@
-"""Writes the README.md of a chart: commands for the installation and a new run, and a table of the values."""
+"""Writes the texts of a chart for people: ``NOTES.txt``, which Helm prints after an installation, and ``README.md``."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
+from tfgen.graph.holes import ChartOnly, Node, Text, When
+from tfgen.graph.objects import names
+from tfgen.graph.objects.values import value
+from tfgen.graph.workloads import WORKLOADS
 from tfgen.job.training_job import Scheduler, Structure, TrainingJob
+from tfgen.kubernetes import keys
 from tfgen.places import CHARTS
 from tfgen.schema import file as schema_file
 from tfgen.schema import tunables
@@ -15,8 +20,69 @@ from tfgen.schema.chart_values import chart_values
 from tfgen.schema.tunables import ValuesPath
 from tfgen.schema.values_form import ValuesForm, ValuesPart, once_a_form
 from tfgen.schema.workload_kinds import WorkloadKind
-from tfgen.targets.chart.chart_yaml import oldest_kubernetes
-from tfgen.targets.chart.notes import upgrade_note
+
+# -- NOTES.txt ---------------------------------------------------------------------------------------------------------
+
+
+NOTES: Final = "templates/NOTES.txt"
+"""The path of the notes in the chart."""
+
+
+def notes(structure: Structure) -> Node:
+    """Return the notes, which show how to list the pods of a run, follow the log of a run, and start the next run."""
+    namespace = ChartOnly("{{ .Release.Namespace }}")
+    log_role = WORKLOADS[structure.kind].log_role(structure)
+    return Text(
+        (
+            "The run ",
+            names.RUN,
+            " is starting.\n\nTo list its pods:\n\n  kubectl get pods --namespace ",
+            namespace,
+            f" \\\n    --selector {keys.JOB}=",
+            names.JOB,
+            f",{keys.RUN}=",
+            value("run"),
+            f"\n\nTo follow the log of the {log_role}:\n\n  kubectl logs --follow --namespace ",
+            namespace,
+            f" \\\n    --selector {keys.JOB}=",
+            names.JOB,
+            f",{keys.RUN}=",
+            value("run"),
+            f",{keys.ROLE}={log_role}\n\n",
+            f"{upgrade_note(structure)}\nTo start a new run, set a new name for the run:\n\n  helm upgrade ",
+            names.RELEASE,
+            " CHART --namespace ",
+            namespace,
+            " \\\n    --reset-then-reuse-values --set run=",
+            When(value("run"), "NEXT", "2"),
+            "\n",
+        )
+    )
+
+
+def environment_notes(names: Iterable[str]) -> str:
+    """Return the last lines of the notes, which name the values file of each environment."""
+    return "".join(f"\nTo install with the values of {name}:  -f CHART/values-{name}.yaml\n" for name in names)
+
+
+def upgrade_note(structure: Structure) -> str:
+    """Return the text that explains the effect of ``helm upgrade`` without a new run name.
+
+    During an upgrade, the chart does not scale up a StatefulSet that the finisher released (`graph.graph`).
+    A rollback applies the replicas of an earlier revision (tests/e2e/server/test_released.py).
+    """
+    workload = WORKLOADS[structure.kind]
+    scalable = " and ".join(role.name for role in structure.roles if workload.is_scalable(role))
+    if not scalable:
+        return "An upgrade with the same run starts no task again."
+    return (
+        "Helm refuses an upgrade with the same run if the upgrade would change a pod.\n"
+        f"After the end of the run, an upgrade keeps {scalable} at 0 replicas, but a rollback starts {scalable} again."
+    )
+
+
+# -- README.md ---------------------------------------------------------------------------------------------------------
+
 
 _LONGEST_DEFAULT: Final = 50
 _LONGEST_SENTENCE: Final = 90
@@ -37,8 +103,8 @@ _SEE_VALUES: Final = "see values.yaml"
 _json: Final = json.JSONEncoder(ensure_ascii=False).encode
 
 
-def readme(job: TrainingJob, form: ValuesForm) -> str:
-    """Return the text of the README.md."""
+def readme(job: TrainingJob, form: ValuesForm, kubernetes: str) -> str:
+    """Return the text of the README.md. `kubernetes` is the oldest version of Kubernetes for the chart."""
     chart = f"{CHARTS}/{job.name}"
     environment = next((environment for environment in job.environments if environment.enabled), None)
     namespace = environment.namespace if environment else job.namespace
@@ -48,7 +114,6 @@ def readme(job: TrainingJob, form: ValuesForm) -> str:
         f'| `{name}` | string | `` "" `` | {node["description"]} |'
         for name, node in chart_values(form.environments).items()
     )
-    kubernetes = oldest_kubernetes(job)
     rows = "\n".join([*chart_rows, *(row.text(job.values) for row in _rows(form))])
     return f"""\
 # {job.name}

@@ -18,8 +18,7 @@ from tfgen.kubernetes.json_patch import patched
 from tfgen.kubernetes.merge import JSON_MERGE, kustomize, merge
 from tfgen.kubernetes.object import Object, group, identity
 from tfgen.targets.kustomize.images import Image, with_images
-from tfgen.targets.kustomize.patch import merges_by_key
-from tfgen.targets.kustomize.references import new_names, with_new_names
+from tfgen.targets.kustomize.patch import merges_by_key, new_names, with_new_names
 from tfgen.text.parse import parse
 
 BASE: Final = "base"

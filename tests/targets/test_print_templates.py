@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.tools import ROOT
-from tfgen.targets.chart.wrap import _cached_broken, wrap
+from tfgen.targets.chart.print_templates import _cached_broken, wrap
 
 
 @pytest.mark.parametrize(
