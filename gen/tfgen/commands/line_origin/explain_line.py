@@ -47,9 +47,8 @@ from tfgen.targets.chart.readme import NOTES
 from tfgen.targets.render import render_document
 from tfgen.text.document import Document
 from tfgen.text.line_path import line_paths
-from tfgen.tree.ledger import Ledger
-from tfgen.tree.ledgers import Ledgers
-from tfgen.tree.output_folder import OutputFolder
+from tfgen.tree.folder import OutputFolder
+from tfgen.tree.ledger import Ledger, Ledgers
 
 _PLACE: Final = re.compile(r"(?P<file>.+?):(?P<line>[0-9]+)(?::[0-9]+)?")
 _FEW: Final = 6
@@ -353,7 +352,8 @@ def _guarded_rule(changes: JobChanges, lines: Sequence[str], index: int) -> str 
     end = lines.index("{{- end }}", start)
     text = re.sub(r'"\s+"', "", " ".join(lines[start:end])) if start <= index <= end else ""
     for guard in guards(changes.structure):
-        words = [part.replace("%", "%%").replace('"', '\\"') for part in guard.message.parts if isinstance(part, str)]
+        parts = (guard.say,) if isinstance(guard.say, str) else guard.say.parts
+        words = [part.replace("%", "%%").replace('"', '\\"') for part in parts if isinstance(part, str)]
         if "{{- fail " in text and (all(part in text for part in words)):
             return guard.rule
     return None
