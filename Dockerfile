@@ -9,6 +9,9 @@ RUN apt-get update \
     && rm -rf /var/lib/apt/lists/* \
     && git config --system --add safe.directory '*'
 
+# The commands exec, tensorboard and profile run kubectl.
+COPY --from=registry.k8s.io/kubectl:v1.36.3 /bin/kubectl /usr/local/bin/kubectl
+
 COPY pyproject.toml README.md LICENSE /src/
 COPY docs/rules.md /src/docs/rules.md
 COPY schemas /src/schemas

@@ -38,9 +38,7 @@ def test_a_missing_client_is_told_with_its_cure(
     monkeypatch.setitem(sys.modules, "kubernetes", None)
     assert cli.run([command, str(job), *options]) == cli.FAILED
     error = capsys.readouterr().err
-    assert error == (
-        "tfgen: error: the Kubernetes client is not installed: pip install kubernetes urllib3 websocket-client\n"
-    )
+    assert error == "tfgen: error: the Kubernetes client is not installed: pip install kubernetes urllib3\n"
 
 
 def test_rendering_loads_nothing_of_the_client(job: Path) -> None:

@@ -1,4 +1,4 @@
-"""The files of a profile, and the comparison of the tasks."""
+"""The files of a profile, and the tasks without a trace."""
 
 from __future__ import annotations
 
@@ -8,35 +8,12 @@ from typing import Any
 
 import pytest
 
-from tests.support.tools import ROOT
 from tfgen.commands import profile
-from tfgen.commands.profile import task_profiles, write_profile
+from tfgen.commands.profile import write_profile
 from tfgen.errors import TfgenError
-from tfgen.report.profile import as_table, rows
+from tfgen.live.connection import Access
 
 TIME = datetime(2026, 11, 26, 14, 10, 18)
-TRACES = ROOT / "tests" / "live" / "traces"
-
-
-def traces() -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in TRACES.iterdir()}
-
-
-def test_the_slowest_of_several_tasks_is_marked() -> None:
-    lines = as_table(task_profiles(traces())).splitlines()
-    assert lines[0].split() == ["TASK", "STEPS", "STEP", "ACTIVE"]
-    assert [(line.split()[0], line.split()[-1]) for line in lines[1:]] == [("worker-0", "ms"), ("worker-1", "slowest")]
-
-
-def test_a_single_task_is_not_the_slowest() -> None:
-    (profile,) = task_profiles({"worker-1.xplane.pb": traces()["worker-1.xplane.pb"]})
-    assert not profile.is_slowest
-
-
-def test_tasks_are_in_the_order_of_their_indexes() -> None:
-    files = {f"worker-{index}.xplane.pb": b"" for index in (10, 9)}
-    assert [row["task"] for row in rows(task_profiles(files))] == ["worker-9", "worker-10"]
-    assert as_table(task_profiles(files)).splitlines()[1].split() == ["worker-9", "0"]
 
 
 def test_the_files_are_in_the_layout_of_tensorboard(tmp_path: Path) -> None:
@@ -57,20 +34,38 @@ def test_a_failed_write_leaves_nothing(tmp_path: Path, monkeypatch: pytest.Monke
     assert [*(tmp_path / "plugins/profile").iterdir()] == []
 
 
-@pytest.mark.parametrize("failed", [[1], [0, 1]])
-def test_a_task_without_a_trace_is_a_failure(failed: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
-    def trace(_api: object, _namespace: str, pod: int, _seconds: int) -> dict[str, bytes]:
-        if pod in failed:
-            raise TfgenError(f"worker-{pod} does not run")
-        return {f"worker-{pod}.xplane.pb": b""}
+NOTHING: Any = None
+REQUEST = profile.TraceRequest("worker", (0, 1), 5)
 
-    monkeypatch.setattr(profile, "task_pod", lambda _api, _namespace, _run, _role, index: index)
-    monkeypatch.setattr(profile, "trace_task", trace)
-    nothing: Any = None
-    request = profile.TraceRequest("worker", (0, 1), 5)
-    if len(failed) == 2:
-        with pytest.raises(TfgenError, match=r"^worker-0 does not run$"):
-            profile.profile_run(nothing, "ml", nothing, request)
-        return
-    traces = profile.profile_run(nothing, "ml", nothing, request)
-    assert traces == profile.Traces({"worker-0.xplane.pb": b""}, ("worker-1 does not run",))
+
+@pytest.fixture
+def cluster(monkeypatch: pytest.MonkeyPatch) -> set[int]:
+    """Return the set of the tasks that have no pod. A trace of worker-1 fails."""
+    missing: set[int] = set()
+
+    def task_pod(_pods: object, _namespace: str, _run: object, role: str, index: int) -> str:
+        if index in missing:
+            raise TfgenError(f"{role}-{index} does not run")
+        return f"{role}-{index}"
+
+    def trace_tasks(_access: Access, pods: list[str], _seconds: int) -> list[dict[str, bytes] | TfgenError]:
+        return [TfgenError(f"{pod}: lost") if pod == "worker-1" else {f"{pod}.xplane.pb": b""} for pod in pods]
+
+    monkeypatch.setattr(profile, "run_pods", lambda *_: [])
+    monkeypatch.setattr(profile, "task_pod", task_pod)
+    monkeypatch.setattr(profile, "trace_tasks", trace_tasks)
+    return missing
+
+
+@pytest.mark.parametrize("missing", [[], [1]])
+def test_a_task_without_a_trace_is_a_failure(missing: list[int], cluster: set[int]) -> None:
+    cluster |= {*missing}
+    traces = profile.profile_run(NOTHING, Access(namespace="ml"), NOTHING, REQUEST)
+    failure = "worker-1 does not run" if missing else "worker-1: lost"
+    assert traces == profile.Traces({"worker-0.xplane.pb": b""}, (failure,))
+
+
+def test_no_trace_at_all_is_an_error(cluster: set[int]) -> None:
+    cluster.add(0)
+    with pytest.raises(TfgenError, match=r"^worker-0 does not run$"):
+        profile.profile_run(NOTHING, Access(namespace="ml"), NOTHING, REQUEST)

@@ -7,6 +7,7 @@ not built skips with the reason, and fails under CI.
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -17,6 +18,7 @@ import pytest
 from tests.e2e.control_plane import GANG_API, GANG_SCHEDULING, ControlPlane, fake_node
 from tests.e2e.finisher import Finisher
 from tests.e2e.servers.program import MissingRequirementError
+from tests.support.tools import CACHE
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
@@ -66,6 +68,13 @@ def finisher(cluster: ControlPlane, namespace: str, tmp_path: Path) -> Iterator[
     yield made
     if made.process:
         made.process.stop()
+
+
+@pytest.fixture(autouse=True)
+def kubectl(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Let tfgen find the `kubectl` of the tests on the PATH. kubectl caches the kinds of a cluster in a folder."""
+    monkeypatch.setenv("PATH", f"{CACHE}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("KUBECACHEDIR", str(tmp_path_factory.getbasetemp() / "kubectl"))
 
 
 @contextmanager

@@ -48,22 +48,22 @@ def pods(monkeypatch: pytest.MonkeyPatch) -> list[Object]:
     return found
 
 
-def test_the_newest_running_pod_of_the_task_is_taken(pods: list[Object]) -> None:
-    pods += [
+def test_the_newest_running_pod_of_the_task_is_taken() -> None:
+    pods = [
         pod("worker", 0, "Running", running={}),
         pod("worker", 1, "Running", running={}),
         pod("worker", 1, "Running", created="2026-11-22T10:00:00Z", running={}),
         pod("worker", 1, "Pending", created="2026-11-22T11:00:00Z"),
     ]
-    assert task_pod.task_pod(API, "ml", RUN, "worker", 1) is pods[2]
+    assert task_pod.task_pod(pods, "ml", RUN, "worker", 1) is pods[2]
 
 
-def test_a_task_without_a_pod_is_an_error_with_the_tasks_of_the_run(pods: list[Object]) -> None:
+def test_a_task_without_a_pod_is_an_error_with_the_tasks_of_the_run() -> None:
     with pytest.raises(TfgenError, match=r"worker-2 has no pod in the namespace ml; the run has no task$"):
-        task_pod.task_pod(API, "ml", RUN, "worker", 2)
-    pods += [pod("worker", 0, "Running", running={}), pod("ps", 1, "Pending"), pod("finisher", 0, "Running")]
+        task_pod.task_pod([], "ml", RUN, "worker", 2)
+    pods = [pod("worker", 0, "Running", running={}), pod("ps", 1, "Pending"), pod("finisher", 0, "Running")]
     with pytest.raises(TfgenError, match=r"worker-2 has no pod in the namespace ml; the run has ps-1 and worker-0$"):
-        task_pod.task_pod(API, "ml", RUN, "worker", 2)
+        task_pod.task_pod(pods, "ml", RUN, "worker", 2)
 
 
 @pytest.mark.parametrize(
@@ -74,10 +74,9 @@ def test_a_task_without_a_pod_is_an_error_with_the_tasks_of_the_run(pods: list[O
     ],
     ids=["ended", "without a node"],
 )
-def test_a_task_that_does_not_run_is_an_error_with_its_reason(pods: list[Object], found: Object, reason: str) -> None:
-    pods.append(found)
+def test_a_task_that_does_not_run_is_an_error_with_its_reason(found: Object, reason: str) -> None:
     with pytest.raises(TfgenError) as caught:
-        task_pod.task_pod(API, "ml", RUN, "worker", 0)
+        task_pod.task_pod([found], "ml", RUN, "worker", 0)
     assert str(caught.value) == f"{RUN.title}: worker-0 does not run: {reason}"
 
 

@@ -1,54 +1,26 @@
-"""Tests of a trace over the streams of exec, with recorded frames of exec in a pair of sockets."""
+"""Tests of the trace of a task, with the recorded output of the program that runs in the container."""
 
 from __future__ import annotations
 
 import io
-import json
-import socket
+import re
 import tarfile
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
 
 import pytest
-import websocket
+
+pytest.importorskip("kubernetes", reason="needs the kubernetes client: pip install kubernetes")
 
 from tfgen.errors import TfgenError
-from tfgen.live.api import Resource
-from tfgen.live.channels import Channels
-from tfgen.live.task_trace import trace_task
+from tfgen.live import task_trace
+from tfgen.live.connection import Access
+from tfgen.live.transport import Executed, Execution
 
 LABELS = {"tfgen/role": "worker", "apps.kubernetes.io/pod-index": "1"}
 POD = {"metadata": {"name": "mnist-worker-1", "labels": LABELS}, "spec": {"containers": [{"name": "tensorflow"}]}}
-STDOUT, STDERR, STATUS = 1, 2, 3
-BINARY = 2
 
 
-class RecordedApi:
-    """An API server that answers exec with recorded frames."""
-
-    def __init__(self, *frames: tuple[int, bytes]) -> None:
-        self.query: list[tuple[str, str]] = []
-        self._frames = frames
-
-    def resource(self, _version: str, _kind: str) -> Resource:
-        return Resource("/api/v1", "pods", is_namespaced=True)
-
-    def channels(self, path: str, query: list[tuple[str, str]], _protocol: str) -> Channels:
-        assert path == "/api/v1/namespaces/ml/pods/mnist-worker-1/exec"
-        self.query = query
-        client, server = websocket.WebSocket(), websocket.WebSocket()
-        client.sock, server.sock = socket.socketpair()
-        for stream, data in self._frames:
-            server.sock.sendall(websocket.ABNF.create_frame(bytes((stream,)) + data, BINARY).format())
-        server.sock.close()
-        return Channels(client, "host")
-
-
-def status(code: int) -> bytes:
-    """Return the Status of exec, as the kubelet sends it."""
-    if not code:
-        return json.dumps({"metadata": {}, "status": "Success"}).encode()
-    causes = {"causes": [{"reason": "ExitCode", "message": str(code)}]}
-    return json.dumps({"status": "Failure", "reason": "NonZeroExitCode", "details": causes}).encode()
+Trace = Callable[[Executed | TfgenError], Mapping[str, bytes] | TfgenError]
 
 
 def archive(**files: bytes) -> bytes:
@@ -61,23 +33,32 @@ def archive(**files: bytes) -> bytes:
     return buffer.getvalue()
 
 
-def trace(*frames: tuple[int, bytes]) -> tuple[dict[str, bytes], Any]:
-    api: Any = RecordedApi(*frames)
-    return dict(trace_task(api, "ml", POD, 5)), api
+@pytest.fixture
+def trace(monkeypatch: pytest.MonkeyPatch) -> Trace:
+    """Return a function that traces a task whose program has the given result."""
+
+    def traced(result: Executed | TfgenError) -> Mapping[str, bytes] | TfgenError:
+        def collect(_access: Access, executions: Sequence[Execution]) -> list[Executed | TfgenError]:
+            (execution,) = executions
+            assert execution.command[:2] == ("python3", "-c")
+            assert execution.command[3:] == ("worker", "1", "5")
+            return [result]
+
+        monkeypatch.setattr(task_trace, "collect", collect)
+        (files,) = task_trace.trace_tasks(Access(), [POD], 5)
+        return files
+
+    return traced
 
 
-def test_the_files_of_the_archive_are_the_trace() -> None:
+def test_the_files_of_the_archive_are_the_trace(trace: Trace) -> None:
     data = archive(**{"worker-1.xplane.pb": b"trace"})
-    files, api = trace((STDERR, b"Starting to trace"), (STDOUT, data[:600]), (STDOUT, data[600:]), (STATUS, status(0)))
-    assert files == {"worker-1.xplane.pb": b"trace"}
-    words = [value for key, value in api.query if key == "command"]
-    assert words[:2] == ["python3", "-c"]
-    assert words[3:] == ["worker", "1", "5"]
+    assert trace(Executed(0, data, b"Starting to trace")) == {"worker-1.xplane.pb": b"trace"}
 
 
-def test_a_file_stays_in_the_folder_of_the_trace() -> None:
-    files, _ = trace((STDOUT, archive(**{"../../etc/worker-1.xplane.pb": b"trace"})), (STATUS, status(0)))
-    assert [*files] == ["worker-1.xplane.pb"]
+def test_a_file_stays_in_the_folder_of_the_trace(trace: Trace) -> None:
+    data = archive(**{"../../etc/worker-1.xplane.pb": b"trace"})
+    assert trace(Executed(0, data, b"")) == {"worker-1.xplane.pb": b"trace"}
 
 
 CLOSED = b"W capture_profile.cc:162] localhost:2222 returned UNAVAILABLE: Socket closed\nUNAVAILABLE: No trace event"
@@ -99,22 +80,20 @@ REFUSED = b"RuntimeError: UNAVAILABLE: No trace event was collected"
         (137, b"", r"the profiler client exited with code 137"),
     ],
 )
-def test_a_failure_has_a_cure(code: int, stderr: bytes, message: str) -> None:
-    with pytest.raises(TfgenError, match=rf"^mnist-worker-1: {message}"):
-        trace((STDERR, stderr), (STATUS, status(code)))
+def test_a_failure_has_a_cure(code: int, stderr: bytes, message: str, trace: Trace) -> None:
+    assert re.match(f"mnist-worker-1: {message}", str(trace(Executed(code, b"", stderr))))
 
 
-def test_an_incomplete_archive_is_an_error() -> None:
+def test_an_incomplete_archive_is_an_error(trace: Trace) -> None:
     data = archive(**{"worker-1.xplane.pb": bytes(5000)})
-    with pytest.raises(TfgenError, match="the archive of the trace is incomplete"):
-        trace((STDOUT, data[:2000]), (STATUS, status(0)))
+    for part in (data[:2000], b""):
+        assert "the archive of the trace is incomplete" in str(trace(Executed(0, part, b"")))
 
 
-def test_a_lost_connection_is_an_error() -> None:
-    with pytest.raises(TfgenError, match="the connection was lost before the command ended"):
-        trace((STDOUT, b"part"))
+def test_a_failure_of_kubectl_is_the_reason(trace: Trace) -> None:
+    error = TfgenError("mnist-worker-1: lost")
+    assert trace(error) is error
 
 
-def test_an_empty_archive_has_no_events() -> None:
-    with pytest.raises(TfgenError, match="the trace has no events; trace more seconds with --seconds"):
-        trace((STDOUT, archive()), (STATUS, status(0)))
+def test_an_empty_archive_has_no_events(trace: Trace) -> None:
+    assert "the trace has no events; trace more seconds with --seconds" in str(trace(Executed(0, archive(), b"")))

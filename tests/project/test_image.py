@@ -19,7 +19,7 @@ DOCKERFILE = (ROOT / "Dockerfile").read_text(encoding="utf-8")
 
 def copied() -> list[tuple[str, str]]:
     """Return the sources and destinations of the COPY instructions."""
-    instructions = re.findall(r"^COPY (.*) (\S+)$", DOCKERFILE, re.MULTILINE)
+    instructions = re.findall(r"^COPY (?!--from)(.*) (\S+)$", DOCKERFILE, re.MULTILINE)
     return [(name, to) for names, to in instructions for name in names.split()]
 
 

@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import sys
 from argparse import PARSER, ArgumentParser, Namespace
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from tfgen.cli.command import Command
 from tfgen.cli.live import check_role, clusters_of, read_run, release_arguments, run_arguments
 from tfgen.cli.output import number, print_json, print_message
-from tfgen.errors import UsageError
-
-if TYPE_CHECKING:
-    from tfgen.live.execution import LocalStreams
+from tfgen.errors import TfgenError, UsageError
 
 _SUMMARY: Final = "run a command in the container of a task, and exit with the exit code of the command"
 _EXAMPLE: Final = "tfgen exec job.yaml --env prod --role worker --index 1 -- nvidia-smi"
@@ -36,10 +31,10 @@ def _arguments(parser: ArgumentParser) -> None:
 
 
 def _run(args: Namespace) -> int:
-    from tfgen.live.execution import STDERR, STDOUT, execute
     from tfgen.live.pauses import ONCE
     from tfgen.live.run_state import leading_role
-    from tfgen.live.task_pod import task_pod
+    from tfgen.live.task_pod import run_pods, task_pod
+    from tfgen.live.transport import Execution, collect, execute
 
     if args.tty and not args.stdin:
         raise UsageError("--tty needs --stdin: write -it")
@@ -51,14 +46,18 @@ def _run(args: Namespace) -> int:
     run = clusters.with_release_names(run, args.release)
     live = clusters.place(run)
     api = clusters.api(live.context)
-    pod = task_pod(api, live.namespace, run, args.role or leading_role(run), args.index)
-    output: dict[int, bytes] = {STDOUT: b"", STDERR: b""}
-    with _streams(args, output) as streams:
-        code = execute(api, live.namespace, pod, command_words(args), streams)
-    if args.format == "json":
-        stdout, stderr = (output[stream].decode("utf-8", "replace") for stream in (STDOUT, STDERR))
-        print_json({"pod": pod["metadata"]["name"], "code": code, "stdout": stdout, "stderr": stderr})
-    return code
+    role = args.role or leading_role(run)
+    pod = task_pod(run_pods(api, live.namespace, run), live.namespace, run, role, args.index)
+    execution = Execution(pod, command_words(args), has_stdin=args.stdin, has_terminal=_has_terminal(args))
+    if args.format == "text":
+        sys.stdout.flush()
+        return execute(clusters.access(live), execution, sys.stderr.buffer)
+    (result,) = collect(clusters.access(live), [execution])
+    if isinstance(result, TfgenError):
+        raise result
+    stdout, stderr = (output.decode("utf-8", "replace") for output in (result.stdout, result.stderr))
+    print_json({"pod": pod["metadata"]["name"], "code": result.code, "stdout": stdout, "stderr": stderr})
+    return result.code
 
 
 def command_words(args: Namespace) -> list[str]:
@@ -67,40 +66,15 @@ def command_words(args: Namespace) -> list[str]:
     return words[1:] if words[0] == "--" else words
 
 
-@contextmanager
-def _streams(args: Namespace, output: dict[int, bytes]) -> Iterator[LocalStreams]:
-    """Yield the input and output streams for the command.
-
-    With --format json, the streams do not print the output of the command, but append the output to the values of
-    `output`: {1: standard output, 2: standard error}.
-    """
-    from tfgen.live.execution import STDERR, STDOUT, LocalStreams
-
-    files = {STDOUT: sys.stdout, STDERR: sys.stderr}
-
-    def write(stream: int, data: bytes) -> None:
-        files[stream].buffer.write(data)
-        files[stream].flush()
-
-    def collect(stream: int, data: bytes) -> None:
-        output[stream] += data
-
-    streams = LocalStreams(collect if args.format == "json" else write)
-    if not args.stdin:
-        yield streams
-        return
-    if sys.stdin is None:
+def _has_terminal(args: Namespace) -> bool:
+    if args.stdin and sys.stdin is None:
         raise UsageError("--stdin: standard input is closed")
-    streams = streams.replaced(stdin=sys.stdin.fileno())
-    if args.tty and sys.stdin.isatty() and sys.stdout.isatty():
-        from tfgen.cli.terminal import RawTerminal
-
-        with RawTerminal() as terminal:
-            yield streams.replaced(terminal=terminal)
-        return
-    if args.tty:
-        print_message("note: the command has no terminal, because standard input or output is not a terminal")
-    yield streams
+    if not args.tty:
+        return False
+    if sys.stdin.isatty() and sys.stdout.isatty():
+        return True
+    print_message("note: the command has no terminal, because standard input or output is not a terminal")
+    return False
 
 
 COMMAND: Final = Command(_SUMMARY, _arguments, _run, _EXAMPLE)

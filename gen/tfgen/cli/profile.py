@@ -1,4 +1,4 @@
-"""``tfgen profile``: trace the training of a task or of all workers, and print the step times."""
+"""``tfgen profile``: trace the training of a task or of all workers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tfgen.commands.profile import TraceRequest
     from tfgen.live.declared_run import DeclaredRun
 
-_SUMMARY: Final = "trace the training of a task or of all workers, and print the step times"
+_SUMMARY: Final = "trace the training of a task or of all workers, and print the command that opens the trace"
 _EXAMPLE: Final = "tfgen profile job.yaml --env prod --role worker --index 1 --seconds 5 --out trace"
 
 _LONGEST: Final = 60
@@ -49,10 +49,9 @@ def _run(args: Namespace) -> int:
     from datetime import datetime
 
     from tfgen.commands.cluster.declared_runs import find_run
-    from tfgen.commands.profile import check_traceable, may_end_workers, profile_run, task_profiles, write_profile
+    from tfgen.commands.profile import check_traceable, may_end_workers, profile_run, write_profile
     from tfgen.live.pauses import ONCE
     from tfgen.plural import count
-    from tfgen.report.profile import as_table, rows
 
     document = read_job(args)
     check_traceable(document)
@@ -69,13 +68,11 @@ def _run(args: Namespace) -> int:
     print_message(
         f"{run.title}: tracing {count(len(request.indexes), request.role)} for {count(request.seconds, 'second')}"
     )
-    traces = profile_run(clusters.api(live.context), live.namespace, run, request)
-    profiles = task_profiles(traces.files)
+    traces = profile_run(clusters.api(live.context), clusters.access(live), run, request)
     folder = write_profile(args.out, traces.files, datetime.now())
     if args.format == "json":
-        print_json({"folder": str(folder), "tasks": rows(profiles), "failures": list(traces.failures)})
+        print_json({"folder": str(folder), "files": sorted(traces.files), "failures": list(traces.failures)})
     else:
-        print_result(as_table(profiles))
         print_result(f"trace: {folder}")
         print_result(f"open:  tensorboard --logdir {args.out}    # after pip install tensorboard xprof")
         print_result(f"or:    xprof --logdir {args.out}          # after pip install xprof")

@@ -7,7 +7,7 @@ import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from typing import Final
 
-from tfgen.cli.command import OK, Command
+from tfgen.cli.command import Command
 from tfgen.cli.live import clusters_of, read_run, release_arguments, run_arguments
 from tfgen.cli.output import number, print_json, print_message
 from tfgen.errors import TfgenError
@@ -31,8 +31,8 @@ def _arguments(parser: ArgumentParser) -> None:
 
 def _run(args: Namespace) -> int:
     from tfgen.live.pauses import ONCE
-    from tfgen.live.port_forward import LOOPBACK, PortForward
     from tfgen.live.task_pod import tensorboard_pod
+    from tfgen.live.transport import LOOPBACK, forward, free_port
 
     run = read_run(args)
     port = run.tensorboard_port
@@ -44,16 +44,19 @@ def _run(args: Namespace) -> int:
     run = clusters.with_release_names(run, args.release)
     live = clusters.place(run)
     api = clusters.api(live.context)
-    pod = functools.partial(tensorboard_pod, api, live.namespace, run)
-    with PortForward(api, live.namespace, pod, port, args.port, print_message) as forward:
-        address = f"http://{LOOPBACK}:{forward.port}/"
+    find_pod = functools.partial(tensorboard_pod, api, live.namespace, run)
+    find_pod()  # the reason why TensorBoard is not ready comes before a message about the port
+    local = free_port(args.port, port)
+    address = f"http://{LOOPBACK}:{local}/"
+
+    def announce() -> None:
         if args.format == "json":
             print_json({"address": address})
         else:
             print(address)
         sys.stdout.flush()
-        forward.serve()
-    return OK
+
+    forward(clusters.access(live), find_pod, (local, port), announce, print_message)
 
 
 def _port(text: str) -> int:

@@ -1,28 +1,24 @@
-"""``tfgen profile``: trace the TensorFlow servers of a run, and compare the step times of the tasks."""
+"""``tfgen profile``: trace the TensorFlow servers of a run."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from pathlib import Path
 from typing import Final
 
 from tfgen import data_path
 from tfgen.errors import TfgenError
+from tfgen.kubernetes.object import Object
 from tfgen.live.api import Api
+from tfgen.live.connection import Access
 from tfgen.live.declared_run import DeclaredRun
-from tfgen.live.step_times import StepTimes, step_times
-from tfgen.live.task_pod import task_pod
-from tfgen.live.task_trace import trace_task
+from tfgen.live.task_pod import run_pods, task_pod
+from tfgen.live.task_trace import trace_tasks
 from tfgen.problems import Problem, ProblemsError
 from tfgen.record import Record
 from tfgen.text.document import Document
 from tfgen.tree.folder import write_new_folder
-
-_TRACE: Final = ".xplane.pb"
-_MOST: Final = 64
-"""Maximum number of tasks that are traced at the same time."""
 
 _UNTRACEABLE: Final = "untraceable-strategy"
 RULES: Final[Mapping[str, str]] = {
@@ -48,21 +44,6 @@ def check_traceable(document: Document) -> None:
     message = _NO_SERVER.get(data_path.at(document.data, path) or "")
     if message:
         raise ProblemsError([Problem(*document.place(path), message, _UNTRACEABLE)])
-
-
-class TaskProfile(Record):
-    """The step times of a traced task.
-
-    Attributes:
-        task: the name of the task, such as `worker-0`.
-        steps: the number of the steps and their mean times; None for a trace with fewer than two steps.
-        is_slowest: True for the task with the longest steps, if at least two tasks have step times. The comparison
-            leaves out the collective operations, in which the tasks wait for each other.
-    """
-
-    task: str
-    steps: StepTimes | None
-    is_slowest: bool = False
 
 
 class TraceRequest(Record):
@@ -91,27 +72,36 @@ class Traces(Record):
     failures: tuple[str, ...]
 
 
-def profile_run(api: Api, namespace: str, run: DeclaredRun, request: TraceRequest) -> Traces:
+def profile_run(api: Api, access: Access, run: DeclaredRun, request: TraceRequest) -> Traces:
     """Trace the requested tasks of a run at the same time.
 
+    Args:
+        api: the client of the cluster.
+        access: the kubeconfig, the context and the namespace of the run.
+        run: the run.
+        request: the tasks and the duration.
+
     Raises:
-        ApiError: the user may not list pods, or may not run commands in pods.
+        ApiError: the user may not list pods.
         TfgenError: no task could be traced.
     """
-
-    def trace(index: int) -> Mapping[str, bytes] | TfgenError:
+    namespace = access.namespace or ""
+    pods = run_pods(api, namespace, run)
+    traceable: list[Object] = []
+    errors: list[TfgenError] = []
+    for index in request.indexes:
         try:
-            pod = task_pod(api, namespace, run, request.role, index)
-            return trace_task(api, namespace, pod, request.seconds)
+            traceable.append(task_pod(pods, namespace, run, request.role, index))
         except TfgenError as error:
-            return error
-
-    with ThreadPoolExecutor(_MOST) as pool:
-        results = list(pool.map(trace, request.indexes))
-    errors = [result for result in results if isinstance(result, TfgenError)]
-    if len(errors) == len(results):
+            errors.append(error)
+    files: dict[str, bytes] = {}
+    for result in trace_tasks(access, traceable, request.seconds):
+        if isinstance(result, TfgenError):
+            errors.append(result)
+        else:
+            files |= result
+    if not files:
         raise errors[0]
-    files = {name: data for result in results if not isinstance(result, TfgenError) for name, data in result.items()}
     return Traces(files, tuple(map(str, errors)))
 
 
@@ -131,27 +121,6 @@ def write_profile(folder: Path, files: Mapping[str, bytes], time: datetime) -> P
     return target
 
 
-def task_profiles(files: Mapping[str, bytes]) -> list[TaskProfile]:
-    """Return a profile for each trace file in `files`, in the order of the task indexes.
-
-    If at least two tasks have step times, the attribute `is_slowest` of the slowest task is True.
-
-    Args:
-        files: the content of each file, by the name of the file. A file without the extension of trace files,
-            `.xplane.pb`, is skipped.
-
-    Raises:
-        TfgenError: the content of a trace file is invalid.
-    """
-    traces = {name.removesuffix(_TRACE): data for name, data in files.items() if name.endswith(_TRACE)}
-    profiles = [TaskProfile(task, step_times(data)) for task, data in sorted(traces.items(), key=_order)]
-    times = {item.task: item.steps.active_ms for item in profiles if item.steps}
-    if len(times) < 2:
-        return profiles
-    slowest = max(times, key=lambda task: times[task])
-    return [item.replaced(is_slowest=item.task == slowest) for item in profiles]
-
-
 def may_end_workers(run: DeclaredRun) -> bool:
     """Test whether a trace may crash a worker: True for a run with several workers and no chief.
 
@@ -159,8 +128,3 @@ def may_end_workers(run: DeclaredRun) -> bool:
     memory: SplitEventTracker::FindStartAndMerge. TensorFlow 2.20 and 2.21 have this fault.
     """
     return "chief" not in run.roles and run.roles.get("worker", 0) > 1
-
-
-def _order(item: tuple[str, bytes]) -> tuple[str, int]:
-    role, _, index = item[0].rpartition("-")
-    return role, int(index) if index.isdecimal() else 0

@@ -13,9 +13,8 @@ from typing import Any, ClassVar, Final
 from tfgen.errors import TfgenError
 from tfgen.kubernetes.object import Object
 from tfgen.live.answer import Shape, UnexpectedAnswerError, is_discovery, is_list, is_object, read_answer
-from tfgen.live.channels import Channels
 from tfgen.live.connection import Connection
-from tfgen.live.kubernetes_client import urllib3, websocket
+from tfgen.live.kubernetes_client import urllib3
 from tfgen.live.pauses import AGAIN, ONCE, Patience, pause
 from tfgen.live.refusal import brief_reason
 from tfgen.record import EMPTY, Record
@@ -171,25 +170,6 @@ class Api:
             raise error
         return response
 
-    def channels(self, path: str, query: Sequence[tuple[str, str]], protocol: str) -> Channels:
-        """Open a websocket with a subprotocol, and return the streams of the websocket.
-
-        The client does not retry, because a command could run twice.
-        """
-        try:
-            socket = self.connection.web_socket(path, query, protocol, self._patience.answer)
-        except websocket.WebSocketBadStatusException as error:
-            refusal = _error(error.status_code, error.resp_body or b"", error.status_message or "")
-            if refusal.is_forbidden:  # the server gives no reason for a missing verb create
-                needed = f"the account needs the verbs get and create for pods/{path.rpartition('/')[2]}"
-                refusal = ApiError(refusal.status, f"{str(refusal).rstrip(': ')}; {needed}")
-            raise refusal from error
-        except (websocket.WebSocketTimeoutException, TimeoutError) as error:
-            raise TfgenError(f"{self.connection.host}: no answer in {self._patience.answer:g} s") from error
-        except (websocket.WebSocketException, OSError) as error:
-            raise TfgenError(f"{self.connection.host}: {_cause(error)}") from error
-        return Channels(socket, self.connection.host)
-
     def _discover(self, api_version: str) -> Mapping[str, Resource]:
         """Return the resource of each kind in an API version such as apps/v1. The keys are the names of the kinds.
 
@@ -317,22 +297,17 @@ def _time_of(headers: Mapping[str, str]) -> datetime:
 
 def _error_of(response: Any) -> ApiError:
     """Return the ApiError for an HTTP response of urllib3."""
-    return _error(response.status, response.data, response.reason)
-
-
-def _error(status: int, data: bytes, reason: str) -> ApiError:
-    """Return the ApiError for the status code, the body and the reason phrase of an HTTP answer."""
-    text = data.decode("utf-8", "replace")
+    text = response.data.decode("utf-8", "replace")
     try:
         message = brief_reason(json.loads(text))
     except (ValueError, TypeError, AttributeError, RecursionError):  # a proxy's page, or JSON of another shape
-        message = text.strip()[:200] or reason
-    if status == _UNAUTHORIZED:
+        message = text.strip()[:200] or response.reason
+    if response.status == _UNAUTHORIZED:
         message = (
             f"the server rejects the account of the kubeconfig ({message}); log in again, or select another account "
             "with --context"
         )
-    return ApiError(status, f"{status}: {message}")
+    return ApiError(response.status, f"{response.status}: {message}")
 
 
 def _cause(error: Exception) -> str:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import logging
 import os
-import ssl
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,7 +15,7 @@ from typing import Any, Final
 import yaml
 
 from tfgen.errors import TfgenError, UsageError
-from tfgen.live.kubernetes_client import client, config, websocket, ws_client
+from tfgen.live.kubernetes_client import client, config
 from tfgen.record import Record
 from tfgen.words import either, meant, nearest
 
@@ -104,43 +103,6 @@ class Connection:
         with _client_errors(self.host):
             token = self._configuration.auth_settings().get("BearerToken", {}).get("value")
         return {"Authorization": token} if token else {}
-
-    def web_socket(self, path: str, query: Sequence[tuple[str, str]], protocol: str, patience: float) -> Any:
-        """Open a websocket to the server, with the same account and the same TLS settings as all requests.
-
-        tfgen does not use the websocket function of the kubernetes client, because this function has no timeout.
-
-        Args:
-            path: path of the request.
-            query: query of the request.
-            protocol: subprotocol of the websocket, such as `v5.channel.k8s.io`.
-            patience: timeout in seconds for each read from the server.
-
-        Raises:
-            websocket.WebSocketException: the server refuses the websocket, or does not answer in time.
-            OSError: the server cannot be reached, or does not answer in time.
-        """
-        headers = {**self.headers(), "Sec-WebSocket-Protocol": protocol}
-        url = ws_client.get_websocket_url(f"{self.host}{path}", list(query))
-        options: dict[str, Any] = {"header": [f"{key}: {value}" for key, value in headers.items()]}
-        if self._configuration.proxy or self._configuration.proxy_headers:
-            options = ws_client.websocket_proxycare(options, self._configuration, url, headers)
-        socket: Any = websocket.WebSocket(sslopt=_tls(self._configuration), skip_utf8_validation=False)
-        socket.connect(url, timeout=patience, **options)
-        return socket
-
-
-def _tls(configuration: Any) -> dict[str, Any]:
-    """Return the TLS settings of the kubernetes client, under the names that websocket-client expects."""
-    settings = {
-        "cert_reqs": ssl.CERT_REQUIRED if configuration.verify_ssl else ssl.CERT_NONE,
-        "ca_certs": configuration.ssl_ca_cert,
-        "check_hostname": configuration.assert_hostname,
-        "certfile": configuration.cert_file,
-        "keyfile": configuration.key_file,
-        "server_hostname": configuration.tls_server_name,
-    }
-    return {key: value for key, value in settings.items() if value is not None}
 
 
 def context_names(access: Access) -> tuple[str, ...]:

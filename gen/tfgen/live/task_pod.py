@@ -15,15 +15,30 @@ from tfgen.live.task_state import index_of, is_running, role_of, task_state
 from tfgen.words import either
 
 
-def task_pod(api: Api, namespace: str, run: DeclaredRun, role: str, index: int) -> Object:
-    """Return the running pod of a task. If the task has several running pods, return the newest.
+def run_pods(api: Api, namespace: str, run: DeclaredRun) -> list[Object]:
+    """Return the pods of a run.
 
     Raises:
         ApiError: the account may not list pods.
+        TfgenError: the server does not answer in time.
+    """
+    return read_pods(api, namespace, {keys.JOB: run.full_name, keys.RUN: run.run})
+
+
+def task_pod(pods: Sequence[Object], namespace: str, run: DeclaredRun, role: str, index: int) -> Object:
+    """Return the running pod of a task. If the task has several running pods, return the newest.
+
+    Args:
+        pods: the pods of the run.
+        namespace: the namespace of the pods.
+        run: the run.
+        role: the role of the task.
+        index: the index of the task in its role.
+
+    Raises:
         TfgenError: the task has no running pod. The message lists the run's tasks, or has the reason why the task does
             not run.
     """
-    pods = read_pods(api, namespace, {keys.JOB: run.full_name, keys.RUN: run.run})
     task_pods = [pod for pod in pods if (role_of(pod), index_of(pod)) == (role, index)]
     if not task_pods:
         live_tasks = sorted({(role_of(pod), index_of(pod)) for pod in pods if role_of(pod) in run.roles})

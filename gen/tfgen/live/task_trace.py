@@ -1,43 +1,49 @@
-"""Traces the TensorFlow server of a task: runs TensorFlow's profiler client in the task's container."""
+"""Traces the TensorFlow servers of tasks: runs TensorFlow's profiler client in the container of each task."""
 
 from __future__ import annotations
 
 import io
 import tarfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from tfgen.errors import TfgenError
 from tfgen.kubernetes.object import Object
 from tfgen.live import programs
-from tfgen.live.api import Api
-from tfgen.live.execution import STDERR, STDOUT, LocalStreams, execute
+from tfgen.live.connection import Access
 from tfgen.live.programs.trace_server import NO_SERVER, NO_TENSORFLOW, NO_TRACE, TOO_OLD
 from tfgen.live.task_state import index_of, role_of, task_name
+from tfgen.live.transport import Executed, Execution, collect
 
 _CLOSED: Final = "Socket closed"
 """Error message of gRPC if the server ends during a request."""
 
 
-def trace_task(api: Api, namespace: str, pod: Object, seconds: int) -> dict[str, bytes]:
-    """Trace a task, and return the content of the trace files by name, such as worker-1.xplane.pb.
+def trace_tasks(access: Access, pods: Sequence[Object], seconds: int) -> list[Mapping[str, bytes] | TfgenError]:
+    """Trace tasks at the same time.
 
-    The name of each file begins with the name of the task.
-
-    Raises:
-        ApiError: the account may not run commands in pods.
-        TfgenError: the container has no suitable TensorFlow, no server answers, or the connection is lost.
+    Return the trace files of each task by name, such as worker-1.xplane.pb, or the reason why the task has no trace.
     """
-    output = {STDOUT: bytearray(), STDERR: bytearray()}
-    streams = LocalStreams(lambda stream, data: output[stream].extend(data))
-    command = ("python3", "-c", programs.source("trace_server"), role_of(pod), str(index_of(pod)), str(seconds))
-    code = execute(api, namespace, pod, command, streams)
-    lines = output[STDERR].decode("utf-8", "replace").strip().splitlines()
-    if code:
-        raise TfgenError(f"{pod['metadata']['name']}: {_failure(code, lines, task_name(pod))}")
-    files = _files(bytes(output[STDOUT]))
+    program = programs.source("trace_server")
+    executions = [
+        Execution(pod, ("python3", "-c", program, role_of(pod), str(index_of(pod)), str(seconds))) for pod in pods
+    ]
+    return [_trace(pod, result) for pod, result in zip(pods, collect(access, executions), strict=True)]
+
+
+def _trace(pod: Object, result: Executed | TfgenError) -> Mapping[str, bytes] | TfgenError:
+    if isinstance(result, TfgenError):
+        return result
+    name = pod["metadata"]["name"]
+    if result.code:
+        lines = result.stderr.decode("utf-8", "replace").strip().splitlines()
+        return TfgenError(f"{name}: {_failure(result.code, lines, task_name(pod))}")
+    try:
+        files = _files(result.stdout)
+    except (tarfile.TarError, EOFError) as error:
+        return TfgenError(f"{name}: the archive of the trace is incomplete: {error}; try again")
     if not files:
-        raise TfgenError(f"{pod['metadata']['name']}: the trace has no events; trace more seconds with --seconds")
+        return TfgenError(f"{name}: the trace has no events; trace more seconds with --seconds")
     return files
 
 
@@ -79,11 +85,9 @@ def _files(archive: bytes) -> dict[str, bytes]:
     """Return the content of each regular file in a tar archive, by file name.
 
     Raises:
-        TfgenError: the archive is incomplete.
+        tarfile.TarError: the archive is incomplete.
+        EOFError: the archive is incomplete.
     """
-    try:
-        with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
-            members = ((member, tar.extractfile(member)) for member in tar if member.isfile())
-            return {member.name.rpartition("/")[2]: file.read() for member, file in members if file}
-    except (tarfile.TarError, EOFError) as error:
-        raise TfgenError(f"the archive of the trace is incomplete: {error}; try again") from error
+    with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
+        members = ((member, tar.extractfile(member)) for member in tar if member.isfile())
+        return {member.name.rpartition("/")[2]: file.read() for member, file in members if file}

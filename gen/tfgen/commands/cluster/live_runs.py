@@ -80,6 +80,10 @@ class Clusters:
             context = run.cluster
         return LiveRun(run, context, self._access.namespace or run.namespace or self.api(context).connection.namespace)
 
+    def access(self, live: LiveRun) -> Access:
+        """Return the kubeconfig, and the context and the namespace of a run, for kubectl."""
+        return self._access.replaced(context=live.context, namespace=live.namespace)
+
     def with_release_names(self, run: DeclaredRun, release: str | None) -> DeclaredRun:
         """Return a copy of the run with the names that its objects have in the cluster.
 
