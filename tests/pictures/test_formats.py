@@ -12,7 +12,6 @@ import pytest
 from readme_picture import readme_picture
 from tests.support.tools import ROOT
 from tfgen import cli
-from tfgen.pictures.dot import as_dot
 from tfgen.pictures.mermaid import as_mermaid
 from tfgen.pictures.picture import Panel, Picture, Tasks, Volume
 from tfgen.pictures.svg import as_svg
@@ -135,16 +134,3 @@ def test_mermaid() -> None:
         '    p0_n0(["end: when chief-0 exits, the finisher stops #34;ps#34;#59; and #60;worker#62;"])',
         "  end",
     ]
-
-
-def test_dot() -> None:
-    text = as_dot(Picture("mnist", picture(4).panels[:1]))
-    assert text.startswith("digraph job {\n")
-    assert '  subgraph cluster_0 {\n    label="mnist in prod: namespace ml, run 2"\n' in text
-    assert (
-        'p0_worker [label="worker × 4\\n4 CPU, 8Gi memory, 1 NVIDIA-T4\\nStatefulSet mnist-worker\\n'
-        'mnist-worker-{0..3}.mnist:2222\\nstarts with the gang"]'
-    ) in text
-    assert 'p0_chief -> p0_v0 [label="/data"]' in text
-    assert r"when chief-0 exits, the finisher stops \"ps\"; and <worker>" in text
-    assert text.count("{") - text.count("{0..") == text.count("}") - text.count("}.")

@@ -1,4 +1,4 @@
-"""``tfgen draw``: draw a picture of a job as SVG, Mermaid or Graphviz text."""
+"""``tfgen draw``: draw a picture of a job as SVG or Mermaid."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tfgen.cli.output import print_json, read_job
 
 _SUMMARY: Final = "draw a picture of a job: tasks, gang, volumes, network and delivery"
 _EXAMPLE: Final = "tfgen draw job.yaml --env prod > job.svg"
-_FORMATS: Final = ("svg", "mermaid", "dot", "json")
+_FORMATS: Final = ("svg", "mermaid", "json")
 
 
 def _arguments(parser: ArgumentParser) -> None:
@@ -21,7 +21,6 @@ def _arguments(parser: ArgumentParser) -> None:
 def _run(args: Namespace) -> int:
     from tfgen.pictures.data import as_data
     from tfgen.pictures.describe import describe
-    from tfgen.pictures.dot import as_dot
     from tfgen.pictures.mermaid import as_mermaid
     from tfgen.pictures.svg import as_svg
 
@@ -30,8 +29,7 @@ def _run(args: Namespace) -> int:
     if args.format == "json":
         print_json(as_data(picture))
     else:
-        writers = {"svg": as_svg, "mermaid": as_mermaid, "dot": as_dot}
-        print(writers[args.format](picture), end="")
+        print(as_svg(picture) if args.format == "svg" else as_mermaid(picture), end="")
     return OK
 
 

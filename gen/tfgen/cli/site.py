@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from argparse import ArgumentParser, Namespace
+from argparse import SUPPRESS, ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NoReturn
 
 from tfgen.cli.command import OK, PROBLEMS, Command
 from tfgen.cli.live import cluster_arguments, clusters_of
@@ -15,7 +15,6 @@ from tfgen.errors import UsageError
 
 if TYPE_CHECKING:
     from tfgen.check.checked import CheckedJobs
-    from tfgen.kubernetes.object import Object
     from tfgen.site.facts import Site
     from tfgen.text.document import Document
 
@@ -27,33 +26,23 @@ def _arguments(parser: ArgumentParser) -> None:
     jobs_argument(parser, default="the repository")
     parser.add_argument("-o", "--out", type=path, required=True, metavar="DIR", help="the folder for the website")
     parser.add_argument("--title", metavar="TEXT", help="the title of the website (default: the folder name)")
-    parser.add_argument(
-        "--nodes",
-        type=path,
-        metavar="FILE",
-        help="draw a plan of the jobs; the file lists the nodes of the cluster and their pods, as for tfgen plan",
-    )
-    parser.add_argument("--env", metavar="ENV", help="with --nodes: the environment (default: none)")
+    parser.add_argument("--nodes", type=_no_nodes, help=SUPPRESS)
     parser.add_argument("--live", action="store_true", help="add the state of each job in its cluster")
     cluster_arguments(parser)
 
 
 def _run(args: Namespace) -> int:
-    from tfgen.commands.cluster.read_cluster_file import read_cluster_file
     from tfgen.job.output_root import output_root
     from tfgen.plural import count
     from tfgen.problems import has_errors
     from tfgen.site.pages import INDEX, MARK, pages
     from tfgen.tree.folder import replace_folder
 
-    if args.env and not args.nodes:
-        raise UsageError("--env needs --nodes")
     if not args.live and (args.kubeconfig, args.context, args.namespace) != (None,) * 3:
         raise UsageError("--kubeconfig, --context and --namespace need --live")
-    objects = read_cluster_file(args.nodes) if args.nodes else ()
     root = output_root(Path())
     jobs = check_jobs(args.jobs or [Path(os.path.relpath(root))])  # the pages show these paths
-    site = _site(args, jobs, root, objects)
+    site = _site(args, jobs, root)
     number = replace_folder(args.out, pages(site), INDEX, MARK)
     names = [*(job.name for job in site.jobs), *(job.name for job in site.broken)]
     if args.format == "json" or has_errors(jobs.problems):
@@ -63,8 +52,11 @@ def _run(args: Namespace) -> int:
     return PROBLEMS if has_errors(jobs.problems) else OK
 
 
-def _site(args: Namespace, jobs: CheckedJobs, root: Path, objects: Sequence[Object]) -> Site:
-    from tfgen.report.plan import verdict_text
+def _no_nodes(file: str) -> NoReturn:
+    raise ArgumentTypeError(f"the website has no page of nodes; run tfgen plan --nodes {file} --format json")
+
+
+def _site(args: Namespace, jobs: CheckedJobs, root: Path) -> Site:
     from tfgen.site.broken_jobs import broken_jobs
     from tfgen.site.facts import Site
     from tfgen.site.read_jobs import read_jobs
@@ -75,10 +67,6 @@ def _site(args: Namespace, jobs: CheckedJobs, root: Path, objects: Sequence[Obje
         jobs=tuple(facts),
         broken=tuple(broken_jobs(jobs, [job.name for job in facts])),
     )
-    if args.nodes:
-        from tfgen.site.read_plan import read_plan
-
-        site = site.replaced(plan=read_plan(jobs.valid_jobs, args.env, args.nodes.name, objects, verdict_text))
     return _with_states(args, site, jobs.valid_jobs) if args.live else site
 
 

@@ -1,6 +1,6 @@
 """Records that describe the picture of a job, without colours or coordinates.
 
-The modules `svg`, `mermaid` and `dot` read only these records, so all formats show the same content.
+The modules `svg` and `mermaid` read only these records, so all formats show the same content.
 """
 
 from __future__ import annotations

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from tfgen.kubernetes.pods import amount
 from tfgen.problems import Problem
 from tfgen.record import Record
-from tfgen.site.plan_facts import PlanFacts
 
 if TYPE_CHECKING:
     from tfgen.kubernetes.quantity import Amount
@@ -186,7 +185,6 @@ class Site(Record):
         broken: jobs with errors, in the order of their files.
         notes: messages about clusters that tfgen could not read.
         live_at: the time at which tfgen read the states of runs from the clusters, as text; empty without the states.
-        plan: the plan that places the jobs on nodes; None for a site without a plan.
     """
 
     title: str
@@ -194,7 +192,6 @@ class Site(Record):
     broken: tuple[BrokenJob, ...] = ()
     notes: tuple[str, ...] = ()
     live_at: str = ""
-    plan: PlanFacts | None = None
 
     @property
     def empty_columns(self) -> frozenset[str]:

@@ -39,8 +39,6 @@ def pages(site: Site) -> Iterator[tuple[str, str]]:
         yield f"jobs/{job.name}.svg", job.picture
     for broken in site.broken:
         yield f"jobs/{broken.page}.html", _render("broken", site, job=broken)
-    if site.plan:
-        yield "nodes.html", _render("nodes", site, plan=site.plan)
     for name in ("style.css", "site.js"):
         yield name, (Path(__file__).parent / "templates" / name).read_text(encoding="utf-8")
 

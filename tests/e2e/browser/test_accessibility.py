@@ -28,7 +28,7 @@ Scheme: TypeAlias = Literal["light", "dark"]
 DESKTOP: ViewportSize = {"width": 1280, "height": 800}
 PHONE: ViewportSize = {"width": 390, "height": 844}
 
-PAGES_OF_SITE = ("index.html", "jobs/dist-mnist.html", "jobs/pong.html", "nodes.html")
+PAGES_OF_SITE = ("index.html", "jobs/dist-mnist.html", "jobs/pong.html")
 PAGES_OF_DOCUMENTATION = ("index.html", "docs/tutorial.html")
 
 views = pytest.mark.parametrize(
@@ -44,15 +44,14 @@ views = pytest.mark.parametrize(
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Render the site of all examples and of a job with an error, with the page of the nodes."""
+    """Render the site of all examples and of a job with an error."""
     folder = tmp_path_factory.mktemp("site")
     shutil.copytree(ROOT / "examples", folder / "examples")
     broken = folder / "examples" / "pong" / "job.yaml"
     assert cli.run(["init", "pong", "--out", str(folder / "examples")]) == cli.OK
     broken.write_text(broken.read_text(encoding="utf-8").replace("replicas: 4", "replica: 4"), encoding="utf-8")
-    nodes = ("--nodes", str(ROOT / "examples" / "nodes.yaml"), "--env", "prod")
     out = folder / "site"
-    assert cli.run(["site", str(folder / "examples"), *nodes, "--out", str(out)]) == cli.PROBLEMS
+    assert cli.run(["site", str(folder / "examples"), "--out", str(out)]) == cli.PROBLEMS
     return out
 
 
