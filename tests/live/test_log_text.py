@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from tfgen.live.log_text import LogPosition, last_step, read_line
+from tfgen.live.log_text import LogPosition, read_line
+from tfgen.live.run_state import last_step
 
 
 @pytest.mark.parametrize(

@@ -1,1 +1,1 @@
-"""The state of a job in its cluster. Only `kubernetes_client` imports the kubernetes client."""
+"""The state of a job in its cluster. Only `connection` imports the kubernetes client."""

@@ -10,11 +10,12 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any, ClassVar, Final
 
+import urllib3
+
 from tfgen.errors import TfgenError
 from tfgen.kubernetes.object import Object
 from tfgen.live.answer import Shape, UnexpectedAnswerError, is_discovery, is_list, is_object, read_answer
 from tfgen.live.connection import Connection
-from tfgen.live.kubernetes_client import urllib3
 from tfgen.live.pauses import AGAIN, ONCE, Patience, pause
 from tfgen.live.refusal import brief_reason
 from tfgen.record import EMPTY, Record

@@ -14,10 +14,14 @@ from typing import Any, Final
 
 import yaml
 
-from tfgen.errors import TfgenError, UsageError
-from tfgen.live.kubernetes_client import client, config
+from tfgen.errors import MissingPackageError, TfgenError, UsageError
 from tfgen.record import Record
 from tfgen.words import either, meant, nearest
+
+try:
+    from kubernetes import client, config
+except ImportError as _error:
+    raise MissingPackageError("the Kubernetes client is not installed", "kubernetes", "urllib3") from _error
 
 DEFAULT_NAMESPACE: Final = "default"
 _HOME_FILE: Final = "~/.kube/config"

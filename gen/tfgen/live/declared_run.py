@@ -4,23 +4,27 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from tfgen import data_path
 from tfgen.graph.built import BuiltJob, TaskObjects, variant_objects
 from tfgen.graph.objects import finisher, tensorboard
 from tfgen.graph.task_pods import pods
-from tfgen.job.training_job import Structure
+from tfgen.job.training_job import Environment, Structure, TrainingJob
 from tfgen.kubernetes import keys
 from tfgen.kubernetes.object import Object, group, identity
-from tfgen.live.delivery import deliveries
 from tfgen.record import EMPTY, Record
 from tfgen.schema.workload_kinds import RESOURCES
+from tfgen.targets.gitops.argocd import API_VERSION
+from tfgen.targets.gitops.delivery import DeployedVariant
+from tfgen.targets.gitops.flux import KUSTOMIZATION, RELEASE
 
 Identity = tuple[str, str, str]
 """API version, kind and name of an object."""
 
+APPLICATION: Final = (API_VERSION, "Application")
+"""The API version and the kind of an Application of Argo CD."""
 _GANG: Final = "PodGroup"
 _CLAIM: Final = "PersistentVolumeClaim"
 _JOB: Final = ("batch/v1", "Job")
@@ -134,9 +138,23 @@ def declared_run(built: BuiltJob, tasks: TaskObjects, environment: str | None) -
         finisher=_first_identity(item for item in objects if is_finisher(item)),
         gang=next(((identity(item), _size(item)) for item in objects if item["kind"] == _GANG), None),
         claims=tuple(identity(item) for item in objects if item["kind"] == _CLAIM),
-        deliveries=tuple(deliveries(job, place)) if place and place.enabled else (),
+        deliveries=tuple(_deliveries(job, place)) if place and place.enabled else (),
         tensorboard_port=structure.tensorboard_port if any(map(_shows_logs, objects)) else None,
     )
+
+
+def _deliveries(job: TrainingJob, place: Environment) -> Iterator[tuple[str, tuple[str, str, str]]]:
+    """Yield the namespace and the identity of each object of a GitOps tool that delivers a job in an environment.
+
+    For a job in a named cluster, the namespace of the Application is empty, because Argo CD runs in another cluster.
+    """
+    if job.gitops is None:
+        return
+    variant = DeployedVariant(job, job.gitops, place, ())
+    if job.gitops.argocd is not None:
+        yield "" if place.cluster else job.gitops.argocd["namespace"], (*APPLICATION, variant.name)
+    if job.gitops.flux is not None:
+        yield job.gitops.flux["namespace"], (*(RELEASE if variant.is_chart else KUSTOMIZATION), variant.name)
 
 
 def _deciding_object(objects: Sequence[Object], structure: Structure) -> Identity | None:

@@ -10,37 +10,20 @@ The object is an Application of Argo CD, or a Kustomization or a HelmRelease of 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from tfgen.job.training_job import Environment, TrainingJob
 from tfgen.kubernetes.object import Object
+from tfgen.live.declared_run import APPLICATION
 from tfgen.live.refusal import brief_reason
 from tfgen.live.task_state import Reason
 from tfgen.plural import count
-from tfgen.targets.gitops.delivery import DeployedVariant
-from tfgen.targets.gitops.gitops import ARGOCD_VERSION, KUSTOMIZATION, RELEASE
 
-APPLICATION: Final = (ARGOCD_VERSION, "Application")
 _NOISE: Final = re.compile(
     r"\AHelm \w+ failed for release \S+ with chart \S+: |error when \w+ \"[^\"]*\": |\.? Retrying attempt #.*",
     re.DOTALL,
 )
 """Parts of a message that repeat the name of the release, or change with each retry."""
-
-
-def deliveries(job: TrainingJob, place: Environment) -> Iterator[tuple[str, tuple[str, str, str]]]:
-    """Yield the namespace and the identity of each object of a GitOps tool that delivers a job in an environment.
-
-    For a job in a named cluster, the namespace of the Application is empty, because Argo CD runs in another cluster.
-    """
-    if job.gitops is None:
-        return
-    variant = DeployedVariant(job, job.gitops, place, ())
-    if job.gitops.argocd is not None:
-        yield "" if place.cluster else job.gitops.argocd["namespace"], (*APPLICATION, variant.name)
-    if job.gitops.flux is not None:
-        yield job.gitops.flux["namespace"], (*(RELEASE if variant.is_chart else KUSTOMIZATION), variant.name)
 
 
 def delivery_reason(item: Object) -> Reason | None:

@@ -14,18 +14,19 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
+import urllib3
+
+from tfgen.errors import TfgenError
 from tfgen.graph.objects.names import CONTAINER
 from tfgen.kubernetes.object import Object
 from tfgen.live.api import NOT_FOUND, Api, ApiError
 from tfgen.live.declared_run import DeclaredRun
 from tfgen.live.deletion import Deletion
-from tfgen.live.kubernetes_client import urllib3
 from tfgen.live.log_text import LogLine, LogPosition, read_line
 from tfgen.live.missed_start import end_of_run
 from tfgen.live.read_snapshot import read_progress
 from tfgen.live.run_end import End
 from tfgen.live.snapshot import Snapshot
-from tfgen.live.task_pod import path_of
 from tfgen.live.task_state import ENDED, container_status, index_of, main_container, role_of, task_name
 from tfgen.record import Record
 
@@ -92,7 +93,7 @@ def read_logs(
     for pod in pods:
         if choice.takes(pod, run):
             for container in filter(lambda name: _has_started(pod, name), choice.containers(pod)):
-                text = api.text(path_of(api, namespace, pod, "log"), _query(container, choice))
+                text = api.text(_path_of(api, namespace, pod), _query(container, choice))
                 task, name = _names(pod, container)
                 yield from (TaskLine(task, name, read_line(line)) for line in text.splitlines())
 
@@ -186,7 +187,7 @@ class _ContainerLog:
         self._api, self._namespace, self._container, self._choice, self._emit = api, namespace, container, choice, emit
         self._pod: Object | None = pod
         self._names = _names(pod, container)
-        self._path = path_of(api, namespace, pod, "log")
+        self._path = _path_of(api, namespace, pod)
         self._position = LogPosition()
         self._response: Any = None
         self._updated = threading.Condition()
@@ -293,6 +294,18 @@ class _ContainerLog:
         if response is not None:
             with contextlib.suppress(OSError, ValueError, RuntimeError):  # the connection has already ended
                 response.shutdown()
+
+
+def _path_of(api: Api, namespace: str, pod: Object) -> str:
+    """Return the API path of the logs of a pod.
+
+    Raises:
+        TfgenError: the server does not serve pods.
+    """
+    resource = api.resource("v1", "Pod")
+    if resource is None:
+        raise TfgenError("the server has no kind Pod of v1; check the address of the server")
+    return resource.at(namespace, pod["metadata"]["name"], "log")
 
 
 def _names(pod: Object, container: str) -> tuple[str, str]:

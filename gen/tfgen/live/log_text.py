@@ -8,17 +8,7 @@ from typing import Final
 
 from tfgen.record import Record
 
-_STEP: Final = re.compile(r"\b(?:global[ _])?step\b[ :=/]*(\d+)", re.IGNORECASE)
 _TIME: Final = re.compile(r"(?P<whole>[\d-]{10}T[\d:]{8})(?:\.(?P<part>\d{1,9}))?(?P<zone>Z|[+-]\d\d:\d\d)")
-
-
-def last_step(text: str) -> int | None:
-    """Return the number of the last training step in a log, from a line such as `step 600: ...` or `global_step = 600`.
-
-    The result is None if no line has a step.
-    """
-    steps = _STEP.findall(text)
-    return int(steps[-1]) if steps else None
 
 
 class LogLine(Record):

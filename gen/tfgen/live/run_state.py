@@ -6,6 +6,7 @@ state_of_run(run, snapshot, namespace)
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, Literal, TypeAlias
 
@@ -13,7 +14,6 @@ from tfgen import data_path
 from tfgen.kubernetes.object import Object, creation_time
 from tfgen.live.declared_run import DeclaredRun, Identity
 from tfgen.live.delivery import delivery_reason
-from tfgen.live.log_text import last_step
 from tfgen.live.lost_nodes import LostNode, lost_nodes
 from tfgen.live.missed_start import end_of_run
 from tfgen.live.run_end import End, end_of, is_suspended
@@ -40,6 +40,7 @@ Phase: TypeAlias = Literal[
 - NotStarted: the finisher released the run at the start deadline.
 """
 
+_STEP: Final = re.compile(r"\b(?:global[ _])?step\b[ :=/]*(\d+)", re.IGNORECASE)
 _MASTER: Final = "master"
 _SUBJECTS: Final = 6
 """Maximum number of task names in a line with a reason. After the names, the line has the number of all other tasks."""
@@ -176,6 +177,15 @@ def state_of_run(run: DeclaredRun, snapshot: Snapshot, namespace: str) -> RunSta
         lost=tuple(lost_nodes(pods, snapshot.nodes)),
         errors=tuple(task_errors([*failed_pods(run, snapshot), *([leader] if leader else [])], snapshot.logs)),
     )
+
+
+def last_step(text: str) -> int | None:
+    """Return the number of the last training step in a log, from a line such as `step 600: ...` or `global_step = 600`.
+
+    The result is None if no line has a step.
+    """
+    steps = _STEP.findall(text)
+    return int(steps[-1]) if steps else None
 
 
 def leading_role(run: DeclaredRun) -> str:

@@ -67,18 +67,6 @@ def tensorboard_pod(api: Api, namespace: str, run: DeclaredRun) -> Object:
     return max(ready, key=creation_time)
 
 
-def path_of(api: Api, namespace: str, pod: Object, subresource: str) -> str:
-    """Return the API path of a pod's subresource, such as `exec`.
-
-    Raises:
-        TfgenError: the server does not serve pods.
-    """
-    resource = api.resource("v1", "Pod")
-    if resource is None:
-        raise TfgenError("the server has no kind Pod of v1; check the address of the server")
-    return resource.at(namespace, pod["metadata"]["name"], subresource)
-
-
 def _state(pods: Sequence[Object]) -> str:
     """Return a text about the newest pod in `pods`, such as "Pending: Unschedulable: 0/3 nodes are available"."""
     state = task_state(max(pods, key=creation_time))

@@ -17,7 +17,6 @@ from tfgen.kubernetes import keys
 from tfgen.kubernetes.object import Object, identity
 from tfgen.live.api import NOT_FOUND, Api, ApiError, Resource, find
 from tfgen.live.declared_run import Identity
-from tfgen.live.owner import owner_of
 from tfgen.record import EMPTY, Record
 from tfgen.words import listed
 
@@ -41,6 +40,19 @@ ChangeOutcome: TypeAlias = Literal["created", "changed", "unchanged", "deleted",
 The outcome `kept` is for a claim, or for an object of another environment. The outcome `left` is for an object that
 tfgen did not create.
 """
+
+
+_MANAGERS: Final = (
+    # https://argo-cd.readthedocs.io/en/stable/user-guide/resource_tracking/
+    ("annotations", "argocd.argoproj.io/tracking-id", "Argo CD"),
+    ("labels", "argocd.argoproj.io/instance", "Argo CD"),
+    # https://fluxcd.io/flux/components/kustomize/kustomizations/ and .../helm/helmreleases/
+    ("labels", "kustomize.toolkit.fluxcd.io/name", "Flux"),
+    ("labels", "helm.toolkit.fluxcd.io/name", "Flux"),
+    # An object that Helm installed: https://helm.sh/docs/topics/advanced/#storage-backends
+    ("annotations", "meta.helm.sh/release-name", "Helm"),
+)
+"""The part, the key and the tool of each mark that a tool writes into its objects."""
 
 
 class ObjectChange(Record):
@@ -229,7 +241,7 @@ def in_apply_order(objects: Iterable[Object]) -> list[Object]:
 
 def check_owner(target: Target, live: Object) -> None:
     """Raise RefusedError if Argo CD, Flux or Helm manages an object, unless the user passed --force."""
-    owner = owner_of(live)
+    owner = _manager_of(live)
     if owner and not target.is_forced:
         raise RefusedError(
             identity(live),
@@ -260,7 +272,7 @@ def ownership(target: Target, live: Object) -> Ownership:
         return Ownership(is_own=True, reason="recreated since the last apply" if listed else "")
     if listed == "" and _is_applied(live):
         return Ownership(is_own=True)
-    owner = owner_of(live)
+    owner = _manager_of(live)
     manager = f", and {owner} manages it" if owner else ""
     return Ownership(is_own=False, reason=f"the job {target.job} did not create the object{manager}")
 
@@ -344,3 +356,12 @@ def resource_of(api: Api, item: Identity) -> Resource:
             NOT_FOUND, f"the cluster has no kind {item[1]} of {item[0]}; install its custom resource definition"
         )
     return resource
+
+
+def _manager_of(item: Object) -> str:
+    """Return the name of the tool that manages an object: Argo CD, Flux or Helm; empty for an unmanaged object.
+
+    The tool would revert a change of the object.
+    """
+    metadata = item["metadata"]
+    return next((tool for part, key, tool in _MANAGERS if key in (metadata.get(part) or {})), "")
