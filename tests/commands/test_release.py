@@ -14,7 +14,7 @@ from tfgen.commands.cluster.target import Target
 from tfgen.commands.release import release_run
 from tfgen.errors import TfgenError
 from tfgen.live.api import Resource
-from tfgen.live.declared_run import DeclaredRun
+from tfgen.live.run import DeclaredRun
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 

@@ -14,7 +14,7 @@ from tfgen import cli
 from tfgen.check.jobs import check
 from tfgen.commands import status
 from tfgen.commands.cluster.declared_runs import find_run
-from tfgen.live.snapshot import Snapshot
+from tfgen.live.run import Snapshot
 
 JOB = """\
 apiVersion: tfgen/v1alpha1

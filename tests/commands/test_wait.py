@@ -13,8 +13,8 @@ from tests.support.recorded_run import read_recorded, read_run
 from tfgen.commands import status, wait
 from tfgen.commands.cluster.live_runs import Clusters
 from tfgen.errors import TfgenError
+from tfgen.live.run import Snapshot
 from tfgen.live.run_state import RunState, state_of_run
-from tfgen.live.snapshot import Snapshot
 from tfgen.report.status import as_line
 
 FOLDER = Path(__file__).parents[1] / "live" / "succeeded"

@@ -11,9 +11,8 @@ import pytest
 import yaml
 
 from tfgen.errors import TfgenError
-from tfgen.live.api import Api
+from tfgen.live.api import ONCE, Api, Patience
 from tfgen.live.connection import Access, Connection
-from tfgen.live.pauses import ONCE, Patience
 
 
 @pytest.fixture

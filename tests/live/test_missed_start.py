@@ -9,10 +9,8 @@ from typing import Any
 
 import pytest
 
-from tfgen.live.declared_run import DeclaredRun
 from tfgen.live.missed_start import missed_start
-from tfgen.live.run_end import End
-from tfgen.live.snapshot import Snapshot
+from tfgen.live.run import DeclaredRun, End, Snapshot
 
 FULL = "0/1 nodes are available: 1 Insufficient nvidia.com/gpu. no new claims to deallocate."
 TAINTED = "0/1 nodes are available: 1 node(s) had untolerated taint(s)."

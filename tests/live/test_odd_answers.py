@@ -14,14 +14,11 @@ from pathlib import Path
 import pytest
 import yaml
 
-pytest.importorskip("kubernetes", reason="needs the kubernetes client: pip install kubernetes")
-
 from tests.support.recorded_run import read_run
 from tfgen.errors import TfgenError
-from tfgen.live.api import Api, ApiError
+from tfgen.live.api import FOLLOWING, Api, ApiError, Patience, pause
 from tfgen.live.connection import Access, Connection
-from tfgen.live.pauses import FOLLOWING, Patience, pause
-from tfgen.live.read_snapshot import read_snapshot
+from tfgen.live.read_cluster import read_snapshot
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 Answer = tuple[int, Mapping[str, str], bytes]

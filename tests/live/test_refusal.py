@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tfgen.live.refusal import brief_reason, is_immutable
+from tfgen.live.api import brief_reason, is_immutable
 
 DUMP = '{"metadata":{"labels":{"tfgen/job":"mnist"}},"spec":{"containers":[{"name":"a: b","image":"x"}]}}' * 20
 TEMPLATE = f"Invalid value: {DUMP}: field is immutable"

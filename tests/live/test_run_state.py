@@ -14,8 +14,8 @@ import pytest
 from tests.support.recorded_run import read_recorded, read_run
 from tfgen.graph.programs import finisher
 from tfgen.kubernetes import keys
+from tfgen.live.run import Snapshot
 from tfgen.live.run_state import state_of_run
-from tfgen.live.snapshot import Snapshot
 from tfgen.report.status import as_line, as_text
 
 SUCCEEDED = Path(__file__).parent / "succeeded"

@@ -17,8 +17,6 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("kubernetes", reason="needs the kubernetes client: pip install kubernetes")
-
 from tests.support.signals import heed_terminal
 from tfgen.errors import TfgenError
 from tfgen.live import transport

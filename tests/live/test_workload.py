@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from tfgen.live.task_state import Reason
-from tfgen.live.workload import queue_reason, workload_of
+from tfgen.live.run_state import queue_reason, workload_of
+from tfgen.live.tasks import Reason
 
 NO_QUOTA = "couldn't assign flavors to pod set worker: insufficient unused quota for cpu in flavor t4, 2 more needed"
 

@@ -14,7 +14,7 @@ from tests.support.recorded_run import read_recorded, read_run
 from tests.support.tools import ROOT
 from tfgen import cli
 from tfgen.live.api import ApiError
-from tfgen.live.declared_run import DeclaredRun
+from tfgen.live.run import DeclaredRun
 from tfgen.live.run_state import RunState, state_of_run
 
 JOB = """\

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tfgen.git.history import Revision
-from tfgen.site.history import changes, difference
+from tfgen.site.read_jobs import changes, difference
 
 JOB = """\
 apiVersion: tfgen/v1alpha1

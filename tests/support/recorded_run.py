@@ -16,8 +16,7 @@ from typing import Any
 from tfgen.check.jobs import check
 from tfgen.graph.built import build, task_objects
 from tfgen.kubernetes.object import identity
-from tfgen.live.declared_run import DeclaredRun, declared_run
-from tfgen.live.snapshot import Snapshot
+from tfgen.live.run import DeclaredRun, Snapshot, declared_run
 
 
 def read_run(job: Path, environment: str | None) -> DeclaredRun:
@@ -43,9 +42,9 @@ def read_recorded(file: Path) -> tuple[Snapshot, str | None, datetime]:
 def record(job: Path, environment: str | None, now: datetime) -> dict[str, Any]:
     """Return the objects of a run in the cluster of the kubeconfig, as content of a recording."""
     from tfgen.commands.cluster.live_runs import Clusters  # needs the kubernetes client
+    from tfgen.live.api import ONCE
     from tfgen.live.connection import Access
-    from tfgen.live.pauses import ONCE
-    from tfgen.live.read_snapshot import read_snapshot
+    from tfgen.live.read_cluster import read_snapshot
 
     run = read_run(job, environment)
     ((api, namespace, runs),) = Clusters(Access(), ONCE, print).by_namespace([run])

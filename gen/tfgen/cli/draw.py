@@ -19,9 +19,9 @@ def _arguments(parser: ArgumentParser) -> None:
 
 
 def _run(args: Namespace) -> int:
-    from tfgen.pictures.data import as_data
     from tfgen.pictures.describe import describe
     from tfgen.pictures.mermaid import as_mermaid
+    from tfgen.pictures.picture import as_data
     from tfgen.pictures.svg import as_svg
 
     document = read_job(args)

@@ -31,9 +31,9 @@ def _arguments(parser: ArgumentParser) -> None:
 
 
 def _run(args: Namespace) -> int:
-    from tfgen.live.pauses import ONCE
+    from tfgen.live.api import ONCE
+    from tfgen.live.read_cluster import run_pods, task_pod
     from tfgen.live.run_state import leading_role
-    from tfgen.live.task_pod import run_pods, task_pod
     from tfgen.live.transport import Execution, collect, execute
 
     if args.tty and not args.stdin:

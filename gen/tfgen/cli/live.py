@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from tfgen.commands.cluster.live_runs import Clusters
     from tfgen.commands.cluster.target import ObjectChange, Target
     from tfgen.kubernetes.object import Object
-    from tfgen.live.declared_run import DeclaredRun, Identity
-    from tfgen.live.pauses import Patience
+    from tfgen.live.api import Patience
+    from tfgen.live.run import DeclaredRun, Identity
     from tfgen.live.run_state import RunState
     from tfgen.text.document import Document
 
@@ -129,7 +129,7 @@ def wait_for_run(args: Namespace, run: DeclaredRun, *, ends_when_running: bool) 
     import time
 
     from tfgen.commands.wait import follow_run
-    from tfgen.live.pauses import FOLLOWING
+    from tfgen.live.api import FOLLOWING
     from tfgen.report.status import as_line, error_lines
 
     def print_line(line: str) -> None:
@@ -200,7 +200,7 @@ def read_deletion_target(args: Namespace) -> tuple[Target, Sequence[Object]]:
             objects now belong to an enabled environment with the same namespace and run name.
     """
     from tfgen.commands.cluster.declared_runs import check_place, find_run
-    from tfgen.live.pauses import ONCE
+    from tfgen.live.api import ONCE
 
     document = read_live_job(args)
     item = find_run(document, args.env, may_be_retired=True)
@@ -227,8 +227,7 @@ def target_of(args: Namespace, document: Document, run: DeclaredRun, *, needs_in
     from tfgen.commands.cluster.inventory import read_inventory
     from tfgen.commands.cluster.neighbors import neighbors_of
     from tfgen.commands.cluster.target import Target
-    from tfgen.live.api import ApiError
-    from tfgen.live.pauses import ONCE
+    from tfgen.live.api import ONCE, ApiError
 
     clusters = clusters_of(args, ONCE)
     live = clusters.place(run)

@@ -13,9 +13,8 @@ from tfgen.cli.live import check_role, clusters_of, read_run, release_arguments,
 from tfgen.cli.output import COLOURS, is_in_colour, number, print_message
 
 if TYPE_CHECKING:
-    from tfgen.live.declared_run import DeclaredRun
-    from tfgen.live.follow_logs import LogChoice, TaskLine
-    from tfgen.live.snapshot import Snapshot
+    from tfgen.live.logs import LogChoice, TaskLine
+    from tfgen.live.run import DeclaredRun, Snapshot
 
 _SUMMARY: Final = "print the output of the tasks of a run"
 _EXAMPLE: Final = "tfgen logs job.yaml --env prod --role worker --index 0 --follow --since 10m"
@@ -42,9 +41,9 @@ def _arguments(parser: ArgumentParser) -> None:
 
 def _run(args: Namespace) -> int:
     from tfgen.commands.status import read_states
-    from tfgen.live.follow_logs import Follower, LogChoice, read_logs
-    from tfgen.live.pauses import FOLLOWING, ONCE
-    from tfgen.live.read_snapshot import read_progress
+    from tfgen.live.api import FOLLOWING, ONCE
+    from tfgen.live.logs import Follower, LogChoice, read_logs
+    from tfgen.live.read_cluster import read_progress
     from tfgen.report.status import as_line
 
     run = read_run(args)
@@ -97,8 +96,7 @@ def _print_errors(run: DeclaredRun, progress: Snapshot, choice: LogChoice, ends:
         choice: the tasks that the user selected on the command line.
         ends: the last log lines of each task.
     """
-    from tfgen.live.task_errors import failed_pods, task_errors
-    from tfgen.live.task_state import task_name
+    from tfgen.live.tasks import failed_pods, task_errors, task_name
 
     pods = [pod for pod in (*failed_pods(run, progress), *progress.pods_of(run)) if choice.takes(pod, run)]
     for error in task_errors(pods, {pod["metadata"]["name"]: ends.text(task_name(pod)) for pod in pods}):

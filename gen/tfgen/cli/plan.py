@@ -99,7 +99,7 @@ def _of_file(args: Namespace, runs: Sequence[RunObjects]) -> dict[str | None, Pl
 def _of_clusters(args: Namespace, runs: Iterable[RunObjects]) -> dict[str | None, Plan]:
     """Plan the runs on the nodes of their clusters. Return kubeconfig context -> plan for the cluster."""
     from tfgen.commands.plan import plan_runs
-    from tfgen.live.pauses import ONCE
+    from tfgen.live.api import ONCE
     from tfgen.live.read_cluster import read_cluster
 
     clusters = clusters_of(args, ONCE)

@@ -13,7 +13,7 @@ from tfgen.errors import UsageError
 
 if TYPE_CHECKING:
     from tfgen.commands.profile import TraceRequest
-    from tfgen.live.declared_run import DeclaredRun
+    from tfgen.live.run import DeclaredRun
 
 _SUMMARY: Final = "trace the training of a task or of all workers, and print the command that opens the trace"
 _EXAMPLE: Final = "tfgen profile job.yaml --env prod --role worker --index 1 --seconds 5 --out trace"
@@ -50,7 +50,7 @@ def _run(args: Namespace) -> int:
 
     from tfgen.commands.cluster.declared_runs import find_run
     from tfgen.commands.profile import check_traceable, may_end_workers, profile_run, write_profile
-    from tfgen.live.pauses import ONCE
+    from tfgen.live.api import ONCE
     from tfgen.plural import count
 
     document = read_job(args)

@@ -32,7 +32,7 @@ def _run(args: Namespace) -> int:
     from tfgen.commands.cluster.declared_runs import check_place, find_run
     from tfgen.commands.release import LEFT, release_run
     from tfgen.commands.release_lost import release_lost
-    from tfgen.live.pauses import ONCE
+    from tfgen.live.api import ONCE
 
     document = read_live_job(args)
     run = find_run(document, args.env, may_be_retired=True).run

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from argparse import SUPPRESS, ArgumentParser, ArgumentTypeError, Namespace
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NoReturn
@@ -26,7 +26,9 @@ def _arguments(parser: ArgumentParser) -> None:
     jobs_argument(parser, default="the repository")
     parser.add_argument("-o", "--out", type=path, required=True, metavar="DIR", help="the folder for the website")
     parser.add_argument("--title", metavar="TEXT", help="the title of the website (default: the folder name)")
-    parser.add_argument("--nodes", type=_no_nodes, help=SUPPRESS)
+    parser.add_argument(
+        "--nodes", type=_no_nodes, metavar="FILE", help="removed; use tfgen plan --nodes FILE --format json"
+    )
     parser.add_argument("--live", action="store_true", help="add the state of each job in its cluster")
     cluster_arguments(parser)
 
@@ -57,9 +59,8 @@ def _no_nodes(file: str) -> NoReturn:
 
 
 def _site(args: Namespace, jobs: CheckedJobs, root: Path) -> Site:
-    from tfgen.site.broken_jobs import broken_jobs
     from tfgen.site.facts import Site
-    from tfgen.site.read_jobs import read_jobs
+    from tfgen.site.read_jobs import broken_jobs, read_jobs
 
     facts = read_jobs(jobs, root)
     site = Site(
@@ -75,7 +76,7 @@ def _with_states(args: Namespace, site: Site, documents: Sequence[Document]) -> 
     from datetime import UTC, datetime
 
     from tfgen.commands.cluster.declared_runs import declared_runs
-    from tfgen.live.pauses import ONCE
+    from tfgen.live.api import ONCE
     from tfgen.site.live_states import read_live_states, with_states
 
     runs = [item.run for item in declared_runs(documents, None, in_all=True)]

@@ -16,7 +16,7 @@ from tfgen.words import for_terminal
 
 if TYPE_CHECKING:
     from tfgen.commands.status import UndeclaredRun
-    from tfgen.live.declared_run import DeclaredRun
+    from tfgen.live.run import DeclaredRun
     from tfgen.live.run_state import RunState
 
 _SUMMARY: Final = "print the state of a run in its cluster, and the reason why the run waits"
@@ -51,7 +51,7 @@ def _arguments(parser: ArgumentParser) -> None:
 def _run(args: Namespace) -> int:
     from tfgen.commands.status import find_undeclared_runs, follow_states, read_states
     from tfgen.job.output_root import output_root
-    from tfgen.live.pauses import FOLLOWING, ONCE
+    from tfgen.live.api import FOLLOWING, ONCE
 
     if args.job_name is not None and (args.job is None or args.job.is_dir()):
         raise UsageError("--job needs a job file; pass the path of the file")

@@ -30,8 +30,8 @@ def _arguments(parser: ArgumentParser) -> None:
 
 
 def _run(args: Namespace) -> int:
-    from tfgen.live.pauses import ONCE
-    from tfgen.live.task_pod import tensorboard_pod
+    from tfgen.live.api import ONCE
+    from tfgen.live.read_cluster import tensorboard_pod
     from tfgen.live.transport import LOOPBACK, forward, free_port
 
     run = read_run(args)

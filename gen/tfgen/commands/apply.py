@@ -34,9 +34,8 @@ from tfgen.errors import TfgenError
 from tfgen.kubernetes.object import Object, identity
 from tfgen.kubernetes.quantity import parse
 from tfgen.kubernetes.written_form import written_form
-from tfgen.live.api import CONFLICT, NOT_FOUND, ApiError
-from tfgen.live.declared_run import Identity, is_finisher
-from tfgen.live.refusal import is_immutable
+from tfgen.live.api import CONFLICT, NOT_FOUND, ApiError, is_immutable
+from tfgen.live.run import Identity, is_finisher
 
 _KINDS_OF_RUN: Final = ("ConfigMap", "Job", "JobSet", "Pod", "StatefulSet")
 """The kinds of objects that belong to a single run. Job includes Volcano's Job. See docs/runs.md#what-a-run-keeps."""

@@ -27,7 +27,7 @@ from tfgen.commands.cluster.target import (
 )
 from tfgen.errors import TfgenError, UsageError
 from tfgen.kubernetes.object import Object, identity
-from tfgen.live.declared_run import Identity, is_finisher
+from tfgen.live.run import Identity, is_finisher
 from tfgen.words import either
 
 _NAME: Final = re.compile(r"[a-z0-9.-]+")

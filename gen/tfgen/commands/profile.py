@@ -12,9 +12,9 @@ from tfgen.errors import TfgenError
 from tfgen.kubernetes.object import Object
 from tfgen.live.api import Api
 from tfgen.live.connection import Access
-from tfgen.live.declared_run import DeclaredRun
-from tfgen.live.task_pod import run_pods, task_pod
-from tfgen.live.task_trace import trace_tasks
+from tfgen.live.profile import trace_tasks
+from tfgen.live.read_cluster import run_pods, task_pod
+from tfgen.live.run import DeclaredRun
 from tfgen.problems import Problem, ProblemsError
 from tfgen.record import Record
 from tfgen.text.document import Document

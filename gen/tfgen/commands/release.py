@@ -11,9 +11,8 @@ from tfgen.errors import TfgenError
 from tfgen.kubernetes import keys
 from tfgen.kubernetes.object import Object
 from tfgen.live.api import NOT_FOUND, ApiError, find
-from tfgen.live.declared_run import DeclaredRun, Identity
-from tfgen.live.run_end import end_of, suspend_path
-from tfgen.live.workload import query_parameters, queue_of, workload_kind
+from tfgen.live.run import DeclaredRun, Identity, end_of, suspend_path
+from tfgen.live.run_state import query_parameters, queue_of, workload_kind
 from tfgen.record import EMPTY, Record
 
 _ABSENT: Final = "not found"

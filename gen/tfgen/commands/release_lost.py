@@ -15,10 +15,9 @@ from tfgen.errors import TfgenError
 from tfgen.kubernetes import keys
 from tfgen.kubernetes.object import Object, identity
 from tfgen.live.api import CONFLICT, NOT_FOUND, Api, ApiError, find
-from tfgen.live.declared_run import DeclaredRun
-from tfgen.live.lost_nodes import holds_a_node
-from tfgen.live.node_state import LEASE_NAMESPACE, sign_of_life
-from tfgen.live.read_snapshot import read_pods
+from tfgen.live.nodes import LEASE_NAMESPACE, holds_a_node, sign_of_life
+from tfgen.live.read_cluster import read_pods
+from tfgen.live.run import DeclaredRun
 from tfgen.record import Record
 
 _STRATEGIC_MERGE: Final = "application/strategic-merge-patch+json"

@@ -12,12 +12,10 @@ from tfgen.commands.cluster.live_runs import Clusters
 from tfgen.commands.pipeline.job_files import find_job_files
 from tfgen.kubernetes import keys
 from tfgen.kubernetes.object import Object
-from tfgen.live.declared_run import DeclaredRun
-from tfgen.live.deletion import Deletion
-from tfgen.live.read_snapshot import read_pods, read_snapshot
+from tfgen.live.read_cluster import read_pods, read_snapshot
+from tfgen.live.run import DeclaredRun, Deletion, Snapshot
 from tfgen.live.run_state import RunState, state_of_run
-from tfgen.live.snapshot import Snapshot
-from tfgen.live.task_state import ENDED, gpus_of
+from tfgen.live.tasks import ENDED, gpus_of
 from tfgen.record import Record
 
 SECONDS: Final = 2.0

@@ -9,7 +9,7 @@ from typing import Final
 from tfgen.commands.cluster.live_runs import Clusters
 from tfgen.commands.status import SECONDS, follow_states
 from tfgen.errors import TfgenError
-from tfgen.live.declared_run import DeclaredRun
+from tfgen.live.run import DeclaredRun
 from tfgen.live.run_state import RunState
 from tfgen.words import either
 

@@ -1,24 +1,195 @@
-"""Client of an API server. The client returns plain data, and retries requests that may succeed later."""
+"""Client of an API server. The client returns plain data, and retries requests that may succeed later.
+
+A proxy, a login page or a restarting server may answer in place of the API server. Therefore, the client checks the
+top-level fields of each answer: it must not treat another answer as an empty list of objects.
+"""
 
 from __future__ import annotations
 
 import json
+import math
+import random
+import re
 import time
 import urllib.parse
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, TypeAlias
 
 import urllib3
 
+from tfgen import data_path
 from tfgen.errors import TfgenError
 from tfgen.kubernetes.object import Object
-from tfgen.live.answer import Shape, UnexpectedAnswerError, is_discovery, is_list, is_object, read_answer
 from tfgen.live.connection import Connection
-from tfgen.live.pauses import AGAIN, ONCE, Patience, pause
-from tfgen.live.refusal import brief_reason
 from tfgen.record import EMPTY, Record
+
+# -- answers -----------------------------------------------------------------------------------------------------------
+
+
+Shape: TypeAlias = Callable[[Any], bool]
+
+
+class UnexpectedAnswerError(Exception):
+    """Error for an HTTP answer that does not come from a Kubernetes API."""
+
+
+def read_answer(response: Any, shape: Shape) -> Any:
+    """Return the JSON of an HTTP response of urllib3. `shape` is a function that tests the JSON, such as `is_list`.
+
+    Raises:
+        UnexpectedAnswerError: the answer is a redirect, is not JSON, or is JSON that fails the test `shape`.
+    """
+    if response.status >= 300:
+        location = response.headers.get("Location", "an unnamed location")
+        raise UnexpectedAnswerError(f"the answer {response.status} is a redirect to {location}")
+    try:
+        data = json.loads(response.data)
+    except (ValueError, RecursionError) as error:
+        content_type = f"content type {response.headers.get('Content-Type') or 'missing'}"
+        raise UnexpectedAnswerError(f"the answer {response.status} is not valid JSON ({content_type})") from error
+    if _is_failure(data):
+        message = f"{data.get('message') or data.get('reason') or 'no message'}"
+        raise UnexpectedAnswerError(f"the answer {response.status} is a failure: {message:.300}")
+    if not shape(data):
+        raise UnexpectedAnswerError(f"the answer {response.status} is JSON without a Kubernetes {shape.__name__[3:]}")
+    return data
+
+
+def is_object(data: Any) -> bool:
+    """Test whether JSON data is a Kubernetes object. A `Status`, which has the result of a request, also counts."""
+    return isinstance(data, Mapping) and isinstance(data.get("kind"), str) and _is_metadata(data.get("metadata"))
+
+
+def is_list(data: Any) -> bool:
+    """Test whether JSON data is a list of Kubernetes objects, such as a PodList. Items without `kind` are allowed."""
+    items = data.get("items") if is_object(data) else None
+    return isinstance(items, list) and all(map(_is_item, items))
+
+
+def is_discovery(data: Any) -> bool:
+    """Test whether JSON data is an APIResourceList: the list of the resources of an API version, such as apps/v1."""
+    resources = data.get("resources") if isinstance(data, Mapping) else None
+    return isinstance(resources, list) and all(map(_is_resource, resources))
+
+
+def _is_failure(data: Any) -> bool:
+    return isinstance(data, Mapping) and (data.get("kind"), data.get("status")) == ("Status", "Failure")
+
+
+def _is_item(item: Any) -> bool:
+    if not isinstance(item, Mapping) or not _is_metadata(item.get("metadata")):
+        return False
+    has_parts = all(isinstance(item.get(key) or {}, Mapping) for key in ("spec", "status"))
+    return has_parts and isinstance(item["metadata"].get("name"), str)
+
+
+def _is_metadata(data: Any) -> bool:
+    if not isinstance(data, Mapping):
+        return False
+    return all(isinstance(data.get(key, {}), Mapping) for key in ("labels", "annotations"))
+
+
+def _is_resource(item: Any) -> bool:
+    return isinstance(item, Mapping) and {"name", "kind", "namespaced"} <= item.keys()
+
+
+# -- error messages ----------------------------------------------------------------------------------------------------
+
+
+_LONGEST: Final = 300
+"""Maximum length of a message that tfgen prints unchanged, in characters."""
+_VALUE: Final = re.compile(r"Invalid value: .*[}\])\"]: ", re.DOTALL)
+_IMMUTABLE: Final = re.compile(r"immutable|may not change|updates to statefulset spec")
+
+
+def brief_reason(status: Mapping[str, Any]) -> str:
+    """Return the message of a `Status` object. Reduce a long message to the invalid fields and the fault of each field.
+
+    Raises:
+        TypeError: the `Status` has no message, or a field of the `Status` has an unexpected type.
+        AttributeError: a field of the `Status` has an unexpected type.
+    """
+    message = status.get("message")
+    if not isinstance(message, str) or not message:
+        raise TypeError(message)
+    if len(message) <= _LONGEST:
+        return message
+    causes = data_path.at(status, ("details", "causes")) or ()
+    if status.get("reason") == "Invalid" and causes:
+        faults = [f"{cause.get('field', '')}: {_without_value(cause.get('message', ''))}" for cause in causes]
+        message = f"{message.partition(' is invalid: ')[0]} is invalid: {'; '.join(dict.fromkeys(faults))}"
+    message = _without_value(message)
+    return message if len(message) <= _LONGEST else f"{message[:_LONGEST]}..."
+
+
+def is_immutable(message: str) -> bool:
+    """Test whether an error message of the server reports a change of an immutable field."""
+    return bool(_IMMUTABLE.search(message))
+
+
+def _without_value(message: str) -> str:
+    return _VALUE.sub("", message) if len(message) > _LONGEST else message
+
+
+# -- time limits -------------------------------------------------------------------------------------------------------
+
+
+LONGEST: Final = 3.0
+"""Maximum number of seconds between two tries. tfgen notices within 10 seconds that a server works again."""
+_FIRST: Final = 0.25
+_LONGEST_RETRY_AFTER: Final = 10.0
+AGAIN: Final = frozenset({429, 500, 502, 503, 504})
+"""Status codes after which a repeated request may succeed."""
+
+
+class Patience(Record):
+    """Time limits in seconds for a request, including the repeated tries.
+
+    Attributes:
+        answer: timeout for the connection, and for each read of the answer.
+        total: maximum time from the first try to the last try; None for no limit.
+        deadline: value of `time.monotonic` at the time of the last try; None for no deadline.
+        unreachable: shorter limit that replaces `total` until the first answer of the server; None for no shorter
+            limit.
+    """
+
+    answer: float
+    total: float | None
+    deadline: float | None = None
+    unreachable: float | None = None
+
+    def left(self, first: float, now: float, *, is_unreachable: bool = False) -> float:
+        """Return the number of seconds until the last try. The first try was at the time `first`."""
+        total = self.unreachable if is_unreachable and self.unreachable is not None else self.total
+        limits = [*([first + total] if total is not None else []), *([self.deadline] if self.deadline else [])]
+        return min(limits, default=math.inf) - now
+
+
+ONCE: Final = Patience(answer=15, total=30, unreachable=3)
+"""Time limits of a command that reads the cluster once, such as `tfgen status`."""
+FOLLOWING: Final = Patience(answer=5, total=None)
+"""Time limits of a command that continues until the run ends, such as `tfgen wait`."""
+
+
+def pause(tries: int, headers: Mapping[str, str], between: Callable[[float, float], float] = random.uniform) -> float:
+    """Return the number of seconds between a failed try and the next try.
+
+    Args:
+        tries: number of failed tries.
+        headers: headers of the answer. `Retry-After` requests a pause in seconds; tfgen pauses for at most ten seconds.
+        between: function that returns a random number between its two arguments.
+    """
+    retry_after = headers.get("Retry-After", "")
+    if retry_after.isdecimal():
+        return min(float(retry_after), _LONGEST_RETRY_AFTER)
+    longest = min(_FIRST * 2.0**tries, LONGEST)
+    return between(longest / 2, longest)
+
+
+# -- client ------------------------------------------------------------------------------------------------------------
+
 
 _CHUNK: Final = 500
 """Objects per page of a list, the same number as kubectl requests."""

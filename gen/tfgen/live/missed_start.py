@@ -16,9 +16,7 @@ from tfgen import data_path
 from tfgen.kubernetes.keys import STARTED
 from tfgen.kubernetes.object import Object
 from tfgen.kubernetes.pods import amount, pod_requests
-from tfgen.live.declared_run import DeclaredRun
-from tfgen.live.run_end import End, end_of, is_suspended
-from tfgen.live.snapshot import Snapshot
+from tfgen.live.run import DeclaredRun, End, Snapshot, end_of, is_suspended
 from tfgen.words import either
 
 _DEADLINE: Final = re.compile(r"--start-deadline=(\d+)")

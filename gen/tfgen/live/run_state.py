@@ -1,30 +1,184 @@
-"""The state of a run: the objects in the cluster compared with job.yaml.
-
-state_of_run(run, snapshot, namespace)
-# RunState(phase="Pending", roles=(RoleState("worker", requested=4, ...), ...), ...)
-"""
+"""The state of a run: its phase, the ready tasks of each role, and the reasons why the run waits or fails."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 from tfgen import data_path
+from tfgen.kubernetes import keys
 from tfgen.kubernetes.object import Object, creation_time
-from tfgen.live.declared_run import DeclaredRun, Identity
-from tfgen.live.delivery import delivery_reason
-from tfgen.live.lost_nodes import LostNode, lost_nodes
+from tfgen.live.api import Api, brief_reason
 from tfgen.live.missed_start import end_of_run
-from tfgen.live.run_end import End, end_of, is_suspended
-from tfgen.live.snapshot import Snapshot
-from tfgen.live.task_counts import differences, live_gang_size, live_task_counts, task_counts
-from tfgen.live.task_errors import TaskError, failed_pods, task_errors
-from tfgen.live.task_state import ENDED, TERMINATING, Reason, TaskState, index_of, role_of, task_state, task_states
-from tfgen.live.workload import KIND, queue_of, queue_reason, workload_of
+from tfgen.live.nodes import LostNode, lost_nodes
+from tfgen.live.run import APPLICATION, DeclaredRun, End, Identity, Snapshot, end_of, is_suspended
+from tfgen.live.tasks import (
+    ENDED,
+    TERMINATING,
+    Reason,
+    TaskError,
+    TaskState,
+    differences,
+    failed_pods,
+    index_of,
+    live_gang_size,
+    live_task_counts,
+    role_of,
+    task_counts,
+    task_errors,
+    task_state,
+    task_states,
+)
 from tfgen.plural import count
 from tfgen.record import Record
 from tfgen.words import listed, printable
+
+# -- Workloads of Kueue ------------------------------------------------------------------------------------------------
+#
+# Reads the Workload that Kueue creates for an object in a queue: https://kueue.sigs.k8s.io/docs/concepts/workload/.
+#
+# While the Workload of an object, such as a Job, has quota, Kueue starts the object again after a user suspends the
+# object. A Workload with `spec.active: false` has no quota, so Kueue suspends the object.
+
+
+WORKLOAD: Final = "Workload"
+_VERSIONS: Final = ("kueue.x-k8s.io/v1beta2", "kueue.x-k8s.io/v1beta1")
+"""Versions of Kueue's API, the newest first. Each version has all fields that this module reads."""
+
+
+def workload_kind(api: Api) -> tuple[str, str]:
+    """Return the API version and the kind of Kueue's Workload, such as ("kueue.x-k8s.io/v1beta1", "Workload").
+
+    The API version is the newest version that both tfgen and the cluster support. For a cluster without Kueue, return
+    the newest version that tfgen supports.
+    """
+    return next((version for version in _VERSIONS if api.resource(version, WORKLOAD)), _VERSIONS[0]), WORKLOAD
+
+
+def query_parameters(items: Iterable[Object]) -> Mapping[str, str]:
+    """Return the query parameters of a request that lists the Workloads of the given objects.
+
+    Example: {"labelSelector": "kueue.x-k8s.io/job-uid in (c6f0..., e1b2...)"}.
+    """
+    uids = ",".join(sorted(item["metadata"]["uid"] for item in items))
+    return {"labelSelector": f"{keys.QUEUED_OBJECT} in ({uids})"}
+
+
+def workload_of(item: Object, workloads: Iterable[Object]) -> Object | None:
+    """Return the newest Workload of an object; None for an object without a Workload."""
+    uid = item["metadata"]["uid"]
+    matches = [item for item in workloads if item["metadata"].get("labels", {}).get(keys.QUEUED_OBJECT) == uid]
+    return max(matches, key=creation_time, default=None)
+
+
+def queue_of(item: Object) -> str:
+    """Return the name of the Kueue queue in an object's label; empty for an object without a queue."""
+    queue: str = (item["metadata"].get("labels") or {}).get(keys.QUEUE, "")
+    return queue
+
+
+def queue_reason(item: Object, workload: Object | None) -> Reason | None:
+    """Return the reason why an object waits in the queue; None after Kueue has admitted the object."""
+    if workload is None:
+        text = "Kueue has created no Workload; check that Kueue runs and manages this kind of object"
+        return Reason("NoWorkload", text) if is_suspended(item) else None
+    conditions: dict[str, Mapping[str, Any]] = {
+        condition["type"]: condition for condition in (workload.get("status") or {}).get("conditions") or ()
+    }
+    if _is_true(conditions, "Finished") or _is_true(conditions, "Admitted"):
+        return None
+    if (workload.get("spec") or {}).get("active") is False:
+        return Reason("Deactivated", conditions.get("Evicted", {}).get("message") or "the Workload is inactive")
+    if _is_true(conditions, "QuotaReserved"):
+        return _workload_reason(conditions.get("Admitted")) or Reason("QuotaReserved", _waiting_checks(workload))
+    waiting, evicted = _workload_reason(conditions.get("QuotaReserved")), conditions.get("Evicted")
+    if evicted and _is_true(conditions, "Evicted"):
+        message = evicted.get("message", "")
+        suffix = f"; {waiting.message}" if waiting and waiting.message != message else ""
+        return Reason("Evicted", f"{evicted.get('reason', '')}: {message}{suffix}")
+    return waiting or Reason("Pending", "Kueue has not processed the Workload yet")
+
+
+def _waiting_checks(workload: Object) -> str:
+    """Return a text with each admission check of a Workload that is not ready.
+
+    Example: "the quota is reserved; the Workload waits for CHECK: Pending".
+    """
+    checks = (workload.get("status") or {}).get("admissionChecks") or ()
+    texts = [
+        f"{check['name']}: {check.get('message') or check['state']}" for check in checks if check["state"] != "Ready"
+    ]
+    return f"the quota is reserved; the Workload waits for {'; '.join(texts) or 'the admission checks'}"
+
+
+def _is_true(conditions: Mapping[str, Mapping[str, Any]], name: str) -> bool:
+    return conditions.get(name, {}).get("status") == "True"
+
+
+def _workload_reason(condition: Mapping[str, Any] | None) -> Reason | None:
+    return Reason(condition.get("reason", condition["type"]), condition.get("message", "")) if condition else None
+
+
+# -- GitOps tools ------------------------------------------------------------------------------------------------------
+#
+# Reads the reason why a GitOps tool cannot apply a job, from the object of the tool that delivers the job.
+#
+# The object is an Application of Argo CD, or a Kustomization or a HelmRelease of Flux:
+#
+# - https://argo-cd.readthedocs.io/en/stable/operator-manual/application.yaml
+# - https://fluxcd.io/flux/components/kustomize/kustomizations/#conditions
+# - https://fluxcd.io/flux/components/helm/helmreleases/#conditions
+
+
+_NOISE: Final = re.compile(
+    r"\AHelm \w+ failed for release \S+ with chart \S+: |error when \w+ \"[^\"]*\": |\.? Retrying attempt #.*",
+    re.DOTALL,
+)
+"""Parts of a message that repeat the name of the release, or change with each retry."""
+
+
+def delivery_reason(item: Object) -> Reason | None:
+    """Return the reason why a GitOps tool cannot apply a commit; None while the tool has no error."""
+    status: Mapping[str, Any] = item.get("status") or {}
+    conditions: Sequence[Mapping[str, Any]] = status.get("conditions") or ()
+    if item["kind"] == APPLICATION[1]:
+        error = next((each for each in conditions if each["type"].endswith("Error")), None)
+        return _tool_reason(error["type"], error) if error else _sync_reason(status)
+    # While Flux retries an upgrade, the condition Ready contains only the time of the next try.
+    failed = {each["type"]: each for each in conditions if each["status"] == "False"}
+    condition = failed.get("Released") or failed.get("Ready")
+    return _tool_reason(condition["reason"], condition) if condition else None
+
+
+def _sync_reason(status: Mapping[str, Any]) -> Reason | None:
+    """Return the reason why the last sync of an Application failed.
+
+    If the cluster has the newest commit, the failure of an earlier commit is no reason.
+    """
+    operation: Mapping[str, Any] = status.get("operationState") or {}
+    is_failed = operation.get("phase") in ("Failed", "Error") or operation.get("retryCount")
+    if not is_failed or (status.get("sync") or {}).get("status") == "Synced":
+        return None
+    results: Sequence[Mapping[str, Any]] = (operation.get("syncResult") or {}).get("resources") or ()
+    failed = sorted(
+        (each for each in results if each.get("status") == "SyncFailed"), key=lambda each: (each["kind"], each["name"])
+    )
+    if not failed:
+        return _tool_reason("SyncFailed", operation)
+    first = failed[0]
+    others = f"; Argo CD could not apply {count(len(failed) - 1, 'more object')}" if len(failed) > 1 else ""
+    return Reason("SyncFailed", f"{first['kind']} {first['name']}: {_tool_reason('SyncFailed', first).message}{others}")
+
+
+def _tool_reason(word: str, item: Mapping[str, Any]) -> Reason:
+    """Return a reason with the message of a condition, an operation or a result."""
+    message = _NOISE.sub("", item.get("message") or "").strip()
+    return Reason(word, brief_reason({"message": message}) if message else "")
+
+
+# -- state of a run ----------------------------------------------------------------------------------------------------
+
 
 Phase: TypeAlias = Literal[
     "Disabled", "Absent", "Suspended", "Pending", "Partial", "Running", "Succeeded", "Failed", "NotStarted"
@@ -384,7 +538,7 @@ def _gang_causes(run: DeclaredRun, snapshot: Snapshot) -> Iterator[Cause]:
 def _queue_causes(run: DeclaredRun, snapshot: Snapshot) -> Iterator[Cause]:
     """Yield the reason why a run waits in a queue of Kueue, if the run waits in a queue."""
     lead = snapshot.deciding_object_of(run)
-    if lead is None or not queue_of(lead) or any(KIND in text for text in snapshot.unreadable):
+    if lead is None or not queue_of(lead) or any(WORKLOAD in text for text in snapshot.unreadable):
         return
     reason = queue_reason(lead, workload_of(lead, snapshot.workloads))
     if reason:

@@ -21,7 +21,7 @@ from typing import IO, Final, NoReturn, TypeAlias, cast
 from tfgen.errors import TfgenError
 from tfgen.kubernetes.object import Object
 from tfgen.live.connection import Access
-from tfgen.live.task_state import main_container
+from tfgen.live.tasks import main_container
 from tfgen.record import Record
 
 LOOPBACK: Final = "127.0.0.1"

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tfgen.pictures.picture import Panel, Picture
-from tfgen.pictures.words import mounts_of, panel_title, task_lines, volume_lines
+from tfgen.pictures.picture import Panel, Picture, mounts_of, panel_title, task_lines, volume_lines
 
 
 def as_mermaid(picture: Picture) -> str:

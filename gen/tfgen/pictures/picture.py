@@ -5,9 +5,12 @@ The modules `svg` and `mermaid` read only these records, so all formats show the
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from tfgen.record import Record
+
+# -- records -----------------------------------------------------------------------------------------------------------
 
 
 class Tasks(Record):
@@ -78,3 +81,70 @@ class Picture(Record):
 
     title: str
     panels: tuple[Panel, ...]
+
+
+# -- texts -------------------------------------------------------------------------------------------------------------
+
+
+def panel_title(picture: Picture, panel: Panel) -> str:
+    """Return the heading of a panel, such as "mnist in prod: namespace ml, run 2"."""
+    title = picture.title if panel.title == picture.title else f"{picture.title} in {panel.title}"
+    return f"{title}: {', '.join(panel.facts)}" if panel.facts else title
+
+
+def task_lines(tasks: Tasks) -> list[str]:
+    """Return the lines of text about the tasks of a role."""
+    ends = "its exit ends the job" if tasks.ends else ""
+    size = ", ".join(filter(None, (tasks.resources, tasks.devices)))
+    lines = [f"{tasks.role} × {tasks.count}", size, tasks.controller, tasks.hosts, tasks.start, ends]
+    return [line for line in lines if line]
+
+
+def volume_lines(volume: Volume) -> list[str]:
+    """Return the lines of text about a volume."""
+    return [volume.name, volume.source, *(["kept after the run"] if volume.is_kept else [])]
+
+
+def mounts_of(panel: Panel) -> Iterator[tuple[str, int, str]]:
+    """Yield (role, index of the volume in `Panel.volumes`, mount path) for each mount in a panel."""
+    positions = {volume.name: position for position, volume in enumerate(panel.volumes)}
+    for tasks in panel.tasks:
+        for name, path in tasks.mounts.items():
+            yield tasks.role, positions[name], path
+
+
+# -- JSON --------------------------------------------------------------------------------------------------------------
+
+
+def as_data(picture: Picture) -> dict[str, Any]:
+    """Return the description of the picture as dicts and lists."""
+    return {
+        "job": picture.title,
+        "panels": [
+            {
+                "title": panel.title,
+                "facts": [*panel.facts],
+                "gang": panel.gang or None,
+                "tasks": [
+                    {
+                        "role": tasks.role,
+                        "count": tasks.count,
+                        "devices": tasks.devices or None,
+                        "resources": tasks.resources or None,
+                        "controller": tasks.controller,
+                        "hosts": tasks.hosts or None,
+                        "start": tasks.start,
+                        "inGang": tasks.in_gang,
+                        "endsJob": tasks.ends,
+                        "mounts": dict(tasks.mounts),
+                    }
+                    for tasks in panel.tasks
+                ],
+                "volumes": [
+                    {"name": volume.name, "source": volume.source, "kept": volume.is_kept} for volume in panel.volumes
+                ],
+                "notes": [{"label": label, "text": text} for label, text in panel.notes],
+            }
+            for panel in picture.panels
+        ],
+    }

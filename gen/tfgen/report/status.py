@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
-from tfgen.live.lost_nodes import LostNode
+from tfgen.live.nodes import LostNode
 from tfgen.live.run_state import RoleState, RunState
-from tfgen.live.task_state import TaskState
+from tfgen.live.tasks import TaskState
 from tfgen.plural import count
 from tfgen.text.columns import columns
 from tfgen.words import either, printable

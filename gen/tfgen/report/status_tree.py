@@ -20,7 +20,7 @@ from itertools import repeat
 from typing import Final
 
 from tfgen.live.run_state import RoleState, RunState
-from tfgen.live.task_state import TaskState
+from tfgen.live.tasks import TaskState
 from tfgen.plural import count
 from tfgen.report.status import age, listed_tasks, note_lines, progress_lines, reason_lines, title
 

@@ -8,7 +8,7 @@ from tfgen.commands.cluster.live_runs import Clusters, LiveRun
 from tfgen.commands.status import read_states
 from tfgen.errors import TfgenError
 from tfgen.live.api import ApiError
-from tfgen.live.declared_run import DeclaredRun
+from tfgen.live.run import DeclaredRun
 from tfgen.live.run_state import RunState
 from tfgen.record import Record
 from tfgen.site.facts import JobFacts, LiveState

@@ -12,8 +12,8 @@ from tests.support.tools import ROOT
 from tfgen.check.jobs import check_all
 from tfgen.job.sources import read_sources
 from tfgen.site.facts import Site
-from tfgen.site.job_facts import job_facts
 from tfgen.site.pages import pages
+from tfgen.site.read_jobs import job_facts
 
 JOBS = 1000
 

@@ -28,8 +28,8 @@ from tests.e2e.servers.kubeconfig import write_kubeconfig
 from tests.support.command import Command
 from tfgen import cli
 from tfgen.live import api as live_api
+from tfgen.live.api import ONCE
 from tfgen.live.connection import Access, Connection
-from tfgen.live.pauses import ONCE
 
 JOB = """
 apiVersion: tfgen/v1alpha1

@@ -11,7 +11,7 @@ from tfgen.graph.built import BuiltJob, build, task_objects
 from tfgen.job.facts import check_environment
 from tfgen.job.training_job import Environment
 from tfgen.kubernetes.object import Object
-from tfgen.live.declared_run import DeclaredRun, declared_run
+from tfgen.live.run import DeclaredRun, declared_run
 from tfgen.record import Record
 from tfgen.text.document import Document
 from tfgen.words import either

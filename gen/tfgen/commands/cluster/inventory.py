@@ -11,7 +11,7 @@ from tfgen.errors import TfgenError
 from tfgen.kubernetes import keys
 from tfgen.kubernetes.object import Object
 from tfgen.live.api import Api, find
-from tfgen.live.declared_run import Identity
+from tfgen.live.run import Identity
 from tfgen.record import EMPTY
 
 _KEY: Final = "objects"

@@ -6,11 +6,10 @@ from collections.abc import Callable, Iterable, Iterator
 
 from tfgen.errors import UsageError
 from tfgen.kubernetes import keys
-from tfgen.live.api import Api, ApiError
+from tfgen.live.api import Api, ApiError, Patience
 from tfgen.live.connection import Access, Connection, context_names
-from tfgen.live.declared_run import DeclaredRun
-from tfgen.live.pauses import Patience
-from tfgen.live.read_snapshot import read_pods
+from tfgen.live.read_cluster import read_pods
+from tfgen.live.run import DeclaredRun
 from tfgen.record import Record
 from tfgen.words import either
 

@@ -9,7 +9,7 @@ from tfgen.commands.cluster.inventory import read_inventory
 from tfgen.commands.cluster.target import Neighbor, Target, find_object
 from tfgen.job.facts import environments_of
 from tfgen.kubernetes.object import identity
-from tfgen.live.declared_run import Identity
+from tfgen.live.run import Identity
 from tfgen.text.document import Document
 
 

@@ -16,7 +16,7 @@ from tfgen.errors import TfgenError
 from tfgen.kubernetes import keys
 from tfgen.kubernetes.object import Object, identity
 from tfgen.live.api import NOT_FOUND, Api, ApiError, Resource, find
-from tfgen.live.declared_run import Identity
+from tfgen.live.run import Identity
 from tfgen.record import EMPTY, Record
 from tfgen.words import listed
 

@@ -12,9 +12,8 @@ from tfgen.importers.live_object import is_generated, user_object
 from tfgen.importers.part import part_of
 from tfgen.importers.task_command import read_command
 from tfgen.kubernetes.object import Object
-from tfgen.live.api import Api, ApiError
+from tfgen.live.api import ONCE, Api, ApiError
 from tfgen.live.connection import Access, Connection
-from tfgen.live.pauses import ONCE
 from tfgen.text import yaml_text
 from tfgen.words import either, meant, nearest
 

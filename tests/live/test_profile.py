@@ -9,10 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 import pytest
 
-pytest.importorskip("kubernetes", reason="needs the kubernetes client: pip install kubernetes")
-
 from tfgen.errors import TfgenError
-from tfgen.live import task_trace
+from tfgen.live import profile
 from tfgen.live.connection import Access
 from tfgen.live.transport import Executed, Execution
 
@@ -44,8 +42,8 @@ def trace(monkeypatch: pytest.MonkeyPatch) -> Trace:
             assert execution.command[3:] == ("worker", "1", "5")
             return [result]
 
-        monkeypatch.setattr(task_trace, "collect", collect)
-        (files,) = task_trace.trace_tasks(Access(), [POD], 5)
+        monkeypatch.setattr(profile, "collect", collect)
+        (files,) = profile.trace_tasks(Access(), [POD], 5)
         return files
 
     return traced

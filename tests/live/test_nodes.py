@@ -12,8 +12,7 @@ import pytest
 from tests.support.recorded_run import read_recorded, read_run
 from tests.support.tools import ROOT
 from tfgen.kubernetes.object import Object
-from tfgen.live.lost_nodes import doubtful_nodes, lost_nodes
-from tfgen.live.node_state import sign_of_life
+from tfgen.live.nodes import doubtful_nodes, lost_nodes, sign_of_life
 from tfgen.live.run_state import state_of_run
 from tfgen.report.status import as_text, rows
 

@@ -12,7 +12,7 @@ from tfgen.kubernetes.object import Object
 from tfgen.live import programs
 from tfgen.live.connection import Access
 from tfgen.live.programs.trace_server import NO_SERVER, NO_TENSORFLOW, NO_TRACE, TOO_OLD
-from tfgen.live.task_state import index_of, role_of, task_name
+from tfgen.live.tasks import index_of, role_of, task_name
 from tfgen.live.transport import Executed, Execution, collect
 
 _CLOSED: Final = "Socket closed"

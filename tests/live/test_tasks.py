@@ -1,4 +1,4 @@
-"""Tests of the usual errors of failed tasks, in a run that was recorded in a real cluster."""
+"""Tests of the tasks of a run: their numbers, and the errors of failed tasks."""
 
 from __future__ import annotations
 
@@ -8,14 +8,31 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from tests.support.recorded_run import read_recorded, read_run
 from tfgen import cli
 from tfgen.kubernetes import keys
+from tfgen.live.run import Snapshot
 from tfgen.live.run_state import state_of_run
-from tfgen.live.snapshot import Snapshot
-from tfgen.live.task_errors import failed_pods, task_errors
+from tfgen.live.tasks import failed_pods, task_counts, task_errors
 from tfgen.report.status import as_text, rows
+
+GOLDEN = Path(__file__).parents[1] / "golden"
+
+
+@pytest.mark.parametrize(
+    ("case", "file", "expected"),
+    [
+        ("job-set", "jobset", {"evaluator": 1, "worker": 4}),
+        ("volcano-job", "volcanojob", {"chief": 1, "ps": 2, "worker": 4, "evaluator": 1}),
+        ("tfjob", "tfjob", {"chief": 1, "ps": 2, "worker": 4}),
+    ],
+)
+def test_an_operator_s_job_has_the_number_of_tasks_of_each_role(case: str, file: str, expected: dict[str, int]) -> None:
+    path = GOLDEN / case / "expected" / "overlays" / case / "base" / f"{file}.yaml"
+    assert task_counts(yaml.safe_load(path.read_text(encoding="utf-8"))) == expected
+
 
 FAILED = Path(__file__).parent / "failed"
 SUCCEEDED = Path(__file__).parent / "succeeded"

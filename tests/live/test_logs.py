@@ -1,8 +1,4 @@
-"""Tests of the followed logs of a run, with the objects of a recorded run and with recorded streams of a kubelet.
-
-A stream consists of the bytes that a kubelet sends for a container, in the same parts. The pods change after a number
-of streams, so no test depends on time.
-"""
+"""Tests of the logs of tasks: their lines, and the containers that tfgen follows."""
 
 from __future__ import annotations
 
@@ -14,15 +10,81 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-pytest.importorskip("kubernetes", reason="needs the kubernetes client: pip install kubernetes")
-
 import urllib3
 
 from tests.support.recorded_run import read_run
 from tfgen.errors import TfgenError
 from tfgen.live.api import ApiError, Resource
-from tfgen.live.follow_logs import Follower, LogChoice, TaskLine, read_logs
+from tfgen.live.logs import Follower, LogChoice, LogPosition, TaskLine, read_line, read_logs
+from tfgen.live.run_state import last_step
+
+
+@pytest.mark.parametrize(
+    ("earlier", "later"),
+    [
+        ("2026-11-22T10:00:00.1Z", "2026-11-22T10:00:00.11Z"),
+        ("2026-11-22T10:00:00.999999999Z", "2026-11-22T10:00:01Z"),
+        ("2026-11-22T12:00:00.5+02:00", "2026-11-22T10:00:00.500000001Z"),
+    ],
+)
+def test_times_are_compared_by_what_they_mean(earlier: str, later: str) -> None:
+    """A kubelet writes times in the time zone of its node, and omits trailing zeros."""
+    assert read_line(f"{earlier} a").at < read_line(f"{later} b").at
+
+
+def test_a_line_keeps_its_text() -> None:
+    line = read_line("2026-11-22T10:00:00Z   two  words ")
+    assert (line.time, line.text) == ("2026-11-22T10:00:00Z", "  two  words ")
+    assert read_line("failed to open the log").text == "failed to open the log"
+
+
+LOG = [
+    "2026-11-22T10:00:00.1Z a",
+    "2026-11-22T10:00:00.2Z b",
+    "2026-11-22T10:00:00.2Z b",
+    "2026-11-22T10:00:00.2Z b",
+    "2026-11-22T10:00:00.3Z c",
+    "2026-11-22T10:00:01.1Z a",
+    "2026-11-22T10:00:01.1Z d",
+]
+
+
+@pytest.mark.parametrize("first", range(len(LOG) + 1))
+@pytest.mark.parametrize("second", range(len(LOG) + 1))
+def test_a_log_that_breaks_off_twice_is_read_once(first: int, second: int) -> None:
+    position = LogPosition()
+    read: list[str] = []
+
+    def take(lines: Sequence[str]) -> None:
+        begin = position.begin()
+        lines = [raw for raw in lines if not begin or raw[:19] >= begin[:19]]  # the API compares whole seconds
+        read.extend(raw for raw in lines if position.advance(read_line(raw)))
+
+    take(LOG[:first])
+    take(LOG[:second])
+    take(LOG)
+    assert read == LOG
+
+
+def test_a_clock_that_is_set_back_loses_no_line() -> None:
+    position = LogPosition()
+    raws = ["2026-11-22T10:00:05Z a", "2026-11-22T10:00:01Z b", "2026-11-22T10:00:02Z c"]
+    assert all(position.advance(read_line(raw)) for raw in raws)
+
+
+@pytest.mark.parametrize(
+    ("text", "step"),
+    [
+        ("INFO step 100: loss 0.4\nINFO step 200: loss 0.3\n", 200),
+        ("global_step = 12", 12),
+        ("Step 3/100", 3),
+        ("timestep 9", None),
+        ("", None),
+    ],
+)
+def test_the_last_step_is_read(text: str, step: int | None) -> None:
+    assert last_step(text) == step
+
 
 RECORDED = Path(__file__).parent / "succeeded"
 RUN = read_run(RECORDED / "job.yaml", None)
@@ -131,7 +193,7 @@ ENDED: Mapping[str, Any] = {}
 
 @pytest.fixture(autouse=True)
 def quick_looks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tfgen.live.follow_logs._UPDATE_SECONDS", 0.001)
+    monkeypatch.setattr("tfgen.live.logs._UPDATE_SECONDS", 0.001)
 
 
 def follow(api: RecordedApi, choice: LogChoice = CHIEF) -> tuple[list[TaskLine], Follower]:

@@ -1,24 +1,32 @@
-"""A run as declared in job.yaml: the names of the run's objects, and the number of tasks of each role."""
+"""A run: its objects according to the job file, a snapshot of the objects in the cluster, and its end.
+
+The module imports no client, so that commands without a cluster can use it.
+"""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Final
+from types import MappingProxyType
+from typing import Final, Literal, TypeAlias
 
 from tfgen import data_path
 from tfgen.graph.built import BuiltJob, TaskObjects, variant_objects
 from tfgen.graph.objects import finisher, tensorboard
+from tfgen.graph.objects.finisher import ROLE as FINISHER
 from tfgen.graph.task_pods import pods
 from tfgen.job.training_job import Environment, Structure, TrainingJob
 from tfgen.kubernetes import keys
-from tfgen.kubernetes.object import Object, group, identity
+from tfgen.kubernetes.object import Object, creation_time, group, identity
 from tfgen.record import EMPTY, Record
 from tfgen.schema.workload_kinds import RESOURCES
 from tfgen.targets.gitops.argocd import API_VERSION
 from tfgen.targets.gitops.delivery import DeployedVariant
 from tfgen.targets.gitops.flux import KUSTOMIZATION, RELEASE
+
+# -- declared run ------------------------------------------------------------------------------------------------------
+
 
 Identity = tuple[str, str, str]
 """API version, kind and name of an object."""
@@ -190,3 +198,180 @@ def _size(group_object: Object) -> int:
     spec = group_object["spec"]
     size: int = spec["minMember"] if "minMember" in spec else spec["schedulingPolicy"]["gang"]["minCount"]
     return size
+
+
+# -- snapshot ----------------------------------------------------------------------------------------------------------
+
+
+_STEPS: Final = ("PodScheduled", "PodReadyToStartContainers", "Initialized")
+"""The conditions of a pod that are true after a step of its start."""
+NO_OBJECTS: Final[Mapping[Identity, Object]] = MappingProxyType({})
+
+
+class Snapshot(Record):
+    """The objects of runs in a namespace at one moment.
+
+    Attributes:
+        pods: pods of the jobs to which the runs belong.
+        objects: other objects of the runs, by API version, kind and name. An object that the cluster does not have is
+            missing.
+        warnings: events of type Warning, the oldest first.
+        unreadable: messages about the kinds and the logs that tfgen could not read. Each message contains the reason.
+        workloads: Kueue's Workloads of the runs.
+        logs: last lines of the logs that tfgen read, by name of the pod.
+        nodes: nodes that have pods of the runs and may be lost, by name.
+    """
+
+    pods: tuple[Object, ...] = ()
+    objects: Mapping[Identity, Object] = NO_OBJECTS
+    warnings: tuple[Object, ...] = ()
+    unreadable: tuple[str, ...] = ()
+    logs: Mapping[str, str] = EMPTY
+    workloads: tuple[Object, ...] = ()
+    nodes: Mapping[str, Object] = EMPTY
+
+    def deciding_object_of(self, run: DeclaredRun) -> Object | None:
+        """Return the object that decides when a run ends, such as the chief's Job; None for a missing object."""
+        return self.objects.get(run.deciding_object) if run.deciding_object else None
+
+    def pods_with(self, labels: Mapping[str, str]) -> tuple[Object, ...]:
+        """Return the pods that have the given labels."""
+        return tuple(pod for pod in self.pods if labels.items() <= pod["metadata"].get("labels", {}).items())
+
+    def pods_of(self, run: DeclaredRun) -> tuple[Object, ...]:
+        """Return the pods of a run, including the pods of the finisher."""
+        return self.pods_with({keys.JOB: run.full_name, keys.RUN: run.run})
+
+    def finisher_pod(self, run: DeclaredRun) -> Object | None:
+        """Return the newest pod of a run's finisher; None without such a pod."""
+        pods = [pod for pod in self.pods_of(run) if pod["metadata"]["labels"].get(keys.ROLE) == FINISHER]
+        return max(pods, key=creation_time, default=None)
+
+    def log_of_finisher(self, run: DeclaredRun) -> str:
+        """Return the last lines of the log of a run's finisher; empty if tfgen did not read the log."""
+        pod = self.finisher_pod(run)
+        return self.logs.get(pod["metadata"]["name"], "") if pod else ""
+
+    def warning_of(self, item: Object) -> Object | None:
+        """Return the last event of type Warning about an object; None without such an event.
+
+        An event about an earlier step of the start of a pod is left out: for example, FailedScheduling does not apply
+        to a pod that has a node.
+        """
+        uid, since = item["metadata"]["uid"], _last_step(item)
+        events = [event for event in self.warnings if event["involvedObject"].get("uid") == uid]
+        return next((event for event in reversed(events) if event_time(event) >= since), None)
+
+
+def event_time(event: Object) -> str:
+    """Return the time at which an event occurred last. Each version of the event API uses a different field."""
+    series = event.get("series") or {}
+    times = (series.get("lastObservedTime"), event.get("lastTimestamp"), event.get("eventTime"))
+    return str(next(filter(None, times), "") or event["metadata"]["creationTimestamp"])
+
+
+def _last_step(item: Object) -> str:
+    """Return the time of the last step of the start of a pod; empty for another object.
+
+    https://kubernetes.io/docs/concepts/workloads/pods/pod-lifecycle/#pod-conditions
+    """
+    conditions = (item.get("status") or {}).get("conditions") or ()
+    times = (
+        condition.get("lastTransitionTime") or ""
+        for condition in conditions
+        if condition["type"] in _STEPS and condition.get("status") == "True"
+    )
+    return max(times, default="")
+
+
+# -- end ---------------------------------------------------------------------------------------------------------------
+
+
+Result: TypeAlias = Literal["Succeeded", "Failed", "NotStarted"]
+
+_BY_CONDITION: Final[Mapping[str, Result]] = {
+    "Complete": "Succeeded",  # a Job
+    "Completed": "Succeeded",  # a JobSet
+    "Succeeded": "Succeeded",  # a TFJob
+    "Failed": "Failed",
+}
+_BY_PHASE: Final[Mapping[str, Result]] = {
+    "Succeeded": "Succeeded",  # a Pod
+    "Completed": "Succeeded",  # a Volcano Job, as are the phases that follow
+    "Failed": "Failed",
+    "Aborted": "Failed",
+    "Terminated": "Failed",
+}
+
+
+class End(Record):
+    """The end of a run, read from the status of an object in the cluster.
+
+    Attributes:
+        result: Succeeded, Failed, or NotStarted for a run that missed its start deadline.
+        at: time at which the run ended, in Kubernetes' format; empty if the object has no such time.
+        message: message in the object's status.
+    """
+
+    result: Result
+    at: str
+    message: str
+
+
+def end_of(item: Object) -> End | None:
+    """Return the end of a run from the status of the object that decides when the run ends; None before the end.
+
+    The object is a Job, a Pod, a TFJob or a similar object.
+    """
+    status = item.get("status") or {}
+    for condition in status.get("conditions") or ():
+        if condition.get("status") == "True" and condition["type"] in _BY_CONDITION:
+            text = condition.get("message") or condition.get("reason", "")
+            return End(_BY_CONDITION[condition["type"]], condition.get("lastTransitionTime", ""), text)
+    state = status.get("state", {})
+    phase: str = status.get("phase") or (state.get("phase") if isinstance(state, Mapping) else "") or ""
+    if phase not in _BY_PHASE:
+        return None
+    return End(_BY_PHASE[phase], status.get("lastTransitionTime", ""), status.get("message", ""))
+
+
+def is_suspended(item: Object) -> bool:
+    """Test whether an object is suspended, by the author of the job, by a queue or by the finisher."""
+    path = suspend_path(item["apiVersion"], item["kind"])
+    return bool(path) and data_path.at(item, path) is True
+
+
+def suspend_path(api_version: str, kind: str) -> tuple[str, ...]:
+    """Return the path of the field that suspends objects of a kind; empty for a kind without such a field."""
+    resource = RESOURCES.get((api_version.rpartition("/")[0], kind))
+    if resource:
+        return tuple(resource.suspend.split("/")[1:])
+    return ("spec", "suspend") if (api_version, kind) == ("batch/v1", "Job") else ()
+
+
+# -- deletion ----------------------------------------------------------------------------------------------------------
+
+
+class Deletion:
+    """The answers of the server about the objects of a run."""
+
+    def __init__(self) -> None:
+        self._was_present = self._had_deciding_object = False
+        self._misses = 0
+
+    def is_deleted(self, *, has_deciding_object: bool, has_tasks: bool) -> bool:
+        """Store an answer, and return whether the run was deleted.
+
+        A run that the command has never seen is not deleted, because the objects may not exist yet. The deciding object
+        counts as deleted only after two answers without the object, because a tool may replace the object by a new one.
+
+        Args:
+            has_deciding_object: whether the cluster has the object that decides when the run ends.
+            has_tasks: whether the cluster has a pod of a task.
+        """
+        is_present = has_deciding_object or has_tasks
+        self._misses = 0 if has_deciding_object else self._misses + 1
+        is_deleted = (self._was_present and not is_present) or (self._had_deciding_object and self._misses > 1)
+        self._was_present |= is_present
+        self._had_deciding_object |= has_deciding_object
+        return is_deleted

@@ -1,17 +1,13 @@
-"""Follows the logs of a run's containers, even through restarts, new pods and failures of the server.
-
-One thread lists the pods every two seconds. For each container, another thread reads the log. After a lost connection,
-the thread requests the log again from the time of the last complete line.
-
-After a failure of the server, every thread requests its log again, because a connection may be dead without an error.
-"""
+"""Reads and follows the logs of the tasks of a run."""
 
 from __future__ import annotations
 
 import contextlib
 import queue
+import re
 import threading
 from collections.abc import Callable, Iterable, Iterator
+from datetime import UTC, datetime
 from typing import Any, Final
 
 import urllib3
@@ -20,15 +16,79 @@ from tfgen.errors import TfgenError
 from tfgen.graph.objects.names import CONTAINER
 from tfgen.kubernetes.object import Object
 from tfgen.live.api import NOT_FOUND, Api, ApiError
-from tfgen.live.declared_run import DeclaredRun
-from tfgen.live.deletion import Deletion
-from tfgen.live.log_text import LogLine, LogPosition, read_line
 from tfgen.live.missed_start import end_of_run
-from tfgen.live.read_snapshot import read_progress
-from tfgen.live.run_end import End
-from tfgen.live.snapshot import Snapshot
-from tfgen.live.task_state import ENDED, container_status, index_of, main_container, role_of, task_name
+from tfgen.live.read_cluster import read_progress
+from tfgen.live.run import DeclaredRun, Deletion, End, Snapshot
+from tfgen.live.tasks import ENDED, container_status, index_of, main_container, role_of, task_name
 from tfgen.record import Record
+
+# -- lines -------------------------------------------------------------------------------------------------------------
+
+
+_TIME: Final = re.compile(r"(?P<whole>[\d-]{10}T[\d:]{8})(?:\.(?P<part>\d{1,9}))?(?P<zone>Z|[+-]\d\d:\d\d)")
+
+
+class LogLine(Record):
+    """A line of a log with the kubelet's timestamp.
+
+    Attributes:
+        time: timestamp as text, unchanged; empty if the line has no timestamp.
+        at: timestamp in whole seconds since 1970, and the remaining nanoseconds, for comparisons.
+        text: line without the timestamp.
+    """
+
+    time: str
+    at: tuple[int, int]
+    text: str
+
+
+def read_line(raw: str) -> LogLine:
+    """Parse a line of a log that begins with a timestamp such as `2026-01-31T12:00:00.5Z`."""
+    time, _, text = raw.partition(" ")
+    match = _TIME.fullmatch(time)
+    if match is None:  # the kubelet writes its errors into the log without a time
+        return LogLine("", (0, 0), raw)
+    whole = datetime.fromisoformat(match["whole"] + match["zone"])
+    return LogLine(time, (int(whole.timestamp()), int((match["part"] or "").ljust(9, "0"))), text)
+
+
+class LogPosition:
+    """The position up to which tfgen has read a container's log. After a new request, tfgen skips the earlier lines.
+
+    The position consists of the timestamp of the last line, and the number of lines with this timestamp so far.
+    """
+
+    def __init__(self) -> None:
+        self._last: tuple[int, int] | None = None
+        self._lines_of_last = 0
+        self._to_drop = 0
+        self._is_repeated = False
+
+    def begin(self) -> str:
+        """Prepare a new request. Return the value of the query parameter `sinceTime`; empty to read the whole log."""
+        if self._last is None:
+            return ""
+        self._is_repeated, self._to_drop = True, self._lines_of_last
+        return datetime.fromtimestamp(self._last[0], UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+    def advance(self, line: LogLine) -> bool:
+        """Move the position past a line. Return False for a line that an earlier request has already read."""
+        if self._is_repeated and self._last is not None and line.time:
+            if line.at < self._last:
+                return False
+            if line.at == self._last and self._to_drop:
+                self._to_drop -= 1
+                return False
+            self._is_repeated = False
+        if line.at == self._last:
+            self._lines_of_last += 1
+        elif line.time:
+            self._last, self._lines_of_last = line.at, 1
+        return True
+
+
+# -- containers --------------------------------------------------------------------------------------------------------
+
 
 _UPDATE_SECONDS: Final = 2.0
 """Seconds between two requests for the list of pods."""

@@ -1,15 +1,24 @@
-"""The state of a task, read from the task's pod."""
+"""The tasks of a run: the state of each task, the number of tasks of each role, and the errors of failed tasks."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from tfgen import data_path
 from tfgen.graph.objects.names import CONTAINER
+from tfgen.graph.objects.tensorboard import ROLE as TENSORBOARD
 from tfgen.graph.task_pods import gpu_count
 from tfgen.kubernetes import keys
 from tfgen.kubernetes.object import Object, creation_time
+from tfgen.live.run import DeclaredRun, Snapshot, end_of
+from tfgen.plural import count
 from tfgen.record import EMPTY, Record
+from tfgen.training_errors import TrainingError, find_error
+
+# -- states ------------------------------------------------------------------------------------------------------------
+
 
 _INDEXES: Final = (
     keys.STATEFUL_SET_INDEX,
@@ -219,3 +228,148 @@ def condition(pod: Object, kind: str) -> Mapping[str, Any]:
     """Return the condition of the given type, such as `Ready`, in a pod's status; empty without such a condition."""
     conditions: Sequence[Mapping[str, Any]] = pod["status"].get("conditions", ())
     return next((item for item in conditions if item["type"] == kind), {})
+
+
+# -- counts ------------------------------------------------------------------------------------------------------------
+
+
+_ROLE: Final = ("metadata", "labels", keys.ROLE)
+
+
+def live_task_counts(run: DeclaredRun, snapshot: Snapshot) -> Mapping[str, int]:
+    """Return the number of tasks of each role of a run. Example: {"chief": 1, "worker": 4}.
+
+    The number comes from the objects in the cluster that create the pods of the role. If the cluster has no such
+    object, or if the release of the run has scaled the object to 0, the number comes from job.yaml.
+    """
+    controllers = dict.fromkeys([*run.controllers.values(), *([run.deciding_object] if run.deciding_object else [])])
+    live_objects = [snapshot.objects[item] for item in controllers if item in snapshot.objects]
+    counts: Counter[str] = Counter()
+    for item in live_objects:
+        counts.update(task_counts(item))
+    return {role: counts[role] or declared for role, declared in run.roles.items()}
+
+
+def live_gang_size(run: DeclaredRun, snapshot: Snapshot) -> int:
+    """Return the number of pods that the gang starts together; 0 for a run without a gang."""
+    if run.gang is None:
+        return 0
+    spec = (snapshot.objects.get(run.gang[0]) or {}).get("spec")
+    live = data_path.at(spec, ("minMember",)) or data_path.at(spec, ("schedulingPolicy", "gang", "minCount"))
+    return int(live or run.gang[1])
+
+
+def differences(run: DeclaredRun, snapshot: Snapshot) -> Iterator[str]:
+    """Yield a text for each number of tasks or pods that differs between the cluster and job.yaml.
+
+    Example: "worker: the cluster has 3 tasks, but job.yaml sets 4".
+    """
+    for role, number in live_task_counts(run, snapshot).items():
+        if number != run.roles[role]:
+            yield f"{role}: the cluster has {count(number, 'task')}, but job.yaml sets {run.roles[role]}"
+    size = live_gang_size(run, snapshot)
+    if run.gang and size != run.gang[1]:
+        pods = count(size, "pod")
+        yield f"gang {run.gang[0][2]}: the object in the cluster requires {pods}, but job.yaml sets {run.gang[1]}"
+
+
+def task_counts(item: Object) -> Mapping[str, int]:
+    """Return the number of pods of each role that an object, such as a StatefulSet, requests. Example: {"worker": 4}.
+
+    A label in the pod template has the name of the role.
+    """
+    counts: Counter[str] = Counter()
+    for template, number in _templates(item):
+        role = data_path.at(template, _ROLE)
+        if isinstance(role, str) and isinstance(number, int):
+            counts[role] += number
+    return counts
+
+
+def _templates(item: Object) -> Iterator[tuple[Any, Any]]:
+    """Yield each pod template of an object, with the number of pods that the object creates from the template."""
+    spec: Mapping[str, Any] = item.get("spec") or {}
+    parts: Sequence[Mapping[str, Any]]
+    match item["kind"]:
+        case "StatefulSet":
+            yield spec.get("template"), spec.get("replicas", 1)
+        case "TFJob":
+            parts = [*(spec.get("tfReplicaSpecs") or {}).values()]
+            yield from ((part.get("template"), part.get("replicas", 1)) for part in parts)
+        case "JobSet":
+            parts = spec.get("replicatedJobs") or ()
+            for part in parts:
+                job = data_path.at(part, ("template", "spec")) or {}
+                yield job.get("template"), part.get("replicas", 1) * job.get("completions", 1)
+        case "Job" if "tasks" in spec:  # a Volcano Job
+            parts = spec["tasks"] or ()
+            yield from ((part.get("template"), part.get("replicas", 1)) for part in parts)
+        case "Job":
+            yield spec.get("template"), spec.get("completions", 1)
+
+
+# -- errors ------------------------------------------------------------------------------------------------------------
+
+
+_NOT_STARTED: Final = ("RunContainerError", "CreateContainerError")
+"""Reasons in the status of a container whose command cannot be started."""
+
+
+class TaskError(Record):
+    """A common training error, and the first task that failed with the error."""
+
+    task: str
+    error: TrainingError
+
+    def __str__(self) -> str:
+        """Return the line for the user, such as "worker-1: out of GPU memory"."""
+        return f"{self.task}: {self.error}"
+
+
+def failed_pods(run: DeclaredRun, snapshot: Snapshot) -> list[Object]:
+    """Return the newest pod of each failed task, sorted by the time of the failure; empty if the run has succeeded.
+
+    TensorBoard counts as a task.
+    """
+    lead = snapshot.deciding_object_of(run)
+    end = end_of(lead) if lead else None
+    if end and end.result == "Succeeded":
+        return []
+    failed = [pod for pod in newest_pods(_task_pods(run, snapshot)).values() if _failure(pod) is not None]
+    return sorted(failed, key=lambda pod: str((_failure(pod) or {}).get("finishedAt") or ""))
+
+
+def task_errors(pods: Iterable[Object], logs: Mapping[str, str]) -> Iterator[TaskError]:
+    """Yield the common training errors of pods, each error once.
+
+    The log of a pod that has not failed may also show an error.
+
+    Args:
+        pods: pods of tasks, the failed pods first.
+        logs: last lines of the pods' logs, by the name of the pod. A pod may have no log.
+    """
+    printed: set[str] = set()
+    for pod in pods:
+        failure = _failure(pod) or {}
+        texts = (logs.get(pod["metadata"]["name"], ""), failure.get("message", ""), failure.get("reason", ""))
+        error = find_error(texts, has_failed=bool(failure))
+        if error and error.name not in printed:
+            printed.add(error.name)
+            yield TaskError(TENSORBOARD if role_of(pod) == TENSORBOARD else task_name(pod), error)
+
+
+def _task_pods(run: DeclaredRun, snapshot: Snapshot) -> Iterator[Object]:
+    yield from (pod for pod in snapshot.pods_of(run) if role_of(pod) in run.roles or not run.controllers)
+    if run.tensorboard_port is not None:
+        yield from snapshot.pods_with({keys.JOB: run.full_name, keys.ROLE: TENSORBOARD})
+
+
+def _failure(pod: Object) -> Mapping[str, Any] | None:
+    """Return the state of a pod's main container if the container has failed; None if it runs or has succeeded."""
+    status = container_status(pod, main_container(pod))
+    state: Mapping[str, Any] = status.get("state") or {}
+    waiting: Mapping[str, Any] = state.get("waiting") or {}
+    if waiting.get("reason") in _NOT_STARTED:
+        return waiting
+    ended: Mapping[str, Any] = state.get("terminated") or (status.get("lastState") or {}).get("terminated") or {}
+    return ended if ended.get("exitCode") and "running" not in state else None
