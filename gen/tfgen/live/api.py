@@ -49,7 +49,7 @@ def read_answer(response: Any, shape: Shape) -> Any:
     except (ValueError, RecursionError) as error:
         content_type = f"content type {response.headers.get('Content-Type') or 'missing'}"
         raise UnexpectedAnswerError(f"the answer {response.status} is not valid JSON ({content_type})") from error
-    if _is_failure(data):
+    if isinstance(data, Mapping) and (data.get("kind"), data.get("status")) == ("Status", "Failure"):
         message = f"{data.get('message') or data.get('reason') or 'no message'}"
         raise UnexpectedAnswerError(f"the answer {response.status} is a failure: {message:.300}")
     if not shape(data):
@@ -72,10 +72,6 @@ def is_discovery(data: Any) -> bool:
     """Test whether JSON data is an APIResourceList: the list of the resources of an API version, such as apps/v1."""
     resources = data.get("resources") if isinstance(data, Mapping) else None
     return isinstance(resources, list) and all(map(_is_resource, resources))
-
-
-def _is_failure(data: Any) -> bool:
-    return isinstance(data, Mapping) and (data.get("kind"), data.get("status")) == ("Status", "Failure")
 
 
 def _is_item(item: Any) -> bool:

@@ -5,16 +5,18 @@ from __future__ import annotations
 import io
 import tarfile
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Final
 
 from tfgen.errors import TfgenError
 from tfgen.kubernetes.object import Object
-from tfgen.live import programs
 from tfgen.live.connection import Access
-from tfgen.live.programs.trace_server import NO_SERVER, NO_TENSORFLOW, NO_TRACE, TOO_OLD
 from tfgen.live.tasks import index_of, role_of, task_name
+from tfgen.live.trace_server import NO_SERVER, NO_TENSORFLOW, NO_TRACE, TOO_OLD
 from tfgen.live.transport import Executed, Execution, collect
 
+_PROGRAM: Final = Path(__file__).with_name("trace_server.py")
+"""The program that runs in the container of each task, with the Python of the image."""
 _CLOSED: Final = "Socket closed"
 """Error message of gRPC if the server ends during a request."""
 
@@ -24,7 +26,7 @@ def trace_tasks(access: Access, pods: Sequence[Object], seconds: int) -> list[Ma
 
     Return the trace files of each task by name, such as worker-1.xplane.pb, or the reason why the task has no trace.
     """
-    program = programs.source("trace_server")
+    program = _PROGRAM.read_text(encoding="utf-8")
     executions = [
         Execution(pod, ("python3", "-c", program, role_of(pod), str(index_of(pod)), str(seconds))) for pod in pods
     ]
@@ -51,7 +53,7 @@ def _failure(code: int, lines: Sequence[str], task: str) -> str:
     """Return a text with the reason why the trace of a task failed, and a fix.
 
     Args:
-        code: exit code of the program `programs.trace_server`.
+        code: exit code of the program `trace_server`.
         lines: lines that the program wrote to standard error.
         task: name of the task.
     """

@@ -147,7 +147,7 @@ def declared_run(built: BuiltJob, tasks: TaskObjects, environment: str | None) -
         gang=next(((identity(item), _size(item)) for item in objects if item["kind"] == _GANG), None),
         claims=tuple(identity(item) for item in objects if item["kind"] == _CLAIM),
         deliveries=tuple(_deliveries(job, place)) if place and place.enabled else (),
-        tensorboard_port=structure.tensorboard_port if any(map(_shows_logs, objects)) else None,
+        tensorboard_port=structure.tensorboard_port if any(map(_is_tensorboard, objects)) else None,
     )
 
 
@@ -180,7 +180,7 @@ def is_finisher(item: Object) -> bool:
     return identity(item)[:2] == _JOB and bool(data_path.at(item, _POD_ROLE) == finisher.ROLE)
 
 
-def _shows_logs(item: Object) -> bool:
+def _is_tensorboard(item: Object) -> bool:
     return bool(item["kind"] == "Deployment" and _labels(item).get(keys.COMPONENT) == tensorboard.ROLE)
 
 

@@ -310,7 +310,10 @@ def state_of_run(run: DeclaredRun, snapshot: Snapshot, namespace: str) -> RunSta
     """Return the state of a run from a snapshot of the cluster."""
     pods = snapshot.pods_of(run)
     states = task_states(pods)
-    roles = _roles(live_task_counts(run, snapshot), states)
+    roles = tuple(
+        RoleState(role, number, tuple(state for state in states if state.role == role))
+        for role, number in live_task_counts(run, snapshot).items()
+    )
     lead, end = snapshot.deciding_object_of(run), end_of_run(run, snapshot)
     leader = leading_pod(run, snapshot)
     return RunState(
@@ -352,13 +355,6 @@ def leading_pod(run: DeclaredRun, snapshot: Snapshot) -> Object | None:
     role = leading_role(run)
     pods = [pod for pod in snapshot.pods_of(run) if role_of(pod) == role and index_of(pod) == 0]
     return max(pods, key=creation_time, default=None)
-
-
-def _roles(counts: Mapping[str, int], states: Sequence[TaskState]) -> tuple[RoleState, ...]:
-    return tuple(
-        RoleState(role, number, tuple(state for state in states if state.role == role))
-        for role, number in counts.items()
-    )
 
 
 def _phase(run: DeclaredRun, lead: Object | None, end: End | None, roles: Sequence[RoleState]) -> Phase:

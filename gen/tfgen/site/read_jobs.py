@@ -20,7 +20,6 @@ from tfgen.kubernetes import quantity
 from tfgen.kubernetes.object import Object
 from tfgen.kubernetes.pods import gpu_product, pod_requests, pods_of, queue_name, totals
 from tfgen.pictures.describe import describe_built
-from tfgen.pictures.picture import Picture
 from tfgen.pictures.svg import as_svg
 from tfgen.places import CHARTS, OVERLAYS
 from tfgen.plural import count
@@ -182,6 +181,9 @@ def job_facts(
     built = build(document.data)
     names: Sequence[str | None] = [*built.environments] or [None]
     picture = describe_built(document, built)
+    delivery = (
+        f"{panel.title}: {text}" for panel in picture.panels for label, text in panel.notes if label == "delivery"
+    )
     return JobFacts(
         name=built.job.name,
         file=document.file,
@@ -190,7 +192,7 @@ def job_facts(
         problems=tuple(problems),
         history=tuple(history),
         waiting=tuple(waiting),
-        delivery=tuple(dict.fromkeys(_delivery(picture))),
+        delivery=tuple(dict.fromkeys(delivery)),
         picture=as_svg(picture),
     )
 
@@ -225,7 +227,11 @@ def _environment(document: Document, built: BuiltJob, name: str | None) -> Envir
         is_enabled=variant is None or variant.enabled,
         requests=_requests(objects),
         objects=tuple(ObjectText(f"{item['kind']} {item['metadata']['name']}", dump(item)) for item in objects),
-        origins=tuple(_origins(document, name)),
+        origins=tuple(
+            ValueOrigin(path_name(item.path), shown(item.value, _LONGEST), str(item))
+            for item in origins(document, name)
+            if item.place is not None
+        ),
     )
 
 
@@ -242,26 +248,13 @@ def _requests(objects: Sequence[Object]) -> Requests:
         pods=sums.pods,
         cpu=sums.requests.get("cpu", 0),
         memory=sums.requests.get("memory", 0),
-        storage=sum(_claimed(item) for item in objects if item["kind"] == _CLAIM),
+        storage=sum(
+            quantity.parse(item["spec"]["resources"]["requests"]["storage"])
+            for item in objects
+            if item["kind"] == _CLAIM
+        ),
         gpus={key: value for key, value in gpus.items() if value},
     )
-
-
-def _claimed(claim: Object) -> Amount:
-    return quantity.parse(claim["spec"]["resources"]["requests"]["storage"])
-
-
-def _origins(document: Document, environment: str | None) -> Iterator[ValueOrigin]:
-    for item in origins(document, environment):
-        if item.place is not None:
-            yield ValueOrigin(path_name(item.path), shown(item.value, _LONGEST), str(item))
-
-
-def _delivery(picture: Picture) -> Iterator[str]:
-    for panel in picture.panels:
-        for label, text in panel.notes:
-            if label == "delivery":
-                yield f"{panel.title}: {text}"
 
 
 # -- jobs --------------------------------------------------------------------------------------------------------------
