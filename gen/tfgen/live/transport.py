@@ -193,23 +193,11 @@ def forward(
     told = ""
     while True:
         try:
-            pod = find_pod()
-            name = pod["metadata"]["name"]
-            words = ("port-forward", f"pod/{name}", f"{ports[0]}:{ports[1]}", f"--address={LOOPBACK}")
-            with _kubectl(
-                access, words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
-            ) as process:
-                message = b""
-                for line in cast("IO[bytes]", process.stdout):
-                    if line.startswith(b"Forwarding from "):
-                        told = ""
-                        if not is_announced:
-                            announce()
-                            is_announced = True
-                    elif not line.startswith(b"Handling connection"):
-                        message = line
-                code = process.wait()
-            raise TfgenError(_explanation(pod, code, message, "portforward"))
+            for _ in _forwarding(access, find_pod(), ports):
+                told = ""
+                if not is_announced:
+                    announce()
+                    is_announced = True
         except TfgenError as error:
             if not is_announced:
                 raise
@@ -217,6 +205,25 @@ def forward(
                 told = str(error)
                 tell(f"{told}; trying again")
         time.sleep(_RETRY)
+
+
+def _forwarding(access: Access, pod: Object, ports: tuple[int, int]) -> Iterator[None]:
+    """Forward a local port to a port of a pod until kubectl ends. Yield when the local port accepts connections.
+
+    Raises:
+        TfgenError: kubectl has ended.
+    """
+    name = pod["metadata"]["name"]
+    words = ("port-forward", f"pod/{name}", f"{ports[0]}:{ports[1]}", f"--address={LOOPBACK}")
+    message = b""
+    with _kubectl(access, words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
+        for line in cast("IO[bytes]", process.stdout):
+            if line.startswith(b"Forwarding from "):
+                yield
+            elif not line.startswith(b"Handling connection"):
+                message = line
+        code = process.wait()
+    raise TfgenError(_explanation(pod, code, message, "portforward"))
 
 
 @contextlib.contextmanager
