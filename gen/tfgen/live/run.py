@@ -21,9 +21,8 @@ from tfgen.kubernetes import keys
 from tfgen.kubernetes.object import Object, creation_time, group, identity
 from tfgen.record import EMPTY, Record
 from tfgen.schema.workload_kinds import RESOURCES
-from tfgen.targets.gitops.argocd import API_VERSION
 from tfgen.targets.gitops.delivery import DeployedVariant
-from tfgen.targets.gitops.flux import KUSTOMIZATION, RELEASE
+from tfgen.targets.gitops.gitops import ARGOCD_VERSION, KUSTOMIZATION, RELEASE
 
 # -- declared run ------------------------------------------------------------------------------------------------------
 
@@ -31,7 +30,7 @@ from tfgen.targets.gitops.flux import KUSTOMIZATION, RELEASE
 Identity = tuple[str, str, str]
 """API version, kind and name of an object."""
 
-APPLICATION: Final = (API_VERSION, "Application")
+APPLICATION: Final = (ARGOCD_VERSION, "Application")
 """The API version and the kind of an Application of Argo CD."""
 _GANG: Final = "PodGroup"
 _CLAIM: Final = "PersistentVolumeClaim"
