@@ -103,6 +103,14 @@ schema: $(VENV)/.installed ## Write the derived schemas, of environments and of 
 rooms: $(VENV)/.installed ## Draw docs/rooms.svg, the picture of the imports between rooms
 	@$(PYTHON) -m house
 
+.PHONY: derived
+derived: $(VENV)/.with-test ## Write all files that follow from the job schema and from the code: derived schemas, references, goldens and examples
+	@$(PYTHON) -m derived_schemas
+	@$(PYTHON) -m schema_page
+	@$(PYTHON) -m tests.support.output_digests --write
+	@$(PYTHON) -m pytest --quiet tests/golden --golden-update
+	@$(TFGEN) render --upgrade $(EXAMPLES)
+
 .PHONY: pictures
 pictures: $(VENV)/.installed ## Draw docs/dist-mnist.svg and docs/readme.svg
 	@$(TFGEN) draw examples/dist-mnist/job.yaml > docs/dist-mnist.svg

@@ -27,15 +27,27 @@ STRUCTURE: Schema = {"$ref": f"{_SHARED}structure"}
 _OF_A_WHOLE = ("required", "oneOf", "dependencies", "minProperties", "maxProperties", "default", "x-tunable")
 
 
+_OWN_KEYS: Mapping[str, tuple[str, ...]] = {"replicatedRole": ("replicas",), "workerRole": ("replicas", "runs")}
+"""The keys that a definition of a role has before the keys of every role."""
+
+
 def environment_schema(schema: Schema) -> dict[str, Any]:
     """Return the schema of an environment. The key `definitions` has the definitions that differ from the job's."""
     return _Environment(schema).environment()
 
 
 def updated(schema: Schema) -> str:
-    """Return the text of the published file with a new `definitions.environment`."""
-    definitions = {**schema["definitions"], "environment": environment_schema(schema)}
-    return json.dumps({**schema, "definitions": definitions}, indent=2) + "\n"
+    """Return the text of the published file with new definitions of the roles with several tasks and of environments.
+
+    The definition `role` has the keys of every role. The definitions of the other roles also have keys of their own.
+    """
+    of_every_role = schema["definitions"]["role"]["properties"]
+    definitions = dict(schema["definitions"])
+    for name, own_keys in _OWN_KEYS.items():
+        own = {key: definitions[name]["properties"][key] for key in own_keys}
+        definitions[name] = {**definitions[name], "properties": {**own, **of_every_role}}
+    job = {**schema, "definitions": definitions}
+    return json.dumps({**job, "definitions": {**definitions, "environment": environment_schema(job)}}, indent=2) + "\n"
 
 
 class PartMaker(ABC):

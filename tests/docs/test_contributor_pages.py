@@ -1,5 +1,7 @@
 """The pages for contributors: their blocks change a copy of the repository, and their commands run in the copy.
 
+The page on tunables promises how few files a person edits, and which files one command writes. A test counts both.
+
 The first line of a block names its file after the language. A ``diff`` block contains lines of the file without and
 with the change, and the lines without the change occur exactly once in the file. Each other block is a whole file.
 """
@@ -27,7 +29,7 @@ STEP = re.compile(
     re.MULTILINE | re.DOTALL,
 )
 MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
-COPIED = ("gen", "schemas", "docs", "pyproject.toml")
+COPIED = ("gen", "schemas", "docs", "pyproject.toml", "CHANGELOG.md")
 TESTS = ("conftest.py", "equal", "golden", "house", "invalid", "job", "schema", "support", "timings")
 
 
@@ -59,6 +61,16 @@ def apply_step(step: re.Match[str], checkout: Path) -> None:
     file.write_text(text.replace(before, after) if before else after, encoding="utf-8")
 
 
+def modules(command: str) -> list[str]:
+    """Return the arguments after ``python -m`` of a command of a page: of pytest, or of each line of a recipe."""
+    words = shlex.split(command)
+    if words[0] != "make":
+        return [command]
+    recipe = re.search(rf"^{words[1]}:.*\n((?:\t.*\n)+)", MAKEFILE, re.MULTILINE)
+    assert recipe, command
+    return re.findall(r"^\t@\$\(PYTHON\) -m (.*)$", recipe[1], re.MULTILINE)
+
+
 def run_step(command: str, checkout: Path, *, only: str = "") -> str:
     """Run a command of a page, and return its output.
 
@@ -67,14 +79,22 @@ def run_step(command: str, checkout: Path, *, only: str = "") -> str:
         checkout: The copy of the repository.
         only: The option -k of pytest, for a command that would take long.
     """
-    words = shlex.split(command)
-    if words[0] == "make":
-        recipe = re.search(rf"^{words[1]}:.*\n\t@\$\(PYTHON\) (.*)$", MAKEFILE, re.MULTILINE)
-        assert recipe, command
-        words = [sys.executable, *shlex.split(recipe[1])]
-    else:
-        words = [sys.executable, "-m", *words, "-n", "0", *(["-k", only] if only else [])]
-    return Command(tuple(words), cwd=checkout, env={**os.environ, "PYTHONPATH": str(checkout / "gen")}).run()
+    env = {**os.environ, "PYTHONPATH": str(checkout / "gen")}
+    output = ""
+    for module in modules(command):
+        words = shlex.split(module)
+        if words[0] == "pytest":
+            words += ["-n", "0", *(["-k", only] if only else [])]
+        if not words[0].startswith("tests."):  # such as the digests of all jobs, which take minutes
+            output += Command((sys.executable, "-m", *words), cwd=checkout, env=env).run()
+    return output
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """Return the content of each file of a copy of the repository, by its path."""
+    caches = {"__pycache__", ".hypothesis", ".pytest_cache"}
+    files = (path for path in folder.rglob("*") if path.is_file() and not caches & {*path.parts})
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
 
 
 def steps(page: Path) -> list[re.Match[str]]:
@@ -95,12 +115,27 @@ def test_the_page_on_rules_adds_a_rule(checkout: Path) -> None:
 @pytest.mark.long
 def test_the_page_on_tunables_adds_a_tunable(checkout: Path) -> None:
     """A few cases represent all cases of a command."""
-    only = {"tests/golden": "everything", "tests/equal/test_lint.py": "changes_the_objects and elastic-dl"}
+    before = contents(checkout)
+    only = {"derived": "everything", "tests/equal/test_lint.py": "changes_the_objects and elastic-dl"}
     for step in steps(TUNABLE):
         if step["command"]:
             run_step(step["command"], checkout, only=only.get(step["command"].split()[1], ""))
         else:
             apply_step(step, checkout)
+    edited = {step["path"] for step in steps(TUNABLE) if step["path"]}
+    after = contents(checkout)
+    written = {path for path in after if after[path] != before.get(path)} - edited
+    assert sorted(edited) == [
+        "CHANGELOG.md",
+        "gen/tfgen/schema/workload_kinds.py",
+        "schemas/trainingjob.v1alpha1.schema.json",
+        "tests/golden/everything/job.yaml",
+    ]
+    assert sorted(path for path in written if "/expected/" not in path) == [
+        "docs/job-reference.md",
+        "schemas/defaults.v1alpha1.schema.json",
+    ]
+    assert {path.partition("/expected/")[0] for path in written if "/expected/" in path} == {"tests/golden/everything"}
     chart = checkout / "tests/golden/everything/expected/charts/all"
     assert "shareProcessNamespace: {{" in (chart / "templates/_pod.tpl").read_text(encoding="utf-8")
     assert "\nshareProcessNamespace: true\n" in (chart / "values.yaml").read_text(encoding="utf-8")

@@ -25,7 +25,8 @@ from tests.support.generated import accepted
 from tests.support.normal import Objects
 from tests.support.rendered import Rendered
 from tfgen.schema import file as schema_file
-from tfgen.schema.tunables import all_leaves
+from tfgen.schema.tunables import all_leaves, at
+from tfgen.schema.workload_kinds import COPIED
 
 UNSET, EMPTY, SET = "unset", "empty", "set"
 ROLES = ("chief", "ps", "worker")
@@ -93,6 +94,11 @@ class Key:
     fields: tuple[Any, Any, Any]
 
 
+def _copied(key: str) -> Key:
+    job, empty, own = {"string": ("job", "", "role"), "boolean": (True, False, True)}[at((key,)).type]
+    return Key(job, empty, own, _spec_field(key), (job, None, own))
+
+
 MERGED = {"a": "job", "b": "job"}
 OVER = {"b": "", "c": "role"}
 IN_ALL = {"a": "job", "b": "", "c": "role"}
@@ -154,9 +160,8 @@ KEYS: Mapping[str, Key] = {
         (["job"], [], ["role"]),
     ),
     "nodeName": Key(None, "", "role", _spec_field("nodeName"), (None, None, "role")),
-    "priorityClassName": Key("job", "", "role", _spec_field("priorityClassName"), ("job", None, "role")),
+    **{key: _copied(key) for key in COPIED},
     "serviceAccountName": Key("job", "", "role", _spec_field("serviceAccountName"), ("job", None, "role")),
-    "runtimeClassName": Key("job", "", "role", _spec_field("runtimeClassName"), ("job", None, "role")),
     "shm": Key("1Gi", "", "2Gi", _shm, ("1Gi", None, "2Gi")),
     "terminationGracePeriodSeconds": Key(
         None, 0, 77, _spec_field("terminationGracePeriodSeconds"), ({"chief": 30, "ps": 5, "worker": 5}, 0, 77)

@@ -14,6 +14,8 @@ from tfgen.check.objects import check_objects
 from tfgen.graph.built import build
 from tfgen.job.sources import Source
 from tfgen.schema import file as schema_file
+from tfgen.schema import tunables
+from tfgen.schema.workload_kinds import COPIED
 
 PREFERRED = {"weight": 1, "podAffinityTerm": {"topologyKey": "zone"}}
 SHARED: dict[str, tuple[Any, Any]] = {
@@ -36,9 +38,8 @@ SHARED: dict[str, tuple[Any, Any]] = {
         [{"topologyKey": "zone", "maxSkew": 2, "whenUnsatisfiable": "DoNotSchedule"}],
     ),
     "spot": (True, False),
-    "priorityClassName": ("low", "high"),
+    **{key: {"string": ("a", "b"), "boolean": (True, False)}[tunables.at((key,)).type] for key in COPIED},
     "serviceAccountName": ("training", "admin"),
-    "runtimeClassName": ("gvisor", "runc"),
     "labels": ({"example.com/team": "ads"}, {"example.com/team": "video"}),
     "annotations": ({"example.com/owner": "ads"}, {"example.com/owner": "video"}),
     "shm": ("1Gi", "2Gi"),

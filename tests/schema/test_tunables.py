@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from tests.support.draws import drawn
 from tests.support.values_chart import chart
 from tfgen.schema import tunables
+from tfgen.schema.workload_kinds import COPIED
 
 if TYPE_CHECKING:
     pass
@@ -23,6 +24,7 @@ SMALL = {"image": "x:1", "roles": {"worker": {"replicas": 4}}}
 
 
 def test_values_are_complete_and_in_the_schemas_order():
+    """The test lists all values, except for the values that tfgen only copies to the pods."""
     values = tunables.values(
         {
             "roles": {"worker": {"resources": {"gpu": {"count": 1}}, "env": {"B": "b", "A": "a"}}},
@@ -30,6 +32,8 @@ def test_values_are_complete_and_in_the_schemas_order():
             "image": "x:1",
         }
     )
+    copied = {key: values.pop(key) for key in COPIED}
+    assert copied == {key: tunables.at((key,)).default for key in COPIED}
     assert json.dumps(values) == json.dumps(
         {
             "run": "",
@@ -48,11 +52,9 @@ def test_values_are_complete_and_in_the_schemas_order():
             "placement": "none",
             "topologySpreadConstraints": [],
             "spot": False,
-            "priorityClassName": "",
             "priorityClasses": {},
             "objects": {},
             "serviceAccountName": "",
-            "runtimeClassName": "",
             "labels": {},
             "annotations": {},
             "shm": "",

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    pass
-
+from tfgen.schema.tunables import at
+from tfgen.schema.workload_kinds import COPIED
 
 EVERYTHING = {
     "apiVersion": "tfgen/v1alpha1",
@@ -49,7 +46,7 @@ EVERYTHING = {
                 "nodeTaintsPolicy": "Ignore",
             }
         ],
-        "priorityClassName": "training",
+        **{key: at((key,)).schema["examples"][0] for key in COPIED},
         "objects": {
             "quota": {
                 "apiVersion": "v1",
@@ -75,7 +72,6 @@ EVERYTHING = {
             },
         },
         "serviceAccountName": "trainer",
-        "runtimeClassName": "nvidia",
         "labels": {"example.com/team": "vision"},
         "annotations": {"example.com/owner": "vision@example.com, grüße"},
         "shm": "2Gi",

@@ -20,7 +20,8 @@ from tfgen.importers.part import Part
 from tfgen.importers.shapes import ANY_KEY
 from tfgen.record import EMPTY, Record
 from tfgen.schema import file as schema_file
-from tfgen.schema import kubernetes_fields
+from tfgen.schema import kubernetes_fields, tunables
+from tfgen.schema.workload_kinds import COPIED
 
 CONTAINER: Final = "tensorflow"
 """The name of the main container, which Kubeflow's operator requires."""
@@ -63,11 +64,13 @@ def _tfgen_defaults(*target: str | int, **values: Any) -> dict[str, Row]:
     return {key: carried(*target, KEY, default=value) for key, value in values.items()}
 
 
+def _copied(key: str) -> Row:
+    """Return the table row for a field that a key of the role sets. The import omits a field with the key's default."""
+    return carried(*_ROLE, KEY, default=tunables.at((key,)).default, why_default="Kubernetes' default")
+
+
 _SPEC: Final[Fields] = {
-    **dict.fromkeys(
-        ("nodeName", "priorityClassName", "runtimeClassName", "terminationGracePeriodSeconds", "tolerations"),
-        _ROLE_FIELD,
-    ),
+    **dict.fromkeys(("nodeName", "terminationGracePeriodSeconds", "tolerations"), _ROLE_FIELD),
     **dict.fromkeys(("dnsConfig", "hostAliases", "hostUsers", "hostnameOverride", "os", "overhead"), _POD_FIELD),
     **dict.fromkeys(
         ("preemptionPolicy", "readinessGates", "resourceClaims", "resources", "schedulingGates"), _POD_FIELD
@@ -75,6 +78,7 @@ _SPEC: Final[Fields] = {
     **_kubernetes_defaults(*_POD, dnsPolicy="ClusterFirst", hostIPC=False, hostNetwork=False, hostPID=False),
     **_kubernetes_defaults(*_POD, setHostnameAsFQDN=False, shareProcessNamespace=False),
     **_tfgen_defaults(*_POD, automountServiceAccountToken=False, enableServiceLinks=False),
+    **{key: _copied(key) for key in COPIED},
     "activeDeadlineSeconds": dropped(
         "the limit applies to one pod; set spec.deadline, which limits the task that ends the job"
     ),

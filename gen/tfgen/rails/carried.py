@@ -27,6 +27,7 @@ from tfgen.rails.enforce import ENFORCED, is_in_registry, literal_path
 from tfgen.rails.paths import ENVIRONMENTS, REGISTRY, SECURITY, Enforced, all_enforced
 from tfgen.rules.pod_parts import PodPart
 from tfgen.rules.security import find_weak_fields
+from tfgen.schema.workload_kinds import POD_KEYS
 from tfgen.text.document import Document
 from tfgen.words import in_environments, path_name, shown
 
@@ -35,22 +36,12 @@ Locate: TypeAlias = Callable[[str | None, Object, Path, str], Path | None]
 
 _MAIN: Final[Path] = ("spec", "containers", CONTAINER)
 _METADATA: Final = ("labels", "annotations")
-_OF_PODS: Final = (
-    "affinity",
-    "imagePullSecrets",
-    "nodeSelector",
-    "priorityClassName",
-    "runtimeClassName",
-    "serviceAccountName",
-    "tolerations",
-    "topologySpreadConstraints",
-)
 _OF_TASKS: Final = ("args", "command", "env", "envFrom", "image", "imagePullPolicy", "workingDir")
 _CONTEXT: Final = "securityContext"
 
 CARRIED: Final[Mapping[Path, tuple[Path, ...]]] = {
     **{(key,): (("metadata", key),) for key in _METADATA},
-    **{(key,): (("spec", key),) for key in _OF_PODS},
+    **{(name,): (("spec", name),) for name, key in POD_KEYS.items() if key.of_job},
     ("serviceAccountName",): (("spec", "serviceAccountName"), ("spec", "serviceAccount")),
     ("priorityClassName",): (("spec", "priorityClassName"), ("spec", "podPriorityClassName")),
     **{(key,): ((*_MAIN, key),) for key in _OF_TASKS},

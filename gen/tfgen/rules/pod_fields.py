@@ -24,7 +24,7 @@ from tfgen.schema import file as schema_file
 from tfgen.schema import kubernetes_fields
 from tfgen.schema.kubernetes_fields import Misfit
 from tfgen.schema.messages import found_words
-from tfgen.schema.workload_kinds import FACTS
+from tfgen.schema.workload_kinds import FACTS, POD_KEYS
 from tfgen.words import path_name, shown
 
 # -- controlled field --------------------------------------------------------------------------------------------------
@@ -37,21 +37,8 @@ _POD_BREAKING: Final[Mapping[str, str]] = {
     "subdomain": "the tasks connect to each other by subdomain",
     "restartPolicy": "the workload kind determines the restart policy",
 }
-_POD_OVERRIDING: Final = (
-    "activeDeadlineSeconds",
-    "affinity",
-    "imagePullSecrets",
-    "nodeName",
-    "nodeSelector",
-    "priorityClassName",
-    "runtimeClassName",
-    "serviceAccount",
-    "serviceAccountName",
-    "terminationGracePeriodSeconds",
-    "tolerations",
-    "topologySpreadConstraints",
-)
 _JOB_KEYS: Final = {"activeDeadlineSeconds": "deadline", "serviceAccount": "serviceAccountName"}
+_POD_OVERRIDING: Final = (*_JOB_KEYS, *POD_KEYS)
 _CONTAINER_OVERRIDING: Final = ("args", "command", "envFrom", "image", "imagePullPolicy", "resources", "workingDir")
 
 # tfgen adds items to these maps and lists, and a null in podTemplate would remove the items.

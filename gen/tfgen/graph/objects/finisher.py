@@ -203,7 +203,7 @@ def _pod(structure: Structure, plan: Plan) -> Node:
     """Return the spec of the finisher's pod, which has the image and the placement of a task."""
     return pod_spec(
         PodParts(
-            priority=if_set(value("priorityClassName")),
+            copied={"priorityClassName": if_set(value("priorityClassName"))},
             account=names.finisher(),
             needs_token=True,
             lifecycle={"restartPolicy": "Never"},

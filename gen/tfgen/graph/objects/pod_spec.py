@@ -19,25 +19,19 @@ class PodParts(Record):
     """The parts of a PodSpec that differ between pods.
 
     Attributes:
-        security_context: the security context of the pod.
-        containers: the containers.
         scheduler: the fields for a gang scheduler.
-        priority: the name of the priority class.
-        runtime_class: the name of the runtime class.
+        copied: the fields that keys of the job set unchanged, such as `priorityClassName`.
         account: the name of the service account.
         needs_token: whether the pod calls the API server.
         lifecycle: the fields for restarts and deadlines, and the subdomain.
         scheduling: the fields for the placement on nodes.
-        pull_secrets: the secrets with which the kubelet pulls the images.
         init_containers: the init containers and sidecars.
-        volumes: the volumes.
     """
 
     security_context: Node
     containers: Node
     scheduler: Mapping[Key, Node] = EMPTY
-    priority: Node = ABSENT
-    runtime_class: Node = ABSENT
+    copied: Mapping[Key, Node] = EMPTY
     account: Node = ABSENT
     needs_token: bool = False
     lifecycle: Mapping[Key, Node] = EMPTY
@@ -51,8 +45,7 @@ def pod_spec(parts: PodParts) -> dict[Key, Node]:
     """Return a PodSpec, with the scheduling fields before the security fields, and the containers last."""
     spec: dict[Key, Node] = {
         **parts.scheduler,
-        "priorityClassName": parts.priority,
-        "runtimeClassName": parts.runtime_class,
+        **parts.copied,
         "serviceAccountName": parts.account,
         "automountServiceAccountToken": parts.needs_token,
         _NO_SERVICE_LINKS: None,

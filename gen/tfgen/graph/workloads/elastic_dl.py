@@ -85,7 +85,7 @@ def _pod(structure: Structure) -> Node:
         },
         "spec": pod_spec(
             PodParts(
-                priority=if_set(value("priorityClassName")),
+                copied={"priorityClassName": if_set(value("priorityClassName"))},
                 account=names.elastic_dl_account(),
                 needs_token=True,
                 lifecycle={"restartPolicy": "Never"},

@@ -59,6 +59,7 @@ from tfgen.job.training_job import Role, RoleName, Structure
 from tfgen.kubernetes import keys
 from tfgen.kubernetes.merge import KUBECTL, merge
 from tfgen.record import EMPTY, Record
+from tfgen.schema.workload_kinds import COPIED
 
 GRACE_SERVING: Final = 5
 GRACE: Final = 30  # the default of Kubernetes
@@ -333,8 +334,7 @@ def generated_template(structure: Structure, role: Role, controller: Controller)
         "spec": pod_spec(
             PodParts(
                 scheduler=gang.spec,
-                priority=if_set(role_or_job_value("priorityClassName")),
-                runtime_class=if_set(role_or_job_value("runtimeClassName")),
+                copied={key: if_set(role_or_job_value(key)) for key in COPIED},
                 account=service_account.task_account(structure),
                 lifecycle={
                     **controller.fields,
