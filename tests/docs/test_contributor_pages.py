@@ -127,7 +127,7 @@ def test_the_page_on_tunables_adds_a_tunable(checkout: Path) -> None:
     written = {path for path in after if after[path] != before.get(path)} - edited
     assert sorted(edited) == [
         "CHANGELOG.md",
-        "gen/tfgen/schema/workload_kinds.py",
+        "gen/tfgen/schema/kinds.py",
         "schemas/trainingjob.v1alpha1.schema.json",
         "tests/golden/everything/job.yaml",
     ]

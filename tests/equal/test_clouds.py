@@ -7,7 +7,7 @@ import yaml
 
 from tests.support.rendered import Rendered
 from tests.support.tools import ROOT
-from tfgen.schema.workload_kinds import WORKLOAD_KINDS
+from tfgen.schema.kinds import WORKLOAD_KINDS
 
 pytestmark = pytest.mark.long
 

@@ -28,9 +28,9 @@ from tfgen.graph.holes import Bound, Call, Hole, Let, Parameter, Value
 from tfgen.graph.schedulers import GANGS
 from tfgen.job.training_job import TrainingJob
 from tfgen.schema import file as schema_file
+from tfgen.schema.kinds import WORKLOAD_KINDS
 from tfgen.schema.tunables import at as tunable_at
 from tfgen.schema.tunables import merge, tunables
-from tfgen.schema.workload_kinds import WORKLOAD_KINDS
 from tfgen.targets.chart.readme import notes
 from tfgen.text.parse import parse
 

@@ -25,8 +25,8 @@ from tests.support.generated import accepted
 from tests.support.normal import Objects
 from tests.support.rendered import Rendered
 from tfgen.schema import file as schema_file
+from tfgen.schema.kinds import COPIED
 from tfgen.schema.tunables import all_leaves, at
-from tfgen.schema.workload_kinds import COPIED
 
 UNSET, EMPTY, SET = "unset", "empty", "set"
 ROLES = ("chief", "ps", "worker")

@@ -9,7 +9,7 @@ import pytest
 from tests.support.chart_job import JOB
 from tests.support.rendered import Rendered
 from tfgen.graph.schedulers import GANGS
-from tfgen.schema.gang_fields import FIELDS
+from tfgen.schema.kinds import GANG_FIELDS
 
 pytestmark = pytest.mark.long
 
@@ -35,7 +35,7 @@ ENVIRONMENTS = {
 
 @pytest.mark.parametrize("scheduler", GANGS)
 def test_helm_kustomize_and_tfgen_agree(scheduler, tmp_path):
-    fields, environments = FIELDS[scheduler], dict(ENVIRONMENTS)
+    fields, environments = GANG_FIELDS[scheduler], dict(ENVIRONMENTS)
     if fields.issuperset(ONE_OF):
         fields -= {ONE_OF[0]}
         environments["near"] = {"gang": {ONE_OF[0]: VALUES[ONE_OF[0]], ONE_OF[1]: ""}}

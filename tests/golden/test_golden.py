@@ -18,7 +18,7 @@ import pytest
 
 from tfgen.check.jobs import check
 from tfgen.problems import has_errors
-from tfgen.schema.workload_kinds import WORKLOAD_KINDS, of_spec
+from tfgen.schema.kinds import WORKLOAD_KINDS, of_spec
 from tfgen.targets.render import render
 from tfgen.text.parse import parse
 

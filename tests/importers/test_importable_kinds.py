@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tfgen.importers import FORMATS
 from tfgen.importers.hand_written import _GROUPS, _KINDS
-from tfgen.schema.habits import _IMPORTED, can_import
+from tfgen.schema.hints import _IMPORTED, can_import
 
 
 def test_every_form_of_one_object_is_named() -> None:

@@ -27,7 +27,7 @@ from tfgen.data_path import Path
 from tfgen.graph.built import build
 from tfgen.problems import has_errors
 from tfgen.schema.file import Schema, is_record, node, resolve
-from tfgen.schema.workload_kinds import WORKLOAD_KINDS, WorkloadKind, lacking
+from tfgen.schema.kinds import WORKLOAD_KINDS, WorkloadKind, lacking
 from tfgen.targets.chart.chart import chart
 from tfgen.targets.gitops.gitops import gitops
 from tfgen.targets.kustomize.overlays import kustomize

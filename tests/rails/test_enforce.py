@@ -15,7 +15,7 @@ from tfgen.graph.built import build
 from tfgen.job.sources import Source
 from tfgen.schema import file as schema_file
 from tfgen.schema import tunables
-from tfgen.schema.workload_kinds import COPIED
+from tfgen.schema.kinds import COPIED
 
 PREFERRED = {"weight": 1, "podAffinityTerm": {"topologyKey": "zone"}}
 SHARED: dict[str, tuple[Any, Any]] = {

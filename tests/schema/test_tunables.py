@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tests.support.draws import drawn
 from tests.support.values_chart import chart
 from tfgen.schema import tunables
-from tfgen.schema.workload_kinds import COPIED
+from tfgen.schema.kinds import COPIED
 
 if TYPE_CHECKING:
     pass

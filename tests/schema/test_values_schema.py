@@ -23,11 +23,9 @@ from tests.support.values_chart import chart
 from tfgen import data_path
 from tfgen.commands.init import JobOptions, new_job
 from tfgen.schema import file as schema_file
-from tfgen.schema import tunables
-from tfgen.schema import workload_kinds as kinds
-from tfgen.schema.chart_values import chart_values
-from tfgen.schema.values_form import values_form
-from tfgen.schema.values_schema import values_schema, values_schema_text
+from tfgen.schema import kinds, tunables
+from tfgen.schema.tunables import chart_values
+from tfgen.schema.values_schema import values_form, values_schema, values_schema_text
 from tfgen.targets.chart.values_yaml import values_yaml
 from tfgen.text.parse import parse
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from tfgen.schema.kinds import COPIED
 from tfgen.schema.tunables import at
-from tfgen.schema.workload_kinds import COPIED
 
 EVERYTHING = {
     "apiVersion": "tfgen/v1alpha1",

@@ -29,8 +29,8 @@ from tfgen.graph.built import build
 from tfgen.kubernetes.object import group, literal_name
 from tfgen.problems import has_errors
 from tfgen.rules.objects import NOT_TEXT
-from tfgen.schema import workload_kinds as kinds
-from tfgen.schema.gang_fields import FIELDS, Field
+from tfgen.schema import kinds
+from tfgen.schema.kinds import GANG_FIELDS, GangField
 from tfgen.text.document import Document as Parsed
 from tfgen.text.parse import parse
 from tfgen.text.yaml_text import dump
@@ -615,7 +615,7 @@ def overrides(draw: st.DrawFn, spec: Mapping[str, Any]) -> dict[str, Any]:
 
 def _of_scheduler(gang: Mapping[str, Any], spec: Mapping[str, Any]) -> dict[str, Any]:
     """Return the gang of a job without the keys that the scheduler does not support."""
-    foreign = {*get_args(Field)} - FIELDS[spec["gang"]["scheduler"]]
+    foreign = {*get_args(GangField)} - GANG_FIELDS[spec["gang"]["scheduler"]]
     if gang.get("requiredTopology") and spec["gang"]["scheduler"] == "kueue":
         foreign |= {"preferredTopology"}  # Kueue accepts only one of the two keys
     return {key: value for key, value in gang.items() if key not in foreign}

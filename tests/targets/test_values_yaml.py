@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import yaml
 
-from tfgen.schema.values_form import ValuesForm
+from tfgen.schema.values_schema import ValuesForm
 from tfgen.targets.chart.values_yaml import values_yaml
 
 

@@ -15,7 +15,7 @@ import pytest
 
 from tests.support.tools import ROOT
 from tfgen.graph.built import plain_objects
-from tfgen.schema import workload_kinds as kinds
+from tfgen.schema import kinds
 from tfgen.text.parse import parse
 
 JOBS = sorted((ROOT / "examples").glob("*/job.yaml"))

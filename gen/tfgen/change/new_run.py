@@ -29,7 +29,7 @@ from tfgen.problems import Problem
 from tfgen.record import Record
 from tfgen.schema import tunables
 from tfgen.schema import validate as schema
-from tfgen.schema.workload_kinds import RESOURCES
+from tfgen.schema.kinds import RESOURCES
 from tfgen.text.document import Document
 
 NEW_RUN: Final = "new-run"

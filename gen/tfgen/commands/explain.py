@@ -29,9 +29,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from tfgen.errors import UsageError
 from tfgen.schema import file as schema_file
-from tfgen.schema.file import entry, first_sentence, is_record
+from tfgen.schema.file import entry, first_sentence, is_record, read_path
 from tfgen.schema.hints import choices, expected, hint_for_key, json_types
-from tfgen.schema.job_path import read_path
 from tfgen.text.columns import columns
 from tfgen.text.yaml_text import dump
 from tfgen.words import either, path_name, shown

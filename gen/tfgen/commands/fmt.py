@@ -11,7 +11,7 @@ from tfgen.job.sources import Source
 from tfgen.problems import Problem, has_errors
 from tfgen.record import Record
 from tfgen.schema import file as schema_file
-from tfgen.schema.key_order import key_order
+from tfgen.schema.file import key_order
 from tfgen.text.document import Document
 from tfgen.text.layout import KeyOrder, lay_out
 from tfgen.text.parse import parse

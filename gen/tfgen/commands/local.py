@@ -39,7 +39,7 @@ from tfgen.local.variables import ConfigMaps, config_maps, unknown_sources, vari
 from tfgen.plural import count
 from tfgen.problems import Problem, ProblemsError, in_order, stop_at_errors
 from tfgen.record import EMPTY, Record
-from tfgen.schema import workload_kinds as kinds
+from tfgen.schema import kinds
 from tfgen.text.document import Document
 from tfgen.words import either
 

@@ -14,9 +14,8 @@ from tfgen.job.sources import Source
 from tfgen.problems import Problem, has_errors
 from tfgen.record import Record
 from tfgen.schema import file as schema_file
+from tfgen.schema.file import key_order, read_assignment
 from tfgen.schema.hints import json_types
-from tfgen.schema.job_path import read_assignment
-from tfgen.schema.key_order import key_order
 from tfgen.text.document import Document
 from tfgen.text.edit import REMOVED, Assignment, assign
 from tfgen.text.parse import BYTE_ORDER_MARK, parse

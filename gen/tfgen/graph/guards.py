@@ -44,8 +44,8 @@ from tfgen.job.run_names import UNNAMED
 from tfgen.job.training_job import Profile, Structure
 from tfgen.kubernetes.limits import STRING_MAX
 from tfgen.kubernetes.volume_profiles import strictest_profile
-from tfgen.schema import workload_kinds as kinds
-from tfgen.schema.gang_fields import FIELDS, Field
+from tfgen.schema import kinds
+from tfgen.schema.kinds import GANG_FIELDS, GangField
 from tfgen.words import either
 
 # The resource name of GPUs before Kubernetes 1.10. Since then, device plugins define the resource names.
@@ -83,7 +83,7 @@ def file_guards(structure: Structure) -> tuple[Guard, ...]:
     scheduler = structure.gang
     if scheduler is None:
         return ()
-    unsupported: list[Field] = sorted({*get_args(Field)} - FIELDS[scheduler])
+    unsupported: list[GangField] = sorted({*get_args(GangField)} - GANG_FIELDS[scheduler])
     return (
         *([] if may_be_partial(structure) else [_min_available(structure)]),
         *([_all_workers(structure)] if structure.has_equal_workers else []),
@@ -93,7 +93,7 @@ def file_guards(structure: Structure) -> tuple[Guard, ...]:
                 at=f"gang.{field}",
                 when=value(f"gang.{field}"),
                 say=f"{scheduler} does not support gang.{field}, which is a key for "
-                f"{either([name for name, fields in FIELDS.items() if field in fields])}; remove the key",
+                f"{either([name for name, fields in GANG_FIELDS.items() if field in fields])}; remove the key",
             )
             for field in unsupported
         ),

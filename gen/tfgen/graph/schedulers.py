@@ -12,7 +12,7 @@ from tfgen.graph.template import Template
 from tfgen.job.training_job import Role, RoleName, Scheduler, Structure
 from tfgen.kubernetes import keys
 from tfgen.record import EMPTY, Record
-from tfgen.schema.gang_fields import FIELDS
+from tfgen.schema.kinds import GANG_FIELDS
 
 # -- gang --------------------------------------------------------------------------------------------------------------
 #
@@ -124,7 +124,7 @@ def may_be_partial(structure: Structure) -> bool:
     return (
         structure.gang is not None
         and structure.strategy == "ParameterServer"
-        and "minAvailable" in FIELDS[structure.gang]
+        and "minAvailable" in GANG_FIELDS[structure.gang]
     )
 
 

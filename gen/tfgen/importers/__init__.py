@@ -16,7 +16,7 @@ from tfgen.importers.import_report import ImportReport
 from tfgen.importers.objects import api_group, kind
 from tfgen.importers.options import Options
 from tfgen.importers.part import Part
-from tfgen.schema.workload_kinds import WorkloadKind
+from tfgen.schema.kinds import WorkloadKind
 
 Read: TypeAlias = Callable[[Part, Sequence[Part], Options, ImportReport], ForeignJob | None]
 

@@ -15,7 +15,7 @@ from tfgen.importers import pod_template
 from tfgen.importers.fields import TFGEN_DEFAULT
 from tfgen.importers.job_reader import JobReader
 from tfgen.importers.part import Part
-from tfgen.schema import workload_kinds
+from tfgen.schema import kinds
 
 POLICY: Final = "podFailurePolicy"
 
@@ -50,7 +50,7 @@ def _read_policy(job: Part, reader: JobReader) -> frozenset[int]:
             reader.apply_row(rule, TFGEN_DEFAULT)
         elif not codes:
             report.drop(rule, "job.yaml supports only rules that ignore exit codes (restart.ignoreExitCodes)")
-        elif why := workload_kinds.lacking({"workload": {"kind": reader.options.kind}}, _TARGET[1:]):
+        elif why := kinds.lacking({"workload": {"kind": reader.options.kind}}, _TARGET[1:]):
             report.drop(rule, why)
         else:
             report.carry(rule, *_TARGET)

@@ -14,8 +14,8 @@ from tfgen.importers.part import Part
 from tfgen.importers.pod_template import PodData, join_pull_secrets
 from tfgen.job.training_job import RoleName, Strategy
 from tfgen.record import EMPTY, Record
+from tfgen.schema.kinds import CompletionBy
 from tfgen.schema.messages import found_words
-from tfgen.schema.workload_kinds import CompletionBy
 from tfgen.words import either
 
 ROLES: Final[Path] = ("spec", "roles")

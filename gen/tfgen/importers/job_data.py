@@ -18,7 +18,7 @@ from tfgen.importers.restart_rules import add_restart_in_place
 from tfgen.importers.rights import add_rights
 from tfgen.job.training_job import ROLE_NAMES, RoleName
 from tfgen.schema import file as schema_file
-from tfgen.schema.key_order import key_order
+from tfgen.schema.file import key_order
 
 _OVERRIDABLE: Final = ("image", "imagePullPolicy", "command", "args", "workingDir")
 """Fields that move to the job even if only most roles have the same value, because a role can override the value."""

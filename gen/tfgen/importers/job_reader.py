@@ -16,7 +16,7 @@ from tfgen.importers.part import Part
 from tfgen.importers.task_command import TaskCommand, change_reason, legacy_keys, read_command
 from tfgen.job.training_job import ROLE_NAMES, RoleName
 from tfgen.kubernetes import keys
-from tfgen.schema.workload_kinds import WorkloadKind
+from tfgen.schema.kinds import WorkloadKind
 from tfgen.words import either
 
 ROLE_WORDS: Final[Mapping[str, RoleName]] = {

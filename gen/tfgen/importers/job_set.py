@@ -30,8 +30,7 @@ from tfgen.importers.part import Part, mapping
 from tfgen.importers.shapes import ANY_KEY, METADATA, SCALAR, refuse_misshapen
 from tfgen.importers.task_command import TaskCommand, no_cluster_message
 from tfgen.job.training_job import RoleName
-from tfgen.schema.completion import default_end
-from tfgen.schema.workload_kinds import CompletionBy
+from tfgen.schema.kinds import CompletionBy, default_end
 from tfgen.words import either
 
 GROUP: Final = "jobset.x-k8s.io"

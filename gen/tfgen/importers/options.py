@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tfgen.job.training_job import Strategy
 from tfgen.record import Record
-from tfgen.schema.workload_kinds import WorkloadKind
+from tfgen.schema.kinds import WorkloadKind
 
 
 class Options(Record):

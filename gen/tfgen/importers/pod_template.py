@@ -21,7 +21,7 @@ from tfgen.importers.shapes import ANY_KEY
 from tfgen.record import EMPTY, Record
 from tfgen.schema import file as schema_file
 from tfgen.schema import kubernetes_fields, tunables
-from tfgen.schema.workload_kinds import COPIED
+from tfgen.schema.kinds import COPIED
 
 CONTAINER: Final = "tensorflow"
 """The name of the main container, which Kubeflow's operator requires."""

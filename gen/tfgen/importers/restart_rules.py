@@ -15,7 +15,7 @@ from typing import Any, Final
 from tfgen.importers.foreign_job import ForeignJob
 from tfgen.importers.import_report import ImportReport
 from tfgen.importers.pod_template import RESTART_IN_PLACE
-from tfgen.schema import workload_kinds
+from tfgen.schema import kinds
 
 _WHY_SHARED: Final = "in the imported job, each task restarts in its pod after each of these exit codes"
 
@@ -42,7 +42,7 @@ def add_restart_in_place(spec: dict[str, Any], job: ForeignJob, report: ImportRe
     by_role = {name: role.pod.restart_codes for name, role in job.roles.items()}
     if not any(by_role.values()):
         return
-    if why := workload_kinds.lacking(spec, RESTART_IN_PLACE[1:]):
+    if why := kinds.lacking(spec, RESTART_IN_PLACE[1:]):
         report.drop_target(RESTART_IN_PLACE, why)
         return
     restart = spec.get("restart", {})

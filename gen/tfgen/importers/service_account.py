@@ -15,7 +15,7 @@ from tfgen.importers.import_report import ImportReport
 from tfgen.importers.objects import api_group, kind, mark_server_fields_read, name
 from tfgen.importers.part import Part
 from tfgen.importers.pod_template import user_keys
-from tfgen.schema import workload_kinds
+from tfgen.schema import kinds
 
 _TARGET: Final[Path] = ("spec", "serviceAccount")
 _FIELDS: Final = {"apiVersion", "kind", "metadata", "automountServiceAccountToken"}
@@ -26,7 +26,7 @@ def with_service_account(job: ForeignJob, companions: Iterable[Part], report: Im
     """Add `serviceAccount` to a job if all pods use one account, and the files contain the account with annotations."""
     accounts = {role.pod.role.get("serviceAccountName", "default") for role in job.roles.values()} - {"default"}
     part = next((item for item in companions if _is_account(item, job) and {name(item)} == accounts), None)
-    if part is None or workload_kinds.lacking(job.spec, _TARGET[1:]):
+    if part is None or kinds.lacking(job.spec, _TARGET[1:]):
         return job
     mark_server_fields_read(part, report)
     if labels := part.get("metadata", "labels"):

@@ -30,8 +30,7 @@ from tfgen.importers.shapes import ANY_KEY, METADATA, SCALAR, refuse_misshapen
 from tfgen.importers.task_command import TF_CONFIG, TaskCommand, legacy_keys, variables_of_tf_config
 from tfgen.job.training_job import RoleName
 from tfgen.schema import file as schema_file
-from tfgen.schema.completion import default_end
-from tfgen.schema.workload_kinds import CompletionBy
+from tfgen.schema.kinds import CompletionBy, default_end
 from tfgen.text.document import MAX_PROBLEMS
 from tfgen.words import either, meant, nearest
 

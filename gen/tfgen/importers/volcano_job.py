@@ -31,7 +31,7 @@ from tfgen.importers.shapes import ANY_KEY, METADATA, SCALAR, TEXTS, refuse_miss
 from tfgen.importers.task_command import no_cluster_message
 from tfgen.importers.volumes import volume_name
 from tfgen.job.training_job import RoleName
-from tfgen.schema.workload_kinds import CompletionBy
+from tfgen.schema.kinds import CompletionBy
 from tfgen.words import either
 
 GROUP: Final = "batch.volcano.sh"

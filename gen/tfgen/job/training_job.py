@@ -21,10 +21,8 @@ from typing import Any, Literal, TypeAlias
 from tfgen.job.choices import OUTPUTS, PROFILES, ROLE_NAMES, Output, Profile, RoleName, Scheduler, Strategy
 from tfgen.record import Record
 from tfgen.schema import file as schema_file
-from tfgen.schema import tunables
-from tfgen.schema import workload_kinds as kinds
-from tfgen.schema.completion import EQUAL_WORKERS, ended_by, releases, serves
-from tfgen.schema.workload_kinds import CompletionBy, WorkloadKind
+from tfgen.schema import kinds, tunables
+from tfgen.schema.kinds import EQUAL_WORKERS, CompletionBy, WorkloadKind, ended_by, releases, serves
 
 __all__ = [
     "OUTPUTS",

@@ -20,7 +20,7 @@ from tfgen.job.training_job import Environment, Structure, TrainingJob
 from tfgen.kubernetes import keys
 from tfgen.kubernetes.object import Object, creation_time, group, identity
 from tfgen.record import EMPTY, Record
-from tfgen.schema.workload_kinds import RESOURCES
+from tfgen.schema.kinds import RESOURCES
 from tfgen.targets.gitops.delivery import DeployedVariant
 from tfgen.targets.gitops.gitops import ARGOCD_VERSION, KUSTOMIZATION, RELEASE
 

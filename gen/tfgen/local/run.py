@@ -22,7 +22,7 @@ from tfgen.local.ports import listening_ports
 from tfgen.local.processes import Ended, Processes
 from tfgen.local.task import Task
 from tfgen.record import Record
-from tfgen.schema.workload_kinds import CompletionBy
+from tfgen.schema.kinds import CompletionBy
 from tfgen.words import either
 
 _POLL_SECONDS: Final = 0.1

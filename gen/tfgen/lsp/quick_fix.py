@@ -21,7 +21,7 @@ from tfgen.lsp.analysis import Analysis, analyse
 from tfgen.lsp.phrases import ProposedFix, proposed_fixes
 from tfgen.problems import Position, Problem
 from tfgen.report.excerpts import token_at
-from tfgen.schema.job_path import read_path
+from tfgen.schema.file import read_path
 from tfgen.schema.messages import RULES as SCHEMA_RULES
 from tfgen.text.document import Document, SourceTree
 from tfgen.text.edit import REMOVED, Assignment, assign

@@ -27,7 +27,7 @@ from tfgen.rails.enforce import ENFORCED, is_in_registry, literal_path
 from tfgen.rails.paths import ENVIRONMENTS, REGISTRY, SECURITY, Enforced, all_enforced
 from tfgen.rules.pod_parts import PodPart
 from tfgen.rules.security import find_weak_fields
-from tfgen.schema.workload_kinds import POD_KEYS
+from tfgen.schema.kinds import POD_KEYS
 from tfgen.text.document import Document
 from tfgen.words import in_environments, path_name, shown
 

@@ -19,8 +19,7 @@ from tfgen.problems import Place, Problem
 from tfgen.rails.rail import GUARD_RAIL
 from tfgen.record import Record
 from tfgen.schema import file as schema_file
-from tfgen.schema.file import Schema, resolve
-from tfgen.schema.job_path import read_path
+from tfgen.schema.file import Schema, read_path, resolve
 from tfgen.schema.kubernetes_fields import types
 from tfgen.text.document import Document
 from tfgen.words import meant, nearest, path_name, shown

@@ -18,7 +18,7 @@ from tfgen.rules.across import rank_cause
 from tfgen.rules.pod_fields import has_objects, misfits_of_patches
 from tfgen.rules.rule import Finding, rule
 from tfgen.rules.view import View
-from tfgen.schema.workload_kinds import FACTS
+from tfgen.schema.kinds import FACTS
 from tfgen.text.yaml_text import is_misread_by_kustomize
 from tfgen.words import path_name, shown
 

@@ -22,9 +22,9 @@ from tfgen.rules.rule import Finding, rule
 from tfgen.rules.view import View
 from tfgen.schema import file as schema_file
 from tfgen.schema import kubernetes_fields
+from tfgen.schema.kinds import FACTS, POD_KEYS
 from tfgen.schema.kubernetes_fields import Misfit
 from tfgen.schema.messages import found_words
-from tfgen.schema.workload_kinds import FACTS, POD_KEYS
 from tfgen.words import path_name, shown
 
 # -- controlled field --------------------------------------------------------------------------------------------------

@@ -16,8 +16,8 @@ from tfgen.job.training_job import RoleName, Strategy
 from tfgen.rules.rule import Finding, rule
 from tfgen.rules.view import View
 from tfgen.schema import file as schema_file
-from tfgen.schema import workload_kinds as kinds
-from tfgen.schema.idle_values import idle_values
+from tfgen.schema import kinds
+from tfgen.schema.kinds import idle_values
 from tfgen.words import either, path_name, shown
 
 # -- roles needed ------------------------------------------------------------------------------------------------------
@@ -191,7 +191,7 @@ def restart_in_place(view: View) -> Iterator[Finding]:
 
 # -- workload kind -----------------------------------------------------------------------------------------------------
 #
-# Keys that the workload kind of the job does not support, as `tfgen.schema.workload_kinds` lists them.
+# Keys that the workload kind of the job does not support, as `tfgen.schema.kinds` lists them.
 
 
 @rule("workload-kind", "error", "The job sets a value that its workload kind does not support.")

@@ -18,7 +18,7 @@ from tfgen.rules import guarded, pod_parts
 from tfgen.rules.rule import Finding, rule
 from tfgen.rules.view import View
 from tfgen.schema import kubernetes_fields
-from tfgen.schema.workload_kinds import FACTS
+from tfgen.schema.kinds import FACTS
 from tfgen.words import either
 
 # -- gang alpha --------------------------------------------------------------------------------------------------------

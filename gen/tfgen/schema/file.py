@@ -12,11 +12,15 @@ from __future__ import annotations
 
 import functools
 import json
+import pathlib
+import re
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from tfgen import data_path
+from tfgen.data_path import Path
+from tfgen.errors import UsageError
+from tfgen.words import shown
 
 Schema = Mapping[str, Any]
 
@@ -26,13 +30,13 @@ DEFAULTS = "defaults.v1alpha1.schema.json"
 """The file name of the schema of a layer (tfgen.yaml)."""
 
 
-def path(name: str = NAME) -> Path:
+def path(name: str = NAME) -> pathlib.Path:
     """Return the path of a schema file: inside the installed package, or in the checkout.
 
     An editable install has no copy inside the package. `importlib.resources` would find the same two paths and take 6
     ms more at each start.
     """
-    package = Path(__file__).parent.parent
+    package = pathlib.Path(__file__).parent.parent
     installed = package / "schemas" / name
     return installed if installed.exists() else package.parent.parent / "schemas" / name
 
@@ -147,3 +151,102 @@ def first_sentence(node: Schema) -> str:
     description: str = node.get("description", "")
     head, stop, _ = description.partition(". ")
     return head + stop.strip()
+
+
+# -- paths of a job, as users write them -------------------------------------------------------------------------------
+
+
+_STEP: Final = re.compile(r"""\.?(?P<key>[^.\[\]"=]+)|\[(?P<written>[0-9]+|"(?:[^"\\]|\\["\\])+")\]""")
+"""Pattern of one step of a path: a key, a quoted key or an index."""
+
+
+def read_path(text: str) -> Path:
+    """Parse a path. The prefix `spec.` is optional.
+
+    Raises:
+        UsageError: the text is not a path.
+    """
+    path, end = _read_steps(text)
+    if end != len(text) or text.startswith("."):
+        raise UsageError(f"{shown(text)} is not a path; a path has the form spec.tolerations[0].key")
+    return path
+
+
+def read_assignment(text: str) -> tuple[Path, str]:
+    """Parse an assignment. Return the path and the text of the value.
+
+    For example, return ``(("spec", "roles", "worker", "replicas"), "4")`` for `roles.worker.replicas=4`.
+
+    Raises:
+        UsageError: the text is not an assignment.
+    """
+    path, end = _read_steps(text)
+    if not path or text.startswith(".") or text[end : end + 1] != "=":
+        raise UsageError(f"{shown(text)} is not an assignment; write PATH=VALUE, such as roles.worker.replicas=4")
+    return path, text[end + 1 :]
+
+
+def _read_steps(text: str) -> tuple[Path, int]:
+    """Parse the path at the start of a text. Return the path, and the index of the first character after the path.
+
+    For example, return ``(("spec", "retries"), 7)`` for `retries=2`.
+    """
+    steps: list[str | int] = []
+    end = 0
+    while match := _STEP.match(text, end):
+        end = match.end()
+        steps.append(match["key"] or json.loads(match["written"]))
+    is_below = steps and isinstance(steps[0], str) and steps[0] not in load()["properties"]
+    return ("spec", *steps) if is_below else tuple(steps), end
+
+
+# -- the order in which tfgen writes the keys --------------------------------------------------------------------------
+
+
+INIT_ORDER: Final = (
+    "strategy",
+    "legacyFlags",
+    "legacyVariables",
+    "workload",
+    "run",
+    "resumeFrom",
+    "image",
+    "imagePullPolicy",
+    "imagePullSecrets",
+    "command",
+    "args",
+    "workingDir",
+    "port",
+    "roles",
+    "env",
+    "envFrom",
+    "storage",
+    "shm",
+    "gang",
+    "completion",
+)
+"""The first keys of ``spec``, in order. The remaining keys follow in the order of the schema."""
+
+_LAST: Final = ("outputs", "environments", "gitops")
+_OF_ENVIRONMENT: Final = ("namespace", "cluster", "enabled")
+
+
+def key_order(path: Path, schema: str = NAME) -> tuple[str, ...] | None:
+    """Return the allowed keys of a mapping in a document, in the order in which tfgen writes the keys.
+
+    Args:
+        path: the path of the mapping.
+        schema: the name of the document's schema: the schema of a job or of a layer.
+
+    Returns:
+        The keys. None for a mapping whose keys are names, such as `env`, because the author determines the order of the
+            names.
+    """
+    found = node(load(schema), path)
+    if found is None or not is_record(found):
+        return None
+    keys = found["properties"]
+    if path == ("spec",) or (path[:2] == ("spec", "environments") and len(path) == 3):
+        order = dict.fromkeys((*_OF_ENVIRONMENT, *INIT_ORDER, *(key for key in keys if key not in _LAST), *_LAST))
+        return tuple(key for key in order if key in keys)
+    return tuple(keys)

@@ -20,8 +20,7 @@ from tfgen.data_path import Path
 from tfgen.kubernetes.merge import MERGE_KEYS
 from tfgen.schema import file as schema_file
 from tfgen.schema.file import Schema
-from tfgen.schema.habits import as_items, flow
-from tfgen.schema.hints import expected, json_types
+from tfgen.schema.hints import as_items, expected, flow, json_types
 from tfgen.schema.messages import found_words, hint_for_value
 from tfgen.value_type import MAX_INTEGER
 from tfgen.words import meant, nearest, path_name, shown

@@ -20,8 +20,18 @@ from tfgen.problems import Problem
 from tfgen.record import Record
 from tfgen.schema import file as schema_file
 from tfgen.schema import tunables
-from tfgen.schema.habits import LONG_FORMS, advice_for, can_import, flow, one_line
-from tfgen.schema.hints import choices, expected, hint_for_key, integers, json_types
+from tfgen.schema.hints import (
+    LONG_FORMS,
+    advice_for,
+    can_import,
+    choices,
+    expected,
+    flow,
+    hint_for_key,
+    integers,
+    json_types,
+    one_line,
+)
 from tfgen.text.odd_spaces import find_odd_space
 from tfgen.words import NEAR, either, meant, nearest, path_name, shown
 

@@ -8,9 +8,9 @@ a role. For a record, the keyword applies to all fields of the record, except fo
 values path is the path in the spec without `spec`.
 
 A record without a default is a section, such as a role or the gang. A job has the tunables of a section only if the job
-has the section. A job has no tunable for a value that its workload kind does not support (`workload_kinds`), and no
-tunable for an idle value, which has no effect in the job (`idle_values`). For example, `completion.evaluatorGrace` is
-idle in a job without an evaluator.
+has the section. A job has no tunable for a value that its workload kind does not support (`kinds.unsupported_keys`),
+and no tunable for an idle value, which has no effect in the job (`kinds.idle_values`). For example,
+`completion.evaluatorGrace` is idle in a job without an evaluator.
 
 values.yaml, values.schema.json and the allowed keys of an environment all come from this module. values.schema.json
 also accepts idle values, because an environment may set idle values.
@@ -27,13 +27,77 @@ from typing import TYPE_CHECKING, Any, Final
 from tfgen import data_path
 from tfgen.record import Record
 from tfgen.schema import file as schema_file
-from tfgen.schema import workload_kinds as kinds
-from tfgen.schema.chart_values import ENVIRONMENT, environments_if_patched
+from tfgen.schema import kinds
 from tfgen.schema.file import Schema, is_record, resolve
-from tfgen.schema.idle_values import idle_values
+from tfgen.schema.kinds import idle_values
 
 if TYPE_CHECKING:
     from tfgen.value_type import ValueType
+
+
+# -- chart values without a key in the job file ------------------------------------------------------------------------
+#
+# nameOverride and fullnameOverride are in Helm's starter chart, and Helm users expect them:
+# https://helm.sh/docs/chart_best_practices/conventions/. A chart needs the name of its environment if the environments
+# have different patches. The values file of an environment sets the name.
+
+
+_NAME_MAX: Final = 63
+"""Maximum number of characters of a label value and of a DNS label."""
+
+ENVIRONMENT: Final = "environment"
+"""The key of the chart value that contains the name of the environment."""
+
+_NAMES: Final[Mapping[str, Schema]] = {
+    "nameOverride": {
+        "description": "Replaces the name of the chart in the names and labels of the objects.",
+        "type": "string",
+        "pattern": "^([a-z0-9]([-a-z0-9]*[a-z0-9])?)?$",
+        "maxLength": _NAME_MAX,
+        "default": "",
+    },
+    "fullnameOverride": {
+        "description": "Replaces RELEASE-CHART at the start of the names of the objects.",
+        "type": "string",
+        "pattern": "^([a-z]([-a-z0-9]*[a-z0-9])?)?$",
+        "maxLength": _NAME_MAX,
+        "default": "",
+    },
+}
+
+
+def chart_values(environments: Sequence[str]) -> Mapping[str, Schema]:
+    """Return the schemas of the chart values that have no key in the job file, by the name of the value.
+
+    Example: ``{"nameOverride": {"type": "string", "default": "", ...}, ...}``. Each value is empty by default.
+
+    Args:
+        environments: the result of `environments_if_patched`. If it is empty, the chart has no value `environment`.
+    """
+    if not environments:
+        return _NAMES
+    environment = {
+        "description": (
+            "Environment whose patches apply to the objects. Empty means that only the patches of the job apply."
+        ),
+        "type": "string",
+        "enum": ["", *environments],
+        "default": "",
+    }
+    return {**_NAMES, ENVIRONMENT: environment}
+
+
+def environments_if_patched(spec: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the names of all environments of a job if at least one environment sets `patches`, or else an empty tuple.
+
+    Without `patches` in an environment, the objects of the chart do not depend on the name of the environment.
+    """
+    environments = spec.get("environments", {})
+    return tuple(sorted(environments)) if any("patches" in environment for environment in environments.values()) else ()
+
+
+# -- tunables ----------------------------------------------------------------------------------------------------------
+
 
 ValuesPath = tuple[str, ...]
 

@@ -10,20 +10,157 @@ a description is next to a `$ref`: editors show the description, and Helm ignore
 
 from __future__ import annotations
 
+import copy
 import functools
 import json
+import operator
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, Self
 
+from tfgen import data_path
+from tfgen.kubernetes.volume_profiles import Profile, refuses
+from tfgen.record import Record
 from tfgen.schema import file as schema_file
-from tfgen.schema.chart_values import chart_values
+from tfgen.schema import kinds, tunables
 from tfgen.schema.file import Schema, target, used_definitions
-from tfgen.schema.tunables import CHART_ACCEPTS, ValuesPath, all_leaves
-from tfgen.schema.values_descriptions import described
-from tfgen.schema.values_form import ValuesForm, once_a_form
+from tfgen.schema.tunables import CHART_ACCEPTS, ValuesPath, all_leaves, chart_values, environments_if_patched
 from tfgen.text import json_text
 from tfgen.value_type import MAX_INTEGER
+
+# -- the paths of the values -------------------------------------------------------------------------------------------
+#
+# Most jobs of a team have the same paths in values.yaml. tfgen therefore caches the texts that depend only on the
+# paths, and the text of the default values.
+
+
+class ValuesForm(Record):
+    """The paths of a chart's values, without the values. Charts with equal `ValuesForm` share cached texts.
+
+    Attributes:
+        paths: the paths of the values, in the order of the schema.
+        unsupported_paths: the paths that the workload kind or the Pod Security profile of a job does not support, such
+            as ``storage.*.nfs``.
+        environments: the names of all environments if an environment of the job sets `patches`; or else empty.
+        idle: the paths of values that a job or an environment may set, but that no template reads.
+    """
+
+    paths: tuple[ValuesPath, ...]
+    unsupported_paths: tuple[str, ...] = ()
+    environments: tuple[str, ...] = ()
+    idle: tuple[ValuesPath, ...] = ()
+
+
+once_a_form: Final = functools.lru_cache(maxsize=64)
+"""Decorator that caches the results of a function for the 64 most recently used `ValuesForm` arguments."""
+
+
+class ValuesPart(Record):
+    """A part of a chart file that contains values, such as an entry of values.yaml with its comment.
+
+    Attributes:
+        paths: the paths of the values.
+        start: the text before the values.
+        write: function that returns the text of the values. The argument has the value of each path, in the same order;
+            None for an optional value that is not set.
+        end: the text after the values.
+        defaults: the default of the value at each path.
+        of_defaults: the text that `write` returns for `defaults`.
+    """
+
+    paths: tuple[ValuesPath, ...]
+    start: str
+    write: Callable[[Sequence[Any]], str]
+    end: str
+    defaults: tuple[Any, ...]
+    of_defaults: str
+
+    @classmethod
+    def of(cls, paths: Iterable[ValuesPath], start: str, write: Callable[[Sequence[Any]], str], end: str = "") -> Self:
+        """Create a part of a chart file. The text of the default values is computed once."""
+        places = tuple(paths)
+        defaults = tuple(tunables.at(path).default for path in places)
+        return cls(places, start, write, end, defaults, write(defaults))
+
+    def text(self, values: Mapping[str, Any]) -> str:
+        """Return the text of the part. `values` are the complete values of a job."""
+        current = [data_path.at(values, path) for path in self.paths]
+        # Equal values are not sufficient: True equals 1, but has a different text.
+        is_default = all(map(operator.is_, current, self.defaults))
+        return f"{self.start}{self.of_defaults if is_default else self.write(current)}{self.end}"
+
+
+def values_form(spec: Mapping[str, Any]) -> ValuesForm:
+    """Return the paths of the values in the chart of a job."""
+    paths = tuple(tunable.path for tunable in tunables.tunables(spec))
+    return ValuesForm(paths, _unsupported_paths(spec), environments_if_patched(spec), tunables.idle_paths(spec))
+
+
+def _unsupported_paths(spec: Mapping[str, Any]) -> tuple[str, ...]:
+    profile = spec.get("security", {}).get("profile", "restricted")
+    return tuple(dict.fromkeys([*(lack.path for lack in kinds.unsupported_keys(spec)), *_refused_volumes(profile)]))
+
+
+@functools.cache
+def _refused_volumes(profile: Profile) -> tuple[str, ...]:
+    """Return the paths of the volume sources that a Pod Security profile refuses, such as ``storage.*.nfs``."""
+    keys = schema_file.load()["definitions"]["volume"]["oneOf"]
+    sources = (choice["required"][0] for choice in keys)
+    return tuple(f"storage.*.{source}" for source in sources if source != "claim" and refuses(profile, source))
+
+
+# -- descriptions ------------------------------------------------------------------------------------------------------
+#
+# Each value gets the description of its field in the job schema, next to its `$ref`, so that fields with different
+# descriptions can share one definition.
+
+
+_ENTRY: Final = "additionalProperties"
+
+
+def described(values_schema: Schema, environments: Sequence[str]) -> Schema:
+    """Return a copy of a schema of chart values, with a description of each value.
+
+    Args:
+        values_schema: the schema of the values, without descriptions.
+        environments: the result of `environments_if_patched` for the job.
+    """
+    schema: dict[str, Any] = copy.deepcopy(dict(values_schema))
+    job = schema_file.load()
+    spec = schema_file.resolve(job, job["properties"]["spec"])
+    source = {**spec, "properties": {**chart_values(environments), **spec["properties"]}}
+    _describe(schema, source, schema)
+    return schema
+
+
+def _describe(node: dict[str, Any], source: Schema, schema: Schema) -> None:
+    """Add descriptions to all schema nodes inside the schema node `node`.
+
+    Args:
+        node: the node of a value.
+        source: the resolved node of the same value in the job schema.
+        schema: the complete schema of the values, which contains the definitions.
+    """
+    target = _target(node, schema)
+    for name, child in target.get("properties", {}).items():
+        field = schema_file.entry(schema_file.load(), source, name)
+        if field and "description" in field and isinstance(child, dict):
+            child["description"] = field["description"]
+            _describe(child, field, schema)
+    entry = schema_file.entry(schema_file.load(), source, "*")
+    if entry is not None and isinstance(target.get(_ENTRY), dict):
+        _describe(target[_ENTRY], entry, schema)
+
+
+def _target(node: Schema, schema: Schema) -> Schema:
+    """Follow the `$ref` of a node, or the `$ref` in the `allOf` of the node. Return other nodes unchanged."""
+    parts = [node, *node.get("allOf", ())]
+    reference = next((part["$ref"] for part in parts if "$ref" in part), None)
+    return node if reference is None else _target(schema_file.target(schema, reference), schema)
+
+
+# -- values.schema.json ------------------------------------------------------------------------------------------------
+
 
 _DRAFT: Final = "http://json-schema.org/draft-07/schema#"
 _ROLE: Final = "role"

@@ -28,7 +28,7 @@ from tests.support.rendered import Rendered
 from tests.support.tools import ROOT
 from tfgen.check.jobs import check
 from tfgen.graph.built import plain_objects
-from tfgen.schema import workload_kinds as kinds
+from tfgen.schema import kinds
 
 CASES = environments([*EXAMPLES, *sorted(ROOT.glob("tests/golden/*/job.yaml"))])
 NEEDED = ("ServiceAccount", "PriorityClass", "RuntimeClass")

@@ -41,8 +41,8 @@ from tfgen.problems import stop_at_errors
 from tfgen.real_path import real_path
 from tfgen.record import Record
 from tfgen.schema import file as schema_file
-from tfgen.schema.chart_values import ENVIRONMENT, chart_values
 from tfgen.schema.file import first_sentence
+from tfgen.schema.tunables import ENVIRONMENT, chart_values
 from tfgen.targets.chart.readme import NOTES
 from tfgen.targets.render import render_document
 from tfgen.text.document import Document

@@ -31,7 +31,7 @@ from tfgen.graph.objects import labels, names
 from tfgen.graph.objects.values import ROLE, role_or_job_value, value
 from tfgen.job.training_job import Structure
 from tfgen.kubernetes.volume_profiles import refuses
-from tfgen.schema import workload_kinds as kinds
+from tfgen.schema import kinds
 from tfgen.value_type import ValueType
 
 _NAME: Final = Bound("name")

@@ -26,7 +26,7 @@ from tfgen.kubernetes.keys import KEEP
 from tfgen.kubernetes.merge import JSON_MERGE, STRATEGIC_GROUPS, kubectl
 from tfgen.kubernetes.object import group
 from tfgen.record import Record
-from tfgen.schema.chart_values import ENVIRONMENT
+from tfgen.schema.tunables import ENVIRONMENT
 from tfgen.words import either, meant, nearest
 
 

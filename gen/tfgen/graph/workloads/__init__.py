@@ -1,6 +1,6 @@
 """The workload kinds, such as StatefulSet and JobSet.
 
-A `Workload` describes the objects of a kind. `tfgen.schema.workload_kinds` lists the fields that a kind does not
+A `Workload` describes the objects of a kind. `tfgen.schema.kinds` lists the fields that a kind does not
 support.
 """
 
@@ -11,7 +11,7 @@ from typing import Final
 
 from tfgen.graph.workloads import elastic_dl, indexed_job, job_set, single_pod, stateful_set, tf_job, volcano_job
 from tfgen.graph.workloads.workload import Workload
-from tfgen.schema.workload_kinds import WorkloadKind
+from tfgen.schema.kinds import WorkloadKind
 
 WORKLOADS: Final[Mapping[WorkloadKind, Workload]] = {
     "StatefulSet": stateful_set.WORKLOAD,

@@ -59,7 +59,7 @@ from tfgen.job.training_job import Role, RoleName, Structure
 from tfgen.kubernetes import keys
 from tfgen.kubernetes.merge import KUBECTL, merge
 from tfgen.record import EMPTY, Record
-from tfgen.schema.workload_kinds import COPIED
+from tfgen.schema.kinds import COPIED
 
 GRACE_SERVING: Final = 5
 GRACE: Final = 30  # the default of Kubernetes

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from tfgen.job.training_job import ChartPage, TrainingJob
 from tfgen.places import CHARTS
-from tfgen.schema.values_form import ValuesForm, once_a_form, values_form
+from tfgen.schema.values_schema import ValuesForm, once_a_form, values_form
 from tfgen.targets.chart.readme import NOTES, environment_notes, readme
 from tfgen.targets.chart.templates import template_files
 from tfgen.targets.chart.values_yaml import values_yaml

@@ -16,10 +16,9 @@ from tfgen.kubernetes import keys
 from tfgen.places import CHARTS
 from tfgen.schema import file as schema_file
 from tfgen.schema import tunables
-from tfgen.schema.chart_values import chart_values
-from tfgen.schema.tunables import ValuesPath
-from tfgen.schema.values_form import ValuesForm, ValuesPart, once_a_form
-from tfgen.schema.workload_kinds import WorkloadKind
+from tfgen.schema.kinds import WorkloadKind
+from tfgen.schema.tunables import ValuesPath, chart_values
+from tfgen.schema.values_schema import ValuesForm, ValuesPart, once_a_form
 
 # -- NOTES.txt ---------------------------------------------------------------------------------------------------------
 

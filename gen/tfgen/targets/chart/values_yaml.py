@@ -18,11 +18,10 @@ from typing import Any, Final
 
 from tfgen.schema import file as schema_file
 from tfgen.schema import tunables
-from tfgen.schema.chart_values import chart_values
 from tfgen.schema.file import Schema
 from tfgen.schema.hints import choices
-from tfgen.schema.tunables import ValuesPath
-from tfgen.schema.values_form import ValuesForm, ValuesPart, once_a_form
+from tfgen.schema.tunables import ValuesPath, chart_values
+from tfgen.schema.values_schema import ValuesForm, ValuesPart, once_a_form
 from tfgen.text import yaml_text
 from tfgen.value_type import ValueType
 from tfgen.words import either

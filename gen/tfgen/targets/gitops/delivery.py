@@ -15,7 +15,7 @@ from tfgen.kubernetes import keys
 from tfgen.kubernetes.object import Object, group, literal_name
 from tfgen.places import CHARTS, OVERLAYS
 from tfgen.record import Record
-from tfgen.schema.workload_kinds import RESOURCES
+from tfgen.schema.kinds import RESOURCES
 
 Files: TypeAlias = Mapping[str, tuple[Object, ...]]
 

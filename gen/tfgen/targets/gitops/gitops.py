@@ -12,7 +12,7 @@ from tfgen.job.training_job import TrainingJob
 from tfgen.kubernetes import keys
 from tfgen.kubernetes.object import Object, group
 from tfgen.places import ARGOCD, FLUX, OVERLAYS, TOOLS
-from tfgen.schema.workload_kinds import RESOURCES
+from tfgen.schema.kinds import RESOURCES
 from tfgen.targets.gitops.delivery import (
     SUSPENDED,
     ChangedField,

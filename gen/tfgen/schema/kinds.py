@@ -1,4 +1,4 @@
-"""The keys and the values of job.yaml that a workload kind, such as TFJob, does not support.
+"""The workload kinds, such as TFJob: the keys of job.yaml that a kind does not support, and facts about its objects.
 
     >>> lacking({"workload": {"kind": "Job"}}, ("podDisruptionBudget", "maxUnavailable"))
     'maxUnavailable needs a controller with the subresource scale; remove the key, or use the kind StatefulSet'
@@ -19,8 +19,6 @@ from tfgen.record import Record
 from tfgen.schema import file as schema_file
 
 # -- records -----------------------------------------------------------------------------------------------------------
-#
-# Records for the keys that a workload kind does not support, and for the properties of the objects of a job.
 
 
 WorkloadKind: TypeAlias = Literal["StatefulSet", "Job", "TFJob", "VolcanoJob", "JobSet", "Pod", "ElasticDL"]
@@ -163,8 +161,6 @@ COPIED: Final = tuple(name for name, key in POD_KEYS.items() if key.is_copied)
 
 
 # -- shared ------------------------------------------------------------------------------------------------------------
-#
-# Unsupported keys, and properties of objects, that several workload kinds have in common.
 
 
 NO_FINISHER: Final = (
@@ -230,9 +226,7 @@ JOB_KEYS: Final = ("batch.kubernetes.io/", "controller-uid", "job-name")
 
 # -- stateful set ------------------------------------------------------------------------------------------------------
 #
-# Properties of the objects of a job with the workload kind StatefulSet, the default.
-#
-# This workload kind runs each role as a StatefulSet, or as an Indexed Job if the tasks of the role exit by themselves.
+# Each role is a StatefulSet, or an Indexed Job if the tasks of the role exit by themselves.
 
 
 _STATEFUL_SET: Final = Facts(
@@ -244,9 +238,7 @@ _STATEFUL_SET: Final = Facts(
 
 # -- job ---------------------------------------------------------------------------------------------------------------
 #
-# Keys that a job with the workload kind Job cannot set, and properties of the objects of the job.
-#
-# This workload kind runs each role as an Indexed Job of Kubernetes.
+# tfgen runs each role as an Indexed Job of Kubernetes.
 
 
 _JOB: Final = Facts(
@@ -259,9 +251,7 @@ _JOB: Final = Facts(
 
 # -- tf job ------------------------------------------------------------------------------------------------------------
 #
-# Keys and values that a job with the workload kind TFJob cannot set, and properties of the objects of the job.
-#
-# This workload kind runs all roles as one TFJob of the Kubeflow training operator.
+# tfgen runs all roles as one TFJob of the Kubeflow training operator.
 
 
 _OLD: Final = ("workload.tfJob.apiVersion", "v1beta1")
@@ -372,9 +362,7 @@ _TF_JOB: Final = Facts(
 
 # -- volcano job -------------------------------------------------------------------------------------------------------
 #
-# Keys and values that a job with the workload kind VolcanoJob cannot set, and properties of the objects of the job.
-#
-# This workload kind runs all roles as one Job of Volcano (batch.volcano.sh).
+# tfgen runs all roles as one Job of Volcano (batch.volcano.sh).
 
 
 _PLUGIN: Final = ("workload.volcanoJob.tfConfig", "Plugin")
@@ -431,9 +419,7 @@ _VOLCANO_JOB: Final = Facts(
 
 # -- job set -----------------------------------------------------------------------------------------------------------
 #
-# Keys and values that a job with the workload kind JobSet cannot set, and properties of the objects of the job.
-#
-# This workload kind runs all roles as one JobSet. The controller of the JobSet creates a Job for each role.
+# tfgen runs all roles as one JobSet. The controller of the JobSet creates a Job for each role.
 
 
 _JOB_SET: Final = Facts(
@@ -464,9 +450,7 @@ _JOB_SET: Final = Facts(
 
 # -- pod ---------------------------------------------------------------------------------------------------------------
 #
-# Keys and values that a job with the workload kind Pod cannot set, and properties of the objects of the job.
-#
-# This workload kind runs a single task in a Pod without a controller.
+# tfgen runs a single task in a Pod without a controller.
 
 
 _POD: Final = Facts(
@@ -496,8 +480,6 @@ _POD: Final = Facts(
 
 
 # -- elastic dl --------------------------------------------------------------------------------------------------------
-#
-# Keys and values that a job with the workload kind ElasticDL cannot set, and properties of the objects of the job.
 #
 # The job creates the pod of the master, and the master creates the pods of ps and workers.
 
@@ -616,8 +598,6 @@ _ELASTIC_DL: Final = Facts(
 
 
 # -- all kinds ---------------------------------------------------------------------------------------------------------
-#
-# Functions for all workload kinds.
 
 
 WORKLOAD_KINDS: Final[tuple[WorkloadKind, ...]] = get_args(WorkloadKind)
@@ -708,3 +688,116 @@ def _owners() -> Mapping[str, tuple[WorkloadKind, ...]]:
     """
     paths = dict.fromkeys(path for facts in FACTS.values() for path in facts.supported_by_few)
     return {path: tuple(kind for kind, facts in FACTS.items() if path in facts.supported_by_few) for path in paths}
+
+
+# -- the completion of a job -------------------------------------------------------------------------------------------
+
+
+EQUAL_WORKERS: Final = ("MultiWorkerMirrored", "KerasDistribution")
+"""The strategies whose workers are equal. Worker 0 coordinates the workers."""
+
+
+def default_end(strategy: str | None) -> CompletionBy:
+    """Return the default of `completion.by` for a strategy.
+
+    The default is "Worker0" for a strategy with equal workers, and "Chief" for each other strategy.
+    """
+    return "Worker0" if strategy in EQUAL_WORKERS else "Chief"
+
+
+def ended_by(spec: Mapping[str, Any]) -> CompletionBy:
+    """Return the name of the tasks whose end completes the job: "Chief", "Worker0" or "AllWorkers".
+
+    The name is the value of `completion.by`. If the job does not set `completion.by`, the name is the default of the
+    workload kind. If the workload kind has no default, the name is the default of the strategy.
+    """
+    by: CompletionBy | None = spec.get("completion", {}).get("by") or FACTS[of_spec(spec)].default_end
+    return by or default_end(spec.get("strategy"))
+
+
+def releases(spec: Mapping[str, Any]) -> bool:
+    """Test whether tfgen releases the tasks that still run when the job is complete."""
+    return bool(value_of(spec, "completion.release") == "ScaleToZero")
+
+
+def serves(spec: Mapping[str, Any], role: str) -> bool:
+    """Test whether the tasks of a role run until the job is complete, instead of exiting by themselves.
+
+    Return True for ps. Return True for workers if the end of the chief completes the job, and the workers have the
+    default ``runs: Serving``. Return False for all other tasks.
+    """
+    if role == "worker":
+        return ended_by(spec) == "Chief" and spec["roles"]["worker"].get("runs", "Serving") == "Serving"
+    return role == "ps"
+
+
+# -- keys of gang ------------------------------------------------------------------------------------------------------
+
+
+GangField: TypeAlias = Literal[
+    "apiVersion",
+    "minAvailable",
+    "minResources",
+    "preferredTopology",
+    "priorityClassName",
+    "queue",
+    "requiredTopology",
+    "scheduleTimeoutSeconds",
+]
+"""A key of ``gang`` that not every scheduler uses."""
+
+GANG_FIELDS: Final[Mapping[str, frozenset[GangField]]] = {
+    "volcano": frozenset(("minAvailable", "minResources", "priorityClassName", "queue")),
+    "kube-batch": frozenset(("minAvailable", "priorityClassName", "queue")),
+    "coscheduling": frozenset(("minAvailable", "minResources", "scheduleTimeoutSeconds")),
+    "kubernetes": frozenset(("apiVersion", "minAvailable", "priorityClassName", "requiredTopology")),
+    "kueue": frozenset(("preferredTopology", "priorityClassName", "queue", "requiredTopology")),
+}
+"""The keys of ``gang`` that each scheduler uses, without the keys that all schedulers use."""
+
+
+# -- idle values -------------------------------------------------------------------------------------------------------
+#
+# An idle value has no effect, because no object of the job depends on the value. A job may set an idle value, because
+# layers set the same defaults for all jobs. The rule `idle-value` warns of idle values.
+
+
+class IdleValue(Record):
+    """The values path of a value without effect, and the reason why the value has no effect."""
+
+    path: str
+    why: str
+
+
+def idle_values(spec: Mapping[str, Any]) -> Iterator[IdleValue]:
+    """Yield each value that has no effect in a job, with the reason.
+
+    Some of these values are also values that the workload kind does not support.
+    """
+    roles, kind = spec["roles"], of_spec(spec)
+    if "evaluator" not in roles:
+        yield IdleValue("completion.evaluatorGrace", "the job has no evaluator")
+    elif not releases(spec):
+        why = "completion.release is Keep, so the evaluator is not ended"
+        yield IdleValue("completion.evaluatorGrace", why)
+    ends = "chief" if ended_by(spec) == "Chief" else "worker"
+    if not releases(spec):
+        yield IdleValue("completion.onFailure", "completion.release is Keep, so no task is released")
+    elif not roles.keys() - {ends} and "tensorboard" not in spec:
+        yield IdleValue("completion.onFailure", "one Job runs all tasks, so no task remains after the end of the Job")
+    if kind == "StatefulSet" and not any(serves(spec, role) for role in roles):  # only serving roles use it
+        why = "every role runs as a Job, whose tasks may not be evicted"
+        yield IdleValue("podDisruptionBudget.maxUnavailable", why)
+    if not FACTS[kind].has_pod_that_calls_api_server:
+        yield IdleValue("network.egress.apiServer", f"no pod of a {kind} sends requests to the API server")
+    if "gang" in spec:
+        yield from _idle_in_gang(spec)
+
+
+def _idle_in_gang(spec: Mapping[str, Any]) -> Iterator[IdleValue]:
+    scheduler = spec["gang"]["scheduler"]
+    for field in get_args(GangField):
+        if field not in GANG_FIELDS[scheduler]:
+            yield IdleValue(f"gang.{field}", f"the scheduler {scheduler} does not support {field}")
+    if spec.get("strategy", "ParameterServer") != "ParameterServer":
+        yield IdleValue("gang.minAvailable", "the job has only equal workers, which start together")
