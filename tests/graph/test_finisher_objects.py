@@ -19,7 +19,7 @@ from tfgen.graph import programs
 from tfgen.graph.fill import Scope
 from tfgen.graph.graph import objects as graph_objects
 from tfgen.graph.holes import Not, When
-from tfgen.graph.objects import names
+from tfgen.graph.objects import naming
 from tfgen.graph.objects.finisher import Kind, Plan, finisher
 from tfgen.graph.objects.values import value
 from tfgen.job.training_job import RoleName, TrainingJob
@@ -260,7 +260,7 @@ def test_the_amounts_are_the_helpers_and_each_may_be_set():
 
 
 def test_a_deployment_that_only_some_values_have_is_in_no_rule_and_no_argument_elsewhere():
-    plan = Plan("worker", deployments=(When(Not(value("network.policy")), names.JOB), names.RELEASE))
+    plan = Plan("worker", deployments=(When(Not(value("network.policy")), naming.JOB), naming.RELEASE))
     _, role, _, _, job = objects(plan)
     assert role["rules"] == [
         {
@@ -303,7 +303,7 @@ def server() -> Iterator[ApiServer]:
 # The clock of the finisher is 50 times faster, so the deadline is 12 minutes of real time.
 @pytest.mark.parametrize("deadline", [0, 36000])
 def test_the_role_allows_what_the_program_does_with_its_arguments_and_nothing_else(server, tmp_path, deadline):
-    made = objects(PLAN.replaced(deployments=(names.JOB,)), startDeadline=deadline)
+    made = objects(PLAN.replaced(deployments=(naming.JOB,)), startDeadline=deadline)
     granted = {
         (verb, rule["resources"][0], name)
         for rule in made[1]["rules"]

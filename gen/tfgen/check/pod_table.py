@@ -31,7 +31,7 @@ from tfgen.check.object_rules import (
     without,
     wrong_value,
 )
-from tfgen.graph.objects.resources import IS_GPU
+from tfgen.graph.objects.podspec import IS_GPU
 from tfgen.job.choices import ROLE_NAMES
 from tfgen.kubernetes import keys, quantity
 from tfgen.words import shown

@@ -8,19 +8,12 @@ from typing import Any, Final
 from tfgen.graph.fill import Scope
 from tfgen.graph.holes import ABSENT, AllOf, AnyOf, ChartOnly, Key, NamedTemplate, Node, When, call
 from tfgen.graph.objects import (
-    code,
-    disruption,
-    eci,
-    literal,
-    names,
-    network,
-    priority_class,
-    run_lock,
-    service_account,
+    naming,
     storage,
+    supporting,
     tensorboard,
 )
-from tfgen.graph.objects.config_map import config_map
+from tfgen.graph.objects.cluster import config_map
 from tfgen.graph.objects.connection_test import connection_test
 from tfgen.graph.objects.finisher import NOTIFY, Plan, finisher
 from tfgen.graph.objects.values import value
@@ -51,29 +44,29 @@ def _templates(structure: Structure) -> Iterator[Template]:
     workload = WORKLOADS[structure.kind]
     has_config_map = workload.has_config_map(structure)
     if workload.has_service(structure):
-        yield Template("service", network.service(structure))
+        yield Template("service", supporting.headless_service(structure))
     if has_config_map:
         yield Template("configmap", config_map(structure, workload.pod_name))
-    yield Template("networkpolicy", network.policy(workload.pods))
+    yield Template("networkpolicy", supporting.network_policy(workload.pods))
     if structure.service_account:
-        yield Template("serviceaccount", service_account.service_account())
-    yield Template("priorityclass", priority_class.priority_classes())
-    yield Template(literal.LITERAL, literal.literal_objects())
+        yield Template("serviceaccount", supporting.service_account())
+    yield Template("priorityclass", supporting.priority_classes())
+    yield Template(supporting.LITERAL, supporting.literal_objects())
     if structure.gang and workload.has_pod_group(structure):
         yield from GANGS[structure.gang].pod_group(structure)
     if structure.eci and structure.eci.makes_cache:
-        yield Template("imagecache", eci.image_cache(structure))
+        yield Template("imagecache", supporting.image_cache(structure))
     yield Template("claim", storage.claims(), survives_retirement=True)
     if isinstance(structure.code, FileCode):
-        yield Template("code", code.config_map(structure.code))
+        yield Template("code", storage.code_config_map(structure.code))
     if workload.has_run_lock:
-        yield Template("run-lock", run_lock.config_map(structure.ends))
+        yield Template("run-lock", storage.lock_config_map(structure.ends))
     # The finisher precedes the tasks, because a quota may reject the last pods and only the finisher frees the quota.
     if plan := workload.plan(structure):
         yield from _finisher(structure, plan)
     yield from workload.templates(structure)
     if structure.disruption_budget:
-        yield from disruption.budgets(structure, workload.is_scalable)
+        yield from supporting.budgets(structure, workload.is_scalable)
     if structure.tensorboard_port:
         yield from tensorboard.tensorboard(structure, structure.tensorboard_port)
     if has_config_map:
@@ -171,7 +164,7 @@ def _stay_released(template: Template, ends: RoleName, conditions: tuple[Node, .
         if not (isinstance(metadata, dict) and isinstance(spec, dict) and isinstance(kind, str)):
             raise TypeError(f"not a workload: {item!r}")
         field, released = _RELEASED[kind]
-        is_released = call(_IS_RELEASED, ends=names.workload(ends), kind=kind, name=metadata["name"])
+        is_released = call(_IS_RELEASED, ends=naming.workload(ends), kind=kind, name=metadata["name"])
         test = AllOf((*conditions, is_released)) if conditions else is_released
         state = {field: When(test, released, spec.get(field, ABSENT))}
         return {**item, "spec": {**spec, **state} if field in spec else {**state, **spec}}

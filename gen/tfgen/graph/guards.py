@@ -34,8 +34,8 @@ from tfgen.graph.holes import (
     When,
     sentence,
 )
-from tfgen.graph.objects import cluster_spec, keras_distribution, names, service_account, storage
-from tfgen.graph.objects.name_guards import finisher_name_guard
+from tfgen.graph.objects import cluster, naming, storage, supporting
+from tfgen.graph.objects.naming import finisher_name_guard
 from tfgen.graph.objects.values import ROLE_ENTRIES, ROLE_NAME, role_entry_value, value
 from tfgen.graph.schedulers import is_partial, may_be_partial, member_count
 from tfgen.graph.structure_cache import cached_by_structure
@@ -48,7 +48,7 @@ from tfgen.schema import kinds
 from tfgen.schema.kinds import GANG_FIELDS, GangField
 from tfgen.words import either
 
-# The resource name of GPUs before Kubernetes 1.10. Since then, device plugins define the resource names.
+# The resource name of GPUs before Kubernetes 1.10. Since then, device plugins define the resource naming.
 LEGACY_GPU: Final = "alpha.kubernetes.io/nvidia-gpu"
 
 
@@ -65,7 +65,7 @@ def guards(structure: Structure) -> tuple[Guard, ...]:
         *([_min_available(structure)] if may_be_partial(structure) else []),
         *(_RUN_FOLDERS if _supports(structure, "resumeFrom") else ()),
         _IMAGE,
-        *([service_account.default_account_guard()] if structure.service_account else []),
+        *([supporting.default_account_guard()] if structure.service_account else []),
         *([_node_name(structure)] if structure.gang else []),
         *_mount_path_guards(structure),
         *(_RESOURCES if _supports(structure, "roles.worker.resources.limits") else ()),
@@ -110,11 +110,11 @@ def _supports(structure: Structure, path: str) -> bool:
 _SERVICE_NAME: Final = Guard(
     "service-name",
     at="run",
-    when=Not(Matches(names.RUN, "^[a-z]([-a-z0-9]*[a-z0-9])?$")),
+    when=Not(Matches(naming.RUN, "^[a-z]([-a-z0-9]*[a-z0-9])?$")),
     say=sentence(
         "the run's Service would be named {}, which is not a DNS label: use lower-case letters, digits and -, and "
         "start with a letter; choose another release name or fullnameOverride",
-        names.RUN,
+        naming.RUN,
     ),
 )
 
@@ -127,11 +127,11 @@ _IMAGE: Final = Guard(
 )
 
 
-def _cluster_size(structure: Structure, pod: cluster_spec.PodName) -> Guard:
+def _cluster_size(structure: Structure, pod: naming.PodName) -> Guard:
     if structure.uses_keras_distribution:
-        variable, size = keras_distribution.JOB_ADDRESSES, keras_distribution.addresses_size(structure, pod)
+        variable, size = cluster.JOB_ADDRESSES, cluster.keras_addresses_size(structure, pod)
     else:
-        variable, size = "TF_CONFIG", cluster_spec.longest_tf_config_size(structure, pod)
+        variable, size = "TF_CONFIG", cluster.longest_tf_config_size(structure, pod)
     return Guard(
         "tf-config-size",
         at="roles.worker.replicas" if structure.role("worker") else "roles",
@@ -163,10 +163,10 @@ def _kueue_guards(structure: Structure) -> Iterator[Guard]:
         yield Guard(
             "gang-label",
             at=path,
-            when=AllOf((_ENABLED, Greater(length, names.LABEL_VALUE_MAX))),
+            when=AllOf((_ENABLED, Greater(length, naming.LABEL_VALUE_MAX))),
             say=sentence(
                 f"{path} has {{}} characters, but the label that passes the name to Kueue may have at most "
-                f"{names.LABEL_VALUE_MAX}; choose a shorter name",
+                f"{naming.LABEL_VALUE_MAX}; choose a shorter name",
                 length,
             ),
         )
@@ -434,14 +434,14 @@ _SPOT_PRICE: Final = Guard(
 
 
 def _tensorboard_guards() -> Iterator[Guard]:
-    name, enabled = names.tensorboard(), value("tensorboard.enabled")
+    name, enabled = naming.tensorboard(), value("tensorboard.enabled")
     yield Guard(
         "tensorboard-name",
         at="tensorboard",
-        when=AllOf((enabled, Greater(Length(name), names.SERVICE_NAME_MAX))),
+        when=AllOf((enabled, Greater(Length(name), naming.SERVICE_NAME_MAX))),
         say=sentence(
             "TensorBoard's Service would be named {}, which has {} characters, but a DNS label may have at most "
-            f"{names.SERVICE_NAME_MAX}; shorten the name of the job or of the release",
+            f"{naming.SERVICE_NAME_MAX}; shorten the name of the job or of the release",
             name,
             Length(name),
         ),

@@ -13,7 +13,7 @@ from tfgen.data_path import Path
 from tfgen.graph.fill import Scope
 from tfgen.graph.graph import graph, objects
 from tfgen.graph.holes import ForEach, Let, Node, When, bound_key, used_names
-from tfgen.graph.objects.literal import LITERAL
+from tfgen.graph.objects.supporting import LITERAL
 from tfgen.graph.structure_cache import cached_by_structure
 from tfgen.graph.template import Template
 from tfgen.job.training_job import Structure

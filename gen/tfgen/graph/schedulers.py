@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from tfgen.graph.holes import AllOf, Default, Expression, Greater, Key, Node, Sum, Text, When, if_set
-from tfgen.graph.objects import cluster_spec, labels, names
+from tfgen.graph.objects import cluster, naming
 from tfgen.graph.objects.values import ROLE, value
 from tfgen.graph.template import Template
 from tfgen.job.training_job import Role, RoleName, Scheduler, Structure
@@ -73,7 +73,7 @@ class Gang(Record):
         group: Node = {
             "apiVersion": Text((self.group, "/", self.version)),
             "kind": "PodGroup",
-            "metadata": labels.metadata(names.RUN, annotations=labels.BEFORE_PODS),
+            "metadata": naming.metadata(naming.RUN, annotations=naming.BEFORE_PODS),
             "spec": self.spec(structure),
         }
         return (Template("podgroup", When(ENABLED, group)),)
@@ -112,7 +112,7 @@ def roles(structure: Structure) -> tuple[Role, ...]:
 
 def member_count(structure: Structure) -> Node:
     """Return the number of pods of the gang."""
-    return Sum(*(cluster_spec.replicas(role.name) for role in roles(structure)))
+    return Sum(*(cluster.replicas(role.name) for role in roles(structure)))
 
 
 def may_be_partial(structure: Structure) -> bool:
@@ -158,7 +158,7 @@ def _volcano_spec(structure: Structure) -> Mapping[Key, Node]:
     Only a job with ``gang.minResources`` gets ``minResources``, because Volcano reserves these resources in the queue
     even after the end of the run.
     """
-    complete: dict[Key, Node] = {role: cluster_spec.replicas(role) for role in _COMPLETE_ROLES if structure.role(role)}
+    complete: dict[Key, Node] = {role: cluster.replicas(role) for role in _COMPLETE_ROLES if structure.role(role)}
     return {
         "minResources": MIN_RESOURCES,
         "minMember": min_members(structure),
@@ -169,7 +169,7 @@ def _volcano_spec(structure: Structure) -> Mapping[Key, Node]:
 
 
 def _volcano_task(role: Node) -> GangBinding:
-    return GangBinding(annotations={keys.GROUP_NAME: names.RUN, keys.TASK_SPEC: role})
+    return GangBinding(annotations={keys.GROUP_NAME: naming.RUN, keys.TASK_SPEC: role})
 
 
 _VOLCANO: Final = Gang(
@@ -195,7 +195,7 @@ def _kube_batch_spec(structure: Structure) -> Mapping[Key, Node]:
 
 
 def _kube_batch_task(_role: Node) -> GangBinding:
-    return GangBinding(annotations={keys.GROUP_NAME: names.RUN})
+    return GangBinding(annotations={keys.GROUP_NAME: naming.RUN})
 
 
 _KUBE_BATCH: Final = Gang(
@@ -226,7 +226,7 @@ def _coscheduling_spec(structure: Structure) -> Mapping[Key, Node]:
 
 
 def _coscheduling_task(_role: Node) -> GangBinding:
-    return GangBinding(labels={keys.POD_GROUP: names.RUN})
+    return GangBinding(labels={keys.POD_GROUP: naming.RUN})
 
 
 _COSCHEDULING: Final = Gang(
@@ -261,7 +261,7 @@ def _kubernetes_spec(structure: Structure) -> Mapping[Key, Node]:
 
 
 def _kubernetes_task(_role: Node) -> GangBinding:
-    return GangBinding(spec={"schedulingGroup": {"podGroupName": names.RUN}})
+    return GangBinding(spec={"schedulingGroup": {"podGroupName": naming.RUN}})
 
 
 _KUBERNETES: Final = Gang(

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from tfgen.graph.objects.names import CONTAINER
-from tfgen.graph.objects.resources import IS_GPU
+from tfgen.graph.objects.naming import CONTAINER
+from tfgen.graph.objects.podspec import IS_GPU
 from tfgen.job.training_job import ROLE_NAMES
 from tfgen.kubernetes import keys, quantity
 from tfgen.kubernetes.object import Object

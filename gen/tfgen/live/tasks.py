@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from tfgen import data_path
-from tfgen.graph.objects.names import CONTAINER
+from tfgen.graph.objects.naming import CONTAINER
 from tfgen.graph.objects.tensorboard import ROLE as TENSORBOARD
 from tfgen.graph.task_pods import gpu_count
 from tfgen.kubernetes import keys

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from tfgen.errors import TfgenError
-from tfgen.graph.objects.config_map import CLUSTER, EVALUATOR_CLUSTER
+from tfgen.graph.objects.cluster import CLUSTER, EVALUATOR_CLUSTER
 from tfgen.local.variables import ConfigMaps
 
 _LOOPBACK: Final = "127.0.0.1"

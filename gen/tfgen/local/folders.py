@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tfgen.errors import UsageError
-from tfgen.graph.objects import code, run_lock
+from tfgen.graph.objects import storage
 from tfgen.graph.task_pods import Pod
 from tfgen.job.training_job import GitCode, Structure
 from tfgen.kubernetes.expansion import expand
@@ -162,12 +162,12 @@ class Volumes(Record):
 
     def _has_code(self, volume: Mapping[str, Any]) -> bool:
         """Test whether a volume contains the code from git. On this machine, `workdir` replaces the volume."""
-        return volume["name"] == code.VOLUME and isinstance(self.structure.code, GitCode)
+        return volume["name"] == storage.CODE_VOLUME and isinstance(self.structure.code, GitCode)
 
 
 def _volumes(pod: Pod) -> list[Mapping[str, Any]]:
     """Return the volumes of a pod, without the volume of the run lock, which a run on this machine does not need."""
-    return [volume for volume in pod.spec.get("volumes", ()) if volume["name"] != run_lock.VOLUME]
+    return [volume for volume in pod.spec.get("volumes", ()) if volume["name"] != storage.LOCK_VOLUME]
 
 
 def _is_of_task(volume: Mapping[str, Any]) -> bool:

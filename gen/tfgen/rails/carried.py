@@ -19,7 +19,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from tfgen import data_path
 from tfgen.data_path import Path
 from tfgen.graph.built import BuiltJob, Objects, build
-from tfgen.graph.objects.names import CONTAINER
+from tfgen.graph.objects.naming import CONTAINER
 from tfgen.job.training_job import PROFILES
 from tfgen.kubernetes.object import Object, literal_name
 from tfgen.problems import Place, Problem

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 from tfgen import data_path
 from tfgen.data_path import Path
 from tfgen.graph.built import BuiltJob
-from tfgen.graph.objects.resources import IS_GPU
+from tfgen.graph.objects.podspec import IS_GPU
 from tfgen.kubernetes import keys, quantity
 from tfgen.kubernetes.object import Object, literal_name
 from tfgen.kubernetes.pods import Pods, amount, literal_pods, pod_requests, pods_of

@@ -7,11 +7,11 @@ from typing import Any, Final
 
 from tfgen import data_path
 from tfgen.data_path import Path
-from tfgen.graph.objects import code, eci, run_lock
-from tfgen.graph.objects.names import CONTAINER
+from tfgen.graph.objects import storage, supporting
+from tfgen.graph.objects.naming import CONTAINER
 from tfgen.graph.objects.storage import SHM
 from tfgen.graph.schedulers import GANGS, GangBinding
-from tfgen.graph.workloads import WORKLOADS, pod
+from tfgen.graph.workloads import WORKLOADS, role_pod
 from tfgen.job.training_job import Role, RoleName, Structure
 from tfgen.kubernetes.kustomize_references import unreadable
 from tfgen.kubernetes.merge import KUBECTL, KUSTOMIZE_KEYS, STRATEGIC_GROUPS, kustomize_keys, merge
@@ -86,7 +86,7 @@ def _reserved_variables(view: View, role: RoleName) -> Set[str]:
 
 def _metadata(view: View, role: RoleName, template: PodPart) -> Iterator[Finding]:
     bound, structure = _binding(view, role), view.job.structure
-    eci_keys = {**eci.pod_labels(structure), **eci.pod_annotations(structure)}
+    eci_keys = {**supporting.eci_pod_labels(structure), **supporting.eci_pod_annotations(structure)}
     for metadata in pod_parts.child(template, "metadata"):
         yield from _fields(metadata, role, (), _METADATA_MAPS)
         for labels in pod_parts.child(metadata, "labels"):
@@ -293,9 +293,9 @@ def duplicate_name(view: View) -> Iterator[Finding]:
         yield from _containers(view, role.name)
         tensorflow_port = {WORKLOADS[view.job.structure.kind].port_name: "TensorFlow's port"}
         yield from _find_equal_names("port", tensorflow_port, _ports(view, role.name))
-        storage = {name: f"storage.{name}" for name in view.volumes(role.name)}
-        program = {run_lock.VOLUME: "the volume of the run lock"} if _locks(view, role.name) else {}
-        owner_by_name = {SHM: "the volume of shm", **storage, **_code_parts(view, code.volumes), **program}
+        of_user = {name: f"storage.{name}" for name in view.volumes(role.name)}
+        program = {storage.LOCK_VOLUME: "the volume of the run lock"} if _locks(view, role.name) else {}
+        owner_by_name = {SHM: "the volume of shm", **of_user, **_code_parts(view, storage.code_volumes), **program}
         yield from _find_equal_names("volume", owner_by_name, _volumes(view, role.name))
 
 
@@ -306,7 +306,7 @@ def _containers(view: View, role: RoleName) -> Iterator[Finding]:
     containers. The two kinds are init containers and regular containers. No container may have the name of a run lock.
     """
     main, locks = {CONTAINER: "the main container"}, _locks(view, role)
-    owner_by_name = {**main, **locks, **_code_parts(view, code.init_containers)}
+    owner_by_name = {**main, **locks, **_code_parts(view, storage.code_init_containers)}
     yield from _find_equal_names("container", owner_by_name, pod_parts.extra_containers(view, role))
     init, regular = (_merged(pod_parts.template_items(view, role, key)) for key in ("initContainers", "containers"))
     yield from _find_equal_names("container", {**main, **locks}, init.values())
@@ -324,7 +324,7 @@ def _locks(view: View, role: RoleName) -> dict[str, str]:
     if role != view.job.structure.ends:
         return {}
     volumes = (name for name, volume in view.volumes(role).items() if volume.get("runs"))
-    return {run_lock.container_name(name): f"the run lock of storage.{name}" for name in volumes}
+    return {storage.lock_container_name(name): f"the run lock of storage.{name}" for name in volumes}
 
 
 def _code_parts(view: View, parts: Callable[[Structure], Iterable[Any]]) -> dict[str, str]:
@@ -476,7 +476,7 @@ def _role_misfits(view: View, role: Role) -> Iterator[Misfit]:
 
 def _generated_template(structure: Structure, role: Role) -> Any:
     """Return the pod template of a role before tfgen merges podTemplate into the template."""
-    return pod.generated_template(structure, role, pod.Controller(index_label="", fields={}))
+    return role_pod.generated_template(structure, role, role_pod.Controller(index_label="", fields={}))
 
 
 @rule("misspelt-field", "error", "A field of a pod or an object differs by one typing error from a Kubernetes field.")

@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 from tfgen import data_path
 from tfgen.data_path import Path
 from tfgen.graph.holes import clean_path
-from tfgen.graph.objects import environment
+from tfgen.graph.objects import podspec
 from tfgen.graph.objects.tensorboard import ROLE
 from tfgen.job.training_job import FileCode, RoleName
 from tfgen.kubernetes.program_file import find_program_file
@@ -329,7 +329,7 @@ def tensorboard_log_dir(view: View) -> Iterator[Finding]:
         )
         yield Finding(("tensorboard", "logDir"), message)
     elif volumes[mount].get("runs") == "Separate" and log_dir != mount:
-        run = view.evaluate(environment.run_folder())
+        run = view.evaluate(podspec.run_folder())
         if posixpath.relpath(log_dir, mount).partition("/")[0] != run:
             message = (
                 f"tensorboard.logDir {shown(log_dir)} does not exist, because each run has a separate folder under "

@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from tfgen import data_path
 from tfgen.data_path import Path
-from tfgen.graph.objects import resources, tensorboard
-from tfgen.graph.objects.resources import DEVICES
+from tfgen.graph.objects import podspec, tensorboard
+from tfgen.graph.objects.podspec import DEVICES
 from tfgen.graph.workloads import WORKLOADS
 from tfgen.job.facts import own_data
 from tfgen.job.training_job import RoleName, Strategy
@@ -295,7 +295,7 @@ def _idle_gpus(view: View) -> Iterator[tuple[Path, str]]:
 def _has_gpus(values: Mapping[str, Any], role: str) -> bool:
     role_resources = values["roles"][role]["resources"]
     return bool(role_resources["gpu"]["count"]) or any(
-        re.search(resources.IS_GPU, name) for name in role_resources["limits"]
+        re.search(podspec.IS_GPU, name) for name in role_resources["limits"]
     )
 
 

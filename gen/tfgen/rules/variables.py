@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from tfgen.data_path import Path
 from tfgen.graph.holes import Node
-from tfgen.graph.objects import labels
+from tfgen.graph.objects import naming
 from tfgen.job.training_job import RoleName, Structure
 from tfgen.rules import pod_parts
 from tfgen.rules.guarded import find_broken_guards
@@ -241,8 +241,8 @@ def env_duplicate(view: View) -> Iterator[Finding]:
                 yield _duplicate((*item.path, "name"), "variable", name, "env")
         for template in pod_parts.templates(view, role.name):
             for metadata in pod_parts.child(template, "metadata"):
-                yield from _keys(view, metadata, "label", labels.pod_labels(), role.name)
-                yield from _keys(view, metadata, "annotation", labels.pod_annotations(), role.name)
+                yield from _keys(view, metadata, "label", naming.pod_labels(), role.name)
+                yield from _keys(view, metadata, "annotation", naming.pod_annotations(), role.name)
 
 
 def _keys(view: View, metadata: PodPart, kind: str, node: Node, role: RoleName) -> Iterator[Finding]:

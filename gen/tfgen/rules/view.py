@@ -18,9 +18,9 @@ from tfgen.data_path import Path
 from tfgen.graph.fill import Filler, Scope, compile_filler, evaluate, failing_scopes
 from tfgen.graph.guards import file_guards, guards
 from tfgen.graph.holes import Guard, Node
-from tfgen.graph.objects import environment
+from tfgen.graph.objects import podspec
 from tfgen.graph.structure_cache import cached_by_structure
-from tfgen.graph.workloads import WORKLOADS, pod
+from tfgen.graph.workloads import WORKLOADS, role_pod
 from tfgen.job.training_job import Patch, Role, RoleName, Structure, TrainingJob
 from tfgen.problems import Place
 from tfgen.record import Record
@@ -100,14 +100,14 @@ class View(Record):
 
     @cached_property
     def _role_scopes(self) -> Mapping[RoleName, Scope]:
-        return {role.name: pod.role_scope(self.job.structure, self.scope, role.name) for role in self.roles}
+        return {role.name: role_pod.role_scope(self.job.structure, self.scope, role.name) for role in self.roles}
 
     def env(self, role: RoleName) -> Mapping[str, Any]:
         """Return the environment variables of a role by name, including defaults that the user may replace.
 
         Example: ``{"DATA_DIR": "/data"}``.
         """
-        env: Mapping[str, Any] = self.template_variables(role)[environment.ENV.name]
+        env: Mapping[str, Any] = self.template_variables(role)[podspec.ENV.name]
         return env
 
     def env_path(self, role: RoleName, name: str) -> Path:
@@ -233,4 +233,4 @@ def _facts(structure: Structure) -> _StructureFacts:
 
 def _variables(structure: Structure, role: RoleName) -> Filler:
     has_cluster = WORKLOADS[structure.kind].has_config_map(structure)
-    return compile_filler(environment.variables(structure, role, index_label="", has_cluster=has_cluster))
+    return compile_filler(podspec.variables(structure, role, index_label="", has_cluster=has_cluster))

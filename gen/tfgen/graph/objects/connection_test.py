@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from tfgen.graph.holes import Node, Splice, if_set
-from tfgen.graph.objects import config_map, environment, labels, names, placement, resources, security
-from tfgen.graph.objects.pod_spec import PodParts, pod_spec
+from tfgen.graph.objects import cluster, naming, podspec
+from tfgen.graph.objects.podspec import PodParts, pod_spec
 from tfgen.graph.objects.values import value, value_for_role
 from tfgen.job.training_job import Structure
 from tfgen.kubernetes import keys
@@ -38,10 +38,10 @@ def connection_test(structure: Structure) -> Node:
         "apiVersion": "v1",
         "kind": "Pod",
         "metadata": {
-            "name": names.connection_test(),
+            "name": naming.connection_test(),
             "labels": {
-                Splice("selector"): labels.run_selector(),
-                keys.NAME: names.NAME,
+                Splice("selector"): naming.run_selector(),
+                keys.NAME: naming.NAME,
                 keys.ISTIO_INJECT: "false",
             },
             "annotations": {
@@ -53,8 +53,8 @@ def connection_test(structure: Structure) -> Node:
         "spec": pod_spec(
             PodParts(
                 lifecycle={"restartPolicy": "Never"},
-                security_context=security.pod_context_template(structure.profile),
-                scheduling=placement.job_scheduling(),
+                security_context=podspec.pod_context_template(structure.profile),
+                scheduling=podspec.job_scheduling(),
                 pull_secrets=value("imagePullSecrets"),
                 containers=[
                     {
@@ -65,12 +65,12 @@ def connection_test(structure: Structure) -> Node:
                         "env": [
                             {
                                 "name": "TF_CLUSTER",
-                                "valueFrom": {"configMapKeyRef": {"name": names.RUN, "key": config_map.CLUSTER}},
+                                "valueFrom": {"configMapKeyRef": {"name": naming.RUN, "key": cluster.CLUSTER}},
                             },
-                            environment.NO_GPUS,
+                            podspec.NO_GPUS,
                         ],
-                        "resources": resources.helper_resources("helpers"),
-                        "securityContext": security.container_context_template(structure.profile),
+                        "resources": podspec.helper_resources("helpers"),
+                        "securityContext": podspec.container_context_template(structure.profile),
                     }
                 ],
             )

@@ -30,9 +30,8 @@ from tfgen.graph.holes import (
     When,
     if_set,
 )
-from tfgen.graph.objects import disruption, environment, labels, names, network, placement, rbac, resources, security
-from tfgen.graph.objects.pod_spec import PodParts, pod_spec
-from tfgen.graph.objects.pod_template_hash import LABEL, PARAMETER, hashed
+from tfgen.graph.objects import naming, podspec, supporting
+from tfgen.graph.objects.podspec import HASH_LABEL, HASH_PARAMETER, PodParts, hashed, pod_spec
 from tfgen.graph.objects.values import value, value_for_role
 from tfgen.graph.template import Template
 from tfgen.job.training_job import RoleName, Structure
@@ -90,11 +89,12 @@ class Plan(Record):
 def finisher(structure: Structure, plan: Plan) -> tuple[Template, ...]:
     """Return the objects of the finisher, in the order in which they must be applied."""
     return (
-        *rbac.templates(ROLE, names.finisher(), rules(plan)),
+        *supporting.rbac_templates(ROLE, naming.finisher(), rules(plan)),
         Template(f"{ROLE}-configmap", config_map()),
         Template(ROLE, job(structure, plan)),
         Template(
-            f"{ROLE}-networkpolicy", network.api_server_policy(names.finisher(), ROLE, When(NOTIFY, network.WEBHOOK))
+            f"{ROLE}-networkpolicy",
+            supporting.api_server_policy(naming.finisher(), ROLE, When(NOTIFY, supporting.WEBHOOK)),
         ),
     )
 
@@ -108,16 +108,16 @@ def rules(plan: Plan) -> list[Node]:
     # RBAC authorises a watch by name if the field selector contains the name. The program patches the Job to note the
     # start, and to suspend a Job that misses the start deadline.
     verbs: list[Node] = ["get", "watch", When(_START_DEADLINE, "patch")]
-    needed: list[Node] = [_rule("batch", "jobs", [names.workload(plan.ends)], verbs)]
+    needed: list[Node] = [_rule("batch", "jobs", [naming.workload(plan.ends)], verbs)]
     if plan.suspend:
-        needed.append(_rule("batch", "jobs", [names.workload(name) for name in plan.suspend], ["get", "patch"]))
+        needed.append(_rule("batch", "jobs", [naming.workload(name) for name in plan.suspend], ["get", "patch"]))
     needed += [
-        When(_START_DEADLINE, _rule(group, kind, [names.workload(name) for name in roles], ["get"]))
+        When(_START_DEADLINE, _rule(group, kind, [naming.workload(name) for name in roles], ["get"]))
         for group, kind, roles in _only_read(plan)
         if roles
     ]
     if plan.scale:
-        needed.append(_rule("apps", "statefulsets/scale", [names.workload(name) for name in plan.scale], ["patch"]))
+        needed.append(_rule("apps", "statefulsets/scale", [naming.workload(name) for name in plan.scale], ["patch"]))
     needed += [
         _map_name(name, lambda name: _rule("apps", "deployments/scale", [name], ["patch"])) for name in plan.deployments
     ]
@@ -148,7 +148,7 @@ def config_map() -> Node:
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",
-        "metadata": labels.metadata(names.finisher_program(_DIGEST), annotations=labels.BEFORE_PODS),
+        "metadata": naming.metadata(naming.finisher_program(_DIGEST), annotations=naming.BEFORE_PODS),
         "immutable": True,
         "data": {FILE: _PROGRAM},
     }
@@ -159,15 +159,15 @@ def job(structure: Structure, plan: Plan) -> Node:
     job: dict[Key, Node] = {
         "apiVersion": "batch/v1",
         "kind": "Job",
-        "metadata": labels.metadata(names.finisher()),
+        "metadata": naming.metadata(naming.finisher()),
     }
     spec: dict[Key, Node] = {
         "completions": 1,
         Comment("The Job retries after at most ten minutes, so this number of retries lasts for months."): None,
         "backoffLimit": BACKOFF_LIMIT,
         "podReplacementPolicy": "Failed",
-        disruption.NO_FAILURE: None,
-        "podFailurePolicy": disruption.failure_policy(),
+        supporting.NO_FAILURE: None,
+        "podFailurePolicy": supporting.failure_policy(),
     }
     return hashed(_pod_template(structure, plan), {}, lambda pod: {**job, "spec": {**spec, "template": pod}})
 
@@ -176,26 +176,28 @@ def _pod_template(structure: Structure, plan: Plan) -> NamedTemplate:
     spec = NamedTemplate(f"{ROLE}.podSpec", "The spec of the finisher's pod.", _pod(structure, plan), file=ROLE)
     template: Node = {"metadata": _pod_metadata(), "spec": spec}
     for name, expression in (
-        (labels.POD_ANNOTATIONS.name, Merged((MapOf({keys.LINKERD_INJECT: "disabled"}), value("annotations")))),
-        (labels.POD_LABELS.name, Merged((MapOf({keys.ISTIO_INJECT: "false"}), value("labels")))),
+        (naming.POD_ANNOTATIONS.name, Merged((MapOf({keys.LINKERD_INJECT: "disabled"}), value("annotations")))),
+        (naming.POD_LABELS.name, Merged((MapOf({keys.ISTIO_INJECT: "false"}), value("labels")))),
     ):
         template = Let(name, expression, template)
-    return NamedTemplate(f"{ROLE}.pod", "The pod of the finisher.", template, file=ROLE, parameters=(PARAMETER.name,))
+    return NamedTemplate(
+        f"{ROLE}.pod", "The pod of the finisher.", template, file=ROLE, parameters=(HASH_PARAMETER.name,)
+    )
 
 
 def _pod_metadata() -> Node:
     """Return the metadata of the finisher's pod. An autoscaler may evict the pod, because an eviction loses no work."""
     return {
         "labels": {
-            Splice("selector"): labels.run_selector(),
+            Splice("selector"): naming.run_selector(),
             keys.ROLE: ROLE,
-            keys.NAME: names.NAME,
-            keys.INSTANCE: names.RELEASE,
+            keys.NAME: naming.NAME,
+            keys.INSTANCE: naming.RELEASE,
             keys.COMPONENT: ROLE,
-            Splice("labels"): labels.POD_LABELS,
-            **LABEL,
+            Splice("labels"): naming.POD_LABELS,
+            **HASH_LABEL,
         },
-        "annotations": labels.POD_ANNOTATIONS,
+        "annotations": naming.POD_ANNOTATIONS,
     }
 
 
@@ -204,11 +206,11 @@ def _pod(structure: Structure, plan: Plan) -> Node:
     return pod_spec(
         PodParts(
             copied={"priorityClassName": if_set(value("priorityClassName"))},
-            account=names.finisher(),
+            account=naming.finisher(),
             needs_token=True,
             lifecycle={"restartPolicy": "Never"},
-            security_context=security.pod_context_template(structure.profile),
-            scheduling=placement.job_scheduling(),
+            security_context=podspec.pod_context_template(structure.profile),
+            scheduling=podspec.job_scheduling(),
             pull_secrets=value("imagePullSecrets"),
             containers=[
                 {
@@ -220,13 +222,13 @@ def _pod(structure: Structure, plan: Plan) -> Node:
                     ): None,
                     "command": ["python3", "-I", "-u", f"{FOLDER}/{FILE}"],
                     "args": _arguments(plan),
-                    "env": [environment.NO_GPUS, When(NOTIFY, _webhook_address())],
-                    "resources": resources.helper_resources("helpers"),
-                    "securityContext": security.container_context_template(structure.profile),
+                    "env": [podspec.NO_GPUS, When(NOTIFY, _webhook_address())],
+                    "resources": podspec.helper_resources("helpers"),
+                    "securityContext": podspec.container_context_template(structure.profile),
                     "volumeMounts": [{"name": ROLE, "mountPath": FOLDER, "readOnly": True}],
                 }
             ],
-            volumes=[{"name": ROLE, "configMap": {"name": names.finisher_program(_DIGEST)}}],
+            volumes=[{"name": ROLE, "configMap": {"name": naming.finisher_program(_DIGEST)}}],
         )
     )
 
@@ -282,18 +284,18 @@ def _choose_image(
 
 def _arguments(plan: Plan) -> list[Node]:
     """Return the arguments of the program. Each list item contains the flag and its value, as in `--name=value`."""
-    grace = Text(("--grace-for=", names.workload("evaluator"), "=", value("completion.evaluatorGrace")))
+    grace = Text(("--grace-for=", naming.workload("evaluator"), "=", value("completion.evaluatorGrace")))
     return [
-        Text(("--ends=", names.workload(plan.ends))),
-        *(Text(("--scale=statefulsets/", names.workload(name))) for name in plan.scale),
+        Text(("--ends=", naming.workload(plan.ends))),
+        *(Text(("--scale=statefulsets/", naming.workload(name))) for name in plan.scale),
         *(_map_name(name, lambda name: Text(("--scale=deployments/", name))) for name in plan.deployments),
-        *(Text(("--suspend=", names.workload(name))) for name in plan.suspend),
+        *(Text(("--suspend=", naming.workload(name))) for name in plan.suspend),
         *([grace] if "evaluator" in plan.suspend else []),
         *([Text(("--on-failure=", value("completion.onFailure")))] if plan.releases else []),
-        *(When(_START_DEADLINE, Text((f"--starts={kind}/", names.workload(name)))) for kind, name in plan.starts),
+        *(When(_START_DEADLINE, Text((f"--starts={kind}/", naming.workload(name)))) for kind, name in plan.starts),
         *([_start_with(plan.start_with)] if isinstance(plan.start_with, When) else []),
         When(_START_DEADLINE, Text(("--start-deadline=", _START_DEADLINE))),
-        When(NOTIFY, Text(("--job=", names.JOB))),
+        When(NOTIFY, Text(("--job=", naming.JOB))),
         When(NOTIFY, Text(("--run=", value("run")))),
     ]
 

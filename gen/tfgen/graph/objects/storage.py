@@ -1,21 +1,26 @@
-"""The volumes under ``storage`` of a job, their mounts and their claims.
-
-A claim belongs to the job. No pruning, upgrade or uninstall deletes the claim, because a rerun must not lose a model.
-"""
+"""TODO."""
 
 from __future__ import annotations
 
+import hashlib
+import json
+from collections.abc import Mapping
 from functools import cache
 from typing import Final
 
+from tfgen.graph import programs
 from tfgen.graph.holes import (
     AllOf,
     AnyOf,
     Bound,
     Default,
     Equal,
+    File,
+    Filtered,
     ForEach,
     HasItem,
+    Key,
+    Let,
     NamedTemplate,
     Node,
     Not,
@@ -27,20 +32,21 @@ from tfgen.graph.holes import (
     call,
     if_set,
 )
-from tfgen.graph.objects import labels, names
-from tfgen.graph.objects.values import ROLE, role_or_job_value, value
-from tfgen.job.training_job import Structure
+from tfgen.graph.objects import naming, podspec
+from tfgen.graph.objects.podspec import RUN_FOLDER
+from tfgen.graph.objects.values import ROLE, ROLE_VALUES, role_or_job_value, value
+from tfgen.job.training_job import FileCode, GitCode, Profile, RoleName, Structure
 from tfgen.kubernetes.volume_profiles import refuses
 from tfgen.schema import kinds
 from tfgen.value_type import ValueType
+
+# -- volumes -----------------------------------------------------------------------------------------------------------
+
 
 _NAME: Final = Bound("name")
 _VOLUME: Final = Bound("storage", "map")
 TMP: Final = "tmp"
 SHM: Final = "shm"
-
-RUN_FOLDER: Final = "TFGEN_RUN_FOLDER"
-"""The environment variable with the name of the run's folder, for volumes with a folder for each run."""
 
 RUNS: Final = Bound("storage", "string", "runs")
 SEPARATE: Final = Equal(Default(RUNS, ""), "Separate")
@@ -164,7 +170,7 @@ def claims() -> ForEach:
     claim: Node = {
         "apiVersion": "v1",
         "kind": "PersistentVolumeClaim",
-        "metadata": labels.metadata(names.claim(_NAME), annotations=labels.KEEP),
+        "metadata": naming.metadata(naming.claim(_NAME), annotations=naming.KEEP),
         "spec": {
             "accessModes": [Default(_storage("claim.accessMode"), "ReadWriteMany")],
             "volumeName": if_set(_storage("claim.volumeName")),
@@ -234,7 +240,7 @@ def _source(sources: tuple[str, ...]) -> NamedTemplate:
 _CLAIM_NAME: Final = NamedTemplate(
     "claimName",
     "The name of the claim of a volume: claim.name, or the claim that the chart creates.",
-    When(_parameter("claim.name"), _parameter("claim.name"), names.claim(Parameter("name"))),
+    When(_parameter("claim.name"), _parameter("claim.name"), naming.claim(Parameter("name"))),
     file="volumes",
     parameters=("name", "storage"),
 )
@@ -246,3 +252,221 @@ _MOUNT: Final = NamedTemplate(
     file="volumes",
     parameters=("storage", "mountPath"),
 )
+
+
+# -- code --------------------------------------------------------------------------------------------------------------
+
+
+CODE_VOLUME: Final = "tfgen-code"
+SECRET_VOLUME: Final = "tfgen-git-secret"  # noqa: S105 - a volume's name
+CODE_CONTAINER: Final = "fetch-code"
+
+_ROOT: Final = "/git"
+_LINK: Final = "current"
+_SECRET_ROOT: Final = "/etc/git-secret"  # noqa: S105 - a path; git-sync looks for known_hosts there
+
+# The user of the image, because ssh fails for a user that /etc/passwd does not contain. All users may read the files.
+_USER: Final = 65533
+
+
+def code_init_containers(structure: Structure) -> list[Node]:
+    """Return the init containers that fetch the code. The user's init containers run later."""
+    return [_fetch(structure, structure.code)] if isinstance(structure.code, GitCode) else []
+
+
+def code_volumes(structure: Structure) -> list[dict[Key, Node]]:
+    """Return the volumes of the code."""
+    match structure.code:
+        case FileCode(files=files):
+            return [{"name": CODE_VOLUME, "configMap": {"name": naming.code(_code_digest(files))}}]
+        case GitCode(secret=secret) as git:
+            # 0440, because with fsGroup the files belong to root and to the group of git-sync.
+            key: dict[Key, Node] = {"name": SECRET_VOLUME, "secret": {"secretName": secret, "defaultMode": 0o440}}
+            return [{"name": CODE_VOLUME, "emptyDir": {}}, *([key] if git.is_ssh and secret else [])]
+    return []
+
+
+def code_mounts(structure: Structure) -> list[Node]:
+    """Return the volume mounts of the code in the main container."""
+    mount: dict[Key, Node] = {"name": CODE_VOLUME, "mountPath": value("code.mountPath")}
+    match structure.code:
+        case FileCode():
+            return [{**mount, "readOnly": True}]
+        case GitCode(folder=folder):
+            return [{**mount, "subPath": f"{_LINK}/{folder}" if folder else _LINK, "readOnly": True}]
+    return []
+
+
+def code_config_map(code: FileCode) -> Node:
+    """Return the ConfigMap with the code. The name contains a digest, so a restarted task gets the same code."""
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": naming.metadata(naming.code(_code_digest(code.files)), annotations=naming.BEFORE_PODS),
+        "immutable": True,
+        "data": {name: File(code_file_path(name), text) for name, text in sorted(code.files.items())},
+    }
+
+
+def code_file_path(name: str) -> str:
+    """Return the path of a code file in the chart and in the kustomize base, such as `files/code/train.py`."""
+    return f"files/code/{name}"
+
+
+def _code_digest(files: Mapping[str, str]) -> str:
+    return hashlib.sha256(json.dumps(files, sort_keys=True).encode()).hexdigest()[:10]
+
+
+def _fetch(structure: Structure, git: GitCode) -> Node:
+    ssh = [f"--ssh-key-file={_SECRET_ROOT}/ssh-privatekey"] if git.is_ssh else []
+    key: Node = {"name": SECRET_VOLUME, "mountPath": _SECRET_ROOT, "readOnly": True}
+    return {
+        "name": CODE_CONTAINER,
+        "image": value("code.git.image"),
+        "args": [
+            f"--repo={git.repository}",
+            Text(("--ref=", value("code.git.revision"))),
+            f"--root={_ROOT}",
+            f"--link={_LINK}",
+            "--one-time",
+            "--git-gc=off",
+            "--sync-timeout=10m",
+            # Ten attempts, ten seconds apart, because a failure of this container may count as a failure of the task.
+            "--max-failures=10",
+            *ssh,
+        ],
+        "env": [
+            {"name": "HOME", "value": "/tmp"},  # noqa: S108 - a path in the pod
+            *_login(git),
+            podspec.NO_GPUS,
+        ],
+        "resources": podspec.helper_resources("code.git"),
+        "securityContext": {**podspec.container_context(structure.profile), "runAsUser": _USER},
+        "volumeMounts": [
+            {"name": TMP, "mountPath": "/tmp"},  # noqa: S108 - a path in the pod
+            {"name": CODE_VOLUME, "mountPath": _ROOT},
+            *([key] if git.is_ssh and git.secret else []),
+        ],
+    }
+
+
+def _login(git: GitCode) -> list[Node]:
+    """Return the environment variables with the user name and the password from a Secret of type basic-auth.
+
+    git-sync gets the password from a variable, because the process list would show a password in the arguments.
+    """
+    if git.is_ssh or not git.secret:
+        return []
+    keys = {"GITSYNC_USERNAME": "username", "GITSYNC_PASSWORD": "password"}
+    return [
+        {"name": name, "valueFrom": {"secretKeyRef": {"name": git.secret, "key": key}}} for name, key in keys.items()
+    ]
+
+
+# -- the run lock ------------------------------------------------------------------------------------------------------
+
+
+LOCKED: Final = Bound("locked", "map")
+LOCK_VOLUME: Final = "tfgen-run-lock"
+LOCK_FILE: Final = "run_lock.py"
+
+_LOCK_NAME: Final = Bound("name")
+_LOCK_STORAGE: Final = Parameter("storage", "map")
+_LOCK_PREFIX: Final = "lock-"
+_FOLDER: Final = "/volume"
+_PROGRAM_FOLDER: Final = "/run-lock"
+_PROGRAM: Final = programs.file("run_lock")
+_DIGEST: Final = hashlib.sha256(_PROGRAM.text.encode()).hexdigest()[:8]
+_ATTEMPTS: Final = 1_000_000  # one attempt per second, practically without limit: the previous run may end late
+
+
+def locked(role: Node = ROLE) -> Filtered:
+    """Return the volumes of a role to which only one run may write at a time, by the name of the volume.
+
+    The caller must name the map `LOCKED`: Let(LOCKED.name, locked(), ...).
+    """
+    roles = Bound("storage", "list", "for")
+    return Filtered(value("storage"), AllOf((RUNS, AnyOf((Not(roles), HasItem(roles, role))))), item="storage")
+
+
+def lock_config_map(role: RoleName) -> Node:
+    """Return the ConfigMap with the program of the run lock. If no volume of the role has a lock, the outputs omit it.
+
+    Args:
+        role: the role whose end also ends the run.
+    """
+    program: Node = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": naming.metadata(naming.run_lock_program(_DIGEST), annotations=naming.BEFORE_PODS),
+        "immutable": True,
+        "data": {LOCK_FILE: _PROGRAM},
+    }
+    return Let(LOCKED.name, locked(role), When(LOCKED, program))
+
+
+def lock_volume() -> When:
+    """Return the pod volume that contains the program of the run lock. If no volume has a lock, the outputs omit it.
+
+    The pod volume is part of a named template with the parameter `LOCKED.name`. The caller must pass the result of
+    `locked` as the argument: Let(LOCKED.name, locked(), call(template, locked=LOCKED)).
+    """
+    source: Node = {"name": naming.run_lock_program(_DIGEST)}
+    return When(Parameter(LOCKED.name, LOCKED.type), {"name": LOCK_VOLUME, "configMap": source})
+
+
+def lock_container_name(volume: str) -> str:
+    """Return the name of the sidecar that locks a volume."""
+    return f"{_LOCK_PREFIX}{volume}"
+
+
+def lock_containers(profile: Profile, index_label: str) -> ForEach:
+    """Return a sidecar for each volume with a lock.
+
+    The caller must name the map of these volumes `LOCKED`: Let(LOCKED.name, locked(), ...).
+
+    Args:
+        profile: the security profile of the job.
+        index_label: the label with which the controller tells a pod its index; empty for a pod without a controller.
+    """
+    volume = {_LOCK_NAME.name: _LOCK_NAME, _LOCK_STORAGE.name: Bound("storage", "map")}
+    template = NamedTemplate(
+        "pod.runLock",
+        "The sidecar that holds the run lock of a volume. The caller sets the name of the sidecar.",
+        _lock_container(profile, index_label),
+        file="run-lock",
+        parameters=(ROLE_VALUES.name, *volume),
+    )
+    container: Node = {
+        "name": Text((_LOCK_PREFIX, _LOCK_NAME)),
+        Splice("lock"): call(template, values=ROLE_VALUES, **volume),
+    }
+    return ForEach(LOCKED, container, item="storage")
+
+
+def _lock_container(profile: Profile, index_label: str) -> Node:
+    name = Parameter(_LOCK_NAME.name)
+    marker = Text(("/tmp/.tfgen-lock-", name))  # noqa: S108 - the emptyDir of the pod
+    index: dict[Key, Node] = {"value": "0"}
+    if index_label:
+        index = {"valueFrom": {"fieldRef": {"fieldPath": f"metadata.labels['{index_label}']"}}}
+    return {
+        "image": role_or_job_value("image"),
+        "imagePullPolicy": if_set(role_or_job_value("imagePullPolicy")),
+        "restartPolicy": "Always",
+        "command": ["python3", "-I", f"{_PROGRAM_FOLDER}/{LOCK_FILE}", _FOLDER, marker],
+        "env": [{"name": "TASK_INDEX", **index}, *podspec.run_variables(), podspec.NO_GPUS],
+        "resources": podspec.helper_resources("helpers"),
+        # The main container starts when the program has the lock and creates the marker file.
+        "startupProbe": {
+            "exec": {"command": ["test", "-e", marker]},
+            "periodSeconds": 1,
+            "failureThreshold": _ATTEMPTS,
+        },
+        "securityContext": podspec.container_context_template(profile),
+        "volumeMounts": [
+            {"name": TMP, "mountPath": "/tmp"},  # noqa: S108 - a path in the pod
+            {"name": LOCK_VOLUME, "mountPath": _PROGRAM_FOLDER, "readOnly": True},
+            {"name": name, Splice("mount"): mount(_LOCK_STORAGE, _FOLDER)},
+        ],
+    }

@@ -24,8 +24,8 @@ from tfgen.graph.holes import (
     When,
     if_set,
 )
-from tfgen.graph.objects import environment, labels, names, network, placement, resources, security, storage
-from tfgen.graph.objects.pod_spec import PodParts, pod_spec
+from tfgen.graph.objects import naming, podspec, storage, supporting
+from tfgen.graph.objects.podspec import PodParts, pod_spec
 from tfgen.graph.objects.values import value
 from tfgen.graph.template import Template
 from tfgen.job.training_job import Structure
@@ -52,7 +52,7 @@ def tensorboard(structure: Structure, port: int) -> tuple[Template, ...]:
 
 def released_deployment() -> When:
     """Return the name of TensorBoard's Deployment, with the condition under which the finisher releases TensorBoard."""
-    return When(AllOf((_ENABLED, Not(value("tensorboard.keep")))), names.tensorboard())
+    return When(AllOf((_ENABLED, Not(value("tensorboard.keep")))), naming.tensorboard())
 
 
 def requests() -> Merged:
@@ -70,14 +70,14 @@ def _if_enabled(item: Node) -> When:
 
 
 def _selector() -> dict[Key, Node]:
-    return {keys.JOB: names.JOB, keys.ROLE: ROLE}
+    return {keys.JOB: naming.JOB, keys.ROLE: ROLE}
 
 
 def _service(port: int) -> Node:
     return {
         "apiVersion": "v1",
         "kind": "Service",
-        "metadata": labels.metadata(names.tensorboard(), ROLE),
+        "metadata": naming.metadata(naming.tensorboard(), ROLE),
         "spec": {
             "type": "ClusterIP",
             "selector": _selector(),
@@ -90,11 +90,11 @@ def _policy(port: int) -> Node:
     """Return TensorBoard's network policy, which allows ingress from the configured clients, and blocks egress."""
     readers = value("tensorboard.readers")
     return When(
-        AllOf((_ENABLED, network.ISOLATED)),
+        AllOf((_ENABLED, supporting.ISOLATED)),
         {
             "apiVersion": "networking.k8s.io/v1",
             "kind": "NetworkPolicy",
-            "metadata": labels.metadata(names.tensorboard(), ROLE),
+            "metadata": naming.metadata(naming.tensorboard(), ROLE),
             "spec": {
                 "podSelector": {"matchLabels": _selector()},
                 "ingress": [
@@ -103,7 +103,7 @@ def _policy(port: int) -> Node:
                         "from": When(readers, NotEmpty(readers), [{"podSelector": {}}]),
                     }
                 ],
-                "policyTypes": network.policy_types(),
+                "policyTypes": supporting.policy_types(),
             },
         },
     )
@@ -114,7 +114,7 @@ def _deployment(structure: Structure, port: int) -> Node:
         {
             "apiVersion": "apps/v1",
             "kind": "Deployment",
-            "metadata": labels.metadata(names.tensorboard(), ROLE),
+            "metadata": naming.metadata(naming.tensorboard(), ROLE),
             "spec": {
                 "replicas": 1,
                 Comment("A second pod could not mount a volume that only one node may mount."): None,
@@ -124,7 +124,7 @@ def _deployment(structure: Structure, port: int) -> Node:
             },
         }
     )
-    return Let(resources.REQUESTS.name, requests(), Let(resources.LIMITS.name, limits(), deployment))
+    return Let(podspec.REQUESTS.name, requests(), Let(podspec.LIMITS.name, limits(), deployment))
 
 
 def _cpu_and_memory() -> MapOf:
@@ -135,8 +135,8 @@ def _pod_metadata() -> Node:
     return {
         "labels": {
             **_selector(),
-            keys.NAME: names.NAME,
-            keys.INSTANCE: names.RELEASE,
+            keys.NAME: naming.NAME,
+            keys.INSTANCE: naming.RELEASE,
             keys.COMPONENT: ROLE,
             Splice("labels"): value("labels"),
         },
@@ -147,8 +147,8 @@ def _pod_metadata() -> Node:
 def _pod(structure: Structure, port: int) -> Node:
     return pod_spec(
         PodParts(
-            security_context=security.pod_context_template(structure.profile),
-            scheduling={"nodeSelector": value("nodeSelector"), "tolerations": placement.job_tolerations()},
+            security_context=podspec.pod_context_template(structure.profile),
+            scheduling={"nodeSelector": value("nodeSelector"), "tolerations": podspec.job_tolerations()},
             pull_secrets=value("imagePullSecrets"),
             containers=[
                 {
@@ -160,14 +160,14 @@ def _pod(structure: Structure, port: int) -> Node:
                     "args": ["--logdir", value("tensorboard.logDir"), "--bind_all", "--port", str(port)],
                     "env": [
                         {"name": "HOME", "value": "/tmp"},  # noqa: S108 - the emptyDir of the pod
-                        environment.NO_GPUS,
+                        podspec.NO_GPUS,
                     ],
                     "ports": [{"name": _PORT, "containerPort": port, "protocol": "TCP"}],
-                    "resources": resources.resources(),
+                    "resources": podspec.resources(),
                     "startupProbe": {**_probe(), **_START},
                     "readinessProbe": _probe(),
                     "livenessProbe": {**_probe(), "periodSeconds": 30},
-                    "securityContext": security.container_context_template(structure.profile),
+                    "securityContext": podspec.container_context_template(structure.profile),
                     "volumeMounts": storage.reader_mounts(ROLE),
                 }
             ],

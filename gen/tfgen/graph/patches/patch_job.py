@@ -14,13 +14,13 @@ from tfgen import data_path
 from tfgen.data_path import Path
 from tfgen.graph.alternatives import join_alternatives
 from tfgen.graph.holes import AllOf, AnyOf, Bound, Equal, Expression, ForEach, Key, Let, MapOf, Node, Not, Value, When
-from tfgen.graph.objects import labels
-from tfgen.graph.objects.literal import LITERAL
-from tfgen.graph.objects.security import container_context
+from tfgen.graph.objects import naming
+from tfgen.graph.objects.podspec import container_context
+from tfgen.graph.objects.supporting import LITERAL
 from tfgen.graph.patches.edits import Merger, operate
 from tfgen.graph.patches.field import Fault, Field, RefusedError
 from tfgen.graph.template import Template
-from tfgen.graph.workloads.pod import with_container_security
+from tfgen.graph.workloads.role_pod import with_container_security
 from tfgen.job.training_job import Patch, Profile, Structure
 from tfgen.kubernetes.keys import KEEP
 from tfgen.kubernetes.merge import JSON_MERGE, STRATEGIC_GROUPS, kubectl
@@ -153,7 +153,7 @@ class ObjectPatch:
         path: Path = ("patches", self.patch.name, "merge")
         merge = dict(self.patch.merge)
         metadata = merge.pop("metadata", {})
-        if labels.has_labels_of_metadata(item):
+        if naming.has_labels_of_metadata(item):
             self._metadata(item, metadata, (*path, "metadata"), test)
         elif metadata:
             self.faults[Fault((*path, "metadata"), field.child("metadata").pod_message)] = None
@@ -175,7 +175,7 @@ class ObjectPatch:
         self, item: Mapping[Key, Node], patch: Mapping[str, Any], path: Path, test: Expression | None
     ) -> None:
         for name, entries in patch.items():
-            reserved = labels.entries_set_by_tfgen(item, name)
+            reserved = naming.entries_set_by_tfgen(item, name)
             for key, text in entries.items():
                 if key in reserved and (name == "labels" or key in KEEP):
                     why = (
@@ -365,7 +365,7 @@ def with_added_metadata(node: Node, added: Sequence[AddedMetadata]) -> Node:
         entries = MapOf(dict(item.entries.items()))
         by_field[item.field].append(entries if item.test is None else When(item.test, entries, MapOf({})))
     return change_objects(
-        node, lambda changed: labels.with_overriding_metadata(changed, by_field["labels"], by_field["annotations"])
+        node, lambda changed: naming.with_overriding_metadata(changed, by_field["labels"], by_field["annotations"])
     )
 
 

@@ -37,8 +37,8 @@ from tfgen.graph.holes import (
     if_set,
     sentence,
 )
-from tfgen.graph.objects import environment, labels, name_guards, names, network, rbac, security, storage
-from tfgen.graph.objects.pod_spec import PodParts, pod_spec
+from tfgen.graph.objects import naming, podspec, storage, supporting
+from tfgen.graph.objects.podspec import PodParts, pod_spec
 from tfgen.graph.objects.values import value, value_for_role
 from tfgen.graph.template import Template
 from tfgen.graph.workloads.workload import Workload, never
@@ -70,26 +70,26 @@ def _pod(structure: Structure) -> Node:
         "apiVersion": "v1",
         "kind": "Pod",
         "metadata": {
-            "name": names.elastic_dl_master(),
+            "name": naming.elastic_dl_master(),
             "labels": {
-                Splice("selector"): labels.role_selector(_MASTER),
-                keys.ELASTIC_DL_JOB: names.RUN,
+                Splice("selector"): naming.role_selector(_MASTER),
+                keys.ELASTIC_DL_JOB: naming.RUN,
                 keys.ELASTIC_DL_TYPE: _MASTER,
                 keys.ELASTIC_DL_INDEX: "0",
-                keys.NAME: names.NAME,
-                keys.INSTANCE: names.RELEASE,
-                **labels.INSTALLED,
-                Splice("labels"): labels.POD_LABELS,
+                keys.NAME: naming.NAME,
+                keys.INSTANCE: naming.RELEASE,
+                **naming.INSTALLED,
+                Splice("labels"): naming.POD_LABELS,
             },
             "annotations": value("annotations"),
         },
         "spec": pod_spec(
             PodParts(
                 copied={"priorityClassName": if_set(value("priorityClassName"))},
-                account=names.elastic_dl_account(),
+                account=naming.elastic_dl_account(),
                 needs_token=True,
                 lifecycle={"restartPolicy": "Never"},
-                security_context=security.pod_context_template(structure.profile),
+                security_context=podspec.pod_context_template(structure.profile),
                 containers=[
                     {
                         "name": _MASTER,
@@ -101,10 +101,10 @@ def _pod(structure: Structure) -> Node:
                             _from_pod("MY_POD_IP", "status.podIP"),
                             _from_pod("MY_POD_NAMESPACE", "metadata.namespace"),
                             {"name": "HOME", "value": "/tmp"},  # noqa: S108 - the emptyDir of the pod
-                            environment.NO_GPUS,
+                            podspec.NO_GPUS,
                         ],
                         "resources": {"requests": amounts, "limits": amounts},
-                        "securityContext": security.container_context_template(structure.profile),
+                        "securityContext": podspec.container_context_template(structure.profile),
                         "volumeMounts": storage.all_mounts(),
                     }
                 ],
@@ -112,7 +112,7 @@ def _pod(structure: Structure) -> Node:
             )
         ),
     }
-    return Let(labels.POD_LABELS.name, Merged((MapOf({"app": "elasticdl"}), value("labels"))), pod)
+    return Let(naming.POD_LABELS.name, Merged((MapOf({"app": "elasticdl"}), value("labels"))), pod)
 
 
 def _from_pod(name: str, field: str) -> Node:
@@ -124,7 +124,7 @@ def _arguments(structure: Structure) -> list[Node]:
     roles = {role.name for role in structure.roles}
     role_arguments = [arg for role in ("ps", "worker") if role in roles for arg in _role_arguments(role)]
     return [
-        Text(("--job_name=", names.RUN)),
+        Text(("--job_name=", naming.RUN)),
         "--namespace=$(MY_POD_NAMESPACE)",
         Text(("--worker_image=", _IMAGE)),
         When(_PULL, Text(("--image_pull_policy=", _PULL))),
@@ -208,7 +208,7 @@ def _cluster_spec() -> NamedTemplate:
     text = Text(
         (
             f'{{"pod_spec":{{"labels":{{"{keys.JOB}":"',
-            names.JOB,
+            naming.JOB,
             f'","{keys.RUN}":"',
             value("run"),
             '"}}}',
@@ -219,7 +219,7 @@ def _cluster_spec() -> NamedTemplate:
 
 def _guards(_: Structure) -> list[Guard]:
     return [
-        name_guards.host_name_guard(names.elastic_dl_master()),
+        naming.host_name_guard(naming.elastic_dl_master()),
         Guard(
             "elasticdl-priority",
             at="workload.elasticDL.workerPriority",
@@ -234,10 +234,10 @@ def _guards(_: Structure) -> list[Guard]:
 
 
 def _templates(structure: Structure) -> tuple[Template, ...]:
-    account = names.elastic_dl_account()
+    account = naming.elastic_dl_account()
     return (
-        *rbac.templates(_MASTER, account, _rules()),
-        Template(f"{_MASTER}-networkpolicy", network.api_server_policy(account, _MASTER)),
+        *supporting.rbac_templates(_MASTER, account, _rules()),
+        Template(f"{_MASTER}-networkpolicy", supporting.api_server_policy(account, _MASTER)),
         Template(_MASTER, _pod(structure)),
     )
 

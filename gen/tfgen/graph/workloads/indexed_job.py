@@ -12,35 +12,35 @@ from typing import Final
 
 from tfgen.graph import schedulers
 from tfgen.graph.holes import ABSENT, Absent, AllOf, Comment, Key, NamedTemplate, Node, When
-from tfgen.graph.objects import cluster_spec, disruption, labels, name_guards, names, tensorboard
+from tfgen.graph.objects import cluster, naming, supporting, tensorboard
 from tfgen.graph.objects.finisher import Kind, Plan
-from tfgen.graph.objects.pod_template_hash import hashed
+from tfgen.graph.objects.podspec import hashed
 from tfgen.graph.objects.values import value
 from tfgen.graph.schedulers import queue_labels
 from tfgen.graph.template import Template
-from tfgen.graph.workloads import pod
+from tfgen.graph.workloads import role_pod
 from tfgen.graph.workloads.workload import Workload
 from tfgen.job.training_job import Role, RoleName, Structure
 from tfgen.kubernetes import keys
 
 
-def controller(structure: Structure) -> pod.Controller:
+def controller(structure: Structure) -> role_pod.Controller:
     """Return a `Controller` that describes an Indexed Job, which creates the pods."""
-    subdomain: dict[Key, Node] = {"subdomain": names.RUN} if structure.is_distributed else {}
-    return pod.Controller(keys.JOB_INDEX, {**subdomain, "restartPolicy": "Never"})
+    subdomain: dict[Key, Node] = {"subdomain": naming.RUN} if structure.is_distributed else {}
+    return role_pod.Controller(keys.JOB_INDEX, {**subdomain, "restartPolicy": "Never"})
 
 
 def indexed_job(structure: Structure, role: Role, template: NamedTemplate) -> Node:
     """Return the Job of a role, in which each task has an index."""
     queue = queue_labels(structure) if role.name != "evaluator" else {}
-    metadata = labels.metadata(names.workload(role.name), role.name, labels=queue)
+    metadata = naming.metadata(naming.workload(role.name), role.name, labels=queue)
     job: dict[Key, Node] = {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata}
-    return hashed(template, pod.arguments(role.name), lambda pod: {**job, "spec": job_spec(structure, role, pod)})
+    return hashed(template, role_pod.arguments(role.name), lambda pod: {**job, "spec": job_spec(structure, role, pod)})
 
 
 def job_spec(structure: Structure, role: Role, template: Node) -> dict[Key, Node]:
     """Return the spec of a role's Job with the given pod template."""
-    replicas = cluster_spec.replicas(role.name)
+    replicas = cluster.replicas(role.name)
     return {
         "completions": replicas,
         "parallelism": replicas,
@@ -49,8 +49,8 @@ def job_spec(structure: Structure, role: Role, template: Node) -> dict[Key, Node
         **_success(structure, role),
         Comment("A task never has two pods, because the Job replaces a pod only after the end of the pod."): None,
         "podReplacementPolicy": "Failed",
-        disruption.NO_FAILURE: None,
-        "podFailurePolicy": disruption.failure_policy(disruption.IGNORE_EXIT_CODES),
+        supporting.NO_FAILURE: None,
+        "podFailurePolicy": supporting.failure_policy(supporting.IGNORE_EXIT_CODES),
         "template": template,
     }
 
@@ -63,7 +63,7 @@ def _retries(role: Role) -> dict[Key, Node]:
 
     https://kubernetes.io/docs/concepts/workloads/controllers/job/#backoff-limit-per-index
     """
-    if role.name in cluster_spec.SINGLE_TASK_ROLES:
+    if role.name in cluster.SINGLE_TASK_ROLES:
         return {"backoffLimit": value("retries")}
     by_index = Comment(
         "The limit applies to each index. The peers of a lost task fail too, and would exceed a common limit."
@@ -112,12 +112,12 @@ def _start_with(structure: Structure) -> When | Absent:
 
 def _templates(structure: Structure) -> tuple[Template, ...]:
     controllers = {role.name: controller(structure) for role in structure.roles}
-    template = pod.pods(structure, controllers, has_hash=True).template
+    template = role_pod.pods(structure, controllers, has_hash=True).template
     return tuple(Template(role.name, indexed_job(structure, role, template)) for role in structure.roles)
 
 
 WORKLOAD: Final = Workload(
     templates=_templates,
-    guards=lambda _: [name_guards.role_hosts_guard(names.pod)],
+    guards=lambda _: [naming.role_hosts_guard(naming.pod)],
     plan=lambda structure: finisher_plan(structure, ()),
 )

@@ -12,11 +12,11 @@ from __future__ import annotations
 from typing import Final
 
 from tfgen.graph.holes import Key, Node, When, if_set
-from tfgen.graph.objects import labels, name_guards, names
+from tfgen.graph.objects import naming
 from tfgen.graph.objects.values import value
 from tfgen.graph.schedulers import queue_labels
 from tfgen.graph.template import Template
-from tfgen.graph.workloads import pod
+from tfgen.graph.workloads import role_pod
 from tfgen.graph.workloads.indexed_job import job_spec
 from tfgen.graph.workloads.workload import Workload, never
 from tfgen.job.training_job import Role, Structure
@@ -25,7 +25,7 @@ from tfgen.kubernetes import keys
 _EXCLUSIVE: Final = value("workload.jobSet.exclusiveTopology")
 
 # The JobSet sets the subdomain of the pods. A Job with a pod failure policy requires the restart policy `Never`.
-_CONTROLLER: Final = pod.Controller(keys.JOB_INDEX, {"restartPolicy": "Never"})
+_CONTROLLER: Final = role_pod.Controller(keys.JOB_INDEX, {"restartPolicy": "Never"})
 
 # A failed Job fails or restarts its JobSet, and the restart of only one Job needs a feature gate. A failure of the
 # evaluator must not restart the training, so the Job of the evaluator has practically no limit of retries.
@@ -34,13 +34,13 @@ _MAX_RETRIES: Final = 2**31 - 1
 
 def job_set(structure: Structure) -> Node:
     """Return the JobSet of a run."""
-    pods = pod.pods(structure, dict.fromkeys((role.name for role in structure.roles), _CONTROLLER))
-    network: Node = {"enableDNSHostnames": True, "subdomain": names.RUN, "publishNotReadyAddresses": True}
+    pods = role_pod.pods(structure, dict.fromkeys((role.name for role in structure.roles), _CONTROLLER))
+    network: Node = {"enableDNSHostnames": True, "subdomain": naming.RUN, "publishNotReadyAddresses": True}
     return {
         "apiVersion": "jobset.x-k8s.io/v1alpha2",
         "kind": "JobSet",
-        "metadata": labels.metadata(
-            names.RUN,
+        "metadata": naming.metadata(
+            naming.RUN,
             annotations={keys.EXCLUSIVE_TOPOLOGY: When(_EXCLUSIVE, _EXCLUSIVE)},
             labels=queue_labels(structure),
         ),
@@ -79,7 +79,7 @@ def _replicated(structure: Structure, role: Role, template: Node) -> Node:
 
 WORKLOAD: Final = Workload(
     templates=lambda structure: (Template("jobset", job_set(structure)),),
-    guards=lambda _: [name_guards.role_hosts_guard(names.job_set_pod)],
+    guards=lambda _: [naming.role_hosts_guard(naming.job_set_pod)],
     has_service=never,
-    pod_name=names.job_set_pod,
+    pod_name=naming.job_set_pod,
 )

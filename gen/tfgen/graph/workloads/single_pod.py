@@ -9,33 +9,33 @@ from __future__ import annotations
 from typing import Final
 
 from tfgen.graph.holes import Node, Splice
-from tfgen.graph.objects import labels, names
+from tfgen.graph.objects import naming
 from tfgen.graph.schedulers import queue_labels
 from tfgen.graph.template import Template
-from tfgen.graph.workloads import pod
+from tfgen.graph.workloads import role_pod
 from tfgen.graph.workloads.workload import Workload
 from tfgen.job.training_job import Role, Structure
 
 # A single Pod has no index, and no other task looks up its name.
-_CONTROLLER: Final = pod.Controller(index_label="", fields={"restartPolicy": "OnFailure"})
+_CONTROLLER: Final = role_pod.Controller(index_label="", fields={"restartPolicy": "OnFailure"})
 
 
 def single_pod(structure: Structure, role: Role) -> Node:
     """Return the Pod of the only task of a job. The kubelet restarts the container until the container succeeds."""
-    pods = pod.pods(structure, dict.fromkeys((member.name for member in structure.roles), _CONTROLLER))
+    pods = role_pod.pods(structure, dict.fromkeys((member.name for member in structure.roles), _CONTROLLER))
     return {
         "apiVersion": "v1",
         "kind": "Pod",
         "metadata": {
-            "name": names.workload(role.name),
+            "name": naming.workload(role.name),
             "labels": {
-                **labels.INSTALLED,
-                Splice("pod"): pod.call_for_role(pods.labels, role.name),
+                **naming.INSTALLED,
+                Splice("pod"): role_pod.call_for_role(pods.labels, role.name),
                 **queue_labels(structure),
             },
-            "annotations": pod.call_for_role(pods.annotations, role.name),
+            "annotations": role_pod.call_for_role(pods.annotations, role.name),
         },
-        "spec": pod.call_for_role(pods.spec, role.name),
+        "spec": role_pod.call_for_role(pods.spec, role.name),
     }
 
 

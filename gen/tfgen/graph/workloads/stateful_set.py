@@ -9,17 +9,17 @@ from __future__ import annotations
 from typing import Final
 
 from tfgen.graph.holes import Comment, Guard, Key, NamedTemplate, Node, Splice
-from tfgen.graph.objects import cluster_spec, labels, name_guards, names
+from tfgen.graph.objects import cluster, naming
 from tfgen.graph.objects.finisher import Plan
-from tfgen.graph.objects.pod_template_hash import HASH, hashed
+from tfgen.graph.objects.podspec import HASH, hashed
 from tfgen.graph.template import Template
-from tfgen.graph.workloads import pod
+from tfgen.graph.workloads import role_pod
 from tfgen.graph.workloads.indexed_job import controller, finisher_plan, indexed_job
 from tfgen.graph.workloads.workload import Workload
 from tfgen.job.training_job import Role, Structure
 from tfgen.kubernetes import keys
 
-_CONTROLLER: Final = pod.Controller(index_label=keys.STATEFUL_SET_INDEX, fields={})
+_CONTROLLER: Final = role_pod.Controller(index_label=keys.STATEFUL_SET_INDEX, fields={})
 
 
 def stateful_set(role: Role, template: NamedTemplate) -> Node:
@@ -32,8 +32,8 @@ def stateful_set(role: Role, template: NamedTemplate) -> Node:
     Kubernetes rejects an update to a different template.
     """
     spec: dict[Key, Node] = {
-        "serviceName": names.RUN,
-        "replicas": cluster_spec.replicas(role.name),
+        "serviceName": naming.RUN,
+        "replicas": cluster.replicas(role.name),
         Comment("All pods start together. A gang whose pods start one by one never starts."): None,
         "podManagementPolicy": "Parallel",
         Comment("No update restarts a single task of a run, so all tasks have the same pod template."): None,
@@ -43,14 +43,14 @@ def stateful_set(role: Role, template: NamedTemplate) -> Node:
         ): None,
         "selector": {
             "matchLabels": {
-                Splice("role"): labels.role_selector(role.name),
+                Splice("role"): naming.role_selector(role.name),
                 keys.POD_TEMPLATE_HASH: HASH,
             }
         },
     }
-    metadata = labels.metadata(names.workload(role.name), role.name)
+    metadata = naming.metadata(naming.workload(role.name), role.name)
     workload: dict[Key, Node] = {"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": metadata}
-    return hashed(template, pod.arguments(role.name), lambda pod: {**workload, "spec": {**spec, "template": pod}})
+    return hashed(template, role_pod.arguments(role.name), lambda pod: {**workload, "spec": {**spec, "template": pod}})
 
 
 def _is_stateful(role: Role) -> bool:
@@ -59,7 +59,7 @@ def _is_stateful(role: Role) -> bool:
 
 def _templates(structure: Structure) -> tuple[Template, ...]:
     controllers = {role.name: _CONTROLLER if _is_stateful(role) else controller(structure) for role in structure.roles}
-    template = pod.pods(structure, controllers, has_hash=True).template
+    template = role_pod.pods(structure, controllers, has_hash=True).template
 
     def workload(role: Role) -> Node:
         return stateful_set(role, template) if _is_stateful(role) else indexed_job(structure, role, template)
@@ -69,8 +69,8 @@ def _templates(structure: Structure) -> tuple[Template, ...]:
 
 def _guards(structure: Structure) -> list[Guard]:
     return [
-        *name_guards.stateful_set_guards(filter(_is_stateful, structure.roles)),
-        name_guards.role_hosts_guard(names.pod),
+        *naming.stateful_set_guards(filter(_is_stateful, structure.roles)),
+        naming.role_hosts_guard(naming.pod),
     ]
 
 

@@ -18,11 +18,11 @@ from typing import Final
 
 from tfgen.graph import schedulers
 from tfgen.graph.holes import Default, Equal, Guard, Key, Node, When, if_set
-from tfgen.graph.objects import cluster_spec, labels, name_guards, names
+from tfgen.graph.objects import cluster, naming
 from tfgen.graph.objects.values import overridden, value
 from tfgen.graph.schedulers import queue_labels
 from tfgen.graph.template import Template
-from tfgen.graph.workloads import pod
+from tfgen.graph.workloads import role_pod
 from tfgen.graph.workloads.workload import Workload, never
 from tfgen.job.training_job import RoleName, Structure
 from tfgen.kubernetes import keys
@@ -36,18 +36,18 @@ _REPLICAS: Final[Mapping[RoleName, str]] = {"chief": "Chief", "ps": "PS", "worke
 def tf_job(structure: Structure) -> Node:
     """Return the TFJob of a run."""
     version = structure.tf_job.api_version
-    pods = pod.pods(structure, dict.fromkeys((role.name for role in structure.roles), _controller(structure)))
+    pods = role_pod.pods(structure, dict.fromkeys((role.name for role in structure.roles), _controller(structure)))
     policies = {"runPolicy": _run_policy(structure), **_success(structure)} if version == "v1" else _clean_up(structure)
     return {
         "apiVersion": f"kubeflow.org/{version}",
         "kind": "TFJob",
-        "metadata": labels.metadata(names.RUN, labels=queue_labels(structure)),
+        "metadata": naming.metadata(naming.RUN, labels=queue_labels(structure)),
         "spec": {
             **policies,
             **({"enableDynamicWorker": True} if structure.tf_job.dynamic_workers else {}),
             "tfReplicaSpecs": {
                 _type(structure, role.name): {
-                    "replicas": cluster_spec.replicas(role.name),
+                    "replicas": cluster.replicas(role.name),
                     "restartPolicy": overridden(
                         value(f"roles.{role.name}.restartPolicy"), value("workload.tfJob.restartPolicy")
                     ),
@@ -102,12 +102,12 @@ def _success(structure: Structure) -> dict[Key, Node]:
     return {"successPolicy": "AllWorkers"} if structure.completion == "AllWorkers" else {}
 
 
-def _controller(structure: Structure) -> pod.Controller:
+def _controller(structure: Structure) -> role_pod.Controller:
     """Return a `Controller` that describes the training operator, which creates the pods.
 
     The operator sets the restart policy of the pods, so `fields` is empty.
     """
-    return pod.Controller(
+    return role_pod.Controller(
         index_label=keys.TF_JOB_INDEX if structure.tf_job.api_version == "v1" else keys.OLD_TF_JOB_INDEX,
         fields={},
         sets_tf_config=True,
@@ -122,10 +122,10 @@ def _guards(structure: Structure) -> list[Guard]:
     leader = _type(structure, "chief").lower()
 
     def pod_name(role: Node, index: Node) -> Node:
-        name = names.operator_pod(role, index)
-        return name if leader == "chief" else When(Equal(role, "chief"), names.operator_pod(leader, index), name)
+        name = naming.operator_pod(role, index)
+        return name if leader == "chief" else When(Equal(role, "chief"), naming.operator_pod(leader, index), name)
 
-    return [name_guards.role_hosts_guard(pod_name)]
+    return [naming.role_hosts_guard(pod_name)]
 
 
 def _has_pod_group(structure: Structure) -> bool:

@@ -17,10 +17,10 @@ from typing import Final
 
 from tfgen.graph import schedulers
 from tfgen.graph.holes import Default, Key, Node, Sum, When, if_set
-from tfgen.graph.objects import cluster_spec, labels, name_guards, names
+from tfgen.graph.objects import cluster, naming
 from tfgen.graph.objects.values import value
 from tfgen.graph.template import Template
-from tfgen.graph.workloads import pod
+from tfgen.graph.workloads import role_pod
 from tfgen.graph.workloads.workload import Workload, is_distributed, never
 from tfgen.job.training_job import Role, Structure
 from tfgen.kubernetes import keys
@@ -45,11 +45,11 @@ def _ends() -> list[Node]:
 
 def volcano_job(structure: Structure) -> Node:
     """Return the Volcano Job of a run."""
-    pods = pod.pods(structure, dict.fromkeys((role.name for role in structure.roles), _controller(structure)))
+    pods = role_pod.pods(structure, dict.fromkeys((role.name for role in structure.roles), _controller(structure)))
     return {
         "apiVersion": "batch.volcano.sh/v1alpha1",
         "kind": "Job",
-        "metadata": labels.metadata(names.RUN),
+        "metadata": naming.metadata(naming.RUN),
         "spec": {
             **_gang(structure),
             # The Job fails at restart number maxRetry, so it restarts maxRetry - 1 times (state/restarting.go).
@@ -105,7 +105,7 @@ def _plugins(structure: Structure) -> Node:
 def _task(structure: Structure, role: Role, template: Node) -> Node:
     return {
         "name": role.name,
-        "replicas": cluster_spec.replicas(role.name),
+        "replicas": cluster.replicas(role.name),
         "minAvailable": _min_available(structure, role),
         "maxRetry": _TASK_RETRIES,
         **({"policies": _ends()} if role.name == structure.ends else {}),
@@ -122,14 +122,14 @@ def _min_available(structure: Structure, role: Role) -> Node:
     """
     if role.name == "evaluator":
         return 0
-    replicas = cluster_spec.replicas(role.name)
+    replicas = cluster.replicas(role.name)
     if role.name == "worker" and schedulers.may_be_partial(structure):
         return When(schedulers.is_partial(structure), 0, replicas)
     return replicas
 
 
-def _controller(structure: Structure) -> pod.Controller:
-    return pod.Controller(
+def _controller(structure: Structure) -> role_pod.Controller:
+    return role_pod.Controller(
         index_label=keys.VOLCANO_INDEX,
         fields={"restartPolicy": "OnFailure"},
         sets_tf_config=structure.volcano_plugin,
@@ -143,7 +143,7 @@ def _has_config_map(structure: Structure) -> bool:
 
 WORKLOAD: Final = Workload(
     templates=lambda structure: (Template("volcanojob", volcano_job(structure)),),
-    guards=lambda _: [name_guards.role_hosts_guard(names.pod)],
+    guards=lambda _: [naming.role_hosts_guard(naming.pod)],
     has_service=never,
     has_config_map=_has_config_map,
     has_pod_group=never,

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from tfgen.graph.holes import Guard, Node
-from tfgen.graph.objects import labels, names
-from tfgen.graph.objects.cluster_spec import PodName
+from tfgen.graph.objects import naming
 from tfgen.graph.objects.finisher import Plan
+from tfgen.graph.objects.naming import PodName
 from tfgen.graph.template import Template
 from tfgen.job.training_job import Role, Structure
 from tfgen.record import Record
@@ -63,9 +63,9 @@ class Workload(Record):
     has_service: Test = is_distributed
     has_config_map: Test = is_distributed
     has_pod_group: Test = always
-    pod_name: PodName = names.pod
-    port_name: str = names.PORT_NAME
-    pods: Node = labels.run_selector()
+    pod_name: PodName = naming.pod
+    port_name: str = naming.PORT_NAME
+    pods: Node = naming.run_selector()
     is_scalable: Callable[[Role], bool] = never
     log_role: Callable[[Structure], str] = lead_role
     has_run_lock: bool = True

@@ -25,7 +25,7 @@ from tfgen.graph.holes import (
     named_templates,
     type_of,
 )
-from tfgen.graph.objects.pod_template_hash import HASH
+from tfgen.graph.objects.podspec import HASH
 from tfgen.graph.structure_cache import NAME, cached_by_structure
 from tfgen.graph.template import Template
 from tfgen.job.training_job import Structure

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, Final
 
 from tfgen.graph.holes import ChartOnly, Node, Text, When
-from tfgen.graph.objects import names
+from tfgen.graph.objects import naming
 from tfgen.graph.objects.values import value
 from tfgen.graph.workloads import WORKLOADS
 from tfgen.job.training_job import Scheduler, Structure, TrainingJob
@@ -34,22 +34,22 @@ def notes(structure: Structure) -> Node:
     return Text(
         (
             "The run ",
-            names.RUN,
+            naming.RUN,
             " is starting.\n\nTo list its pods:\n\n  kubectl get pods --namespace ",
             namespace,
             f" \\\n    --selector {keys.JOB}=",
-            names.JOB,
+            naming.JOB,
             f",{keys.RUN}=",
             value("run"),
             f"\n\nTo follow the log of the {log_role}:\n\n  kubectl logs --follow --namespace ",
             namespace,
             f" \\\n    --selector {keys.JOB}=",
-            names.JOB,
+            naming.JOB,
             f",{keys.RUN}=",
             value("run"),
             f",{keys.ROLE}={log_role}\n\n",
             f"{upgrade_note(structure)}\nTo start a new run, set a new name for the run:\n\n  helm upgrade ",
-            names.RELEASE,
+            naming.RELEASE,
             " CHART --namespace ",
             namespace,
             " \\\n    --reset-then-reuse-values --set run=",

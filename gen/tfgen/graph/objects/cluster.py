@@ -1,24 +1,17 @@
-"""TF_CONFIG, which lists the hosts of all tasks of a TensorFlow cluster.
-
-    {"cluster":{"chief":["NAME-chief-0.NAME:2222"],"ps":[...],"worker":[...]},"task":{"type":"worker","index":1}}
-
-https://www.tensorflow.org/guide/distributed_training#TF_CONFIG. The evaluator appears only in its own TF_CONFIG.
-ParameterServerStrategy waits for every task of the cluster (https://github.com/kubeflow/trainer/issues/650), and an
-evaluator fails if its TF_CONFIG does not contain the evaluator (https://github.com/tensorflow/tensorflow/issues/27857).
-"""
+"""TODO."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Final, TypeAlias
+from typing import Final
 
-from tfgen.graph.holes import Bound, Length, NamedTemplate, Node, Parameter, Repeat, Sum, Text, call
-from tfgen.graph.objects import names
+from tfgen.graph.holes import Bound, Comment, Key, Length, NamedTemplate, Node, Parameter, Repeat, Sum, Text, call
+from tfgen.graph.objects import naming
+from tfgen.graph.objects.naming import PodName
 from tfgen.graph.objects.values import ROLE, value
 from tfgen.job.training_job import RoleName, Structure
 
-PodName: TypeAlias = Callable[[Node, Node], Node]
-"""Function that takes a role and the index of a task, and returns the pod name, which is also the host name."""
+# -- TF_CONFIG ---------------------------------------------------------------------------------------------------------
+
 
 _REPLICAS: Final = Parameter("replicas", "integer")
 _PARAMETERS: Final = (ROLE.name, _REPLICAS.name)
@@ -37,8 +30,8 @@ def hosts(role: RoleName, port: int, pod: PodName) -> Node:
     `pod` is a function that takes a role and an index, and returns the name of the pod, such as `mnist-ps-0`.
     """
     if role in SINGLE_TASK_ROLES:
-        return Text(('"', names.host(pod(role, 0), port), '"'))
-    host = Text(('"', names.host(pod(ROLE, Bound("i", "integer")), port), '"'))
+        return Text(('"', naming.host(pod(role, 0), port), '"'))
+    host = Text(('"', naming.host(pod(ROLE, Bound("i", "integer")), port), '"'))
     template = NamedTemplate(
         "hosts", "The hosts of the tasks of a role, by index.", Repeat(_REPLICAS, host), parameters=_PARAMETERS
     )
@@ -66,7 +59,7 @@ def host_list(structure: Structure, role: RoleName, pod: PodName) -> Node:
     """
     if not structure.role(role):
         return ""
-    listed = Repeat(_REPLICAS, names.host(pod(ROLE, Bound("i", "integer")), structure.port))
+    listed = Repeat(_REPLICAS, naming.host(pod(ROLE, Bound("i", "integer")), structure.port))
     template = NamedTemplate(
         "hostList", "The hosts of the tasks of a role, as the value of a flag.", listed, parameters=_PARAMETERS
     )
@@ -106,3 +99,59 @@ def _json(structure: Structure, pod: PodName, *, with_evaluator: bool) -> Text:
         if role.name != "evaluator" or with_evaluator:
             parts += [f'{"," if parts else "{"}"{role.name}":[', hosts(role.name, structure.port, pod), "]"]
     return Text((*parts, "}"))
+
+
+# -- the ConfigMap of a run --------------------------------------------------------------------------------------------
+
+
+CLUSTER: Final = "cluster"
+EVALUATOR_CLUSTER: Final = "evaluatorCluster"
+PS_HOSTS: Final = "psHosts"
+WORKER_HOSTS: Final = "workerHosts"
+
+
+def config_map(structure: Structure, pod: naming.PodName) -> Node:
+    """Return the ConfigMap of a run. The ConfigMap is immutable, so that a restarted task sees the same cluster."""
+    data: dict[Key, Node] = {CLUSTER: cluster(structure, pod)}
+    if structure.role("evaluator"):
+        data[EVALUATOR_CLUSTER] = evaluator_cluster(structure, pod)
+    if structure.legacy_flags or structure.legacy_variables:
+        data[PS_HOSTS] = host_list(structure, "ps", pod)
+    if structure.legacy_flags or structure.legacy_variables or structure.uses_keras_distribution:
+        data[WORKER_HOSTS] = host_list(structure, "worker", pod)
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": naming.metadata(naming.RUN, annotations=naming.BEFORE_PODS),
+        Comment("A restarted task must see the same cluster as the running tasks."): None,
+        "immutable": True,
+        "data": data,
+    }
+
+
+# -- keras.distribution ------------------------------------------------------------------------------------------------
+
+
+_KERAS_ROLE: Final[RoleName] = "worker"
+JOB_ADDRESSES: Final = "KERAS_DISTRIBUTION_JOB_ADDRESSES"
+
+
+def keras_variables() -> list[Node]:
+    """Return the variables of a worker. The index of the worker is a reference to a preceding variable.
+
+    The backend is JAX, because keras.distribution trains on several hosts only with JAX.
+    """
+    return [
+        {"name": "KERAS_BACKEND", "value": "jax"},
+        {
+            "name": JOB_ADDRESSES,
+            "valueFrom": {"configMapKeyRef": {"name": naming.RUN, "key": WORKER_HOSTS}},
+        },
+        {"name": "KERAS_DISTRIBUTION_NUM_PROCESSES", "value": Text((replicas(_KERAS_ROLE),))},
+        {"name": "KERAS_DISTRIBUTION_PROCESS_ID", "value": "$(TASK_INDEX)"},
+    ]
+
+
+def keras_addresses_size(structure: Structure, pod: naming.PodName) -> Node:
+    """Return the number of bytes of the environment string `NAME=VALUE` that lists the addresses of all processes."""
+    return Sum(Length(host_list(structure, _KERAS_ROLE, pod)), len(f"{JOB_ADDRESSES}="))

@@ -35,24 +35,9 @@ from tfgen.graph.holes import (
     plain_mapping,
     used_names,
 )
-from tfgen.graph.objects import (
-    cluster_spec,
-    code,
-    disruption,
-    eci,
-    environment,
-    labels,
-    names,
-    placement,
-    pod_template_hash,
-    resources,
-    run_lock,
-    security,
-    service_account,
-    storage,
-)
-from tfgen.graph.objects.names import CONTAINER, PORT_NAME
-from tfgen.graph.objects.pod_spec import PodParts, pod_spec
+from tfgen.graph.objects import cluster, naming, podspec, storage, supporting
+from tfgen.graph.objects.naming import CONTAINER, PORT_NAME
+from tfgen.graph.objects.podspec import PodParts, pod_spec
 from tfgen.graph.objects.values import ROLE, ROLE_VALUES, overridden, role_or_job_value, role_value, value
 from tfgen.graph.schedulers import GANGS, GangBinding
 from tfgen.job.training_job import Role, RoleName, Structure
@@ -71,33 +56,33 @@ _Lets: TypeAlias = Sequence[tuple[Bound, Expression]]
 """Pairs of a name and an expression, for the `Let` nodes of a named template. An expression may use earlier names."""
 
 _SHARED: Final[_Lets] = (
-    (resources.LIMITS, resources.limits()),
-    (resources.DEVICES, resources.devices()),
-    (Bound(resources.GPUS.name, "boolean"), resources.has_gpus()),
-    (run_lock.LOCKED, run_lock.locked()),
+    (podspec.LIMITS, podspec.limits()),
+    (podspec.DEVICES, podspec.devices()),
+    (Bound(podspec.GPUS.name, "boolean"), podspec.has_gpus()),
+    (storage.LOCKED, storage.locked()),
 )
 _LABELS: Final[_Lets] = (
-    (labels.POD_LABELS, labels.pod_labels()),
-    (labels.POD_ANNOTATIONS, labels.pod_annotations()),
+    (naming.POD_LABELS, naming.pod_labels()),
+    (naming.POD_ANNOTATIONS, naming.pod_annotations()),
 )
-_REQUESTS: Final[_Lets] = ((resources.REQUESTS, resources.requests()),)
-_ENV: Final[_Lets] = ((environment.ENV, environment.env()),)
+_REQUESTS: Final[_Lets] = ((podspec.REQUESTS, podspec.requests()),)
+_ENV: Final[_Lets] = ((podspec.ENV, podspec.env()),)
 
 _ARGUMENTS: Final[Mapping[str, Node]] = {
     ROLE.name: ROLE,
     ROLE_VALUES.name: ROLE_VALUES,
-    resources.LIMITS.name: resources.LIMITS,
-    resources.CPU_LIMIT.name: Bound(resources.LIMITS.name, "quantity", "cpu"),
-    resources.GPUS.name: Bound(resources.GPUS.name, "boolean"),
-    run_lock.LOCKED.name: run_lock.LOCKED,
+    podspec.LIMITS.name: podspec.LIMITS,
+    podspec.CPU_LIMIT.name: Bound(podspec.LIMITS.name, "quantity", "cpu"),
+    podspec.GPUS.name: Bound(podspec.GPUS.name, "boolean"),
+    storage.LOCKED.name: storage.LOCKED,
 }
 """The arguments for a call of a named template in a PodSpec, by the name of the parameter."""
 
 _CONTAINER_ARGUMENTS: Final[Mapping[str, Node]] = {
     **_ARGUMENTS,
-    resources.LIMITS.name: Parameter(resources.LIMITS.name, "map"),
-    resources.CPU_LIMIT.name: Parameter(resources.LIMITS.name, "quantity", "cpu"),
-    resources.GPUS.name: resources.GPUS,
+    podspec.LIMITS.name: Parameter(podspec.LIMITS.name, "map"),
+    podspec.CPU_LIMIT.name: Parameter(podspec.LIMITS.name, "quantity", "cpu"),
+    podspec.GPUS.name: podspec.GPUS,
 }
 """The arguments for a call of a named template inside the named template of the main container."""
 
@@ -186,7 +171,7 @@ def pods(structure: Structure, controllers: Mapping[RoleName, Controller], *, ha
         field: _named_template(f"pod.{field}", f"The {field} of a task's pod.", metadata.get(field, {}), _LABELS)
         for field in ("labels", "annotations")
     }
-    hash_label = pod_template_hash.LABEL if has_hash else EMPTY
+    hash_label = podspec.HASH_LABEL if has_hash else EMPTY
     calls: dict[Key, Node] = {
         "labels": {Splice("labels"): _call(metadata_templates["labels"]), **hash_label},
         "annotations": _call(metadata_templates["annotations"]),
@@ -266,12 +251,12 @@ def _named_template(name: str, doc: str, node: Node, lets: _Lets, file: str = "p
         if bound_key(bound.name) in used:
             node = Let(bound.name, expression, node)
             used = used_names(expression) | used - {bound_key(bound.name)}
-    names = (*_ARGUMENTS, pod_template_hash.PARAMETER.name)
+    names = (*_ARGUMENTS, podspec.HASH_PARAMETER.name)
     return NamedTemplate(name, doc, node, file, tuple(name for name in names if parameter_key(name) in used))
 
 
 def _call(named_template: NamedTemplate, values: Mapping[str, Node] = _ARGUMENTS) -> Node:
-    return call(named_template, **_used_arguments(named_template, {**values, "hash": pod_template_hash.PARAMETER}))
+    return call(named_template, **_used_arguments(named_template, {**values, "hash": podspec.HASH_PARAMETER}))
 
 
 def _used_arguments(named_template: NamedTemplate, values: Mapping[str, Node]) -> dict[str, Node]:
@@ -297,8 +282,8 @@ def _lets(structure: Structure) -> Sequence[_Lets]:
 
 def _scheduling_lets(structure: Structure) -> _Lets:
     return (
-        (placement.NODE_SELECTOR, placement.node_selector(structure)),
-        (placement.AFFINITY, placement.merged_affinity()),
+        (podspec.NODE_SELECTOR, podspec.node_selector(structure)),
+        (podspec.AFFINITY, podspec.merged_affinity()),
     )
 
 
@@ -317,7 +302,7 @@ def template(structure: Structure, role: Role, controller: Controller) -> dict[s
     """Return the pod template of a role, merged with `podTemplate` of the job and then of the role."""
     pod: Any = generated_template(structure, role, controller)
     for over in (structure.pod_template, role.pod_template):
-        pod = merge(pod, with_container_security(pod, over, security.container_context(structure.profile)), KUBECTL)
+        pod = merge(pod, with_container_security(pod, over, podspec.container_context(structure.profile)), KUBECTL)
     return _with_security_templates(_with_cluster_names(pod), structure)
 
 
@@ -328,14 +313,14 @@ def generated_template(structure: Structure, role: Role, controller: Controller)
     return {
         "metadata": {
             "labels": _pod_labels(structure, gang),
-            labels.UNDISTURBED: None,
+            naming.UNDISTURBED: None,
             "annotations": _pod_annotations(structure, gang),
         },
         "spec": pod_spec(
             PodParts(
                 scheduler=gang.spec,
                 copied={key: if_set(role_or_job_value(key)) for key in COPIED},
-                account=service_account.task_account(structure),
+                account=supporting.task_account(structure),
                 lifecycle={
                     **controller.fields,
                     **({"activeDeadlineSeconds": _deadline()} if role.name == structure.ends else {}),
@@ -344,21 +329,21 @@ def generated_template(structure: Structure, role: Role, controller: Controller)
                         role_value("terminationGracePeriodSeconds"), GRACE_SERVING if role.serves else GRACE
                     ),
                 },
-                security_context=security.pod_context(structure.profile),
+                security_context=podspec.pod_context(structure.profile),
                 scheduling={
                     "nodeName": if_set(role_value("nodeName")),
-                    "nodeSelector": placement.NODE_SELECTOR,
-                    "tolerations": placement.tolerations(structure),
-                    "affinity": placement.affinity(),
-                    "topologySpreadConstraints": placement.topology_spread_constraints(),
+                    "nodeSelector": podspec.NODE_SELECTOR,
+                    "tolerations": podspec.tolerations(structure),
+                    "affinity": podspec.affinity(),
+                    "topologySpreadConstraints": podspec.topology_spread_constraints(),
                 },
                 pull_secrets=value("imagePullSecrets"),
                 init_containers=_init_containers(structure, role, controller),
                 containers=[_container(structure, role, controller)],
                 volumes=[
                     *storage.volumes(structure),
-                    *code.volumes(structure),
-                    *([run_lock.volume()] if role.name == structure.ends else []),
+                    *storage.code_volumes(structure),
+                    *([storage.lock_volume()] if role.name == structure.ends else []),
                 ],
             )
         ),
@@ -367,15 +352,15 @@ def generated_template(structure: Structure, role: Role, controller: Controller)
 
 def _with_security_templates(pod: dict[str, Any], structure: Structure) -> dict[str, Any]:
     """Replace each security context that has tfgen's default values by a named template with these values."""
-    pod_context = security.pod_context(structure.profile)
-    container_context = security.container_context(structure.profile)
+    pod_context = podspec.pod_context(structure.profile)
+    container_context = podspec.container_context(structure.profile)
     spec = dict(pod["spec"])
     if spec.get("securityContext") == pod_context:
-        spec["securityContext"] = security.pod_context_template(structure.profile)
+        spec["securityContext"] = podspec.pod_context_template(structure.profile)
     for key in ("initContainers", "containers"):
         if isinstance(spec.get(key), list):
             spec[key] = [
-                {**item, "securityContext": security.container_context_template(structure.profile)}
+                {**item, "securityContext": podspec.container_context_template(structure.profile)}
                 if isinstance(item, dict) and item.get("securityContext") == container_context
                 else item
                 for item in spec[key]
@@ -397,28 +382,32 @@ def _with_cluster_names(pod: Any) -> Any:
 def _deadline() -> Node:
     """Return `activeDeadlineSeconds` of the pod. The time includes init containers, such as the wait for a run lock."""
     deadline = value("deadline")
-    return When(deadline, When(run_lock.LOCKED, Sum(deadline, value("lockWait")), deadline))
+    return When(deadline, When(storage.LOCKED, Sum(deadline, value("lockWait")), deadline))
 
 
 def _pod_labels(structure: Structure, gang: GangBinding) -> Node:
     return {
-        Splice("selector"): labels.role_selector(ROLE),
-        keys.NAME: names.NAME,
-        keys.INSTANCE: names.RELEASE,
+        Splice("selector"): naming.role_selector(ROLE),
+        keys.NAME: naming.NAME,
+        keys.INSTANCE: naming.RELEASE,
         keys.COMPONENT: ROLE,
         **gang.labels,
-        **eci.pod_labels(structure),
-        Splice("labels"): labels.POD_LABELS,
+        **supporting.eci_pod_labels(structure),
+        Splice("labels"): naming.POD_LABELS,
     }
 
 
 def _pod_annotations(structure: Structure, gang: GangBinding) -> Node:
-    return {**gang.annotations, **eci.pod_annotations(structure), Splice("annotations"): labels.POD_ANNOTATIONS}
+    return {
+        **gang.annotations,
+        **supporting.eci_pod_annotations(structure),
+        Splice("annotations"): naming.POD_ANNOTATIONS,
+    }
 
 
 def _container(structure: Structure, role: Role, controller: Controller) -> Node:
     has_cluster = structure.is_distributed and not controller.sets_tf_config
-    flags = cluster_spec.flags() if structure.legacy_flags else []
+    flags = cluster.flags() if structure.legacy_flags else []
     probe: dict[Key, Node] = {"readinessProbe": {"tcpSocket": {"port": controller.port_name}}}
     return {
         "name": CONTAINER,
@@ -427,15 +416,15 @@ def _container(structure: Structure, role: Role, controller: Controller) -> Node
         "command": role_or_job_value("command"),
         "args": [Items(role_or_job_value("args")), *flags] if flags else role_or_job_value("args"),
         "workingDir": if_set(role_or_job_value("workingDir")),
-        environment.REASON: None,
-        "env": environment.variables(structure, role.name, index_label=controller.index_label, has_cluster=has_cluster),
+        podspec.ENV_REASON: None,
+        "env": podspec.variables(structure, role.name, index_label=controller.index_label, has_cluster=has_cluster),
         "envFrom": role_or_job_value("envFrom"),
         "ports": [_port({"name": controller.port_name, "containerPort": structure.port}), *map(_port, role.ports)],
-        "resources": {"requests": resources.REQUESTS, "limits": Parameter(resources.LIMITS.name, "map")},
+        "resources": {"requests": podspec.REQUESTS, "limits": Parameter(podspec.LIMITS.name, "map")},
         **(probe if role.serves and controller.publishes_unready else {}),
-        **(disruption.RESTART_IN_PLACE if structure.in_place and _is_job(controller) else {}),
-        "securityContext": security.container_context(structure.profile),
-        "volumeMounts": [*storage.mounts(), *code.mounts(structure)],
+        **(supporting.RESTART_IN_PLACE if structure.in_place and _is_job(controller) else {}),
+        "securityContext": podspec.container_context(structure.profile),
+        "volumeMounts": [*storage.mounts(), *storage.code_mounts(structure)],
     }
 
 
@@ -458,13 +447,13 @@ def _init_containers(structure: Structure, role: Role, controller: Controller) -
     Sidecars of Kubernetes are init containers with the restart policy `Always`. Sidecars do not prevent the completion
     of a Job: https://kubernetes.io/docs/concepts/workloads/pods/sidecar-containers/.
     """
-    context = security.container_context(structure.profile)
+    context = podspec.container_context(structure.profile)
     init = [_with_security(container, context) for container in role.init_containers]
     sidecars = [{"restartPolicy": "Always", **_with_security(container, context)} for container in role.sidecars]
     name_first = [{"name": c.pop("name"), **c} for c in map(dict, sidecars)]
     ends = role.name == structure.ends
-    locks = [run_lock.containers(structure.profile, controller.index_label)] if ends else []
-    return [*locks, *code.init_containers(structure), *init, *name_first] or ABSENT
+    locks = [storage.lock_containers(structure.profile, controller.index_label)] if ends else []
+    return [*locks, *storage.code_init_containers(structure), *init, *name_first] or ABSENT
 
 
 def _with_security(container: Mapping[str, Any], context: Mapping[Key, Node]) -> dict[Key, Node]:

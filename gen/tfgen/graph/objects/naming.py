@@ -1,0 +1,382 @@
+"""TODO."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Final, TypeAlias
+
+from tfgen.graph.holes import (
+    Bound,
+    ChartOnly,
+    Comment,
+    Contains,
+    Default,
+    Expression,
+    Greater,
+    Guard,
+    Key,
+    Length,
+    Let,
+    MapOf,
+    Merged,
+    Name,
+    NamedTemplate,
+    Node,
+    Release,
+    Splice,
+    Sum,
+    Text,
+    Value,
+    When,
+    plain_mapping,
+    sentence,
+)
+from tfgen.graph.objects.values import ROLE_ENTRIES, ROLE_NAME, role_entry_value, role_value, value
+from tfgen.job.training_job import Role
+from tfgen.kubernetes import keys
+
+# -- names -------------------------------------------------------------------------------------------------------------
+
+
+PodName: TypeAlias = Callable[[Node, Node], Node]
+"""Function that takes a role and the index of a task, and returns the pod name, which is also the host name."""
+
+RELEASE = Release("Release.Name")
+NAME = NamedTemplate(
+    "name",
+    "The name of the chart, or nameOverride.",
+    Default(Value("nameOverride", "string"), Release("Chart.Name")),
+)
+
+_FULL = Value("fullnameOverride", "string")
+
+JOB = NamedTemplate(
+    "fullname",
+    "The name of the job: fullnameOverride, or RELEASE-CHART, or RELEASE if the name of the release contains the name "
+    "of the chart.",
+    When(_FULL, _FULL, When(Contains(RELEASE, NAME), RELEASE, Text((RELEASE, "-", NAME)))),
+)
+
+RUN = NamedTemplate(
+    "run",
+    "The name of the run: JOB-RUN, or JOB if the run has no name.",
+    Text((JOB, When(value("run"), Text(("-", value("run")))))),
+)
+
+CONTAINER: Final = "tensorflow"  # the TFJob operator requires this name, and tools look for the name
+PORT_NAME: Final = "tensorflow"
+
+# The label controller-revision-hash of a pod contains the name of the StatefulSet and a hash of 10 characters.
+# Kubernetes accepts a longer name, but never creates a pod (https://github.com/kubernetes/kubernetes/issues/64023).
+STATEFUL_SET_NAME_MAX = 52
+HOST_NAME_MAX = 63  # a DNS label (RFC 1123); the host name of a task is the name of its pod
+SERVICE_NAME_MAX = 63  # a DNS label
+LABEL_VALUE_MAX = 63  # the name of a Job is a label value of its pods
+
+
+def workload(role: Node) -> Text:
+    """Return the name of the workload object of a role, such as a StatefulSet."""
+    return Text((RUN, "-", role))
+
+
+def claim(storage: Node) -> Text:
+    """Return the name of the claim for a volume."""
+    return Text((JOB, "-", storage))
+
+
+def literal(key: Node) -> Text:
+    """Return the name for an object under `objects` of the job file, if the object itself sets no name."""
+    return Text((JOB, "-", key))
+
+
+def tensorboard() -> Text:
+    """Return the name of TensorBoard's Deployment, Service and network policy. The objects belong to the job."""
+    return Text((JOB, "-tensorboard"))
+
+
+def code(digest: str) -> Text:
+    """Return the name of the ConfigMap with the code of the job file."""
+    return Text((RUN, f"-code-{digest}"))
+
+
+def connection_test() -> Text:
+    """Return the name of the test pod that ``helm test`` runs."""
+    return Text((RUN, "-connection-test"))
+
+
+def finisher() -> Text:
+    """Return the name of the Job, ServiceAccount, Role and RoleBinding of the finisher."""
+    return Text((RUN, "-finisher"))
+
+
+def finisher_program(digest: str) -> Text:
+    """Return the name of the ConfigMap with the program of the finisher.
+
+    The ConfigMap is immutable, so the name contains the digest of the program.
+    """
+    return Text((RUN, f"-finisher-{digest}"))
+
+
+def run_lock_program(digest: str) -> Text:
+    """Return the name of the run lock's ConfigMap. The name contains the digest of the run lock's program."""
+    return Text((RUN, f"-run-lock-{digest}"))
+
+
+def pod(role: Node, index: Node) -> Text:
+    """Return the name of a task's pod, which is also the pod's host name."""
+    return Text((workload(role), "-", index))
+
+
+def operator_pod(task: Node, index: Node) -> Text:
+    """Return the name that an operator, such as the TFJob operator, gives to the pod and to the Service of a task."""
+    return Text((RUN, "-", task, "-", index))
+
+
+def job_set_pod(role: Node, index: Node) -> Text:
+    """Return the name of a task's pod in a JobSet: `RUN-ROLE-0-INDEX`. The 0 is the index of the role's only Job."""
+    return Text((workload(role), "-0-", index))
+
+
+def elastic_dl_master() -> Text:
+    """Return the name of the ElasticDL master's pod. The pods and the client of ElasticDL require this name."""
+    return Text(("elasticdl-", RUN, "-master"))
+
+
+def elastic_dl_account() -> Text:
+    """Return the name of the ServiceAccount, Role and RoleBinding of the ElasticDL master."""
+    return Text((RUN, "-master"))
+
+
+def host(pod_name: Node, port: int) -> Text:
+    """Return the host of a task as ``POD.SERVICE:PORT``. A host without a namespace works in every namespace."""
+    return Text((pod_name, ".", RUN, f":{port}"))
+
+
+# -- labels ------------------------------------------------------------------------------------------------------------
+
+
+BEFORE_PODS: Final[Mapping[Key, Node]] = {
+    Comment(
+        "Argo CD applies the objects of this sync wave before the pods, which need the objects at their start."
+    ): None,
+    **plain_mapping(keys.BEFORE_PODS),
+}
+"""The annotation with an early sync wave of Argo CD, for an object that must exist before the pods."""
+
+KEEP: Final[Mapping[Key, Node]] = {
+    Comment(
+        "Argo CD, Flux and Helm keep the claim when they delete the job. IgnoreExtraneous lets Argo CD show the job as "
+        "synced while the claim remains."
+    ): None,
+    **plain_mapping(keys.KEEP),
+}
+"""The annotations that keep a claim when the job is deleted."""
+
+UNDISTURBED: Final = Comment(
+    "The annotations safe-to-evict and do-not-disrupt keep the pod on its node, because a task that an autoscaler "
+    "moves loses its work. A mesh sidecar is disabled, because a Job with such a sidecar never completes."
+)
+
+# The labels of the chart and the Helm release, which are not part of a selector.
+INSTALLED: Final[Mapping[Key, Node]] = {
+    keys.MANAGED_BY: ChartOnly("{{ .Release.Service }}", filled="tfgen"),
+    keys.CHART: ChartOnly(
+        '{{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimAll "-._" }}'
+    ),
+}
+
+_OWNER = NamedTemplate(
+    "owner",
+    "The labels of the chart and the Helm release.",
+    {keys.NAME: NAME, keys.INSTANCE: RELEASE, **INSTALLED},
+)
+
+_COMMON = NamedTemplate(
+    "labels",
+    "The labels of every object.",
+    {Splice("owner"): _OWNER, Splice("labels"): value("labels")},
+)
+
+LITERAL_LABELS: Final = Bound("labels", "map")
+LITERAL_ANNOTATIONS: Final = Bound("annotations", "map")
+
+_RUN_LABELS: Final[Mapping[str, Node]] = {keys.JOB: JOB, keys.RUN: value("run")}
+_RUN_SELECTOR = NamedTemplate("selector", "The selector of the pods of a run.", dict(_RUN_LABELS.items()))
+
+
+def metadata(
+    name: Node,
+    role: str | None = None,
+    annotations: Mapping[Key, Node] | None = None,
+    labels: Mapping[Key, Node] | None = None,
+) -> Node:
+    """Return the metadata of an object.
+
+    Args:
+        name: the name of the object.
+        role: the role, for an object that belongs to a role.
+        annotations: annotations that tfgen sets.
+        labels: additional labels.
+    """
+    job_annotations = value("annotations")
+    added: dict[Key, Node] = {**({keys.COMPONENT: role} if role else {}), **(labels or {})}
+    return {
+        "name": name,
+        "labels": {Splice("labels"): _COMMON, **added} if added else _COMMON,
+        "annotations": {**annotations, Splice("annotations"): job_annotations} if annotations else job_annotations,
+    }
+
+
+def literal_metadata(name: Node, key: Node) -> Node:
+    """Return the metadata of an object under `objects` of the job file.
+
+    The labels and annotations of the object override the labels and annotations of the job.
+
+    Args:
+        name: the name of the object.
+        key: the key of the object in the job file.
+    """
+    return {
+        "name": name,
+        "labels": {Splice("owner"): _OWNER, keys.OBJECT: key, Splice("labels"): LITERAL_LABELS},
+        "annotations": LITERAL_ANNOTATIONS,
+    }
+
+
+def has_labels_of_metadata(item: Mapping[Key, Node]) -> bool:
+    """Return True if the function `metadata` has set the labels of an object. A Pod has other labels."""
+    metadata = item["metadata"]
+    node = metadata["labels"] if isinstance(metadata, dict) else None
+    return node == _COMMON or (isinstance(node, dict) and node.get(Splice("labels")) == _COMMON)
+
+
+def entries_set_by_tfgen(item: Mapping[Key, Node], field: str) -> dict[Key, Node]:
+    """Return the labels or annotations that tfgen sets on the object `item`, but not on every object, by their keys.
+
+    `field` is `labels` or `annotations`.
+    """
+    node = _metadata_of(item)[field]
+    return {key: child for key, child in node.items() if not isinstance(key, Splice)} if isinstance(node, dict) else {}
+
+
+def with_overriding_metadata(
+    item: Mapping[Key, Node], added_labels: Sequence[Expression], added_annotations: Sequence[Expression]
+) -> Node:
+    """Return an object with additional labels and annotations, which override the labels and annotations of the job.
+
+    Args:
+        item: the object.
+        added_labels: maps of labels. A later map overrides an earlier map.
+        added_annotations: maps of annotations. A later map overrides an earlier map, and each map overrides the
+            annotations that tfgen sets.
+    """
+    changed, result = {**_metadata_of(item)}, {**item}
+    lets: list[tuple[Bound, Expression]] = []
+    if added_labels:
+        maps = (MapOf({}), value("labels"), *added_labels)
+        lets.append((LITERAL_LABELS, Merged(maps)))
+        entries = entries_set_by_tfgen(item, "labels")
+        changed["labels"] = {Splice("owner"): _OWNER, **entries, Splice("labels"): LITERAL_LABELS}
+    if added_annotations:
+        lowest: dict[Name, Node] = {
+            key: node for key, node in entries_set_by_tfgen(item, "annotations").items() if isinstance(key, str)
+        }
+        has_literal_annotations = _metadata_of(item)["annotations"] == LITERAL_ANNOTATIONS
+        present = LITERAL_ANNOTATIONS if has_literal_annotations else value("annotations")
+        lets.append((LITERAL_ANNOTATIONS, Merged((MapOf(lowest), present, *added_annotations))))
+        changed["annotations"] = LITERAL_ANNOTATIONS
+    result["metadata"] = changed
+    node: Node = result
+    for bound, expression in lets:
+        node = Let(bound.name, expression, node)
+    return node
+
+
+def _metadata_of(item: Mapping[Key, Node]) -> dict[Key, Node]:
+    node = item["metadata"]
+    if not isinstance(node, dict):
+        raise TypeError(f"not the metadata of tfgen: {node!r}")
+    return node
+
+
+def run_selector() -> Node:
+    """Return the labels that select the pods of a run."""
+    return _RUN_SELECTOR
+
+
+def role_selector(role: Node) -> Node:
+    """Return the labels that select the pods of a role in a run."""
+    return {Splice("selector"): _RUN_SELECTOR, keys.ROLE: role}
+
+
+def role_labels(role: Node) -> Mapping[str, Node]:
+    """Return each label of `role_selector` by its key."""
+    return {**_RUN_LABELS, keys.ROLE: role}
+
+
+def pod_labels() -> Merged:
+    """Return the labels of a task's pod: the defaults of tfgen, overridden by the job, and then by the role."""
+    return Merged((MapOf({keys.ISTIO_INJECT: "false"}), value("labels"), role_value("labels")))
+
+
+def pod_annotations() -> Merged:
+    """Return the annotations of a task's pod: the defaults of tfgen, overridden by the user's annotations."""
+    defaults = MapOf(
+        {keys.CLUSTER_AUTOSCALER_EVICT: "false", keys.KARPENTER_KEEP: "true", keys.LINKERD_INJECT: "disabled"}
+    )
+    return Merged((defaults, value("annotations"), role_value("annotations")))
+
+
+POD_LABELS: Final = Bound("labels", "map")
+POD_ANNOTATIONS: Final = Bound("annotations", "map")
+
+
+# -- name guards -------------------------------------------------------------------------------------------------------
+
+
+def stateful_set_guards(roles: Iterable[Role]) -> list[Guard]:
+    """Return a list with the guard for the longest StatefulSet name; an empty list if no role has a StatefulSet."""
+    problem = "the StatefulSet's name {} has {} characters, but the name of a StatefulSet may have at most"
+    return [
+        _length_guard("statefulset-name", Bound("statefulSet"), workload(role), problem, STATEFUL_SET_NAME_MAX)
+        for role in sorted((role.name for role in roles), key=len)[-1:]
+    ]
+
+
+def role_hosts_guard(pod: PodName) -> Guard:
+    """Return the guard that limits the length of host  The last pod of a role has the longest host name."""
+    last = Sum(Default(role_entry_value("replicas", "integer"), 1), -1)
+    return host_name_guard(pod(ROLE_NAME, last)).replaced(over=(ROLE_ENTRIES,))
+
+
+def finisher_name_guard() -> Guard:
+    """Return the guard that limits the length of the finisher's name, which is a label value of the finisher's pods.
+
+    A job with several tasks does not need this guard, because another guard limits the host names of the job, which are
+    at least as long as the finisher's name.
+    """
+    problem = "the finisher's Job would be named {}, which has {} characters, but a label value may have at most"
+    return _length_guard("finisher-name", Bound("finisher"), finisher(), problem, LABEL_VALUE_MAX)
+
+
+def host_name_guard(name: Node) -> Guard:
+    """Return the guard that limits the length of a pod's name, which is also the host name of the pod."""
+    problem = "the host name {} has {} characters, but a DNS label may have at most"
+    return _length_guard("host-name", Bound("host"), name, problem, HOST_NAME_MAX)
+
+
+def _length_guard(rule: str, hole: Bound, name: Node, problem: str, maximum: int) -> Guard:
+    """Return the guard that limits the number of bytes of a name that contains the name of the run.
+
+    `hole` stands for the name in the guard. `problem` is the message up to the maximum, with {} for the name and for
+    its length.
+    """
+    return Guard(
+        rule,
+        at="run",
+        let=((hole.name, name),),
+        when=Greater(Length(hole), maximum),
+        say=sentence(
+            f"{problem} {maximum}; shorten the name of the job, of the release or of the run", hole, Length(hole)
+        ),
+    )

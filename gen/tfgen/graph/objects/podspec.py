@@ -1,0 +1,477 @@
+"""TODO."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from tfgen.graph.holes import (
+    ABSENT,
+    AllOf,
+    AnyOf,
+    Bound,
+    Comment,
+    Contains,
+    Default,
+    Digest,
+    Equal,
+    Expression,
+    Filtered,
+    ForEach,
+    HasItem,
+    IsMap,
+    IsSet,
+    Items,
+    Key,
+    Let,
+    MapOf,
+    Matches,
+    Merged,
+    Name,
+    NamedTemplate,
+    Node,
+    Not,
+    NotEmpty,
+    Parameter,
+    Text,
+    When,
+    call,
+    if_set,
+)
+from tfgen.graph.objects import cluster, naming, supporting
+from tfgen.graph.objects.values import ROLE, role_or_job_value, role_value, value
+from tfgen.job.run_names import UNNAMED
+from tfgen.job.training_job import Profile, RoleName, Structure
+from tfgen.kubernetes import keys
+from tfgen.record import EMPTY, Record
+from tfgen.value_type import ValueType
+
+# -- PodSpec -----------------------------------------------------------------------------------------------------------
+
+
+_NO_SERVICE_LINKS = Comment(
+    "No environment variables for Services: the variables of many Services can exceed the size limit of a process."
+)
+
+
+class PodParts(Record):
+    """The parts of a PodSpec that differ between pods.
+
+    Attributes:
+        scheduler: the fields for a gang scheduler.
+        copied: the fields that keys of the job set unchanged, such as `priorityClassName`.
+        account: the name of the service account.
+        needs_token: whether the pod calls the API server.
+        lifecycle: the fields for restarts and deadlines, and the subdomain.
+        scheduling: the fields for the placement on nodes.
+        init_containers: the init containers and sidecars.
+    """
+
+    security_context: Node
+    containers: Node
+    scheduler: Mapping[Key, Node] = EMPTY
+    copied: Mapping[Key, Node] = EMPTY
+    account: Node = ABSENT
+    needs_token: bool = False
+    lifecycle: Mapping[Key, Node] = EMPTY
+    scheduling: Mapping[Key, Node] = EMPTY
+    pull_secrets: Node = ABSENT
+    init_containers: Node = ABSENT
+    volumes: Node = ABSENT
+
+
+def pod_spec(parts: PodParts) -> dict[Key, Node]:
+    """Return a PodSpec, with the scheduling fields before the security fields, and the containers last."""
+    spec: dict[Key, Node] = {
+        **parts.scheduler,
+        **parts.copied,
+        "serviceAccountName": parts.account,
+        "automountServiceAccountToken": parts.needs_token,
+        _NO_SERVICE_LINKS: None,
+        "enableServiceLinks": False,
+        **parts.lifecycle,
+        "securityContext": parts.security_context,
+        **parts.scheduling,
+        "imagePullSecrets": parts.pull_secrets,
+        "volumes": parts.volumes,
+        "initContainers": parts.init_containers,
+        "containers": parts.containers,
+    }
+    return {key: node for key, node in spec.items() if node is not ABSENT}
+
+
+# -- security contexts -------------------------------------------------------------------------------------------------
+
+
+def pod_context(profile: Profile) -> Node:
+    """Return the security context of a pod for a profile, such as `restricted`."""
+    identity: dict[Key, Node] = {
+        "runAsUser": value("security.runAsUser"),
+        "runAsGroup": value("security.runAsGroup"),
+        "fsGroup": value("security.fsGroup"),
+        # Kubernetes changes the owner of the files only once, because a model may have many files.
+        "fsGroupChangePolicy": "OnRootMismatch",
+    }
+    if profile == "privileged":
+        return identity
+    seccomp: dict[Key, Node] = {"seccompProfile": {"type": "RuntimeDefault"}}
+    return {"runAsNonRoot": True, **identity, **seccomp} if profile == "restricted" else {**identity, **seccomp}
+
+
+def container_context(profile: Profile) -> dict[Key, Node]:
+    """Return the security context of a container for a profile, such as `restricted`."""
+    root: dict[Key, Node] = {"readOnlyRootFilesystem": value("security.readOnlyRootFilesystem")}
+    if profile != "restricted":
+        return root
+    return {"allowPrivilegeEscalation": False, **root, "capabilities": {"drop": ["ALL"]}}
+
+
+def pod_context_template(profile: Profile) -> NamedTemplate:
+    """Return the security context of a pod as a named template, which all pods of the chart share."""
+    return NamedTemplate(
+        "podSecurityContext", f"The security context of a pod, for the profile {profile}.", pod_context(profile)
+    )
+
+
+def container_context_template(profile: Profile) -> NamedTemplate:
+    """Return the security context of a container as a named template, which all containers of the chart share."""
+    doc = f"The security context of a container, for the profile {profile}."
+    return NamedTemplate("containerSecurityContext", doc, container_context(profile))
+
+
+# -- resources ---------------------------------------------------------------------------------------------------------
+
+
+REQUESTS: Final = Bound("requests", "map")
+LIMITS: Final = Bound("limits", "map")
+DEVICES: Final = Bound("devices", "map")
+GPUS: Final = Parameter("gpus", "boolean")
+CPU_LIMIT: Final = Parameter("cpuLimit", "quantity")
+
+# The resource names of device plugins for a GPU, a part of a GPU or a share of GPU memory: nvidia.com/gpu,
+# nvidia.com/mig-1g.5gb, amd.com/gpu, gpu.intel.com/i915, aliyun.com/gpu-mem, volcano.sh/vgpu-number,
+# tencent.com/vcuda-core.
+IS_GPU: Final = "gpu|nvidia|vcuda"
+
+
+_GPU_COUNT: Final = role_value("resources.gpu.count")
+
+
+def has_gpus() -> Expression:
+    """Return a test that is true if the tasks of a role request a GPU or a share of a GPU.
+
+    The test uses the maps `LIMITS` and `DEVICES`. The caller must define both names around the test: Let(LIMITS.name,
+    limits(), Let(DEVICES.name, devices(), ...)).
+    """
+    return AnyOf((_GPU_COUNT, DEVICES))
+
+
+def devices() -> Filtered:
+    """Return the GPU entries of the map `LIMITS`: the limits of a role for GPUs and shares of GPUs.
+
+    The caller must define the name `LIMITS` around the result: Let(LIMITS.name, limits(), ...).
+    """
+    name, amount = Bound("name"), Text((Bound("value"),))
+    return Filtered(LIMITS, AllOf((Matches(name, IS_GPU), Not(Equal(amount, "0")))))
+
+
+def requests() -> Merged:
+    """Return the map of a role's resource requests. The caller gives the map the name `REQUESTS`, in a `Let`."""
+    return Merged((MapOf(_cpu_and_memory()), role_value("resources.requests")))
+
+
+def limits() -> Merged:
+    """Return the map of a role's resource limits. The caller gives the map the name `LIMITS`, in a `Let`."""
+    gpu: dict[Name, Node] = {role_value("resources.gpu.resource"): _GPU_COUNT}
+    share = When(_GPU_COUNT, role_value("resources.gpu.share"), MapOf({}))
+    return Merged((MapOf({**_cpu_and_memory(), **gpu}), share, role_value("resources.limits")))
+
+
+def resources() -> Node:
+    """Return the field `resources` of a container. The field has the maps `REQUESTS` and `LIMITS` as its values.
+
+    The caller must define both names around the result, as in Let(LIMITS.name, limits(), ...).
+    """
+    return {"requests": REQUESTS, "limits": LIMITS}
+
+
+def helper_resources(path: str) -> Node:
+    """Return the `resources` of a helper container of tfgen: requests and limits of CPU and memory.
+
+    If a quota limits one of these amounts, Kubernetes rejects each pod with a container that does not set the amount:
+    https://kubernetes.io/docs/concepts/policy/resource-quotas/. By default, the requests equal the limits. A lower
+    request would change the quality of service of the pod from Guaranteed to Burstable, and Kubernetes would evict the
+    pod sooner.
+
+    Args:
+        path: the values path above `resources`.
+    """
+    return {
+        map_: {name: value(f"{path}.resources.{map_}.{name}") for name in ("cpu", "memory")}
+        for map_ in ("requests", "limits")
+    }
+
+
+def _cpu_and_memory() -> dict[Name, Node]:
+    return {"cpu": role_value("resources.cpu"), "memory": role_value("resources.memory")}
+
+
+# -- placement ---------------------------------------------------------------------------------------------------------
+
+
+NODE_SELECTOR: Final = Bound("nodeSelector", "map")
+AFFINITY: Final = Bound("affinity", "map")
+
+_CONSTRAINT: Final = "constraint"
+_SELECTOR: Final = Bound(_CONSTRAINT, "map", "labelSelector")
+_MATCH_LABEL_KEYS: Final = Bound(_CONSTRAINT, "list", "matchLabelKeys")
+
+# The taints of spot nodes. Spot nodes of AWS, Karpenter and Alibaba Cloud have labels, but no taints.
+_SPOT_TAINTS: Final = (
+    "cloud.google.com/gke-spot",  # https://cloud.google.com/kubernetes-engine/docs/concepts/spot-vms
+    "kubernetes.azure.com/scalesetpriority",  # https://learn.microsoft.com/azure/aks/spot-node-pool
+    # https://docs.oracle.com/iaas/Content/ContEng/Tasks/contengusingpreemptiblecapacity.htm
+    "oci.oraclecloud.com/oke-is-preemptible",
+)
+
+_SPOT_TOLERATIONS: Final[tuple[Node, ...]] = tuple(
+    {"key": key, "operator": "Exists", "effect": "NoSchedule"} for key in _SPOT_TAINTS
+)
+
+
+def _with_spot(spot: Expression, tolerations: Expression) -> list[Node]:
+    return [*(When(spot, toleration) for toleration in _SPOT_TOLERATIONS), Items(tolerations)]
+
+
+_SPOT, _LIST = Parameter("spot", "boolean"), Parameter("tolerations", "list")
+_TOLERATIONS: Final = NamedTemplate(
+    "tolerations",
+    "The tolerations of a pod. With spot, the pod also tolerates the taints of the spot nodes of clouds.",
+    _with_spot(_SPOT, _LIST),
+    file="scheduling",
+    parameters=(_SPOT.name, _LIST.name),
+)
+
+
+def node_selector(structure: Structure) -> Merged:
+    """Return the node selector: the labels of the GPU product and of ECI, overridden by the user's labels.
+
+    A role without GPUs has no label of a GPU product.
+    """
+    product: dict[Name, Node] = {
+        role_value("resources.gpu.productLabel"): When(GPUS, role_value("resources.gpu.product"))
+    }
+    lowest = MapOf({**product, **supporting.eci_node_selector(structure)})
+    return Merged((lowest, value("nodeSelector"), role_value("nodeSelector")))
+
+
+def tolerations(structure: Structure) -> Node:
+    """Return the tolerations of the pods of a role."""
+    spot, listed = role_or_job_value("spot"), role_or_job_value("tolerations")
+    cloud = supporting.eci_tolerations(structure)
+    return [*cloud, *_with_spot(spot, listed)] if cloud else _tolerations(spot, listed)
+
+
+def job_tolerations() -> Node:
+    """Return the tolerations of a pod without a role, such as TensorBoard's pod, as a list that a patch can extend."""
+    return _with_spot(value("spot"), value("tolerations"))
+
+
+def job_scheduling() -> dict[Key, Node]:
+    """Return the scheduling fields of a pod without a role, such as the pod of the finisher."""
+    return {
+        "nodeSelector": value("nodeSelector"),
+        "tolerations": _tolerations(value("spot"), value("tolerations")),
+    }
+
+
+def _tolerations(spot: Expression, tolerations: Expression) -> Node:
+    return call(_TOLERATIONS, spot=spot, tolerations=tolerations)
+
+
+def affinity() -> Node:
+    """Return the affinity of the user, or an affinity that implements `placement`.
+
+    ``spread`` prefers different nodes for the tasks of a role. ``pack`` prefers the same node for the tasks of a run.
+    """
+    placement = role_or_job_value("placement")
+    spread: Node = {"podAntiAffinity": _preferred(naming.role_selector(ROLE))}
+    pack: Node = {"podAffinity": _preferred(naming.run_selector())}
+    by_placement = When(Equal(placement, "spread"), spread, When(Equal(placement, "pack"), pack))
+    return When(AFFINITY, NotEmpty(AFFINITY), by_placement)
+
+
+def merged_affinity() -> Merged:
+    """Return the affinity of the user. Each key of the role, such as `nodeAffinity`, replaces the key of the job."""
+    return Merged((value("affinity"), role_value("affinity")), flat=False)
+
+
+def topology_spread_constraints() -> list[Node]:
+    """Return the topology spread constraints of the user. A constraint without a selector counts the role's pods.
+
+    Without a selector, Kubernetes counts no pods, and refuses `matchLabelKeys`.
+    """
+    body: dict[Key, Node] = {
+        "maxSkew": _constraint("maxSkew", "integer"),
+        "minDomains": if_set(_constraint("minDomains", "integer")),
+        "topologyKey": _constraint("topologyKey"),
+        "whenUnsatisfiable": _constraint("whenUnsatisfiable"),
+        "labelSelector": When(IsSet(_SELECTOR), When(_SELECTOR, NotEmpty(_SELECTOR), {}), _counted_pods()),
+        "matchLabelKeys": _MATCH_LABEL_KEYS,
+        "nodeAffinityPolicy": if_set(_constraint("nodeAffinityPolicy")),
+        "nodeTaintsPolicy": if_set(_constraint("nodeTaintsPolicy")),
+    }
+    return [ForEach(role_or_job_value("topologySpreadConstraints"), body, "index", _CONSTRAINT)]
+
+
+def _counted_pods() -> Node:
+    """Return a selector of the role's pods. Kubernetes refuses a key of `matchLabelKeys` in the selector."""
+    chosen = {key: Not(HasItem(_MATCH_LABEL_KEYS, key)) for key in naming.role_labels(ROLE)}
+    selected: dict[Key, Node] = {key: When(chosen[key], node) for key, node in naming.role_labels(ROLE).items()}
+    return When(AnyOf(tuple(chosen.values())), {"matchLabels": selected}, {})
+
+
+def _constraint(field: str, value_type: ValueType = "string") -> Bound:
+    return Bound(_CONSTRAINT, value_type, field)
+
+
+def _preferred(selector: Node) -> Node:
+    """Return a preferred term for the pod affinity. A required term could block a gang in a cluster with few nodes."""
+    term: Node = {"labelSelector": {"matchLabels": selector}, "topologyKey": "kubernetes.io/hostname"}
+    return {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 100, "podAffinityTerm": term}]}
+
+
+# -- environment variables ---------------------------------------------------------------------------------------------
+
+
+ENV: Final = Bound("env", "map")
+
+RUN_FOLDER: Final = "TFGEN_RUN_FOLDER"
+"""The environment variable with the name of the run's folder, for volumes with a folder for each run."""
+
+ENV_REASON: Final = Comment(
+    "Kubernetes expands $(X) only from preceding variables, so the variables of tfgen come first, and the values with "
+    "a reference come last. Without a GPU, NVIDIA_VISIBLE_DEVICES=void hides the GPUs of the node. By default, each "
+    "thread pool of TensorFlow has a thread for each core of the node. OMP_NUM_THREADS and TF_NUM_* reduce the pools "
+    "to the CPU limit. TF_NUM_INTEROP_THREADS is at least 2, because a worker that waits for a parameter server blocks "
+    "one thread."
+)
+
+# The sizes of the thread pools of TensorFlow and oneDNN. By default each pool has a thread for each core of the node,
+# even if the container has a CPU limit.
+_THREADS: Final = ("OMP_NUM_THREADS", "TF_NUM_INTEROP_THREADS", "TF_NUM_INTRAOP_THREADS")
+
+# With one inter-op thread, a worker that waits for a parameter server blocks the only thread and deadlocks.
+_AT_MOST_ONE_CPU: Final = r"^(1|1000m|[0-9]{1,3}m|0?[.][0-9]+)$"
+_CPU_LIMIT: Final = MapOf({"resourceFieldRef": MapOf({"resource": "limits.cpu"})})
+_INTEROP: Final = When(
+    AllOf((CPU_LIMIT, Matches(Text((CPU_LIMIT,)), _AT_MOST_ONE_CPU))),
+    MapOf({"TF_NUM_INTEROP_THREADS": "2"}),
+    MapOf({}),
+)
+
+# The GPU images of TensorFlow set "all", so a container without a GPU would allocate memory on every GPU of its node.
+_VISIBLE_DEVICES: Final = "NVIDIA_VISIBLE_DEVICES"
+_NO_DEVICES: Final = "void"
+NO_GPUS: Final[Mapping[Key, Node]] = {
+    "name": _VISIBLE_DEVICES,
+    Comment("An image for GPUs sets the value all. The value void hides the GPUs of the node."): None,
+    "value": _NO_DEVICES,
+}
+
+_ITEM: Final = Bound("value")
+_EXPANDS: Final = Contains(_ITEM, "$(")
+_LITERAL_VARIABLE: Final[Mapping[Key, Node]] = {"name": Bound("name"), "value": _ITEM}
+_REFERENCE: Final[Mapping[Key, Node]] = {"name": Bound("name"), "valueFrom": NotEmpty(Bound("value", "map"))}
+
+
+def env() -> Merged:
+    """Return the map of environment variables: the defaults of tfgen, overridden by the job, and then by the role."""
+    defaults: dict[Name, Node] = {
+        "HOME": "/tmp",  # noqa: S108 - the emptyDir of the pod
+        _VISIBLE_DEVICES: When(Not(GPUS), _NO_DEVICES),
+        **{name: When(CPU_LIMIT, _CPU_LIMIT) for name in _THREADS},
+    }
+    return Merged((MapOf(defaults), _INTEROP, value("env"), role_value("env")), flat=False)
+
+
+def variables(structure: Structure, role: RoleName, *, index_label: str, has_cluster: bool) -> list[Node]:
+    """Return the environment variables of the main container of a role, as a list.
+
+    Args:
+        structure: the job.
+        role: the role of the container.
+        index_label: the label with which the controller tells a pod its index.
+        has_cluster: whether the variables describe the cluster. If False, an operator adds TF_CONFIG.
+    """
+    return [
+        *(_cluster_variables(structure, role, index_label) if has_cluster else []),
+        *run_variables(),
+        ForEach(ENV, When(IsMap(_ITEM), _REFERENCE, When(Not(_EXPANDS), _LITERAL_VARIABLE))),
+        ForEach(ENV, When(AllOf((Not(IsMap(_ITEM)), _EXPANDS)), _LITERAL_VARIABLE)),
+    ]
+
+
+def run_variables() -> list[Node]:
+    """Return the environment variables that contain the name of the run and the name of the run's folder."""
+    return [{"name": "TFGEN_RUN", "value": value("run")}, {"name": RUN_FOLDER, "value": run_folder()}]
+
+
+def run_folder() -> Default:
+    """Return the name of the run's folder in each volume that has a folder for each run."""
+    return Default(value("resumeFrom"), Default(value("run"), UNNAMED))
+
+
+def _cluster_variables(structure: Structure, role: RoleName, index_label: str) -> list[Node]:
+    """Return the variables with the task's index and the cluster. The last variable refers to earlier variables."""
+    index: Node = {
+        "name": "TASK_INDEX",
+        "valueFrom": {"fieldRef": {"fieldPath": f"metadata.labels['{index_label}']"}},
+    }
+    if structure.uses_keras_distribution:
+        return [index, *cluster.keras_variables()]
+    key = cluster.EVALUATOR_CLUSTER if role == "evaluator" else cluster.CLUSTER
+    references = {"TF_CLUSTER": key}
+    if structure.legacy_flags or structure.legacy_variables:
+        references |= {"PS_HOSTS": cluster.PS_HOSTS, "WORKER_HOSTS": cluster.WORKER_HOSTS}
+    variables: list[Node] = [index]
+    for name, key in references.items():
+        variables.append({"name": name, "valueFrom": {"configMapKeyRef": {"name": naming.RUN, "key": key}}})
+    if structure.legacy_variables:
+        variables.append({"name": "JOB_NAME", "value": ROLE})
+    return [*variables, {"name": "TF_CONFIG", "value": cluster.tf_config(ROLE)}]
+
+
+# -- the hash of a pod template ----------------------------------------------------------------------------------------
+
+
+HASH: Final = Bound("hash")
+"""The name of the hash in an object that the function `hashed` returns. The function binds the name to the hash."""
+
+HASH_PARAMETER: Final = Parameter(HASH.name)
+"""The parameter that passes the hash to a pod template. When tfgen computes the hash, the parameter is null."""
+
+HASH_LABEL: Final[Mapping[Key, Node]] = {
+    Comment("The hash of this pod template. A change of the template needs a new run."): None,
+    keys.POD_TEMPLATE_HASH: if_set(HASH_PARAMETER),
+}
+"""The label with the hash, as the last label of a pod template."""
+
+
+def hashed(pod: NamedTemplate, arguments: Mapping[str, Node], workload: Callable[[Node], Node]) -> Let:
+    """Return a workload object whose pod template has the hash of the template as a label.
+
+    The result computes the hash once. `HASH` is the hole with the hash.
+
+    Args:
+        pod: the pod template, as a named template whose labels include `LABEL`, the label with the hash.
+        arguments: the arguments for all parameters of `pod` except the hash, by the name of the parameter.
+        workload: a function that takes the pod template with the hash, and returns the workload object. The object may
+            contain `HASH`, for example in a selector.
+    """
+    doc = f"The hash of {pod.name}, for a label of the pods and for the immutable selector of a StatefulSet."
+    parameters = tuple(name for name in pod.parameters if name != HASH_PARAMETER.name)
+    unhashed = call(pod, **{name: Parameter(name) for name in parameters}, hash=None)
+    template = NamedTemplate(f"{pod.name}Hash", doc, Digest(unhashed), file=pod.file, parameters=parameters)
+    used = {name: arguments[name] for name in parameters}
+    return Let(HASH.name, call(template, **used), workload(call(pod, **used, hash=HASH)))

@@ -1,0 +1,472 @@
+"""TODO."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
+from typing import Final
+
+from tfgen.graph.holes import (
+    AllOf,
+    AnyOf,
+    Bound,
+    Comment,
+    Default,
+    Equal,
+    Expression,
+    Filtered,
+    ForEach,
+    Guard,
+    IsSet,
+    Items,
+    Join,
+    Key,
+    Let,
+    MapOf,
+    Merged,
+    Name,
+    Node,
+    Not,
+    Override,
+    Splice,
+    When,
+    if_set,
+)
+from tfgen.graph.objects import cluster, naming
+from tfgen.graph.objects.naming import PORT_NAME
+from tfgen.graph.objects.values import role_or_job_value, value
+from tfgen.graph.template import Template
+from tfgen.job.training_job import GitCode, Role, Structure
+from tfgen.kubernetes import eci, keys
+from tfgen.value_type import ValueType
+
+# -- network -----------------------------------------------------------------------------------------------------------
+
+
+ISOLATED: Final = Equal(value("network.policy"), "Isolated")
+_LIMITED: Final = value("network.egress.limited")
+
+# To all addresses, because the DNS pods have different labels in different clusters, and a DNS cache on the node
+# (https://kubernetes.io/docs/tasks/administer-cluster/nodelocaldns/) is not a pod that a selector could match.
+_DNS: Final[Node] = {"ports": [{"port": 53, "protocol": "UDP"}, {"port": 53, "protocol": "TCP"}]}
+
+# By default to all addresses, because the API server is a process on a node or outside the cluster, and its address is
+# different in each cluster. Some network plugins see the port of the Service, 443, and some the port of the process.
+_API_SERVER: Final = value("network.egress.apiServer")
+
+# To all addresses, because the address of the webhook is in a Secret. network.egress.rules may allow other ports.
+WEBHOOK: Final[Node] = {"ports": [{"port": 80, "protocol": "TCP"}, {"port": 443, "protocol": "TCP"}]}
+
+
+def headless_service(structure: Structure) -> Node:
+    """Return the headless Service, which gives each task a DNS name even before the task is ready."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": naming.metadata(naming.RUN, annotations=naming.BEFORE_PODS),
+        "spec": {
+            "clusterIP": "None",
+            Comment("Tasks resolve the names of their peers before any task is ready."): None,
+            "publishNotReadyAddresses": True,
+            "selector": naming.run_selector(),
+            "ports": [{"name": PORT_NAME, "port": structure.port, "protocol": "TCP", "targetPort": PORT_NAME}],
+        },
+    }
+
+
+def policy_types() -> list[Node]:
+    """Return the `policyTypes` of a network policy: Ingress, and Egress if egress is limited."""
+    return ["Ingress", When(_LIMITED, "Egress")]
+
+
+def network_policy(selector: Node) -> Node:
+    """Return the network policy that allows only traffic between the pods of a run, on all ports.
+
+    The policy is necessary because the servers of TensorFlow execute all requests without authentication:
+    https://github.com/tensorflow/tensorflow/blob/master/SECURITY.md. The policy allows all ports because NCCL and
+    tf.data use additional ports.
+
+    Args:
+        selector: the labels of the pods of the run.
+    """
+    run_pods: Node = [{"podSelector": {"matchLabels": selector}}]
+    return When(
+        ISOLATED,
+        {
+            "apiVersion": "networking.k8s.io/v1",
+            "kind": "NetworkPolicy",
+            "metadata": naming.metadata(naming.RUN, annotations=naming.BEFORE_PODS),
+            "spec": {
+                "podSelector": {"matchLabels": selector},
+                "ingress": [{"from": run_pods}],
+                "egress": When(_LIMITED, [{"to": run_pods}, _DNS, Items(value("network.egress.rules"))]),
+                "policyTypes": policy_types(),
+            },
+        },
+    )
+
+
+def api_server_policy(name: Node, role: str, *rules: When) -> Node:
+    """Return the network policy that allows a pod to reach the API server.
+
+    The policy exists only if the egress of the run is limited. Kubernetes allows traffic that at least one policy
+    allows, so this policy is an exception to the network policy of the run.
+
+    Args:
+        name: the name of the policy.
+        role: the role label of the pod.
+        rules: additional rules, each with the condition under which the pod needs the rule.
+    """
+    return When(
+        AllOf((ISOLATED, _LIMITED, AnyOf((_API_SERVER, *(rule.test for rule in rules))))),
+        {
+            "apiVersion": "networking.k8s.io/v1",
+            "kind": "NetworkPolicy",
+            "metadata": naming.metadata(name, annotations=naming.BEFORE_PODS),
+            "spec": {
+                "podSelector": {"matchLabels": naming.role_selector(role)},
+                "egress": [Items(_API_SERVER), *rules],
+                "policyTypes": ["Egress"],
+            },
+        },
+    )
+
+
+# -- rights for the API server -----------------------------------------------------------------------------------------
+
+
+def rbac_templates(part: str, name: Node, rules: Sequence[Node]) -> Iterator[Template]:
+    """Yield the ServiceAccount, the Role and the RoleBinding, in the order in which they must be applied.
+
+    The account does not mount its token into pods by default. The subject of the RoleBinding has no namespace, so
+    Kubernetes uses the namespace of the RoleBinding.
+
+    Args:
+        part: the prefix of the file names, for example `finisher`.
+        name: the name of the objects.
+        rules: the rules of the Role.
+    """
+    metadata = naming.metadata(name, annotations=naming.BEFORE_PODS)
+    account: Node = {
+        "apiVersion": "v1",
+        "kind": "ServiceAccount",
+        "metadata": metadata,
+        "automountServiceAccountToken": False,
+    }
+    role: Node = {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "Role",
+        "metadata": metadata,
+        "rules": rules,
+    }
+    binding: Node = {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "RoleBinding",
+        "metadata": metadata,
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": name},
+        "subjects": [{"kind": "ServiceAccount", "name": name}],
+    }
+    yield Template(f"{part}-serviceaccount", account)
+    yield Template(f"{part}-role", role)
+    yield Template(f"{part}-rolebinding", binding)
+
+
+# -- service account ---------------------------------------------------------------------------------------------------
+
+
+_IS_CREATED: Final = value("serviceAccount.create")
+_DEFAULT: Final = "default"
+"""The account that Kubernetes creates in each namespace."""
+
+
+@cache
+def service_account() -> Node:
+    """Return the ServiceAccount, if the job creates an account. The tasks do not mount the token of the account."""
+    account: dict[Key, Node] = {
+        "apiVersion": "v1",
+        "kind": "ServiceAccount",
+        "metadata": naming.metadata(Default(value("serviceAccountName"), naming.JOB), annotations=naming.BEFORE_PODS),
+        "automountServiceAccountToken": False,
+    }
+    return When(_IS_CREATED, naming.with_overriding_metadata(account, (), (value("serviceAccount.annotations"),)))
+
+
+def task_account(structure: Structure) -> When:
+    """Return the name of a task's service account: the account of the role or of the job, or the created account.
+
+    If the role sets an empty name, the result is absent, and the task has the default account of the namespace.
+    """
+    name = role_or_job_value("serviceAccountName")
+    if not structure.service_account or not isinstance(name, Override):
+        return if_set(name)
+    job_account = When(name.fallback, name.fallback, When(_IS_CREATED, naming.JOB))
+    return When(IsSet(name.first), if_set(name.first), job_account)
+
+
+def default_account_guard() -> Guard:
+    """Return the guard that rejects the creation of the account `default`, which each namespace already has."""
+    return Guard(
+        "service-account-default",
+        at="serviceAccountName",
+        when=AllOf((_IS_CREATED, Equal(value("serviceAccountName"), _DEFAULT))),
+        say=f"serviceAccount.create would create the account {_DEFAULT}, which each namespace already has; "
+        "choose another name",
+    )
+
+
+# -- disruptions -------------------------------------------------------------------------------------------------------
+
+
+NO_FAILURE: Final = Comment("An evicted or preempted pod, or a pod of a lost node, is not counted as a failure.")
+_IGNORE_DISRUPTIONS: Final[Node] = {
+    "action": "Ignore",
+    "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}],
+}
+_EXIT_CODES: Final = value("restart.ignoreExitCodes")
+
+
+def failure_policy(*rules: Node) -> Node:
+    """Return the podFailurePolicy of a Job. An evicted or preempted pod does not use up a retry of the Job.
+
+    Args:
+        rules: additional rules of the policy.
+    """
+    return {"rules": [_IGNORE_DISRUPTIONS, *rules]}
+
+
+# https://kubernetes.io/docs/concepts/workloads/controllers/job/#pod-failure-policy
+IGNORE_EXIT_CODES: Final = When(
+    _EXIT_CODES,
+    {
+        "action": "Ignore",
+        "onExitCodes": {"containerName": naming.CONTAINER, "operator": "In", "values": _EXIT_CODES},
+    },
+)
+"""The rule of a podFailurePolicy for the exit codes of the main container that do not use up a retry of the Job."""
+
+
+RESTART_IN_PLACE: Final[Mapping[Key, Node]] = {
+    Comment("The kubelet starts the program again in its pod, which keeps the node and the GPUs."): None,
+    "restartPolicy": When(_EXIT_CODES, "Never"),
+    "restartPolicyRules": When(
+        _EXIT_CODES, [{"action": "Restart", "exitCodes": {"operator": "In", "values": _EXIT_CODES}}]
+    ),
+}
+"""The container fields that make the kubelet restart the container inside the same pod after certain exit codes.
+
+https://kubernetes.io/docs/concepts/workloads/pods/pod-lifecycle/#container-restart-rules
+"""
+
+
+def budgets(structure: Structure, is_scalable: Callable[[Role], bool]) -> tuple[Template, ...]:
+    """Return the PodDisruptionBudgets of all roles except the evaluator.
+
+    A drain of a node may always evict the evaluator.
+
+    Args:
+        structure: the job.
+        is_scalable: a function that returns whether the controller of a role's pods has a scale subresource.
+    """
+    roles = [role for role in structure.roles if role.name != "evaluator"]
+    return tuple(Template(f"{role.name}-poddisruptionbudget", _budget(role, is_scalable(role))) for role in roles)
+
+
+def _budget(role: Role, is_scalable: bool) -> Node:
+    bound: dict[Key, Node] = (
+        {"maxUnavailable": value("podDisruptionBudget.maxUnavailable")}
+        if is_scalable
+        else {"minAvailable": cluster.replicas(role.name)}
+    )
+    return When(
+        value("podDisruptionBudget.enabled"),
+        {
+            "apiVersion": "policy/v1",
+            "kind": "PodDisruptionBudget",
+            "metadata": naming.metadata(naming.workload(role.name), role.name),
+            "spec": {
+                **bound,
+                "selector": {"matchLabels": naming.role_selector(role.name)},
+                # https://kubernetes.io/docs/tasks/run-application/configure-pdb/#unhealthy-pod-eviction-policy
+                Comment("A task that is not ready loses no work, so it must not block the drain of a node."): None,
+                "unhealthyPodEvictionPolicy": "AlwaysAllow",
+            },
+        },
+    )
+
+
+# -- priority classes --------------------------------------------------------------------------------------------------
+
+
+_CLASS: Final = "class"
+
+
+@cache
+def priority_classes() -> ForEach:
+    """Return the PriorityClass objects that the job file defines, in the order of their names."""
+    return ForEach(
+        value("priorityClasses"),
+        {
+            "apiVersion": "scheduling.k8s.io/v1",
+            "kind": "PriorityClass",
+            "metadata": naming.metadata(Bound("name"), annotations=naming.BEFORE_PODS),
+            "value": Bound(_CLASS, "integer", "value"),
+            "description": if_set(Bound(_CLASS, "string", "description")),
+            "preemptionPolicy": Default(Bound(_CLASS, "string", "preemptionPolicy"), "PreemptLowerPriority"),
+            "globalDefault": False,
+        },
+        item=_CLASS,
+    )
+
+
+# -- objects of the job file -------------------------------------------------------------------------------------------
+
+
+LITERAL: Final = "object"
+"""The prefix of the file name of each object under `objects`."""
+
+_OBJECT: Final = "object"
+_NAME: Final = Bound("name")
+_KIND: Final = Bound(_OBJECT, "string", "kind")
+_METADATA: Final = Bound("metadata", "map")
+_FIELDS: Final = Bound("fields", "map")
+
+_TFGEN_FIELDS: Final = ("apiVersion", "kind", "metadata")
+"""The fields that tfgen writes itself in each object. The chart contains all other fields of the object unchanged."""
+
+KINDS_BEFORE_PODS: Final = (
+    "ConfigMap",
+    "ExternalSecret",
+    "LimitRange",
+    "NetworkPolicy",
+    "ResourceQuota",
+    "Role",
+    "RoleBinding",
+    "SealedSecret",
+    "Secret",
+    "SecretProviderClass",
+    "ServiceAccount",
+)
+"""The kinds of objects that a pod needs at its start, or that limit the pod. Argo CD applies these objects first.
+
+Argo CD waits until the objects of a sync wave are healthy, so each of these kinds must be healthy without a pod of the
+job. An object of another kind may become healthy only with the pods, so Argo CD applies the object and the pods
+together."""
+
+
+@cache
+def literal_objects() -> ForEach:
+    """Return the objects under `objects` of the job file, in the order of the keys."""
+    item: Node = {
+        "apiVersion": Bound(_OBJECT, "string", "apiVersion"),
+        "kind": _KIND,
+        "metadata": naming.literal_metadata(Default(_metadata_field("name", "string"), naming.literal(_NAME)), _NAME),
+        Splice("fields"): _FIELDS,
+    }
+    wave = MapOf({keys.SYNC_WAVE: When(_is_one_of(_KIND, KINDS_BEFORE_PODS), keys.BEFORE_PODS[keys.SYNC_WAVE])})
+    object_labels, object_annotations = (
+        Default(_metadata_field(field, "map"), MapOf({})) for field in ("labels", "annotations")
+    )
+    is_tfgen_field = _is_one_of(Bound("field"), _TFGEN_FIELDS)
+    fields = Filtered(Bound(_OBJECT, "map"), Not(is_tfgen_field), key="field", item="content")
+    for bound, expression in (
+        (_FIELDS, fields),
+        (naming.LITERAL_ANNOTATIONS, Merged((wave, value("annotations"), object_annotations))),
+        (naming.LITERAL_LABELS, Merged((MapOf({}), value("labels"), object_labels))),
+        (_METADATA, Default(Bound(_OBJECT, "map", "metadata"), MapOf({}))),
+    ):
+        item = Let(bound.name, expression, item)
+    return ForEach(value("objects"), item, item=_OBJECT)
+
+
+def _metadata_field(field: str, value_type: ValueType) -> Bound:
+    return _METADATA.replaced(type=value_type, path=field)
+
+
+def _is_one_of(text: Node, choices: tuple[str, ...]) -> AnyOf:
+    return AnyOf(tuple(Equal(text, choice) for choice in choices))
+
+
+# -- Elastic Container Instance (ECI) of Alibaba Cloud -----------------------------------------------------------------
+
+
+_WAY: Final = "cloud.eci.way"
+
+
+def _eci_is_enabled() -> Expression:
+    return value("cloud.eci.enabled")
+
+
+def eci_pod_annotations(structure: Structure) -> Mapping[Key, Node]:
+    """Return the pod annotations that select the instance type of Elastic Container Instance (ECI) for the tasks."""
+    if not structure.eci:
+        return {}
+    annotations: dict[str, Node] = {
+        **{keys.ECI_PREFIX + key: if_set(value(f"cloud.eci.{path}")) for key, path in eci.TEXTS.items()},
+        **{keys.ECI_PREFIX + key: _joined(f"cloud.eci.{path}") for key, path in eci.LISTS.items()},
+        keys.ECI_PREFIX + eci.IMAGE_CACHE: When(value("cloud.eci.imageCache.match"), "true"),
+    }
+    return {key: When(_eci_is_enabled(), annotations[key]) for key in sorted(annotations)}
+
+
+def _joined(path: str) -> Node:
+    return When(value(path), Join(value(path)))
+
+
+def eci_pod_labels(structure: Structure) -> Mapping[Key, Node]:
+    """Return the pod label that makes the webhook of Alibaba Cloud run a pod on ECI without a virtual node."""
+    return {keys.ECI: When(_uses_way("Label"), "true")} if structure.eci else {}
+
+
+def eci_node_selector(structure: Structure) -> Mapping[Name, Node]:
+    """Return the node selector for the virtual nodes, which run their pods on ECI."""
+    if not structure.eci:
+        return {}
+    return {label: When(_uses_way(way), text) for way, (label, text) in eci.NODE_LABELS.items()}
+
+
+def eci_tolerations(structure: Structure) -> tuple[Node, ...]:
+    """Return the tolerations of the taints of the virtual nodes."""
+    if not structure.eci:
+        return ()
+    return tuple(
+        When(_uses_way(way), {"key": key, "operator": "Equal", "value": text, "effect": "NoSchedule"})
+        for way, (key, text) in eci.TAINTS.items()
+    )
+
+
+def _uses_way(way: str) -> Expression:
+    return AllOf((_eci_is_enabled(), Equal(value(_WAY), way)))
+
+
+def image_cache(structure: Structure) -> Node:
+    """Return the ImageCache with the images of the tasks. All runs of the job share the cache."""
+    tunable = [value("image"), *(value(f"roles.{role.name}.image") for role in structure.roles)]
+    if isinstance(structure.code, GitCode):
+        tunable.append(value("code.git.image"))
+    path = "cloud.eci.imageCache.make"
+    cache: Node = {
+        "apiVersion": "eci.alibabacloud.com/v1",
+        "kind": "ImageCache",
+        "metadata": naming.metadata(
+            naming.JOB,
+            annotations={**naming.BEFORE_PODS, keys.CACHE_REUSE: "true"},
+        ),
+        "spec": {
+            "images": [*(When(image, image) for image in tunable), *_additional_images(structure)],
+            "imagePullSecrets": value(f"{path}.pullSecrets"),
+            "imageCacheSize": value(f"{path}.size"),
+            "retentionDays": if_set(value(f"{path}.retentionDays")),
+        },
+    }
+    return When(_eci_is_enabled(), cache)
+
+
+def _additional_images(structure: Structure) -> list[str]:
+    """Return the images of init containers and sidecars, without duplicates."""
+    templates = (structure.pod_template, *(role.pod_template for role in structure.roles))
+    specs = [template.get("spec") or {} for template in templates]
+    containers = [
+        *(container for role in structure.roles for container in (*role.init_containers, *role.sidecars)),
+        *(container for spec in specs for key in ("initContainers", "containers") for container in spec.get(key) or ()),
+    ]
+    return list(dict.fromkeys(container["image"] for container in containers if container.get("image")))
