@@ -1,4 +1,4 @@
-"""TODO."""
+"""The TensorFlow cluster: TF_CONFIG, the ConfigMap of a run, and the variables of keras.distribution."""
 
 from __future__ import annotations
 
@@ -11,6 +11,15 @@ from tfgen.graph.objects.values import ROLE, value
 from tfgen.job.training_job import RoleName, Structure
 
 # -- TF_CONFIG ---------------------------------------------------------------------------------------------------------
+#
+# TF_CONFIG lists the hosts of all tasks:
+#
+#     {"cluster":{"chief":["NAME-chief-0.NAME:2222"],"ps":[...],"worker":[...]},"task":{"type":"worker","index":1}}
+#
+# https://www.tensorflow.org/guide/distributed_training#TF_CONFIG. The evaluator appears only in its own TF_CONFIG.
+# ParameterServerStrategy waits for every task of the cluster (https://github.com/kubeflow/trainer/issues/650), and an
+# evaluator fails if its TF_CONFIG does not contain the evaluator
+# (https://github.com/tensorflow/tensorflow/issues/27857).
 
 
 _REPLICAS: Final = Parameter("replicas", "integer")
@@ -130,6 +139,10 @@ def config_map(structure: Structure, pod: naming.PodName) -> Node:
 
 
 # -- keras.distribution ------------------------------------------------------------------------------------------------
+#
+# These variables describe the cluster to programs of Keras 3 on the JAX backend:
+# https://keras.io/api/distribution/initialize/. Keras reads the addresses of all processes, and JAX connects to the
+# first address. Process 0, the coordinator, listens on the port of the job. The coordinator is worker 0.
 
 
 _KERAS_ROLE: Final[RoleName] = "worker"

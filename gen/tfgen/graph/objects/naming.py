@@ -1,4 +1,10 @@
-"""TODO."""
+"""The names, labels, annotations and selectors of all objects of a job, and the guards for names that are too long.
+
+The name of an object that belongs to the job, such as a claim, contains the name of the Helm release. The name of an
+object that belongs to a run, such as a workload, the Service or a pod, also contains the name of the run, because a run
+cannot be changed in place. Only a chart has the values `nameOverride` and `fullnameOverride` (`schema.tunables`).
+In all other outputs, both values are empty.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""TODO."""
+"""The parts of a PodSpec: security, resources, placement, environment variables, and the hash of a pod template.
+
+All pods that tfgen renders have parts from here: tasks, the finisher, TensorBoard, tests and the ElasticDL master.
+https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/pod-v1/#PodSpec
+"""
 
 from __future__ import annotations
 
@@ -101,6 +105,8 @@ def pod_spec(parts: PodParts) -> dict[Key, Node]:
 
 
 # -- security contexts -------------------------------------------------------------------------------------------------
+#
+# https://kubernetes.io/docs/concepts/security/pod-security-standards/
 
 
 def pod_context(profile: Profile) -> Node:
@@ -140,6 +146,10 @@ def container_context_template(profile: Profile) -> NamedTemplate:
 
 
 # -- resources ---------------------------------------------------------------------------------------------------------
+#
+# ``cpu`` and ``memory`` set both the request and the limit, because a throttled or evicted task stops the whole job.
+# ``requests`` and ``limits``, by resource name, override ``cpu`` and ``memory``. Only the limit of a GPU is set,
+# because Kubernetes uses the limit as the request (https://kubernetes.io/docs/tasks/manage-gpus/scheduling-gpus/).
 
 
 REQUESTS: Final = Bound("requests", "map")
@@ -342,6 +352,9 @@ def _preferred(selector: Node) -> Node:
 
 
 # -- environment variables ---------------------------------------------------------------------------------------------
+#
+# Kubernetes expands ``$(X)`` only from preceding variables of the list. So the variables of tfgen come first, then the
+# user's variables without a reference, and then the user's variables with a reference. Each group is sorted by name.
 
 
 ENV: Final = Bound("env", "map")
@@ -443,6 +456,17 @@ def _cluster_variables(structure: Structure, role: RoleName, index_label: str) -
 
 
 # -- the hash of a pod template ----------------------------------------------------------------------------------------
+#
+# The hash of the template is a label of the pods, and ensures that all pods of a run have the same template.
+#
+# Kubernetes accepts a new pod template for a StatefulSet at any time, and creates replacement pods from the new
+# template. Kubernetes rejects a new selector, and a template with labels that the selector does not match. So the
+# selector and the template contain the hash, and Kubernetes rejects a new template. Kubernetes always rejects a new
+# template of a Job. The hash of a Job is for the check that the chart makes before an upgrade.
+# https://kubernetes.io/docs/concepts/workloads/controllers/statefulset/#pod-selector
+#
+# The hash is the digest of the filled template without the label. A change that produces equal pods, such as a new
+# version of tfgen or a new number of replicas, produces an equal hash.
 
 
 HASH: Final = Bound("hash")

@@ -1,4 +1,4 @@
-"""TODO."""
+"""The volumes of the tasks: the volumes under ``storage`` with their claims, the training code, and the run lock."""
 
 from __future__ import annotations
 
@@ -41,6 +41,8 @@ from tfgen.schema import kinds
 from tfgen.value_type import ValueType
 
 # -- volumes -----------------------------------------------------------------------------------------------------------
+#
+# A claim belongs to the job. No pruning, upgrade or uninstall deletes the claim, because a rerun must not lose a model.
 
 
 _NAME: Final = Bound("name")
@@ -255,6 +257,15 @@ _MOUNT: Final = NamedTemplate(
 
 
 # -- code --------------------------------------------------------------------------------------------------------------
+#
+# Training code outside the image. An init container fetches the code from git, or a ConfigMap contains the code.
+#
+#     code: {git: {repository: https://git.example.com/ml/train.git, revision: v1.4.0, folder: training}}
+#
+# With this setting, the folder `training` of the repository is mounted read-only at /code in the main container. The
+# init container runs git-sync (flags: https://github.com/kubernetes/git-sync/blob/v4.4.0/README.md#manual), which
+# checks out the commit into a folder with the hash of the commit as its name, and makes a relative link to the folder.
+# The kubelet follows the link when it mounts a path below the link.
 
 
 CODE_VOLUME: Final = "tfgen-code"
@@ -364,6 +375,10 @@ def _login(git: GitCode) -> list[Node]:
 
 
 # -- the run lock ------------------------------------------------------------------------------------------------------
+#
+# A new run may start while the pods of the previous run are still in their grace period. The lock is a file lock on the
+# volume. The container is a sidecar of the task that saves the model, so it starts before the task and ends after the
+# task. A ConfigMap of the run contains the program.
 
 
 LOCKED: Final = Bound("locked", "map")

@@ -1,4 +1,4 @@
-"""TODO."""
+"""The objects beside the workloads: Service, policies, rights, budgets, image cache, and objects of the job file."""
 
 from __future__ import annotations
 
@@ -172,6 +172,9 @@ def rbac_templates(part: str, name: Node, rules: Sequence[Node]) -> Iterator[Tem
 
 
 # -- service account ---------------------------------------------------------------------------------------------------
+#
+# The account belongs to the job, because a cloud binds an identity to the namespace and the name of the account.
+# https://kubernetes.io/docs/concepts/security/service-accounts/
 
 
 _IS_CREATED: Final = value("serviceAccount.create")
@@ -215,6 +218,10 @@ def default_account_guard() -> Guard:
 
 
 # -- disruptions -------------------------------------------------------------------------------------------------------
+#
+# The budget has ``maxUnavailable: 0`` for a StatefulSet. For pods of a controller without a scale subresource, such as a
+# Job, a budget supports only an integer ``minAvailable``, which is the number of tasks:
+# https://kubernetes.io/docs/tasks/run-application/configure-pdb/#arbitrary-controllers-and-selectors.
 
 
 NO_FAILURE: Final = Comment("An evicted or preempted pod, or a pod of a lost node, is not counted as a failure.")
@@ -295,6 +302,9 @@ def _budget(role: Role, is_scalable: bool) -> Node:
 
 
 # -- priority classes --------------------------------------------------------------------------------------------------
+#
+# A priority class belongs to the whole cluster, and other objects refer to the class by its name. So the name contains
+# neither the Helm release nor the run, and two jobs or environments in a cluster must not create the same class.
 
 
 _CLASS: Final = "class"
@@ -319,6 +329,13 @@ def priority_classes() -> ForEach:
 
 
 # -- objects of the job file -------------------------------------------------------------------------------------------
+#
+#     objects:
+#       quota: {apiVersion: v1, kind: ResourceQuota, spec: {hard: {requests.nvidia.com/gpu: "8"}}}
+#
+# The objects are values of the chart. So Helm does not evaluate template expressions in the objects, and an environment
+# may change the objects. tfgen adds the labels of the job, and a name if the object has no name. If the pods need the
+# object, tfgen also adds a sync wave, so that Argo CD applies the object before the pods.
 
 
 LITERAL: Final = "object"
@@ -387,6 +404,12 @@ def _is_one_of(text: Node, choices: tuple[str, ...]) -> AnyOf:
 
 
 # -- Elastic Container Instance (ECI) of Alibaba Cloud -----------------------------------------------------------------
+#
+#     cloud: {eci: {gpuType: P4, imageCache: {make: {size: 40}}}}
+#
+# Annotations of a pod (`kubernetes/eci.py`) select the instance. ECI reads the annotations only when the pod is
+# created. The image cache:
+# https://www.alibabacloud.com/help/en/eci/user-guide/use-imagecache-to-accelerate-the-creation-of-pods.
 
 
 _WAY: Final = "cloud.eci.way"
