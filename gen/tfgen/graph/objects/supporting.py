@@ -219,8 +219,8 @@ def default_account_guard() -> Guard:
 
 # -- disruptions -------------------------------------------------------------------------------------------------------
 #
-# The budget has ``maxUnavailable: 0`` for a StatefulSet. For pods of a controller without a scale subresource, such as a
-# Job, a budget supports only an integer ``minAvailable``, which is the number of tasks:
+# The budget has ``maxUnavailable: 0`` for a StatefulSet. For pods of a controller without a scale subresource, such as
+# a Job, a budget supports only an integer ``minAvailable``, which is the number of tasks:
 # https://kubernetes.io/docs/tasks/run-application/configure-pdb/#arbitrary-controllers-and-selectors.
 
 

@@ -242,10 +242,6 @@ def _templates(structure: Structure) -> tuple[Template, ...]:
     )
 
 
-def _log_role(_: Structure) -> str:
-    return _MASTER
-
-
 WORKLOAD: Final = Workload(
     templates=_templates,
     guards=_guards,
@@ -253,5 +249,5 @@ WORKLOAD: Final = Workload(
     has_config_map=never,
     has_pod_group=never,
     has_run_lock=False,
-    log_role=_log_role,
+    log_role=lambda _: _MASTER,
 )

@@ -7,7 +7,7 @@ arguments: the name and the values of the role.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 from tfgen import data_path
@@ -146,17 +146,15 @@ def arguments(role: RoleName) -> dict[str, Node]:
     return {ROLE.name: role, ROLE_VALUES.name: Value(f"roles.{role}", "map")}
 
 
-def pods(structure: Structure, controllers: Mapping[RoleName, Controller], *, has_hash: bool = False) -> Pods:
+def pods(structure: Structure, controller: Callable[[Role], Controller], *, has_hash: bool = False) -> Pods:
     """Return the pods of a job.
 
     Args:
         structure: the job.
-        controllers: the controller of each role.
+        controller: returns the controller of a role.
         has_hash: whether the pods have the hash of the template as a label.
     """
-    templates: dict[str, Any] = {
-        role.name: template(structure, role, controllers[role.name]) for role in structure.roles
-    }
+    templates: dict[str, Any] = {role.name: template(structure, role, controller(role)) for role in structure.roles}
     # The chart has a single list of containers for all roles, because Kubernetes ignores the order of containers.
     containers = with_common_order({name: pod["spec"]["containers"] for name, pod in templates.items()})
     ordered = {

@@ -1,16 +1,40 @@
-"""The description of a workload kind: the objects of the roles, and the additional objects that the kind needs."""
+"""The workload kinds of Kubernetes and of operators: the objects of the roles, and the objects that each kind needs.
+
+`schema.kinds` lists the keys that a kind does not support.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TypeAlias
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Final, TypeAlias
 
-from tfgen.graph.holes import Guard, Node
-from tfgen.graph.objects import naming
-from tfgen.graph.objects.finisher import Plan
+from tfgen.graph import schedulers
+from tfgen.graph.holes import (
+    ABSENT,
+    Absent,
+    AllOf,
+    Comment,
+    Default,
+    Equal,
+    Guard,
+    Key,
+    NamedTemplate,
+    Node,
+    Splice,
+    Sum,
+    When,
+    if_set,
+)
+from tfgen.graph.objects import cluster, naming, supporting, tensorboard
+from tfgen.graph.objects.finisher import Kind, Plan
 from tfgen.graph.objects.naming import PodName
+from tfgen.graph.objects.podspec import HASH, hashed
+from tfgen.graph.objects.values import overridden, value
+from tfgen.graph.schedulers import queue_labels
 from tfgen.graph.template import Template
-from tfgen.job.training_job import Role, Structure
+from tfgen.graph.workloads import role_pod
+from tfgen.job.training_job import Role, RoleName, Structure
+from tfgen.kubernetes import keys
 from tfgen.record import Record
 
 Test: TypeAlias = Callable[[Structure], bool]
@@ -45,7 +69,7 @@ class Workload(Record):
 
     Attributes:
         templates: returns the templates of the roles, in the order in which the objects must be applied.
-        guards: returns the guards of the kind, for example for the lengths of object names.
+        guards: returns the guards, for example for the lengths of object names.
         has_service: returns whether the tasks need the headless Service of tfgen for their names.
         has_config_map: returns whether the tasks read the cluster from the ConfigMap of tfgen.
         has_pod_group: returns whether the gang needs the PodGroup of tfgen.
@@ -70,3 +94,545 @@ class Workload(Record):
     log_role: Callable[[Structure], str] = lead_role
     has_run_lock: bool = True
     plan: Callable[[Structure], Plan | None] = no_plan
+
+
+# -- Pod ---------------------------------------------------------------------------------------------------------------
+#
+# The only task of a job runs in a Pod without a controller. The kind is useful on a serverless instance. If the node is
+# lost or the Pod is deleted, no controller replaces the Pod.
+# https://kubernetes.io/docs/concepts/workloads/pods/pod-lifecycle/
+
+
+# A single Pod has no index, and no other task looks up its name.
+_POD_CONTROLLER: Final = role_pod.Controller(index_label="", fields={"restartPolicy": "OnFailure"})
+
+
+def single_pod(structure: Structure, role: Role) -> Node:
+    """Return the Pod of the only task of a job. The kubelet restarts the container until the container succeeds."""
+    pods = role_pod.pods(structure, lambda _: _POD_CONTROLLER)
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "name": naming.workload(role.name),
+            "labels": {
+                **naming.INSTALLED,
+                Splice("pod"): role_pod.call_for_role(pods.labels, role.name),
+                **queue_labels(structure),
+            },
+            "annotations": role_pod.call_for_role(pods.annotations, role.name),
+        },
+        "spec": role_pod.call_for_role(pods.spec, role.name),
+    }
+
+
+SINGLE_POD: Final = Workload(
+    templates=lambda structure: tuple(Template(role.name, single_pod(structure, role)) for role in structure.roles),
+    guards=lambda _: (),
+)
+
+
+# -- Job ---------------------------------------------------------------------------------------------------------------
+#
+# The pods have stable host names, and a suspended Job has no pods.
+#
+# https://kubernetes.io/docs/tasks/job/job-with-pod-to-pod-communication/
+
+
+def _job_controller(structure: Structure) -> role_pod.Controller:
+    """Return a `Controller` that describes an Indexed Job, which creates the pods."""
+    subdomain: dict[Key, Node] = {"subdomain": naming.RUN} if structure.is_distributed else {}
+    return role_pod.Controller(keys.JOB_INDEX, {**subdomain, "restartPolicy": "Never"})
+
+
+def indexed_job(structure: Structure, role: Role, template: NamedTemplate) -> Node:
+    """Return the Job of a role, in which each task has an index."""
+    queue = queue_labels(structure) if role.name != "evaluator" else {}
+    metadata = naming.metadata(naming.workload(role.name), role.name, labels=queue)
+    job: dict[Key, Node] = {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata}
+    return hashed(template, role_pod.arguments(role.name), lambda pod: {**job, "spec": job_spec(structure, role, pod)})
+
+
+def job_spec(structure: Structure, role: Role, template: Node) -> dict[Key, Node]:
+    """Return the spec of a role's Job with the given pod template."""
+    replicas = cluster.replicas(role.name)
+    return {
+        "completions": replicas,
+        "parallelism": replicas,
+        "completionMode": "Indexed",
+        **_retries(role),
+        **_success_policy(structure, role),
+        Comment("A task never has two pods, because the Job replaces a pod only after the end of the pod."): None,
+        "podReplacementPolicy": "Failed",
+        supporting.NO_FAILURE: None,
+        "podFailurePolicy": supporting.failure_policy(supporting.IGNORE_EXIT_CODES),
+        "template": template,
+    }
+
+
+def _retries(role: Role) -> dict[Key, Node]:
+    """Return the fields that limit the retries. For a role with several tasks, the limit applies to each index.
+
+    If a worker is lost, all other workers fail as well. These failures would exceed a limit for the whole Job at once,
+    or would increase the backoff of the whole Job to ten minutes.
+
+    https://kubernetes.io/docs/concepts/workloads/controllers/job/#backoff-limit-per-index
+    """
+    if role.name in cluster.SINGLE_TASK_ROLES:
+        return {"backoffLimit": value("retries")}
+    by_index = Comment(
+        "The limit applies to each index. The peers of a lost task fail too, and would exceed a common limit."
+    )
+    return {by_index: None, "backoffLimitPerIndex": value("retries"), "maxFailedIndexes": 0}
+
+
+def _success_policy(structure: Structure, role: Role) -> dict[Key, Node]:
+    """Return the field `successPolicy` for the workers of a job that ends with worker 0. For other roles, return {}."""
+    if role.name == structure.ends and structure.completion == "Worker0":
+        reason = Comment("When worker 0 succeeds, the Job ends all other workers.")
+        return {reason: None, "successPolicy": {"rules": [{"succeededIndexes": "0"}]}}
+    return {}
+
+
+def _finisher_plan(structure: Structure, stateful: Collection[RoleName]) -> Plan:
+    """Return the `Plan` of the finisher: the roles to watch, and the roles to release at the end of the run.
+
+    To release a role, the finisher scales the StatefulSet of the role to 0, or suspends the Job of the role. If
+    `structure.releases` is False, the finisher releases no role.
+
+    Args:
+        structure: the structure of the job.
+        stateful: the roles with a StatefulSet.
+    """
+    starts: list[tuple[Kind, RoleName]] = [
+        ("statefulsets" if role.name in stateful else "jobs", role.name) for role in schedulers.roles(structure)
+    ]
+    plan = Plan(structure.ends, starts=tuple(starts), start_with=_start_with(structure))
+    if not structure.releases:
+        return plan
+    jobs = tuple(role.name for role in structure.roles if role.name not in (structure.ends, *stateful))
+    boards = (tensorboard.released_deployment(),) if structure.tensorboard_port else ()
+    return plan.replaced(scale=tuple(stateful), suspend=jobs, deployments=boards)
+
+
+def _start_with(structure: Structure) -> When | Absent:
+    """Return `gang.minAvailable`, the number of tasks with which the gang may start.
+
+    Return `ABSENT` for a job without a gang, or for a gang that needs all tasks to start.
+    """
+    if not schedulers.may_be_partial(structure):
+        return ABSENT
+    return When(AllOf((schedulers.ENABLED, schedulers.is_partial(structure))), schedulers.MIN_AVAILABLE)
+
+
+def _indexed_jobs(structure: Structure) -> tuple[Template, ...]:
+    template = role_pod.pods(structure, lambda _: _job_controller(structure), has_hash=True).template
+    return tuple(Template(role.name, indexed_job(structure, role, template)) for role in structure.roles)
+
+
+INDEXED_JOB: Final = Workload(
+    templates=_indexed_jobs,
+    guards=lambda _: [naming.role_hosts_guard(naming.pod)],
+    plan=lambda structure: _finisher_plan(structure, ()),
+)
+
+
+# -- StatefulSet -------------------------------------------------------------------------------------------------------
+#
+# A role whose tasks run until the job is complete, such as ps, has a StatefulSet. A role whose tasks exit by
+# themselves, such as chief, has an Indexed Job.
+
+
+_STATEFUL_SET_CONTROLLER: Final = role_pod.Controller(index_label=keys.STATEFUL_SET_INDEX, fields={})
+
+
+def stateful_set(role: Role, template: NamedTemplate) -> Node:
+    """Return the StatefulSet of a role.
+
+    The StatefulSet creates all pods at once, because a gang that starts its pods in order causes a deadlock
+    (https://github.com/kubernetes-sigs/kueue/issues/3189).
+
+    All tasks of a run must have the same pod template. So the selector contains the hash of the template, and
+    Kubernetes rejects an update to a different template.
+    """
+    spec: dict[Key, Node] = {
+        "serviceName": naming.RUN,
+        "replicas": cluster.replicas(role.name),
+        Comment("All pods start together. A gang whose pods start one by one never starts."): None,
+        "podManagementPolicy": "Parallel",
+        Comment("No update restarts a single task of a run, so all tasks have the same pod template."): None,
+        "updateStrategy": {"type": "OnDelete"},
+        Comment(
+            "Because of the hash, Kubernetes rejects a new pod template. Only a new run may have a new template."
+        ): None,
+        "selector": {
+            "matchLabels": {
+                Splice("role"): naming.role_selector(role.name),
+                keys.POD_TEMPLATE_HASH: HASH,
+            }
+        },
+    }
+    metadata = naming.metadata(naming.workload(role.name), role.name)
+    workload: dict[Key, Node] = {"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": metadata}
+    return hashed(template, role_pod.arguments(role.name), lambda pod: {**workload, "spec": {**spec, "template": pod}})
+
+
+def _stateful_sets(structure: Structure) -> tuple[Template, ...]:
+    def controller(role: Role) -> role_pod.Controller:
+        return _STATEFUL_SET_CONTROLLER if role.serves else _job_controller(structure)
+
+    template = role_pod.pods(structure, controller, has_hash=True).template
+
+    def workload(role: Role) -> Node:
+        return stateful_set(role, template) if role.serves else indexed_job(structure, role, template)
+
+    return tuple(Template(role.name, workload(role)) for role in structure.roles)
+
+
+def _stateful_set_guards(structure: Structure) -> list[Guard]:
+    return [
+        *naming.stateful_set_guards(role for role in structure.roles if role.serves),
+        naming.role_hosts_guard(naming.pod),
+    ]
+
+
+STATEFUL_SET: Final = Workload(
+    templates=_stateful_sets,
+    guards=_stateful_set_guards,
+    is_scalable=lambda role: role.serves,
+    plan=lambda structure: _finisher_plan(structure, [role.name for role in structure.roles if role.serves]),
+)
+
+
+# -- JobSet ------------------------------------------------------------------------------------------------------------
+#
+#     replicatedJobs: [{name: chief, ...}, {name: ps, ...}, {name: worker, ...}]
+#     successPolicy: {operator: All, targetReplicatedJobs: [chief]}
+#
+# https://jobset.sigs.k8s.io/docs/concepts/. When the role that ends the job has succeeded, the JobSet deletes the
+# active Jobs. The definition of the fields:
+# https://github.com/kubernetes-sigs/jobset/tree/v0.12.0/config/components/crd.
+
+
+_EXCLUSIVE: Final = value("workload.jobSet.exclusiveTopology")
+
+# The JobSet sets the subdomain of the pods. A Job with a pod failure policy requires the restart policy `Never`.
+_JOB_SET_CONTROLLER: Final = role_pod.Controller(keys.JOB_INDEX, {"restartPolicy": "Never"})
+
+# A failed Job fails or restarts its JobSet, and the restart of only one Job needs a feature gate. A failure of the
+# evaluator must not restart the training, so the Job of the evaluator has practically no limit of retries.
+_MAX_RETRIES: Final = 2**31 - 1
+
+
+def job_set(structure: Structure) -> Node:
+    """Return the JobSet of a run."""
+    pods = role_pod.pods(structure, lambda _: _JOB_SET_CONTROLLER)
+    network: Node = {"enableDNSHostnames": True, "subdomain": naming.RUN, "publishNotReadyAddresses": True}
+    return {
+        "apiVersion": "jobset.x-k8s.io/v1alpha2",
+        "kind": "JobSet",
+        "metadata": naming.metadata(
+            naming.RUN,
+            annotations={keys.EXCLUSIVE_TOPOLOGY: When(_EXCLUSIVE, _EXCLUSIVE)},
+            labels=queue_labels(structure),
+        ),
+        "spec": {
+            "suspend": When(value("workload.suspend"), True),
+            "ttlSecondsAfterFinished": if_set(value("workload.ttlSecondsAfterFinished")),
+            **({"network": network} if structure.is_distributed else {}),
+            "successPolicy": {"operator": "All", "targetReplicatedJobs": [structure.ends]},
+            "failurePolicy": {
+                "maxRestarts": value("workload.jobSet.maxRestarts"),
+                "rules": value("workload.jobSet.rules"),
+            },
+            "replicatedJobs": [_replicated(structure, role, pods.for_role(role.name)) for role in _in_order(structure)],
+        },
+    }
+
+
+def _in_order(structure: Structure) -> list[Role]:
+    """Return the roles in the order of their start. With `ps_first`, all other roles wait for the ps."""
+    roles = list(structure.roles)
+    return sorted(roles, key=lambda role: role.name != "ps") if structure.ps_first else roles
+
+
+def _replicated(structure: Structure, role: Role, template: Node) -> Node:
+    dependency: dict[Key, Node] = {"dependsOn": [{"name": "ps", "status": "Ready"}]}
+    job = job_spec(structure, role, template)
+    if role.name == "evaluator":
+        job["backoffLimit"] = _MAX_RETRIES
+    return {
+        "name": role.name,
+        "replicas": 1,
+        **(dependency if structure.ps_first and role.name != "ps" and structure.role("ps") else {}),
+        "template": {"spec": job},
+    }
+
+
+JOB_SET: Final = Workload(
+    templates=lambda structure: (Template("jobset", job_set(structure)),),
+    guards=lambda _: [naming.role_hosts_guard(naming.job_set_pod)],
+    has_service=never,
+    pod_name=naming.job_set_pod,
+)
+
+
+# -- TFJob -------------------------------------------------------------------------------------------------------------
+#
+# The operator sets TF_CONFIG and the names of the pods. API versions and their fields:
+#
+#     kubeflow.org/v1        spec.runPolicy, spec.successPolicy, spec.tfReplicaSpecs
+#     kubeflow.org/v1beta1   spec.cleanPodPolicy, spec.ttlSecondsAfterFinished, spec.tfReplicaSpecs
+#
+# The definitions of the fields: manifests/base/crds/kubeflow.org_tfjobs.yaml of
+# https://github.com/kubeflow/trainer/tree/release-1.9, and pkg/apis/tensorflow/v1beta1/types.go of its v0.5-branch.
+# tfgen sets all fields whose default has changed between versions. For example, the default of cleanPodPolicy changed
+# from Running to None.
+
+
+# The operator looks for a port with this name in the container tensorflow, and uses 2222 if the port does not exist.
+_PORT_NAME: Final = "tfjob-port"
+
+_REPLICAS: Final[Mapping[RoleName, str]] = {"chief": "Chief", "ps": "PS", "worker": "Worker", "evaluator": "Evaluator"}
+
+
+def tf_job(structure: Structure) -> Node:
+    """Return the TFJob of a run."""
+    version = structure.tf_job.api_version
+    pods = role_pod.pods(structure, lambda _: _tf_job_controller(structure))
+    policies = (
+        {"runPolicy": _run_policy(structure), **_tf_job_success(structure)} if version == "v1" else _clean_up(structure)
+    )
+    return {
+        "apiVersion": f"kubeflow.org/{version}",
+        "kind": "TFJob",
+        "metadata": naming.metadata(naming.RUN, labels=queue_labels(structure)),
+        "spec": {
+            **policies,
+            **({"enableDynamicWorker": True} if structure.tf_job.dynamic_workers else {}),
+            "tfReplicaSpecs": {
+                _replica_type(structure, role.name): {
+                    "replicas": cluster.replicas(role.name),
+                    "restartPolicy": overridden(
+                        value(f"roles.{role.name}.restartPolicy"), value("workload.tfJob.restartPolicy")
+                    ),
+                    "template": pods.for_role(role.name),
+                }
+                for role in structure.roles
+            },
+        },
+    }
+
+
+def _replica_type(structure: Structure, role: RoleName) -> str:
+    """Return the replica type of a role in a TFJob, such as `Worker`."""
+    return structure.tf_job.leader if role == "chief" else _REPLICAS[role]
+
+
+def _clean_up(structure: Structure) -> dict[Key, Node]:
+    """Return the fields that delete the pods and the TFJob after the end of the run."""
+    by_completion = "Running" if structure.releases else "None"
+    return {
+        "cleanPodPolicy": Default(value("workload.tfJob.cleanPodPolicy"), by_completion),
+        "ttlSecondsAfterFinished": if_set(value("workload.ttlSecondsAfterFinished")),
+    }
+
+
+def _run_policy(structure: Structure) -> Node:
+    return {
+        **_clean_up(structure),
+        "backoffLimit": value("retries"),
+        "activeDeadlineSeconds": if_set(value("workload.tfJob.activeDeadlineSeconds")),
+        "suspend": When(value("workload.suspend"), True),
+        **({"schedulingPolicy": _scheduling(structure)} if structure.gang and structure.tf_job.operator_gangs else {}),
+    }
+
+
+def _scheduling(structure: Structure) -> Node:
+    """Return the scheduling policy, from which the operator creates the PodGroup.
+
+    tfgen sets minAvailable, because the operator would count the evaluator as a member of the gang.
+    """
+    policy: Node = {
+        "minAvailable": schedulers.min_members(structure),
+        "queue": if_set(schedulers.QUEUE),
+        "priorityClass": if_set(value("gang.priorityClassName")),
+        "minResources": schedulers.MIN_RESOURCES,
+    }
+    return When(schedulers.ENABLED, policy)
+
+
+def _tf_job_success(structure: Structure) -> dict[Key, Node]:
+    """Return the success policy. By default, the job succeeds with its chief, or with worker 0 if no chief exists."""
+    return {"successPolicy": "AllWorkers"} if structure.completion == "AllWorkers" else {}
+
+
+def _tf_job_controller(structure: Structure) -> role_pod.Controller:
+    """Return a `Controller` that describes the training operator, which creates the pods.
+
+    The operator sets the restart policy of the pods, so `fields` is empty.
+    """
+    return role_pod.Controller(
+        index_label=keys.TF_JOB_INDEX if structure.tf_job.api_version == "v1" else keys.OLD_TF_JOB_INDEX,
+        fields={},
+        sets_tf_config=True,
+        binds_gang=structure.tf_job.operator_gangs,
+        port_name=_PORT_NAME,
+        publishes_unready=False,  # the Services of the operator do not publish a pod that is not ready
+    )
+
+
+def _tf_job_guards(structure: Structure) -> list[Guard]:
+    """Return the guard that limits the length of pod names. The operator uses each pod name as a Service name."""
+    leader = _replica_type(structure, "chief").lower()
+
+    def pod_name(role: Node, index: Node) -> Node:
+        name = naming.operator_pod(role, index)
+        return name if leader == "chief" else When(Equal(role, "chief"), naming.operator_pod(leader, index), name)
+
+    return [naming.role_hosts_guard(pod_name)]
+
+
+TF_JOB: Final = Workload(
+    templates=lambda structure: (Template("tfjob", tf_job(structure)),),
+    guards=_tf_job_guards,
+    has_service=never,
+    has_config_map=never,
+    has_pod_group=lambda structure: not structure.tf_job.operator_gangs,
+    port_name=_PORT_NAME,
+)
+
+
+# -- VolcanoJob --------------------------------------------------------------------------------------------------------
+#
+#     tasks: [{name: chief, policies: [{event: TaskCompleted, action: CompleteJob}, ...]}, {name: ps}, {name: worker}]
+#
+# https://volcano.sh/en/docs/vcjob/. By default a Volcano Job completes when all pods have ended, and a ps never ends.
+# So a policy completes the Job when the role that ends the job has ended. The definition of the fields:
+# https://github.com/volcano-sh/volcano/blob/v1.15.1/config/crd/volcano/bases/batch.volcano.sh_jobs.yaml.
+#
+# The webhook of Volcano adds missing fields to a new Job (pkg/webhooks/admission/jobs/mutate/mutate_job.go), and
+# rejects almost every later change (validateJobUpdate in the same folder). An apply replaces the whole list of tasks,
+# so a second apply would remove the added fields, and the webhook would reject the second apply. So tfgen sets all
+# these fields.
+
+
+# The kubelet restarts a failed program in its pod. So the event PodEvicted means a deleted pod, and the event PodFailed
+# means that the node lacks memory or shuts down:
+# https://kubernetes.io/docs/concepts/scheduling-eviction/node-pressure-eviction/
+_LOST: Final[tuple[Node, ...]] = tuple(
+    {"event": event, "action": "RestartJob"} for event in ("PodEvicted", "PodFailed")
+)
+
+# The values that the webhook adds. The retries of a task only affect the event TaskFailed, which no policy uses.
+_QUEUE: Final = "default"
+_TASK_RETRIES: Final = 3
+
+
+def _ends() -> list[Node]:
+    """Return the policies of the role whose end completes the job. A pod that exceeds its deadline fails the Job."""
+    on_deadline: Node = {"event": "PodFailed", "action": "TerminateJob"}
+    return [{"event": "TaskCompleted", "action": "CompleteJob"}, When(value("deadline"), on_deadline)]
+
+
+def volcano_job(structure: Structure) -> Node:
+    """Return the Volcano Job of a run."""
+    pods = role_pod.pods(structure, lambda _: _volcano_controller(structure))
+    return {
+        "apiVersion": "batch.volcano.sh/v1alpha1",
+        "kind": "Job",
+        "metadata": naming.metadata(naming.RUN),
+        "spec": {
+            **_gang(structure),
+            # The Job fails at restart number maxRetry, so it restarts maxRetry - 1 times (state/restarting.go).
+            "maxRetry": Sum(value("retries"), 1),
+            "ttlSecondsAfterFinished": if_set(value("workload.ttlSecondsAfterFinished")),
+            "networkTopology": _topology(),
+            **({"plugins": _plugins(structure)} if structure.is_distributed else {}),
+            "policies": list(_LOST),
+            "tasks": [_task(structure, role, pods.for_role(role.name)) for role in structure.roles],
+        },
+    }
+
+
+def _gang(structure: Structure) -> dict[Key, Node]:
+    """Return the fields for the scheduler. Volcano starts all tasks together even if the job does not set `gang`."""
+    if not structure.gang:
+        return {
+            "schedulerName": "volcano",
+            "minAvailable": schedulers.member_count(structure),
+            "queue": _QUEUE,
+            "priorityClassName": if_set(value("priorityClassName")),
+        }
+    return {
+        "schedulerName": Default(value("gang.schedulerName"), "volcano"),
+        "minAvailable": When(schedulers.ENABLED, schedulers.min_members(structure), 1),
+        "queue": Default(schedulers.QUEUE, _QUEUE),
+        "priorityClassName": if_set(schedulers.PRIORITY),
+    }
+
+
+def _topology() -> Node:
+    path = "workload.volcanoJob.networkTopology"
+    mode = value(f"{path}.mode")
+    return When(mode, {"mode": mode, "highestTierAllowed": if_set(value(f"{path}.highestTierAllowed"))})
+
+
+def _plugins(structure: Structure) -> Node:
+    """Return the plugins of the Volcano Job. The plugin svc gives the pods host names even before the pods are ready.
+
+    tfgen renders a network policy, so the network policy of svc is disabled. The plugin tensorflow sets TF_CONFIG, and
+    needs the names of the tasks.
+    """
+    plugins: dict[Key, Node] = {
+        "env": [],
+        "svc": ["--publish-not-ready-addresses=true", "--disable-network-policy=true"],
+    }
+    if structure.volcano_plugin:
+        roles = [f"--{role.name}={role.name}" for role in structure.roles]
+        plugins["tensorflow"] = [*roles, f"--port={structure.port}"]
+    return plugins
+
+
+def _task(structure: Structure, role: Role, template: Node) -> Node:
+    return {
+        "name": role.name,
+        "replicas": cluster.replicas(role.name),
+        "minAvailable": _min_available(structure, role),
+        "maxRetry": _TASK_RETRIES,
+        **({"policies": _ends()} if role.name == structure.ends else {}),
+        "template": template,
+    }
+
+
+def _min_available(structure: Structure, role: Role) -> Node:
+    """Return `minAvailable` of a task of the Volcano Job: the number of the task's pods that the gang needs.
+
+    The number is `replicas`, with two exceptions. The number of the evaluator is 0, because the evaluator is not in the
+    gang. The number of the workers is 0 if `gang.minAvailable` lets the gang start without all workers: Volcano ignores
+    all numbers if their sum exceeds the minAvailable of the Job (CheckTaskReady in pkg/scheduler/api/job_info.go).
+    """
+    if role.name == "evaluator":
+        return 0
+    replicas = cluster.replicas(role.name)
+    if role.name == "worker" and schedulers.may_be_partial(structure):
+        return When(schedulers.is_partial(structure), 0, replicas)
+    return replicas
+
+
+def _volcano_controller(structure: Structure) -> role_pod.Controller:
+    return role_pod.Controller(
+        index_label=keys.VOLCANO_INDEX,
+        fields={"restartPolicy": "OnFailure"},
+        sets_tf_config=structure.volcano_plugin,
+        binds_gang=True,
+    )
+
+
+VOLCANO_JOB: Final = Workload(
+    templates=lambda structure: (Template("volcanojob", volcano_job(structure)),),
+    guards=lambda _: [naming.role_hosts_guard(naming.pod)],
+    has_service=never,
+    has_config_map=lambda structure: structure.is_distributed and not structure.volcano_plugin,
+    has_pod_group=never,
+)
