@@ -1,4 +1,4 @@
-"""Functions to read and change nested mappings and lists at a path, such as `("roles", "ps", "replicas")`.
+"""The types of plain data, and functions for nested mappings and lists at a path, such as `("roles", "ps")`.
 
     >>> at({"roles": {"ps": {"replicas": 2}}}, ("roles", "ps", "replicas"))
     2
@@ -12,7 +12,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import takewhile
-from typing import Any, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
+
+ValueType: TypeAlias = Literal["string", "integer", "boolean", "quantity", "map", "list"]
+"""Type of a tunable value. A quantity is an amount in the notation of Kubernetes: 2, 500m, 4Gi."""
+
+TREES: Final = ("map", "list")
+"""The types whose values are mappings or lists."""
+
+MAX_INTEGER: Final = 2**53 - 1
+"""Largest integer value. Helm and kustomize convert numbers to float64, which is exact only up to this integer."""
 
 Path: TypeAlias = tuple[str | int, ...]
 """Keys and list indexes, from the root of a document to a value: `("spec", "roles", "worker", "args", 0)`."""

@@ -7,6 +7,8 @@ the same folder, and then renames the temporary file. So at any moment the file 
 the complete new content. The temporary file has a random name and is created with O_EXCL and O_NOFOLLOW.
 
 No function waits for another process that writes to a FIFO.
+
+The module also resolves the symbolic links above the root of a repository.
 """
 
 from __future__ import annotations
@@ -20,7 +22,6 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from tfgen.errors import TfgenError
-from tfgen.real_path import real_path
 
 RESERVED_PREFIX = ".tfgen"
 """Prefix of names that only tfgen uses: ledgers are in `.tfgen/`, and temporary files have the name `.tfgen-*.tmp`.
@@ -251,3 +252,35 @@ def describe_mode(mode: int) -> str:
     if stat.S_ISDIR(mode):
         return "a folder"
     return "a file" if stat.S_ISREG(mode) else "a device, pipe or socket"
+
+
+# -- paths without symbolic links --------------------------------------------------------------------------------------
+
+
+def real_path(path: Path) -> Path:
+    """Resolve all symbolic links of a path. Unlike `Path.resolve`, raise no RuntimeError for a cycle of links.
+
+    A link in a cycle stays unresolved, and an attempt to open the path raises an OSError. `Path.resolve` raises the
+    RuntimeError in Python before 3.13.
+    """
+    return Path(os.path.realpath(path))
+
+
+def repository_root(folder: Path) -> Path | None:
+    """Return the root of the repository that contains a folder, by the written path; None outside of git.
+
+    In a worktree or a submodule, `.git` is a file.
+    """
+    whole = Path(os.path.abspath(folder))  # noqa: PTH100 - `Path.absolute` keeps ".."
+    return next((candidate for candidate in (whole, *whole.parents) if (candidate / ".git").exists()), None)
+
+
+def whole_path(path: Path) -> Path:
+    """Return the absolute path. Only the symbolic links above the root of the repository are resolved.
+
+    A link below the root may point to a file that nobody reviews, so a tfgen.yaml beside its target must not apply to
+    a job. For a path outside of git, all links are resolved.
+    """
+    written = Path(os.path.abspath(path))  # noqa: PTH100 - `Path.absolute` keeps ".."
+    root = repository_root(written.parent)
+    return real_path(written) if root is None else real_path(root) / written.relative_to(root)

@@ -1,13 +1,24 @@
-"""The base class of all errors that tfgen raises on purpose.
+"""The errors that tfgen raises on purpose, and the problems in the input of a user.
 
     raise TfgenError("charts/dist-mnist/Chart.yaml: No space left on device")
 
 The user sees only the message. Only `cli` catches these errors, prints the message and exits.
+
+    job.yaml:12:7: unknown key "replica"; did you mean "replicas"? [unknown-key]
+
+A `Problem` is data with a file, a line and a column: rules return problems, and only `cli` prints problems. Lines and
+columns count from 1. A column counts characters, as in editors.
 """
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
+
+from tfgen.record import Record
+from tfgen.words import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 
 class TfgenError(Exception):
@@ -34,3 +45,74 @@ class MissingPackageError(TfgenError):
             packages: the names of the packages on the Python package index.
         """
         super().__init__(f"{problem}: pip install {' '.join(packages)}")
+
+
+Severity = Literal["error", "warning"]
+
+
+class Position(NamedTuple):
+    """A line and a column of a file, counted from 1."""
+
+    line: int
+    column: int
+
+
+class Place(NamedTuple):
+    """A file, and a position in the file. `str` returns `FILE:LINE:COLUMN`."""
+
+    file: str
+    position: Position
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.position.line}:{self.position.column}"
+
+
+class Problem(Record):
+    """A mistake in a file, with its line and column. `rule` is an id that docs/rules.md explains."""
+
+    file: str
+    position: Position
+    message: str
+    rule: str
+    severity: Severity = "error"
+
+    @property
+    def place(self) -> Place:
+        """Return the file and the position of the mistake."""
+        return Place(self.file, self.position)
+
+    def __str__(self) -> str:
+        """Return the problem in a single line, with escapes for line endings and control characters."""
+        severity = "warning: " if self.severity == "warning" else ""
+        return printable(f"{self.place}: {severity}{self.message} [{self.rule}]")
+
+
+class ProblemsError(TfgenError):
+    """Error that stops a command because of the problems in a file. `cli` prints the problems, and then the message.
+
+    Attributes:
+        problems: the problems; at least one of them is an error.
+    """
+
+    exit_code: ClassVar[int] = 1
+
+    def __init__(self, problems: Iterable[Problem], message: str = "") -> None:
+        super().__init__(message)
+        self.problems = tuple(problems)
+
+
+def stop_at_errors(problems: Iterable[Problem], message: str = "") -> None:
+    """Raise ProblemsError with the problems and the message if a problem is an error."""
+    problems = tuple(problems)
+    if has_errors(problems):
+        raise ProblemsError(problems, message)
+
+
+def in_order(problems: Iterable[Problem]) -> tuple[Problem, ...]:
+    """Return the problems without duplicates, sorted by file, position and message."""
+    return tuple(sorted(set(problems), key=lambda p: (p.file, p.position, p.message, p.rule, p.severity)))
+
+
+def has_errors(problems: Iterable[Problem]) -> bool:
+    """Test whether at least one problem is an error. A warning does not stop a command."""
+    return any(p.severity == "error" for p in problems)

@@ -1,4 +1,4 @@
-"""Functions for the text of messages: values, paths, lists of names, and the hint "did you mean ...?"."""
+"""Functions for the text of messages: values, paths, lists of names, numbers, tables and the hint "did you mean"."""
 
 from __future__ import annotations
 
@@ -121,3 +121,15 @@ def path_name(path: Path) -> str:
         else:
             name += f".{step}" if re.fullmatch(r"[A-Za-z0-9_-]+", step) else f"[{shown(step)}]"
     return name.removeprefix(".") or "the document"
+
+
+def columns(rows_of_cells: Sequence[Sequence[str]]) -> str:
+    """Return a table as text with aligned columns. Each row is a sequence with the texts of the cells."""
+    widths = [max(map(len, column)) for column in zip(*rows_of_cells, strict=True)]
+    padded = ("  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)) for row in rows_of_cells)
+    return "".join(f"{line.rstrip()}\n" for line in padded)
+
+
+def count(number: int, noun: str) -> str:
+    """Return a number with a noun: "1 job", "2 jobs"."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"

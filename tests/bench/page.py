@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from tests.bench.results import Point, Results, Row, Sizes, few_rounds
 from tests.bench.rows import ENVIRONMENTS
-from tfgen.plural import count
+from tfgen.words import count
 
 
 class Machine(NamedTuple):

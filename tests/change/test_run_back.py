@@ -11,7 +11,7 @@ from tests.support.checked_repository import commit, copy_repository, git
 from tfgen import cli
 from tfgen.change.run_back import find_runs_back
 from tfgen.check.jobs import check
-from tfgen.job.run_names import precedes
+from tfgen.job.facts import precedes
 from tfgen.report.problems import as_text
 from tfgen.text.document import Document
 

@@ -16,9 +16,8 @@ from tests.support.command import Command
 from tests.support.commit_repository import clone_with, commit_all, git, write
 from tfgen import cli
 from tfgen.commands.git import rendered as branch_steps
-from tfgen.job.documents import read_documents
 from tfgen.job.facts import rendered_branch
-from tfgen.job.sources import Source
+from tfgen.job.sources import Source, read_documents
 from tfgen.text.document import Document
 from tfgen.tree.plan import WritePlan
 from tfgen.tree.staging import Staged

@@ -18,10 +18,10 @@ from tfgen.check.jobs import check
 from tfgen.commands.line_origin.explain_line import LineOrigin, RenderedText, line_origin
 from tfgen.commands.line_origin.moved_lines import JobChanges
 from tfgen.commands.line_origin.pages import page_of_key, purpose
+from tfgen.errors import has_errors
 from tfgen.graph.field_keys import structure_keys
 from tfgen.graph.graph import graph
 from tfgen.job.training_job import TrainingJob
-from tfgen.problems import has_errors
 from tfgen.schema import file as schema_file
 from tfgen.targets.render import render
 from tfgen.text.document import Document

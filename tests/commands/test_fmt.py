@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from tests.support.draws import drawn
 from tests.support.generated import jobs
-from tfgen.cli import FAILED, OK, PROBLEMS, USAGE, run
+from tfgen.cli import OK, PROBLEMS, USAGE, run
 from tfgen.commands.fmt import format_file
 from tfgen.job.sources import Source
 from tfgen.text.parse import parse
@@ -33,6 +33,41 @@ def formatted(text: str) -> str:
 def test_a_file_is_laid_out(case: Path) -> None:
     before, after = ((case / name).read_text(encoding="utf-8") for name in ("before.yaml", "after.yaml"))
     assert before != after
+    assert formatted(before) == after
+    assert formatted(after) == after
+
+
+def test_a_comment_after_a_text_of_several_lines_stays_after_its_last_line() -> None:
+    before = """\
+apiVersion: tfgen/v1alpha1
+kind: TrainingJob
+metadata: {name: mnist}
+spec:
+    image: "r.io/x:1"
+    args:
+    - plain
+      multi # c
+    - "in
+      quotes" # d
+    - |  # e
+      block
+    roles: {chief: {}, ps: {}, worker: {}}
+"""
+    after = """\
+apiVersion: tfgen/v1alpha1
+kind: TrainingJob
+metadata: {name: mnist}
+spec:
+  image: r.io/x:1
+  args:
+  - plain
+    multi # c
+  - "in
+    quotes" # d
+  - |  # e
+    block
+  roles: {chief: {}, ps: {}, worker: {}}
+"""
     assert formatted(before) == after
     assert formatted(after) == after
 
@@ -139,14 +174,14 @@ REFUSED = {
     ),
     "keys that are written as few write them": (
         "apiVersion: tfgen/v1alpha1\n? spec\n: ? image\n  : a\n",
-        FAILED,
-        "tfgen: error: wrong.yaml:3:1: `tfgen fmt` does not support this notation; format the line by hand [layout]\n",
+        PROBLEMS,
+        "wrong.yaml:3:1: `tfgen fmt` does not support this notation; format the line by hand [layout]\n",
     ),
     "a comment without a place": (
         "apiVersion: tfgen/v1alpha1\nspec: { # nothing yet\n}\n",
-        FAILED,
-        "tfgen: error: wrong.yaml: tfgen cannot format the file without the loss of a value or a comment; "
-        "format the file by hand\n",
+        PROBLEMS,
+        "wrong.yaml:2:9: tfgen cannot format the file without the loss of a value or a comment; "
+        "format the file by hand [layout]\n",
     ),
 }
 

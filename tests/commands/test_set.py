@@ -243,9 +243,46 @@ def test_an_alias_is_left_to_its_author(
     monkeypatch.chdir(tmp_path)
     body = f"spec: {{image: a:1, roles: {roles}}}\n"
     Path("job.yaml").write_text(HEAD + body)
-    assert run(["set", "job.yaml", assignment]) == 3
+    assert run(["set", "job.yaml", assignment]) == PROBLEMS
     assert message in capsys.readouterr().err
     assert Path("job.yaml").read_text() == HEAD + body
+
+
+def test_a_refused_edit_is_a_problem_of_its_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("job.yaml").write_text(f"{HEAD}spec: {{image: a:1, roles: {{chief: {{}}, ps: &p {{}}, worker: *p}}}}\n")
+    assert run(["set", "job.yaml", "roles.ps.replicas=3", "--format", "json"]) == PROBLEMS
+    (problem,) = json.loads(capsys.readouterr().out)["problems"]
+    assert problem == {
+        "file": "job.yaml",
+        "line": 4,
+        "column": 43,
+        "severity": "error",
+        "rule": "edit",
+        "message": "cannot set replicas to 3 in spec.roles.ps without a change of other values (an alias in the file "
+        "may repeat the value); edit the file by hand",
+    }
+
+
+def test_a_new_key_stands_beside_keys_with_question_marks() -> None:
+    before = """\
+spec:
+  ? image
+  : r.io/x:1
+  roles: {chief: {}, ps: {}, worker: {}}
+"""
+    assert (
+        after(before, "port=3", "queue=null")
+        == """\
+spec:
+  ? image
+  : r.io/x:1
+  port: 3
+  roles: {chief: {}, ps: {}, worker: {}}
+"""
+    )
 
 
 @pytest.mark.parametrize("text", ["just text\n", "- a\n", "1\n"])

@@ -15,7 +15,7 @@ import pytest
 from tfgen.change.comparison import Pair, name_of
 from tfgen.change.job_diff import JobDiff, diff_job
 from tfgen.check.jobs import check
-from tfgen.problems import has_errors
+from tfgen.errors import has_errors
 from tfgen.report.diff_json import rows
 from tfgen.report.diff_markdown import diff_markdown
 from tfgen.report.diff_text import diff_text

@@ -14,7 +14,7 @@ from tests.support.generated import Document
 from tests.support.rendered import Rendered
 from tests.support.tools import ROOT
 from tfgen.check.jobs import check
-from tfgen.problems import has_errors
+from tfgen.errors import has_errors
 from tfgen.report.problems import as_text
 
 EXAMPLES = sorted(ROOT.glob("examples/*/job.yaml"))

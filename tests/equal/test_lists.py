@@ -13,7 +13,7 @@ from tests.support import normal, tools
 from tests.support.generated import Document
 from tests.support.rendered import Rendered
 from tfgen.check.jobs import check
-from tfgen.problems import has_errors
+from tfgen.errors import has_errors
 from tfgen.schema import kubernetes_fields
 from tfgen.targets.kustomize.build import build_objects
 from tfgen.targets.kustomize.patch import strategic_merge_patch

@@ -13,9 +13,9 @@ import pytest
 
 from tests.support.command import CommandError
 from tests.support.tools import helm_template, kustomize_build
+from tfgen.data_path import MAX_INTEGER
 from tfgen.text.parse import parse
 from tfgen.text.yaml_text import dump, find_forbidden_character, scalar
-from tfgen.value_type import MAX_INTEGER
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from tfgen.check.jobs import check
-from tfgen.problems import has_errors
+from tfgen.errors import has_errors
 from tfgen.schema.kinds import WORKLOAD_KINDS, of_spec
 from tfgen.targets.render import render
 from tfgen.text.parse import parse

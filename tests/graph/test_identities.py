@@ -9,8 +9,7 @@ import pytest
 from tfgen.graph.built import build
 from tfgen.graph.fill import Scope
 from tfgen.graph.identities import JOB_NAME, Identity, identities
-from tfgen.job.documents import parse_source
-from tfgen.job.sources import Source
+from tfgen.job.sources import Source, parse_source
 from tfgen.job.training_job import TrainingJob
 from tfgen.kubernetes.object import group
 

@@ -17,8 +17,8 @@ from tfgen.commands import local, profile, rerun
 from tfgen.commands.cluster import read_cluster_file
 from tfgen.commands.importing import import_jobs
 from tfgen.commands.pipeline import orphans, unlisted_files
+from tfgen.errors import Problem
 from tfgen.graph.built import build
-from tfgen.problems import Problem
 from tfgen.rails import enforce, limits
 from tfgen.report.problems import as_text
 from tfgen.report.rule_summaries import rule_summaries

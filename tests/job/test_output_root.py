@@ -9,7 +9,7 @@ import pytest
 from tests.support import git_author
 from tests.support.checked_repository import JOB, OTHER, git
 from tfgen import cli
-from tfgen.job.output_root import root_above
+from tfgen.job.sources import root_above
 
 Printed = pytest.CaptureFixture[str]
 

@@ -8,7 +8,7 @@ from tests.lsp.conftest import Desk
 from tests.lsp.test_hover import DEFAULTS, JOB
 from tests.support.marked import marked
 from tfgen.commands.explain import explain
-from tfgen.problems import Position
+from tfgen.errors import Position
 
 
 def at(position: Position) -> types.Position:

@@ -24,8 +24,8 @@ from tfgen.check.jobs import check
 from tfgen.check.object_schemas import ObjectSchemas
 from tfgen.check.objects import check_objects
 from tfgen.data_path import Path
+from tfgen.errors import has_errors
 from tfgen.graph.built import build
-from tfgen.problems import has_errors
 from tfgen.schema.file import Schema, is_record, node, resolve
 from tfgen.schema.kinds import WORKLOAD_KINDS, WorkloadKind, lacking
 from tfgen.targets.chart.chart import chart

@@ -6,7 +6,7 @@ from textwrap import dedent
 
 import pytest
 
-from tfgen.problems import Position, Problem
+from tfgen.errors import Position, Problem
 from tfgen.report.excerpts import MOST_ALIKE, as_excerpts
 
 FILE = dedent(

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from tfgen.problems import Position, Problem, has_errors, in_order
+from tfgen.errors import Position, Problem, has_errors, in_order
 from tfgen.report.problems import as_github, as_text, rows
 from tfgen.words import shown
 

@@ -25,9 +25,9 @@ from hypothesis import strategies as st
 
 from tests.support.tools import ROOT
 from tfgen.check.jobs import check
+from tfgen.errors import has_errors
 from tfgen.graph.built import build
 from tfgen.kubernetes.object import group, literal_name
-from tfgen.problems import has_errors
 from tfgen.rules.objects import NOT_TEXT
 from tfgen.schema import kinds
 from tfgen.schema.kinds import GANG_FIELDS, GangField

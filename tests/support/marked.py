@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tfgen.problems import Position
+from tfgen.errors import Position
 
 
 def marked(text: str) -> tuple[str, Position]:

@@ -22,8 +22,8 @@ import yaml
 
 from tests.support.tools import ROOT
 from tfgen.check.jobs import check
+from tfgen.errors import has_errors
 from tfgen.graph.built import build
-from tfgen.problems import has_errors
 from tfgen.targets.render import render
 
 LIST: Final = ROOT / "tests" / "golden" / "digests.txt"

@@ -18,8 +18,8 @@ import yaml
 
 from tests.support.tools import ROOT
 from tfgen.check.jobs import check
+from tfgen.errors import has_errors
 from tfgen.graph.built import plain_objects
-from tfgen.problems import has_errors
 from tfgen.targets.gitops.gitops import health_check, health_checks
 from tfgen.targets.render import render
 from tfgen.text.parse import parse

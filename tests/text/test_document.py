@@ -10,7 +10,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tfgen.problems import Position, Problem
+from tfgen.errors import Position, Problem
 from tfgen.report.problems import as_text
 from tfgen.text.document import MAX_SIZE, Document
 from tfgen.text.parse import MAX_BYTES, decode, parse

@@ -1,14 +1,19 @@
-"""Tests of JSON text for people, which has the same data in lines of limited length."""
+"""Tests of the JSON text for digests, which equals the text of Go, and of the JSON text for people.
+
+tests/equal/test_graphs.py compares the text for digests with Helm. The text for people has the same data in lines of
+limited length.
+"""
 
 from __future__ import annotations
 
 import json
+import math
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tfgen.text.json_text import WIDTH, dump
+from tfgen.text.json_text import WIDTH, canonical, digest, dump
 
 SCALAR = st.none() | st.booleans() | st.integers() | st.text(max_size=12)
 NAME = st.text('abc é"', max_size=6) | st.just("properties")
@@ -77,3 +82,46 @@ def test_layout():
 def test_what_json_cannot_say_is_an_error():
     with pytest.raises(TypeError):
         dump({"a": {1, 2}})
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        ({"b": 1, "a": [True, None, {}]}, '{"a":[true,null,{}],"b":1}'),
+        ({"Z": 1, "a": 2, "é": 3, "\uff5e": 4, "😀": 5}, '{"Z":1,"a":2,"é":3,"\uff5e":4,"😀":5}'),
+        ('<&>"\\\t\n/', '"<&>\\"\\\\\\t\\n/"'),
+        ("\u2028\u2029", '"\\u2028\\u2029"'),
+        (0, "0"),
+        (-5, "-5"),
+        (5.0, "5"),
+        (0.5, "0.5"),
+        (2**53 - 1, "9007199254740991"),
+        (2**60, "1152921504606847000"),
+        (1e20, "100000000000000000000"),
+        (1e21, "1e+21"),
+        (-1.5e300, "-1.5e+300"),
+        (0.000001, "0.000001"),
+        (0.00000125, "0.00000125"),
+        (1e-7, "1e-7"),
+        (1.5e-10, "1.5e-10"),
+    ],
+)
+def test_the_text_is_gos(data: object, expected: str) -> None:
+    assert canonical(data) == expected
+
+
+def test_a_digest_is_the_beginning_of_sha256sum() -> None:
+    """The digest comes from `printf '{"a":"é"}' | sha256sum`."""
+    assert digest({"a": "é"}) == "b3a092a6af48"
+
+
+@pytest.mark.parametrize("data", [math.inf, -math.inf, math.nan])
+def test_json_has_no_infinity(data: float) -> None:
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        canonical(data)
+
+
+@pytest.mark.parametrize("data", [b"x", {1, 2}, object()])
+def test_json_has_no_such_thing(data: object) -> None:
+    with pytest.raises(TypeError):
+        canonical(data)

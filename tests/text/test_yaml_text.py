@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from tfgen.text.commented import CommentedMapping
+from tfgen.data_path import MAX_INTEGER
 from tfgen.text.parse import parse
-from tfgen.text.yaml_text import documents, dump, find_forbidden_character, scalar
-from tfgen.value_type import MAX_INTEGER
+from tfgen.text.reader import find_refused_character
+from tfgen.text.yaml_text import CommentedMapping, documents, dump, find_forbidden_character, scalar
 
 TEXT = st.text(st.characters(codec="utf-8")).filter(lambda text: not find_forbidden_character(text))
 SYNTAX = st.text(st.sampled_from(list("ynoNeE01.-+_:, \n\t#?&*!|>'\"%@`[]{}\\$<=~xaZTé😀\u00a0\u200b")), max_size=12)
@@ -200,7 +200,9 @@ def test_data_comes_back_from_pyyaml(data: Any) -> None:
 
 @given(DATA)
 def test_data_comes_back_from_our_own_reader(data: Any) -> None:
-    parsed = parse(dump({"data": data}), "a.yaml")
+    text = dump({"data": data})
+    assume(not find_refused_character(text))  # the reader also refuses characters that control the direction of text
+    parsed = parse(text, "a.yaml")
     assert not parsed.problems
     assert same(parsed.documents[0].data, {"data": data})
 

@@ -19,13 +19,13 @@ from typing import Any, Final, NamedTuple, get_args
 from tfgen import data_path
 from tfgen.change.field_diff import NOTHING, in_words
 from tfgen.data_path import Path
+from tfgen.errors import Problem
 from tfgen.graph.built import BuiltJob, build, plain_objects, variant_objects
 from tfgen.graph.objects import finisher
 from tfgen.job.facts import environments_of, run_of
 from tfgen.job.training_job import RoleName
 from tfgen.kubernetes import keys, quantity
 from tfgen.kubernetes.object import Object, group, identity, literal_name
-from tfgen.problems import Problem
 from tfgen.record import Record
 from tfgen.schema import tunables
 from tfgen.schema import validate as schema

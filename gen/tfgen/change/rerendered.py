@@ -19,14 +19,13 @@ from tfgen.change.comparison import FindCached, PairPlaces
 from tfgen.change.field_diff import FieldChange, field_changes, in_words
 from tfgen.change.new_run import NEW_RUN, ForbiddenChange, advice, environments_enabled_in_both, find_forbidden_changes
 from tfgen.check.cached_files import read_cached_files
-from tfgen.errors import TfgenError
+from tfgen.errors import Place, Problem, TfgenError, in_order
 from tfgen.git.tree import CommitTree, Tree
 from tfgen.graph.built import plain_objects
 from tfgen.job.facts import environments_of, own_data
 from tfgen.kubernetes import keys
 from tfgen.kubernetes.object import Object
 from tfgen.places import OVERLAYS
-from tfgen.problems import Place, Problem, in_order
 from tfgen.record import Record
 from tfgen.targets.kustomize.build import build_objects, has_overlay
 from tfgen.targets.render import input_digest

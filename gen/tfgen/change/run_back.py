@@ -19,11 +19,10 @@ from typing import Any, Final, TypeAlias
 from tfgen import data_path
 from tfgen.change.new_run import environments_enabled_again, environments_enabled_in_both
 from tfgen.data_path import Path
+from tfgen.errors import Problem
 from tfgen.git.history import all_contents, earlier_contents, histories
 from tfgen.git.tree import HEAD
-from tfgen.job.facts import environments_of, name_of, own_data, run_of
-from tfgen.job.run_names import next_run, precedes
-from tfgen.problems import Problem
+from tfgen.job.facts import environments_of, name_of, next_run, own_data, precedes, run_of
 from tfgen.text.document import Document
 from tfgen.text.parse import decode, parse
 from tfgen.words import shown

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tfgen.check.across import JobRecord
 from tfgen.check.checked import CheckedFile, CheckResult, Reported
+from tfgen.errors import Position, Problem
 from tfgen.job.sources import Source
-from tfgen.problems import Position, Problem
 from tfgen.record import Record
 from tfgen.tree import cache
 

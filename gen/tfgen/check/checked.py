@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from tfgen.check.across import JobRecord
+from tfgen.errors import Problem, has_errors
 from tfgen.job.sources import Source
-from tfgen.problems import Problem, has_errors
 from tfgen.record import Record
 from tfgen.text.document import Document
 

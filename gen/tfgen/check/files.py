@@ -25,15 +25,14 @@ from pathlib import Path
 from typing import Final
 
 from tfgen import __version__
+from tfgen.errors import Place, Position, Problem, in_order
 from tfgen.places import CHARTS, OVERLAYS
-from tfgen.plural import count
-from tfgen.problems import Place, Position, Problem, in_order
 from tfgen.record import Record
 from tfgen.tree.files import digest_of
 from tfgen.tree.folder import ReadableFolder, open_tree
 from tfgen.tree.ledger import has_conflict, ledger_path
 from tfgen.tree.plan import FileAction, FileChange, JobPlan, WritePlan
-from tfgen.words import shown_pair
+from tfgen.words import count, shown_pair
 
 HAND_EDITED: Final = "hand-edited"
 LINE_ENDS: Final = "line-ends"

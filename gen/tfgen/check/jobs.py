@@ -1,7 +1,7 @@
 """Check of job files before tfgen renders the jobs. The check covers the YAML, the schema and the rules.
 
 A check returns all problems at once. The rules check only the documents that the schema accepts, because other
-documents would cause misleading problems. The caller decides by `problems.has_errors` whether to render.
+documents would cause misleading problems. The caller decides by `errors.has_errors` whether to render.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from tfgen.check.across import find_clashes
 from tfgen.check.checked import Checked, CheckedFile, CheckedJobs, CheckResult, ReadFile, Reported
+from tfgen.errors import in_order
 from tfgen.job.sources import Source
-from tfgen.problems import in_order
 from tfgen.record import EMPTY
 from tfgen.workers import map_items
 

@@ -16,11 +16,11 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from tfgen import data_path
 from tfgen.check.object_links import Fault
-from tfgen.job.choices import Profile
+from tfgen.errors import Severity
 from tfgen.kubernetes.kinds import KINDS
 from tfgen.kubernetes.object import Object, group, literal_name
 from tfgen.kubernetes.pods import FieldPath, Pods, literal_pods, pods_of
-from tfgen.problems import Severity
+from tfgen.kubernetes.volume_profiles import Profile
 from tfgen.record import Record
 from tfgen.words import either, shown
 

@@ -26,18 +26,18 @@ from tfgen.check.object_rules import Destination
 from tfgen.check.object_schemas import OBJECT_SCHEMA, ObjectSchemas
 from tfgen.check.object_table import SUMMARIES, TABLE
 from tfgen.data_path import Path
+from tfgen.errors import Place, Problem, Severity, in_order
 from tfgen.graph.built import BuiltJob
 from tfgen.graph.field_keys import JOB_NAME, keys_at, keys_of_fields
 from tfgen.kubernetes import keys
 from tfgen.kubernetes.limits import OBJECT_MAX
 from tfgen.kubernetes.object import Object, literal_name
 from tfgen.kubernetes.pods import FieldPath
-from tfgen.problems import Place, Problem, Severity, in_order
 from tfgen.rails.carried import find_pod_overrides
 from tfgen.rails.enforce import find_foreign_images, literal_path
 from tfgen.rails.limits import find_over_limits
 from tfgen.record import EMPTY, Record
-from tfgen.text.document import Document, SourceTree
+from tfgen.text.document import Document, YamlNode
 from tfgen.words import in_environments, listed, path_name
 
 OBJECT_SIZE: Final = "object-size"
@@ -387,11 +387,11 @@ def _is_of(path: Path, environment: str | None, role: str | None) -> bool:
     return path[1:2] != ("roles",) or role is None or path[2:3] in ((), (role,))
 
 
-def _paths_of(tree: SourceTree, parent: Path = ()) -> Iterator[Path]:
+def _paths_of(tree: YamlNode, parent: Path = ()) -> Iterator[Path]:
     """Yield the path of each value in a tree, the path `parent` of the tree first."""
     yield parent
-    for key, (_, child) in tree.children.items():
-        yield from _paths_of(child, (*parent, key))
+    for key, entry in tree.children.items():
+        yield from _paths_of(entry.value, (*parent, key))
 
 
 def _common_steps(path: Path, field: FieldPath) -> int:

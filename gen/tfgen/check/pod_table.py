@@ -32,7 +32,7 @@ from tfgen.check.object_rules import (
     wrong_value,
 )
 from tfgen.graph.objects.podspec import IS_GPU
-from tfgen.job.choices import ROLE_NAMES
+from tfgen.job.training_job import ROLE_NAMES
 from tfgen.kubernetes import keys, quantity
 from tfgen.words import shown
 

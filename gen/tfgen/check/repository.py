@@ -12,20 +12,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from tfgen.errors import TfgenError
+from tfgen.disk_file import repository_root
+from tfgen.errors import Position, Problem, TfgenError
 from tfgen.git.command import Git, is_installed
 from tfgen.git.tree import CommitTree, IndexTree, Kind, Tree
 from tfgen.job.defaults import FILE
-from tfgen.job.output_root import root_above
-from tfgen.job.sources import JOB_SUFFIXES, Source, defaults_paths
+from tfgen.job.sources import JOB_SUFFIXES, Source, defaults_paths, root_above
 from tfgen.places import CHARTS, OVERLAYS
-from tfgen.plural import count
-from tfgen.problems import Position, Problem
-from tfgen.real_path import repository_root
 from tfgen.record import Record
 from tfgen.tree.ledger import LEDGER_FOLDER, Ledgers, ledger_path
 from tfgen.tree.write import read_ledgers
-from tfgen.words import shown
+from tfgen.words import count, shown
 
 LINKED: Final = "linked-file"
 ATTRIBUTE: Final = "git-attribute"

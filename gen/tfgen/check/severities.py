@@ -16,14 +16,13 @@ from typing import Final
 from tfgen.check.checked import Reported
 from tfgen.check.namespace import RULES as NAMESPACE_RULES
 from tfgen.check.object_table import WARNINGS as OBJECT_WARNINGS
-from tfgen.problems import Problem
+from tfgen.errors import Problem
 from tfgen.rails.rail import GUARD_RAIL, LOOSENED
 from tfgen.rails.severity import severities_of
 from tfgen.record import EMPTY
 from tfgen.rules.across import ACROSS
 from tfgen.rules.table import RULES as JOB_RULES
-from tfgen.text.comments import Directive
-from tfgen.text.document import Document
+from tfgen.text.document import Directive, Document
 from tfgen.words import meant, nearest, path_name, shown
 
 IGNORE_COMMENT: Final = "ignore-comment"

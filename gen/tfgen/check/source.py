@@ -9,10 +9,9 @@ from tfgen import data_path
 from tfgen.check.across import record_job
 from tfgen.check.checked import CheckResult, ReadFile, Reported
 from tfgen.check.severities import check_comments, check_severities, set_severities
+from tfgen.errors import Place, Problem
 from tfgen.job import defaults
-from tfgen.job.documents import parse_source
-from tfgen.job.sources import Source
-from tfgen.problems import Place, Problem
+from tfgen.job.sources import Source, parse_source
 from tfgen.rails.allowed import find_disallowed
 from tfgen.rails.enforce import find_overrides
 from tfgen.rails.paths import check_enforced_paths
@@ -23,7 +22,7 @@ from tfgen.rules.rule import AcrossRule, Clash, Rule
 from tfgen.rules.table import RULES
 from tfgen.rules.view import View, views
 from tfgen.schema import validate as schema
-from tfgen.text.document import MAX_SIZE, Document, SourceTree
+from tfgen.text.document import MAX_SIZE, Document, YamlNode
 from tfgen.words import ALSO, in_environments
 
 MAX_PROBLEMS: Final = 100
@@ -119,8 +118,8 @@ def _size(document: Document) -> int:
     return size * (variants if variants <= _MAX_ENVIRONMENTS + 1 else 1)
 
 
-def _count_values(tree: SourceTree) -> int:
-    return 1 + sum(_count_values(child) for _, child in tree.children.values())
+def _count_values(tree: YamlNode) -> int:
+    return 1 + sum(_count_values(entry.value) for entry in tree.children.values())
 
 
 def _too_large(document: Document) -> Problem:

@@ -22,9 +22,8 @@ from typing import Final, NoReturn
 from tfgen.cli.command import FAILED, OK, PROBLEMS, USAGE, Run
 from tfgen.cli.output import accept_any_text, discard_output, print_json, print_message, report
 from tfgen.cli.parser import COMMANDS, read_arguments
-from tfgen.errors import TfgenError
+from tfgen.errors import ProblemsError, TfgenError
 from tfgen.git.objects import shared_readers
-from tfgen.problems import ProblemsError
 from tfgen.words import printable
 
 __all__ = ["COMMANDS", "FAILED", "OK", "PROBLEMS", "USAGE", "main", "run"]

@@ -116,7 +116,7 @@ def _jobs(word: str, _: Line) -> Iterator[Candidate]:
 def _jobs_and_names(word: str, line: Line) -> Iterator[Candidate]:
     """Yield the job files, and then the names of the rendered jobs in the repository, that begin with `word`."""
     from tfgen.errors import TfgenError
-    from tfgen.job.output_root import output_root
+    from tfgen.job.sources import output_root
     from tfgen.tree.write import read_ledgers
 
     yield from _jobs(word, line)
@@ -210,8 +210,7 @@ def _documents(line: Line) -> Sequence[Document]:
     """
     from tfgen.check.jobs import check_all
     from tfgen.errors import TfgenError
-    from tfgen.job.output_root import output_root
-    from tfgen.job.sources import read_sources
+    from tfgen.job.sources import output_root, read_sources
 
     try:
         paths = [Path(job).expanduser() for job in line.jobs] or [output_root(Path())]

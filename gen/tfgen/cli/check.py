@@ -18,7 +18,7 @@ from tfgen.cli.output import (
     problem_text,
     with_progress,
 )
-from tfgen.plural import count
+from tfgen.words import count
 
 if TYPE_CHECKING:
     from tfgen.commands.pipeline.check_report import Report
@@ -66,8 +66,7 @@ def _arguments(parser: ArgumentParser) -> None:
 
 def _run(args: Namespace) -> int:
     from tfgen.commands.check import CheckOptions, check_paths
-    from tfgen.errors import UsageError
-    from tfgen.problems import has_errors
+    from tfgen.errors import UsageError, has_errors
 
     if args.verify and (args.changed or args.no_files):
         raise UsageError("--verify compares the files of every job; remove --changed and --no-files")

@@ -27,8 +27,7 @@ def _arguments(parser: ArgumentParser) -> None:
 
 def _run(args: Namespace) -> int:
     from tfgen.commands.commit import CommitOptions, commit_paths
-    from tfgen.job.output_root import output_root_of
-    from tfgen.job.sources import read_sources
+    from tfgen.job.sources import output_root_of, read_sources
 
     sources = read_sources(args.jobs, may_be_none=True)
     out = args.out or output_root_of(args.jobs, (source.file for source in sources))

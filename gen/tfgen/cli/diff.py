@@ -19,9 +19,8 @@ from tfgen.cli.output import (
     print_result,
     with_progress,
 )
-from tfgen.errors import UsageError
-from tfgen.plural import count
-from tfgen.problems import stop_at_errors
+from tfgen.errors import UsageError, stop_at_errors
+from tfgen.words import count
 
 _SUMMARY: Final = "print the changes of each object of a job"
 _EXAMPLE: Final = "tfgen diff jobs --format markdown"

@@ -8,7 +8,7 @@ from typing import Final
 
 from tfgen.cli.command import OK, PROBLEMS, Command
 from tfgen.cli.output import jobs_argument, print_message, print_result, report
-from tfgen.plural import count
+from tfgen.words import count
 
 _SUMMARY: Final = "format job files, and keep their values and comments"
 _EXAMPLE: Final = "tfgen fmt jobs --check"

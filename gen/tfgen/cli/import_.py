@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from tfgen.cli.command import OK, PROBLEMS, Command
 from tfgen.cli.live import cluster_arguments
 from tfgen.cli.output import path, print_message, report
-from tfgen.plural import count
+from tfgen.words import count
 
 if TYPE_CHECKING:
     from tfgen.commands.importing.import_jobs import Source
@@ -109,8 +109,8 @@ def _run(args: Namespace) -> int:
     from tfgen.commands.importing.import_files import read_manifests, write_job, write_jobs
     from tfgen.commands.importing.import_jobs import import_jobs
     from tfgen.commands.importing.verify_import import verify
+    from tfgen.errors import has_errors
     from tfgen.importers.options import Options
-    from tfgen.problems import has_errors
     from tfgen.report.imports import advice, entry_rows, summary, verified_rows, verified_text
 
     options = Options(kind=args.workload, name=args.name, operator=args.operator_version)

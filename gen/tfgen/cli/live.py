@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from tfgen.cli.output import job_argument, print_json, print_message, print_result, read_job, read_jobs
-from tfgen.errors import UsageError
-from tfgen.problems import stop_at_errors
+from tfgen.errors import UsageError, stop_at_errors
 from tfgen.words import either
 
 if TYPE_CHECKING:
@@ -101,7 +100,7 @@ def read_live_job(args: Namespace) -> Document:
     if args.job.exists() or args.job.suffix or args.job_name:
         return read_job(args)
     from tfgen.commands.pipeline.removed_jobs import find_removed_job
-    from tfgen.job.output_root import output_root
+    from tfgen.job.sources import output_root
 
     return find_removed_job(str(args.job), output_root(Path()))
 
@@ -283,7 +282,7 @@ def read_all_runs(args: Namespace) -> Sequence[DeclaredRun]:
         ProblemsError: a job has errors.
     """
     from tfgen.commands.cluster.declared_runs import declared_runs
-    from tfgen.job.output_root import output_root
+    from tfgen.job.sources import output_root
 
     jobs = read_jobs([args.job or output_root(Path())])
     return [item.run for item in declared_runs(jobs.documents, args.env, in_all=True)]
@@ -297,7 +296,7 @@ def last_runs(args: Namespace) -> Sequence[DeclaredRun]:
     """
     from tfgen.commands.cluster.declared_runs import declared_runs
     from tfgen.commands.pipeline.removed_jobs import find_last_jobs
-    from tfgen.job.output_root import output_root
+    from tfgen.job.sources import output_root
 
     documents = find_last_jobs(args.job or output_root(Path()))
     return [item.run for item in declared_runs(documents, args.env, in_all=True)]

@@ -17,9 +17,8 @@ from typing import TYPE_CHECKING, Final, TextIO
 from tfgen.cli.command import OK, Command
 from tfgen.cli.live import run_arguments
 from tfgen.cli.output import COLOURS, is_in_colour, number, path, print_json, print_message
-from tfgen.plural import count
-from tfgen.training_errors import TrainingError, find_error
-from tfgen.words import either
+from tfgen.live.training_errors import TrainingError, find_error
+from tfgen.words import count, either
 
 if TYPE_CHECKING:
     from tfgen.commands.local import LocalJob, LocalOptions

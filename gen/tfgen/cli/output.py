@@ -10,14 +10,14 @@ from collections.abc import Generator, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TextIO, TypeVar
 
-from tfgen.problems import stop_at_errors
+from tfgen.errors import stop_at_errors
 from tfgen.words import for_terminal
 
 if TYPE_CHECKING:
     from tfgen.change.job_diff import JobDiff
     from tfgen.check.checked import CheckedJobs
     from tfgen.commands.commit import Outcome
-    from tfgen.problems import Problem
+    from tfgen.errors import Problem
     from tfgen.text.document import Document
 
 _Item = TypeVar("_Item")
@@ -124,7 +124,7 @@ def read_job(args: Namespace) -> Document:
         UsageError: the file does not have the job, or the file has several jobs and --job is missing.
         ProblemsError: the job has errors.
     """
-    from tfgen.job.named_job import choose_job
+    from tfgen.job.facts import choose_job
 
     return choose_job(read_jobs([args.job]).documents, str(args.job), args.job_name)
 
@@ -209,7 +209,7 @@ def print_remaining(files: Sequence[str]) -> None:
 
 def print_commit(outcome: Outcome) -> None:
     """Print the result of `tfgen commit` as text."""
-    from tfgen.plural import count
+    from tfgen.words import count
 
     print_message(problem_text(outcome.problems, sys.stderr), end="")
     for note in outcome.notes:

@@ -44,7 +44,7 @@ def _arguments(parser: ArgumentParser) -> None:
 
 def _run(args: Namespace) -> int:
     from tfgen.commands.cluster.declared_runs import declared_runs
-    from tfgen.job.output_root import output_root
+    from tfgen.job.sources import output_root
     from tfgen.report.plan import rows
     from tfgen.report.plan_picture import node_rows
     from tfgen.scheduling.verdict import DOES_NOT_FIT
@@ -121,7 +121,7 @@ def _print_size(source: str, objects: Iterable[Object]) -> None:
 
     `source` is the origin of the objects: a file name, or the host of an API server.
     """
-    from tfgen.plural import count
+    from tfgen.words import count
 
     kinds = [item["kind"] for item in objects]
     print_message(f"{source}: {count(kinds.count('Node'), 'node')} and {count(kinds.count('Pod'), 'pod')}")

@@ -51,7 +51,7 @@ def _run(args: Namespace) -> int:
     from tfgen.commands.cluster.declared_runs import find_run
     from tfgen.commands.profile import check_traceable, may_end_workers, profile_run, write_profile
     from tfgen.live.api import ONCE
-    from tfgen.plural import count
+    from tfgen.words import count
 
     document = read_job(args)
     check_traceable(document)

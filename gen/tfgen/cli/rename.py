@@ -46,7 +46,7 @@ def _arguments(parser: ArgumentParser) -> None:
 def _run(args: Namespace) -> int:
     from tfgen.commands.rename import find_job_file, rename_job
     from tfgen.job.facts import name_of
-    from tfgen.job.output_root import output_root
+    from tfgen.job.sources import output_root
 
     if not args.job.exists():
         args.job_name, args.job = str(args.job), find_job_file(str(args.job), args.out)
@@ -73,7 +73,7 @@ def _run(args: Namespace) -> int:
 
 
 def _print_result(file: str, job: str, result: Rename) -> None:
-    from tfgen.plural import count
+    from tfgen.words import count
 
     if result.claims:
         print_result(f"existing claims that the job still uses: {', '.join(result.claims)}")

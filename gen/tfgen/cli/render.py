@@ -19,7 +19,7 @@ from tfgen.cli.output import (
     with_progress,
 )
 from tfgen.errors import UsageError
-from tfgen.plural import count
+from tfgen.words import count
 
 if TYPE_CHECKING:
     from tfgen.commands.render import Written
@@ -109,7 +109,7 @@ def _next_steps(args: Namespace) -> str:
     """Return the commands that a user at a terminal can run next, with a description of each command."""
     import shlex
 
-    from tfgen.text.columns import columns
+    from tfgen.words import columns
 
     out = f" --out {shlex.quote(str(args.out))}" if args.out else ""
     jobs = shlex.join(map(str, args.jobs))
@@ -124,8 +124,8 @@ def _next_steps(args: Namespace) -> str:
 
 def _print_objects(args: Namespace) -> int:
     from tfgen.commands.pipeline.render_objects import render_sources
+    from tfgen.errors import has_errors
     from tfgen.job.sources import read_sources
-    from tfgen.problems import has_errors
     from tfgen.text.yaml_text import documents
 
     sources = read_sources(args.jobs, may_be_none=True, takes_stdin=True)

@@ -41,7 +41,7 @@ def _run(args: Namespace) -> int:
     from tfgen.commands.rerun import commit_run, find_earlier_runs, not_fresh, rerun
     from tfgen.disk_file import read_text, replace_text
     from tfgen.job.facts import rendered_branch
-    from tfgen.job.output_root import output_root_of
+    from tfgen.job.sources import output_root_of
     from tfgen.report.problems import rows
 
     if args.push and not args.commit:

@@ -27,8 +27,8 @@ def _arguments(parser: ArgumentParser) -> None:
 def _run(args: Namespace) -> int:
     from tfgen.commands.set import set_values
     from tfgen.disk_file import read_text, replace_text
+    from tfgen.errors import has_errors
     from tfgen.job.sources import read_sources
-    from tfgen.problems import has_errors
 
     file = args.job
     if not file.is_file():

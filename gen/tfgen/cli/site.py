@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Final, NoReturn
 from tfgen.cli.command import OK, PROBLEMS, Command
 from tfgen.cli.live import cluster_arguments, clusters_of
 from tfgen.cli.output import check_jobs, jobs_argument, path, print_message, report
-from tfgen.errors import UsageError
+from tfgen.errors import UsageError, has_errors
+from tfgen.words import count
 
 if TYPE_CHECKING:
     from tfgen.check.checked import CheckedJobs
@@ -34,9 +35,7 @@ def _arguments(parser: ArgumentParser) -> None:
 
 
 def _run(args: Namespace) -> int:
-    from tfgen.job.output_root import output_root
-    from tfgen.plural import count
-    from tfgen.problems import has_errors
+    from tfgen.job.sources import output_root
     from tfgen.site.pages import INDEX, MARK, pages
     from tfgen.tree.folder import replace_folder
 

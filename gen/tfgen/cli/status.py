@@ -50,7 +50,7 @@ def _arguments(parser: ArgumentParser) -> None:
 
 def _run(args: Namespace) -> int:
     from tfgen.commands.status import find_undeclared_runs, follow_states, read_states
-    from tfgen.job.output_root import output_root
+    from tfgen.job.sources import output_root
     from tfgen.live.api import FOLLOWING, ONCE
 
     if args.job_name is not None and (args.job is None or args.job.is_dir()):

@@ -24,13 +24,12 @@ from tfgen.commands.pipeline.loosened_rails import find_loosened_rails
 from tfgen.commands.pipeline.orphans import find_orphans
 from tfgen.commands.pipeline.removed_jobs import last_job_files
 from tfgen.commands.pipeline.track import Track, untracked
+from tfgen.disk_file import repository_root
+from tfgen.errors import Problem, in_order
 from tfgen.git.tree import DISK, HEAD, CommitTree, IndexTree, Kind, Tree, is_clean
 from tfgen.job.facts import name_of
-from tfgen.job.output_root import output_root_of
-from tfgen.job.sources import STDIN, Source, no_job_below, read_sources
+from tfgen.job.sources import STDIN, Source, no_job_below, output_root_of, read_sources
 from tfgen.places import GITHUB_WORKFLOW, GITLAB_PIPELINE
-from tfgen.problems import Problem, in_order
-from tfgen.real_path import repository_root
 from tfgen.record import Record
 from tfgen.tree.ledger import ledger_path, unlisted_files
 from tfgen.tree.staging import Staging

@@ -39,7 +39,8 @@ from tfgen.commands.pipeline.job_files import find_job_at
 from tfgen.commands.pipeline.removed_jobs import find_removed_jobs
 from tfgen.commands.pipeline.run_ends import find_run_ends
 from tfgen.commands.pipeline.track import Track, untracked
-from tfgen.errors import TfgenError, UsageError
+from tfgen.disk_file import real_path
+from tfgen.errors import Problem, TfgenError, UsageError
 from tfgen.git.commit import (
     RefusedError,
     Repository,
@@ -56,8 +57,6 @@ from tfgen.git.publish import NO_BRANCH, Target, find_pushed, find_tip, is_remot
 from tfgen.git.tree import HEAD, CommitTree, resolved
 from tfgen.job.sources import Source, no_job_below, read_sources, removed_files
 from tfgen.places import CHARTS, EXTENDED_FILES, OVERLAYS, PROJECTS, REPOSITORY_FILES, placeholders
-from tfgen.problems import Problem
-from tfgen.real_path import real_path
 from tfgen.record import Record
 from tfgen.tree.ledger import LEDGER_FOLDER, Ledger, ledger_path, parse_ledger
 from tfgen.tree.plan import ConflictsError, WritePlan

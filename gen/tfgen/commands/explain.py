@@ -31,9 +31,8 @@ from tfgen.errors import UsageError
 from tfgen.schema import file as schema_file
 from tfgen.schema.file import entry, first_sentence, is_record, read_path
 from tfgen.schema.hints import choices, expected, hint_for_key, json_types
-from tfgen.text.columns import columns
 from tfgen.text.yaml_text import dump
-from tfgen.words import either, path_name, shown
+from tfgen.words import columns, either, path_name, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -6,9 +6,8 @@ import functools
 from collections.abc import Mapping
 from typing import Final
 
-from tfgen.errors import UsageError
+from tfgen.errors import Problem, ProblemsError, UsageError, has_errors
 from tfgen.job.sources import Source
-from tfgen.problems import Problem, has_errors
 from tfgen.record import Record
 from tfgen.schema import file as schema_file
 from tfgen.schema.file import key_order
@@ -21,7 +20,10 @@ _SCHEMAS: Final[Mapping[str, str]] = {"TrainingJob": schema_file.NAME, "Defaults
 
 
 class Formatted(Record):
-    """The result of `tfgen fmt` for a file. If the file has YAML errors, the text is unchanged."""
+    """The result of `tfgen fmt` for a file. If the file has problems, the text is unchanged.
+
+    A problem is a YAML error, or the place of a value or a comment that the new layout would lose.
+    """
 
     text: str
     problems: tuple[Problem, ...]
@@ -36,7 +38,6 @@ def format_file(source: Source, text: str) -> Formatted:
 
     Raises:
         UsageError: the file has no tfgen document.
-        TfgenError: the new layout would lose a value or a comment.
     """
     content = source.text()
     if isinstance(content, Problem):
@@ -46,7 +47,10 @@ def format_file(source: Source, text: str) -> Formatted:
         return Formatted(text, parsed.problems)
     if all(_order(document) is None for document in parsed.documents):
         raise UsageError(f"{source.file}: the file has no document with an apiVersion tfgen/...")
-    return Formatted(lay_out(text, source.file, _order), ())
+    try:
+        return Formatted(lay_out(text, source.file, _order), ())
+    except ProblemsError as error:
+        return Formatted(text, error.problems)
 
 
 def _order(document: Document) -> KeyOrder | None:

@@ -19,10 +19,11 @@ import jinja2
 from tfgen import __version__
 from tfgen.commands.authoring.new_files import IfPresent, NewFile
 from tfgen.commands.authoring.new_job_place import Place, find_place
+from tfgen.disk_file import real_path, repository_root
 from tfgen.git.command import Git, is_installed
 from tfgen.git.tree import remote_address
 from tfgen.job import defaults
-from tfgen.job.output_root import is_root, root_above
+from tfgen.job.sources import is_root, root_above
 from tfgen.places import (
     GITHUB_OWNERS,
     GITHUB_WORKFLOW,
@@ -33,7 +34,6 @@ from tfgen.places import (
     JOB_SCHEMA,
     PROJECTS,
 )
-from tfgen.real_path import real_path, repository_root
 from tfgen.record import Record
 from tfgen.schema import file as schema_file
 from tfgen.schema.editor_schema import editor_schema

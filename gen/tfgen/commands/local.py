@@ -18,12 +18,11 @@ from tfgen.check.jobs import check_all
 from tfgen.commands.set import set_values
 from tfgen.data_path import Path as DataPath
 from tfgen.disk_file import errors_at, read_text
-from tfgen.errors import UsageError
+from tfgen.errors import Problem, ProblemsError, UsageError, in_order, stop_at_errors
 from tfgen.graph.built import TaskObjects, task_objects
 from tfgen.graph.objects.storage import TMP
 from tfgen.graph.task_pods import Pod, gpu_count, pods
-from tfgen.job.facts import check_environment, name_of
-from tfgen.job.named_job import choose_job
+from tfgen.job.facts import check_environment, choose_job, name_of
 from tfgen.job.sources import read_sources
 from tfgen.kubernetes.expansion import expand
 from tfgen.kubernetes.program_file import find_program_file
@@ -36,12 +35,10 @@ from tfgen.local.program_imports import advice, find_missing_packages
 from tfgen.local.run import Ending
 from tfgen.local.task import Task
 from tfgen.local.variables import ConfigMaps, config_maps, unknown_sources, variables
-from tfgen.plural import count
-from tfgen.problems import Problem, ProblemsError, in_order, stop_at_errors
 from tfgen.record import EMPTY, Record
 from tfgen.schema import kinds
 from tfgen.text.document import Document
-from tfgen.words import either
+from tfgen.words import count, either
 
 RULES: Final[Mapping[str, str]] = {
     "local-command": "This machine does not have the program of a task.",

@@ -8,14 +8,13 @@ from pathlib import Path
 from typing import Final
 
 from tfgen import data_path
-from tfgen.errors import TfgenError
+from tfgen.errors import Problem, ProblemsError, TfgenError
 from tfgen.kubernetes.object import Object
 from tfgen.live.api import Api
 from tfgen.live.connection import Access
 from tfgen.live.profile import trace_tasks
 from tfgen.live.read_cluster import run_pods, task_pod
 from tfgen.live.run import DeclaredRun
-from tfgen.problems import Problem, ProblemsError
 from tfgen.record import Record
 from tfgen.text.document import Document
 from tfgen.tree.folder import write_new_folder

@@ -11,20 +11,16 @@ from tfgen.change.job_diff import JobDiff
 from tfgen.commands.pipeline.job_files import find_job_files
 from tfgen.commands.pipeline.removed_jobs import remaining_files, removal
 from tfgen.commands.pipeline.run_ends import removal_ends
-from tfgen.disk_file import read_text, replace_text
-from tfgen.errors import UsageError
+from tfgen.disk_file import read_text, real_path, replace_text
+from tfgen.errors import Problem, UsageError, has_errors
 from tfgen.git.tree import CommitTree
-from tfgen.job.facts import check_environment, environments_of
-from tfgen.job.named_job import choose_job
-from tfgen.job.output_root import output_root, root_above
+from tfgen.job.facts import check_environment, choose_job, environments_of
+from tfgen.job.sources import output_root, root_above
 from tfgen.places import JOB_SCHEMA
-from tfgen.problems import Problem, has_errors
-from tfgen.real_path import real_path
 from tfgen.record import Record
 from tfgen.schema.editor_schema import editor_schema
 from tfgen.text.document import Document
-from tfgen.text.document_text import split_off
-from tfgen.text.edit import with_values
+from tfgen.text.edit import split_off, with_values
 from tfgen.text.parse import decode, parse
 from tfgen.tree.write import apply, plan_write, read_ledgers
 

@@ -22,12 +22,10 @@ from tfgen.commands.pipeline.track import untracked
 from tfgen.commands.render import render_paths
 from tfgen.data_path import Path as DataPath
 from tfgen.disk_file import read_text, replace_text
-from tfgen.errors import UsageError
+from tfgen.errors import ProblemsError, UsageError, stop_at_errors
 from tfgen.job.facts import environments_of, name_of, rendered_branch
-from tfgen.job.output_root import output_root
-from tfgen.job.sources import read_sources
+from tfgen.job.sources import output_root, read_sources
 from tfgen.places import CHARTS, OVERLAYS
-from tfgen.problems import ProblemsError, stop_at_errors
 from tfgen.record import Record
 from tfgen.schema import tunables
 from tfgen.schema.messages import check_name

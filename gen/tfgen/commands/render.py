@@ -14,11 +14,9 @@ from tfgen.commands.pipeline.find_cached import find_cached
 from tfgen.commands.pipeline.job_files import find_job_at
 from tfgen.commands.pipeline.removed_jobs import find_removed_jobs, last_job_files
 from tfgen.commands.pipeline.track import Track
-from tfgen.errors import UsageError
+from tfgen.errors import Problem, UsageError, has_errors, in_order, stop_at_errors
 from tfgen.git.merge import is_under_way
-from tfgen.job.output_root import output_root_of
-from tfgen.job.sources import no_job_below, read_sources
-from tfgen.problems import Problem, has_errors, in_order, stop_at_errors
+from tfgen.job.sources import no_job_below, output_root_of, read_sources
 from tfgen.record import Record
 from tfgen.tree.ledger import Ledger, LedgerConflictError
 from tfgen.tree.plan import WritePlan, nothing_committed

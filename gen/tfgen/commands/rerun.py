@@ -11,14 +11,12 @@ from tfgen.change.run_back import Runs, all_runs
 from tfgen.commands.commit import CommitOptions, Outcome, commit_paths
 from tfgen.data_path import Path
 from tfgen.disk_file import replace_text
-from tfgen.errors import UsageError
+from tfgen.errors import Problem, UsageError
 from tfgen.git.commit import RefusedError
 from tfgen.git.tree import CommitTree, is_shallow
 from tfgen.graph.objects.storage import WRITABLE
-from tfgen.job.facts import check_environment, environments_of
-from tfgen.job.run_names import UNNAMED, next_run
+from tfgen.job.facts import UNNAMED, check_environment, environments_of, next_run
 from tfgen.job.sources import read_sources
-from tfgen.problems import Problem
 from tfgen.record import Record
 from tfgen.schema import tunables
 from tfgen.text.document import Document

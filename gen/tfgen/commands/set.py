@@ -8,10 +8,9 @@ from typing import Any
 from tfgen import data_path
 from tfgen.check.jobs import check_all
 from tfgen.data_path import Path
-from tfgen.errors import UsageError
-from tfgen.job.named_job import choose_job
+from tfgen.errors import Problem, UsageError, has_errors
+from tfgen.job.facts import choose_job
 from tfgen.job.sources import Source
-from tfgen.problems import Problem, has_errors
 from tfgen.record import Record
 from tfgen.schema import file as schema_file
 from tfgen.schema.file import key_order, read_assignment
@@ -48,7 +47,7 @@ def set_values(
 
     Raises:
         UsageError: an assignment is invalid, or its path does not exist in the schema or in the job.
-        TfgenError: the edit would change another value as well.
+        ProblemsError: the edit would change another value as well.
     """
     content = source.text()
     if isinstance(content, Problem):

@@ -19,12 +19,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import ClassVar, Final
 
+from tfgen.disk_file import real_path
 from tfgen.errors import TfgenError, UsageError
 from tfgen.git import command
 from tfgen.git.command import Git
 from tfgen.git.merge import Operation, find_under_way
 from tfgen.git.tree import CommitTree, resolved
-from tfgen.real_path import real_path
 from tfgen.record import Record
 
 _NOT_A_BRANCH_NAME: Final = re.compile(r"@|([A-Z]+_)*HEAD|(refs|heads|tags|remotes)/.*|[0-9A-Fa-f]{40}|[0-9A-Fa-f]{64}")

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from tfgen.disk_file import real_path
 from tfgen.git.command import Git, is_installed
-from tfgen.real_path import real_path
 
 
 class Operation(NamedTuple):

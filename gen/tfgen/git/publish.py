@@ -30,8 +30,8 @@ from typing import Final, TypeVar
 from tfgen.errors import UsageError
 from tfgen.git.commit import RefusedError, Repository, wait
 from tfgen.git.tree import resolved
-from tfgen.plural import count
 from tfgen.record import Record
+from tfgen.words import count
 
 ATTEMPTS: Final = 50
 """Maximum number of attempts to push. An attempt fails if somebody else has pushed a commit in the meantime."""

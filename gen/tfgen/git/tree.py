@@ -21,11 +21,10 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from tfgen.disk_file import read_file
+from tfgen.disk_file import read_file, repository_root, whole_path
 from tfgen.errors import TfgenError, UsageError
 from tfgen.git.command import Git, is_installed
 from tfgen.git.objects import Commit, Entry, ObjectReader, is_revision, object_reader
-from tfgen.real_path import repository_root, whole_path
 from tfgen.words import printable
 
 HEAD: Final = "HEAD"

@@ -11,7 +11,7 @@ from tfgen.graph.template import Template
 from tfgen.job.training_job import Environment, Structure, TrainingJob
 from tfgen.record import EMPTY, Record
 from tfgen.schema import tunables
-from tfgen.text.canonical_json import have_equal_text
+from tfgen.text.json_text import have_equal_text
 
 Objects: TypeAlias = Mapping[str, Mapping[str, Any]]
 """The plain objects of a job by file name. Example: {"worker": {"kind": "StatefulSet", ...}, "claim-model": {...}}."""

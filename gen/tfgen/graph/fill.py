@@ -13,6 +13,7 @@ import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias, assert_never
 
+from tfgen.data_path import TREES
 from tfgen.graph.holes import (
     ABSENT,
     FUNCTIONS,
@@ -57,9 +58,8 @@ from tfgen.graph.holes import (
     type_of,
 )
 from tfgen.record import EMPTY, Record
-from tfgen.text import canonical_json
-from tfgen.text.commented import CommentedMapping
-from tfgen.value_type import TREES
+from tfgen.text import json_text
+from tfgen.text.yaml_text import CommentedMapping
 
 
 class Scope(NamedTuple):
@@ -377,7 +377,7 @@ def compile_expression(node: Node) -> Filler:  # noqa: C901 - a branch a node
         case JoinEntries():
             return _joined(node)
         case Digest(tree):
-            return _apply(canonical_json.digest, compile_filler(tree))
+            return _apply(json_text.digest, compile_filler(tree))
         case AllOf(nodes):
             return _test_all(nodes)
         case AnyOf(nodes):

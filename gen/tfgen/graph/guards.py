@@ -40,10 +40,10 @@ from tfgen.graph.objects.values import ROLE_ENTRIES, ROLE_NAME, role_entry_value
 from tfgen.graph.schedulers import is_partial, may_be_partial, member_count
 from tfgen.graph.structure_cache import cached_by_structure
 from tfgen.graph.workloads import WORKLOADS
-from tfgen.job.run_names import UNNAMED
-from tfgen.job.training_job import Profile, Structure
+from tfgen.job.facts import UNNAMED
+from tfgen.job.training_job import Structure
 from tfgen.kubernetes.limits import STRING_MAX
-from tfgen.kubernetes.volume_profiles import strictest_profile
+from tfgen.kubernetes.volume_profiles import Profile, strictest_profile
 from tfgen.schema import kinds
 from tfgen.schema.kinds import GANG_FIELDS, GangField
 from tfgen.words import either

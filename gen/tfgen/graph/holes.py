@@ -28,8 +28,8 @@ from enum import Enum
 from itertools import chain
 from typing import Any, Final, Literal, NoReturn, TypeAlias, TypeGuard, TypeVar, assert_never
 
+from tfgen.data_path import ValueType
 from tfgen.record import Record
-from tfgen.value_type import ValueType
 
 
 class Absent(Enum):

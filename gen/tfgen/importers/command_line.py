@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
-from tfgen.problems import Position
+from tfgen.errors import Position
 
 _SPACE: Final = re.compile(r"(?:[ \t\r]|\\\r?\n)+|#[^\n]*")
 _END: Final = re.compile(r"\n|;|&&|\|\|?|&")

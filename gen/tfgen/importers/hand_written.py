@@ -27,9 +27,8 @@ from tfgen.importers.shapes import ANY_KEY, METADATA, SCALAR, refuse_misshapen
 from tfgen.importers.task_command import TASK_TYPES, WHY_CLUSTER, TaskCommand, read_command
 from tfgen.job.training_job import ROLE_NAMES, RoleName
 from tfgen.kubernetes import keys
-from tfgen.plural import count
 from tfgen.record import Record
-from tfgen.words import either, path_name
+from tfgen.words import count, either, path_name
 
 FORMAT: Final = "hand-written job"
 

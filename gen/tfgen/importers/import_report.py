@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Final, Literal, TypeAlias
 
 from tfgen.data_path import Path
+from tfgen.errors import Position, Problem
 from tfgen.importers.part import Part
-from tfgen.problems import Position, Problem
 from tfgen.record import Record
 from tfgen.text.document import MAX_PROBLEMS
 from tfgen.words import path_name, printable

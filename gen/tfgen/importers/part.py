@@ -13,9 +13,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from tfgen.data_path import Path
-from tfgen.problems import Position, Problem
+from tfgen.errors import Position, Problem
 from tfgen.record import Record
-from tfgen.text.document import Document, SourceTree
+from tfgen.text.document import Document, Entry
 from tfgen.words import path_name
 
 _LONGEST_NAME: Final = 63
@@ -144,7 +144,7 @@ class Part(Record):
 
 def document_part(document: Document) -> Part:
     """Convert a YAML document to a tree of parts, and return the root."""
-    return _part(document.file, (), document.root.position, document.root, document.data)
+    return _part(document.file, (), Entry.of_item(0, document.root), document.data)
 
 
 def part_of(data: Any, path: Path = ()) -> Part:
@@ -188,10 +188,10 @@ def sequence(anchor: Part, parts: Sequence[Part]) -> Part:
     return anchor.replaced(text=None, value=list(parts))
 
 
-def _part(file: str, path: Path, key: Position, tree: SourceTree, data: Any) -> Part:
-    value = data
+def _part(file: str, path: Path, entry: Entry, data: Any) -> Part:
+    children, value = entry.value.children, data
     if isinstance(data, Mapping):
-        value = {name: _part(file, (*path, name), *tree.children[name], data[name]) for name in data}
+        value = {name: _part(file, (*path, name), children[name], data[name]) for name in data}
     elif isinstance(data, list):
-        value = [_part(file, (*path, index), *tree.children[index], item) for index, item in enumerate(data)]
-    return Part(file, path, key, tree.position, tree.text, value)
+        value = [_part(file, (*path, index), children[index], item) for index, item in enumerate(data)]
+    return Part(file, path, entry.position, entry.value.position, entry.value.text, value)

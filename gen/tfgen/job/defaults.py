@@ -27,7 +27,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from tfgen import data_path
-from tfgen.problems import Problem
+from tfgen.errors import Problem
 from tfgen.schema import file as schema_file
 from tfgen.schema.file import Schema, entry, is_record, resolve
 from tfgen.schema.hints import choices

@@ -1,17 +1,21 @@
-"""Read single fields of a valid job document, such as the job's name, the environments and the run name.
+"""Read single fields of a valid job document, such as the name of the job, the environments and the name of the run.
 
 `training_job.TrainingJob` has the complete content of a job.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+import re
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, Final
 
-from tfgen.errors import UsageError
+from tfgen import data_path
+from tfgen.errors import TfgenError, UsageError
 from tfgen.schema import file as schema_file
 from tfgen.text.document import Document
-from tfgen.words import either
+from tfgen.words import either, meant, nearest, shown
+
+# -- the fields --------------------------------------------------------------------------------------------------------
 
 
 def name_of(document: Document) -> str:
@@ -66,3 +70,88 @@ def check_environment(document: Document, name: str) -> None:
     if name not in environments:
         choice = f"choose {either(environments)}" if environments else "add the environment to spec.environments"
         raise UsageError(f"{document.file}: the job has no environment {name!r}; {choice}")
+
+
+# -- one job of a file -------------------------------------------------------------------------------------------------
+
+
+_NAME = ("metadata", "name")
+
+
+def choose_job(documents: Sequence[Document], file: str, name: str | None) -> Document:
+    """Return the job with a name. Without a name, return the only job of the file.
+
+    Args:
+        documents: the documents of the file.
+        file: the name of the file, for messages.
+        name: the value of the option `--job`, or None.
+
+    Raises:
+        UsageError: the file has no job with this name, or the file has several jobs and `name` is None.
+    """
+    names = [str(data_path.at(document.data, _NAME)) for document in documents]
+    if name is None:
+        if len(documents) == 1:
+            return documents[0]
+        jobs = f": {either(names, 'and')}; choose a job with --job NAME" if names else ""
+        raise UsageError(f"{file}: found {len(documents)} jobs{jobs}")
+    if name not in names:
+        hint = meant(nearest(name, names)) or f"; the jobs are {either(names, 'and')}" if names else ""
+        raise UsageError(f"{file}: found no job {shown(name)}{hint}")
+    return documents[names.index(name)]
+
+
+# -- the names of runs -------------------------------------------------------------------------------------------------
+
+
+UNNAMED: Final = "1"
+"""The folder of the run without a name, if each run has a separate folder. Then no other run may have the name "1"."""
+
+FIRST: Final = "2"
+"""The name of the run that follows the run without a name."""
+
+_NUMBERED: Final = re.compile(r"(.*?)([0-9]+)")
+
+
+def next_run(run: str, used: Collection[str] = ()) -> str:
+    """Return the name of the next run: add 1 to the number at the end of the name, or append a number.
+
+    If `used` contains the name, return the next name that `used` does not contain.
+
+    >>> next_run(""), next_run("2"), next_run("lr-9"), next_run("warm"), next_run("0"), next_run("2", {"3", "4"})
+    ('2', '3', 'lr-10', 'warm-2', '2', '5')
+
+    Raises:
+        TfgenError: the name would be too long.
+    """
+    numbered = _NUMBERED.fullmatch(run)
+    if numbered:
+        after = numbered[1] + str(int(numbered[2]) + 1).zfill(len(numbered[2]))
+    else:
+        after = f"{run}-{FIRST}" if run else FIRST
+    if after == UNNAMED:
+        after = FIRST
+    longest = (schema_file.node(schema_file.load(), ("spec", "run")) or {})["maxLength"]
+    if len(after) > longest:
+        raise TfgenError(
+            f"the name of the run after {run!r} would be {after!r}, longer than {longest} characters; set "
+            "spec.run to a shorter name"
+        )
+    return next_run(after, used) if after in used else after
+
+
+def precedes(run: str, later: str) -> bool:
+    """Return True if a rerun, or several reruns, can give the run name `later` after the run name `run`.
+
+    The two names have the same text before the number, and the number of `later` is greater. If `run` has no
+    number, `later` consists of `run`, a hyphen and a number, or only of a number if `run` is empty.
+
+    >>> precedes("", "2"), precedes("2", "10"), precedes("lr", "lr-2"), precedes("2", "lr-3"), precedes("3", "2")
+    (True, True, True, False, False)
+    """
+    numbered, before = _NUMBERED.fullmatch(later), _NUMBERED.fullmatch(run)
+    if numbered is None:
+        return False
+    if before is not None and before[1] == numbered[1]:
+        return int(before[2]) < int(numbered[2])
+    return numbered[1] == (f"{run}-" if run else "")

@@ -11,14 +11,13 @@ from typing import Any
 
 from tfgen import data_path
 from tfgen.data_path import Path
+from tfgen.errors import Place
 from tfgen.job.facts import check_environment, environments_of
-from tfgen.problems import Place
 from tfgen.record import Record
 from tfgen.schema import file as schema_file
 from tfgen.schema import tunables
-from tfgen.text.columns import columns
 from tfgen.text.document import Document
-from tfgen.words import path_name, shown
+from tfgen.words import columns, path_name, shown
 
 _LONGEST = 60
 _PROJECT: Path = ("gitops", "argocd", "project")

@@ -12,21 +12,104 @@ import os
 import re
 import stat
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator
-from functools import cached_property
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from tfgen import data_path
-from tfgen.errors import TfgenError, UsageError
+from tfgen.disk_file import real_path, repository_root, whole_path
+from tfgen.errors import Problem, TfgenError, UsageError
 from tfgen.git.tree import DISK, Kind, Tree
-from tfgen.job.defaults import FILE, sets_root
-from tfgen.job.output_root import root_above
-from tfgen.problems import Problem
-from tfgen.real_path import repository_root, whole_path
+from tfgen.job.defaults import FILE, merge_job, merge_layer, sets_root
 from tfgen.record import Record
+from tfgen.text.document import Document, Parsed
 from tfgen.text.parse import MAX_BYTES, decode, parse
 from tfgen.words import printable
+
+# -- the output folder -------------------------------------------------------------------------------------------------
+
+
+_RENDERED: Final = ".tfgen"
+_READ: Final = 1_000_000
+"""Number of bytes of a tfgen.yaml that tfgen reads to find `root: true`. A larger file is not a valid tfgen.yaml."""
+
+
+def is_root(folder: Path, tree: Tree = DISK) -> bool:
+    """Return whether a folder is the root of a git repository, or has a tfgen.yaml with `root: true` in a tree."""
+    if (folder / ".git").exists():  # in a worktree or a submodule, .git is a file
+        return True
+    try:
+        return sets_root(tree.read(folder / FILE, _READ) or b"")
+    except TfgenError:
+        return False
+
+
+def root_above(folder: Path, tree: Tree = DISK) -> Path | None:
+    """Return the root folder for the jobs in `folder`; None if tfgen cannot determine the root folder.
+
+    tfgen searches `folder` and its parent folders. The result is the first folder in this list that exists:
+
+    - the nearest folder that is a root by itself, as `is_root` defines
+    - the nearest folder with rendered files
+    - the topmost folder with a tfgen.yaml
+    - the working directory, if the working directory contains or equals `folder`, and is not `/`
+    """
+    start, working_directory = whole_path(folder), real_path(Path())
+    folders = (start, *start.parents)
+    if root := next((candidate for candidate in folders if is_root(candidate, tree)), None):
+        return root
+    if root := next((candidate for candidate in folders if os.path.lexists(candidate / _RENDERED)), None):
+        return root
+    if defaults := [candidate for candidate in folders if os.path.lexists(candidate / FILE)]:
+        return defaults[-1]
+    is_below = working_directory in folders and working_directory != working_directory.parent
+    return working_directory if is_below else None
+
+
+def output_root(folder: Path, tree: Tree = DISK) -> Path:
+    """Return the folder for charts/ and overlays/ of the jobs in a folder.
+
+    Raises:
+        UsageError: the folder cannot be determined.
+    """
+    root = root_above(folder, tree)
+    if root is None:
+        raise UsageError(
+            f"{folder}: the folder is in no git repository and not below the working directory, so tfgen cannot choose "
+            f"a folder for charts/ and overlays/; set --out, or add a {FILE} with root: true to the folder"
+        )
+    return root
+
+
+def output_root_of(paths: Sequence[Path], files: Iterable[str], tree: Tree = DISK) -> Path:
+    """Return the folder for charts/ and overlays/ of several jobs. All jobs must have the same output folder.
+
+    Args:
+        paths: the files and folders of the command line. A path without jobs must have the same output folder as well.
+        files: the job files in these paths.
+        tree: the version of the tfgen.yaml files.
+
+    Raises:
+        UsageError: two jobs or paths have different output folders, or a job or a path has no output folder.
+    """
+    jobs = [Path(file) for file in files]
+    empty = [path for path in paths if not any(job.is_relative_to(path) for job in jobs)]
+    folders = [*(job.parent for job in jobs), *(path if path.is_dir() else path.parent for path in empty)]
+    roots: dict[Path, Path] = {}
+    for folder in dict.fromkeys(folders):
+        roots.setdefault(output_root(folder, tree), folder)
+    if len(roots) > 1:
+        places = " and ".join(f"{os.path.relpath(root)} for jobs in {folder}" for root, folder in roots.items())
+        raise UsageError(
+            f"the jobs have different folders for charts/ and overlays/: {places}; pass only jobs with the same "
+            "folder, or set --out"
+        )
+    return next(iter(roots))
+
+
+# -- the files ---------------------------------------------------------------------------------------------------------
+
 
 # A GitOps repository contains many other YAML files. A file with this line contains a job.
 _OURS: Final = re.compile(rb"^[\"']?apiVersion[\"']?:\s*[\"']?tfgen/", re.MULTILINE)
@@ -361,3 +444,49 @@ def _read(path: Path) -> tuple[bytes, bool]:
 def _digest(content: bytes | str) -> bytes:
     data = content if isinstance(content, bytes) else content.encode("utf-8", "surrogatepass")
     return hashlib.sha256(data).digest()
+
+
+# -- the documents -----------------------------------------------------------------------------------------------------
+
+
+_FEW: Final = 2
+"""Maximum number of cached job files. A command reads the committed and the current version of one file at a time."""
+_LAYERS: Final = 8
+"""Maximum number of cached tfgen.yaml files. The cached job files inherit defaults from these files."""
+
+
+class JobPlace(Record):
+    """The position of a job in a valid job file. The job is not in memory; `read` reads the file again.
+
+    Attributes:
+        source: the job file.
+        at: the index of the job's YAML document in the file. The first document has the index 0.
+        name: the name of the job.
+    """
+
+    source: Source
+    at: int
+    name: str
+
+    def read(self) -> Document:
+        """Return the document of the job, merged with its defaults. Raises the errors of `Source.read`."""
+        return read_documents(self.source)[self.at]
+
+
+def parse_source(source: Source) -> Parsed:
+    """Parse a job file or a tfgen.yaml. Return its documents without inherited defaults, and its problems."""
+    text = source.text()
+    return Parsed((), (text,)) if isinstance(text, Problem) else parse(text, source.file)
+
+
+@lru_cache(maxsize=_FEW)
+def read_documents(source: Source) -> tuple[Document, ...]:
+    """Return the jobs of a file, merged with their defaults. The file and its defaults must be valid."""
+    documents = parse_source(source).documents
+    layer = _layer(source.defaults)
+    return documents if layer is None else tuple(merge_job(document, layer) for document in documents)
+
+
+@lru_cache(maxsize=_LAYERS)
+def _layer(source: Source | None) -> Document | None:
+    return None if source is None else merge_layer(parse_source(source).documents[0], _layer(source.defaults))

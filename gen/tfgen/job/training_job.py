@@ -12,40 +12,23 @@ and the chart is valid for all values.
 
 from __future__ import annotations
 
-import functools
-import json
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Any, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias, get_args
 
-from tfgen.job.choices import OUTPUTS, PROFILES, ROLE_NAMES, Output, Profile, RoleName, Scheduler, Strategy
+from tfgen.kubernetes.volume_profiles import Profile
 from tfgen.record import Record
 from tfgen.schema import file as schema_file
 from tfgen.schema import kinds, tunables
 from tfgen.schema.kinds import EQUAL_WORKERS, CompletionBy, WorkloadKind, ended_by, releases, serves
 
-__all__ = [
-    "OUTPUTS",
-    "PROFILES",
-    "ROLE_NAMES",
-    "Code",
-    "Containers",
-    "Eci",
-    "Environment",
-    "FileCode",
-    "GitCode",
-    "GitOps",
-    "Output",
-    "Patch",
-    "Profile",
-    "Role",
-    "RoleName",
-    "Scheduler",
-    "Strategy",
-    "Structure",
-    "TFJobShape",
-    "TrainingJob",
-]
+RoleName: TypeAlias = Literal["chief", "ps", "worker", "evaluator"]
+ROLE_NAMES: tuple[RoleName, ...] = get_args(RoleName)
+Strategy: TypeAlias = Literal["ParameterServer", "MultiWorkerMirrored", "KerasDistribution", "Single"]
+Scheduler: TypeAlias = Literal["volcano", "kube-batch", "coscheduling", "kubernetes", "kueue"]
+Output: TypeAlias = Literal["charts", "overlays"]
+OUTPUTS: tuple[Output, ...] = get_args(Output)
+"""The outputs of a job. Each output is the name of a folder that tfgen writes."""
 
 Containers: TypeAlias = tuple[Mapping[str, Any], ...]
 
@@ -331,17 +314,23 @@ class TrainingJob(Record):
 
     @staticmethod
     def from_document(data: Mapping[str, Any]) -> TrainingJob:
-        """Convert the data of a valid document to a job. The function caches the result of the last call."""
-        return _job_from_json(json.dumps(data))
+        """Convert the data of a valid document to a job. The job refers to parts of the data.
+
+        A further call with the same data object returns the same job, so callers must not change the data.
+        """
+        if id(data) in _LAST:
+            return _LAST[id(data)][1]
+        job = _job(data)
+        _LAST.clear()
+        _LAST[id(data)] = data, job
+        return job
 
 
-@functools.lru_cache(maxsize=1)
-def _job_from_json(document: str) -> TrainingJob:
-    """Convert the JSON text of a valid document to a job.
+_LAST: Final[dict[int, tuple[Mapping[str, Any], TrainingJob]]] = {}
+"""The data and the job of the last call of `from_document`, by id of the data. The checks of a job call it again."""
 
-    The function caches the last job. Callers get the same object again, and must not change the object.
-    """
-    data: Mapping[str, Any] = json.loads(document)
+
+def _job(data: Mapping[str, Any]) -> TrainingJob:
     metadata: Mapping[str, Any] = data["metadata"]
     # In the order of the schema, not of the file, so that equal jobs have equal output.
     spec: Mapping[str, Any] = tunables.order_keys(data["spec"], schema_file.load()["properties"]["spec"])

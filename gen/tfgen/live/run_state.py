@@ -30,9 +30,8 @@ from tfgen.live.tasks import (
     task_state,
     task_states,
 )
-from tfgen.plural import count
 from tfgen.record import Record
-from tfgen.words import listed, printable
+from tfgen.words import count, listed, printable
 
 # -- Workloads of Kueue ------------------------------------------------------------------------------------------------
 #

@@ -13,9 +13,9 @@ from tfgen.graph.task_pods import gpu_count
 from tfgen.kubernetes import keys
 from tfgen.kubernetes.object import Object, creation_time
 from tfgen.live.run import DeclaredRun, Snapshot, end_of
-from tfgen.plural import count
+from tfgen.live.training_errors import TrainingError, find_error
 from tfgen.record import EMPTY, Record
-from tfgen.training_errors import TrainingError, find_error
+from tfgen.words import count
 
 # -- states ------------------------------------------------------------------------------------------------------------
 

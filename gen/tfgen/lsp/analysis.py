@@ -9,11 +9,10 @@ from tfgen.check.checked import CheckedFile
 from tfgen.check.jobs import Checker
 from tfgen.check.source import read_layer
 from tfgen.commands.pipeline.object_problems import find_object_problems
+from tfgen.errors import Position, Problem, has_errors, in_order
 from tfgen.graph.built import build
-from tfgen.job.documents import parse_source
-from tfgen.job.sources import Source
+from tfgen.job.sources import Source, parse_source
 from tfgen.lsp.open_files import is_defaults
-from tfgen.problems import Position, Problem, has_errors, in_order
 from tfgen.record import Record
 from tfgen.text.document import Document
 

@@ -8,11 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-import yaml
-
 from tfgen.data_path import Path
-from tfgen.problems import Position
-from tfgen.text.yaml_node import YamlNode, nodes
+from tfgen.errors import Position
+from tfgen.text.document import YamlNode
+from tfgen.text.parse import parse
 
 
 class Cursor(NamedTuple):
@@ -32,20 +31,16 @@ class Cursor(NamedTuple):
 
 
 def find_key(text: str, position: Position) -> Cursor | None:
-    """Return the key or the scalar value at a position; None for a blank, a comment, or invalid YAML."""
+    """Return the key or the scalar value at a position; None for a blank, a comment, and after a syntax error."""
     text = text.replace("\r\n", "\n")
     starts = [0, *(index + 1 for index, character in enumerate(text) if character == "\n")]
     if position.line > len(starts):
         return None
     offset = starts[position.line - 1] + position.column - 1
-    try:
-        documents = nodes(text)
-    except yaml.YAMLError:
-        return None
-    for root, node in documents.items():
-        for path, start, end in tokens(node):
+    for document in parse(text, "").documents:
+        for path, start, end in tokens(document.root):
             if start <= offset <= end:
-                return Cursor(root, path, _position(text, start), _position(text, end))
+                return Cursor(document.root.position, path, _position(text, start), _position(text, end))
     return None
 
 
@@ -55,10 +50,9 @@ def tokens(node: YamlNode, path: Path = ()) -> Iterator[tuple[Path, int, int]]:
     `path` is the path of the node itself.
     """
     for entry in node.entries:
-        yield (*path, entry.key), entry.start, entry.end
+        if not entry.is_item:
+            yield (*path, entry.key), entry.start, entry.end
         yield from tokens(entry.value, (*path, entry.key))
-    for index, item in enumerate(node.items):
-        yield from tokens(item, (*path, index))
     if node.form in ("scalar", "alias") and node.end > node.start:
         yield path, node.start, node.end
 

@@ -11,9 +11,9 @@ from itertools import takewhile
 
 from tfgen import data_path
 from tfgen.data_path import Path
+from tfgen.errors import Place
 from tfgen.job.defaults import names_registry
 from tfgen.lsp.hover import split_environment
-from tfgen.problems import Place
 from tfgen.rails.enforce import enforced_values
 from tfgen.rails.paths import REGISTRY, Enforced, all_enforced
 from tfgen.text.document import Document

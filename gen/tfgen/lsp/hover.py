@@ -18,10 +18,9 @@ from tfgen.job.origin import origins
 from tfgen.lsp.analysis import Analysis
 from tfgen.lsp.cursor import Cursor
 from tfgen.lsp.open_files import is_defaults
-from tfgen.plural import count
 from tfgen.schema import file as schema_file
 from tfgen.text.document import Document
-from tfgen.words import path_name, shown
+from tfgen.words import count, path_name, shown
 
 _MOST = 12
 """Maximum number of inherited values in a hover, because a hover is small."""

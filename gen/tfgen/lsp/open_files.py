@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tfgen.disk_file import real_path
 from tfgen.job.defaults import FILE
 from tfgen.job.sources import Source, contains_job, defaults_under, read_defaults_file
-from tfgen.real_path import real_path
 
 JOB_FILE = "job.yaml"
 """The name of a job file. tfgen checks an empty file with this name as a job."""

@@ -16,17 +16,16 @@ from typing import Any, Final, NamedTuple
 
 from tfgen import data_path
 from tfgen.data_path import Path
-from tfgen.errors import TfgenError, UsageError
+from tfgen.errors import Position, Problem, TfgenError, UsageError
 from tfgen.lsp.analysis import Analysis, analyse
 from tfgen.lsp.phrases import ProposedFix, proposed_fixes
-from tfgen.problems import Position, Problem
 from tfgen.report.excerpts import token_at
 from tfgen.schema.file import read_path
 from tfgen.schema.messages import RULES as SCHEMA_RULES
-from tfgen.text.document import Document, SourceTree
+from tfgen.text.document import Document, YamlNode
 from tfgen.text.edit import REMOVED, Assignment, assign
-from tfgen.text.odd_spaces import find_odd_space
 from tfgen.text.parse import parse
+from tfgen.text.yaml_text import find_odd_space
 from tfgen.words import nearest, path_name, shown
 
 _MOST: Final = 30
@@ -130,13 +129,13 @@ def _paths_at(document: Document, problem: Problem) -> list[Path]:
     return sorted(paths, key=lambda path: (not problem.message.startswith(f"{path_name(path)}:"), -len(path)))
 
 
-def _positions(tree: SourceTree, path: Path, position: Position) -> Iterator[Path]:
+def _positions(tree: YamlNode, path: Path, position: Position) -> Iterator[Path]:
     if tree.position == position:
         yield path
-    for step, (key, child) in tree.children.items():
-        if key == position and child.position != position:
+    for step, entry in tree.children.items():
+        if entry.position == position and entry.value.position != position:
             yield (*path, step)
-        yield from _positions(child, (*path, step), position)
+        yield from _positions(entry.value, (*path, step), position)
 
 
 def _edits_of_line(text: str, position: Position, fix: ProposedFix) -> Iterator[str]:
@@ -275,15 +274,15 @@ def _entry_assignments(path: Path, key: str, value: Any, *, replaces: bool) -> I
             yield [Assignment(target, value)]
 
 
-def _paths_ending_with(tree: SourceTree, path: Path, name: str) -> Iterator[Path]:
+def _paths_ending_with(tree: YamlNode, path: Path, name: str) -> Iterator[Path]:
     """Yield the path of each key `name` in a part of a document, at any depth.
 
-    `tree` has the positions of the keys in this part. `path` is the path of this part in the document.
+    `tree` is the node of this part. `path` is the path of this part in the document.
     """
-    for step, (_, child) in tree.children.items():
+    for step, entry in tree.children.items():
         if step == name:
             yield (*path, step)
-        yield from _paths_ending_with(child, (*path, step), name)
+        yield from _paths_ending_with(entry.value, (*path, step), name)
 
 
 def _possible_paths(owner: Path, name: str) -> Iterator[Path]:

@@ -12,7 +12,7 @@ from lsprotocol.types import Position as LspPosition
 from lsprotocol.types import Range, TextDocumentContentChangeEvent, TextDocumentContentChangePartial, TextEdit
 from pygls.workspace import PositionCodec
 
-from tfgen.problems import Position
+from tfgen.errors import Position
 from tfgen.report.excerpts import token_at
 
 

@@ -17,7 +17,7 @@ from pygls import uris
 from pygls.lsp.server import LanguageServer
 from pygls.workspace import PositionCodec
 
-from tfgen.errors import TfgenError
+from tfgen.errors import Place, Problem, TfgenError, in_order
 from tfgen.lsp.analysis import Analysis, analyse, check_built_objects
 from tfgen.lsp.completion import complete
 from tfgen.lsp.cursor import Cursor, find_key
@@ -25,7 +25,6 @@ from tfgen.lsp.open_files import OpenFiles, is_checked, is_defaults
 from tfgen.lsp.quick_fix import quick_fixes
 from tfgen.lsp.ranges import apply_change, from_lsp, lines_of, to_edit, to_lsp, to_range
 from tfgen.lsp.spot import find_spot
-from tfgen.problems import Place, Problem, in_order
 from tfgen.schema import file as schema_file
 
 PAUSE: Final = 0.05

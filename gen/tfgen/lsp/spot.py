@@ -12,12 +12,10 @@ import re
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-import yaml
-
 from tfgen.data_path import Path
+from tfgen.errors import Position
 from tfgen.lsp.cursor import tokens
-from tfgen.problems import Position
-from tfgen.text.yaml_node import nodes
+from tfgen.text.parse import parse
 
 _TYPED: Final = "tfgen-lsp-typed-word"
 """The placeholder that replaces the typed key or value."""
@@ -133,9 +131,5 @@ def _open_brackets(text: str) -> str:
 
 def _path(text: str) -> Path | None:
     """Return the YAML path of the placeholder in a text; None for a text that is not valid YAML."""
-    try:
-        roots = nodes(text)
-    except yaml.YAMLError:
-        return None
-    paths = (path for root in roots.values() for path, start, end in tokens(root) if text[start:end] == _TYPED)
-    return next(paths, None)
+    roots = (document.root for document in parse(text, "").documents)
+    return next((path for root in roots for path, start, end in tokens(root) if text[start:end] == _TYPED), None)

@@ -17,10 +17,9 @@ from tfgen.kubernetes.pods import amount, gpu_product, pod_requests, pods_of
 from tfgen.live.run import DeclaredRun, declared_run
 from tfgen.pictures.picture import Panel, Picture, Tasks, Volume
 from tfgen.places import CHARTS, OVERLAYS
-from tfgen.plural import count
 from tfgen.record import Record
 from tfgen.text.document import Document
-from tfgen.words import either
+from tfgen.words import count, either
 
 # -- network policies --------------------------------------------------------------------------------------------------
 

@@ -13,9 +13,8 @@ from textwrap import wrap
 from typing import Final
 
 from tfgen.pictures.picture import Panel, Picture, Tasks, Volume
-from tfgen.plural import count
 from tfgen.record import Record
-from tfgen.words import either
+from tfgen.words import count, either
 
 _WIDTH: Final = 560  # width of a panel with two columns of volumes, in pixels
 _GAP: Final = 24  # space between two panels, and around all panels

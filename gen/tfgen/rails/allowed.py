@@ -17,8 +17,8 @@ from typing import Any, Final
 
 from tfgen import data_path
 from tfgen.data_path import Path
+from tfgen.errors import Place, Problem
 from tfgen.kubernetes.object import group
-from tfgen.problems import Place, Problem
 from tfgen.rails.enforce import ENFORCED, literal_path
 from tfgen.rails.rail import Comparison, Rail
 from tfgen.schema import tunables

@@ -22,10 +22,10 @@ from typing import Any, Final, NamedTuple
 
 from tfgen import data_path
 from tfgen.data_path import Path
+from tfgen.errors import Place, Problem
 from tfgen.graph.built import BuiltJob
 from tfgen.kubernetes import keys as label_keys
 from tfgen.kubernetes.pods import pods_of
-from tfgen.problems import Place, Problem
 from tfgen.rails.paths import ENVIRONMENTS, REGISTRY, Enforced, all_enforced
 from tfgen.rails.rail import Layers, Loosening, all_layers
 from tfgen.schema import file as schema_file

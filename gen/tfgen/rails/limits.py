@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tfgen import data_path
 from tfgen.data_path import Path
+from tfgen.errors import Place, Problem
 from tfgen.graph.built import BuiltJob
 from tfgen.graph.objects.podspec import IS_GPU
 from tfgen.kubernetes import keys, quantity
 from tfgen.kubernetes.object import Object, literal_name
 from tfgen.kubernetes.pods import Pods, amount, literal_pods, pod_requests, pods_of
-from tfgen.problems import Place, Problem
 from tfgen.rails.rail import Comparison, Rail, all_layers
 from tfgen.record import Record
 from tfgen.text.document import Document

@@ -14,8 +14,7 @@ from typing import Any, Final
 
 from tfgen import data_path
 from tfgen.data_path import Path
-from tfgen.errors import UsageError
-from tfgen.problems import Place, Problem
+from tfgen.errors import Place, Problem, UsageError
 from tfgen.rails.rail import GUARD_RAIL
 from tfgen.record import Record
 from tfgen.schema import file as schema_file

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from tfgen.data_path import Path
-from tfgen.problems import Place, Problem
+from tfgen.errors import Place, Problem
 from tfgen.record import Record
 from tfgen.text.document import Document
 

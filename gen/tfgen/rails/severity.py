@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from tfgen.data_path import Path
-from tfgen.problems import Place, Problem
+from tfgen.errors import Place, Problem
 from tfgen.rails.rail import Comparison, Rail, all_layers
 from tfgen.record import EMPTY, Record
 from tfgen.text.document import Document

@@ -16,19 +16,18 @@ from typing import Any, Final
 
 from tfgen import data_path
 from tfgen.data_path import Path as DataPath
+from tfgen.disk_file import whole_path
+from tfgen.errors import Place, Problem
 from tfgen.git.tree import DISK, CommitTree, Tree
 from tfgen.job import defaults
 from tfgen.job.defaults import FILE
-from tfgen.job.documents import parse_source
-from tfgen.job.sources import Source, defaults_in
-from tfgen.problems import Place, Problem
+from tfgen.job.sources import Source, defaults_in, parse_source
 from tfgen.rails.allowed import ALLOWED_RAILS
 from tfgen.rails.enforce import find_unenforced
 from tfgen.rails.limits import LIMITS
 from tfgen.rails.paths import check_enforced_paths
 from tfgen.rails.rail import LOOSENED, Layers, Loosening, find_looser_than_before, find_looser_than_parents
 from tfgen.rails.severity import SEVERITY_RAILS, with_severities
-from tfgen.real_path import whole_path
 from tfgen.record import Record
 from tfgen.schema import validate as schema
 from tfgen.text.document import Document

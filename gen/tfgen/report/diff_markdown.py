@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from tfgen.change.job_diff import EnvironmentDiff, JobDiff, ObjectDiff
-from tfgen.plural import count
-from tfgen.problems import Problem
+from tfgen.errors import Problem
 from tfgen.report.diff_text import (
     SIGNS,
     changes_alike,
@@ -20,6 +19,7 @@ from tfgen.report.diff_text import (
     summary,
     title,
 )
+from tfgen.words import count
 
 if TYPE_CHECKING:
     from tfgen.kubernetes.quantity import Amount

@@ -24,9 +24,8 @@ from tfgen.change.field_diff import NOTHING, FieldChange
 from tfgen.change.job_diff import EnvironmentDiff, JobDiff, ObjectDiff
 from tfgen.kubernetes.object import group
 from tfgen.kubernetes.pods import Totals, amount
-from tfgen.plural import count
 from tfgen.report.problems import as_text
-from tfgen.words import for_terminal, shown
+from tfgen.words import count, for_terminal, shown
 
 SIGNS: Final = {"added": "+", "changed": "~", "removed": "-"}
 

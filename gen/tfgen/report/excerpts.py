@@ -15,9 +15,8 @@ import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
-from tfgen.plural import count
-from tfgen.problems import Problem, in_order
-from tfgen.words import printable
+from tfgen.errors import Problem, in_order
+from tfgen.words import count, printable
 
 Lines = Callable[[str], Sequence[str]]
 """Function that returns the lines of the file with a given path; an empty list for an unreadable file."""

@@ -6,11 +6,10 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from tfgen.plural import count
 from tfgen.targets.gitops.delivery import ChangedField
 from tfgen.targets.gitops.gitops import flux_ignore, ignore_differences
 from tfgen.text.yaml_text import dump
-from tfgen.words import either
+from tfgen.words import count, either
 
 _MOST: Final = 3
 """Maximum number of jobs that the advice names."""

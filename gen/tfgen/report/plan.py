@@ -7,10 +7,9 @@ from itertools import groupby
 from typing import Any
 
 from tfgen.kubernetes.pods import amount
-from tfgen.plural import count
 from tfgen.scheduling.amounts import PODS, amount_of
 from tfgen.scheduling.verdict import Doubt, Lack, Verdict
-from tfgen.words import either, printable
+from tfgen.words import count, either, printable
 
 
 def verdict_text(verdict: Verdict) -> str:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-from tfgen.problems import Problem, in_order
+from tfgen.errors import Problem, in_order
 from tfgen.words import printable
 
 

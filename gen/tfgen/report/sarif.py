@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import quote
 
 from tfgen import __version__
-from tfgen.problems import Problem, in_order
+from tfgen.errors import Problem, in_order
 
 
 def sarif(problems: Iterable[Problem], notes: Iterable[str], summaries: Mapping[str, str]) -> dict[str, Any]:

@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from tfgen.live.nodes import LostNode
 from tfgen.live.run_state import RoleState, RunState
 from tfgen.live.tasks import TaskState
-from tfgen.plural import count
-from tfgen.text.columns import columns
-from tfgen.words import either, printable
+from tfgen.words import columns, count, either, printable
 
 if TYPE_CHECKING:
     from tfgen.commands.status import UndeclaredRun

@@ -21,8 +21,8 @@ from typing import Final
 
 from tfgen.live.run_state import RoleState, RunState
 from tfgen.live.tasks import TaskState
-from tfgen.plural import count
 from tfgen.report.status import age, listed_tasks, note_lines, progress_lines, reason_lines, title
+from tfgen.words import count
 
 _LABEL: Final = 10
 """Number of characters of a label such as "why:", including the spaces after the label."""

@@ -9,11 +9,12 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from tfgen import data_path
 from tfgen.data_path import Path
 from tfgen.job.facts import environments_of
-from tfgen.job.training_job import OUTPUTS, GitOps, Output, Profile, TrainingJob
+from tfgen.job.training_job import OUTPUTS, GitOps, Output, TrainingJob
 from tfgen.kubernetes.scope import CLUSTER_KINDS
+from tfgen.kubernetes.volume_profiles import Profile
 from tfgen.rules.rule import AcrossRule, Clash, Finding, Recorded, rule_alone
-from tfgen.text.canonical_json import digest
 from tfgen.text.document import Document
+from tfgen.text.json_text import digest
 from tfgen.words import shown
 
 # -- duplicate job -----------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from tfgen.data_path import Path
-from tfgen.problems import Severity
+from tfgen.errors import Severity
 from tfgen.record import Record
 from tfgen.words import meant, nearest
 

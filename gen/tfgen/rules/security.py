@@ -9,14 +9,13 @@ from typing import Any, Final, NamedTuple
 from tfgen.data_path import Path, texts
 from tfgen.graph.guards import refused_volume_message
 from tfgen.graph.objects.storage import SOURCES
-from tfgen.job.training_job import PROFILES, Profile
-from tfgen.kubernetes.volume_profiles import refuses, strictest_profile
+from tfgen.kubernetes.volume_profiles import PROFILES, Profile, refuses, strictest_profile
 from tfgen.rules import pod_parts
 from tfgen.rules.pod_parts import PodPart
 from tfgen.rules.rule import Finding, rule
 from tfgen.rules.view import View
 from tfgen.schema import kubernetes_fields
-from tfgen.secret_text import find_secret_arguments, has_secret, looks_secret, names_secret
+from tfgen.schema.secret_text import find_secret_arguments, has_secret, looks_secret, names_secret
 from tfgen.words import path_name, shown
 
 # -- pod security ------------------------------------------------------------------------------------------------------

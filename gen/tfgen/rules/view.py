@@ -15,6 +15,7 @@ from typing import Any
 
 from tfgen import data_path
 from tfgen.data_path import Path
+from tfgen.errors import Place
 from tfgen.graph.fill import Filler, Scope, compile_filler, evaluate, failing_scopes
 from tfgen.graph.guards import file_guards, guards
 from tfgen.graph.holes import Guard, Node
@@ -22,7 +23,6 @@ from tfgen.graph.objects import podspec
 from tfgen.graph.structure_cache import cached_by_structure
 from tfgen.graph.workloads import WORKLOADS, role_pod
 from tfgen.job.training_job import Patch, Role, RoleName, Structure, TrainingJob
-from tfgen.problems import Place
 from tfgen.record import Record
 from tfgen.schema import tunables
 from tfgen.text.document import Document

@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, Literal, TypeAlias
 
-from tfgen.plural import count
 from tfgen.record import Record
 from tfgen.scheduling.amounts import PODS
 from tfgen.scheduling.board import Board
@@ -22,7 +21,7 @@ from tfgen.scheduling.placement import Placement, first_fit, fit
 from tfgen.scheduling.pod_set import PodSet, pod_set
 from tfgen.scheduling.pod_template import LabelReaders, PodTemplate, split
 from tfgen.scheduling.shortage import Demand
-from tfgen.words import either
+from tfgen.words import count, either
 
 Answer: TypeAlias = Literal["fits", "does not fit", "not known"]
 

@@ -15,12 +15,11 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from tfgen.data_path import Path
+from tfgen.data_path import MAX_INTEGER, Path
 from tfgen.schema import file as schema_file
 from tfgen.schema.file import Schema, is_record, resolve
-from tfgen.secret_text import looks_secret
+from tfgen.schema.secret_text import looks_secret
 from tfgen.text.yaml_text import scalar
-from tfgen.value_type import MAX_INTEGER
 from tfgen.words import NEAR, either, meant, nearest, path_name
 
 # -- constraints in words ----------------------------------------------------------------------------------------------

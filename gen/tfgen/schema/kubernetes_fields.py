@@ -16,13 +16,12 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
-from tfgen.data_path import Path
+from tfgen.data_path import MAX_INTEGER, Path
 from tfgen.kubernetes.merge import MERGE_KEYS
 from tfgen.schema import file as schema_file
 from tfgen.schema.file import Schema
 from tfgen.schema.hints import as_items, expected, flow, json_types
 from tfgen.schema.messages import found_words, hint_for_value
-from tfgen.value_type import MAX_INTEGER
 from tfgen.words import meant, nearest, path_name, shown
 
 NAME: Final = "kubernetes.fields.json"

@@ -14,9 +14,8 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from tfgen import data_path
-from tfgen.errors import UsageError
+from tfgen.errors import Problem, UsageError
 from tfgen.kubernetes import quantity
-from tfgen.problems import Problem
 from tfgen.record import Record
 from tfgen.schema import file as schema_file
 from tfgen.schema import tunables
@@ -32,7 +31,7 @@ from tfgen.schema.hints import (
     json_types,
     one_line,
 )
-from tfgen.text.odd_spaces import find_odd_space
+from tfgen.text.yaml_text import find_odd_space
 from tfgen.words import NEAR, either, meant, nearest, path_name, shown
 
 if TYPE_CHECKING:

@@ -32,7 +32,7 @@ from tfgen.schema.file import Schema, is_record, resolve
 from tfgen.schema.kinds import idle_values
 
 if TYPE_CHECKING:
-    from tfgen.value_type import ValueType
+    from tfgen.data_path import ValueType
 
 
 # -- chart values without a key in the job file ------------------------------------------------------------------------

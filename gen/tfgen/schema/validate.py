@@ -16,7 +16,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from tfgen import data_path
-from tfgen.problems import Problem, in_order
+from tfgen.errors import Problem, in_order
 from tfgen.schema import file as schema_file
 from tfgen.schema import messages as schema_messages
 from tfgen.schema import tunables

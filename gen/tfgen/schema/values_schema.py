@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, Self
 
 from tfgen import data_path
+from tfgen.data_path import MAX_INTEGER
 from tfgen.kubernetes.volume_profiles import Profile, refuses
 from tfgen.record import Record
 from tfgen.schema import file as schema_file
@@ -26,7 +27,6 @@ from tfgen.schema import kinds, tunables
 from tfgen.schema.file import Schema, target, used_definitions
 from tfgen.schema.tunables import CHART_ACCEPTS, ValuesPath, all_leaves, chart_values, environments_if_patched
 from tfgen.text import json_text
-from tfgen.value_type import MAX_INTEGER
 
 # -- the paths of the values -------------------------------------------------------------------------------------------
 #

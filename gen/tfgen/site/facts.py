@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
+from tfgen.errors import Problem
 from tfgen.kubernetes.pods import amount
-from tfgen.problems import Problem
 from tfgen.record import Record
 
 if TYPE_CHECKING:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from tfgen import data_path
 from tfgen.change.field_diff import field_changes, in_words
 from tfgen.check.checked import Checked, CheckedJobs
+from tfgen.errors import Problem
 from tfgen.git.history import Revision, histories
 from tfgen.git.tree import DISK, by_repository, has_commit
 from tfgen.graph.built import BuiltJob, build, variant_objects
@@ -22,8 +23,6 @@ from tfgen.kubernetes.pods import gpu_product, pod_requests, pods_of, queue_name
 from tfgen.pictures.describe import describe_built
 from tfgen.pictures.svg import as_svg
 from tfgen.places import CHARTS, OVERLAYS
-from tfgen.plural import count
-from tfgen.problems import Problem
 from tfgen.record import Record
 from tfgen.site.facts import (
     BrokenJob,
@@ -38,7 +37,7 @@ from tfgen.site.facts import (
 from tfgen.text.document import Document
 from tfgen.text.parse import parse
 from tfgen.text.yaml_text import dump
-from tfgen.words import path_name, shown
+from tfgen.words import count, path_name, shown
 from tfgen.workers import map_items
 
 if TYPE_CHECKING:

@@ -17,11 +17,9 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from tfgen import data_path
 from tfgen.data_path import Path
-from tfgen.errors import TfgenError
-from tfgen.problems import Place, has_errors
-from tfgen.text.document import Document
+from tfgen.errors import Position, Problem, ProblemsError, has_errors
+from tfgen.text.document import Document, Entry, YamlNode
 from tfgen.text.parse import BYTE_ORDER_MARK, parse
-from tfgen.text.yaml_node import Entry, YamlNode, nodes
 from tfgen.text.yaml_text import in_line
 from tfgen.words import path_name, shown
 
@@ -68,7 +66,7 @@ def with_values(text: str, document: Document, changes: Changes) -> str:
             Example: {("spec",): {"run": "3"}}.
 
     Raises:
-        TfgenError: the edit would also change another value.
+        ProblemsError: the edit would also change another value.
     """
     return assign(
         text,
@@ -90,22 +88,69 @@ def assign(text: str, document: Document, assignments: Sequence[Assignment]) -> 
         assignments: the new values, in order. A later assignment may change the value of an earlier assignment.
 
     Raises:
-        TfgenError: the edit would also change another value.
+        ProblemsError: the edit would also change another value.
         LookupError: an index of a path is past the end of a list, or the value is not a list.
     """
     mark = BYTE_ORDER_MARK if text.startswith(BYTE_ORDER_MARK) else ""
-    edited = text.removeprefix(mark)
-    before = parse(edited, document.file).documents
-    number = next(n for n, candidate in enumerate(before) if candidate.root.position == document.root.position)
-    expected = [candidate.data for candidate in before]
+    text = text.removeprefix(mark)
+    documents = parse(text, document.file).documents
+    number = next(n for n, candidate in enumerate(documents) if candidate.root.position == document.root.position)
+    expected = [candidate.data for candidate in documents]
     for assignment in assignments:
         expected[number] = _assigned(expected[number], assignment)
-        data = _data(edited, document)[number]
-        if data != _assigned(data, assignment):
-            edited = _edited(edited, document, assignment)
-    if _data(edited, document) != expected:
+        current = documents[number]
+        if current.data == _assigned(current.data, assignment):
+            continue
+        edit = _edit(text, current.root, assignment)
+        if edit is None:
+            raise _by_hand(document, assignment)
+        text = text[: edit.start] + edit.new + text[edit.end :]
+        parsed = parse(text, document.file)
+        if has_errors(parsed.problems):
+            raise _by_hand(document, assignment)
+        documents = parsed.documents
+    if [candidate.data for candidate in documents] != expected:
         raise _by_hand(document, assignments[0])
-    return mark + edited
+    return mark + text
+
+
+_DOCUMENT: Final = re.compile(r"^(?:%.*\n)*---(?=\s|\Z)", re.MULTILINE)
+"""Pattern of the start of a document, with its YAML directives. No value can contain a line that begins with `---`."""
+
+
+def split_off(text: str, document: Document) -> tuple[str, str]:
+    r"""Return the text of a document, and the text of the file without the document.
+
+    The text of a document begins with the line `---`, or at the start of the file, and ends before the next line `---`.
+
+    >>> text = "name: a\n---\nname: b\n---\nname: c\n"
+    >>> split_off(text, parse(text, "jobs.yaml").documents[1])
+    ('---\nname: b\n', 'name: a\n---\nname: c\n')
+
+    Args:
+        text: the text of the file, as `disk_file.read_text` returns it.
+        document: a document of the file, in which the YAML reader finds no problem.
+
+    Raises:
+        ProblemsError: the removal would change another document of the file.
+    """
+    mark = BYTE_ORDER_MARK if text.startswith(BYTE_ORDER_MARK) else ""
+    text = text.removeprefix(mark)
+    documents = parse(text, document.file).documents
+    root = next(candidate.root for candidate in documents if candidate.root.position == document.root.position)
+    starts = [match.start() for match in _DOCUMENT.finditer(text)]
+    start = max((offset for offset in starts if offset <= root.token), default=0)
+    end = min((offset for offset in starts if offset > root.token), default=len(text))
+    without = text[:start] + text[end:]
+    expected = [candidate.data for candidate in documents if candidate.root is not root]
+    if [candidate.data for candidate in parse(without, document.file).documents] != expected:
+        raise _problem(
+            document,
+            Position(root.position.line, 1),
+            "cannot remove the document without a change of other documents in the file; "
+            "remove the lines of the document by hand",
+        )
+    return text[start:end], mark + without
 
 
 def _assigned(data: Any, assignment: Assignment) -> Any:
@@ -122,58 +167,38 @@ class _Edit(NamedTuple):
     new: str
 
 
-def _edited(text: str, document: Document, assignment: Assignment) -> str:
-    edit = _edit(text, nodes(text)[document.root.position], assignment)
-    if edit is None:
-        raise _by_hand(document, assignment)
-    edited = text[: edit.start] + edit.new + text[edit.end :]
-    if has_errors(parse(edited, document.file).problems):
-        raise _by_hand(document, assignment)
-    return edited
-
-
 def _edit(text: str, root: YamlNode, assignment: Assignment) -> _Edit | None:
     """Return the edit that sets or removes a value.
 
     Return None if an edit in place is impossible, such as the removal of a key that `<<` merges.
     """
     path, value = assignment.path, assignment.value
-    owner, owner_slot = root, _Slot(root, None)
+    owner = Entry.of_item(0, root)
     style = _Style(root.is_flow, _quote(text, root.entries))
     for taken, step in enumerate(path, start=1):
         remaining = path[taken:]
-        slot = _slot(owner, step)
+        entry = owner.value.entry(step)
         if isinstance(step, str):
-            style = style._replace(
-                quote=_quote(text, [slot.entry] if slot and slot.entry else owner.entries) or style.quote
-            )
-        if slot is None:
-            if value is REMOVED:
+            style = style._replace(quote=_quote(text, [entry] if entry else owner.value.entries) or style.quote)
+        if entry is None:
+            if value is REMOVED or owner.value.form != ("list" if isinstance(step, int) else "mapping"):
                 return None
             if isinstance(step, int):
-                return (
-                    _append(text, owner, _written(_nested(remaining, value), style)) if owner.form == "list" else None
-                )
+                return _append(text, owner.value, _written(_nested(remaining, value), style))
             after = assignment.after[taken - 1] if assignment.after else ()
-            return _insert(text, owner, _pair(step, _nested(remaining, value), style), after)
+            return _insert(text, owner.value, _pair(step, _nested(remaining, value), style), after)
+        node = entry.value
         if not remaining and value is REMOVED:
-            return _remove(text, owner, slot, owner_slot, style)
-        if not remaining or slot.node.form == "scalar":
-            return None if value is REMOVED else _replace(text, slot, _written(_nested(remaining, value), style))
-        if slot.node.form == "alias":
+            return _remove(text, owner, entry, style)
+        if not remaining or node.form == "scalar":
+            return None if value is REMOVED else _replace(text, entry, _written(_nested(remaining, value), style))
+        if node.form == "alias":
             if value is REMOVED:  # other keys may refer to the same anchor
                 return None
             pair = _pair(str(remaining[0]), _nested(remaining[1:], value), style)
-            return _Edit(slot.node.start, slot.node.end, f"{{{pair}, <<: {text[slot.node.start : slot.node.end]}}}")
-        owner, owner_slot, style = slot.node, slot, style._replace(is_flow=style.is_flow or slot.node.is_flow)
+            return _Edit(node.start, node.end, f"{{{pair}, <<: {text[node.start : node.end]}}}")
+        owner, style = entry, style._replace(is_flow=style.is_flow or node.is_flow)
     return None
-
-
-class _Slot(NamedTuple):
-    """A value, and the mapping entry that contains the value. A list item and a document's root have no entry."""
-
-    node: YamlNode
-    entry: Entry | None
 
 
 class _Style(NamedTuple):
@@ -183,24 +208,13 @@ class _Style(NamedTuple):
     quote: str
 
 
-def _slot(owner: YamlNode, step: str | int) -> _Slot | None:
-    """Return the value at a key or an index of `owner`; None if the text of `owner` does not contain the value.
-
-    For example, the text does not contain a key that a merge key `<<` adds.
-    """
-    if isinstance(step, int):
-        return _Slot(owner.items[step], None) if step < len(owner.items) else None
-    entry = owner.entry(step)
-    return _Slot(entry.value, entry) if entry else None
-
-
-def _replace(text: str, slot: _Slot, written: str) -> _Edit | None:
+def _replace(text: str, entry: Entry, written: str) -> _Edit | None:
     """Return the edit that replaces a value by the text `written`. A comment after the key remains."""
-    node = slot.node
-    if slot.entry is not None and node.form in ("mapping", "list") and not node.is_flow:
-        colon = text.find(":", slot.entry.end)
+    node = entry.value
+    if not entry.is_item and node.form in ("mapping", "list") and not node.is_flow:
+        colon = text.find(":", entry.end)
         line_end = text.find("\n", colon)
-        if node.entries[0].token < line_end if node.entries else node.token != node.start:
+        if node.entries[0].token < line_end if node.form == "mapping" else node.token != node.start:
             return None
         behind_key = text[colon + 1 : line_end].rstrip("\r")
         return _Edit(colon + 1, node.end, f" {written}{behind_key}")
@@ -215,7 +229,7 @@ def _header_comment(text: str, node: YamlNode) -> str:
     return comment[1] if comment else ""
 
 
-def _remove(text: str, owner: YamlNode, slot: _Slot, owner_slot: _Slot, style: _Style) -> _Edit | None:
+def _remove(text: str, owner: Entry, entry: Entry, style: _Style) -> _Edit | None:
     """Return the edit that removes a mapping entry or a list item, with the comment on its last line.
 
     If the mapping or list becomes empty, empty braces or brackets replace it.
@@ -223,21 +237,18 @@ def _remove(text: str, owner: YamlNode, slot: _Slot, owner_slot: _Slot, style: _
     Args:
         text: the text of the file.
         owner: the mapping or list that contains the entry or item.
-        slot: the entry or item.
-        owner_slot: the position of the mapping or list itself.
+        entry: the entry or item.
         style: the style of the empty braces or brackets.
     """
-    parts = [(entry.token, entry.value.end) for entry in owner.entries] or [
-        (item.token, item.end) for item in owner.items
-    ]
-    token = slot.entry.token if slot.entry else slot.node.token
-    index = next(number for number, (start, _) in enumerate(parts) if start == token)
+    is_list = owner.value.form == "list"
+    parts = [(part.token, part.value.end) for part in owner.value.entries]
     if len(parts) == 1:
-        return _replace(text, owner_slot, _written({} if owner.form == "mapping" else [], style))
+        return _replace(text, owner, _written([] if is_list else {}, style))
+    index = owner.value.entries.index(entry)
     start, end = parts[index]
-    if owner.is_flow:
+    if owner.value.is_flow:
         return _Edit(start, parts[index + 1][0], "") if index + 1 < len(parts) else _Edit(parts[index - 1][1], end, "")
-    if owner.form == "list":
+    if is_list:
         start = text.rindex("-", 0, start)
     line, line_end = text.rfind("\n", 0, start) + 1, _line_end(text, end)
     if line_end is None:
@@ -261,10 +272,11 @@ def _line_end(text: str, offset: int) -> int | None:
 def _append(text: str, items: YamlNode, written: str) -> _Edit | None:
     """Return the edit that appends the text `written` to a list as a new item."""
     if items.is_flow:
-        if not items.items:
+        if not items.entries:
             return _Edit(items.start + 1, items.start + 1, written)
-        return _Edit(items.items[-1].end, items.items[-1].end, f", {written}")
-    first = text.rindex("-", 0, items.items[0].token)
+        end = items.entries[-1].value.end
+        return _Edit(end, end, f", {written}")
+    first = text.rindex("-", 0, items.entries[0].token)
     indent = first - text.rfind("\n", 0, first) - 1
     return _insert_line(text, items.end, f"{' ' * indent}- {written}")
 
@@ -287,7 +299,7 @@ def _insert_after(text: str, mapping: YamlNode, before: Sequence[Entry], pair: s
     last = before[-1]
     following = next((entry for entry in mapping.entries if entry.token > last.token), None)
     if not mapping.is_flow:
-        indent = last.token - text.rfind("\n", 0, last.token) - 1
+        indent = mapping.start - text.rfind("\n", 0, mapping.start) - 1  # left of the ? before a key
         return _insert_line(text, last.value.end, f"{' ' * indent}{pair}")
     if following is None:
         return _Edit(last.value.end, last.value.end, f", {pair}")
@@ -365,16 +377,17 @@ def _written(value: Any, style: _Style) -> str:
     return json.dumps(value, ensure_ascii=False) if style.quote == '"' else in_line(value, is_flow=style.is_flow)
 
 
-def _data(text: str, document: Document) -> list[Any]:
-    return [parsed.data for parsed in parse(text, document.file).documents]
-
-
-def _by_hand(document: Document, assignment: Assignment) -> TfgenError:
+def _by_hand(document: Document, assignment: Assignment) -> ProblemsError:
     *parent, key = assignment.path
-    place = Place(document.file, document.alone().value(tuple(parent)))
     name = f"item {key}" if isinstance(key, int) else key
     what = f"remove {name} from" if assignment.value is REMOVED else f"set {name} to {shown(assignment.value)} in"
-    return TfgenError(
-        f"{place}: cannot {what} {path_name(tuple(parent))} without a change of other values "
-        f"(an alias in the file may repeat the value); edit the file by hand [{EDIT}]"
+    return _problem(
+        document,
+        document.alone().value(tuple(parent)),
+        f"cannot {what} {path_name(tuple(parent))} without a change of other values "
+        "(an alias in the file may repeat the value); edit the file by hand",
     )
+
+
+def _problem(document: Document, position: Position, message: str) -> ProblemsError:
+    return ProblemsError([Problem(document.file, position, message, EDIT)])

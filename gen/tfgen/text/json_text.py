@@ -1,10 +1,13 @@
-"""Readable JSON text. A value is on one line if it fits, and a longer value continues on the next lines.
+r"""Canonical JSON text, which has one notation for equal data, and readable JSON text.
 
+    >>> canonical({"b": [1, 0.50, None], "a": "é <&>"})
+    '{"a":"é <&>","b":[1,0.5,null]}'
     >>> print(dump({"type": "string", "examples": ["2", "lr-3e-4"]}), end="")
     {"type": "string", "examples": ["2", "lr-3e-4"]}
 
-Continuation lines are indented by two blanks. A closing brace is at the end of the last line. In contrast,
-`json.dumps(indent=2)` would write each item of a list and each brace on a separate line.
+In readable text, a value is on one line if it fits, and a longer value continues on the next lines. Continuation lines
+are indented by two blanks. A closing brace is at the end of the last line. In contrast, `json.dumps(indent=2)` would
+write each item of a list and each brace on a separate line.
 
 The caller can mark a mapping as a listing. If a listing does not fit on one line, each entry and the closing brace are
 on separate lines.
@@ -12,16 +15,95 @@ on separate lines.
 
 from __future__ import annotations
 
+import hashlib
 import json
+import re
 from collections.abc import Collection, Sequence
 from typing import Any, Final, NamedTuple
 
 WIDTH: Final = 120
+"""Maximum number of characters of a line of readable text."""
+
 _in_line: Final = json.JSONEncoder(ensure_ascii=False).encode
+_escaped: Final = json.encoder.encode_basestring
+
+DIGEST_LENGTH: Final = 12
+"""Number of hexadecimal digits of a digest.
+
+Twelve digits are enough, because a digest distinguishes only the versions of a single object. A short digest keeps
+labels short.
+"""
+
+_WORDS: Final = {None: "null", True: "true", False: "false"}
+
+_WHOLE: Final = 1 << 53
+"""Largest number up to which a float64 represents each whole number exactly."""
+
+_SMALLEST, _LARGEST = 1e-6, 1e21
+"""The smallest and the largest number that Go writes without an exponent."""
+
+
+def digest(data: Any) -> str:
+    """Return the first `DIGEST_LENGTH` digits of the SHA-256 of the data's canonical JSON text."""
+    return hashlib.sha256(canonical(data).encode()).hexdigest()[:DIGEST_LENGTH]
+
+
+def have_equal_text(before: Any, after: Any) -> bool:
+    """Test whether two values have the same JSON text. `True == 1` is true in Python, and 1 and 1.0 are equal.
+
+    >>> have_equal_text([1], [True]), have_equal_text(1, 1.0), have_equal_text({"a": 1, "b": 2}, {"b": 2, "a": 1})
+    (False, False, True)
+    """
+    return bool(before == after) and json.dumps(before, sort_keys=True) == json.dumps(after, sort_keys=True)
+
+
+def canonical(data: Any) -> str:
+    """Return the canonical JSON text of a value, so that tfgen and Helm compute the same digest.
+
+    The text is equal to the text of Helm's `mustToRawJson`, which follows Go's encoding/json. The keys are sorted by
+    characters, the text has no blanks, and few characters are escaped: U+2028, U+2029 and the characters that JSON
+    requires to be escaped. Every number is a float64, because `fromYaml` reads numbers as float64
+    (https://pkg.go.dev/encoding/json#Marshal, https://masterminds.github.io/sprig/defaults.html).
+
+    Raises:
+        TypeError: JSON cannot represent the value.
+        ValueError: the value is infinite or NaN.
+    """
+    return _written(data).replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+
+
+def _written(data: Any) -> str:
+    if isinstance(data, str):
+        return _escaped(data)
+    if isinstance(data, dict):
+        return "{" + ",".join([f"{_escaped(key)}:{_written(item)}" for key, item in sorted(data.items())]) + "}"
+    if isinstance(data, (list, tuple)):
+        return "[" + ",".join([_written(item) for item in data]) + "]"
+    if data is None or isinstance(data, bool):
+        return _WORDS[data]
+    if isinstance(data, int) and abs(data) <= _WHOLE:
+        return str(data)
+    if isinstance(data, (int, float)):
+        return _number(float(data))
+    raise TypeError(f"JSON cannot represent {data!r}")
+
+
+def _number(number: float) -> str:
+    """Return the text of a float64 as Go writes it: the shortest text that a parser reads as the same number."""
+    text = json.dumps(number, allow_nan=False)
+    if number == 0 or _SMALLEST <= abs(number) < _LARGEST:
+        return (_without_exponent(text) if "e" in text else text).removesuffix(".0")
+    return re.sub("(e[-+])0", r"\1", text)
+
+
+def _without_exponent(number: str) -> str:
+    from decimal import Decimal  # the import takes 2 ms; only very small and very large numbers need it
+
+    return f"{Decimal(number):f}"
 
 
 def dump(data: Any, listings: Collection[str] = ()) -> str:
-    """Return the text of a value with a final newline. Keys keep their order.
+    """Return the readable text of a value with a final newline. Keys keep their order.
 
     Args:
         data: the value. The keys of its mappings are strings.

@@ -24,12 +24,10 @@ from itertools import accumulate
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from tfgen.data_path import Path
-from tfgen.errors import TfgenError
-from tfgen.problems import Place, Position
-from tfgen.text.comments import COMMENT, HEADER, comments, leaves
-from tfgen.text.document import Document
+from tfgen.errors import Position, Problem, ProblemsError
+from tfgen.text.document import Document, Entry, YamlNode
 from tfgen.text.parse import BYTE_ORDER_MARK, parse
-from tfgen.text.yaml_node import Entry, YamlNode, nodes
+from tfgen.text.reader import COMMENT, HEADER, comments
 from tfgen.text.yaml_text import block_lines, in_line
 
 LAYOUT: Final = "layout"
@@ -57,16 +55,15 @@ def lay_out(text: str, file: str, order: Callable[[Document], KeyOrder | None]) 
             remains unchanged.
 
     Raises:
-        TfgenError: the layout would lose a value or a comment.
+        ProblemsError: the layout would lose a value or a comment.
     """
     mark = BYTE_ORDER_MARK if text.startswith(BYTE_ORDER_MARK) else ""
     ending = "\r\n" if "\r\n" in text else "\n"
     before = text.removeprefix(mark).replace("\r\n", "\n")
     documents = parse(before, file).documents
-    roots = nodes(before)
     after, done = "", 0
     for document in documents:
-        root, key_order = roots[document.root.position], order(document)
+        root, key_order = document.root, order(document)
         if key_order is None or root.form != "mapping" or root.is_flow:
             continue
         layout = _Layout(before, file, key_order, moves=not _has_aliases(root))
@@ -79,9 +76,8 @@ def lay_out(text: str, file: str, order: Callable[[Document], KeyOrder | None]) 
     # After the header |+, empty lines at the end of the file belong to the text of the block.
     after = next((form for form in (whole.rstrip("\n") + "\n", whole) if [*_content(form, file)] == content), "")
     if not after:
-        raise TfgenError(
-            f"{file}: tfgen cannot format the file without the loss of a value or a comment; format the file by hand"
-        )
+        message = "tfgen cannot format the file without the loss of a value or a comment; format the file by hand"
+        raise ProblemsError([Problem(file, _first_loss(before, whole, file), message, LAYOUT)])
     return mark + after.replace("\n", ending)
 
 
@@ -91,17 +87,23 @@ def _content(text: str, file: str) -> Iterator[Any]:
     if parsed.problems:
         return
     yield from (document.data for document in parsed.documents)
-    yield sorted(comment.strip() for _, comment in comments(text))
+    yield sorted(comment.strip() for _, comment in comments(text, parsed.documents))
+
+
+def _first_loss(before: str, after: str, file: str) -> Position:
+    """Return the position of the first comment that a new layout lost; of the first document if no comment is lost."""
+    documents = parse(before, file).documents
+    kept = [comment.strip() for _, comment in comments(after, parse(after, file).documents)]
+    for offset, comment in comments(before, documents):
+        if comment.strip() not in kept:
+            return Position(before.count("\n", 0, offset) + 1, offset - before.rfind("\n", 0, offset))
+        kept.remove(comment.strip())
+    return documents[0].root.position
 
 
 def _has_aliases(node: YamlNode) -> bool:
     """Return whether a value contains an alias. An alias must follow its anchor, so tfgen then moves no keys."""
-    return node.form == "alias" or any(_has_aliases(child) for child in _values(node))
-
-
-def _values(node: YamlNode) -> Iterator[YamlNode]:
-    yield from (entry.value for entry in node.entries)
-    yield from node.items
+    return node.form == "alias" or any(_has_aliases(entry.value) for entry in node.entries)
 
 
 class _Line(NamedTuple):
@@ -122,8 +124,7 @@ class _Element(NamedTuple):
         foot: the comment lines at the end of a mapping or list without braces or brackets.
     """
 
-    entry: Entry | None
-    node: YamlNode
+    entry: Entry
     token: int
     head: list[_Line]
     note: str
@@ -161,7 +162,7 @@ class _Layout:
         return offset - self._starts[self._line(offset)]
 
     def _comments_between(self, first: int, end: int) -> list[_Line]:
-        """Return the comment lines and empty lines in a range of line numbers. Raises TfgenError for any other line."""
+        """Return the comment lines and empty lines in a range of line numbers. Raises ProblemsError for others."""
         between = []
         for number in range(first, end):
             line = self._lines[number].rstrip()
@@ -171,9 +172,9 @@ class _Layout:
             between.append(_Line(len(line) - len(text), text))
         return between
 
-    def _error(self, line: int) -> TfgenError:
-        place = Place(self._file, Position(line + 1, 1))
-        return TfgenError(f"{place}: `tfgen fmt` does not support this notation; format the line by hand [{LAYOUT}]")
+    def _error(self, line: int) -> ProblemsError:
+        message = "`tfgen fmt` does not support this notation; format the line by hand"
+        return ProblemsError([Problem(self._file, Position(line + 1, 1), message, LAYOUT)])
 
     def _block(
         self, node: YamlNode, data: Any, path: Path, indent: int, owner: int, foot: Sequence[_Line]
@@ -190,15 +191,15 @@ class _Layout:
         """
         elements, trailing = self._flow_elements(node) if node.is_flow else self._block_elements(node, owner, foot)
         if node.entries and self._moves and (order := self._order(path)):
-            place = {key: number for number, key in enumerate(order)}
-            elements.sort(key=lambda element: place.get(element.entry.key if element.entry else "", len(place)))
+            place: dict[str | int, int] = {key: number for number, key in enumerate(order)}
+            elements.sort(key=lambda element: place.get(element.entry.key, len(place)))
         if not isinstance(data, dict | list):  # the node is the value of `<<`
             raise self._error(self._line(node.start))
         lines: list[str] = []
         for number, element in enumerate(elements):
             lines += _comment_lines(element.head, indent, is_first=number == 0)
-            step = element.entry.key if element.entry else number
-            child = data.get(step) if isinstance(data, dict) else data[number]
+            step: Any = element.entry.key
+            child = data.get(step) if isinstance(data, dict) else data[step]
             lines += self._element_lines(element, child, (*path, step), indent)
         return [*lines, *_comment_lines(trailing, indent, is_first=not lines)]
 
@@ -207,33 +208,34 @@ class _Layout:
         elements: list[_Element] = []
         previous_line = owner
         column = 0
-        for entry, value in _pairs(node):
-            token = entry.token if entry else self._dash(node, value)
+        for entry in node.entries:
+            value, token = entry.value, self._dash(node, entry) if entry.is_item else entry.token
             first, column = self._line(token), self._column(token)
             head = self._comments_between(previous_line + 1, first)
             if elements:
                 head = _move_to_foot(elements[-1], head, column)
             if not _is_block(value):
-                previous_line = self._text.index(":", entry.end) if entry else token
+                previous_line = token if entry.is_item else self._text.index(":", entry.end)
                 head += (_Line(0, comment) for comment in COMMENT.findall(self._text, previous_line, value.token))
-            elements.append(_Element(entry, value, token, head, self._note(entry, value, token), []))
+            elements.append(_Element(entry, token, head, self._note(entry, token), []))
             previous_line = self._line(value.end)
         return elements, _move_to_foot(elements[-1], list(foot), column)
 
-    def _dash(self, items: YamlNode, item: YamlNode) -> int:
+    def _dash(self, items: YamlNode, item: Entry) -> int:
         """Return the offset of the dash of a list item. All dashes of a list are in the same column."""
         column, number = self._column(items.start), self._line(item.token)
         while self._lines[number][column : column + 1] != "-" or "#" in self._lines[number][:column]:
             number -= 1
         return self._starts[number] + column
 
-    def _note(self, entry: Entry | None, value: YamlNode, token: int) -> str:
+    def _note(self, entry: Entry, token: int) -> str:
         """Return the comment on the line of a value.
 
         For a mapping or list without braces or brackets, return the comment on the line of its key or dash.
         """
+        value = entry.value
         if _is_block(value):
-            start = self._text.index(":", entry.end) + 1 if entry else token + 1
+            start = token + 1 if entry.is_item else self._text.index(":", entry.end) + 1
             first = value.entries[0].token if value.entries else value.start
             line = _ANCHOR.sub("", self._text[start:first].partition("\n")[0], count=1)
         else:
@@ -247,11 +249,10 @@ class _Layout:
         """Return the entries or items in braces or brackets, and the comments after the last one."""
         elements: list[_Element] = []
         offset = node.start + 1
-        for entry, value in _pairs(node):
-            token = entry.token if entry else value.token
-            head = self._comments_in_braces(offset, token, elements)
-            elements.append(_Element(entry, value, token, head, "", []))
-            offset = value.end
+        for entry in node.entries:
+            head = self._comments_in_braces(offset, entry.token, elements)
+            elements.append(_Element(entry, entry.token, head, "", []))
+            offset = entry.value.end
         return elements, self._comments_in_braces(offset, node.end - 1, elements)
 
     def _comments_in_braces(self, start: int, end: int, elements: list[_Element]) -> list[_Line]:
@@ -274,13 +275,14 @@ class _Layout:
 
     def _element_lines(self, element: _Element, data: Any, path: Path, indent: int) -> list[str]:
         """Return the lines of an entry or item: the key or the dash, and the value."""
-        blanks, node = " " * indent, element.node
+        blanks, node, is_item = " " * indent, element.entry.value, element.entry.is_item
         start = f"{blanks}{self._name(element.entry)} {self._anchor(node)}".rstrip()
         if not _is_block(node) and self._fits(node, data, len(start)):
             first, *following = self._in_line(node, data, indent)
-            return [f"{start} {first}{element.note or self._header_note(node)}", *following]
-        child_indent = indent + 2 if element.entry is None or node.form == "mapping" else indent
-        owner = self._line(self._text.index(":", element.entry.end) if element.entry else element.token)
+            lines = [f"{start} {first}{self._header_note(node)}", *following]
+            return [*lines[:-1], f"{lines[-1]}{element.note}"]
+        child_indent = indent + 2 if is_item or node.form == "mapping" else indent
+        owner = self._line(element.token if is_item else self._text.index(":", element.entry.end))
         lines = self._block(node, data, path, child_indent, owner, element.foot)
         note = element.note or self._brace_note(node)
         if not start.endswith("-"):
@@ -292,12 +294,13 @@ class _Layout:
             comments_above.append(lines.pop(0).strip())
         return [*(f"{blanks}{line}" for line in comments_above), f"{start} {lines[0].lstrip()}", *lines[1:]]
 
-    def _name(self, entry: Entry | None) -> str:
+    def _name(self, entry: Entry) -> str:
         """Return the text before a value: a dash for a list item, or the key with its anchor and a colon."""
-        if entry is None:
-            return "-"
+        return "-" if entry.is_item else f"{self._key(entry, is_flow=False)}:"
+
+    def _key(self, entry: Entry, *, is_flow: bool) -> str:
         anchor = self._text[entry.token : entry.start]
-        return f"{anchor}{_key(entry.key, is_flow=False)}:"
+        return f"{anchor}{entry.key if entry.key == '<<' else in_line(entry.key, is_flow=is_flow)}"
 
     def _in_line(self, node: YamlNode, data: Any, indent: int) -> list[str]:
         if node.form == "list" or node.is_flow:
@@ -314,18 +317,18 @@ class _Layout:
 
     def _fits(self, node: YamlNode, data: Any, column: int) -> bool:
         """Test whether a value fits on the line of its key or dash, after the first `column` characters of the line."""
-        if node.form in ("scalar", "alias") or not (node.entries or node.items):
+        if node.form in ("scalar", "alias") or not node.entries:
             return True
         written = self._text[node.start : node.end]
         if "\n" not in written:
             return True
-        if any("\n" in self._text[start:end] for start, end in leaves(node)) or self._has_comments(node):
+        if any("\n" in self._text[start:end] for start, end in node.leaves()) or self._has_comments(node):
             return False
         return column + 1 + len(self._flow_without_anchor(node, data)) <= _WIDTH
 
     def _has_comments(self, node: YamlNode) -> bool:
         offset = node.start
-        for start, end in sorted(leaves(node)):
+        for start, end in sorted(node.leaves()):
             if COMMENT.search(self._text, offset, start):
                 return True
             offset = end
@@ -339,14 +342,15 @@ class _Layout:
     def _flow_without_anchor(self, node: YamlNode, data: Any) -> str:
         if node.form == "mapping":
             pairs = (
-                f"{self._text[entry.token : entry.start]}{_key(entry.key)}: "
+                f"{self._key(entry, is_flow=True)}: "
                 f"{self._flow(entry.value, data.get(entry.key) if isinstance(data, dict) else None)}"
                 for entry in node.entries
             )
             return f"{{{', '.join(pairs)}}}"
         if node.form == "list":
-            items = data if isinstance(data, list) else [None] * len(node.items)
-            return f"[{', '.join(self._flow(item, child) for item, child in zip(node.items, items, strict=True))}]"
+            items = data if isinstance(data, list) else [None] * len(node.entries)
+            pairs = (self._flow(entry.value, item) for entry, item in zip(node.entries, items, strict=True))
+            return f"[{', '.join(pairs)}]"
         return self._scalar(node, data, 0, is_flow=True)[0]
 
     def _scalar(self, node: YamlNode, data: Any, indent: int, *, is_flow: bool = False) -> list[str]:
@@ -370,17 +374,8 @@ class _Layout:
         return [in_line(data, is_flow=is_flow)]
 
 
-def _key(key: str, *, is_flow: bool = True) -> str:
-    return key if key == "<<" else in_line(key, is_flow=is_flow)
-
-
-def _pairs(node: YamlNode) -> Iterator[tuple[Entry | None, YamlNode]]:
-    yield from ((entry, entry.value) for entry in node.entries)
-    yield from ((None, item) for item in node.items)
-
-
 def _is_block(node: YamlNode) -> bool:
-    return node.form in ("mapping", "list") and not node.is_flow and bool(node.entries or node.items)
+    return node.form in ("mapping", "list") and not node.is_flow and bool(node.entries)
 
 
 def _move_to_foot(element: _Element, lines: list[_Line], column: int) -> list[_Line]:
@@ -389,7 +384,7 @@ def _move_to_foot(element: _Element, lines: list[_Line], column: int) -> list[_L
     These comment lines are the first of `lines`, as long as the comments are indented deeper than `column`. Return the
     other lines. If the value is a scalar, or is in braces or brackets, return all lines.
     """
-    if not _is_block(element.node):
+    if not _is_block(element.entry.value):
         return lines
     foot, remaining = _split(lines, column)
     element.foot.extend(foot)

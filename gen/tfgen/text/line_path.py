@@ -15,7 +15,8 @@ from functools import lru_cache
 from itertools import accumulate
 
 from tfgen.data_path import Path
-from tfgen.text.yaml_node import YamlNode, nodes
+from tfgen.text.document import YamlNode
+from tfgen.text.parse import parse
 from tfgen.text.yaml_text import FORBIDDEN_CHARACTER
 
 
@@ -24,11 +25,11 @@ def line_paths(text: str) -> list[Path]:
     """Return the path of the value on each line of a valid YAML or JSON text with a single document."""
     # libyaml refuses these characters, and a JSON text may contain them.
     readable = re.sub(FORBIDDEN_CHARACTER, "?", text)
-    (root,) = nodes(readable).values()
+    (document,) = parse(readable, "").documents
     lines = readable.removesuffix("\n").split("\n")
     starts = [0, *accumulate(len(line) + 1 for line in lines[:-1])]
     paths: list[Path | None] = [None] * len(lines)
-    for start, end, path in _spans(root, ()):
+    for start, end, path in _spans(document.root, ()):
         first, last = (bisect_right(starts, offset) - 1 for offset in (start, end))
         paths[first : last + 1] = [path] * (last + 1 - first)
     following: Path = ()
@@ -40,10 +41,9 @@ def line_paths(text: str) -> list[Path]:
 
 def _spans(node: YamlNode, path: Path) -> Iterator[tuple[int, int, Path]]:
     """Yield the start offset, the end offset and the path of each key, list item, scalar and closing brace."""
-    entries: list[tuple[int, YamlNode, Path]] = [(entry.start, entry.value, (entry.key,)) for entry in node.entries]
-    for start, value, step in [*entries, *((item.start, item, (index,)) for index, item in enumerate(node.items))]:
-        has_parts, part = bool(value.entries or value.items), (*path, *step)
-        yield start, start if has_parts else max(start, value.end - 1), part
+    for entry in node.entries:
+        value, part = entry.value, (*path, entry.key)
+        yield entry.start, entry.start if value.entries else max(entry.start, value.end - 1), part
         yield from _spans(value, part)
-        if has_parts and value.is_flow:
+        if value.entries and value.is_flow:
             yield value.end - 1, value.end - 1, part

@@ -21,21 +21,20 @@ remain unnoticed.
 keys that are not strings, duplicate keys, .inf and .nan, integers that Helm's float64 rounds, control characters.
 
 Aliases and merge keys (`<<`) are allowed. With expanded aliases, a file has at most `MAX_SIZE` values and `MAX_DEPTH`
-levels (`text/document.py`), so each file is parsed within about a second and some megabytes of memory.
-
-The parser uses the events of libyaml. The loaders of PyYAML need one level of Python's stack for each nested level of
-the file, expand aliases without a limit, and lose the positions of aliases and tags.
+levels, so each file is parsed within about a second and some megabytes of memory.
 """
 
 from __future__ import annotations
 
-from tfgen.problems import Position, Problem
+from typing import Final
+
+from tfgen.errors import Position, Problem
 from tfgen.text.document import START, Parsed
 
-BYTE_ORDER_MARK = "\ufeff"
+BYTE_ORDER_MARK: Final = "\ufeff"
 """The byte order mark, which some editors write at the start of a UTF-8 file."""
 
-MAX_BYTES = 1 << 20
+MAX_BYTES: Final = 1 << 20
 """Maximum size of a job file in bytes. A usual job file has some kilobytes."""
 
 

@@ -1,4 +1,15 @@
-"""Builds documents from the events of the YAML parser libyaml. The module `parse` lists the refused content."""
+"""Read the documents and the comments of a YAML text. `tfgen.text.parse` lists the refused content.
+
+    image: tf:latest  # tfgen: ignore latest-tag a moving base
+
+The reader builds each document from the events of the YAML parser libyaml. The loaders of PyYAML need one level of
+Python's stack for each nested level of the file, expand aliases without a limit, and lose the positions of aliases and
+tags.
+
+A comment that begins with `tfgen:` is a directive, an instruction to tfgen. A `#` within a key or a value does not
+begin a comment. A directive after a value applies to the line of the value. A directive on a separate line applies to
+the next line with content.
+"""
 
 from __future__ import annotations
 
@@ -6,19 +17,29 @@ import copy
 import math
 import re
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import yaml
 
-from tfgen.problems import Position, Problem, in_order
-from tfgen.text.comments import directives
-from tfgen.text.document import MAX_DEPTH, MAX_PROBLEMS, MAX_SIZE, START, TOO_DEEP_MESSAGE, Document, Parsed, SourceTree
+from tfgen.data_path import MAX_INTEGER
+from tfgen.errors import Position, Problem, in_order
+from tfgen.text.document import (
+    MAX_DEPTH,
+    MAX_PROBLEMS,
+    MAX_SIZE,
+    START,
+    TOO_DEEP_MESSAGE,
+    Directive,
+    Document,
+    Entry,
+    Parsed,
+    YamlNode,
+)
 from tfgen.text.yaml_text import FORBIDDEN_CHARACTER
-from tfgen.value_type import MAX_INTEGER
 from tfgen.words import shown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Sequence
 
 _TEXT_UNIT = 100
 """Number of characters of a text that count as one value. So aliases of long texts cannot exhaust the memory."""
@@ -57,25 +78,73 @@ def find_refused_character(text: str) -> re.Match[str] | None:
     return None if text.replace("\n", "").replace("\t", "").isprintable() else re.search(_REFUSED, text)
 
 
+_ANCHOR: Final = re.compile(r"&[-\w]+(?:\s+(?:#[^\n]*)?)*")
+_BLANKS: Final = " \t\r\n"
+"""The whitespace of YAML. The whitespace of Python contains other characters as well, such as U+3000."""
+
+COMMENT: Final = re.compile(r"(?<![^\s])#[^\n]*")
+HEADER: Final = re.compile(r"(?P<header>[|>][-+0-9]*)(?P<note>[ \t]+#.*)?[ \t]*")
+"""Pattern of the header of a block scalar, such as `|-`. A comment may follow on the line of the header."""
+
+_DIRECTIVE: Final = re.compile(r"#+[ \t]*tfgen:[ \t]*(?P<words>.*)")
+
+
 def read(text: str, file: str) -> Parsed:
     """Return the documents of a text, as `parse.parse` does."""
-    text = text.replace("\r\n", "\n")
+    plain = text.replace("\r\n", "\n")
     problems: list[Problem] = []
-    if find_refused_character(text):
-        problems += islice(_refused_characters(text, file), MAX_PROBLEMS)
-        text = re.sub(_REFUSED, "\N{REPLACEMENT CHARACTER}", text)
-    if _TAG_DIRECTIVE.search(text):
-        problems += islice(_tag_directives(text, file), MAX_PROBLEMS)
-        text = _TAG_DIRECTIVE.sub("#", text)
+    if find_refused_character(plain):
+        problems += islice(_refused_characters(plain, file), MAX_PROBLEMS)
+        text = plain = re.sub(_REFUSED, "\N{REPLACEMENT CHARACTER}", plain)
+    if _TAG_DIRECTIVE.search(plain):
+        problems += islice(_tag_directives(plain, file), MAX_PROBLEMS)
+        text = plain = _TAG_DIRECTIVE.sub("#", plain)
     builder = _Builder(text, file)
-    documents = builder.documents()
+    documents = builder.documents(plain)
     problems += builder.problems
-    if not problems:
-        spoken = tuple(directives(text))
-        documents = tuple(document.replaced(directives=spoken) for document in documents) if spoken else documents
+    if not problems and _DIRECTIVE.search(text):
+        spoken = tuple(_directives(text, documents))
+        documents = tuple(document.replaced(directives=spoken) for document in documents)
     if not documents and not problems:
         problems.append(Problem(file, START, "the file has no content", "yaml-empty"))
     return Parsed(documents, in_order(problems)[:MAX_PROBLEMS])
+
+
+def comments(text: str, documents: Iterable[Document]) -> Iterator[tuple[int, str]]:
+    """Yield the offset and the text of each comment, in order.
+
+    Args:
+        text: a text in which `parse.parse` finds no problem.
+        documents: the documents of the text.
+    """
+    end_of_last = 0
+    for start, end in (leaf for document in documents for leaf in sorted(document.root.leaves())):
+        yield from _between(text, end_of_last, start)
+        header = HEADER.match(text, start, end)
+        if header and header["note"]:
+            yield header.end("note") - len(header["note"].lstrip()), header["note"].lstrip()
+        end_of_last = end
+    yield from _between(text, end_of_last, len(text))
+
+
+def _between(text: str, start: int, end: int) -> Iterator[tuple[int, str]]:
+    return ((match.start(), match[0].rstrip("\r")) for match in COMMENT.finditer(text, start, end))
+
+
+def _directives(text: str, documents: Iterable[Document]) -> Iterator[Directive]:
+    lines = text.split("\n")
+    for offset, comment in comments(text, documents):
+        if match := _DIRECTIVE.fullmatch(comment):
+            before = text[:offset]
+            line, column = before.count("\n") + 1, offset - before.rfind("\n")
+            is_alone = not lines[line - 1][: column - 1].strip()
+            yield Directive(Position(line, column), _next_line(lines, line) if is_alone else line, match["words"])
+
+
+def _next_line(lines: list[str], line: int) -> int:
+    """Return the number of the next line with content after a line; the number of this line if no content follows."""
+    following = enumerate(lines[line:], start=line + 1)
+    return next((number for number, text in following if text.strip() and not text.lstrip().startswith("#")), line)
 
 
 def _refused_characters(text: str, file: str) -> Iterator[Problem]:
@@ -127,29 +196,32 @@ class _Builder:
         self._text = text
         self._file = file
         self._events: Iterator[Any] = yaml.parse(text, Loader=yaml.CSafeLoader)
-        self._anchors: dict[str, tuple[Any, SourceTree] | None] = {}
+        self._anchors: dict[str, tuple[Any, YamlNode] | None] = {}
         self._size = 0
 
-    def documents(self) -> tuple[Document, ...]:
-        """Return the documents that are not empty. If a syntax error occurs, return the documents before the error."""
+    def documents(self, plain: str) -> tuple[Document, ...]:
+        """Return the documents that are not empty. If a syntax error occurs, return the documents before the error.
+
+        `plain` is the text without carriage returns.
+        """
         documents = []
         try:
             for event in self._events:
                 if isinstance(event, yaml.DocumentStartEvent):
                     self._anchors = {}
-                    data, place = self._node(next(self._events), 1)
-                    if place.text != "" or data is not None:
-                        documents.append(Document(self._file, data, place))
+                    data, node = self._node(next(self._events), 1)
+                    if node.text != "" or data is not None:
+                        documents.append(Document(self._file, data, node))
         except yaml.MarkedYAMLError as error:
             from tfgen.text.yaml_syntax import explain  # the import takes 2 ms, which valid YAML saves
 
-            self.problems.append(explain(error, self._text, self._file))
+            self.problems.append(explain(error, plain, self._file))
         except _Stopped:
             pass
         return tuple(documents)
 
-    def _node(self, event: _Event, depth: int) -> tuple[Any, SourceTree]:
-        """Read the events of a value. Return the data of the value and its positions.
+    def _node(self, event: _Event, depth: int) -> tuple[Any, YamlNode]:
+        """Read the events of a value. Return the data of the value, and the node with its position.
 
         Args:
             event: the first event of the value.
@@ -162,7 +234,7 @@ class _Builder:
         if event.anchor is not None:
             self._anchors[event.anchor] = None
         if isinstance(event, yaml.ScalarEvent):
-            node = self._scalar(event), _text(event)
+            node = self._scalar(event), self._scalar_node(event)
         elif isinstance(event, yaml.SequenceStartEvent):
             node = self._sequence(event, depth)
         else:
@@ -171,70 +243,119 @@ class _Builder:
             self._anchors[event.anchor] = node
         return node
 
-    def _alias(self, event: yaml.AliasEvent, depth: int) -> tuple[Any, SourceTree]:
-        """Return a copy of the data at the anchor of an alias, and the positions of the data.
+    def _alias(self, event: yaml.AliasEvent, depth: int) -> tuple[Any, YamlNode]:
+        """Return a copy of the data at the anchor of an alias, and a node with the children of the anchor's value.
 
         Without the copy, two values of the document would share a Python object.
         """
-        name = str(event.anchor)
-        node = self._anchors.get(name)
-        if node is None:
+        name, (start, end) = str(event.anchor), _offsets(event)
+        alias = YamlNode("alias", _position(event), start, start, end)
+        anchor = self._anchors.get(name)
+        if anchor is None:
             message = f"the alias *{name} is inside the value of the anchor &{name}; write the alias after this value"
             if name not in self._anchors:
                 message = (
                     f"the alias *{name} has no anchor &{name} before the alias; text that begins with * needs quotes"
                 )
             self._report(event, message, "yaml-alias")
-            return None, SourceTree(_position(event), None, {}, 1)
-        data, place = node
-        self._bound(event, place.size, depth + place.height - 1, "yaml-alias")
-        return copy.deepcopy(data), place._replace(position=_position(event))
+            return None, alias
+        data, node = anchor
+        self._bound(event, node.size, depth + node.height - 1, "yaml-alias")
+        return copy.deepcopy(data), alias._replace(
+            text=node.text, children=node.children, size=node.size, height=node.height
+        )
 
-    def _sequence(self, start: yaml.Event, depth: int) -> tuple[Any, SourceTree]:
+    def _scalar_node(self, event: yaml.ScalarEvent) -> YamlNode:
+        token, end = _offsets(event)
+        start = token
+        if event.anchor is not None:
+            start = self._behind_anchor(event)
+        if event.style in ("|", ">"):
+            # Empty lines after the block belong to the block only if the header of the block keeps these lines (`|+`).
+            block = self._text[start:end]
+            keeps = "+" in block.partition("\n")[0].partition("#")[0]
+            end = start + len(block.removesuffix("\n") if keeps else block.rstrip(_BLANKS))
+        size = 1 + len(event.value) // _TEXT_UNIT
+        return YamlNode("scalar", _position(event), token, start, end, event.value, {}, (), False, size)
+
+    def _sequence(self, start: yaml.SequenceStartEvent, depth: int) -> tuple[Any, YamlNode]:
         data: list[Any] = []
-        children: dict[str | int, tuple[Position, SourceTree]] = {}
-        for event in self._until(yaml.SequenceEndEvent):
-            item, place = self._node(event, depth + 1)
-            children[len(data)] = place.position, place
+        entries: list[Entry] = []
+        while not isinstance(event := next(self._events), yaml.SequenceEndEvent):
+            item, node = self._node(event, depth + 1)
+            entries.append(Entry.of_item(len(data), node))
             data.append(item)
-        return data, _collection(start, children)
+        return data, self._collection(start, event, entries, {entry.key: entry for entry in entries})
 
-    def _mapping(self, start: yaml.Event, depth: int) -> tuple[Any, SourceTree]:
-        """Read the events of a mapping. Return the data of the mapping and its positions.
+    def _mapping(self, start: yaml.MappingStartEvent, depth: int) -> tuple[Any, YamlNode]:
+        """Read the events of a mapping. Return the data of the mapping and its node.
 
         A key of the mapping overrides a key that `<<` merges, regardless of the order of the keys. An earlier `<<`
         overrides a later `<<`.
         """
         data: dict[str, Any] = {}
-        children: dict[str | int, tuple[Position, SourceTree]] = {}
-        merged: list[tuple[Any, SourceTree]] = []
-        positions: dict[str, Position] = {}
-        for event in self._until(yaml.MappingEndEvent):
-            key = self._key(event, depth + 1)
-            position = _position(event)
+        entries: list[Entry] = []
+        children: dict[str | int, Entry] = {}
+        merged: list[tuple[Any, YamlNode]] = []
+        while not isinstance(event := next(self._events), yaml.MappingEndEvent):
+            key, position, token, begin, end = self._key(event, depth + 1)
             first = next(self._events)
-            value, place = self._node(first, depth + 1)
+            value, node = self._node(first, depth + 1)
             if key is None:
                 continue
-            if key in positions:
-                self._report(
-                    event,
-                    f"the key {shown(key)} is already at line {positions[key].line}; remove one of the two keys",
-                    "duplicate-key",
-                )
-            elif _is_merge(event):
-                merged += self._sources(first, value, place)
+            entry = Entry(key, position, token, begin, end, node)
+            entries.append(entry)
+            if key in children:
+                line = children[key].position.line
+                message = f"the key {shown(key)} is already at line {line}; remove one of the two keys"
+                self._report(event, message, "duplicate-key")
+                continue
+            children[key] = entry
+            if key == "<<" and _is_merge(event):
+                merged += self._sources(first, value, node)
             else:
                 data[key] = value
-                children[key] = position, place
-            positions.setdefault(key, position)
-        for source, place in merged:
+        if "<<" not in data:
+            children.pop("<<", None)
+        for source, node in merged:
             data = source | data
-            children = {**place.children, **children}
-        return data, _collection(start, children)
+            children = {**node.children, **children}
+        return data, self._collection(start, event, entries, children)
 
-    def _key(self, event: _Event, depth: int) -> str | None:
-        """Read the events of a key, and return the key; None for a key that is not a string."""
+    def _collection(
+        self,
+        start: yaml.SequenceStartEvent | yaml.MappingStartEvent,
+        end: yaml.Event,
+        entries: Sequence[Entry],
+        children: dict[str | int, Entry],
+    ) -> YamlNode:
+        is_flow = bool(start.flow_style)
+        is_mapping = isinstance(start, yaml.MappingStartEvent)
+        token, opened = _offsets(start)
+        # A block mapping begins at the first key, and a mapping in braces begins before the end of `start`.
+        behind_anchor = opened - is_flow if is_mapping else self._behind_anchor(start)
+        values = [entry.value for entry in children.values()]
+        return YamlNode(
+            "mapping" if is_mapping else "list",
+            _position(start),
+            token,
+            behind_anchor,
+            entries[-1].value.end if entries and not is_flow else _offsets(end)[1],
+            None,
+            children,
+            tuple(entries),
+            is_flow,
+            1 + sum([node.size for node in values]) + sum([len(str(key)) // _TEXT_UNIT for key in children]),
+            1 + max([node.height for node in values], default=0),
+        )
+
+    def _behind_anchor(self, event: _Valued) -> int:
+        start, _ = _offsets(event)
+        anchor = _ANCHOR.match(self._text, start) if event.anchor is not None else None
+        return anchor.end() if anchor else start
+
+    def _key(self, event: _Event, depth: int) -> tuple[str | None, Position, int, int, int]:
+        """Read the events of a key. Return the first fields of an `Entry`. The key is None if it is not a string."""
         if isinstance(event, yaml.ScalarEvent):
             self._refuse_tag(event)
             self._refuse_characters(event)
@@ -243,25 +364,27 @@ class _Builder:
                 self._report(event, message, "yaml-key")
             elif event.value == "<<" and not _is_merge(event):
                 self._report(event, "kustomize loses the key <<, even in quotes; use a different key", "yaml-key")
-            place = _text(event)
-            if event.anchor is not None:
-                self._anchors[event.anchor] = event.value, place
-            return event.value
-        key, _ = self._node(event, depth)
-        if isinstance(key, str):
-            return key
-        message = "a key must be text, not a list or a mapping; text that begins with [ or { needs quotes"
-        self._report(event, message, "yaml-key")
-        return None
+            start, end = _offsets(event)
+            if event.anchor is None:
+                return event.value, _position(event), start, start, end
+            node = self._scalar_node(event)
+            self._anchors[event.anchor] = event.value, node
+            return event.value, node.position, node.token, node.start, node.end
+        key, node = self._node(event, depth)
+        if not isinstance(key, str):
+            message = "a key must be text, not a list or a mapping; text that begins with [ or { needs quotes"
+            self._report(event, message, "yaml-key")
+            key = None
+        return key, node.position, node.token, node.start, node.end
 
-    def _sources(self, event: yaml.Event, value: Any, place: SourceTree) -> list[tuple[Any, SourceTree]]:
-        """Return the data and the positions of each mapping that a key `<<` merges.
+    def _sources(self, event: yaml.Event, value: Any, node: YamlNode) -> list[tuple[Any, YamlNode]]:
+        """Return the data and the node of each mapping that a key `<<` merges.
 
         The value of the key is a mapping or a list of mappings. For any other value, report a problem and return [].
         """
-        items = [(value, place)]
+        items = [(value, node)]
         if isinstance(value, list):
-            items = [(value[index], child) for index, (_, child) in place.children.items() if isinstance(index, int)]
+            items = list(zip(value, (entry.value for entry in node.children.values()), strict=True))
         if all(isinstance(data, dict) for data, _ in items):
             return items
         self._report(event, "the value of << must be a mapping or a list of mappings", "yaml-alias")
@@ -292,12 +415,6 @@ class _Builder:
                 self._report(event, message, "yaml-number")
         return text
 
-    def _until(self, end: type[yaml.Event]) -> Iterator[_Event]:
-        for event in self._events:
-            if isinstance(event, end):
-                return
-            yield event
-
     def _bound(self, event: yaml.Event, size: int, depth: int, rule: str) -> None:
         self._size += size
         if self._size > MAX_SIZE:
@@ -327,15 +444,8 @@ class _Builder:
             self.problems.append(Problem(self._file, _position(event), message, rule))
 
 
-def _text(event: yaml.ScalarEvent) -> SourceTree:
-    return SourceTree(_position(event), event.value, {}, 1 + len(event.value) // _TEXT_UNIT)
-
-
-def _collection(start: yaml.Event, children: Mapping[str | int, tuple[Position, SourceTree]]) -> SourceTree:
-    places = [place for _, place in children.values()]
-    size = 1 + sum(place.size for place in places) + sum(len(str(key)) // _TEXT_UNIT for key in children)
-    height = 1 + max((place.height for place in places), default=0)
-    return SourceTree(_position(start), None, children, size, height)
+def _offsets(event: Any) -> tuple[int, int]:
+    return event.start_mark.index, event.end_mark.index
 
 
 def _position(event: yaml.Event) -> Position:

@@ -13,10 +13,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from tfgen.problems import Position, Problem
+from tfgen.errors import Position, Problem
 from tfgen.record import Record
 from tfgen.text.document import TOO_DEEP_MESSAGE
-from tfgen.text.odd_spaces import find_odd_space, odd_space_column
+from tfgen.text.yaml_text import find_odd_space, odd_space_column
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -103,8 +103,11 @@ def explain(error: yaml.MarkedYAMLError, text: str, file: str) -> Problem:
         if message := find_odd_space(line):
             return Problem(file, Position(number, odd_space_column(line)), message, "yaml-character")
     libyaml = str(error.problem)
-    explanation = _EXPLANATIONS.get(libyaml)
-    position, message = explanation(failure) if explanation else (at, libyaml)
+    position, message = at, _AT.get(libyaml, libyaml)
+    if libyaml in _SINCE:
+        position, message = failure.since, _SINCE[libyaml].replace("{opening}", failure.opening)
+    elif libyaml in _EXPLANATIONS:
+        position, message = _EXPLANATIONS[libyaml](failure)
     return Problem(file, position, message, _RULES.get(libyaml, "yaml-syntax"))
 
 
@@ -132,14 +135,6 @@ def _character(failure: _Failure) -> _Explanation:
     if failure.character == "\t":
         return failure.at, "a tab cannot indent YAML; use blanks"
     return failure.at, f"text that begins with {failure.character} needs quotes"
-
-
-def _tab(failure: _Failure) -> _Explanation:
-    return failure.at, "a tab cannot indent YAML; use blanks"
-
-
-def _open_quote(failure: _Failure) -> _Explanation:
-    return failure.since, f"the quote {failure.opening} is not closed"
 
 
 def _open_list(failure: _Failure) -> _Explanation:
@@ -266,43 +261,15 @@ def _no_document(failure: _Failure) -> _Explanation:
     )
 
 
-def _no_list_here(failure: _Failure) -> _Explanation:
-    return failure.at, 'a list must begin on a separate line, below its key; text that begins with "- " needs quotes'
-
-
 def _no_content(failure: _Failure) -> _Explanation:
     if failure.character:
         return failure.at, f"a value is missing before {failure.character}; text that begins with it needs quotes"
     return failure.at, "a value is missing here, or a [ or { above is not closed"
 
 
-def _no_name(failure: _Failure) -> _Explanation:
-    return failure.since, f"text that begins with {failure.opening} needs quotes"
-
-
 def _no_escape(failure: _Failure) -> _Explanation:
     escape = failure.line[failure.at.column - 1 : failure.at.column + 1]
     return failure.at, f"{escape} is not an escape of YAML; write \\{escape}, or use single quotes"
-
-
-def _no_hexadecimal(failure: _Failure) -> _Explanation:
-    return failure.at, r"the escape is not complete; write \\ for a backslash, or use single quotes"
-
-
-def _surrogate(failure: _Failure) -> _Explanation:
-    return failure.at, "the escape does not name a Unicode character; write the character itself"
-
-
-def _block_header(failure: _Failure) -> _Explanation:
-    opening = failure.opening
-    message = (
-        f"the text of a block must begin on the line below {opening}; text that begins with {opening} needs quotes"
-    )
-    return failure.since, message
-
-
-def _depth(failure: _Failure) -> _Explanation:
-    return failure.at, TOO_DEEP_MESSAGE
 
 
 _SURROGATE = "found invalid Unicode character escape code"
@@ -312,12 +279,32 @@ TOO_DEEP = "exceeded maximum nesting depth"
 
 _RULES = {_SURROGATE: "yaml-character", TOO_DEEP: "yaml-depth"}
 
+_AT = {
+    "found a tab character that violates indentation": "a tab cannot indent YAML; use blanks",
+    "found a tab character where an indentation space is expected": "a tab cannot indent YAML; use blanks",
+    "block sequence entries are not allowed in this context": (
+        'a list must begin on a separate line, below its key; text that begins with "- " needs quotes'
+    ),
+    "did not find expected hexdecimal number": (
+        r"the escape is not complete; write \\ for a backslash, or use single quotes"
+    ),
+    _SURROGATE: "the escape does not name a Unicode character; write the character itself",
+    TOO_DEEP: TOO_DEEP_MESSAGE,
+}
+"""The message about each error at the position where libyaml stopped, by message of libyaml."""
+
+_SINCE = {
+    "found unexpected end of stream": "the quote {opening} is not closed",
+    "found unexpected document indicator": "the quote {opening} is not closed",
+    "did not find expected alphabetic or numeric character": "text that begins with {opening} needs quotes",
+    "did not find expected comment or line break": (
+        "the text of a block must begin on the line below {opening}; text that begins with {opening} needs quotes"
+    ),
+}
+"""The message about each error at the position of the unfinished text or collection, by message of libyaml."""
+
 _EXPLANATIONS: dict[str, Callable[[_Failure], _Explanation]] = {
     "found character that cannot start any token": _character,
-    "found a tab character that violates indentation": _tab,
-    "found a tab character where an indentation space is expected": _tab,
-    "found unexpected end of stream": _open_quote,
-    "found unexpected document indicator": _open_quote,
     "did not find expected ',' or ']'": _open_list,
     "did not find expected ',' or '}'": _open_mapping,
     "mapping values are not allowed in this context": _colon_not_allowed,
@@ -325,13 +312,7 @@ _EXPLANATIONS: dict[str, Callable[[_Failure], _Explanation]] = {
     "did not find expected key": _no_key,
     "did not find expected '-' indicator": _no_item,
     "did not find expected <document start>": _no_document,
-    "block sequence entries are not allowed in this context": _no_list_here,
     "did not find expected node content": _no_content,
-    "did not find expected alphabetic or numeric character": _no_name,
     "found unknown escape character": _no_escape,
-    "did not find expected hexdecimal number": _no_hexadecimal,
-    "did not find expected comment or line break": _block_header,
-    _SURROGATE: _surrogate,
-    TOO_DEEP: _depth,
 }
-"""The function that explains each error, by message of libyaml. libyaml misspells some words in messages."""
+"""The function that explains each other error, by message of libyaml. libyaml misspells some words in messages."""

@@ -28,11 +28,11 @@ import json
 import math
 import re
 import textwrap
-from collections.abc import Iterable
-from typing import Final
+import unicodedata
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
 
 from tfgen.record import EMPTY
-from tfgen.text.commented import CommentedMapping
 
 _SHORT: Final = 200
 """Maximum number of characters of a string whose YAML text is cached."""
@@ -77,12 +77,52 @@ _ENDS_IN_FLOW = re.compile(r"[,\[\]{}]")
 _BLANK_AT_LINE_END = re.compile(r"[ \t](?:\n|\Z)")
 
 
+_ODD_SPACE: Final = re.compile("[\u00a0\u1680\u2000-\u200b\u202f\u205f\u2060\u3000]")
+
+
+class CommentedMapping(dict[str, Any]):
+    """A mapping with comments on its entries. The comments do not affect comparisons with other mappings.
+
+    In YAML text, the comment of an entry is above the entry.
+
+    Attributes:
+        comments: the comment of each commented entry, by key of the entry.
+    """
+
+    __slots__ = ("comments",)
+
+    def __init__(self, entries: Mapping[str, Any], comments: Mapping[str, str]) -> None:
+        super().__init__(entries)
+        self.comments = comments
+
+
 def find_forbidden_character(text: str) -> re.Match[str] | None:
     """Return the match of the first character that some YAML parser refuses or changes; None without a match."""
     # Characters of the pattern are not printable. `isprintable` is faster, and often saves compiling the pattern.
     if text.replace("\n", "").replace("\t", "").isprintable():
         return None
     return re.search(FORBIDDEN_CHARACTER, text)
+
+
+def find_odd_space(text: str) -> str | None:
+    """Return the message about the first unusual space character in a text; None if the text has no such character.
+
+    For example, a no-break space looks like a blank, but YAML reads it as text.
+    """
+    match = _ODD_SPACE.search(text)
+    if match is None:
+        return None
+    name = unicodedata.name(match[0]).lower()
+    return f"the character U+{ord(match[0]):04X} ({name}) is not a blank in YAML; write a blank"
+
+
+def odd_space_column(line: str) -> int:
+    """Return the column of the first unusual space character in a line; 1 without such a character.
+
+    The first column is 1.
+    """
+    match = _ODD_SPACE.search(line)
+    return match.start() + 1 if match else 1
 
 
 def dump(data: object, indent: str = "") -> str:

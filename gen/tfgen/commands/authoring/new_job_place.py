@@ -9,11 +9,9 @@ from typing import Any, Final
 
 from tfgen import data_path
 from tfgen.check.jobs import check
-from tfgen.disk_file import read_file
-from tfgen.job.output_root import is_root, root_above
-from tfgen.job.sources import defaults_under, read_sources
+from tfgen.disk_file import read_file, real_path
+from tfgen.job.sources import defaults_under, is_root, read_sources, root_above
 from tfgen.places import JOB_FILE, JOB_SCHEMA
-from tfgen.real_path import real_path
 from tfgen.record import Record
 
 _ANY_JOB: Final = """\

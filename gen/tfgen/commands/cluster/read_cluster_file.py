@@ -11,9 +11,8 @@ import jsonschema_rs
 import yaml
 
 from tfgen.commands.cluster.cluster_shapes import SHAPES
-from tfgen.errors import UsageError
+from tfgen.errors import Position, Problem, UsageError, stop_at_errors
 from tfgen.kubernetes.object import Object
-from tfgen.problems import Position, Problem, stop_at_errors
 from tfgen.scheduling.amounts import counts_of, counts_of_pod
 from tfgen.text.document import MAX_DEPTH
 from tfgen.text.yaml_syntax import TOO_DEEP

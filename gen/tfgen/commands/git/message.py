@@ -20,11 +20,10 @@ from tfgen.change.comparison import Pair, PairPlaces
 from tfgen.change.field_diff import NOTHING, FieldChange, FieldPath, field_changes
 from tfgen.job.facts import environments_of
 from tfgen.job.sources import source_name
-from tfgen.plural import count
 from tfgen.schema import tunables
 from tfgen.text.document import Document
 from tfgen.tree.ledger import ledger_path
-from tfgen.words import either, shown
+from tfgen.words import count, either, shown
 
 _SUBJECT: Final = 72
 """Maximum length of the subject line: https://git-scm.com/docs/git-commit#_discussion."""

@@ -32,16 +32,14 @@ from tfgen.commands.pipeline.check_scope import CheckScope
 from tfgen.commands.pipeline.job_files import find_job_at
 from tfgen.commands.pipeline.removed_jobs import find_removed_jobs
 from tfgen.commands.pipeline.track import untracked
-from tfgen.errors import UsageError
+from tfgen.disk_file import real_path, repository_root
+from tfgen.errors import Position, Problem, UsageError, stop_at_errors
 from tfgen.git.commit import RefusedError, Repository
 from tfgen.git.history import before_removals
 from tfgen.git.publish import Target, commit_all, find_tip, is_ancestor, publish, worktree
 from tfgen.git.tree import HEAD, CommitTree, is_shallow
-from tfgen.job.documents import read_documents
 from tfgen.job.facts import name_of, rendered_branch, source_branch
-from tfgen.job.sources import no_job_below, read_sources, removed_files
-from tfgen.problems import Position, Problem, stop_at_errors
-from tfgen.real_path import real_path, repository_root
+from tfgen.job.sources import no_job_below, read_documents, read_sources, removed_files
 from tfgen.record import Record
 from tfgen.text.document import Document
 from tfgen.tree.folder import OutputFolder

@@ -28,15 +28,13 @@ from tfgen.commands.pipeline.full_check import full_check
 from tfgen.commands.pipeline.loosened_rails import find_loosened_rails
 from tfgen.commands.pipeline.track import untracked
 from tfgen.commands.render import render_paths
-from tfgen.errors import TfgenError
+from tfgen.errors import ProblemsError, TfgenError, in_order, stop_at_errors
 from tfgen.git import publish
 from tfgen.git.commit import RefusedError, Repository
 from tfgen.git.publish import RebaseConflictError, Target
 from tfgen.git.tree import HEAD, CommitTree, resolved
 from tfgen.job.defaults import FILE
-from tfgen.job.output_root import output_root
-from tfgen.job.sources import contains_job, has_name_of_job, read_sources
-from tfgen.problems import ProblemsError, in_order, stop_at_errors
+from tfgen.job.sources import contains_job, has_name_of_job, output_root, read_sources
 from tfgen.record import Record
 from tfgen.text.parse import parse
 from tfgen.tree.ledger import LEDGER_FOLDER, job_of, parse_ledger

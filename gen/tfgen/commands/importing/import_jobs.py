@@ -8,7 +8,7 @@ from typing import Any, Final, TypeAlias
 
 from tfgen.check.jobs import check
 from tfgen.data_path import Path, at, has, texts
-from tfgen.errors import UsageError
+from tfgen.errors import Position, Problem, UsageError, has_errors, in_order
 from tfgen.importers import COMMANDS, FORMATS, hand_written, rights
 from tfgen.importers.command_line import Word, commands
 from tfgen.importers.environments import EnvironmentName, Variant, base_name, job_with_environments
@@ -20,10 +20,9 @@ from tfgen.importers.objects import keep_object, kind, mark_server_fields_read, 
 from tfgen.importers.options import Options
 from tfgen.importers.part import Part, scalar_part
 from tfgen.importers.service_account import with_service_account
-from tfgen.job.training_job import PROFILES
-from tfgen.problems import Position, Problem, has_errors, in_order
+from tfgen.kubernetes.volume_profiles import PROFILES
 from tfgen.record import EMPTY, Record
-from tfgen.text.document import Document, SourceTree
+from tfgen.text.document import Document, YamlNode
 from tfgen.text.parse import decode, parse
 from tfgen.text.reader import forbidden_character_message
 from tfgen.text.yaml_text import find_forbidden_character
@@ -456,12 +455,12 @@ def _problems_in_source(job: ImportedJob) -> Iterator[Problem]:
         yield problem.replaced(file=file, position=position, message=f"{problem.message}{fix}")
 
 
-def _positions(tree: SourceTree, path: Path = ()) -> Iterator[tuple[Position, Path]]:
+def _positions(tree: YamlNode, path: Path = ()) -> Iterator[tuple[Position, Path]]:
     """Yield each position in a document with the path of the value at this position.
 
     If several values have the same position, yield the innermost value last.
     """
     yield tree.position, path
-    for key, (position, child) in tree.children.items():
-        yield position, (*path, key)
-        yield from _positions(child, (*path, key))
+    for key, entry in tree.children.items():
+        yield entry.position, (*path, key)
+        yield from _positions(entry.value, (*path, key))

@@ -28,17 +28,14 @@ from tfgen.commands.line_origin.moved_lines import JobChanges, depth_of
 from tfgen.commands.line_origin.pages import ENVIRONMENTS, RUNS, Purpose, page_of_key, purpose
 from tfgen.commands.line_origin.template_values import ANY
 from tfgen.data_path import Path
-from tfgen.errors import TfgenError, UsageError
+from tfgen.disk_file import real_path
+from tfgen.errors import TfgenError, UsageError, stop_at_errors
 from tfgen.graph.field_keys import JOB_NAME
 from tfgen.graph.guards import guards
-from tfgen.job.named_job import choose_job
+from tfgen.job.facts import choose_job
 from tfgen.job.origin import Origin, as_rows, as_table
-from tfgen.job.output_root import root_above
-from tfgen.job.sources import read_sources
+from tfgen.job.sources import read_sources, root_above
 from tfgen.places import CHARTS, OVERLAYS, job_folder
-from tfgen.plural import count as plural
-from tfgen.problems import stop_at_errors
-from tfgen.real_path import real_path
 from tfgen.record import Record
 from tfgen.schema import file as schema_file
 from tfgen.schema.file import first_sentence
@@ -49,6 +46,7 @@ from tfgen.text.document import Document
 from tfgen.text.line_path import line_paths
 from tfgen.tree.folder import OutputFolder
 from tfgen.tree.ledger import Ledger, Ledgers
+from tfgen.words import count as plural
 
 _PLACE: Final = re.compile(r"(?P<file>.+?):(?P<line>[0-9]+)(?::[0-9]+)?")
 _FEW: Final = 6

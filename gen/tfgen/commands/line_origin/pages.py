@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from tfgen.data_path import Path
-from tfgen.job.choices import ROLE_NAMES
+from tfgen.job.training_job import ROLE_NAMES
 from tfgen.record import Record
 
 ENVIRONMENTS: Final = "docs/environments.md"

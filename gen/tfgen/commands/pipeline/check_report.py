@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tfgen.problems import Problem
+from tfgen.errors import Problem
 from tfgen.record import Record
 from tfgen.tree.staging import Rendering, Stored
 

@@ -15,13 +15,12 @@ from typing import Final
 from tfgen.change.rerendered import present_overlays
 from tfgen.check.objects import check_guard_rails
 from tfgen.check.severities import set_severities
-from tfgen.errors import TfgenError
+from tfgen.errors import Problem, TfgenError
 from tfgen.git.tree import Tree
 from tfgen.graph.built import BuiltJob, Objects, build
 from tfgen.job.facts import name_of
 from tfgen.kubernetes.object import Object, identity
 from tfgen.places import OVERLAYS
-from tfgen.problems import Problem
 from tfgen.rails.limits import JobUse, has_limited_sums, uses
 from tfgen.record import Record
 from tfgen.targets.kustomize.build import build_objects, has_overlay

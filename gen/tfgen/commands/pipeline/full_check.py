@@ -25,11 +25,10 @@ from tfgen.commands.pipeline.job_files import find_job_at
 from tfgen.commands.pipeline.rendered_file import RenderedFile, render_files
 from tfgen.commands.pipeline.run_ends import find_run_starts
 from tfgen.commands.pipeline.sums import find_sums
+from tfgen.errors import Problem, in_order
 from tfgen.git.tree import HEAD
-from tfgen.job.documents import read_documents
 from tfgen.job.facts import name_of
-from tfgen.job.sources import Source
-from tfgen.problems import Problem, in_order
+from tfgen.job.sources import Source, read_documents
 from tfgen.rails.limits import JobUse
 from tfgen.tree.plan import FileAction, WritePlan, nothing_committed
 from tfgen.tree.staging import Rendering, Staging, Stored

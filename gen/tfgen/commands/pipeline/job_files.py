@@ -6,10 +6,9 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from tfgen import data_path
+from tfgen.disk_file import whole_path
 from tfgen.git.tree import DISK, Tree
-from tfgen.job.output_root import root_above
-from tfgen.job.sources import contains_job, read_sources
-from tfgen.real_path import whole_path
+from tfgen.job.sources import contains_job, read_sources, root_above
 from tfgen.text.parse import MAX_BYTES, decode, parse
 from tfgen.tree.ledger import LEDGER_FOLDER
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from tfgen.errors import Problem
 from tfgen.git.tree import DISK, CommitTree, Tree, by_repository, has_commit
 from tfgen.job.defaults import FILE
 from tfgen.job.sources import Source
-from tfgen.problems import Problem
 
 
 def find_loosened_rails(

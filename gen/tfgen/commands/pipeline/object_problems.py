@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from tfgen.check.object_schemas import ObjectSchemas
 from tfgen.check.objects import check_objects
 from tfgen.check.severities import set_severities
+from tfgen.errors import Problem
 from tfgen.graph.built import BuiltJob
-from tfgen.problems import Problem
 from tfgen.text.document import Document
 
 

@@ -10,9 +10,9 @@ from typing import Final
 from tfgen.check.checked import Checked
 from tfgen.commands.pipeline.job_files import find_job_files
 from tfgen.commands.pipeline.removed_jobs import find_removed_jobs
+from tfgen.errors import Position, Problem
 from tfgen.git.tree import DISK, Tree
 from tfgen.job.sources import source_name
-from tfgen.problems import Position, Problem
 from tfgen.tree.ledger import Ledgers, ledger_path
 
 ORPHAN: Final = "orphan"

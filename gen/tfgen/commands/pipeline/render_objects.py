@@ -6,12 +6,12 @@ from collections.abc import Collection, Iterator, Sequence
 
 from tfgen.check.cached_files import CachedFile, from_cache, read_cached_files, read_cached_jobs
 from tfgen.check.jobs import check_all
+from tfgen.errors import Problem, has_errors, in_order
 from tfgen.graph.built import BuiltJob, build
 from tfgen.job.facts import check_environment
 from tfgen.job.sources import Source
 from tfgen.kubernetes.object import Object
 from tfgen.kubernetes.scope import in_namespace
-from tfgen.problems import Problem, has_errors, in_order
 from tfgen.text.document import Document
 
 
@@ -51,7 +51,7 @@ def _cached_documents(source: Source, file: CachedFile) -> Sequence[Document]:
     """Return the jobs of a cached file. A file with problems is read again, to find the lines of the problems."""
     jobs = None if file.object_problems else read_cached_jobs(source)
     if jobs is None:
-        from tfgen.job.documents import read_documents  # takes 20 ms, which most cached files do not need
+        from tfgen.job.sources import read_documents  # takes 20 ms, which most cached files do not need
 
         return read_documents(source)
     return [Document.without_places(source.file, data) for data in jobs]

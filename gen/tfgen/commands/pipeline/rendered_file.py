@@ -19,9 +19,9 @@ from tfgen.commands.pipeline.check_scope import CheckScope
 from tfgen.commands.pipeline.rendered_job import RenderedJob, render_job
 from tfgen.commands.pipeline.store_file import store_file
 from tfgen.commands.pipeline.sums import limited_uses
+from tfgen.errors import Problem
 from tfgen.git.tree import Tree
 from tfgen.job.sources import Source
-from tfgen.problems import Problem
 from tfgen.rails.limits import JobUse
 from tfgen.text.document import Document
 from tfgen.tree.staging import Staging

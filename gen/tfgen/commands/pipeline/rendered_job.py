@@ -10,9 +10,9 @@ from tfgen.check.manifests import Manifest
 from tfgen.check.object_schemas import ObjectSchemas
 from tfgen.check.objects import check_objects
 from tfgen.check.severities import set_severities
+from tfgen.errors import Place
 from tfgen.graph.built import build
 from tfgen.job.facts import name_of, rendered_branch
-from tfgen.problems import Place
 from tfgen.rails.limits import JobUse, has_limited_sums, uses
 from tfgen.targets.gitops.delivery import ChangedField, controller_fields
 from tfgen.targets.render import render_document

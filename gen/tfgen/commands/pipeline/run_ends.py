@@ -17,9 +17,9 @@ from tfgen.change.comparison import Pair, PairPlaces
 from tfgen.change.job_diff import JobDiff, claim_users, diff_job
 from tfgen.commands.pipeline.removed_jobs import versions_of_job
 from tfgen.graph.built import build
-from tfgen.plural import count
 from tfgen.rails.limits import JobUse, uses
 from tfgen.text.document import Document
+from tfgen.words import count
 from tfgen.workers import map_items
 
 _DECIDING_KEYS = ("enabled", "namespace", "cluster", "storage")

@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from tfgen.check.cached_files import CachedFile, store
 from tfgen.check.checked import ReadFile, Reported
 from tfgen.check.manifests import Manifest
+from tfgen.errors import Problem, has_errors
 from tfgen.job.facts import rendered_branch
-from tfgen.problems import Problem, has_errors
 from tfgen.rails.limits import has_limited_sums
 
 

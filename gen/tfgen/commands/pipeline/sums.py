@@ -11,12 +11,12 @@ from pathlib import Path
 
 from tfgen.check.checked import CheckedFile, CheckResult
 from tfgen.check.jobs import Checker
+from tfgen.disk_file import whole_path
+from tfgen.errors import Problem
 from tfgen.git.tree import DISK, Tree
 from tfgen.graph.built import build
 from tfgen.job.sources import Source, read_sources
-from tfgen.problems import Problem
 from tfgen.rails.limits import JobUse, find_sums_over_limits, has_limited_sums, limits_sums, uses
-from tfgen.real_path import whole_path
 from tfgen.text.document import Document
 from tfgen.workers import map_items
 

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Final
 
 from tfgen import data_path
+from tfgen.errors import Position, Problem
 from tfgen.git.tree import DISK, CommitTree, has_commit, ignored
 from tfgen.job.defaults import FILE
 from tfgen.places import CHARTS, OVERLAYS, TOOLS
-from tfgen.plural import count
-from tfgen.problems import Position, Problem
 from tfgen.schema import validate as schema
 from tfgen.text.parse import decode, parse
+from tfgen.words import count
 
 UNLISTED: Final = "unlisted-file"
 KEY: Final = "unlistedFiles"

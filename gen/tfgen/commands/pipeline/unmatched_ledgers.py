@@ -12,8 +12,8 @@ from pathlib import Path
 from tfgen.check.files import NOT_REPRODUCED
 from tfgen.commands.pipeline.job_files import find_job_files
 from tfgen.commands.pipeline.orphans import ORPHAN
+from tfgen.errors import Position, Problem
 from tfgen.git.tree import Tree
-from tfgen.problems import Position, Problem
 from tfgen.tree.ledger import ledger_path
 
 

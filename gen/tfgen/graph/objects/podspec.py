@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from tfgen.data_path import ValueType
 from tfgen.graph.holes import (
     ABSENT,
     AllOf,
@@ -44,11 +45,11 @@ from tfgen.graph.holes import (
 )
 from tfgen.graph.objects import cluster, naming, supporting
 from tfgen.graph.objects.values import ROLE, role_or_job_value, role_value, value
-from tfgen.job.run_names import UNNAMED
-from tfgen.job.training_job import Profile, RoleName, Structure
+from tfgen.job.facts import UNNAMED
+from tfgen.job.training_job import RoleName, Structure
 from tfgen.kubernetes import keys
+from tfgen.kubernetes.volume_profiles import Profile
 from tfgen.record import EMPTY, Record
-from tfgen.value_type import ValueType
 
 # -- PodSpec -----------------------------------------------------------------------------------------------------------
 

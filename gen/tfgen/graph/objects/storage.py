@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Final
 
+from tfgen.data_path import ValueType
 from tfgen.graph import programs
 from tfgen.graph.holes import (
     AllOf,
@@ -35,10 +36,9 @@ from tfgen.graph.holes import (
 from tfgen.graph.objects import naming, podspec
 from tfgen.graph.objects.podspec import RUN_FOLDER
 from tfgen.graph.objects.values import ROLE, ROLE_VALUES, role_or_job_value, value
-from tfgen.job.training_job import FileCode, GitCode, Profile, RoleName, Structure
-from tfgen.kubernetes.volume_profiles import refuses
+from tfgen.job.training_job import FileCode, GitCode, RoleName, Structure
+from tfgen.kubernetes.volume_profiles import Profile, refuses
 from tfgen.schema import kinds
-from tfgen.value_type import ValueType
 
 # -- volumes -----------------------------------------------------------------------------------------------------------
 #

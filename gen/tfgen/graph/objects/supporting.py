@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Final
 
+from tfgen.data_path import ValueType
 from tfgen.graph.holes import (
     AllOf,
     AnyOf,
@@ -38,7 +39,6 @@ from tfgen.graph.objects.values import role_or_job_value, value
 from tfgen.graph.template import Template
 from tfgen.job.training_job import GitCode, Role, Structure
 from tfgen.kubernetes import eci, keys
-from tfgen.value_type import ValueType
 
 # -- network -----------------------------------------------------------------------------------------------------------
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Final, TypeVar
 
+from tfgen.data_path import ValueType
 from tfgen.graph.holes import (
     AsText,
     Bound,
@@ -25,7 +26,6 @@ from tfgen.graph.holes import (
 from tfgen.job.training_job import RoleName
 from tfgen.schema import tunables
 from tfgen.schema.tunables import Tunable
-from tfgen.value_type import ValueType
 
 ROLE: Final = Parameter("role")
 """The parameter with the name of the role, in a named template that all roles share."""

@@ -12,7 +12,7 @@ from typing import Final, NoReturn
 from tfgen import data_path
 from tfgen.data_path import Path
 from tfgen.graph.holes import ABSENT, Bound, Call, Comment, Hole, Key, NamedTemplate, Node, Splice, Value, child_nodes
-from tfgen.job.choices import ROLE_NAMES
+from tfgen.job.training_job import ROLE_NAMES
 from tfgen.record import Record
 from tfgen.words import either, path_name
 

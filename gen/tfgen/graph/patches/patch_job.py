@@ -21,10 +21,11 @@ from tfgen.graph.patches.edits import Merger, operate
 from tfgen.graph.patches.field import Fault, Field, RefusedError
 from tfgen.graph.template import Template
 from tfgen.graph.workloads.role_pod import with_container_security
-from tfgen.job.training_job import Patch, Profile, Structure
+from tfgen.job.training_job import Patch, Structure
 from tfgen.kubernetes.keys import KEEP
 from tfgen.kubernetes.merge import JSON_MERGE, STRATEGIC_GROUPS, kubectl
 from tfgen.kubernetes.object import group
+from tfgen.kubernetes.volume_profiles import Profile
 from tfgen.record import Record
 from tfgen.schema.tunables import ENVIRONMENT
 from tfgen.words import either, meant, nearest

@@ -16,6 +16,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
+from tfgen.data_path import ValueType
 from tfgen.schema import file as schema_file
 from tfgen.schema import tunables
 from tfgen.schema.file import Schema
@@ -23,7 +24,6 @@ from tfgen.schema.hints import choices
 from tfgen.schema.tunables import ValuesPath, chart_values
 from tfgen.schema.values_schema import ValuesForm, ValuesPart, once_a_form
 from tfgen.text import yaml_text
-from tfgen.value_type import ValueType
 from tfgen.words import either
 
 _WIDTH: Final = 100

@@ -16,7 +16,7 @@ from tfgen.kubernetes.merge import REPLACE, STRATEGIC_GROUPS, TOP_LISTS, kustomi
 from tfgen.kubernetes.object import Object, group, literal_name
 from tfgen.record import EMPTY
 from tfgen.text import yaml_text
-from tfgen.text.canonical_json import have_equal_text
+from tfgen.text.json_text import have_equal_text
 
 # -- references to objects ---------------------------------------------------------------------------------------------
 #

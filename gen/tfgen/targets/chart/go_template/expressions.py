@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, assert_never
 
+from tfgen.data_path import ValueType
 from tfgen.graph.holes import (
     ABSENT,
     FUNCTIONS,
@@ -50,8 +51,7 @@ from tfgen.graph.holes import (
 )
 from tfgen.targets.chart.go_template.presence import is_constant, needs_root, parts_of_test, presence
 from tfgen.targets.chart.go_template.syntax import Context, escape, field, join, literal
-from tfgen.text import canonical_json, yaml_text
-from tfgen.value_type import ValueType
+from tfgen.text import json_text, yaml_text
 
 # -- expressions -------------------------------------------------------------------------------------------------------
 
@@ -114,7 +114,7 @@ def expression(node: Node, context: Context) -> str:  # noqa: C901 - a branch a 
         case NotEmpty(tree):
             return expression(tree, context)
         case Digest(tree):
-            return f"{_data(tree, context)} | mustToRawJson | sha256sum | trunc {canonical_json.DIGEST_LENGTH}"
+            return f"{_data(tree, context)} | mustToRawJson | sha256sum | trunc {json_text.DIGEST_LENGTH}"
         case MapOf(entries):
             return dict_of(entries, context)
         case str() | int():

@@ -17,6 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
 from typing import Final, TypeAlias
 
+from tfgen.data_path import TREES
 from tfgen.graph.holes import (
     ABSENT,
     AllOf,
@@ -85,7 +86,6 @@ from tfgen.targets.chart.go_template.syntax import (
     without_repeated_reasons,
 )
 from tfgen.text import yaml_text
-from tfgen.value_type import TREES
 
 # -- if, with and range around lines -----------------------------------------------------------------------------------
 

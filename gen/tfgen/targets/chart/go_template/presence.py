@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import assert_never
 
+from tfgen.data_path import TREES
 from tfgen.graph.holes import (
     ABSENT,
     Absent,
@@ -47,7 +48,6 @@ from tfgen.graph.holes import (
     type_of,
 )
 from tfgen.record import Record
-from tfgen.value_type import TREES
 
 # -- presence tests ----------------------------------------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from tests.support.tools import ROOT
-from tfgen.training_errors import ERRORS, find_error
+from tfgen.live.training_errors import ERRORS, find_error
 
 LINES = {
     "ValueError: Attempt to convert a value (PerReplica:{": "keras-3-mirrored",

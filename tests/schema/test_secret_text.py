@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from tfgen.secret_text import find_secret_arguments
+from tfgen.schema.secret_text import find_secret_arguments
 
 
 @pytest.mark.parametrize(
