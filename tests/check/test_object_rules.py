@@ -9,7 +9,7 @@ import pytest
 from tests.support.refused_fields import CASES, job
 from tfgen.check.object_rules import Destination
 from tfgen.check.object_table import SUMMARIES, TABLE
-from tfgen.kubernetes.volume_profiles import Profile
+from tfgen.kubernetes.pods import Profile
 
 KUBERNETES = Destination(None, "restricted", has_gitops=False)
 

@@ -10,7 +10,7 @@ import yaml
 from tests.support.rendered import Rendered
 from tests.support.tools import kustomize_build
 from tfgen.check.jobs import check
-from tfgen.kubernetes.scope import CLUSTER_KINDS, NAMESPACED_BY_KUSTOMIZE
+from tfgen.kubernetes.object import CLUSTER_KINDS, NAMESPACED_BY_KUSTOMIZE
 
 JOB = """\
 apiVersion: tfgen/v1alpha1

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tfgen.graph.task_pods import Pod, gpu_count
-from tfgen.kubernetes.expansion import expand
+from tfgen.kubernetes.pods import expand
 from tfgen.local.gpus import shares
 from tfgen.local.variables import MissingVariable, unknown_sources, variables
 

@@ -17,8 +17,8 @@ from typing import Any
 
 import pytest
 
-from tfgen.kubernetes.kinds import KINDS
 from tfgen.kubernetes.merge import MERGE_KEYS
+from tfgen.kubernetes.object import KINDS
 from tfgen.schema import file as schema_file
 from tfgen.schema import kubernetes_fields
 

@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 from tfgen import data_path
 from tfgen.check.pods import Port, allows_egress, allows_ingress
 from tfgen.errors import Severity
-from tfgen.kubernetes.label_selector import matches
+from tfgen.kubernetes.labels import matches
 from tfgen.kubernetes.object import Object
 from tfgen.kubernetes.pods import FieldPath, Pods, pods_of
 from tfgen.record import Record

@@ -17,10 +17,8 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from tfgen import data_path
 from tfgen.check.object_links import Fault
 from tfgen.errors import Severity
-from tfgen.kubernetes.kinds import KINDS
-from tfgen.kubernetes.object import Object, group, literal_name
-from tfgen.kubernetes.pods import FieldPath, Pods, literal_pods, pods_of
-from tfgen.kubernetes.volume_profiles import Profile
+from tfgen.kubernetes.object import KINDS, Object, group, literal_name
+from tfgen.kubernetes.pods import FieldPath, Pods, Profile, literal_pods, pods_of
 from tfgen.record import Record
 from tfgen.words import either, shown
 

@@ -31,9 +31,8 @@ from tfgen.check.object_rules import (
 )
 from tfgen.check.pod_table import POD_ROWS
 from tfgen.kubernetes import quantity
-from tfgen.kubernetes.kinds import KINDS, find_groups
 from tfgen.kubernetes.limits import ANNOTATIONS_MAX, PROGRAM_MAX, STRING_COST, STRING_MAX
-from tfgen.kubernetes.object import group
+from tfgen.kubernetes.object import KINDS, find_groups, group
 from tfgen.rules.variables import measure_expanded
 from tfgen.words import NEAR, either, nearest, shown
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from tfgen.kubernetes.label_selector import matches
+from tfgen.kubernetes.labels import matches
 from tfgen.kubernetes.object import Object
 from tfgen.kubernetes.pods import Pods
 

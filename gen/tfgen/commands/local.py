@@ -24,8 +24,7 @@ from tfgen.graph.objects.storage import TMP
 from tfgen.graph.task_pods import Pod, gpu_count, pods
 from tfgen.job.facts import check_environment, choose_job, name_of
 from tfgen.job.sources import read_sources
-from tfgen.kubernetes.expansion import expand
-from tfgen.kubernetes.program_file import find_program_file
+from tfgen.kubernetes.pods import expand, find_program_file
 from tfgen.local.addresses import loopback, replace_addresses
 from tfgen.local.failure import Failure
 from tfgen.local.folders import Folders, Volumes

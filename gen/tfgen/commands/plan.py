@@ -8,7 +8,7 @@ from typing import Any, Final
 from tfgen.commands.cluster.declared_runs import RunObjects
 from tfgen.job.training_job import ROLE_NAMES
 from tfgen.kubernetes import keys
-from tfgen.kubernetes.controller_labels import added_labels
+from tfgen.kubernetes.labels import added_labels
 from tfgen.kubernetes.object import Object, literal_name
 from tfgen.kubernetes.pods import Pods, pods_of
 from tfgen.scheduling.cluster import cluster_of, namespace_of

@@ -43,7 +43,7 @@ from tfgen.graph.workloads import WORKLOADS
 from tfgen.job.facts import UNNAMED
 from tfgen.job.training_job import Structure
 from tfgen.kubernetes.limits import STRING_MAX
-from tfgen.kubernetes.volume_profiles import Profile, strictest_profile
+from tfgen.kubernetes.pods import Profile, strictest_profile
 from tfgen.schema import kinds
 from tfgen.schema.kinds import GANG_FIELDS, GangField
 from tfgen.words import either

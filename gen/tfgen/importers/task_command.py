@@ -22,7 +22,7 @@ from tfgen.importers import shell
 from tfgen.importers.part import Part
 from tfgen.importers.pod_template import Program
 from tfgen.importers.shell import Statement
-from tfgen.kubernetes.expansion import expand
+from tfgen.kubernetes.pods import expand
 from tfgen.record import EMPTY, Record
 from tfgen.words import either
 

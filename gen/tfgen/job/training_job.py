@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Any, Final, Literal, TypeAlias, get_args
 
-from tfgen.kubernetes.volume_profiles import Profile
+from tfgen.kubernetes.pods import Profile
 from tfgen.record import Record
 from tfgen.schema import file as schema_file
 from tfgen.schema import kinds, tunables

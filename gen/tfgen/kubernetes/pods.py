@@ -1,10 +1,12 @@
-"""Pods of an object: a Pod, or the pods of each pod template in the object."""
+"""The pods that the objects of a job create: their commands, volumes and requests."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args
 
 from tfgen import data_path
 from tfgen.kubernetes import keys, quantity
@@ -13,6 +15,96 @@ from tfgen.record import EMPTY, Record
 
 if TYPE_CHECKING:
     from tfgen.kubernetes.quantity import Amount
+
+
+# -- references in a command -------------------------------------------------------------------------------------------
+#
+# https://kubernetes.io/docs/tasks/inject-data-application/define-interdependent-environment-variables/
+
+
+REFERENCE: Final = re.compile(r"\$\$|\$\(([^)]*)\)")
+"""Pattern of a reference `$(X)`, or of `$$`, the escape of a dollar sign."""
+
+
+def expand(text: str, variables: Mapping[str, str]) -> str:
+    """Expand the references to variables in a text. References to unset variables remain unchanged.
+
+    >>> expand("$(HOST):$(PORT) $$(HOST) $HOST", {"HOST": "a"})
+    'a:$(PORT) $(HOST) $HOST'
+    """
+    return REFERENCE.sub(lambda match: "$" if match[0] == "$$" else variables.get(match[1], match[0]), text)
+
+
+# -- the program of a command ------------------------------------------------------------------------------------------
+
+
+_INTERPRETER: Final = ("python", "bash", "sh")
+_NO_FILE: Final = ("-c", "-m")
+"""Options with which an interpreter runs code or a module instead of a file."""
+_WITH_VALUE: Final = ("-W", "-X")
+
+
+def find_program_file(words: Sequence[str]) -> str:
+    """Return the file that an interpreter runs, or the path of an executable; empty if the command contains neither.
+
+    >>> find_program_file(["python", "-u", "/opt/train.py", "--steps=5"]), find_program_file(["python", "-m", "train"])
+    ('/opt/train.py', '')
+    """
+    first, *following = words
+    if not PurePosixPath(first).name.startswith(_INTERPRETER):
+        return first if "/" in first else ""
+    texts = iter(following)
+    for text in texts:
+        if text in _NO_FILE:
+            return ""
+        if text in _WITH_VALUE:
+            next(texts, None)
+        elif not text.startswith("-"):
+            return text
+    return ""
+
+
+# -- volumes of the Pod Security Standards -----------------------------------------------------------------------------
+#
+# The volume types that the Pod Security Standards refuse.
+#
+# https://kubernetes.io/docs/concepts/security/pod-security-standards/: the profile baseline refuses hostPath only. The
+# page does not list image volumes, which the profile restricted allows since Kubernetes 1.33
+# (policy/check_restrictedVolumes.go of k8s.io/pod-security-admission).
+
+
+Profile: TypeAlias = Literal["restricted", "baseline", "privileged"]
+PROFILES: Final[tuple[Profile, ...]] = get_args(Profile)
+"""The Pod Security Standards, the strictest first."""
+
+_OF_RESTRICTED: Final = frozenset(
+    (
+        "configMap",
+        "csi",
+        "downwardAPI",
+        "emptyDir",
+        "ephemeral",
+        "image",
+        "persistentVolumeClaim",
+        "projected",
+        "secret",
+    )
+)
+
+
+def refuses(profile: Profile, source: str) -> bool:
+    """Return whether a profile refuses a type of volume, such as `hostPath`."""
+    return PROFILES.index(strictest_profile(source)) > PROFILES.index(profile)
+
+
+def strictest_profile(source: str) -> Profile:
+    """Return the strictest profile that allows a type of volume, for example `privileged` for `hostPath`."""
+    if source in _OF_RESTRICTED:
+        return "restricted"
+    return "privileged" if source == "hostPath" else "baseline"
+
+
+# -- pods of objects ---------------------------------------------------------------------------------------------------
 
 
 FieldPath: TypeAlias = tuple[str | int, ...]

@@ -16,7 +16,7 @@ from tfgen.errors import UsageError
 from tfgen.graph.objects import storage
 from tfgen.graph.task_pods import Pod
 from tfgen.job.training_job import GitCode, Structure
-from tfgen.kubernetes.expansion import expand
+from tfgen.kubernetes.pods import expand
 from tfgen.local.variables import ConfigMaps
 from tfgen.record import Record
 from tfgen.words import either, meant, nearest

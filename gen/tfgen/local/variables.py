@@ -16,7 +16,7 @@ from typing import Any, Final, TypeAlias
 
 from tfgen.graph.task_pods import Pod
 from tfgen.kubernetes import quantity
-from tfgen.kubernetes.expansion import expand
+from tfgen.kubernetes.pods import expand
 from tfgen.record import Record
 
 ConfigMaps: TypeAlias = Mapping[str, Mapping[str, str]]

@@ -22,7 +22,7 @@ from tfgen.errors import Place, Problem
 from tfgen.graph.built import BuiltJob, Objects, build
 from tfgen.graph.objects.naming import CONTAINER
 from tfgen.kubernetes.object import Object, literal_name
-from tfgen.kubernetes.volume_profiles import PROFILES
+from tfgen.kubernetes.pods import PROFILES
 from tfgen.rails.enforce import ENFORCED, is_in_registry, literal_path
 from tfgen.rails.paths import ENVIRONMENTS, REGISTRY, SECURITY, Enforced, all_enforced
 from tfgen.rules.pod_parts import PodPart

@@ -10,8 +10,8 @@ from tfgen import data_path
 from tfgen.data_path import Path
 from tfgen.job.facts import environments_of
 from tfgen.job.training_job import OUTPUTS, GitOps, Output, TrainingJob
-from tfgen.kubernetes.scope import CLUSTER_KINDS
-from tfgen.kubernetes.volume_profiles import Profile
+from tfgen.kubernetes.object import CLUSTER_KINDS
+from tfgen.kubernetes.pods import Profile
 from tfgen.rules.rule import AcrossRule, Clash, Finding, Recorded, rule_alone
 from tfgen.text.document import Document
 from tfgen.text.json_text import digest

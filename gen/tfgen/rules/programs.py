@@ -15,7 +15,7 @@ from tfgen.graph.holes import clean_path
 from tfgen.graph.objects import podspec
 from tfgen.graph.objects.tensorboard import ROLE
 from tfgen.job.training_job import FileCode, RoleName
-from tfgen.kubernetes.program_file import find_program_file
+from tfgen.kubernetes.pods import find_program_file
 from tfgen.rules import pod_parts
 from tfgen.rules.rule import Finding, rule
 from tfgen.rules.storage import FOLDERS_OF_EVERY_POD, mounts_of

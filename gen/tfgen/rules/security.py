@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 from tfgen.data_path import Path, texts
 from tfgen.graph.guards import refused_volume_message
 from tfgen.graph.objects.storage import SOURCES
-from tfgen.kubernetes.volume_profiles import PROFILES, Profile, refuses, strictest_profile
+from tfgen.kubernetes.pods import PROFILES, Profile, refuses, strictest_profile
 from tfgen.rules import pod_parts
 from tfgen.rules.pod_parts import PodPart
 from tfgen.rules.rule import Finding, rule

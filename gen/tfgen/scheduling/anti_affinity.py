@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from tfgen import data_path
-from tfgen.kubernetes.label_selector import matches
+from tfgen.kubernetes.labels import matches
 from tfgen.record import Record
 
 NAMESPACE_NAME: Final = "kubernetes.io/metadata.name"

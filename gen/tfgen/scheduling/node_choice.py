@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from tfgen import data_path
-from tfgen.kubernetes.label_selector import matches, meets
+from tfgen.kubernetes.labels import matches, meets
 from tfgen.kubernetes.object import Object
 from tfgen.scheduling.cluster import Node
 

@@ -12,7 +12,7 @@ from functools import cached_property, partial
 from typing import Any, Final
 
 from tfgen import data_path
-from tfgen.kubernetes.label_selector import matches
+from tfgen.kubernetes.labels import matches
 from tfgen.kubernetes.object import Object
 from tfgen.record import Record
 from tfgen.scheduling.amounts import Counts

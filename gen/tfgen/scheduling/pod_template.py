@@ -10,8 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any, TypeAlias
 
-from tfgen.kubernetes.controller_labels import AddedLabels
-from tfgen.kubernetes.label_selector import matches
+from tfgen.kubernetes.labels import AddedLabels, matches
 from tfgen.record import Record
 from tfgen.scheduling import anti_affinity
 from tfgen.scheduling.anti_affinity import label_keys

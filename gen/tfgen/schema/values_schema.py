@@ -20,7 +20,7 @@ from typing import Any, Final, Self
 
 from tfgen import data_path
 from tfgen.data_path import MAX_INTEGER
-from tfgen.kubernetes.volume_profiles import Profile, refuses
+from tfgen.kubernetes.pods import Profile, refuses
 from tfgen.record import Record
 from tfgen.schema import file as schema_file
 from tfgen.schema import kinds, tunables

@@ -20,7 +20,7 @@ from tfgen.importers.objects import keep_object, kind, mark_server_fields_read, 
 from tfgen.importers.options import Options
 from tfgen.importers.part import Part, scalar_part
 from tfgen.importers.service_account import with_service_account
-from tfgen.kubernetes.volume_profiles import PROFILES
+from tfgen.kubernetes.pods import PROFILES
 from tfgen.record import EMPTY, Record
 from tfgen.text.document import Document, YamlNode
 from tfgen.text.parse import decode, parse

@@ -10,8 +10,7 @@ from tfgen.errors import Problem, has_errors, in_order
 from tfgen.graph.built import BuiltJob, build
 from tfgen.job.facts import check_environment
 from tfgen.job.sources import Source
-from tfgen.kubernetes.object import Object
-from tfgen.kubernetes.scope import in_namespace
+from tfgen.kubernetes.object import Object, in_namespace
 from tfgen.text.document import Document
 
 

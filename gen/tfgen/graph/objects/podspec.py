@@ -48,7 +48,7 @@ from tfgen.graph.objects.values import ROLE, role_or_job_value, role_value, valu
 from tfgen.job.facts import UNNAMED
 from tfgen.job.training_job import RoleName, Structure
 from tfgen.kubernetes import keys
-from tfgen.kubernetes.volume_profiles import Profile
+from tfgen.kubernetes.pods import Profile
 from tfgen.record import EMPTY, Record
 
 # -- PodSpec -----------------------------------------------------------------------------------------------------------

@@ -37,7 +37,7 @@ from tfgen.graph.objects import naming, podspec
 from tfgen.graph.objects.podspec import RUN_FOLDER
 from tfgen.graph.objects.values import ROLE, ROLE_VALUES, role_or_job_value, value
 from tfgen.job.training_job import FileCode, GitCode, RoleName, Structure
-from tfgen.kubernetes.volume_profiles import Profile, refuses
+from tfgen.kubernetes.pods import Profile, refuses
 from tfgen.schema import kinds
 
 # -- volumes -----------------------------------------------------------------------------------------------------------

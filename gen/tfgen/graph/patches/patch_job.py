@@ -25,7 +25,7 @@ from tfgen.job.training_job import Patch, Structure
 from tfgen.kubernetes.keys import KEEP
 from tfgen.kubernetes.merge import JSON_MERGE, STRATEGIC_GROUPS, kubectl
 from tfgen.kubernetes.object import group
-from tfgen.kubernetes.volume_profiles import Profile
+from tfgen.kubernetes.pods import Profile
 from tfgen.record import Record
 from tfgen.schema.tunables import ENVIRONMENT
 from tfgen.words import either, meant, nearest

@@ -24,8 +24,7 @@ from tfgen import data_path
 from tfgen.data_path import texts
 from tfgen.graph.built import BuiltJob, Objects, objects_with_run_name_of_job
 from tfgen.graph.holes import File
-from tfgen.kubernetes.object import Object, group, identity, literal_name
-from tfgen.kubernetes.scope import NAMESPACED_BY_KUSTOMIZE
+from tfgen.kubernetes.object import NAMESPACED_BY_KUSTOMIZE, Object, group, identity, literal_name
 from tfgen.places import OVERLAYS
 from tfgen.record import EMPTY, Record
 from tfgen.targets.generated_note import generated_note

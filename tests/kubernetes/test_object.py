@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tfgen.kubernetes.kinds import KINDS, find_groups
+from tfgen.kubernetes.object import KINDS, find_groups
 
 SPEC = importlib.util.find_spec("kubernetes_validate")
 NOT_IN_MANIFESTS = {"Binding", "ComponentStatus", "DeleteOptions", "Eviction", "Scale", "Status", "WatchEvent"}
