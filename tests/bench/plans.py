@@ -17,14 +17,20 @@ _PODS = 5
 """Number of pods on each node."""
 
 
-def write_plan(folder: Path, nodes: int, jobs: int) -> None:
-    """Write the jobs of a plan, and the nodes with the pods that run there."""
+def write_plan(folder: Path, nodes: int, jobs: int, *, are_apart: bool = False) -> None:
+    """Write the jobs of a plan, and the nodes with the pods that run there.
+
+    If `are_apart` is true, each job has 100 workers with a topology spread over the zones and an anti-affinity.
+    """
     luck = random.Random(nodes)
     (folder / "jobs").mkdir(parents=True)
     items = [item for index in range(nodes) for item in _node(luck, index)]
     (folder / "nodes.json").write_text(json.dumps({"kind": "List", "items": items}), encoding="utf-8")
     for number in range(jobs):
-        (folder / "jobs" / f"{number:05}.yaml").write_text(yaml.safe_dump(_job(luck, number)), encoding="utf-8")
+        job = _job(luck, number)
+        if are_apart:
+            _keep_apart(job)
+        (folder / "jobs" / f"{number:05}.yaml").write_text(yaml.safe_dump(job), encoding="utf-8")
 
 
 def _node(luck: random.Random, index: int) -> list[dict[str, Any]]:
@@ -68,6 +74,18 @@ def _job(luck: random.Random, number: int) -> dict[str, Any]:
         "kind": "TrainingJob",
         "metadata": {"name": name, "namespace": "ml"},
         "spec": {"image": "registry.example.com/ml/dist-mnist:1.4.0", "roles": roles},
+    }
+
+
+def _keep_apart(job: dict[str, Any]) -> None:
+    worker = job["spec"]["roles"]["worker"]
+    selector = {"matchLabels": {"tfgen/job": job["metadata"]["name"], "tfgen/role": "worker"}}
+    spread = {"topologyKey": ZONE, "maxSkew": 1, "labelSelector": selector, "whenUnsatisfiable": "DoNotSchedule"}
+    term = {"topologyKey": HOST, "labelSelector": selector}
+    worker |= {
+        "replicas": 100,
+        "topologySpreadConstraints": [spread],
+        "affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}},
     }
 
 

@@ -14,7 +14,6 @@ from tfgen.check import objects as object_problems
 from tfgen.check.jobs import check
 from tfgen.check.object_schemas import ObjectSchemas
 from tfgen.commands import local, profile, rerun
-from tfgen.commands.cluster import read_cluster_file
 from tfgen.commands.importing import import_jobs
 from tfgen.commands.pipeline import orphans, unlisted_files
 from tfgen.errors import Problem
@@ -45,7 +44,6 @@ NOT_OF_THE_JOB = {
     *orphans.RULES,
     *unlisted_files.RULES,
     *repository.RULES,
-    *read_cluster_file.RULES,
     *edit.RULES,
     *layout.RULES,
 }

@@ -86,8 +86,8 @@ def test_two_runs_and_a_waiting_pod(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert (
         capsys.readouterr().out
         == """\
-mnist: not known: chief and worker: the nodes have free resources, but pods that are scheduled earlier may use them
-pong: not known: chief and worker: the nodes have free resources, but pods that are scheduled earlier may use them
+mnist: fits in one order: chief and worker: pods that the scheduler places earlier may take the room
+pong: fits in one order: chief and worker: pods that the scheduler places earlier may take the room
 
 NODES  SLOTS           TASKS
 a      [C ???]         mnist: finisher, chief, 2 ps; pong: finisher, 2 ps; waiting: notebook
@@ -109,6 +109,24 @@ def test_many_kinds_of_nodes(tmp_path: Path, capsys: pytest.CaptureFixture[str])
         "gpu-10  [WW ........]           worker",
     ]
     assert lines[23] == f"and 10 more nodes: {sum(range(21, 31)) - 7} of {sum(range(21, 31))} GPUs free"
+
+
+def test_a_node_with_absurd_amounts_has_numbers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The largest amount of Kubernetes replaces a larger amount, and a node with many GPUs has no slot for each GPU."""
+    huge = node("a")
+    huge["status"] = {"allocatable": {"cpu": "1e900", "memory": "9" * 4000, "pods": "110", "nvidia.com/gpu": "20M"}}
+    assert plan(tmp_path, {"mnist": 1}, huge) == cli.OK
+    assert (
+        capsys.readouterr().out
+        == """\
+mnist: fits
+
+NODES  SLOTS            TASKS
+a      [3 of 20000000]  finisher, chief, 2 ps, worker
+
+GPUs: C chief 1, W worker 2, . free 19999997
+"""
+    )
 
 
 def test_letters_have_colours_on_a_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -223,8 +223,7 @@ def target_of(args: Namespace, document: Document, run: DeclaredRun, *, needs_in
         ApiError: the user may not read the inventory.
         TfgenError: the kubeconfig has no access to the cluster, or the server does not answer in time.
     """
-    from tfgen.commands.cluster.inventory import read_inventory
-    from tfgen.commands.cluster.neighbors import neighbors_of
+    from tfgen.commands.cluster.inventory import neighbors_of, read_inventory
     from tfgen.commands.cluster.target import Target
     from tfgen.live.api import ONCE, ApiError
 

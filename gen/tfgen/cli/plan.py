@@ -45,8 +45,7 @@ def _arguments(parser: ArgumentParser) -> None:
 def _run(args: Namespace) -> int:
     from tfgen.commands.cluster.declared_runs import declared_runs
     from tfgen.job.sources import output_root
-    from tfgen.report.plan import rows
-    from tfgen.report.plan_picture import node_rows
+    from tfgen.report.plan import node_rows, rows
     from tfgen.scheduling.verdict import DOES_NOT_FIT
 
     if args.nodes and (args.kubeconfig, args.context, args.namespace) != (None,) * 3:
@@ -60,6 +59,8 @@ def _run(args: Namespace) -> int:
             print_message(f"{item.run.title}: skipped, because the job is retired in the environment (enabled: false)")
     plans = _of_file(args, runs) if args.nodes else _of_clusters(args, runs)
     verdicts = [verdict for plan in plans.values() for verdict in plan.verdicts]
+    for name in (name for plan in plans.values() for name in plan.left_out):
+        print_message(f"the node {name} has no status.allocatable, so the plan ignores the node")
     if args.format == "json":
         nodes = [{"cluster": context, **row} for context, plan in plans.items() for row in node_rows(plan.nodes)]
         print_json({"runs": rows(verdicts), "nodes": nodes})
@@ -73,8 +74,7 @@ def _print_plans(plans: Mapping[str | None, Plan]) -> None:
 
     The argument `plans` is kubeconfig context -> plan, or None -> plan for the nodes in a file.
     """
-    from tfgen.report.plan import verdict_text
-    from tfgen.report.plan_picture import node_lines
+    from tfgen.report.plan import node_lines, verdict_text
 
     for plan in plans.values():
         for verdict in plan.verdicts:
@@ -110,9 +110,9 @@ def _of_clusters(args: Namespace, runs: Iterable[RunObjects]) -> dict[str | None
     plans = {}
     for context, of_context in groups.items():
         api = clusters.api(context)
-        objects = read_cluster(api, print_message)
+        objects, kinds = read_cluster(api, print_message)
         _print_size(api.connection.host, objects)
-        plans[context] = plan_runs(of_context, objects)
+        plans[context] = plan_runs(of_context, objects, kinds)
     return plans
 
 

@@ -10,8 +10,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from tfgen.commands.cluster.inventory import delete_inventory
-from tfgen.commands.cluster.neighbors import objects_of_neighbors
+from tfgen.commands.cluster.inventory import delete_inventory, objects_of_neighbors
 from tfgen.commands.cluster.target import (
     CLAIM,
     ObjectChange,

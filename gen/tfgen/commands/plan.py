@@ -2,38 +2,81 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from tfgen import data_path
 from tfgen.commands.cluster.declared_runs import RunObjects
 from tfgen.job.training_job import ROLE_NAMES
 from tfgen.kubernetes import keys
 from tfgen.kubernetes.labels import added_labels
 from tfgen.kubernetes.object import Object, literal_name
-from tfgen.kubernetes.pods import Pods, pods_of
-from tfgen.scheduling.cluster import cluster_of, namespace_of
-from tfgen.scheduling.pod_template import PodTemplate
+from tfgen.kubernetes.pods import Pods, Profile, pods_of
+from tfgen.rules.pod_parts import PodPart
+from tfgen.rules.security import find_weak_fields
+from tfgen.scheduling.cluster import ENDED, KINDS, cluster_of, known_kinds_of, namespace_of
+from tfgen.scheduling.pods import PodTemplate
 from tfgen.scheduling.verdict import Plan, PlannedRun, plan_placement
 
+_CLAIM_TEMPLATES: Final = ("spec", "volumeClaimTemplates")
 _OUTSIDE_GANG: Final = "evaluator"
 _DEFAULT_NAMESPACE: Final = "default"
 _KINDS_WITH_PODS: Final = ("Pod", "Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job", "CronJob")
 
 
-def plan_runs(runs: Sequence[tuple[RunObjects, str | None]], objects: Sequence[Object]) -> Plan:
+def plan_runs(
+    runs: Sequence[tuple[RunObjects, str | None]], objects: Sequence[Object], known_kinds: Collection[str] | None = None
+) -> Plan:
     """Compute for each run whether the run fits on the nodes of a cluster, together with all other runs and pods.
 
     Args:
         runs: the runs, each with its namespace; None for the namespace `default`.
         objects: the objects of the cluster. Existing pods of the planned runs are not counted a second time.
+        known_kinds: the kinds of which `objects` has all objects; None for a file, whose objects show it.
+
+    Raises:
+        TfgenError: an object of the cluster is not valid.
     """
-    run_keys = {(namespace or _DEFAULT_NAMESPACE, item.run.full_name, item.run.run) for item, namespace in runs}
-    existing = [item for item in objects if item["kind"] != "Pod" or _run_key(item) not in run_keys]
-    classes = [item for of_run, _ in runs for item in of_run.objects if item["kind"] == "PriorityClass"]
+    placed = [(item, namespace or _DEFAULT_NAMESPACE) for item, namespace in runs]
+    run_keys = {(namespace, item.run.full_name, item.run.run) for item, namespace in placed}
+    existing, replaced, earlier = [], defaultdict(list), Counter[tuple[str, str]]()
+    for item in objects:
+        key = _run_key(item)
+        if item["kind"] != "Pod" or not key[1]:
+            existing.append(item)
+        elif (item.get("status") or {}).get("phase") in ENDED:
+            continue
+        elif key in run_keys:
+            replaced[key].append((key[0], item["spec"]))
+        else:
+            existing.append(item)
+            earlier[key[:2]] += bool(item["spec"].get("nodeName"))
     planned = [
-        PlannedRun(item.run.title, tuple(_templates(item, namespace or _DEFAULT_NAMESPACE))) for item, namespace in runs
+        PlannedRun(
+            title=item.run.title,
+            pods=tuple(_templates(item, namespace)),
+            replaced_pods=tuple(replaced[namespace, item.run.full_name, item.run.run]),
+            earlier_pods=earlier[namespace, item.run.full_name],
+        )
+        for item, namespace in placed
     ]
-    return plan_placement(cluster_of([*existing, *classes]), planned)
+    created = (owned for item, namespace in placed for owned in _own_objects(item, namespace))
+    kinds = known_kinds_of(objects) if known_kinds is None else known_kinds
+    return plan_placement(cluster_of([*created, *existing], kinds), planned)
+
+
+def _own_objects(item: RunObjects, namespace: str) -> Iterator[Object]:
+    """Yield the objects of a run that pods refer to, such as claims. An object of the cluster takes precedence."""
+    for owned in item.objects:
+        kind = owned["kind"]
+        if kind in KINDS and kind not in ("Node", "Pod") and isinstance(owned.get("spec", {}), Mapping):
+            yield {**owned, "metadata": {**owned["metadata"], "namespace": namespace}}
+        if literal_name(owned) is None and kind == "StatefulSet":
+            for numbered in added_labels(owned, owned["spec"].get("replicas", 1)).numbered:
+                for claim in data_path.at(owned, _CLAIM_TEMPLATES) or ():
+                    metadata = {"name": _claim_name(claim, numbered), "namespace": namespace}
+                    yield {"kind": "PersistentVolumeClaim", "metadata": metadata, "spec": claim["spec"]}
 
 
 def _run_key(pod: Object) -> tuple[str, str, str]:
@@ -49,7 +92,7 @@ def _templates(item: RunObjects, namespace: str) -> Iterator[PodTemplate]:
     tasks = sum(pods.count for pods in all_pods if _is_in_gang(pods))
     has_gang = item.run.gang is not None and item.run.gang[1] >= tasks
     for pods in all_pods:
-        yield PodTemplate(
+        template = PodTemplate(
             owner=item.run.title,
             role=_role(pods),
             namespace=namespace,
@@ -59,7 +102,47 @@ def _templates(item: RunObjects, namespace: str) -> Iterator[PodTemplate]:
             in_gang=has_gang and _is_in_gang(pods),
             doubts=(*_doubts(pods, item.objects), *(f"objects.{name} may create additional pods" for name in literal)),
             added=added_labels(pods.owner, pods.count),
+            weak_fields=tuple(_weak_fields(pods)),
         )
+        if data_path.at(pods.owner, _CLAIM_TEMPLATES):
+            yield from _with_own_claims(template, pods.owner)
+        else:
+            yield template
+
+
+def _weak_fields(pods: Pods) -> Iterator[tuple[Profile, str]]:
+    """Yield each field that the Pod Security profile restricted refuses, with the strongest profile that allows it."""
+    spec, pod = pods.spec, pods.spec.get("securityContext") or {}
+    volumes = (PodPart(("volumes", index), volume) for index, volume in enumerate(spec.get("volumes") or ()))
+    for part in (PodPart((), spec), *(PodPart(path, container) for path, container in pods.containers), *volumes):
+        for field in find_weak_fields(part):
+            yield field.profile, field.description
+    for _, container in pods.containers:
+        context = container.get("securityContext") or {}
+        effective = {**pod, **context}
+        is_strong = context.get("allowPrivilegeEscalation") is False and effective.get("runAsNonRoot") is True
+        drops_all = "ALL" in (data_path.at(context, ("capabilities", "drop")) or ())
+        if not is_strong or not drops_all or not effective.get("seccompProfile"):
+            yield "baseline", f"the container {container['name']} without the fields of the profile restricted"
+
+
+def _with_own_claims(template: PodTemplate, owner: Object) -> Iterator[PodTemplate]:
+    """Yield a template for each pod of a StatefulSet whose pods have claims of their own."""
+    for numbered in template.added.numbered:
+        volumes = [
+            {"name": claim["metadata"]["name"], "persistentVolumeClaim": {"claimName": _claim_name(claim, numbered)}}
+            for claim in owner["spec"]["volumeClaimTemplates"]
+        ]
+        yield template.replaced(
+            spec={**template.spec, "volumes": [*(template.spec.get("volumes") or ()), *volumes]},
+            count=1,
+            added=template.added.replaced(numbered=(numbered,)),
+        )
+
+
+def _claim_name(claim: Object, numbered: Mapping[str, str]) -> str:
+    """Return the name of a pod's claim, from its template and the labels of the pod: `data-mnist-ps-0`."""
+    return f"{claim['metadata']['name']}-{numbered[keys.STATEFUL_SET_POD]}"
 
 
 def _with_pods(objects: Sequence[Object]) -> list[Object]:

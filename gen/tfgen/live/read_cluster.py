@@ -292,8 +292,10 @@ def _state(pods: Sequence[Object]) -> str:
 _NEEDED: Final = ("Node", "Pod")
 
 
-def read_cluster(api: Api, tell: Callable[[str], None]) -> list[Object]:
-    """Return all nodes, all pods, and the objects that pods refer to, such as priority classes and claims.
+def read_cluster(api: Api, tell: Callable[[str], None]) -> tuple[list[Object], frozenset[str]]:
+    """Return all nodes, all pods, and the objects that pods refer to, such as claims, and the kinds of these objects.
+
+    The kinds do not include a kind that the account may not list.
 
     Args:
         api: client of the cluster.
@@ -304,6 +306,7 @@ def read_cluster(api: Api, tell: Callable[[str], None]) -> list[Object]:
         TfgenError: the server does not answer in time.
     """
     objects: list[Object] = []
+    kinds = set(KINDS)
     for kind, version in KINDS.items():
         resource = api.resource(version, kind)
         if resource is None:
@@ -314,7 +317,8 @@ def read_cluster(api: Api, tell: Callable[[str], None]) -> list[Object]:
             if kind in _NEEDED or not error.is_unreadable:
                 raise
             reason = "the account may not list the objects" if error.is_forbidden else f"the server answers {error}"
+            kinds.remove(kind)
             tell(f"{resource.full_name}: tfgen ignores these objects, because {reason}")
             continue
         objects += ({**item, "apiVersion": version, "kind": kind} for item in items)
-    return objects
+    return objects, frozenset(kinds)

@@ -1,14 +1,34 @@
-"""Prints the verdicts of `tfgen plan` as text and as plain data. A verdict shows whether a run fits a cluster."""
+"""Prints the verdicts of `tfgen plan` and the nodes, as text and as plain data.
+
+A verdict shows whether a run fits a cluster. In the text of the nodes, equal nodes share a line, and each letter shows
+a GPU that a task uses:
+
+NODES             SLOTS              TASKS
+gpu-1 and 2 more  [WW WW WW WW]      4 worker
+gpu-4             [WW ## ....]       chief, worker
+
+GPUs: W worker 26, # running pods 2, . free 4
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
-from typing import Any
+from typing import Any, Final
 
 from tfgen.kubernetes.pods import amount
-from tfgen.scheduling.amounts import PODS, amount_of
-from tfgen.scheduling.verdict import Doubt, Lack, Verdict
+from tfgen.scheduling.pods import PODS, amount_of
+from tfgen.scheduling.slots import (
+    SHARED_LETTER,
+    NodeGroup,
+    NodeSlots,
+    PlacedPods,
+    RoleKey,
+    grouped,
+    role_counts,
+    slot_letters,
+)
+from tfgen.scheduling.verdict import FITS, Doubt, Lack, Verdict
 from tfgen.words import count, either, printable
 
 
@@ -20,6 +40,11 @@ def verdict_text(verdict: Verdict) -> str:
     competitors = f"together with {either(verdict.competitors, 'and')}: " if verdict.competitors else ""
     reasons = [*_lack_texts(verdict.lacks), *map(_doubt_text, verdict.doubts)]
     text = ": ".join(filter(None, (verdict.run.title, verdict.answer, competitors + "; ".join(reasons))))
+    if verdict.assumptions:
+        text += f" (tfgen assumes that {either(verdict.assumptions, 'and')})"
+    if verdict.run.earlier_pods and verdict.answer != FITS:
+        pods = count(verdict.run.earlier_pods, "pod")
+        text += f"; the plan counts {pods} of an earlier run, which tfgen apply deletes"
     return printable(text)
 
 
@@ -31,6 +56,8 @@ def rows(verdicts: Iterable[Verdict]) -> list[dict[str, Any]]:
             "answer": verdict.answer,
             "lacks": [_lack_row(lack) for lack in verdict.lacks],
             "beside": [*verdict.competitors],
+            "assumes": [*verdict.assumptions],
+            "earlierPods": verdict.run.earlier_pods,
             "doubts": [{"roles": [*doubt.roles], "reason": doubt.reason} for doubt in verdict.doubts],
         }
         for verdict in verdicts
@@ -74,3 +101,129 @@ def _lack_row(lack: Lack) -> dict[str, Any]:
 
 def _amount(lack: Lack) -> str:
     return amount(lack.resource, amount_of(lack.resource, lack.count))
+
+
+# -- nodes -------------------------------------------------------------------------------------------------------------
+
+_MOST: Final = 20
+"""Maximum number of lines about nodes. A last line has the number of the remaining nodes."""
+_MOST_GPUS: Final = 64
+_RUNNING, _FREE, _WAITING = "#", ".", "?"
+_INVERSE: Final = 7
+
+
+def node_lines(nodes: Sequence[NodeSlots], colours: Sequence[int] = ()) -> Iterator[str]:
+    """Yield the lines about the nodes of a plan.
+
+    Args:
+        nodes: the nodes, with the placed pods.
+        colours: the terminal's colour codes for the letters; empty for plain text.
+    """
+    groups = grouped(nodes)
+    letters = slot_letters(nodes)
+    shown, hidden = groups[:_MOST], groups[_MOST:]
+    painted = {letter: colours[number % len(colours)] for number, letter in enumerate(letters.values()) if colours}
+    is_single = len({item.run for node in nodes for item in node.placed}) == 1
+    rows = [("NODES", "SLOTS" if _gpus(nodes) else "", "TASKS")]
+    rows += [(_names(group), _cells(group.slots, letters), _tasks(group.slots, is_single)) for group in shown]
+    names, slots = (max(len(row[column]) for row in rows) for column in (0, 1))
+    for name, cells, tasks in rows:
+        gap = " " * (slots - len(cells))
+        slot_text = cells if " of " in cells else _painted(cells, painted)
+        text = f"{name:<{names}}  {slot_text}{gap}{'  ' if slots else ''}{tasks}"
+        yield text.rstrip()
+    if hidden:
+        remaining = [group.slots.replaced(name=name) for group in hidden for name in group.names]
+        yield f"and {len(remaining)} more nodes: {_free(remaining)} of {_gpus(remaining)} GPUs free"
+    if _gpus(nodes):
+        yield ""
+        yield f"GPUs: {', '.join(_legend(nodes, letters, is_single, painted))}"
+
+
+def node_rows(nodes: Iterable[NodeSlots]) -> list[dict[str, Any]]:
+    """Return the nodes of a plan as plain data for JSON."""
+    return [
+        {
+            "node": node.name,
+            "gpus": node.gpus,
+            "running": list(node.running),
+            "free": node.free,
+            "tasks": [
+                {"run": item.run or None, "role": item.role, "pods": item.pods, "gpus": item.gpus}
+                for item in node.placed
+            ],
+        }
+        for node in nodes
+    ]
+
+
+def _cells(node: NodeSlots, letters: Mapping[RoleKey, str]) -> str:
+    """Return the GPU slots of a node as text, such as `[WW ## ..]`. Each character shows one GPU.
+
+    Blanks separate the GPUs of different pods. A node with more than `_MOST_GPUS` GPUs has numbers instead.
+    """
+    if not node.gpus:
+        return ""
+    if node.gpus > _MOST_GPUS:
+        return f"[{node.gpus - node.free} of {node.gpus}]"
+    pods = [_letter(item, letters) * item.gpus for item in node.placed for _ in range(item.pods) if item.gpus]
+    pods += [_RUNNING * gpus for gpus in node.running]
+    return f"[{' '.join(filter(None, (*pods, _FREE * node.free)))}]"
+
+
+def _letter(item: PlacedPods, letters: Mapping[RoleKey, str]) -> str:
+    return letters[item.run, item.role] if item.run else _WAITING
+
+
+def _painted(cells: str, colours: Mapping[str, int]) -> str:
+    return "".join(f"\033[{_INVERSE};{colours[cell]}m{cell}\033[0m" if cell in colours else cell for cell in cells)
+
+
+def _names(group: NodeGroup) -> str:
+    first, *remaining = map(printable, group.names)
+    if len(remaining) > 1:
+        return f"{first} and {len(remaining)} more"
+    return ", ".join((first, *remaining))
+
+
+def _tasks(node: NodeSlots, is_single: bool) -> str:
+    """Return a text with the pods that the plan places on a node, such as `mnist: chief; pong: 2 worker`.
+
+    If `is_single` is true, the plan has only one run, and the text omits the name of the run, as in `chief, 2 worker`.
+    """
+    texts = (text if is_single and run else f"{run or 'waiting'}: {text}" for run, text in role_counts(node).items())
+    return printable("; ".join(texts))
+
+
+def _legend(
+    nodes: Sequence[NodeSlots], letters: Mapping[RoleKey, str], is_single: bool, colours: Mapping[str, int]
+) -> Iterator[str]:
+    """Yield a text for each letter or symbol in the picture, such as "W worker 26".
+
+    The text has the letter, the meaning of the letter, and the number of GPUs.
+    """
+    sums: dict[RoleKey, int] = {}
+    for item in (item for node in nodes for item in node.placed if item.gpus):
+        key = (item.run, item.role) if item.run else ("", "")
+        sums[key] = sums.get(key, 0) + item.pods * item.gpus
+    for (run, role), gpus in sums.items():
+        if run and letters[run, role] != SHARED_LETTER:
+            yield f"{_painted(letters[run, role], colours)} {printable(role if is_single else f'{run} {role}')} {gpus}"
+    shared = sum(gpus for key, gpus in sums.items() if letters.get(key) == SHARED_LETTER)
+    running = sum(sum(node.running) for node in nodes)
+    for symbol, text, gpus in (
+        (SHARED_LETTER, "other roles", shared),
+        (_WAITING, "waiting pods", sums.get(("", ""), 0)),
+        (_RUNNING, "running pods", running),
+        (_FREE, "free", _free(nodes)),
+    ):
+        if gpus:
+            yield f"{symbol} {text} {gpus}"
+
+
+def _gpus(nodes: Iterable[NodeSlots]) -> int:
+    return sum(node.gpus for node in nodes)
+
+
+def _free(nodes: Iterable[NodeSlots]) -> int:
+    return sum(node.free for node in nodes)

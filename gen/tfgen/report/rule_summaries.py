@@ -9,7 +9,6 @@ from tfgen.check import files as drift
 from tfgen.check import namespace, repository, severities
 from tfgen.check import objects as object_problems
 from tfgen.commands import local, profile, rerun
-from tfgen.commands.cluster import read_cluster_file
 from tfgen.commands.importing import import_jobs
 from tfgen.commands.pipeline import orphans, unlisted_files
 from tfgen.rails import enforce, limits
@@ -36,7 +35,6 @@ def rule_summaries() -> Mapping[str, str]:
         **import_jobs.RULES,
         **local.RULES,
         **profile.RULES,
-        **read_cluster_file.RULES,
         **object_problems.RULES,
         **namespace.RULES,
         **severities.RULES,

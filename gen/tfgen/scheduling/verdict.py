@@ -1,36 +1,35 @@
-"""Decides whether runs fit on a cluster. The answers are `fits`, `does not fit` and `not known`.
+"""Decides whether runs fit on a cluster. The answers are `fits`, `fits in one order`, `does not fit` and `not known`.
 
-The answer `does not fit` includes the shortage, and the answer `not known` includes the reason.
+The answer `does not fit` includes the shortage, and the answer `not known` includes the missing object.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Final, Literal, TypeAlias
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, Literal, TypeAlias
 
 from tfgen.record import Record
-from tfgen.scheduling.amounts import PODS
-from tfgen.scheduling.board import Board
-from tfgen.scheduling.certainty import Certainty, outcomes
+from tfgen.scheduling.admission import PodSet, Quotas, mounts_of, pod_set
 from tfgen.scheduling.cluster import Cluster, namespace_of
-from tfgen.scheduling.effort import Effort
-from tfgen.scheduling.node_pool import NodePool
-from tfgen.scheduling.node_slots import NodeSlots, node_slots
-from tfgen.scheduling.placement import Placement, first_fit, fit
-from tfgen.scheduling.pod_set import PodSet, pod_set
-from tfgen.scheduling.pod_template import LabelReaders, PodTemplate, split
-from tfgen.scheduling.shortage import Demand
+from tfgen.scheduling.nodes import NodePool
+from tfgen.scheduling.place import Board, Certainty, Demand, Placement
+from tfgen.scheduling.pods import PODS, LabelReaders, PodTemplate, split
+from tfgen.scheduling.slots import NodeSlots, node_slots
 from tfgen.words import count, either
 
-Answer: TypeAlias = Literal["fits", "does not fit", "not known"]
+Answer: TypeAlias = Literal["fits", "fits in one order", "does not fit", "not known"]
 
 FITS: Final = "fits"
+FITS_IN_ONE_ORDER: Final = "fits in one order"
 DOES_NOT_FIT: Final = "does not fit"
 NOT_KNOWN: Final = "not known"
 
 _OF_ONE_POD: Final = ("hostname",)
 """Fields of a PodSpec that may differ between equal pods, because the scheduler does not read these fields."""
+_EARLIER: Final = "pods that the scheduler places earlier may take the room"
+_EVICTED: Final = "pods of higher priority may evict the pods"
+_CONTESTED: Final = "the pods of another run may use up the ResourceQuota"
 
 
 class PlannedRun(Record):
@@ -38,10 +37,14 @@ class PlannedRun(Record):
 
     Attributes:
         title: the unique title of the run.
+        replaced_pods: the namespace and the PodSpec of each existing pod of the run. A pod of the plan takes its place.
+        earlier_pods: the number of pods on nodes that belong to an earlier run of the job.
     """
 
     title: str
     pods: tuple[PodTemplate, ...]
+    replaced_pods: tuple[tuple[str, Mapping[str, Any]], ...] = ()
+    earlier_pods: int = 0
 
 
 class Lack(Record):
@@ -50,7 +53,7 @@ class Lack(Record):
     Attributes:
         pods: the number of the role's pods without a node.
         resource: the scarce resource; empty if the reason is not a resource.
-        count: the missing amount of the resource, in the units of the module `amounts`.
+        count: the missing amount of the resource, in the units of the module `pods`.
         nodes: the nodes that the role selects, in words; empty for all nodes.
         reason: the reason in words; empty if the reason is a scarce resource.
     """
@@ -64,7 +67,7 @@ class Lack(Record):
 
 
 class Doubt(Record):
-    """A reason, in words, why tfgen cannot decide whether pods fit, and the roles of these pods."""
+    """A reason, in words, why pods may get no node, and the roles of these pods."""
 
     reason: str
     roles: tuple[str, ...]
@@ -75,9 +78,10 @@ class Verdict(Record):
 
     Attributes:
         lacks: the shortages, if the run does not fit.
-        doubts: the reasons why the answer is `not known`.
+        doubts: the reasons why the answer is `not known` or `fits in one order`.
         competitors: the titles of the earlier runs that leave no room for the run; empty if the run does not fit even
             without the earlier runs.
+        assumptions: what tfgen assumes because the cluster or the file lacks an object, in words.
     """
 
     run: PlannedRun
@@ -85,6 +89,7 @@ class Verdict(Record):
     lacks: tuple[Lack, ...] = ()
     doubts: tuple[Doubt, ...] = ()
     competitors: tuple[str, ...] = ()
+    assumptions: tuple[str, ...] = ()
 
 
 class Plan(Record):
@@ -94,56 +99,51 @@ class Plan(Record):
         verdicts: the answers, in the order of the runs.
         nodes: the nodes with the placed pods. tfgen places the waiting pods of the cluster first, then the runs in
             order, and each pod on the first node with room. A gang that can never start is not placed.
+        left_out: the names of the nodes without `status.allocatable`, which the plan ignores.
     """
 
     verdicts: tuple[Verdict, ...]
     nodes: tuple[NodeSlots, ...]
+    left_out: tuple[str, ...] = ()
 
 
 def plan_placement(cluster: Cluster, runs: Sequence[PlannedRun]) -> Plan:
     """Return the answer for each run, and a possible placement of the pods.
 
-    A run fits only if all its pods get a node in every order of scheduling. A run does not fit if the free resources
-    are too small for the run alone, or for the run together with the earlier runs. If neither is certain, the answer is
-    `not known`. The pods that already wait in the cluster are part of each order of scheduling.
+    A run fits if all its pods certainly get a node in every order of scheduling. A run does not fit if the free
+    resources are certainly too small for the run alone, or for the run together with the earlier runs. A run fits in
+    one order if all its pods get a node after the pods of the earlier runs, each on the first node with room. The pods
+    that already wait in the cluster are part of each order of scheduling.
     """
-    running = (pod["spec"] for node in cluster.nodes for pod in node.pods if pod["spec"].get("affinity"))
+    running = [pod for node in cluster.nodes for pod in node.pods]
     waiting = (pod["spec"] for pod in cluster.waiting)
-    readers = LabelReaders([*(template.spec for run in runs for template in run.pods), *running, *waiting])
+    specs = (template.spec for run in runs for template in run.pods)
+    readers = LabelReaders([*specs, *(pod.spec for pod in running if pod.spec.get("affinity")), *waiting])
+    mounts = mounts_of(template for run in runs for template in run.pods)
     sets = {
         run.title: [
-            pod_set(part, cluster) for template in run.pods if template.count for part in split(template, readers)
+            pod_set(part, cluster, mounts)
+            for template in run.pods
+            if template.count
+            for part in split(template, readers)
         ]
         for run in runs
     }
-    pool, effort = NodePool(cluster), Effort()
-    queue = _Queue(cluster, pool, effort, [item for of_run in sets.values() for item in of_run])
+    pool = NodePool(cluster)
+    queue = _Queue(cluster, pool, [item for of_run in sets.values() for item in of_run], runs)
     refusals = {run.title: queue.refusal(run, sets[run.title]) for run in runs}
     for run in runs:
         refusal = refusals[run.title]
-        if refusal and _is_refused_for_gang(refusal, sets[run.title]):
-            sets[run.title] = [item for item in sets[run.title] if not item.in_gang]
+        is_refused = refusal is not None and _is_refused_for_gang(refusal, sets[run.title])
+        sets[run.title] = [item for item in sets[run.title] if not item.obstacles and not (is_refused and item.in_gang)]
     waiting_sets = [pod_set(template, cluster) for template in _waiting(cluster, readers)]
     board = Board(pool, [*(item for of_run in sets.values() for item in of_run), *waiting_sets])
-    certain = _certain(board, effort)
-    return Plan(
-        tuple(refusals[run.title] or _acceptance(board, certain, run) for run in runs),
-        node_slots(_in_order(board, ["", *sets])),
-    )
-
-
-def _in_order(board: Board, owners: Iterable[str]) -> Placement:
-    """Return a placement of the pods of all owners, one owner after another. Omit pods that cannot start on any node.
-
-    An owner is the title of a run, or "" for the pods that already wait in the cluster.
-    """
+    risks = _risks(board)
     placement = Placement(board)
-    for owner in owners:
-        fit(
-            placement,
-            [set_index for set_index, item in enumerate(board.sets) if item.owner == owner and not item.obstacles],
-        )
-    return placement
+    for owner in ("", *sets):
+        placement.fit(index for index, item in enumerate(board.sets) if item.owner == owner and not item.obstacles)
+    verdicts = tuple(refusals[run.title] or queue.acceptance(run, board, risks) for run in runs)
+    return Plan(verdicts, node_slots(placement), cluster.unready)
 
 
 class _Queue:
@@ -152,63 +152,98 @@ class _Queue:
     Each run that `refusal` does not refuse takes room from the later runs.
     """
 
-    def __init__(self, cluster: Cluster, pool: NodePool, effort: Effort, sets: Sequence[PodSet]) -> None:
-        self._cluster, self._pool, self._effort = cluster, pool, effort
-        self._placement = Placement(Board(pool, sets))
+    def __init__(self, cluster: Cluster, pool: NodePool, sets: Sequence[PodSet], runs: Iterable[PlannedRun]) -> None:
+        self._cluster, self._pool = cluster, pool
+        self._board = Board(pool, sets)
+        self._placement = Placement(self._board)
         self._set_indexes = {id(item): set_index for set_index, item in enumerate(sets)}
         self._before: list[PodSet] = []
-        self._demand = Demand(pool)
-        self._running = {cluster.priority(pod["spec"]) for node in cluster.nodes for pod in node.pods}
+        self._demand = Demand(self._board)
+        self._running = {cluster.priority(pod.spec) for node in cluster.nodes for pod in node.pods}
+        self._replaced = [item for run in runs for item in run.replaced_pods]
+        self._quotas = Quotas(cluster, self._replaced)
+        self._contested: set[str] = set()
+        self._unplaced: dict[str, dict[str, int]] = {}
 
     def refusal(self, run: PlannedRun, sets: Sequence[PodSet]) -> Verdict | None:
         """Return the answer for a run that does not fit; None if the run may fit."""
         lacks = _summed(Lack(item.role, item.count, reason=reason) for item in sets for reason in item.obstacles[:1])
-        refusal = (
-            Verdict(run, DOES_NOT_FIT, lacks) if lacks else self._alone(run, sets) or self._with_earlier_runs(run, sets)
-        )
+        created = [item for item in sets if not item.obstacles]
+        over_quota = self._over_quota(run, created)
+        if lacks:
+            refusal: Verdict | None = Verdict(run, DOES_NOT_FIT, lacks)
+        else:
+            refusal = over_quota or self._without_room(run, sets)
         if refusal is None:
-            restricted = [item for item in sets if not item.may_use_excluded_nodes]
+            restricted = [item for item in sets if not item.escapes]
             self._before += restricted
-            self._demand.add(restricted)
-            self._placement.withdraw(self._set_indexes[id(item)] for item in sets if item.may_use_excluded_nodes)
+            self._demand.add(self._set_indexes[id(item)] for item in restricted)
+            self._placement.withdraw(self._set_indexes[id(item)] for item in sets if item.escapes)
         return refusal
 
-    def _alone(self, run: PlannedRun, sets: Sequence[PodSet]) -> Verdict | None:
-        placement = first_fit(Board(self._pool, sets))
-        lacks = _summed(lack for set_index in range(len(sets)) for lack in _lacks(placement, set_index))
-        if not lacks or not self._has_no_room((), sets, Demand(self._pool)):
-            return None
-        return self._no_room(run, sets, lacks, ())
-
-    def _with_earlier_runs(self, run: PlannedRun, sets: Sequence[PodSet]) -> Verdict | None:
-        set_indexes = [self._set_indexes[id(item)] for item in sets]
-        fit(self._placement, set_indexes)
-        lacks = _summed(lack for set_index in set_indexes for lack in _lacks(self._placement, set_index))
-        if not lacks or not self._before or not self._has_no_room(self._before, sets, self._demand):
-            return None
-        self._placement.withdraw(set_indexes)
-        return self._no_room(run, sets, lacks, self._before)
-
-    def _has_no_room(self, before: Sequence[PodSet], sets: Sequence[PodSet], demand: Demand) -> bool:
-        """Return True if the nodes certainly lack room for a run and the earlier runs together.
-
-        False means that all pods may fit.
+    def acceptance(self, run: PlannedRun, board: Board, risks: Mapping[int, str]) -> Verdict:
+        """Return the answer for a run that `refusal` does not refuse.
 
         Args:
-            before: the pod sets of the earlier runs; empty for a check of the run alone.
-            sets: the pod sets of the run.
-            demand: the requests of the pod sets in `before`.
+            run: the run.
+            board: the pods of all runs, and the pods that wait in the cluster.
+            risks: the reason why the pods of a set may get no node, by index of the set on the board.
         """
-        exceeds_capacity = any(item.count > self._pool.suitable_nodes(item).capacity for item in sets)
-        if exceeds_capacity or demand.leaves_too_little(sets):
-            return True
-        possible = outcomes(Board(self._pool, [*before, *sets]), self._effort)
-        return possible is not None and not possible.some_place_all
+        sets = [(set_index, item) for set_index, item in enumerate(board.sets) if item.owner == run.title]
+        doubts = [
+            (reason, item.role)
+            for _, item in sets
+            for reason in (*item.doubts, *self._pool.doubts(item), *self._pool.volume_doubts(item, board.sets))
+        ]
+        for role, left in self._unplaced.get(run.title, {}).items():
+            total = sum(item.count for _, item in sets if item.role == role)
+            doubts.append((f"tfgen finds no node for {left} of {count(total, 'pod')}", role))
+        orders = [(risks[set_index], item.role) for set_index, item in sets if set_index in risks]
+        orders += [(_CONTESTED, item.role) for _, item in sets if run.title in self._contested]
+        answer: Answer = NOT_KNOWN if doubts else FITS_IN_ONE_ORDER if orders else FITS
+        assumptions = tuple(dict.fromkeys(text for _, item in sets for text in item.assumptions))
+        return Verdict(run, answer, doubts=_by_reason(doubts or orders), assumptions=assumptions)
+
+    def _over_quota(self, run: PlannedRun, sets: Sequence[PodSet]) -> Verdict | None:
+        """Return the answer for a run whose pods a ResourceQuota refuses; None if the quotas are large enough."""
+        lacks = _refused_by_quota(self._quotas, sets)
+        if not lacks:
+            return None
+        alone = _refused_by_quota(Quotas(self._cluster, self._replaced), sets)
+        if alone:
+            return Verdict(run, DOES_NOT_FIT, alone)
+        namespaces = {item.namespace for item in sets}
+        competitors = tuple(dict.fromkeys(item.owner for item in self._before if item.namespace in namespaces))
+        self._contested.update(competitors)
+        return Verdict(run, DOES_NOT_FIT, lacks, competitors=competitors)
+
+    def _without_room(self, run: PlannedRun, sets: Sequence[PodSet]) -> Verdict | None:
+        """Return the answer for a run for which the nodes certainly lack room; None if the run may fit."""
+        set_indexes = [self._set_indexes[id(item)] for item in sets]
+        self._placement.fit(set_indexes)
+        lacks = _all_lacks(self._placement, set_indexes)
+        if not lacks:
+            return None
+        alone = Placement(self._board)
+        alone.fit(set_indexes)
+        lacks_alone = _all_lacks(alone, set_indexes)
+        if lacks_alone and Demand(self._board).leaves_too_little(set_indexes):
+            refusal = self._no_room(run, sets, lacks_alone, ())
+        elif self._before and self._demand.leaves_too_little(set_indexes):
+            refusal = self._no_room(run, sets, lacks, self._before)
+        else:
+            unplaced: Counter[str] = Counter()
+            for index, item in zip(set_indexes, sets, strict=True):
+                unplaced[item.role] += self._placement.left[index]
+            self._unplaced[run.title] = +unplaced
+            return None
+        self._placement.withdraw(set_indexes)
+        return refusal
 
     def _no_room(
         self, run: PlannedRun, sets: Sequence[PodSet], lacks: tuple[Lack, ...], before: Sequence[PodSet]
     ) -> Verdict:
-        doubts = [(reason, item.role) for item in sets if item.may_use_excluded_nodes for reason in item.doubts]
+        doubts = [(reason, item.role) for item in sets for reason in item.escapes]
         priorities = self._running | {item.priority for item in before}
         doubts += [
             ("the pods may evict pods of lower priority", item.role) for item in sets if _preempts(item, priorities)
@@ -218,6 +253,19 @@ class _Queue:
         return Verdict(run, DOES_NOT_FIT, lacks, competitors=tuple(dict.fromkeys(item.owner for item in before)))
 
 
+def _refused_by_quota(quotas: Quotas, sets: Iterable[PodSet]) -> tuple[Lack, ...]:
+    lacks = []
+    for item in sets:
+        refused, reason = quotas.take(item)
+        if refused:
+            lacks.append(Lack(item.role, refused, reason=reason))
+    return _summed(lacks)
+
+
+def _all_lacks(placement: Placement, set_indexes: Iterable[int]) -> tuple[Lack, ...]:
+    return _summed(lack for set_index in set_indexes for lack in _lacks(placement, set_index))
+
+
 def _preempts(pods: PodSet, priorities: Iterable[int | None]) -> bool:
     """Test whether the scheduler may evict a pod with one of the given priorities in favour of a set of pods.
 
@@ -225,9 +273,9 @@ def _preempts(pods: PodSet, priorities: Iterable[int | None]) -> bool:
 
     https://kubernetes.io/docs/concepts/scheduling-eviction/pod-priority-preemption/
     """
-    if pods.spec.get("preemptionPolicy") == "Never":
-        return False
-    return any(pods.priority is None or priority is None or priority < pods.priority for priority in priorities)
+    return pods.may_preempt and any(
+        pods.priority is None or priority is None or priority < pods.priority for priority in priorities
+    )
 
 
 def _is_refused_for_gang(refusal: Verdict, sets: Iterable[PodSet]) -> bool:
@@ -273,6 +321,8 @@ def _lacks(placement: Placement, set_index: int) -> Iterator[Lack]:
     if not is_short:
         if pod_set.spreads:
             reason = "the topology spread constraints of the role allow no more pods"
+        elif pod_set.host_ports:
+            reason = "each pod needs a node of its own, because the pods use ports of the node"
         elif board.conflicts[set_index]:
             reason = "podAntiAffinity allows no more pods"
         else:
@@ -287,48 +337,19 @@ def _refused_by_all(pool: NodePool, pod_set: PodSet) -> str:
     return "; ".join(texts) or "the cluster has no node"
 
 
-def _certain(board: Board, effort: Effort) -> set[int]:
-    """Return the indexes of the sets whose pods all get a node in every order of scheduling."""
-    set_indexes = set(range(len(board.sets)))
+def _risks(board: Board) -> dict[int, str]:
+    """Return the reason why the pods of a set may get no node, by index of the set. Omit the sets without a risk."""
     certainty = Certainty(board)
-    certain = {set_index for set_index in set_indexes if certainty.always_placed(set_index)}
-    if certain == set_indexes:
-        return certain
-    possible = outcomes(board, effort)
-    if possible is not None and not possible.some_leave_over:
-        return set_indexes
-    priorities = {board.sets[set_index].priority for set_index in set_indexes - certain}
-    return {
-        set_index
-        for set_index in certain
-        if not any(_may_evict(priority, board.sets[set_index].priority) for priority in priorities)
-    }
-
-
-def _may_evict(priority: int | None, replaced: int | None) -> bool:
-    """Test whether a pod with the priority `priority` may evict a pod with the priority `replaced`.
-
-    The value None means an unknown priority.
-    """
-    return priority != replaced and (priority is None or replaced is None or priority > replaced)
-
-
-def _acceptance(board: Board, certain: set[int], run: PlannedRun) -> Verdict:
-    sets = [(set_index, item) for set_index, item in enumerate(board.sets) if item.owner == run.title]
-    placement = first_fit(Board(board.pool, [item for _, item in sets]))
-    doubts = [
-        (reason, item.role)
-        for _, item in sets
-        for reason in (*item.doubts, *board.pool.doubts(item), *board.pool.volume_doubts(item, board.sets))
-    ]
-    for left, (set_index, item) in zip(placement.left, sets, strict=True):
-        if left:
-            doubts.append((f"tfgen finds no node for {left} of {count(item.count, 'pod')}", item.role))
-        elif set_index not in certain:
-            doubts.append(
-                ("the nodes have free resources, but pods that are scheduled earlier may use them", item.role)
-            )
-    return Verdict(run, NOT_KNOWN, doubts=_by_reason(doubts)) if doubts else Verdict(run, FITS)
+    risks = {index: _EARLIER for index in range(len(board.sets)) if not certainty.always_placed(index)}
+    rivals = [(board.sets[index], board.suitable_nodes[index].nodes) for index in risks]
+    for index, item in enumerate(board.sets):
+        nodes = board.suitable_nodes[index].nodes
+        if index not in risks and any(
+            nodes & within and rival.priority != item.priority and _preempts(rival, [item.priority])
+            for rival, within in rivals
+        ):
+            risks[index] = _EVICTED
+    return risks
 
 
 def _by_reason(doubts: Iterable[tuple[str, str]]) -> tuple[Doubt, ...]:

@@ -100,12 +100,17 @@ def test_a_plan_of_who_may_list_little_says_what_it_left_out(
     printed = capsys.readouterr()
     assert printed.out.startswith("mnist: fits\n\nNODES ")
     assert re.findall(r"^([\w.]+): tfgen ignores these objects, because", printed.err, re.MULTILINE) == [
+        "namespaces",
+        "serviceaccounts",
+        "resourcequotas",
+        "limitranges",
         "persistentvolumeclaims",
         "persistentvolumes",
+        "storageclasses.storage.k8s.io",
+        "csinodes.storage.k8s.io",
         "runtimeclasses.node.k8s.io",
         "priorityclasses.scheduling.k8s.io",
-        "namespaces",
-        "csinodes.storage.k8s.io",
+        "deviceclasses.resource.k8s.io",
     ]
 
 

@@ -26,21 +26,39 @@ from tfgen.graph.built import plain_objects
 
 PLANS = ROOT / "tests" / "scheduling" / "plans"
 CASES = (
+    "accounts",
     "anti-affinity",
+    "anti-affinity-over-zones",
+    "claims-of-each-pod",
+    "defaults-of-a-limit-range",
+    "host-network",
     "label-of-each-pod",
     "label-of-one-pod",
     "labels-of-controllers",
+    "limit-range",
+    "new-claims",
+    "no-default-class",
+    "pod-security",
     "pods-that-nobody-makes",
+    "quota",
     "resize-in-place",
+    "runtime-class",
     "volume-limits",
     "volumes",
 )
-LEFT_OUT = ("absent", "driver", "lost", "unbound", "one", "two", "unread", "unsure", "on-unsure")
-"""Jobs whose answer is "not known", their objects, and a claim whose lost volume the server reports late."""
+LEFT_OUT = (
+    *("absent", "driver", "lost", "unbound", "one", "two", "unread", "unsure", "on-unsure", "sooner"),
+    *("later", "by-default-class", "good"),
+    "elsewhere",
+)
+"""Jobs whose answer is "not known", their objects, and a claim whose lost volume the server reports late. Also jobs
+whose new claims need a provisioner, and a job in a namespace that does not exist."""
+IN_A_NAMESPACE = ("ServiceAccount", "LimitRange", "ResourceQuota")
 HOLD = "example.com/hold"
 """A finalizer that prevents the deletion of a claim for as long as a test needs."""
 PATIENCE = 60.0
 """The number of seconds to wait for the answers and the outcomes."""
+LEVEL = "pod-security.kubernetes.io/enforce"
 COUNTS = {"StatefulSet": "replicas", "Job": "completions"}
 
 
@@ -57,7 +75,9 @@ class Case:
         text = (PLANS / f"{name}.yaml").read_text(encoding="utf-8")
         documents = [*yaml.safe_load_all(text)]
         self.server, self.client = server, server.client
-        self.namespace = server.namespace(dns_label(name), "privileged")
+        labels = [item["metadata"].get("labels") or {} for item in documents if item["kind"] == "Namespace"]
+        level = next((of_namespace[LEVEL] for of_namespace in labels if LEVEL in of_namespace), "privileged")
+        self.namespace = server.namespace(dns_label(name), level)
         self.jobs = [
             {**item, "metadata": {**item["metadata"], "namespace": self.namespace}}
             for item in documents
@@ -77,8 +97,12 @@ class Case:
         name = metadata["name"]
         if name.removeprefix("pv-") in LEFT_OUT:
             return
-        if kind == "PriorityClass" and name.startswith("system-"):
+        if name == "default" or (kind == "PriorityClass" and name.startswith("system-")):
             return  # every server has these
+        if kind in IN_A_NAMESPACE:
+            metadata.pop("namespace")
+            self.client.create(item, self.namespace)
+            return
         if kind == "Node":
             item["metadata"]["annotations"] = ANNOTATION
             item["status"]["capacity"] = item["status"]["allocatable"]
@@ -137,9 +161,12 @@ class Case:
 
     def plan(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> Mapping[str, str]:
         """Return the answers of the command for the case's objects, as the server returns the objects."""
-        kinds = "nodes,pods,persistentvolumeclaims,persistentvolumes,runtimeclasses,priorityclasses,namespaces,csinodes"
+        kinds = (
+            "nodes,pods,namespaces,serviceaccounts,resourcequotas,limitranges,persistentvolumeclaims,persistentvolumes,"
+            "storageclasses,csinodes,runtimeclasses,priorityclasses"
+        )
         items = json.loads(self.server.kubectl("get", kinds, "-n", self.namespace, "-o", "json"))["items"]
-        of_case = {*self.names, self.namespace, "system-cluster-critical", "system-node-critical"}
+        of_case = {*self.names, self.namespace, "default", "system-cluster-critical", "system-node-critical"}
         items = [item for item in items if item["metadata"]["name"] in of_case]
         (folder / "nodes.json").write_text(json.dumps({"kind": "List", "items": items}), encoding="utf-8")
         (folder / "job.yaml").write_text(yaml.safe_dump_all(self.jobs), encoding="utf-8")
@@ -166,7 +193,7 @@ class Case:
         if self.client.find("PersistentVolumeClaim", "deleted", self.namespace):
             self.client.patch("PersistentVolumeClaim", "deleted", self.namespace, {"metadata": {"finalizers": None}})
         self.client.delete("Namespace", self.namespace)
-        for kind in ("Node", "RuntimeClass", "PersistentVolume", "CSINode"):
+        for kind in ("Node", "RuntimeClass", "PersistentVolume", "CSINode", "StorageClass"):
             for name in self.names:
                 if self.client.find(kind, name):
                     self.client.delete(kind, name)

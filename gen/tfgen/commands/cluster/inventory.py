@@ -1,18 +1,32 @@
-"""Read and write the inventory: a ConfigMap that lists the objects of the last `tfgen apply` for an environment."""
+"""Read and write the inventory: a ConfigMap that lists the objects of the last `tfgen apply` for an environment.
+
+A command must not delete an object that another environment of the job uses, so the module also finds these objects.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
-from tfgen.commands.cluster.target import MANAGER, Target, apply_object, delete_object, name_of
+from tfgen.commands.cluster.declared_runs import declared_runs
+from tfgen.commands.cluster.target import (
+    MANAGER,
+    Neighbor,
+    Target,
+    apply_object,
+    delete_object,
+    find_object,
+    name_of,
+)
 from tfgen.errors import TfgenError
+from tfgen.job.facts import environments_of
 from tfgen.kubernetes import keys
-from tfgen.kubernetes.object import Object
+from tfgen.kubernetes.object import Object, identity
 from tfgen.live.api import Api, find
 from tfgen.live.run import Identity
 from tfgen.record import EMPTY
+from tfgen.text.document import Document
 
 _KEY: Final = "objects"
 
@@ -67,6 +81,50 @@ def delete_inventory(target: Target) -> None:
     live = _find(target.api, target.namespace, target.job, target.environment)
     if live is not None:
         delete_object(target, live)
+
+
+def neighbors_of(document: Document, environment: str | None) -> tuple[Neighbor, ...]:
+    """Return all environments of a job except for `environment`.
+
+    If `environment` is None, the job without an environment is left out.
+    """
+    names = [None, *environments_of(document)]
+    return tuple(
+        Neighbor(name, item.run.deciding_object, tuple(map(identity, item.objects)))
+        for name in names
+        if name != environment
+        for item in declared_runs([document], name)
+    )
+
+
+def objects_of_neighbors(target: Target, candidates: Collection[Identity]) -> dict[Identity, str]:
+    """Return the objects that another environment of the job applied to the namespace.
+
+    The result has the title of the environment for each object. tfgen recognizes the objects of an environment by the
+    inventory of the environment. `kubectl apply` writes no inventory, so tfgen also recognizes an environment by the
+    object that ends the run, such as the finisher.
+
+    Args:
+        target: the cluster and namespace.
+        candidates: the objects that the command may delete. Two environments may have a finisher of the same name. So a
+            finisher among the candidates does not count as the finisher of another environment.
+
+    Raises:
+        ApiError: the user may not read the objects.
+        TfgenError: the server does not answer in time.
+    """
+    titles: dict[Identity, str] = {}
+    for neighbor in target.neighbors:
+        applied: Iterable[Identity] = read_inventory(target.api, target.namespace, target.job, neighbor.environment)
+        if (
+            neighbor.deciding_object
+            and neighbor.deciding_object not in candidates
+            and find_object(target, neighbor.deciding_object)
+        ):
+            applied = (*applied, *neighbor.objects)
+        for item in applied:
+            titles.setdefault(item, neighbor.title)
+    return titles
 
 
 def _find(api: Api, namespace: str, job: str, environment: str | None) -> Object | None:

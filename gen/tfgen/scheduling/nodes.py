@@ -12,21 +12,35 @@ from functools import cached_property, partial
 from typing import Any, Final
 
 from tfgen import data_path
-from tfgen.kubernetes.labels import matches
+from tfgen.kubernetes.labels import matches, meets
 from tfgen.kubernetes.object import Object
 from tfgen.record import Record
-from tfgen.scheduling.amounts import Counts
-from tfgen.scheduling.anti_affinity import Term, terms_of
-from tfgen.scheduling.cluster import Cluster, Node, namespace_of
-from tfgen.scheduling.node_choice import is_accessible, is_selected, selection, untolerated
-from tfgen.scheduling.pod_set import PodSet, Spread
-from tfgen.scheduling.volume_limits import CsiVolume, NodeVolumes, csi_volumes, node_volumes
-from tfgen.words import either
+from tfgen.scheduling.admission import PodSet
+from tfgen.scheduling.claims import CsiVolume, NodeVolumes, csi_volumes, is_new, node_volumes
+from tfgen.scheduling.cluster import Cluster, Node, RunningPod
+from tfgen.scheduling.pods import NODE_ITSELF, Counts, Spread
+from tfgen.words import either, listed
 
 UNBOUND: Final = 1 << 62
 """The number that means "no limit of the pods on a node". No node can run so many pods."""
 
 _NODE_AFFINITY: Final = ("affinity", "nodeAffinity")
+_REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
+_NODE_TERMS: Final = ("affinity", "nodeAffinity", _REQUIRED, "nodeSelectorTerms")
+_KEEPS_AWAY: Final = ("NoSchedule", "NoExecute")
+_VOLUME_TERMS: Final = ("spec", "nodeAffinity", "required", "nodeSelectorTerms")
+_TOPOLOGY_LABELS: Final[Mapping[str, str]] = {
+    "failure-domain.beta.kubernetes.io/zone": "topology.kubernetes.io/zone",
+    "failure-domain.beta.kubernetes.io/region": "topology.kubernetes.io/region",
+    "topology.kubernetes.io/zone": "topology.kubernetes.io/zone",
+    "topology.kubernetes.io/region": "topology.kubernetes.io/region",
+}
+"""The keys of labels that bind a volume to a zone or a region. The value is the current key of an old key."""
+_MOST_PODS: Final = 5
+"""Maximum number of pods in the description of nodes."""
+_AFFINITY_REASON: Final = "that podAntiAffinity excludes because of"
+_ZONES: Final = "__"
+"""The separator between two zones in the label of a volume."""
 
 
 class SpreadDomains(Record):
@@ -73,6 +87,7 @@ class NodePool:
         self.namespaces = cluster.namespaces
         self._cluster = cluster
         self._suitable_nodes: dict[int, tuple[PodSet, SuitableNodes]] = {}
+        self._forbidden: dict[int, Mapping[tuple[str, str], tuple[str, str]]] = {}
         self._bit_sets: dict[str, int] = {}
         self._indexes: dict[int, tuple[int, ...]] = {}
         self._capacities: dict[object, list[int]] = {}
@@ -110,21 +125,25 @@ class NodePool:
             self._capacities[key] = [capacity(self.nodes[index].free, requests) for index in self.indexes(nodes)]
         return self._capacities[key]
 
-    def selects(self, term: Term, pods: PodSet) -> bool:
-        """Test whether an anti-affinity term of a pod keeps the pods of a set away from the pod's node or zone."""
-        return term.selects(pods.labels, pods.namespace, self.namespaces)
+    def separating_keys(self, pods: PodSet, rivals: PodSet) -> Iterator[str]:
+        """Yield the topology keys by which the pods of a set keep the pods of another set, or of the set, away."""
+        for term in pods.terms:
+            if term.selects(rivals.labels, rivals.namespace, self.namespaces):
+                yield term.key
+        if any(port.conflicts(rivals.host_ports) for port in pods.host_ports):
+            yield NODE_ITSELF
 
     def refusals(self, pods: PodSet) -> Iterator[str]:
         """Yield a reason, such as "without zone=a", for each node that cannot run the pods of a set.
 
         Ignore a lack of free resources.
         """
-        forbidden_domains = self._forbidden_domains(pods)
+        forbidden = self._forbidden_domains(pods)
         for node in self.nodes:
             taint = untolerated(pods.spec, node)
             spread = next((spread.key for spread in pods.spreads if spread.key not in node.labels), None)
             volume = next((volume for volume in pods.volumes if not is_accessible(volume, node)), None)
-            near = next((pod for domain, pod in forbidden_domains.items() if domain in node.labels.items()), None)
+            near = next((reason for (key, value), (_, reason) in forbidden.items() if node.domain(key) == value), None)
             if not is_selected(pods.spec, node):
                 yield selection(pods.spec).replace("nodes with ", "without ", 1)
             elif taint is not None:
@@ -135,7 +154,7 @@ class NodePool:
             elif volume is not None:
                 yield f"without access to the volume {volume['metadata']['name']}"
             elif near is not None:
-                yield f"that podAntiAffinity excludes because of the pod {near}"
+                yield near
             elif driver := self._volumes[node.name].exceeded(csi_volumes(pods.volumes)):
                 yield f"at the volume limit of the CSI driver {driver}"
 
@@ -143,11 +162,12 @@ class NodePool:
         """Describe in words the nodes that a set of pods may use. The text is empty if the set may use every node."""
         volumes = [volume for volume in pods.volumes if self._with_access(volume).bit_count() < len(self.nodes)]
         names = [volume["metadata"]["name"] for volume in volumes]
+        forbidden = self._forbidden_domains(pods).items()
+        near = [pod for (key, value), (pod, _) in forbidden if self._domain(key, value) & self._selected(pods)]
+        keepers = list(dict.fromkeys(near))
         parts = [
             f"with access to the volume {either(names, 'and')}" if names else "",
-            f"away from {either(dict.fromkeys(self._forbidden_domains(pods).values()), 'and')}"
-            if self._forbidden_domains(pods)
-            else "",
+            f"away from {listed(keepers, _MOST_PODS)}" if keepers else "",
         ]
         text = " ".join(filter(None, parts))
         return f"{selection(pods.spec) or 'nodes'} {text}" if text else selection(pods.spec)
@@ -163,7 +183,7 @@ class NodePool:
         if volumes := csi_volumes(pods.volumes):
             nodes &= self._attaching(volumes)
         node_indexes = self.indexes(nodes)
-        self_separating_keys = tuple({term.key: None for term in pods.terms if self.selects(term, pods)})
+        self_separating_keys = tuple(dict.fromkeys(self.separating_keys(pods, pods)))
         alone = 0
         for key in self_separating_keys:
             alone |= self._labelled(key)
@@ -194,29 +214,33 @@ class NodePool:
         )
 
     def _with_access(self, volume: Object) -> int:
-        return self._cached_bit_set(f"volume {volume['metadata']['name']}", partial(is_accessible, volume))
+        name, affinity = volume["metadata"]["name"], data_path.at(volume, _VOLUME_TERMS)
+        return self._cached_bit_set(f"volume {name} {affinity}", partial(is_accessible, volume))
 
     def _attaching(self, volumes: frozenset[CsiVolume]) -> int:
         return self._cached_bit_set(
             f"attaching {sorted(volumes)}", lambda node: not self._volumes[node.name].exceeded(volumes)
         )
 
-    def _surely_attaching(self, volumes: frozenset[CsiVolume]) -> int:
+    def _surely_attaching(self, volumes: frozenset[CsiVolume], are_new: bool) -> int:
+        """Return the nodes that attach all volumes. A node without a CSINode has no limit for new volumes."""
+
         def attaches(node: Node) -> bool:
             on_node = self._volumes[node.name]
-            return on_node.csi_node is not None and not on_node.exceeded(volumes, len(on_node.missing))
+            is_known = on_node.csi_node is not None or are_new
+            return is_known and not on_node.exceeded(volumes, len(on_node.missing))
 
-        return self._cached_bit_set(f"surely attaching {sorted(volumes)}", attaches)
+        return self._cached_bit_set(f"surely attaching {sorted(volumes)} {are_new}", attaches)
 
     @cached_property
     def _volumes(self) -> Mapping[str, NodeVolumes]:
         return {node.name: node_volumes(self._cluster, node) for node in self.nodes}
 
     def _labelled(self, key: str) -> int:
-        return self._cached_bit_set(f"labelled {key}", lambda node: key in node.labels)
+        return self._cached_bit_set(f"labelled {key}", lambda node: node.domain(key) is not None)
 
     def _domain(self, key: str, value: str) -> int:
-        return self._cached_bit_set(f"domain {key}={value}", lambda node: node.labels.get(key) == value)
+        return self._cached_bit_set(f"domain {key}={value}", lambda node: node.domain(key) == value)
 
     def _cached_bit_set(self, name: str, takes: Callable[[Node], bool]) -> int:
         """Return the nodes for which `takes` returns True, as a bit set. `name` is the key in the cache."""
@@ -234,56 +258,58 @@ class NodePool:
         """
         domains: dict[str | int, int] = {}
         for index, pods in room.items():
-            domain = self.nodes[index].labels.get(key, index)
+            domain = self.nodes[index].domain(key) or index
             domains[domain] = max(domains.get(domain, 0), pods)
         return sum(domains.values())
 
     @cached_property
-    def _running(self) -> Mapping[str, list[tuple[int, Mapping[str, str], bool, str]]]:
-        """The running pods of each namespace. Example: {"ml": [(0, {"app": "web"}, False, "ml/web-0")]}.
-
-        A pod is a tuple of the index of its node, its labels, True for a pod that is being deleted, and its name.
-        """
+    def _running(self) -> Mapping[str, list[tuple[int, RunningPod]]]:
+        """The running pods of each namespace, each with the index of its node."""
         pods = defaultdict(list)
         for index, node in enumerate(self.nodes):
             for pod in node.pods:
-                metadata = pod["metadata"]
-                namespace, is_deleted = namespace_of(pod), bool(metadata.get("deletionTimestamp"))
-                title = f"{namespace}/{metadata['name']}"
-                pods[namespace].append((index, metadata.get("labels") or {}, is_deleted, title))
+                pods[pod.namespace].append((index, pod))
         return pods
 
     @cached_property
-    def _terms_of_running_pods(self) -> Sequence[tuple[Node, Term, str]]:
-        """The anti-affinity terms of the running pods.
+    def _guards(self) -> Sequence[tuple[Node, RunningPod]]:
+        """The running pods that have anti-affinity terms, each with its node."""
+        return [(node, pod) for node in self.nodes for pod in node.pods if pod.terms]
 
-        Each item is a tuple of the node, the term, and the name of the pod. The name of the pod contains its namespace,
-        as in `ml/web-0`.
+    @cached_property
+    def _port_owners(self) -> Sequence[tuple[Node, RunningPod]]:
+        """The running pods that occupy ports of their node, each with its node."""
+        return [(node, pod) for node in self.nodes for pod in node.pods if pod.host_ports]
+
+    def _forbidden_domains(self, pods: PodSet) -> Mapping[tuple[str, str], tuple[str, str]]:
+        """Return the domains that the pods of a set must avoid, each with a running pod and the reason in words.
+
+        For example, the key ("zone", "a") means that the pods avoid all nodes with the label zone=a, because
+        anti-affinity separates the running pod from the set.
         """
-        return [
-            (node, term, f"{namespace_of(pod)}/{pod['metadata']['name']}")
-            for node in self.nodes
-            for pod in node.pods
-            if pod["spec"].get("affinity")
-            for term in terms_of(pod["spec"], pod["metadata"].get("labels") or {}, namespace_of(pod))
-        ]
+        if id(pods) in self._forbidden:
+            return self._forbidden[id(pods)]
+        domains: dict[tuple[str, str], tuple[str, str]] = {}
 
-    def _forbidden_domains(self, pods: PodSet) -> Mapping[tuple[str, str], str]:
-        """Return the node labels that the nodes of a set must not have, each with a running pod that is the reason.
+        def forbid(key: str, node: Node, pod: RunningPod, reason: str) -> None:
+            value = node.domain(key)
+            if value is not None:
+                domains.setdefault((key, value), (pod.title, f"{reason} the pod {pod.title}"))
 
-        For example, {("zone", "a"): "ml/web-0"} means that the pods of the set avoid all nodes with the label zone=a.
-        The running pod web-0 in the namespace ml is in this zone, and anti-affinity separates this pod from the set.
-        """
-        domains: dict[tuple[str, str], str] = {}
-        for node, term, pod in self._terms_of_running_pods:
-            if term.key in node.labels and self.selects(term, pods):
-                domains.setdefault((term.key, node.labels[term.key]), pod)
+        for node, pod in self._guards:
+            for term in pod.terms:
+                if term.selects(pods.labels, pods.namespace, self.namespaces):
+                    forbid(term.key, node, pod, _AFFINITY_REASON)
         for term in pods.terms:
             for namespace, running in self._running.items():
-                for index, labels, _, pod in running:
-                    node = self.nodes[index]
-                    if term.key in node.labels and term.selects(labels, namespace, self.namespaces):
-                        domains.setdefault((term.key, node.labels[term.key]), pod)
+                for index, pod in running:
+                    if term.selects(pod.labels, namespace, self.namespaces):
+                        forbid(term.key, self.nodes[index], pod, _AFFINITY_REASON)
+        for node, pod in self._port_owners if pods.host_ports else ():
+            for port in pods.host_ports:
+                if port.conflicts(pod.host_ports):
+                    forbid(NODE_ITSELF, node, pod, f"whose port {port.port} belongs to")
+        self._forbidden[id(pods)] = domains
         return domains
 
     def volume_doubts(self, pods: PodSet, placed_sets: Sequence[PodSet]) -> Iterator[str]:
@@ -294,13 +320,14 @@ class NodePool:
             placed_sets: all sets that the plan places, including `pods`. The volume limit of a node counts the volumes
                 of all pods on the node.
         """
-        drivers = {driver for driver, _ in csi_volumes(pods.volumes)}
-        if not drivers:
+        volumes = csi_volumes(pods.volumes)
+        if not volumes:
             return
+        drivers = {driver for driver, _ in volumes}
         nodes = self.suitable_nodes(pods).nodes
         near = (item for item in placed_sets if item.volumes and nodes & self.suitable_nodes(item).nodes)
         coming = frozenset(volume for item in near for volume in csi_volumes(item.volumes) if volume[0] in drivers)
-        for index in self.indexes(nodes & ~self._surely_attaching(coming))[:1]:
+        for index in self.indexes(nodes & ~self._surely_attaching(coming, all(map(is_new, volumes))))[:1]:
             on_node = self._volumes[self.nodes[index].name]
             if on_node.csi_node is None:
                 yield (
@@ -324,12 +351,12 @@ class NodePool:
         An anti-affinity term reads the labels of the Namespace. The term belongs to the set `pods` or to a running pod.
         """
         namespaces = set()
-        for _, term, _ in self._terms_of_running_pods:
-            if term.needs_namespace(pods.labels, pods.namespace, self.namespaces):
+        for _, pod in self._guards:
+            if any(term.needs_namespace(pods.labels, pods.namespace, self.namespaces) for term in pod.terms):
                 namespaces.add(pods.namespace)
         for term in pods.terms:
             for namespace, running in self._running.items():
-                if any(term.needs_namespace(labels, namespace, self.namespaces) for _, labels, _, _ in running):
+                if any(term.needs_namespace(pod.labels, namespace, self.namespaces) for _, pod in running):
                     namespaces.add(namespace)
         for namespace in sorted(namespaces):
             yield (
@@ -347,9 +374,9 @@ class NodePool:
             nodes &= self._tolerated(pods)
         of_node = {index: self.nodes[index].labels[spread.key] for index in self.indexes(nodes)}
         counts = dict.fromkeys(of_node.values(), 0)
-        for index, labels, is_deleted, _ in self._running.get(pods.namespace, ()):
+        for index, pod in self._running.get(pods.namespace, ()):
             # CountPodsMatchSelector of Kubernetes ignores a pod that is being deleted.
-            if index in of_node and not is_deleted and matches(spread.selector, labels):
+            if index in of_node and not pod.is_deleted and matches(spread.selector, pod.labels):
                 counts[of_node[index]] += 1
         return SpreadDomains(spread, of_node, counts)
 
@@ -357,3 +384,88 @@ class NodePool:
 def capacity(free: Counts, requests: Mapping[str, Any]) -> int:
     """Return the number of pods with the given requests that fit into the free resources of a node."""
     return max(0, min((free.get(resource, 0) // value for resource, value in requests.items()), default=UNBOUND))
+
+
+# -- selectors, taints and volumes -------------------------------------------------------------------------------------
+
+
+def is_selected(spec: Mapping[str, Any], node: Node) -> bool:
+    """Test whether the node selector and the node affinity of a PodSpec select a node.
+
+    https://kubernetes.io/docs/concepts/scheduling-eviction/assign-pod-node/
+    """
+    terms: Sequence[Mapping[str, Any]] | None = data_path.at(spec, _NODE_TERMS)
+    return matches({"matchLabels": spec.get("nodeSelector")}, node.labels) and (
+        terms is None or any(_is_met(term, node) for term in terms)
+    )
+
+
+def untolerated(spec: Mapping[str, Any], node: Node) -> Mapping[str, str] | None:
+    """Return the first taint of a node that a PodSpec does not tolerate; None if the PodSpec tolerates all taints.
+
+    Taints with the effect PreferNoSchedule are ignored.
+    https://kubernetes.io/docs/concepts/scheduling-eviction/taint-and-toleration/
+    """
+    tolerations: Sequence[Mapping[str, Any]] = spec.get("tolerations") or ()
+    taints = (taint for taint in node.taints if taint.get("effect") in _KEEPS_AWAY)
+    return next(
+        (taint for taint in taints if not any(_tolerates(toleration, taint) for toleration in tolerations)), None
+    )
+
+
+def is_accessible(volume: Object, node: Node) -> bool:
+    """Test whether pods on a node can use a PersistentVolume.
+
+    The result depends on the node affinity, the zone and the region of the volume. The scheduler's plugin VolumeZone
+    accepts each node that has no label of a zone or region:
+    https://github.com/kubernetes/kubernetes/blob/v1.36.3/pkg/scheduler/framework/plugins/volumezone/volume_zone.go
+    """
+    terms: Sequence[Mapping[str, Any]] | None = data_path.at(volume, _VOLUME_TERMS)
+    if terms is not None and not any(_meets_volume_term(term, node) for term in terms):
+        return False
+    if node.labels.keys().isdisjoint(_TOPOLOGY_LABELS):
+        return True
+    labels: Mapping[str, str] = volume["metadata"].get("labels") or {}
+    return all(
+        node.labels.get(key, node.labels.get(current)) in labels[key].split(_ZONES)
+        for key, current in _TOPOLOGY_LABELS.items()
+        if key in labels
+    )
+
+
+def selection(spec: Mapping[str, Any]) -> str:
+    """Describe the node selector of a PodSpec, as in "nodes with zone=a and gpu=t4". Without a selector, return ""."""
+    parts = [f"{key}={value}" for key, value in (spec.get("nodeSelector") or {}).items()]
+    if data_path.at(spec, _NODE_TERMS):
+        parts.append("a match for the node affinity")
+    return f"nodes with {' and '.join(parts)}" if parts else ""
+
+
+def _meets_volume_term(term: Mapping[str, Any], node: Node) -> bool:
+    """Test whether a node meets a term of a volume's node affinity. Kubernetes ignores `matchFields` here."""
+    expressions, fields = term.get("matchExpressions") or (), term.get("matchFields") or ()
+    return bool(expressions or fields) and meets(expressions, node.labels)
+
+
+def _is_met(term: Mapping[str, Any], node: Node) -> bool:
+    """Test whether a node meets a term of a NodeSelector. An empty term matches no node."""
+    expressions, fields = term.get("matchExpressions") or (), term.get("matchFields") or ()
+    return (
+        bool(expressions or fields) and meets(expressions, node.labels) and meets(fields, {"metadata.name": node.name})
+    )
+
+
+def _tolerates(toleration: Mapping[str, Any], taint: Mapping[str, Any]) -> bool:
+    """Test whether a toleration matches a taint.
+
+    The rules are those of the function ToleratesTaint, without the operators Lt and Gt, which are an alpha feature:
+    https://github.com/kubernetes/api/blob/v0.36.3/core/v1/toleration.go
+    """
+    if toleration.get("effect") and toleration["effect"] != taint["effect"]:
+        return False
+    if toleration.get("key") and toleration["key"] != taint["key"]:
+        return False
+    operator = toleration.get("operator") or "Equal"
+    if operator == "Exists":
+        return True
+    return operator == "Equal" and (toleration.get("value") or "") == (taint.get("value") or "")

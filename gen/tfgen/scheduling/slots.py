@@ -8,9 +8,9 @@ from string import ascii_letters
 from typing import Final, TypeAlias
 
 from tfgen.record import Record
-from tfgen.scheduling.amounts import Counts, counts_of_pod
 from tfgen.scheduling.cluster import Node
-from tfgen.scheduling.placement import Placement
+from tfgen.scheduling.place import Placement
+from tfgen.scheduling.pods import Counts
 
 RoleKey: TypeAlias = tuple[str, str]
 """The title of a run, and the name of a role in the run."""
@@ -114,7 +114,7 @@ def role_counts(node: NodeSlots) -> Mapping[str, str]:
 
 
 def _slots(placement: Placement, node_index: int, node: Node) -> NodeSlots:
-    running = tuple(_gpus(counts_of_pod(pod["spec"], pod.get("status") or {})) for pod in node.pods)
+    running = tuple(_gpus(pod.requests) for pod in node.pods)
     placed: dict[tuple[str, str, int], int] = {}
     for set_index, pods in sorted(placement.placed.get(node_index, {}).items()):
         item = placement.board.sets[set_index]

@@ -1,0 +1,444 @@
+"""Sets of equal pods, after the changes and the refusals of the API server and of its admission controllers.
+
+https://kubernetes.io/docs/reference/access-authn-authz/admission-controllers/
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from tfgen import data_path
+from tfgen.kubernetes import quantity
+from tfgen.kubernetes.labels import matches
+from tfgen.kubernetes.object import Object
+from tfgen.kubernetes.pods import PROFILES, pod_requests
+from tfgen.record import EMPTY, Record
+from tfgen.scheduling.claims import claims_of
+from tfgen.scheduling.cluster import Cluster
+from tfgen.scheduling.pods import (
+    Counts,
+    HostPort,
+    PodTemplate,
+    Spread,
+    Term,
+    counts_of,
+    counts_of_pod,
+    host_ports_of,
+    spreads_of,
+    terms_of,
+)
+
+if TYPE_CHECKING:
+    from tfgen.kubernetes.quantity import Amount
+
+_ENFORCE: Final = "pod-security.kubernetes.io/enforce"
+_DEFAULT_SCHEDULER: Final = "default-scheduler"
+_POD_AFFINITY: Final = ("affinity", "podAffinity", "requiredDuringSchedulingIgnoredDuringExecution")
+_PARTS: Final = ("initContainers", "containers")
+_REFUSED: Final = "Kubernetes refuses the pods, because"
+_NOT_FOUND: Final = "in the cluster or in the file of --nodes"
+
+
+class PodSet(Record):
+    """A set of equal pods, such as the workers of a run. `PodTemplate` describes the fields with the same names.
+
+    Attributes:
+        spec: the PodSpec, with the fields that its RuntimeClass and the LimitRanges add.
+        requests: the amounts of a node's resources that one pod uses.
+        priority: the priority; None if the PriorityClass is not known.
+        may_preempt: whether the scheduler may evict pods of lower priority in favour of the pods.
+        terms: the terms of the pods' required anti-affinity.
+        volumes: the PersistentVolumes that the pods mount.
+        obstacles: the reasons, in words, that keep the pods from starting on any node.
+        doubts: the reasons, in words, why the pods may get no node even if tfgen finds a node with room.
+        escapes: the reasons, in words, why the pods may get a node even if tfgen finds no node with room.
+        assumptions: what tfgen assumes because the cluster or the file lacks an object, in words.
+    """
+
+    owner: str
+    role: str
+    namespace: str
+    labels: Mapping[str, str]
+    spec: Mapping[str, Any]
+    count: int
+    requests: Counts
+    priority: int | None
+    may_preempt: bool
+    spreads: tuple[Spread, ...]
+    terms: tuple[Term, ...]
+    host_ports: tuple[HostPort, ...]
+    volumes: tuple[Object, ...]
+    obstacles: tuple[str, ...]
+    doubts: tuple[str, ...]
+    escapes: tuple[str, ...]
+    assumptions: tuple[str, ...]
+    in_gang: bool
+
+    def is_counted_by(self, namespace: str, selector: Mapping[str, Any]) -> bool:
+        """Test whether a topology spread counts these pods.
+
+        Args:
+            namespace: the namespace of the pods that have the topology spread.
+            selector: the label selector of the topology spread.
+        """
+        return self.namespace == namespace and matches(selector, self.labels)
+
+
+def pod_set(template: PodTemplate, cluster: Cluster, mounts: Mapping[tuple[str, str], int] = EMPTY) -> PodSet:
+    """Return the set of pods of a template, with the changes that admission controllers of the cluster make.
+
+    Args:
+        template: the template of the pods.
+        cluster: the cluster, together with the objects that the planned runs create.
+        mounts: the number of pods that mount each claim, by namespace and name of the claim.
+    """
+    is_new = bool(template.owner)  # the API server has already changed and admitted a pod that waits
+    limits = _limits(cluster, template.namespace) if is_new else []
+    spec = _with_runtime_class(_with_defaults(template.spec, limits), cluster)
+    pods = max((mounts.get((template.namespace, name), 1) for name in _claims(spec)), default=1)
+    claims = tuple(claims_of(spec, template.namespace, pods, cluster))
+    policy = spec.get("preemptionPolicy") or (cluster.priority_class(spec) or {}).get("preemptionPolicy")
+    refusals = (*_refusals(template, cluster), *_out_of_range(spec, limits)) if is_new else ()
+    return PodSet(
+        owner=template.owner,
+        role=template.role,
+        namespace=template.namespace,
+        labels=template.labels,
+        spec=spec,
+        count=template.count,
+        requests=counts_of_pod(spec),
+        priority=cluster.priority(spec),
+        may_preempt=policy != "Never",
+        spreads=tuple(spreads_of(spec, template.labels)),
+        terms=terms_of(spec, template.labels, template.namespace),
+        host_ports=host_ports_of(spec),
+        volumes=tuple(claim.volume for claim in claims if claim.volume),
+        obstacles=(
+            *(f"{_REFUSED} {reason}" for reason in refusals),
+            *(claim.obstacle for claim in claims if claim.obstacle),
+        ),
+        doubts=(*template.doubts, *_doubts(template, cluster), *(claim.doubt for claim in claims if claim.doubt)),
+        escapes=(*_escapes(template.spec, cluster), *_offers(spec, cluster)),
+        assumptions=(
+            *(claim.assumption for claim in claims if claim.assumption),
+            *_assumed_namespaces(template.namespace, cluster),
+        ),
+        in_gang=template.in_gang,
+    )
+
+
+def mounts_of(templates: Iterable[PodTemplate]) -> dict[tuple[str, str], int]:
+    """Return the number of pods that mount each claim, by namespace and name of the claim."""
+    mounts: dict[tuple[str, str], int] = {}
+    for template in templates:
+        for name in _claims(template.spec):
+            key = (template.namespace, name)
+            mounts[key] = mounts.get(key, 0) + template.count
+    return mounts
+
+
+def _assumed_namespaces(namespace: str, cluster: Cluster) -> Iterator[str]:
+    if "Namespace" in cluster.known_kinds and not cluster.find("Namespace", namespace):
+        yield f"somebody creates the Namespace {namespace}"
+
+
+def _claims(spec: Mapping[str, Any]) -> Iterator[str]:
+    for volume in spec.get("volumes") or ():
+        if volume.get("persistentVolumeClaim"):
+            yield volume["persistentVolumeClaim"]["claimName"]
+
+
+def _containers(spec: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    for part in _PARTS:
+        yield from spec.get(part) or ()
+
+
+# -- objects that pods need --------------------------------------------------------------------------------------------
+
+
+def _refusals(template: PodTemplate, cluster: Cluster) -> Iterator[str]:
+    """Yield the reasons why Kubernetes refuses every pod of a template."""
+    spec, namespace = template.spec, template.namespace
+    item = cluster.find("Namespace", namespace)
+    if item and (item["metadata"].get("deletionTimestamp") or data_path.at(item, ("status", "phase")) == "Terminating"):
+        yield f"the Namespace {namespace} is being deleted"
+    account = spec.get("serviceAccountName") or "default"
+    # Kubernetes creates the account `default` of a new namespace.
+    is_needed = account != "default" or item is not None
+    if is_needed and "ServiceAccount" in cluster.known_kinds and not cluster.find("ServiceAccount", account, namespace):
+        yield f"the ServiceAccount {account} does not exist"
+    priority_class = spec.get("priorityClassName")
+    if priority_class and "PriorityClass" in cluster.known_kinds and cluster.priority_class(spec) is None:
+        yield f"the PriorityClass {priority_class} does not exist"
+    yield from _runtime_refusals(spec, cluster)
+    level = cluster.namespaces.get(namespace, {}).get(_ENFORCE, "privileged")
+    if level in PROFILES:
+        weak = [text for profile, text in template.weak_fields if PROFILES.index(profile) > PROFILES.index(level)]
+        if weak:
+            yield f"the label {_ENFORCE}={level} of the Namespace {namespace} forbids {weak[0]}"
+
+
+def _runtime_refusals(spec: Mapping[str, Any], cluster: Cluster) -> Iterator[str]:
+    """Yield the conflicts between a PodSpec and its RuntimeClass."""
+    name = spec.get("runtimeClassName") or ""
+    runtime = cluster.find("RuntimeClass", name)
+    if name and runtime is None:
+        if "RuntimeClass" in cluster.known_kinds:
+            yield f"the RuntimeClass {name} does not exist"
+        return
+    overhead = data_path.at(runtime or {}, ("overhead", "podFixed")) or {}
+    if spec.get("overhead") and counts_of(spec["overhead"]) != counts_of(overhead):
+        reason = f"differs from the overhead of the RuntimeClass {name}" if name else "needs a runtimeClassName"
+        yield f"the overhead of the pods {reason}"
+    selector = spec.get("nodeSelector") or {}
+    for key, value in (data_path.at(runtime or {}, ("scheduling", "nodeSelector")) or {}).items():
+        if selector.get(key, value) != value:
+            reason = f"selects nodes with {key}={value}, but the role selects {key}={selector[key]}"
+            yield f"the RuntimeClass {name} {reason}"
+
+
+def _with_runtime_class(spec: Mapping[str, Any], cluster: Cluster) -> Mapping[str, Any]:
+    """Return the PodSpec with the fields that an admission controller copies from the pod's RuntimeClass.
+
+    https://kubernetes.io/docs/concepts/containers/runtime-class/#scheduling and #pod-overhead.
+    """
+    runtime = cluster.find("RuntimeClass", spec.get("runtimeClassName") or "") or {}
+    scheduling = runtime.get("scheduling") or {}
+    overhead = data_path.at(runtime, ("overhead", "podFixed"))
+    return {
+        **spec,
+        "nodeSelector": {**(spec.get("nodeSelector") or {}), **(scheduling.get("nodeSelector") or {})},
+        "tolerations": [*(spec.get("tolerations") or ()), *(scheduling.get("tolerations") or ())],
+        **({"overhead": overhead} if overhead else {}),
+    }
+
+
+def _doubts(template: PodTemplate, cluster: Cluster) -> Iterator[str]:
+    spec = template.spec
+    scheduler = spec.get("schedulerName") or _DEFAULT_SCHEDULER
+    if scheduler != _DEFAULT_SCHEDULER:
+        yield f"the scheduler {scheduler} places the pods by its own rules"
+    if data_path.at(spec, _POD_AFFINITY):
+        yield "tfgen cannot evaluate the podAffinity of the pods"
+    yield from _escapes(spec, cluster)
+    for kind, name, namespace in (
+        ("PriorityClass", spec.get("priorityClassName"), ""),
+        ("ServiceAccount", spec.get("serviceAccountName"), template.namespace),
+    ):
+        is_default = kind == "ServiceAccount" and name == "default"
+        is_found = cluster.find(kind, name or "", namespace) or (
+            kind == "PriorityClass" and cluster.priority_class(spec)
+        )
+        if name and not is_default and not is_found and kind not in cluster.known_kinds:
+            yield f"tfgen finds no {kind} {name} {_NOT_FOUND}"
+    if spec.get("resourceClaims"):
+        yield "tfgen cannot evaluate the resourceClaims of the pods"
+    if spec.get("schedulingGates"):
+        yield "the schedulingGates of the pods delay the scheduling"
+
+
+def _escapes(spec: Mapping[str, Any], cluster: Cluster) -> Iterator[str]:
+    name = spec.get("runtimeClassName")
+    if name and cluster.find("RuntimeClass", name) is None and "RuntimeClass" not in cluster.known_kinds:
+        yield f"tfgen finds no RuntimeClass {name} {_NOT_FOUND}"
+    if spec.get("nodeName"):
+        yield f"the nodeName of the pods is {spec['nodeName']}"
+
+
+def _offers(spec: Mapping[str, Any], cluster: Cluster) -> Iterator[str]:
+    """Yield a text for each requested resource whose devices a DeviceClass offers. No node lists these devices.
+
+    https://kubernetes.io/docs/concepts/scheduling-eviction/dynamic-resource-allocation/#extended-resource
+    """
+    requests = counts_of_pod(spec)
+    for item in cluster.of_kind("DeviceClass"):
+        name = item["metadata"]["name"]
+        for resource in {(item.get("spec") or {}).get("extendedResourceName"), f"{_IMPLICIT_RESOURCE}{name}"}:
+            if resource in requests:
+                yield f"the DeviceClass {name} offers {resource}, and tfgen does not know the devices of this class"
+
+
+_IMPLICIT_RESOURCE: Final = "deviceclass.resource.kubernetes.io/"
+
+# -- LimitRange --------------------------------------------------------------------------------------------------------
+#
+# https://kubernetes.io/docs/concepts/policy/limit-range/
+
+
+def _limits(cluster: Cluster, namespace: str) -> list[tuple[str, Mapping[str, Any]]]:
+    """Return the items of all LimitRanges of a namespace, each with the name of its LimitRange."""
+    return [
+        (item["metadata"]["name"], limit)
+        for item in cluster.of_kind("LimitRange", namespace)
+        for limit in (item.get("spec") or {}).get("limits") or ()
+    ]
+
+
+def _with_defaults(spec: Mapping[str, Any], limits: Sequence[tuple[str, Mapping[str, Any]]]) -> Mapping[str, Any]:
+    """Return a PodSpec with the amounts that the LimitRanges add to its containers.
+
+    https://github.com/kubernetes/kubernetes/blob/v1.36.3/pkg/apis/core/v1/defaults.go (SetDefaults_LimitRangeItem)
+    """
+    of_containers = [limit for _, limit in limits if limit.get("type") == "Container"]
+    if not of_containers:
+        return spec
+
+    def defaulted(container: Mapping[str, Any]) -> Mapping[str, Any]:
+        resources = container.get("resources") or {}
+        caps = dict(resources.get("limits") or {})
+        requests = {**caps, **(resources.get("requests") or {})}
+        for limit in of_containers:
+            default = {**(limit.get("max") or {}), **(limit.get("default") or {})}
+            caps = {**default, **caps}
+            requests = {**(limit.get("min") or {}), **default, **(limit.get("defaultRequest") or {}), **requests}
+        return {**container, "resources": {**resources, "limits": caps, "requests": requests}}
+
+    return {**spec, **{part: [defaulted(item) for item in spec[part]] for part in _PARTS if spec.get(part)}}
+
+
+def _out_of_range(spec: Mapping[str, Any], limits: Sequence[tuple[str, Mapping[str, Any]]]) -> Iterator[str]:
+    """Yield a text for each amount of the pods that a LimitRange refuses."""
+    for name, limit in limits:
+        if limit.get("type") == "Container":
+            amounts = [
+                (f"the container {item['name']}", _amounts(item, "requests"), _amounts(item, "limits"))
+                for item in _containers(spec)
+            ]
+        elif limit.get("type") == "Pod":
+            amounts = [("the pod", pod_requests(spec), _pod_limits(spec))]
+        else:
+            continue
+        for subject, requests, caps in amounts:
+            for resource, least in sorted((limit.get("min") or {}).items()):
+                if resource not in requests or requests[resource] < quantity.parse(least):
+                    yield f"the LimitRange {name} requires a request of at least {least} {resource} of {subject}"
+            for resource, most in sorted((limit.get("max") or {}).items()):
+                if resource not in caps or caps[resource] > quantity.parse(most):
+                    yield f"the LimitRange {name} requires a limit of at most {most} {resource} of {subject}"
+            for resource, ratio in sorted((limit.get("maxLimitRequestRatio") or {}).items()):
+                request, cap = requests.get(resource), caps.get(resource)
+                if not request or not cap or cap > request * quantity.parse(ratio):
+                    yield f"the LimitRange {name} requires a limit of at most {ratio} times the request of {resource}"
+
+
+def _amounts(container: Mapping[str, Any], part: str) -> dict[str, Amount]:
+    resources = container.get("resources") or {}
+    quantities = {**(resources.get("limits") or {}), **(resources.get("requests") or {})}
+    chosen = quantities if part == "requests" else resources.get("limits") or {}
+    return {resource: quantity.parse(value) for resource, value in chosen.items()}
+
+
+def _pod_limits(spec: Mapping[str, Any]) -> dict[str, Amount]:
+    """Return the limits of a pod, which Kubernetes sums up as it sums up the requests."""
+
+    def only_limits(part: Mapping[str, Any]) -> Mapping[str, Any]:
+        return {**part, "resources": {"requests": (part.get("resources") or {}).get("limits") or {}}}
+
+    return pod_requests(
+        {**only_limits(spec), **{part: [only_limits(item) for item in spec.get(part) or ()] for part in _PARTS}}
+    )
+
+
+# -- ResourceQuota -----------------------------------------------------------------------------------------------------
+#
+# https://kubernetes.io/docs/concepts/policy/resource-quotas/
+
+_WITHOUT_PREFIX: Final = ("cpu", "memory", "ephemeral-storage")
+_REQUIRED: Final = {
+    "cpu": ("requests", "cpu"),
+    "memory": ("requests", "memory"),
+    **{f"{part}.{name}": (part, name) for part in ("requests", "limits") for name in ("cpu", "memory")},
+}
+"""The amounts that each container must set if a quota counts the resource: validationSet of
+https://github.com/kubernetes/kubernetes/blob/v1.36.3/pkg/quota/v1/evaluator/core/pods.go"""
+
+
+class Quotas:
+    """The amounts that the ResourceQuotas of all namespaces leave. `take` reduces the amounts."""
+
+    def __init__(self, cluster: Cluster, replaced: Iterable[tuple[str, Mapping[str, Any]]] = ()) -> None:
+        """Read the quotas.
+
+        Args:
+            cluster: the cluster.
+            replaced: the namespace and the PodSpec of each running pod that a planned pod replaces.
+        """
+        self._quotas: list[tuple[str, str, Object]] = []
+        self._hard: dict[tuple[str, str], dict[str, Amount]] = {}
+        self._left: dict[tuple[str, str], dict[str, Amount]] = {}
+        for namespace in {namespace for namespace, _ in cluster.objects.get("ResourceQuota", EMPTY)}:
+            for item in cluster.of_kind("ResourceQuota", namespace):
+                name, status = item["metadata"]["name"], item.get("status") or {}
+                hard, used = (item.get("spec") or {}).get("hard") or {}, status.get("used") or {}
+                self._quotas.append((namespace, name, item))
+                self._hard[namespace, name] = {key: quantity.parse(value) for key, value in hard.items()}
+                self._left[namespace, name] = {
+                    key: value - quantity.parse(used.get(key, 0)) for key, value in self._hard[namespace, name].items()
+                }
+        for namespace, spec in replaced:
+            for left, use, name in self._uses(namespace, spec):
+                for key, value in use.items():
+                    left[key] = min(left[key] + value, self._hard[namespace, name][key])
+
+    def take(self, pods: PodSet) -> tuple[int, str]:
+        """Take the amounts of pods, and return the number of pods that a quota refuses, with the reason in words."""
+        refused, reason = 0, ""
+        for left, use, name in [*self._uses(pods.namespace, pods.spec)]:
+            for key in _REQUIRED.keys() & left.keys():
+                part, resource = _REQUIRED[key]
+                for container in _containers(pods.spec):
+                    if resource not in _amounts(container, part):
+                        text = f"the container {container['name']} must set {part}.{resource}"
+                        return pods.count, f"{_REFUSED} the ResourceQuota {name} counts {key}, so {text}"
+            for key, value in use.items():
+                allowed = max(int(left[key] // value), 0) if value else pods.count
+                if pods.count - allowed > refused:
+                    refused = pods.count - allowed
+                    number = max(left[key], 0)
+                    shown = str(number) if isinstance(number, int) else f"{float(number):g}"
+                    reason = f"{_REFUSED} the ResourceQuota {name} has {shown} {key} left"
+        for left, use, _ in self._uses(pods.namespace, pods.spec):
+            for key, value in use.items():
+                left[key] -= (pods.count - refused) * value
+        return refused, reason
+
+    def _uses(
+        self, namespace: str, spec: Mapping[str, Any]
+    ) -> Iterator[tuple[dict[str, Amount], dict[str, Amount], str]]:
+        """Yield what each quota leaves, what a pod uses of it, and the name of the quota."""
+        for within, name, item in self._quotas:
+            if within == namespace and _is_in_scope(item["spec"], spec):
+                left, use = self._left[within, name], _use(spec)
+                yield left, {key: value for key, value in use.items() if key in left}, name
+
+
+def _use(spec: Mapping[str, Any]) -> dict[str, Amount]:
+    """Return the amounts that a quota counts for a pod, by key of the quota."""
+    requests, limits = pod_requests(spec), _pod_limits(spec)
+    return {
+        "pods": 1,
+        "count/pods": 1,
+        **{name: value for name, value in requests.items() if name in _WITHOUT_PREFIX or name.startswith("hugepages-")},
+        **{f"requests.{name}": value for name, value in requests.items()},
+        **{f"limits.{name}": value for name, value in limits.items()},
+    }
+
+
+def _is_in_scope(quota: Mapping[str, Any], spec: Mapping[str, Any]) -> bool:
+    resources = [item.get("resources") or {} for item in _containers(spec)]
+    is_best_effort = not any(part.get("limits") or part.get("requests") for part in resources)
+    is_terminating = spec.get("activeDeadlineSeconds") is not None
+    values = {
+        "BestEffort": is_best_effort,
+        "NotBestEffort": not is_best_effort,
+        "Terminating": is_terminating,
+        "NotTerminating": not is_terminating,
+    }
+    expressions = data_path.at(quota, ("scopeSelector", "matchExpressions")) or ()
+    by_class = [{**item, "key": "class"} for item in expressions if item.get("scopeName") == "PriorityClass"]
+    scopes = [*(quota.get("scopes") or ()), *(item["scopeName"] for item in expressions)]
+    labels = {"class": spec["priorityClassName"]} if spec.get("priorityClassName") else {}
+    return all(values.get(scope, scope == "PriorityClass") for scope in scopes) and matches(
+        {"matchExpressions": by_class}, labels
+    )
