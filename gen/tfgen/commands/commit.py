@@ -149,8 +149,9 @@ def commit_paths(
         # An error of the manifests matters only for a valid job. For a valid job, the next call raises the error again.
         with suppress(TfgenError):
             find_manifests()  # fill the cache here, so that the processes of check_files inherit the cache
-    # The files stay staged after the write, because a push may write them again on top of another commit.
-    with Staging(out, is_inside=False) as staging:
+    # All files stay staged after the write. A push may write them again on top of another commit, and a git hook may
+    # change the files on disk, which the command then compares with the rendered files.
+    with Staging(out, is_inside=False, has_all=True) as staging:
         results = check_files(sources, {}, staging, CheckScope(find_manifests=find_manifests), track)
         branches = None if has_out_option else rendered_branches(jobs, results.checked)
         work = _Work(jobs, results, staging, options)

@@ -4,7 +4,7 @@
         renderings = Stored(staging.add(render(document)) for document in documents)
         len(renderings), renderings[0].tree.files["charts/mnist/Chart.yaml"]
 
-Only the rendered files that differ from the files on disk are in the staging folder. Paths, digests and plans are in
+Usually, only the rendered files that differ from the files on disk are in the staging folder. Paths, digests and plans are in
 the folder too, because they would need 13 KiB of memory for a job with 68 files. A forked process writes to the same
 staging folder, and returns only a `Staged`, the path of a value.
 
@@ -199,10 +199,13 @@ class Staging:
         out: the output folder, which need not exist yet.
         is_inside: whether the staging folder is inside of the output folder, for a command that writes the files. If
             the output folder accepts no new folder, the staging folder is elsewhere.
+        has_all: whether to stage also the files that equal the files in the output folder, for a command that needs the
+            texts after a change of the output folder.
     """
 
-    def __init__(self, out: Path, *, is_inside: bool) -> None:
+    def __init__(self, out: Path, *, is_inside: bool, has_all: bool = False) -> None:
         self.out = out
+        self._has_all = has_all
         self.place = f"{LEDGER_FOLDER}/{temporary_name()}" if is_inside else ""
         """The path of the staging folder from the output folder; empty for a folder elsewhere."""
         self._folder: OutputFolder | None = None
@@ -274,10 +277,12 @@ class Staging:
             TfgenError: the disk fails.
         """
         folder, place, tree = self.begin(), os.urandom(8).hex(), rendering.tree
-        with OutputFolder(self.out) as out:
-            on_disk = out.states(tree.files)
-        texts = ((path, text) for path, text in tree.files.items() if on_disk[path].digest != tree.digests[path])
-        folder.write({f"{place}/{path}": text for path, text in texts})
+        texts = tree.files
+        if not self._has_all:
+            with OutputFolder(self.out) as out:
+                on_disk = out.states(tree.files)
+            texts = {path: text for path, text in texts.items() if on_disk[path].digest != tree.digests[path]}
+        folder.write({f"{place}/{path}": text for path, text in texts.items()})
         staged = checked_tree(_Texts(folder.path / place, self.out, tree.digests), tree.digests)
         return self.store(rendering.replaced(tree=staged, place=place))
 
