@@ -4,14 +4,14 @@
         renderings = Stored(staging.add(render(document)) for document in documents)
         len(renderings), renderings[0].tree.files["charts/mnist/Chart.yaml"]
 
-Usually, only the rendered files that differ from the files on disk are in the staging folder. Paths, digests and plans are in
-the folder too, because they would need 13 KiB of memory for a job with 68 files. A forked process writes to the same
-staging folder, and returns only a `Staged`, the path of a value.
+Usually, only the rendered files that differ from the files on disk are in the staging folder. Paths, digests and plans
+are in the folder too, because they would need 13 KiB of memory for a job with 68 files. A forked process writes to the
+same staging folder, and returns only a `Staged`, the path of a value.
 
-A command that writes the rendered files has its staging folder inside of the output folder, as
-`.tfgen/.tfgen-5f70bf18a0c9d1e2.tmp`, so that a rename moves a file to its place. Any other command has its staging
-folder in the system's folder for temporary files, and changes nothing below the output folder. The process has a lock
-on its staging folder. The next write removes a staging folder without a lock, which a killed process left.
+`tfgen render` has its staging folder inside of the output folder, as `.tfgen/.tfgen-5f70bf18a0c9d1e2.tmp`, so that a
+rename moves a file to its place. Any other command has its staging folder in the system's folder for temporary files.
+The process has a lock on its staging folder. The next write removes a staging folder without a lock, which a killed
+process left in the output folder.
 """
 
 from __future__ import annotations
