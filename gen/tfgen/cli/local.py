@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _SUMMARY: Final = "run a job on this machine, with one process for each task"
 _EXAMPLE: Final = "tfgen local job.yaml --env dev --set roles.worker.replicas=2"
 
-_NO_PATH: Final = re.compile(r"No such file or directory|Permission denied|Read-only file system|[Nn]ot ?[Ff]ound")
+_NO_PATH: Final = re.compile(r"No such file or directory|Permission denied|Read-only file system|(?i:not ?found)")
 """Pattern of a log line about a path that a program cannot open or create."""
 
 _STOPS: Final = (signal.SIGINT, signal.SIGTERM)
