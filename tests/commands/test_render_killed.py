@@ -41,7 +41,8 @@ def files() -> dict[str, bytes]:
 
 
 def staged() -> list[Path]:
-    return [*Path().rglob(".tfgen-*.tmp")]
+    """Return what is left of staging folders. The cache deletes its own unfinished entries later, as old entries."""
+    return [path for folder in (".tfgen", "charts", "overlays") for path in Path(folder).rglob(".tfgen-*.tmp")]
 
 
 def rendered_files() -> dict[str, bytes]:
