@@ -69,7 +69,7 @@ from tfgen.graph.holes import (
 from tfgen.graph.objects.values import as_text
 from tfgen.targets.chart.go_template.lines import define, helpers_file, template_file
 from tfgen.targets.chart.go_template.syntax import Context
-from tfgen.targets.chart.print_templates import guard_checks
+from tfgen.targets.chart.print_templates import guards_file
 
 ANY = Context("any")
 
@@ -397,7 +397,7 @@ guards = st.one_of(
 @given(several=st.lists(guards, min_size=1, max_size=3), values=VALUES)
 def test_helm_fails_on_what_a_guard_finds_and_says_the_same(several, values):
     scope = Scope(values, "release", "any")
-    template = guard_checks(several, ANY)
+    template = guards_file(several, (), ANY)
     found = [str(evaluate(guard.say, each)) for guard in several for each in failing_scopes(guard, scope)]
     if not found:
         assert _by_helm(template, values, several) == ""

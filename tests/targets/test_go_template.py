@@ -55,7 +55,7 @@ from tfgen.graph.holes import (
 from tfgen.targets.chart.go_template.expressions import expression
 from tfgen.targets.chart.go_template.lines import define, helpers_file, template_file
 from tfgen.targets.chart.go_template.syntax import Context
-from tfgen.targets.chart.print_templates import guard_checks
+from tfgen.targets.chart.print_templates import guards_file
 
 MNIST = Context("mnist")
 IMAGE = Value("image", "string")
@@ -671,7 +671,8 @@ def test_white_space_beside_what_trims_stays():
 
 def test_a_guard_fails_with_its_message():
     guard = Guard("too-many", "roles", Greater(REPLICAS, 3), sentence('there are {} "workers"', REPLICAS))
-    assert guard_checks([guard], MNIST) == (
+    assert guards_file([guard], (), MNIST) == (
+        "{{- /* Checks that values.schema.json cannot express. */}}\n"
         "{{- if gt (int64 .Values.roles.worker.replicas) 3 }}\n"
         '{{- fail (printf `there are %d "workers"` (int64 .Values.roles.worker.replicas)) }}\n'
         "{{- end }}\n"
@@ -685,7 +686,7 @@ def test_guards_that_look_at_the_same_entries_share_the_range():
         Guard("two", "labels", Equal(Bound("key"), IMAGE), Text((NAME,)), over=(labels, items)),
         Guard("three", "image", IMAGE, "b"),
     ]
-    assert guard_checks(guards, MNIST).splitlines() == [
+    assert guards_file(guards, (), MNIST).splitlines()[1:] == [
         "{{- range $name, $value := .Values.labels }}",
         '{{- if eq $name "a" }}',
         '{{- fail "a" }}',
@@ -728,7 +729,7 @@ def test_an_object_whose_last_text_may_end_in_empty_lines_ends_with_its_kind(nod
 def test_a_guard_names_what_it_counts():
     few = Filtered(LABELS, Equal(ITEM, "few"))
     guard = Guard("none", "labels", Not(Bound("few", "map")), "none", let=(("few", few),))
-    assert guard_checks([guard], MNIST).splitlines() == [
+    assert guards_file([guard], (), MNIST).splitlines()[1:] == [
         "{{- $few := dict }}",
         "{{- range $name, $value := .Values.labels }}",
         '{{- if eq $value "few" }}',

@@ -93,15 +93,16 @@ def keys_of_templates(files: Mapping[str, str]) -> Mapping[str, Sequence[LineKey
     Args:
         files: the text of each template, of each helper file and of the notes, by path.
     """
-    bodies = [part for file, text in files.items() for part in _parse(_actions(file, text))[0]]
+    bodies = [_parse(_actions(file, text))[0] for file, text in files.items()]
     defined = {
         part.branches[0][0].code.split('"')[1]: part
-        for part in bodies
+        for body in bodies
+        for part in body
         if isinstance(part, _Block) and part.branches[0][0].word == "define"
     }
     reader = _Reader(defined)
-    for file, text in files.items():
-        reader.read(_parse(_actions(file, text))[0], _Value(frozenset({("$",)})))
+    for body in bodies:
+        reader.read(body, _Value(frozenset({("$",)})))
     return {
         file: [
             LineKeys(_keys(reader.values.get((file, line), ())), _keys(reader.tests.get((file, line), ())))

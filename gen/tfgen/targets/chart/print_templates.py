@@ -343,12 +343,8 @@ def guards_file(guards: Sequence[Guard], templates: Sequence[Template], context:
     return "".join(f"{line}\n" for line in [_HEAD, *assignments, *with_variables])
 
 
-def guard_checks(guards: Sequence[Guard], context: Context) -> str:
-    """Return the template text of the guards. Neighbouring guards share a ``range`` or variables if possible."""
-    return "".join(f"{line}\n" for line in _guards(guards, context, depth=0))
-
-
 def _guards(guards: Sequence[Guard], context: Context, depth: int) -> Lines:
+    """Return the lines of the guards. Neighbouring guards share a ``range`` or variables if possible."""
     lines: Lines = []
     for entries, run in groupby(guards, key=lambda guard: (guard.over[depth:] or (None,))[0]):
         if entries is None:
