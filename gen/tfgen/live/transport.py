@@ -305,6 +305,6 @@ def _explanation(pod: Object, code: int, message: bytes, subresource: str) -> st
     if not text:
         text = f"kubectl was ended by signal {-code}" if code < 0 else f"kubectl ended with code {code}"
     fix = next((fix for part, fix in _FIXES if part in text), "")
-    if "orbidden" in text:
+    if "forbidden" in text.lower():
         fix = f"the account needs the verb get for pods, and the verb create for pods/{subresource}"
     return f"{pod['metadata']['name']}: {text}{f'; {fix}' if fix else ''}"
