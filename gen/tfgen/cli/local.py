@@ -202,11 +202,14 @@ def _training_errors(run: Run) -> Iterator[tuple[str, TrainingError]]:
 def _path_advice(plan: LocalJob, run: Run) -> Iterator[str]:
     """Yield one line for each mount path that a failed run did not find, because the program contains the path."""
     paths = {path: name for path, name in plan.mounts.items() if run.code and not Path(path).exists()}
+    named: set[str] = set()
     for state in run.states.values() if paths else ():
         text = state.task.log.read_text(errors="replace") if state.task.log.exists() else ""
-        failures = [line for line in text.splitlines() if _NO_PATH.search(line)]
-        for mount in [mount for mount in paths if any(mount in line for line in failures)]:
-            volume = paths.pop(mount)
+        failures = "\n".join(line for line in text.splitlines() if _NO_PATH.search(line))
+        for mount, volume in paths.items():
+            if mount in named or not re.search(rf"{re.escape(mount)}(?![\w.-])", failures):
+                continue
+            named.add(mount)
             yield (
                 f"{state.task.name}: the program contains {mount}, the mount path of the volume {volume}, which is not "
                 f"on this machine; read the path from a variable or an argument, or create {mount} here and add "

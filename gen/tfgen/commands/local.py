@@ -25,11 +25,10 @@ from tfgen.graph.task_pods import Pod, gpu_count, pods
 from tfgen.job.facts import check_environment, choose_job, name_of
 from tfgen.job.sources import read_sources
 from tfgen.kubernetes.pods import expand, find_program_file
-from tfgen.local.addresses import loopback, replace_addresses
+from tfgen.local.addresses import loopback, port_of, replace_addresses
 from tfgen.local.failure import Failure
 from tfgen.local.folders import Folders, Volumes
 from tfgen.local.gpus import VISIBLE, find_gpus, shares
-from tfgen.local.ports import port_of
 from tfgen.local.program_imports import advice, find_missing_packages
 from tfgen.local.run import Ending
 from tfgen.local.task import Task
@@ -140,7 +139,7 @@ def read_variables(file: Path) -> dict[str, str]:
     """
     values, messages = {}, []
     try:
-        lines = file.read_text(encoding="utf-8").splitlines()
+        lines = file.read_text(encoding="utf-8").split("\n")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "the file is not UTF-8"
         raise UsageError(f"{file}: {reason}") from error

@@ -1,5 +1,8 @@
 """Gives each host of the TensorFlow cluster a local address, which is a free port of the loopback interface.
 
+If a program never reads TF_CONFIG, its tasks open no server at their addresses in TF_CONFIG, and train alone. tfgen
+recognizes such a program by the ports at which processes listen.
+
 local = loopback({"mnist": {"cluster": '{"worker":["mnist-worker-0.mnist:2222"]}'}})
 replace_addresses("mnist-worker-0.mnist:2222", local)  # "127.0.0.1:21345"
 """
@@ -11,6 +14,7 @@ import random
 import re
 import socket
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Final
 
 from tfgen.errors import TfgenError
@@ -25,6 +29,9 @@ Therefore, no outgoing connection can take a free port before the task listens o
 """
 _TRIES: Final = 200
 _ADDRESS: Final = re.compile(r"[\w.-]+:\d+")
+_TABLES: Final = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
+_LISTENS: Final = "0A"
+"""The state TCP_LISTEN in Linux' include/net/tcp_states.h."""
 
 
 def loopback(maps: ConfigMaps) -> dict[str, str]:
@@ -75,3 +82,33 @@ def _is_free(port: int) -> bool:
         except OSError:
             return False
         return True
+
+
+def port_of(variables: Mapping[str, str]) -> int:
+    """Return the port that a task, or the coordinator of keras.distribution, opens; 0 for a task without a cluster.
+
+    >>> port_of({"TF_CONFIG": '{"cluster": {"ps": ["127.0.0.1:20001"]}, "task": {"type": "ps", "index": 0}}'})
+    20001
+    """
+    try:
+        config = json.loads(variables.get("TF_CONFIG", "{}"))
+        task = config.get("task", {})
+        hosts = config.get("cluster", {}).get(task.get("type"), ())
+        address = hosts[task["index"]] if hosts else variables.get("KERAS_DISTRIBUTION_JOB_ADDRESSES", "").split(",")[0]
+        return int(address.rpartition(":")[2] or 0)
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError):  # the job sets the variables itself
+        return 0
+
+
+def listening_ports() -> frozenset[int] | None:
+    """Return the TCP ports at which a process of this machine listens; None on a system other than Linux."""
+    ports = set()
+    try:
+        for table in _TABLES:
+            for line in table.read_text(encoding="ascii").splitlines()[1:]:
+                _, local, _, state, *_ = line.split()
+                if state == _LISTENS:
+                    ports.add(int(local.rpartition(":")[2], 16))
+    except OSError:
+        return None
+    return frozenset(ports)

@@ -16,9 +16,9 @@ import signal
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
+from tfgen.local.addresses import listening_ports
 from tfgen.local.failure import Failure
 from tfgen.local.output import Line, Output
-from tfgen.local.ports import listening_ports
 from tfgen.local.processes import Ended, Processes
 from tfgen.local.task import Task
 from tfgen.record import Record
@@ -229,8 +229,8 @@ class Run:
 
     def _waited_for(self) -> list[State]:
         """Return the states of the tasks whose success completes the job."""
-        roles = {"Chief": "chief", "Worker0": "worker"}
-        of_role = [state for state in self.states.values() if state.task.role == roles.get(self._ending.by, "worker")]
+        role = "chief" if self._ending.by == "Chief" else "worker"
+        of_role = [state for state in self.states.values() if state.task.role == role]
         return of_role[:1] if self._ending.by == "Worker0" else of_role
 
     def _end_others(self, grace: float) -> None:
