@@ -1,6 +1,16 @@
 # tfgen with git and the schemas of Kubernetes, for CI and for machines without Python:
 #   docker build -t tfgen .
 #   docker run --rm --user "$(id -u):$(id -g)" --volume "$PWD:/work" tfgen check jobs
+
+# The release replaces this stage with the published wheel (.github/workflows/release.yml).
+FROM python:3.12.11-slim-bookworm AS wheel
+RUN pip install --no-cache-dir "hatchling>=1.25"
+COPY pyproject.toml README.md LICENSE /src/
+COPY docs/rules.md /src/docs/rules.md
+COPY schemas /src/schemas
+COPY gen/tfgen /src/gen/tfgen
+RUN cd /src && hatchling build --target wheel --directory /
+
 FROM python:3.12.11-slim-bookworm
 
 # The repository in /work belongs to another user. By default, git refuses such a repository.
@@ -12,11 +22,8 @@ RUN apt-get update \
 # The commands exec, tensorboard and profile run kubectl.
 COPY --from=registry.k8s.io/kubectl:v1.36.3 /bin/kubectl /usr/local/bin/kubectl
 
-COPY pyproject.toml README.md LICENSE /src/
-COPY docs/rules.md /src/docs/rules.md
-COPY schemas /src/schemas
-COPY gen/tfgen /src/gen/tfgen
-RUN pip install --no-cache-dir "/src[kubernetes]"
+COPY --from=wheel /*.whl /tmp/
+RUN pip install --no-cache-dir "$(echo /tmp/*.whl)[kubernetes]" && rm /tmp/*.whl
 
 ENV HOME=/tmp \
     PYTHONUNBUFFERED=1

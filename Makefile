@@ -54,10 +54,12 @@ help: ## List the targets
 
 .PHONY: demo
 demo: $(VENV)/.installed ## Render examples/dist-mnist into demo/
-	@$(TFGEN) render examples/dist-mnist/job.yaml --out demo >/dev/null
+	@$(TFGEN) render examples/dist-mnist/job.yaml --out demo --format json >/dev/null
 	@find demo -type f | LC_ALL=C sort
-	@printf '\nGo on with one of these:\n\n  %s\n  %s\n\n' \
-	  'helm install dist-mnist demo/charts/dist-mnist --namespace ml' 'kubectl apply -k demo/overlays/dist-mnist/dev'
+	@printf '\n%s\n\n  %s\n  %s\n\n' \
+	  'The environment dev needs no GPU and no Volcano. To apply dev to a cluster, run one of these commands:' \
+	  'helm install dist-mnist demo/charts/dist-mnist --values demo/charts/dist-mnist/values-dev.yaml' \
+	  'kubectl apply -k demo/overlays/dist-mnist/dev'
 
 .PHONY: test
 test: $(VENV)/.with-test ## Run the tests that need only pip (without `make tools`, some tests are skipped)
@@ -131,8 +133,8 @@ format: $(VENV)/.with-dev ## Format the code, and apply the safe fixes of ruff
 	@$(PYTHON) -m ruff check --quiet --fix
 
 .PHONY: tools
-tools: ## Build Helm, kustomize and kubeconform for the tests, at pinned versions (minutes, once)
-	@tests/e2e/tools/build helm helm-3.14 kustomize kubeconform
+tools: ## Build Helm, kustomize, kubeconform and actionlint for the tests, at pinned versions (minutes, once)
+	@tests/e2e/tools/build helm helm-3.14 kustomize kubeconform actionlint
 
 .PHONY: shells
 shells: ## Install the shells whose completion is tested (Debian, as root)

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from tfgen.report.loss_curve import losses
+from tfgen.live.training_log import losses
 
 ROOT: Final = Path(__file__).parents[1]
 

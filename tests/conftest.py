@@ -17,6 +17,7 @@ from tests.support.again import Again
 from tests.support.draws import bound_shrinking, load_profile
 from tests.support.failures import Failures
 from tests.support.not_run import NotRun
+from tests.support.repository import GIT_SETTINGS
 from tests.timings.plugin import Timings
 from tfgen.tree import cache
 
@@ -32,6 +33,7 @@ TIERS = ("train", E2E)
 # A git hook that runs the tests exports the variables of its repository, and each git that a test starts inherits them.
 for name in ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX"):
     os.environ.pop(name, None)
+os.environ.update(GIT_SETTINGS)
 
 # Python writes compiled modules to disk, as for a user. Without these files, each `tfgen` that a test starts compiles
 # 300 modules first.
@@ -39,6 +41,12 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
 load_profile()
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _no_repository_above(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Let git find no repository above the folders of the tests."""
+    os.environ["GIT_CEILING_DIRECTORIES"] = str(tmp_path_factory.getbasetemp())
 
 
 @pytest.fixture(autouse=True)

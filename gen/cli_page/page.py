@@ -11,7 +11,7 @@ import textwrap
 from argparse import PARSER, Action, ArgumentParser
 from collections.abc import Iterator
 
-from tfgen.cli.parser import COMMANDS, command_of, parsers, positionals
+from tfgen.cli.parser import COMMANDS, GROUPS, HIDDEN, command_of, parsers, positionals
 
 _EVERYWHERE = ("--help", "--debug")
 """Options of every command, which the page describes once."""
@@ -46,14 +46,26 @@ def page() -> str:
     """Return the whole page."""
     root, commands = parsers(COMMANDS)
     codes = textwrap.fill(root.epilog or "", 120)
-    return "\n".join([_HEAD.format(exit_codes=codes), *(_section(name, commands[name]) for name in COMMANDS)])
+    sections = (_section(name, commands[name]) for name in COMMANDS)
+    return "\n".join([_HEAD.format(exit_codes=codes), _table(), *sections])
+
+
+def _table() -> str:
+    """Return a table of the commands, with a link to the section of each command."""
+    rows = "".join(
+        f"| {title} | [`tfgen {name}`](#tfgen-{name}) | {text} |\n"
+        for title, group in GROUPS.items()
+        for name, text in group.items()
+        if name != HIDDEN
+    )
+    return f"| Group | Command | Purpose |\n|---|---|---|\n{rows}"
 
 
 def _section(name: str, parser: ArgumentParser) -> str:
     rows = "".join(f"| {_code(_written(action))} | {_cell(_help(action))} |\n" for action in _arguments(parser))
     return (
         f"## `tfgen {name}`\n\n{parser.description}\n\n"
-        f"| Argument | |\n|---|---|\n{rows}\nExample: `{command_of(name).example}`\n"
+        f"| Argument | |\n|---|---|\n{rows}\nExample: `{command_of(name).EXAMPLE}`\n"
     )
 
 

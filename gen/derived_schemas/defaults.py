@@ -192,19 +192,20 @@ _LIMITS: Final = {
 _RULES: Final = {
     "description": (
         "Severity of the warnings of a rule, by the id of the rule. An error remains an error, because the cluster "
-        "refuses the job. A tfgen.yaml in a subfolder may raise a severity, but never lower a severity."
+        "refuses the job, except the error `credential`. A tfgen.yaml in a subfolder may raise a severity, but never "
+        "lower a severity."
     ),
     "type": "object",
     "additionalProperties": {
-        "description": "Severity of the warnings of the rule.",
+        "description": "Severity of the problems of the rule.",
         "type": "object",
         "additionalProperties": False,
         "required": ["severity"],
         "properties": {
             "severity": {
                 "description": (
-                    "error: a warning stops the rendering, unless a comment ignores the warning. off: tfgen reports "
-                    "no warning, and reason is required."
+                    "error: a problem stops the rendering, unless a comment ignores the problem. off: tfgen reports "
+                    "no problem, and reason is required."
                 ),
                 "type": "string",
                 "enum": ["error", "warning", "off"],

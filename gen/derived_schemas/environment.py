@@ -24,7 +24,16 @@ _ENVIRONMENT = "#/definitions/environment/definitions/"
 STRUCTURE: Schema = {"$ref": f"{_SHARED}structure"}
 """Schema of any Kubernetes data. The definition refers to itself."""
 # Keywords that describe complete data. An environment contains only some keys of the data.
-_OF_A_WHOLE = ("required", "oneOf", "dependencies", "minProperties", "maxProperties", "default", "x-tunable")
+_OF_A_WHOLE = (
+    "required",
+    "oneOf",
+    "dependencies",
+    "minProperties",
+    "maxProperties",
+    "default",
+    "x-section",
+    "x-tunable",
+)
 
 
 _OWN_KEYS: Mapping[str, tuple[str, ...]] = {"replicatedRole": ("replicas",), "workerRole": ("replicas", "runs")}

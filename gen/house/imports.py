@@ -1,6 +1,6 @@
 """Imports between the modules of a package, read from the source.
 
-imports(Path("gen/tfgen"))  ->  [Import("tfgen.cli.check", "tfgen.commands.check", 52, Place.FUNCTION), ...]
+imports(Path("gen/tfgen"))  ->  [Import("tfgen.commands.check", "tfgen.commands.check", 52, Place.FUNCTION), ...]
 """
 
 from __future__ import annotations

@@ -33,7 +33,6 @@ _OPEN_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 _OPEN_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK  # otherwise tfgen would wait for the writer of a FIFO
 _MAKE_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
 _TEMPORARY = re.compile(rf"{re.escape(RESERVED_PREFIX)}-[0-9a-f]{{16}}\.tmp")
-_CHUNK = 1 << 18
 
 
 class BlockedPathError(TfgenError):
@@ -101,50 +100,26 @@ def read_text(path: Path) -> str:
         raise TfgenError(f"{path}: the file is not UTF-8 text; save it as UTF-8, and run the command again") from error
 
 
-def digest_on_disk(folder: int, name: str, path: Path | str) -> str | None:
-    """Return the SHA-256 of a file; None if the file does not exist.
+def digests_of(content: bytes) -> tuple[str, str | None]:
+    """Return two digests of a file: of the content, and of the content with LF in place of each CRLF.
+
+    The digests are SHA-256. The second digest is None for a file without CRLF.
+    """
+    unix = content.replace(b"\r\n", b"\n") if b"\r\n" in content else None
+    return hashlib.sha256(content).hexdigest(), None if unix is None else hashlib.sha256(unix).hexdigest()
+
+
+def digests_on_disk(folder: int, name: str, path: Path | str) -> tuple[str | None, str | None]:
+    """Return the digests of a file as `digests_of`; (None, None) if the file does not exist.
 
     The arguments and the errors are the same as those of `open_file`.
     """
     try:
         descriptor = open_file(folder, name, path)
     except FileNotFoundError:
-        return None
-    try:
-        digest = hashlib.sha256()
-        while chunk := os.read(descriptor, _CHUNK):
-            digest.update(chunk)
-        return digest.hexdigest()
-    finally:
-        os.close(descriptor)
-
-
-def digests_on_disk(folder: int, name: str, path: Path | str) -> tuple[str | None, str | None]:
-    """Return two digests of a file: with the line endings on disk, and with LF in place of each CRLF.
-
-    The digests are SHA-256. The first digest is None if the file does not exist. The second digest is None if the file
-    has no CRLF. The arguments and the errors are the same as those of `open_file`.
-    """
-    try:
-        descriptor = open_file(folder, name, path)
-    except FileNotFoundError:
         return None, None
-    try:
-        digest, unix_digest, pending, has_any = hashlib.sha256(), hashlib.sha256(), b"", False
-        while chunk := os.read(descriptor, _CHUNK):
-            digest.update(chunk)
-            if not (pending or has_any or b"\r" in chunk):
-                unix_digest = digest.copy()
-                continue
-            chunk = pending + chunk
-            pending = b"\r" if chunk.endswith(b"\r") else b""  # the LF may be the first byte of the next chunk
-            unix = chunk.removesuffix(pending).replace(b"\r\n", b"\n")
-            has_any = has_any or len(unix) + len(pending) < len(chunk)
-            unix_digest.update(unix)
-        unix_digest.update(pending)
-        return digest.hexdigest(), unix_digest.hexdigest() if has_any else None
-    finally:
-        os.close(descriptor)
+    with os.fdopen(descriptor, "rb") as file:
+        return digests_of(file.read())
 
 
 def check_digest(folder: int, name: str, path: Path | str, digest: str | None) -> None:
@@ -153,20 +128,16 @@ def check_digest(folder: int, name: str, path: Path | str, digest: str | None) -
     The other arguments are the same as those of `open_file`.
     """
     with errors_at(path):
-        if digest_on_disk(folder, name, path) != digest:
+        if digests_on_disk(folder, name, path)[0] != digest:
             raise TfgenError(
                 f"{path}: another program changed the file while tfgen ran; tfgen kept the change; "
                 "run the command again"
             )
 
 
-def temporary_name(random: bytes | None = None) -> str:
-    """Return the name of a temporary file, such as `.tfgen-5f70bf18a0c9d1e2.tmp`.
-
-    Args:
-        random: eight bytes that nobody can guess; by default new random bytes.
-    """
-    return f"{RESERVED_PREFIX}-{(random or os.urandom(8)).hex()}.tmp"
+def temporary_name() -> str:
+    """Return a new name of a temporary file that nobody can guess, such as `.tfgen-5f70bf18a0c9d1e2.tmp`."""
+    return f"{RESERVED_PREFIX}-{os.urandom(8).hex()}.tmp"
 
 
 def write_temporary(folder: int, name: str, data: bytes, mode: int, *, sync: bool) -> None:

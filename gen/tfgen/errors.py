@@ -14,11 +14,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 
+from tfgen.credentials import without_credentials
 from tfgen.record import Record
 from tfgen.words import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from tfgen.fix import Fix
 
 
 class TfgenError(Exception):
@@ -68,13 +71,45 @@ class Place(NamedTuple):
 
 
 class Problem(Record):
-    """A mistake in a file, with its line and column. `rule` is an id that docs/rules.md explains."""
+    """A mistake in a file, with its line and column.
+
+    The fixes follow from the other fields, so two problems with equal other fields are equal. The message contains no
+    credential.
+
+    Attributes:
+        rule: an id that docs/rules.md explains.
+        fixes: the edits of `file` that the message proposes. Each of them alone fixes the mistake.
+        is_soft: True for the error of a soft rule (`Rule.is_soft`).
+    """
 
     file: str
     position: Position
     message: str
     rule: str
     severity: Severity = "error"
+    fixes: tuple[Fix, ...] = ()
+    is_soft: bool = False
+
+    if not TYPE_CHECKING:
+
+        def __init__(self, *args: object, **named: object) -> None:
+            super().__init__(*args, **named)
+            self.__dict__["message"] = without_credentials(self.message)
+
+    @property
+    def is_ignorable(self) -> bool:
+        """Return True if a tfgen.yaml may set the severity of the problem, and a comment may ignore the problem."""
+        return self.severity == "warning" or self.is_soft
+
+    @property
+    def _identity(self) -> tuple[object, ...]:
+        return self.file, self.position, self.message, self.rule, self.severity
+
+    def __eq__(self, value: object) -> bool:
+        return isinstance(value, Problem) and self._identity == value._identity
+
+    def __hash__(self) -> int:
+        return hash(self._identity)
 
     @property
     def place(self) -> Place:

@@ -7,6 +7,8 @@ import re
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
+from tfgen.credentials import without_credentials
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
@@ -16,25 +18,32 @@ if TYPE_CHECKING:
 def shown(value: object, longest: int = 60) -> str:
     r"""Return a user's value for a message, as JSON in a single line of at most `longest` characters.
 
+    The text contains no credential.
+
     >>> shown("worker\\n"), shown(1.5), shown(None)
     ('"worker\\\\n"', '1.5', 'null')
     """
-    text = printable(json.dumps(value, ensure_ascii=False))
+    text = _as_json(value)
     return text if len(text) <= longest else f"{text[: longest - 3]}..."
+
+
+def _as_json(value: object) -> str:
+    return printable(without_credentials(json.dumps(value, ensure_ascii=False)))
 
 
 def shown_pair(first: object, second: object, longest: int = 60) -> tuple[str, str]:
     """Return two different values for a message, as `shown` does, but so that the two texts differ.
 
-    If the first `longest` characters of the values are equal, each text begins shortly before the first difference.
+    If the first `longest` characters of the values are equal, each text begins shortly before the first difference. The
+    texts are equal for values that differ only in a credential.
 
     >>> shown_pair("registry.ml.internal/mnist:1.4.0", "registry.ml.internal/mnist:1.5.0", 24)
     ('...nal/mnist:1.4.0"', '...nal/mnist:1.5.0"')
     """
     pair = shown(first, longest), shown(second, longest)
-    if first == second or pair[0] != pair[1]:
+    texts = [_as_json(value) for value in (first, second)]
+    if texts[0] == texts[1] or pair[0] != pair[1]:
         return pair
-    texts = [printable(json.dumps(value, ensure_ascii=False)) for value in (first, second)]
     equal = takewhile(lambda characters: characters[0] == characters[1], zip(*texts, strict=False))
     start = max(sum(1 for _ in equal) - _LEAD, 0)
     ends = (text[start:] for text in texts)

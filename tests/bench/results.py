@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -36,7 +37,8 @@ class Row(NamedTuple):
         ours: Seconds of tfgen.
         peer: The peer and its seconds.
         factor: Ratio of the two times in the direction of the goal: the median over the rounds.
-        goal: Limit of the factor.
+        goal: Limits, separated by commas: of the factor, such as "at most 1.4" or "at least 30", or of the time of
+            tfgen, such as "in 3 s".
         command: Command of tfgen.
     """
 
@@ -46,6 +48,16 @@ class Row(NamedTuple):
     factor: float
     goal: str
     command: str
+
+    @property
+    def is_missed(self) -> bool:
+        """Whether the measurement exceeds a limit of the goal."""
+        limits = re.findall(r"(at most|at least|in) ([\d.]+)", self.goal)
+        return any(
+            self.factor < float(limit) if word == "at least" else value > float(limit)
+            for word, limit in limits
+            for value in [self.ours if word == "in" else self.factor]
+        )
 
 
 class Point(NamedTuple):

@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import git_author
-from tests.support.checked_repository import copy_repository
 from tests.support.command import Command
-from tfgen import __version__, cli
+from tests.support.repository import repository_fixture, run_tfgen, tfgen
+from tfgen import __version__
 
 JOB = """\
 apiVersion: tfgen/v1alpha1
@@ -33,22 +32,12 @@ POLICY = "overlays/mnist/base/networkpolicy.yaml"
 OLDER = "0.0.9"
 SINCE = f"because the version of tfgen changed from {OLDER} to {__version__}"
 
-Printed = pytest.CaptureFixture[str]
 
-
-@pytest.fixture(autouse=True)
-def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+@repository_fixture(autouse=True)
+def repository() -> None:
     """Return the current folder, with a rendered job and without a commit."""
-    copy_repository(_rendered_job, tmp_path)
-    monkeypatch.chdir(tmp_path)
-    for name, value in git_author.VARIABLES.items():
-        monkeypatch.setenv(name, value)
-    return tmp_path
-
-
-def _rendered_job() -> None:
     Path("job.yaml").write_text(JOB, encoding="utf-8")
-    assert cli.run(["render", "job.yaml"]) == 0
+    tfgen("render", "job.yaml")
 
 
 def commit() -> None:
@@ -75,11 +64,9 @@ def change(old: str, new: str) -> None:
     Path("job.yaml").write_text(text.replace(old, new), encoding="utf-8")
 
 
-def checked(capsys: Printed, *command: str) -> list[str]:
+def checked(*command: str) -> list[str]:
     """Return the output of `tfgen check` or of another command."""
-    capsys.readouterr()
-    code = cli.run([*(command or ("check", "job.yaml"))])
-    out, err = capsys.readouterr()
+    code, out, err = run_tfgen(*(command or ("check", "job.yaml")))
     found = [line for line in (out or err).splitlines() if line.startswith("job.yaml:")]
     assert code == (1 if found else 0), err
     return found
@@ -97,50 +84,50 @@ PROD_REFUSED = (
 )
 
 
-def test_a_tree_that_nobody_renders_anew_stays(capsys: Printed) -> None:
+def test_a_tree_that_nobody_renders_anew_stays() -> None:
     committed_by_an_older_tfgen(GRACE)
-    assert checked(capsys) == []
+    assert checked() == []
 
 
-def test_an_upgrade_needs_a_new_run(capsys: Printed) -> None:
+def test_an_upgrade_needs_a_new_run() -> None:
     committed_by_an_older_tfgen(GRACE)
-    assert cli.run(["render", "--upgrade", "job.yaml"]) == 0
-    assert checked(capsys) == [PS_REFUSED, PROD_REFUSED]
-    assert checked(capsys, "commit", "job.yaml") == [PS_REFUSED, PROD_REFUSED]
+    tfgen("render", "--upgrade", "job.yaml")
+    assert checked() == [PS_REFUSED, PROD_REFUSED]
+    assert checked("commit", "job.yaml") == [PS_REFUSED, PROD_REFUSED]
     assert Command(("git", "log", "--format=%s")).run() == "x\n"
 
 
-def test_an_upgrade_with_a_new_run_is_fine(capsys: Printed) -> None:
+def test_an_upgrade_with_a_new_run_is_fine() -> None:
     committed_by_an_older_tfgen(GRACE)
-    assert cli.run(["rerun", "job.yaml"]) == 0
-    assert cli.run(["rerun", "job.yaml", "--env", "prod"]) == 0
-    assert cli.run(["render", "job.yaml"]) == 0
-    assert checked(capsys) == []
-    assert checked(capsys, "commit", "job.yaml") == []
+    tfgen("rerun", "job.yaml")
+    tfgen("rerun", "job.yaml", "--env", "prod")
+    tfgen("render", "job.yaml")
+    assert checked() == []
+    assert checked("commit", "job.yaml") == []
 
 
-def test_only_the_environment_that_has_no_new_run_is_said(capsys: Printed) -> None:
+def test_only_the_environment_that_has_no_new_run_is_said() -> None:
     committed_by_an_older_tfgen(GRACE)
-    assert cli.run(["rerun", "job.yaml", "--env", "prod"]) == 0
-    assert cli.run(["render", "job.yaml"]) == 0
-    assert checked(capsys) == [PS_REFUSED]
+    tfgen("rerun", "job.yaml", "--env", "prod")
+    tfgen("render", "job.yaml")
+    assert checked() == [PS_REFUSED]
 
 
-def test_a_harmless_change_of_the_job_brings_the_newer_tree_along(capsys: Printed) -> None:
+def test_a_harmless_change_of_the_job_brings_the_newer_tree_along() -> None:
     """tfgen reports the problems also before the render, because `tfgen commit` would render the job."""
     committed_by_an_older_tfgen(GRACE)
     change("20Gi", "30Gi")
-    (first, unrendered, second) = checked(capsys)
+    (first, unrendered, second) = checked()
     assert [first, second] == [PS_REFUSED, PROD_REFUSED]
     assert unrendered.endswith("[not-rendered]")
-    assert checked(capsys, "commit", "job.yaml") == [PS_REFUSED, PROD_REFUSED]
+    assert checked("commit", "job.yaml") == [PS_REFUSED, PROD_REFUSED]
 
 
-def test_what_the_job_asks_for_is_said_of_the_job_alone(capsys: Printed) -> None:
+def test_what_the_job_asks_for_is_said_of_the_job_alone() -> None:
     committed_by_an_older_tfgen(GRACE)
     change("ps: {replicas: 2}", "ps: {replicas: 2, command: [run]}")
-    assert cli.run(["render", "job.yaml"]) == 0
-    assert ["roles.ps.command" in line for line in checked(capsys)] == [True, True]
+    tfgen("render", "job.yaml")
+    assert ["roles.ps.command" in line for line in checked()] == [True, True]
 
 
 REFUSED_CHIEF = (
@@ -173,22 +160,22 @@ REFUSED_CHIEF = (
         ((CHIEF, "podReplacementPolicy: Failed", "podReplacementPolicy: TerminatingOrFailed"), []),
     ],
 )
-def test_an_upgrade_of_one_object(capsys: Printed, edit: tuple[str, str, str], expected: list[str]) -> None:
+def test_an_upgrade_of_one_object(edit: tuple[str, str, str], expected: list[str]) -> None:
     committed_by_an_older_tfgen(edit)
-    assert cli.run(["render", "--upgrade", "job.yaml"]) == 0
-    assert checked(capsys) == expected
+    tfgen("render", "--upgrade", "job.yaml")
+    assert checked() == expected
 
 
-def test_a_tree_of_before_pod_templates_had_a_hash(capsys: Printed) -> None:
+def test_a_tree_of_before_pod_templates_had_a_hash() -> None:
     """The committed tree stays unchanged during its run, because the API server would refuse a new pod template."""
     text = Path(PS).read_text(encoding="utf-8")
     without = "".join(line for line in text.splitlines(keepends=True) if "tfgen/pod-template-hash" not in line)
     committed_by_an_older_tfgen((PS, text, without))
-    assert cli.run(["render", "job.yaml"]) == 0
+    tfgen("render", "job.yaml")
     assert Path(PS).read_text(encoding="utf-8") == without
-    assert checked(capsys) == []
-    assert cli.run(["render", "--upgrade", "job.yaml"]) == 0
-    assert checked(capsys) == [
+    assert checked() == []
+    tfgen("render", "--upgrade", "job.yaml")
+    assert checked() == [
         'job.yaml:3:18: StatefulSet mnist-ps: spec.selector.matchLabels["tfgen/pod-template-hash"] is new, '
         f"{SINCE}: Kubernetes refuses to change the template of the StatefulSet mnist-ps; for a new run: "
         "tfgen rerun job.yaml [new-run]"
@@ -196,34 +183,34 @@ def test_a_tree_of_before_pod_templates_had_a_hash(capsys: Printed) -> None:
 
 
 @pytest.mark.parametrize("are_committed", [True, False])
-def test_defaults_that_an_upgrade_lets_in(capsys: Printed, *, are_committed: bool) -> None:
+def test_defaults_that_an_upgrade_lets_in(are_committed: bool) -> None:
     commit()
     Path("tfgen.yaml").write_text("apiVersion: tfgen/v1alpha1\nkind: Defaults\nspec: {env: {A: a}}\n", "utf-8")
     if are_committed:
         commit()
-    assert checked(capsys) == []
-    assert cli.run(["render", "--upgrade", "job.yaml"]) == 0
-    of_job, of_prod = checked(capsys)
+    assert checked() == []
+    tfgen("render", "--upgrade", "job.yaml")
+    of_job, of_prod = checked()
     assert of_job.startswith("job.yaml:3:18: ")
     assert ".env[A] is new, because the defaults of the job changed: " in of_job
     assert of_prod.endswith("tfgen rerun job.yaml --env prod [new-run]")
 
 
-def test_a_tree_that_was_committed_without_its_job(capsys: Printed) -> None:
+def test_a_tree_that_was_committed_without_its_job() -> None:
     commit()
     change("worker: {replicas: 4}", "worker: {replicas: 5}")
     commit()
-    (unrendered, found) = sorted(checked(capsys), key=lambda line: "[new-run]" in line)
+    (unrendered, found) = sorted(checked(), key=lambda line: "[new-run]" in line)
     assert unrendered.endswith("[not-rendered]")
     assert "the committed files were rendered from a different version of the job: running tasks keep their" in found
 
 
-def test_another_revision(capsys: Printed) -> None:
+def test_another_revision() -> None:
     committed_by_an_older_tfgen(GRACE)
-    assert cli.run(["render", "--upgrade", "job.yaml"]) == 0
+    tfgen("render", "--upgrade", "job.yaml")
     commit()
-    assert checked(capsys) == []
-    assert checked(capsys, "check", "job.yaml", "--against", "HEAD~1") == [PS_REFUSED, PROD_REFUSED]
+    assert checked() == []
+    assert checked("check", "job.yaml", "--against", "HEAD~1") == [PS_REFUSED, PROD_REFUSED]
 
 
 @pytest.mark.parametrize(
@@ -237,15 +224,14 @@ def test_another_revision(capsys: Printed) -> None:
     ],
     ids=["folder", "object"],
 )
-def test_a_committed_overlay_that_is_none_is_a_note(capsys: Printed, edit: tuple[str, str, str], reason: str) -> None:
+def test_a_committed_overlay_that_is_none_is_a_note(edit: tuple[str, str, str], reason: str) -> None:
     file, before, after = edit
     committed_by_an_older_tfgen((f"overlays/mnist/dev/{file}", before, after))
-    assert cli.run(["render", "--upgrade", "job.yaml"]) == 0
-    capsys.readouterr()
-    assert cli.run(["check", "job.yaml"]) == 0
+    tfgen("render", "--upgrade", "job.yaml")
+    printed = tfgen("check", "job.yaml").err
     assert (
         "note: tfgen cannot compare the overlays of mnist with HEAD: dev/kustomization.yaml: not an overlay "
-        f"that tfgen wrote ({reason})" in (capsys.readouterr().err)
+        f"that tfgen wrote ({reason})" in (printed)
     )
 
 
@@ -273,32 +259,31 @@ def rendered_under_other_names() -> None:
     commit()
 
 
-def test_files_of_other_names_go_with_an_upgrade(capsys: Printed) -> None:
+def test_files_of_other_names_go_with_an_upgrade() -> None:
     """An upgrade renames files without a new run, because the objects are equal, and deletes the old files."""
     rendered_under_other_names()
-    assert cli.run(["render", "job.yaml"]) == 0
+    tfgen("render", "job.yaml")
     assert [Path(other).exists() for other in OTHER_NAMES.values()] == [True] * len(OTHER_NAMES)
-    assert cli.run(["render", "--upgrade", "job.yaml"]) == 0
+    tfgen("render", "--upgrade", "job.yaml")
     assert [Path(other).exists() for other in OTHER_NAMES.values()] == [False] * len(OTHER_NAMES)
     assert [Path(name).exists() for name in OTHER_NAMES] == [True] * len(OTHER_NAMES)
-    assert checked(capsys) == []
-    assert checked(capsys, "commit", "job.yaml") == []
+    assert checked() == []
+    assert checked("commit", "job.yaml") == []
     renamed = Command(("git", "show", "--find-renames", "--diff-filter=R", "--name-status", "--format=")).run()
     assert {tuple(line.split("\t")[1:]) for line in renamed.splitlines()} == {
         (other, name) for name, other in OTHER_NAMES.items()
     }
 
 
-def test_an_edited_file_of_another_name_stops_the_upgrade(capsys: Printed) -> None:
+def test_an_edited_file_of_another_name_stops_the_upgrade() -> None:
     rendered_under_other_names()
     edited = OTHER_NAMES["overlays/mnist/base/worker.yaml"]
     Path(edited).write_text("# mine\n", encoding="utf-8")
-    assert cli.run(["render", "--upgrade", "job.yaml"]) == 1
-    assert f"{edited}: the file was edited by hand" in capsys.readouterr().err
+    assert f"{edited}: the file was edited by hand" in tfgen("render", "--upgrade", "job.yaml", code=1).err
     assert not Path("overlays/mnist/base/worker.yaml").exists()
 
 
-def test_a_job_of_files_of_other_names_is_removed(capsys: Printed) -> None:
+def test_a_job_of_files_of_other_names_is_removed() -> None:
     rendered_under_other_names()
-    assert cli.run(["rm", "job.yaml"]) == 0
+    tfgen("rm", "job.yaml")
     assert [path for path in (*Path("charts").rglob("*"), *Path("overlays").rglob("*")) if path.is_file()] == []

@@ -6,16 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import git_author
-from tests.support.checked_repository import commit, copy_repository, git
-from tfgen import cli
+from tests.support.repository import commit_all, git, repository_fixture, run_tfgen, tfgen
 from tfgen.change.run_back import find_runs_back
 from tfgen.check.jobs import check
 from tfgen.job.facts import precedes
 from tfgen.report.problems import as_text
 from tfgen.text.document import Document
-
-Printed = pytest.CaptureFixture[str]
 
 JOB = """\
 apiVersion: tfgen/v1alpha1
@@ -90,55 +86,42 @@ def test_no_run_goes_back(before: str, after: str) -> None:
 # -- in git --------------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+@repository_fixture()
+def repository() -> None:
     """Return the current folder. The first commit has the run `a`; the second has the run `b` with another image."""
-    copy_repository(_two_runs, tmp_path)
-    monkeypatch.chdir(tmp_path)
-    for name, value in git_author.VARIABLES.items():
-        monkeypatch.setenv(name, value)
-    return tmp_path
-
-
-def _two_runs() -> None:
     for run, image in (("a", 1), ("b", 2)):
         Path("job.yaml").write_text(f"{JOB.replace('mnist:1', f'mnist:{image}')}  run: {run}\n", encoding="utf-8")
-        assert cli.run(["render", "job.yaml"]) == 0
-        commit()
+        tfgen("render", "job.yaml")
+        commit_all()
 
 
-def test_a_revert_is_said_with_the_way_out(repository: Path, capsys: Printed) -> None:
+def test_a_revert_is_said_with_the_way_out(repository: Path) -> None:
     git("revert", "--no-edit", "HEAD")
-    capsys.readouterr()
-    assert cli.run(["check", "job.yaml", "--against", "HEAD~1"]) == 1
-    (line,) = capsys.readouterr().out.splitlines()
+    (line,) = tfgen("check", "job.yaml", "--against", "HEAD~1", code=1).out.splitlines()
     assert line == (
         'job.yaml:7:8: run was "b" and is "a", the name of an earlier run: the earlier run would start again in its '
         "old folder; for a new run: tfgen set job.yaml run=b-2 [run-goes-back]"
     )
-    assert cli.run(["set", "job.yaml", "run=b-2"]) == 0
-    assert cli.run(["render", "job.yaml"]) == 0
-    assert cli.run(["check", "job.yaml", "--against", "HEAD~1"]) == 0
+    tfgen("set", "job.yaml", "run=b-2")
+    tfgen("render", "job.yaml")
+    tfgen("check", "job.yaml", "--against", "HEAD~1")
     assert "image: mnist:1" in Path("job.yaml").read_text(encoding="utf-8")
 
 
-def test_nothing_is_committed_that_goes_back(repository: Path, capsys: Printed) -> None:
+def test_nothing_is_committed_that_goes_back(repository: Path) -> None:
     text = Path("job.yaml").read_text(encoding="utf-8")
     Path("job.yaml").write_text(text.replace("run: b", "run: a"), encoding="utf-8")
-    assert cli.run(["commit", "job.yaml"]) == 1
-    assert "[run-goes-back]" in capsys.readouterr().err
+    assert "[run-goes-back]" in tfgen("commit", "job.yaml", code=1).err
 
 
-def test_a_name_that_the_cure_gives_was_never_a_runs(repository: Path, capsys: Printed) -> None:
+def test_a_name_that_the_cure_gives_was_never_a_runs(repository: Path) -> None:
     for run in ("b-2", "b"):
         text = Path("job.yaml").read_text(encoding="utf-8")
         Path("job.yaml").write_text(f"{text.rpartition('  run:')[0]}  run: {run}\n", encoding="utf-8")
-        assert cli.run(["render", "job.yaml"]) == 0
-        commit()
+        tfgen("render", "job.yaml")
+        commit_all()
     Path("job.yaml").write_text(f"{text.rpartition('  run:')[0]}  run: a\n", encoding="utf-8")
-    capsys.readouterr()
-    assert cli.run(["check", "job.yaml", "--no-files"]) == 1
-    assert "tfgen set job.yaml run=b-3 [run-goes-back]" in capsys.readouterr().out
+    assert "tfgen set job.yaml run=b-3 [run-goes-back]" in tfgen("check", "job.yaml", "--no-files", code=1).out
 
 
 # -- retired, and enabled again ------------------------------------------------------------------------------------
@@ -146,47 +129,45 @@ def test_a_name_that_the_cure_gives_was_never_a_runs(repository: Path, capsys: P
 
 def retired(environments: str, *, run: str = "") -> None:
     Path("job.yaml").write_text(f"{JOB}{run}  environments: {{{environments}}}\n", encoding="utf-8")
-    assert cli.run(["render", "job.yaml"]) == 0
-    commit()
+    tfgen("render", "job.yaml")
+    commit_all()
 
 
-def checked(environments: str, capsys: Printed, *, run: str = "") -> str:
+def checked(environments: str, *, run: str = "") -> str:
     Path("job.yaml").write_text(f"{JOB}{run}  environments: {{{environments}}}\n", encoding="utf-8")
-    capsys.readouterr()
-    cli.run(["check", "job.yaml", "--no-files"])
-    return capsys.readouterr().out
+    return run_tfgen("check", "job.yaml", "--no-files")[1]
 
 
-def test_the_way_back_of_a_retired_job_is_a_new_run(repository: Path, capsys: Printed) -> None:
+def test_the_way_back_of_a_retired_job_is_a_new_run(repository: Path) -> None:
     retired("dev: {namespace: dev}, prod: {run: '3'}")
     retired("dev: {namespace: dev}, prod: {enabled: false, run: '3'}")
-    assert checked("dev: {namespace: dev}, prod: {run: '3'}", capsys) == (
+    assert checked("dev: {namespace: dev}, prod: {run: '3'}") == (
         'job.yaml:7:41: the environment prod is enabled again with the run "3", which has ended: the run would start '
         "again in its old folder; for a new run: tfgen set job.yaml --env prod run=4 [run-goes-back]\n"
     )
-    assert checked("dev: {namespace: dev}, prod: {run: '4'}", capsys) == ""
+    assert checked("dev: {namespace: dev}, prod: {run: '4'}") == ""
 
 
-def test_a_retired_environment_that_follows_the_jobs_run(repository: Path, capsys: Printed) -> None:
+def test_a_retired_environment_that_follows_the_jobs_run(repository: Path) -> None:
     retired("dev: {namespace: dev}, prod: {}")
     retired("dev: {namespace: dev}, prod: {enabled: false}")
-    assert checked("dev: {namespace: dev}, prod: {enabled: true}", capsys) == (
+    assert checked("dev: {namespace: dev}, prod: {enabled: true}") == (
         "job.yaml:7:57: the environment prod is enabled again with the run without a name, which has ended: the run "
         "would start again in its old folder; for a new run: tfgen set job.yaml --env prod run=2 "
         "[run-goes-back]\n"
     )
-    assert checked("dev: {namespace: dev}, prod: {}", capsys, run='  run: "2"\n') == ""
+    assert checked("dev: {namespace: dev}, prod: {}", run='  run: "2"\n') == ""
 
 
-def test_an_environment_that_never_ran_is_enabled_as_it_is(repository: Path, capsys: Printed) -> None:
+def test_an_environment_that_never_ran_is_enabled_as_it_is(repository: Path) -> None:
     retired("dev: {namespace: dev}, prod: {enabled: false}")
-    assert checked("dev: {namespace: dev}, prod: {}", capsys) == ""
+    assert checked("dev: {namespace: dev}, prod: {}") == ""
 
 
-def test_an_environment_of_the_defaults_ran_where_the_job_said_nothing_of_it(repository: Path, capsys: Printed) -> None:
+def test_an_environment_of_the_defaults_ran_where_the_job_said_nothing_of_it(repository: Path) -> None:
     Path("tfgen.yaml").write_text(
         "apiVersion: tfgen/v1alpha1\nkind: Defaults\nspec: {environments: {prod: {namespace: ml}}}\n", encoding="utf-8"
     )
     retired("dev: {}")
     retired("dev: {}, prod: {enabled: false}")
-    assert "the environment prod is enabled again with the run without a name" in checked("dev: {}", capsys)
+    assert "the environment prod is enabled again with the run without a name" in checked("dev: {}")

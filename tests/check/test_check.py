@@ -11,7 +11,7 @@ from tfgen.check import jobs as check_module
 from tfgen.check.jobs import check, check_all
 from tfgen.check.source import MAX_PROBLEMS
 from tfgen.errors import has_errors
-from tfgen.graph.built import plain_objects
+from tfgen.graph.graph import plain_objects
 from tfgen.job.sources import Source
 from tfgen.report.problems import as_text
 

@@ -15,11 +15,11 @@ import jsonschema
 import pytest
 import yaml
 
-from tests.support.rendered_kinds import OURS, key_of, rendered
+from tests.support.rendered_kinds import JOBS, OURS, key_of, rendered
 from tests.support.tools import ROOT
 from tfgen.check.jobs import check
 from tfgen.check.object_schemas import ObjectSchemas
-from tfgen.graph.built import plain_objects
+from tfgen.graph.graph import plain_objects
 
 DEFINITIONS = ROOT.parent / "shared" / "crds"
 
@@ -51,9 +51,9 @@ def test_each_kind_is_rendered_and_as_its_schema_has_it(key):
 
 
 def test_every_custom_kind_has_a_schema():
-    own = ("", "apps", "batch", "networking.k8s.io", "policy", "rbac.authorization.k8s.io", "scheduling.k8s.io")
-    paths = [*ROOT.glob("tests/golden/*/job.yaml"), *ROOT.glob("examples/*/job.yaml")]
-    jobs = [check(path.read_bytes(), path.name).documents[0].data for path in paths]
+    own = ("", "apps", "batch", "networking.k8s.io", "policy", "rbac.authorization.k8s.io")
+    own += ("resource.k8s.io", "scheduling.k8s.io")
+    jobs = [check(path.read_bytes(), path.name).documents[0].data for path in JOBS]
     # The entries of `objects` may have any kind.
     own_alone = [
         {**job, "spec": {key: value for key, value in job["spec"].items() if key != "objects"}} for job in jobs

@@ -17,6 +17,7 @@ from tfgen.job.facts import name_of
 from tfgen.report.problems import as_text
 from tfgen.targets.render import render
 from tfgen.text.document import Document
+from tfgen.tree.plan import WriteRequest
 from tfgen.tree.write import apply, plan_write
 
 SERVICE = "overlays/mnist/base/service.yaml"
@@ -46,13 +47,17 @@ NOTHING_COMMITTED = Base()
 def write(text: str = JOB, base: Base = NOTHING_COMMITTED) -> tuple[str, ...]:
     """Write the rendered files, and return the names of the jobs whose committed files tfgen kept."""
     renderings = [render(document.data) for document in documents(text)]
-    return tuple(apply(plan_write(Path(), renderings, find_committed=lambda _: frozenset(base.committed))).kept_jobs)
+    return tuple(
+        apply(
+            plan_write(WriteRequest(Path(), renderings, find_committed=lambda _: frozenset(base.committed)))
+        ).kept_jobs
+    )
 
 
 def found(text: str = JOB, base: Base = COMMITTED) -> FileComparison:
     jobs = documents(text)
     names = {name_of(job): job.place(("metadata", "name")) for job in jobs}
-    return compare_files(names, plan_write(Path(), [render(job.data) for job in jobs]), base)
+    return compare_files(names, plan_write(WriteRequest(Path(), [render(job.data) for job in jobs])), base)
 
 
 def counted(text: str) -> str:

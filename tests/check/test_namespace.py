@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tfgen.commands.check import CheckOptions, check_paths
+from tfgen.commands.check import check_paths
 
 JOB = """\
 apiVersion: tfgen/v1alpha1
@@ -40,7 +40,7 @@ def check(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Check:
         for name, text in {**files, "job.yaml": job}.items():
             (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
             (tmp_path / name).write_text(text, encoding="utf-8")
-        report = check_paths([Path("job.yaml")], CheckOptions(against="HEAD", out=Path()))
+        report = check_paths([Path("job.yaml")], against="HEAD", out=Path())
         found = [problem for problem in report.problems if problem.rule.startswith("namespace-")]
         assert {problem.severity for problem in found} <= {"warning"}
         return [f"{problem.position.line}: {problem.message}" for problem in found]

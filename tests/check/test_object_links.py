@@ -10,7 +10,7 @@ import pytest
 
 from tfgen.check.jobs import check
 from tfgen.check.object_links import Objects, find_contradictions
-from tfgen.graph.built import plain_objects
+from tfgen.graph.graph import plain_objects
 
 JOB = """\
 apiVersion: tfgen/v1alpha1

@@ -10,7 +10,7 @@ import pytest
 from tfgen.check.jobs import check
 from tfgen.check.object_schemas import ObjectSchemas
 from tfgen.check.objects import check_objects
-from tfgen.graph.built import build, plain_objects
+from tfgen.graph.graph import build, plain_objects
 from tfgen.job.sources import Source
 from tfgen.report.problems import as_text
 
@@ -116,6 +116,13 @@ def test_an_image_as_a_volume_needs_kubernetes_1_35() -> None:
     assert problems(text, "1.35") == problems(text) == ""
 
 
+def test_a_claim_for_devices_needs_kubernetes_1_34() -> None:
+    text = JOB.replace("ps: {}", "ps: {resources: {gpu: {count: 1, deviceClass: gpu.example.com}}}")
+    why = "a claim for devices, which the API server refuses in Kubernetes 1.33"
+    assert why in problems(text, "1.33")
+    assert why not in problems(text, "1.34")
+
+
 def test_a_restart_in_place_needs_kubernetes_1_35() -> None:
     """The schema of Kubernetes 1.34 has the field, but its feature gate ContainerRestartRules is off by default."""
     text = JOB.replace("spec:\n", "spec:\n  restart: {inPlace: true, ignoreExitCodes: [42]}\n")
@@ -131,9 +138,9 @@ def test_a_kind_without_a_schema() -> None:
     (group,) = (item for item in items if item["kind"] == "PodGroup")
     schemas = ObjectSchemas("1.31")
     assert list(schemas.faults(group)) == []
-    assert schemas.kinds_without_schema(items) == {f"PodGroup of {group['apiVersion']}"}
-    assert schemas.kinds_without_schema(objects(JOB)) == frozenset()
-    assert ObjectSchemas().kinds_without_schema(items) == frozenset()
+    assert schemas.kinds_without_schema(items) == (f"PodGroup of {group['apiVersion']}",)
+    assert schemas.kinds_without_schema(objects(JOB)) == ()
+    assert ObjectSchemas().kinds_without_schema(items) == ()
 
 
 PATCHED = """\

@@ -16,7 +16,7 @@ import pytest
 
 from tests.support.custom_kinds import job
 from tests.support.rendered_kinds import rendered
-from tfgen.graph.built import plain_objects
+from tfgen.graph.graph import plain_objects
 
 Object: TypeAlias = dict[str, Any]
 

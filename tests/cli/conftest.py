@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.checked_repository import JOB, commit, copy_repository
+from tests.support.repository import JOB, commit_all, copy_repository
 
 
 @pytest.fixture
@@ -14,10 +14,9 @@ def job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return the job file in a repository with a committed job, which becomes the current folder."""
     copy_repository(_committed_job, tmp_path)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("GIT_CONFIG_GLOBAL", "/dev/null")
     return tmp_path / "job.yaml"
 
 
 def _committed_job() -> None:
     Path("job.yaml").write_text(JOB, encoding="utf-8")
-    commit()
+    commit_all()

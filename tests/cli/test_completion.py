@@ -15,12 +15,12 @@ from pathlib import Path
 import pytest
 
 from tests.support.command import Command
+from tests.support.repository import tfgen
 from tests.support.small_job import JOB
 from tests.support.tools import shell_program
 from tfgen import cli
-from tfgen.cli.candidates import VALUES, candidates
-from tfgen.cli.completion import split_line
 from tfgen.cli.parser import COMMANDS, options, parsers, positionals
+from tfgen.commands.completion import VALUES, candidates, split_line
 
 FREE = {
     "BASE",
@@ -30,7 +30,6 @@ FREE = {
     None,  # a choice, or a name outside tfgen, such as a context or a namespace
     "COMMAND",
     "COUNT",
-    "KIND/NAME",
     "N",
     "NAME",
     "REV",
@@ -114,13 +113,15 @@ def test_what_is_offered(folder: Path, line: str, expected: str) -> None:
 
 
 def test_each_command_is_offered_with_what_it_does(folder: Path) -> None:
-    assert [candidate.word for candidate in candidates([""])] == [*COMMANDS]
+    names = [name for name in COMMANDS if name != "merge-driver"]
+    assert [candidate.word for candidate in candidates([""])] == [*names, "help", "version"]
     (check,) = candidates(["check"])
-    assert check.text == "report the problems of jobs and of their rendered files, and the changes that need a new run"
+    assert check.text == "report the problems of jobs and of their rendered files"
+    assert [candidate.word for candidate in candidates(["help", "ch"])] == ["check"]
 
 
 def test_rm_offers_the_names_of_rendered_jobs(folder: Path) -> None:
-    assert cli.run(["render", "job.yaml"]) == 0
+    tfgen("render", "job.yaml")
     names = [*candidates(["rm", ""])]
     assert [candidate.word for candidate in names[-1:]] == ["mnist"]
     Path("job.yaml").unlink()
@@ -214,11 +215,9 @@ SILENCE = 20
 """Seconds without output, after which the program is killed."""
 
 
-def test_the_script_is_data_too(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.run(["completion", "--format", "json", "bash"]) == cli.OK
-    assert '"script": "# Completion of tfgen for bash' in capsys.readouterr().out
+def test_the_script_is_data_too() -> None:
+    assert '"script": "# Completion of tfgen for bash' in tfgen("completion", "--format", "json", "bash").out
 
 
-def test_an_unknown_shell_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.run(["completion", "tcsh"]) == cli.USAGE
-    assert "choose from" in capsys.readouterr().err
+def test_an_unknown_shell_is_refused() -> None:
+    assert "choose from" in tfgen("completion", "tcsh", code=cli.USAGE).err

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import git_author
 from tests.support.command import Command
 from tfgen import cli
 
@@ -45,9 +44,6 @@ def run(arguments: list[str], expected: int, printed: Printed) -> str:
 @pytest.fixture(params=NAMES.values(), ids=NAMES)
 def job(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """Return the path of a job in a repository, which is the current folder."""
-    for name, value in git_author.VARIABLES.items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
     monkeypatch.chdir(tmp_path)
     Command(("git", "init", "--quiet", "--initial-branch=main")).run()
     path = os.fsdecode(request.param)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.repository import tfgen
 from tests.support.small_job import JOB
 from tfgen import cli
 from tfgen.cli.output import print_message
@@ -28,9 +29,9 @@ def test_the_name_of_a_job_file_begins_no_line(command: list[str], capsys: pytes
     assert not any(line.startswith("::error::") for line in lines)
 
 
-def test_the_name_of_a_missing_file_begins_no_line(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.run(["check", NAME]) == cli.USAGE
-    assert capsys.readouterr().err == "tfgen: error: b\\n::error::forged.yaml: No such file or directory\n"
+def test_the_name_of_a_missing_file_begins_no_line() -> None:
+    printed = tfgen("check", NAME, code=cli.USAGE).err
+    assert printed == "tfgen: error: b\\n::error::forged.yaml: No such file or directory\n"
 
 
 def test_no_line_of_a_message_is_a_workflow_command(capsys: pytest.CaptureFixture[str]) -> None:

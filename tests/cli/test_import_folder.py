@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tfgen import cli
+from tests.support.repository import tfgen
 
 TFJOB = """\
 apiVersion: kubeflow.org/v1
@@ -33,22 +33,21 @@ def _repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("folder", ["jobs/", "there"])
 def test_each_job_has_a_folder(folder: str) -> None:
     Path("there").mkdir()
-    assert cli.run(["import", "old.yaml", "-o", folder]) == 0
+    tfgen("import", "old.yaml", "-o", folder)
     written = sorted(path.as_posix() for path in Path(folder).rglob("*") if path.is_file())
     assert written == [f"{folder.strip('/')}/mnist/job.yaml", f"{folder.strip('/')}/pong/job.yaml"]
-    assert cli.run(["render", folder]) == 0
-    assert cli.run(["set", f"{folder}/pong/job.yaml", "retries=7"]) == 0
+    tfgen("render", folder)
+    tfgen("set", f"{folder}/pong/job.yaml", "retries=7")
 
 
-def test_nothing_is_written_over_a_job(capsys: pytest.CaptureFixture[str]) -> None:
+def test_nothing_is_written_over_a_job() -> None:
     Path("jobs/pong").mkdir(parents=True)
     Path("jobs/pong/job.yaml").write_text("a: b\n", encoding="utf-8")
-    assert cli.run(["import", "old.yaml", "-o", "jobs/"]) == 2
-    assert "pong/job.yaml" in capsys.readouterr().err
+    assert "pong/job.yaml" in tfgen("import", "old.yaml", "-o", "jobs/", code=2).err
     assert not Path("jobs/mnist").exists()
     assert Path("jobs/pong/job.yaml").read_text(encoding="utf-8") == "a: b\n"
 
 
 def test_a_file_has_all_jobs() -> None:
-    assert cli.run(["import", "old.yaml", "-o", "job.yaml"]) == 0
+    tfgen("import", "old.yaml", "-o", "job.yaml")
     assert Path("job.yaml").read_text(encoding="utf-8").count("kind: TrainingJob") == 2

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 import pytest
 import yaml
 
+from tests.support.repository import commit_all, git, tfgen
 from tfgen import cli
-from tfgen.cli.candidates import candidates
 from tfgen.cli.parser import parsers
+from tfgen.commands.completion import candidates
 
 JOB = """\
 apiVersion: tfgen/v1alpha1
@@ -42,7 +42,7 @@ def specs(file: Path) -> dict[str, dict[str, object]]:
 @pytest.mark.parametrize("name", ["mnist", "pong"])
 def test_set_changes_one_job(file: Path, name: str) -> None:
     before = file.read_text(encoding="utf-8")
-    assert cli.run(["set", "jobs.yaml", "--job", name, "retries=7"]) == 0
+    tfgen("set", "jobs.yaml", "--job", name, "retries=7")
     assert {job: spec.get("retries") for job, spec in specs(file).items()} == {"mnist": None, "pong": None, name: 7}
     lines = file.read_text(encoding="utf-8").splitlines()
     assert [line for line in lines if "retries" not in line] == before.splitlines()
@@ -50,13 +50,13 @@ def test_set_changes_one_job(file: Path, name: str) -> None:
 
 @pytest.mark.parametrize("name", ["mnist", "pong"])
 def test_rerun_names_the_next_run_of_one_job(file: Path, name: str) -> None:
-    assert cli.run(["rerun", "jobs.yaml", "--job", name]) == 0
+    tfgen("rerun", "jobs.yaml", "--job", name)
     assert {job: "run" in spec for job, spec in specs(file).items()} == {"mnist": False, "pong": False, name: True}
 
 
 @pytest.mark.parametrize("name", ["mnist", "pong"])
 def test_rm_retires_one_job(file: Path, name: str) -> None:
-    assert cli.run(["rm", "jobs.yaml", "--job", name, "--env", "dev"]) == 0
+    tfgen("rm", "jobs.yaml", "--job", name, "--env", "dev")
     retired = {job: spec["environments"]["dev"] for job, spec in specs(file).items()}  # type: ignore[index]
     assert retired == {"mnist": {}, "pong": {}, name: {"enabled": False}}
 
@@ -83,14 +83,12 @@ COMMANDS = {
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_a_file_with_several_jobs_needs_the_option(
-    file: Path, command: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_file_with_several_jobs_needs_the_option(file: Path, command: str) -> None:
     before = file.read_text(encoding="utf-8")
-    assert cli.run([command, "jobs.yaml", *COMMANDS[command]]) == 2
-    assert "jobs.yaml: found 2 jobs: mnist and pong; choose a job with --job NAME" in capsys.readouterr().err
-    assert cli.run([command, "jobs.yaml", "--job", "pon", *COMMANDS[command]]) == 2
-    assert 'jobs.yaml: found no job "pon"; did you mean "pong"?' in capsys.readouterr().err
+    printed = tfgen(command, "jobs.yaml", *COMMANDS[command], code=2).err
+    assert "jobs.yaml: found 2 jobs: mnist and pong; choose a job with --job NAME" in printed
+    printed = tfgen(command, "jobs.yaml", "--job", "pon", *COMMANDS[command], code=2).err
+    assert 'jobs.yaml: found no job "pon"; did you mean "pong"?' in printed
     assert file.read_text(encoding="utf-8") == before
 
 
@@ -101,59 +99,53 @@ def rendered_jobs() -> set[str]:
 @pytest.fixture
 def repository(file: Path) -> Path:
     """Commit the job file and the rendered files of its two jobs to a repository, and return the job file."""
-    for command in (["init", "--quiet"], ["config", "user.name", "you"], ["config", "user.email", "you@example.com"]):
-        subprocess.run(["git", *command], check=True)
-    assert cli.run(["render", "jobs.yaml"]) == 0
-    subprocess.run(["git", "add", "--all"], check=True)
-    subprocess.run(["git", "commit", "--quiet", "--message", "x"], check=True)
+    git("init", "--quiet")
+    tfgen("render", "jobs.yaml")
+    commit_all()
     return file
 
 
 @pytest.mark.parametrize(
     ("name", "stays"), [("mnist", "---\n" + JOB.format(name="pong")), ("pong", JOB.format(name="mnist"))]
 )
-def test_rm_removes_one_job(repository: Path, name: str, stays: str, capsys: pytest.CaptureFixture[str]) -> None:
-    capsys.readouterr()
-    assert cli.run(["rm", "jobs.yaml", "--job", name]) == 0
-    lines = capsys.readouterr().out.splitlines()
+def test_rm_removes_one_job(repository: Path, name: str, stays: str) -> None:
+    lines = tfgen("rm", "jobs.yaml", "--job", name).out.splitlines()
     assert repository.read_text(encoding="utf-8") == stays
     assert rendered_jobs() == {"mnist", "pong"} - {name}
     assert lines[0] == "changed  jobs.yaml"
     assert f"removed  charts/{name}/Chart.yaml" in lines
     assert "removed  jobs.yaml" not in lines
     assert f"{name} (jobs.yaml)" in lines
-    assert cli.run(["check", "jobs.yaml", "--against", "HEAD"]) == 0
+    tfgen("check", "jobs.yaml", "--against", "HEAD")
 
 
 def test_rm_of_the_last_job_removes_the_file(repository: Path) -> None:
-    assert cli.run(["rm", "jobs.yaml", "--job", "pong"]) == 0
-    assert cli.run(["rm", "jobs.yaml", "--job", "mnist"]) == 0
+    tfgen("rm", "jobs.yaml", "--job", "pong")
+    tfgen("rm", "jobs.yaml", "--job", "mnist")
     assert not repository.exists()
 
 
 def test_rm_keeps_an_edit_of_another_job(repository: Path) -> None:
     text = repository.read_text(encoding="utf-8").replace("mnist:1.4.0", "mnist:1.5.0")
     repository.write_text(text, encoding="utf-8")
-    assert cli.run(["rm", "jobs.yaml", "--job", "pong"]) == 0
+    tfgen("rm", "jobs.yaml", "--job", "pong")
     assert repository.read_text(encoding="utf-8") == text.partition("---\n")[0]
 
 
-def test_rm_refuses_to_lose_an_edit_of_the_job(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_rm_refuses_to_lose_an_edit_of_the_job(repository: Path) -> None:
     text = repository.read_text(encoding="utf-8").replace("pong:1.4.0", "pong:1.5.0")
     repository.write_text(text, encoding="utf-8")
-    assert cli.run(["rm", "jobs.yaml", "--job", "pong"]) == 2
-    assert "jobs.yaml: the text of pong is not committed to git; commit the file" in capsys.readouterr().err
+    printed = tfgen("rm", "jobs.yaml", "--job", "pong", code=2).err
+    assert "jobs.yaml: the text of pong is not committed to git; commit the file" in printed
     assert repository.read_text(encoding="utf-8") == text
     assert rendered_jobs() == {"mnist", "pong"}
-    assert cli.run(["rm", "jobs.yaml", "--job", "pong", "--force"]) == 0
+    tfgen("rm", "jobs.yaml", "--job", "pong", "--force")
     assert rendered_jobs() == {"mnist"}
 
 
-def test_rm_by_name_names_the_command_for_one_job(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.run(["rm", "pong"]) == 2
-    assert "tfgen rm jobs.yaml --job pong" in capsys.readouterr().err
-    assert cli.run(["rm", "pong", "--job", "pong"]) == 2
-    assert "--job needs a job file" in capsys.readouterr().err
+def test_rm_by_name_names_the_command_for_one_job(repository: Path) -> None:
+    assert "tfgen rm jobs.yaml --job pong" in tfgen("rm", "pong", code=2).err
+    assert "--job needs a job file" in tfgen("rm", "pong", "--job", "pong", code=2).err
 
 
 def test_rm_keeps_the_file_if_a_rendered_file_was_edited(repository: Path) -> None:

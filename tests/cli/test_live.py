@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.repository import tfgen
 from tfgen import cli
-from tfgen.cli.exec import command_words
 from tfgen.cli.parser import read_arguments
+from tfgen.commands.exec import command_words
 
 JOB = """
 apiVersion: tfgen/v1alpha1
@@ -27,17 +28,14 @@ def job(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize(("command", "options"), [("status", []), ("exec", ["--", "true"]), ("tensorboard", [])])
+@pytest.mark.parametrize(("command", "options"), [("status", []), ("exec", ["--", "true"])])
 def test_a_missing_client_is_told_with_its_cure(
-    command: str, options: list[str], job: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    command: str, options: list[str], job: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in [
-        name for name in sys.modules if name.startswith("tfgen.live.") or name == "tfgen.commands.cluster.live_runs"
-    ]:
+    for name in [name for name in sys.modules if name.startswith("tfgen.live.") or name == "tfgen.live.clusters"]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "kubernetes", None)
-    assert cli.run([command, str(job), *options]) == cli.FAILED
-    error = capsys.readouterr().err
+    error = tfgen(command, str(job), *options, code=cli.FAILED).err
     assert error == "tfgen: error: the Kubernetes client is not installed: pip install kubernetes urllib3\n"
 
 
@@ -52,23 +50,17 @@ def test_rendering_loads_nothing_of_the_client(job: Path) -> None:
     assert done.stderr == "0\n"
 
 
-def test_no_kubeconfig_is_told(
-    job: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_no_kubeconfig_is_told(job: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KUBECONFIG", str(tmp_path / "none"))
     monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
-    assert cli.run(["status", str(job)]) == cli.USAGE
-    assert f"the kubeconfig {tmp_path / 'none'} does not exist" in capsys.readouterr().err
+    assert f"the kubeconfig {tmp_path / 'none'} does not exist" in tfgen("status", str(job), code=cli.USAGE).err
 
 
 @pytest.mark.parametrize("content", ["", "[1", "users: 7", "clusters: []", "contexts: [{name: a}]\ncurrent-context: a"])
-def test_a_kubeconfig_that_is_none_is_told(
-    job: Path, tmp_path: Path, content: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_kubeconfig_that_is_none_is_told(job: Path, tmp_path: Path, content: str) -> None:
     config = tmp_path / "config"
     config.write_text(content, encoding="utf-8")
-    assert cli.run(["status", str(job), "--kubeconfig", str(config)]) == cli.FAILED
-    error = capsys.readouterr().err
+    error = tfgen("status", str(job), "--kubeconfig", str(config), code=cli.FAILED).err
     assert error.startswith(f"tfgen: error: {config}: ")
     assert "internal" not in error
 
@@ -94,9 +86,8 @@ def test_the_words_of_a_command_are_its_own(line: str, words: list[str]) -> None
         ("http", "'http' is not a valid number; write an integer of at least 0"),
     ],
 )
-def test_a_port_that_is_none_is_refused(job: Path, port: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.run(["tensorboard", str(job), f"--port={port}"]) == cli.USAGE
-    assert f"argument --port: {message}\n" in capsys.readouterr().err
+def test_a_port_that_is_none_is_refused(job: Path, port: str, message: str) -> None:
+    assert f"argument --port: {message}\n" in tfgen("tensorboard", str(job), f"--port={port}", code=cli.USAGE).err
 
 
 @pytest.mark.parametrize(
@@ -108,11 +99,8 @@ def test_a_port_that_is_none_is_refused(job: Path, port: str, message: str, caps
         (["--role", "ps"], "--role ps: the run does not have this role; the roles are worker"),
     ],
 )
-def test_a_profile_of_no_task_is_refused(
-    job: Path, options: list[str], message: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert cli.run(["profile", str(job), *options]) == cli.USAGE
-    assert message in capsys.readouterr().err
+def test_a_profile_of_no_task_is_refused(job: Path, options: list[str], message: str) -> None:
+    assert message in tfgen("profile", str(job), *options, code=cli.USAGE).err
 
 
 @pytest.mark.parametrize(
@@ -123,13 +111,12 @@ def test_a_profile_of_no_task_is_refused(
     ],
 )
 def test_a_profile_without_a_server_is_refused_at_the_strategy(
-    strategy: str, roles: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    strategy: str, roles: str, message: str, tmp_path: Path
 ) -> None:
     path = tmp_path / "job.yaml"
     head = "apiVersion: tfgen/v1alpha1\nkind: TrainingJob\nmetadata: {name: mnist}\nspec:\n  image: mnist:1\n"
     path.write_text(f"{head}  strategy: {strategy}\n  roles: {{{roles}}}\n", encoding="utf-8")
-    assert cli.run(["profile", str(path)]) == cli.PROBLEMS
-    printed = capsys.readouterr().err
+    printed = tfgen("profile", str(path), code=cli.PROBLEMS).err
     assert "job.yaml:6:13: tfgen profile cannot trace the task" in printed
     assert f", {message} in the program [untraceable-strategy]\n" in printed
     assert "note:" not in printed, "the fault of TensorFlow's profiler concerns only strategies with servers"

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.local_job import JOB, run, start, write_job
+from tests.support.repository import tfgen
 from tfgen import cli
 
 IMAGE = ", or run the image by itself: see docs/local.md#a-program-of-the-image"
@@ -24,19 +25,18 @@ def job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return write_job(tmp_path, PROGRAM)
 
 
-def refused(capsys: pytest.CaptureFixture[str], code: int, *argv: str) -> str:
+def refused(code: int, *argv: str) -> str:
     """Return the message of a refused run, and check that the run leaves no files."""
-    assert cli.run(["local", "job.yaml", *argv]) == code
-    printed = capsys.readouterr()
+    printed = tfgen("local", "job.yaml", *argv, code=code)
     assert printed.out == ""
     assert list(Path("tmp").iterdir()) == []
     return printed.err
 
 
-def test_all_that_is_lacking_comes_at_once(job: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_all_that_is_lacking_comes_at_once(job: Path) -> None:
     env = "  env: {TOKEN: {secretKeyRef: {name: hub, key: token}}, KEY: {secretKeyRef: {name: hub, key: key}}}\n"
     job.write_text(JOB.replace("ps: {}", "ps: {command: [serve-tensors, --all]}") + env, encoding="utf-8")
-    assert refused(capsys, 1) == (
+    assert refused(1) == (
         "job.yaml:7:27: the command of the ps starts serve-tensors, which is not on this machine; "
         f"install serve-tensors here{IMAGE} [local-command]\n"
         "job.yaml:8:9: TOKEN comes from the key token of the Secret hub, which exists only in the cluster; "
@@ -46,28 +46,28 @@ def test_all_that_is_lacking_comes_at_once(job: Path, capsys: pytest.CaptureFixt
     )
 
 
-def test_a_command_of_the_image(job: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_command_of_the_image(job: Path) -> None:
     job.write_text(JOB.replace("  command: [python, /opt/train.py]\n", ""), encoding="utf-8")
     message = f"is in the image, which this machine does not use; set the key command{IMAGE} [local-command]\n"
-    assert refused(capsys, 1) == "".join(
+    assert refused(1) == "".join(
         f"job.yaml:6:{column}: the command of the {role} {message}"
         for column, role in ((11, "chief"), (22, "ps"), (30, "worker"))
     )
 
 
-def test_a_package_that_the_python_lacks(job: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_package_that_the_python_lacks(job: Path) -> None:
     program = job.with_name("train.py")
     program.write_text("import json\nimport numpie.linalg\n\nfrom tensorflo import keras\n", encoding="utf-8")
     lacking = "imports numpie (line 2), tensorflo (line 4), which"
     python = f"{sys.executable} of this machine does not have"
     options = ("--python", sys.executable)
     install = f"run {sys.executable} -m pip install"
-    assert refused(capsys, 1, *options) == (
+    assert refused(1, *options) == (
         f"job.yaml:6:3: {program} {lacking} {python}; {install} numpie tensorflo [local-import]\n"
     )
     job.with_name("requirements.txt").write_text("numpie\n", encoding="utf-8")
     cure = f"{install} -r {job.with_name('requirements.txt')}"
-    assert refused(capsys, 1, *options) == f"job.yaml:6:3: {program} {lacking} {python}; {cure} [local-import]\n"
+    assert refused(1, *options) == f"job.yaml:6:3: {program} {lacking} {python}; {cure} [local-import]\n"
 
 
 @pytest.mark.parametrize(
@@ -77,10 +77,8 @@ def test_a_package_that_the_python_lacks(job: Path, capsys: pytest.CaptureFixtur
         (["--set", "roles.worker.replicas=two"], "job.yaml:7:"),
     ],
 )
-def test_a_value_that_the_job_cannot_have(
-    job: Path, capsys: pytest.CaptureFixture[str], argv: list[str], message: str
-) -> None:
-    assert refused(capsys, 1, *argv).startswith(message)
+def test_a_value_that_the_job_cannot_have(job: Path, argv: list[str], message: str) -> None:
+    assert refused(1, *argv).startswith(message)
     assert job.read_text() == JOB
 
 
@@ -103,10 +101,8 @@ def test_a_value_that_the_job_cannot_have(
         (["--env-file", "none"], "tfgen: error: none: No such file or directory\n"),
     ],
 )
-def test_an_option_that_does_not_fit(
-    job: Path, capsys: pytest.CaptureFixture[str], argv: list[str], message: str
-) -> None:
-    assert refused(capsys, 2, *argv).startswith(message)
+def test_an_option_that_does_not_fit(job: Path, argv: list[str], message: str) -> None:
+    assert refused(2, *argv).startswith(message)
 
 
 @pytest.mark.parametrize(
@@ -122,35 +118,33 @@ def test_an_option_that_does_not_fit(
         (["--retries", "-1"], "'-1' is not a valid number; write an integer of at least 0"),
     ],
 )
-def test_an_option_that_is_none(job: Path, capsys: pytest.CaptureFixture[str], argv: list[str], message: str) -> None:
-    assert cli.run(["local", "job.yaml", *argv]) == cli.USAGE
-    assert capsys.readouterr().err.splitlines()[-1].endswith(message)
+def test_an_option_that_is_none(job: Path, argv: list[str], message: str) -> None:
+    assert tfgen("local", "job.yaml", *argv, code=cli.USAGE).err.splitlines()[-1].endswith(message)
 
 
-def test_variables_that_are_none_are_not_shown(job: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_variables_that_are_none_are_not_shown(job: Path) -> None:
     Path("secrets").write_text("# hub\nTOKEN=t\n\nhunter2\nexport KEY='k'\n-=\n")
     messages = "".join(f"secrets:{line}: this is not a variable; write NAME=VALUE\n" for line in (4, 6))
-    assert refused(capsys, 2, "--env-file", "secrets") == f"tfgen: error: {messages}"
+    assert refused(2, "--env-file", "secrets") == f"tfgen: error: {messages}"
 
 
-def test_a_job_of_elastic_dl_does_not_run_here(job: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_job_of_elastic_dl_does_not_run_here(job: Path) -> None:
     example = Path(__file__).parents[2] / "examples" / "elasticdl-mnist" / "job.yaml"
     job.write_text(example.read_text(encoding="utf-8"), encoding="utf-8")
-    assert refused(capsys, 2).endswith("creates its workers as pods of a cluster, so tfgen local cannot run this job\n")
+    assert refused(2).endswith("creates its workers as pods of a cluster, so tfgen local cannot run this job\n")
 
 
-def test_a_missing_file_is_named(job: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_missing_file_is_named(job: Path) -> None:
     message = "tfgen: error: none.yaml: No such file or directory\n"
     for command in (["local", "none.yaml"], ["local", "none.yaml", "--set", "run=1"]):
-        assert cli.run(command) == cli.USAGE
-        assert capsys.readouterr().err == message
+        assert tfgen(*command, code=cli.USAGE).err == message
 
 
-def test_a_folder_is_accepted(job: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_folder_is_accepted(job: Path) -> None:
     write_job(Path("jobs/one"), "if name != 'chief-0': time.sleep(600)").write_text(JOB.replace("small", "one"))
     write_job(Path("jobs/two"), "print('up', flush=True)\nmeet()\nsys.exit(3)").write_text(JOB.replace("small", "two"))
-    assert cli.run(["local", "jobs"]) == cli.USAGE
-    assert capsys.readouterr().err == "tfgen: error: jobs: found 2 jobs: one and two; choose a job with --job NAME\n"
+    printed = tfgen("local", "jobs", code=cli.USAGE).err
+    assert printed == "tfgen: error: jobs: found 2 jobs: one and two; choose a job with --job NAME\n"
     ran = run(job.with_name("jobs"), "--job", "two", "--set", "roles.worker.replicas=1", "--retries", "0")
     assert (ran.code, {*ran.lines}) == (3, {"chief-0", "ps-0", "worker-0"})
 
@@ -186,15 +180,13 @@ def test_a_reader_that_goes_ends_the_run(tmp_path: Path) -> None:
     process.stderr.close()
 
 
-def test_a_program_that_is_not_here_names_the_option_for_its_folder(
-    job: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_program_that_is_not_here_names_the_option_for_its_folder(job: Path) -> None:
     lines = job.read_text(encoding="utf-8").splitlines()
     lines = ["  command: [python, -u, /away/absent.py]" if line.startswith("  command:") else line for line in lines]
     job.write_text("\n".join(lines), encoding="utf-8")
     message = "runs /away/absent.py, which is not on this machine; set the folder of the file with --workdir"
-    assert message in refused(capsys, 1)
+    assert message in refused(1)
     folder = job.parent / "programs"
     folder.mkdir()
     (folder / "absent.py").write_text("raise SystemExit(0)\n", encoding="utf-8")
-    assert cli.run(["local", str(job), "--workdir", str(folder)]) == cli.OK
+    tfgen("local", str(job), "--workdir", str(folder))

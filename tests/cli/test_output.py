@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.checked_repository import JOB, commit
 from tests.support.command import Command
+from tests.support.repository import JOB, commit_all, tfgen
 from tfgen import cli
 from tfgen.cli import output
 from tfgen.cli.output import columns, with_progress
@@ -57,14 +57,11 @@ def test_each_command_of_many_jobs_counts_them(
         (job.parent / f"job{number or ''}.yaml").write_text(
             JOB.replace("mnist}", f"mnist-{number}}}"), encoding="utf-8"
         )
-    commit()
+    commit_all()
     stream = Terminal()
     monkeypatch.setattr(sys, "stderr", stream)
     monkeypatch.setattr(output, "_PROGRESS_ITEMS", 3)
-    for role in ("AUTHOR", "COMMITTER"):
-        monkeypatch.setenv(f"GIT_{role}_NAME", "a")
-        monkeypatch.setenv(f"GIT_{role}_EMAIL", "a@example.com")
-    assert cli.run([arguments[0], str(job.parent), *arguments[1:]]) == cli.OK
+    assert cli.run([arguments[0], str(job.parent), *arguments[1:]]) == 0
     assert f"\r{doing} 1/3" in stream.getvalue()
     assert f"\r{doing} 3/3\r\033[K" in stream.getvalue()
 
@@ -96,19 +93,15 @@ def test_json_has_its_own_escapes_for_what_a_terminal_would_obey(capsys: pytest.
     assert "é🚀" in text
 
 
-def test_a_key_of_a_ledger_reaches_the_terminal_as_an_escape(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_key_of_a_ledger_reaches_the_terminal_as_an_escape(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("tfgen.yaml").write_text("{apiVersion: tfgen/v1alpha1, kind: Defaults, root: true}\n", encoding="utf-8")
     Path("job.yaml").write_text(JOB, encoding="utf-8")
-    assert cli.run(["render", "job.yaml"]) == cli.OK
+    tfgen("render", "job.yaml")
     (ledger,) = Path(".tfgen").glob("*.json")
     data = json.loads(ledger.read_text(encoding="utf-8"))
     ledger.write_text(json.dumps({**data, "\x1b]0;owned\x07\x9b": 1}), encoding="utf-8")
-    capsys.readouterr()
-    assert cli.run(["check", "job.yaml"]) == cli.FAILED
-    printed = capsys.readouterr()
+    printed = tfgen("check", "job.yaml", code=cli.FAILED)
     assert "owned" in printed.err
     assert (printed.out + printed.err).replace("\n", "").isprintable()
 
@@ -136,12 +129,12 @@ def test_the_name_of_a_job_file_reaches_the_terminal_as_an_escape(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("tfgen.cli.diff.is_in_colour", lambda _stream: is_colour)
+    monkeypatch.setattr("tfgen.commands.diff.is_in_colour", lambda _stream: is_colour)
     Command(("git", "init", "--quiet", "--initial-branch=main")).run()
     name = "job\x1b]0;owned\x07\x9b\u202e.yaml"
     Path(name).write_text(JOB, encoding="utf-8")
-    assert cli.run(["render", name]) == cli.OK
-    commit()
+    tfgen("render", name)
+    commit_all()
     Path(name).write_text(f"{JOB}  labels: {{a: b}}\n", encoding="utf-8")
     capsys.readouterr()
     assert cli.run([arguments[0], name, *arguments[1:]]) in (cli.OK, cli.PROBLEMS)

@@ -12,9 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import git_author
 from tests.support.command import Command
-from tests.support.commit_repository import JOB, commit_all, git, hook, write
+from tests.support.repository import GANG_JOB, commit_all, git, hook, repository_fixture, write
 from tests.support.signals import heed_terminal
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="asks /proc for child processes")
@@ -26,17 +25,12 @@ JOBS = 30
 PATIENCE_S = 120.0
 
 
-@pytest.fixture(autouse=True)
-def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+@repository_fixture(autouse=True)
+def repository() -> None:
     """Return the current folder, a repository with one commit and many jobs that are not rendered."""
-    monkeypatch.chdir(tmp_path)
-    for name, value in git_author.VARIABLES.items():
-        monkeypatch.setenv(name, value)
-    git("init", "--quiet", "--initial-branch=main")
     for number in range(JOBS):
-        write(f"jobs/j{number}.yaml", JOB.replace("mnist}", f"j{number}}}"))
+        write(f"jobs/j{number}.yaml", GANG_JOB.replace("mnist}", f"j{number}}}"))
     commit_all()
-    return tmp_path
 
 
 def children(pid: int) -> set[int]:

@@ -104,3 +104,7 @@ def test_what_is_known_of_a_job_loads_nothing_that_works_it_out(
 @pytest.mark.parametrize("words", [("render", "jobs"), ("check", "jobs"), ("render", "--stdout", "jobs/mnist.yaml")])
 def test_no_other_command_is_loaded(words: tuple[str, ...], repository: Path, tmp_path: Path) -> None:
     assert within(loaded(repository, *words, cache=tmp_path), OF_NONE) == set()
+
+
+def test_a_comparison_with_git_loads_nothing_of_a_cluster(repository: Path) -> None:
+    assert within(loaded(repository, "diff", "jobs"), {"tfgen.live", "urllib3"}) == set()

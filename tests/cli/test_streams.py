@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.command import Command
+from tests.support.repository import tfgen
 from tfgen import cli
 
 JOB = """\
@@ -160,11 +161,10 @@ def test_a_job_from_standard_input(job: Path) -> None:
 
 @pytest.mark.parametrize("command", ["render", "diff", "commit", "rerun", "explain --origin"])
 def test_what_belongs_to_a_file_takes_no_standard_input(
-    job: Path, command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    job: Path, command: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(job.parent)
     Command(("git", "init", "--quiet", "--template=")).run()
-    assert cli.run([*command.split(), "-"]) == 2
-    out, err = capsys.readouterr()
+    out, err = tfgen(*command.split(), "-", code=2)
     assert out == ""
     assert err.startswith("tfgen: error: -: only `tfgen check` and `tfgen render --stdout` read standard input")

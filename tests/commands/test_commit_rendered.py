@@ -11,10 +11,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.support import git_author
 from tests.support.command import Command
-from tests.support.commit_repository import clone_with, commit_all, git, write
-from tfgen import cli
+from tests.support.repository import clone_fixture, commit_all, git, tfgen, write
 from tfgen.commands.git import rendered as branch_steps
 from tfgen.job.facts import rendered_branch
 from tfgen.job.sources import Source, read_documents
@@ -44,31 +42,11 @@ spec:
 """
 MORE = JOB.replace("{prod: {}}", "{dev: {namespace: dev}, prod: {}}")
 
-Printed = pytest.CaptureFixture[str]
 
-
-@pytest.fixture(autouse=True)
-def nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Hide the git settings of the user."""
-    for name, value in git_author.VARIABLES.items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path))
-
-
-@pytest.fixture
-def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+@clone_fixture()
+def clone() -> None:
     """Make a clone with the defaults of the team, committed and pushed. The clone becomes the current folder."""
-    folder = clone_with(_team, tmp_path)
-    monkeypatch.chdir(folder)
-    return folder
-
-
-def _team() -> None:
     write("tfgen.yaml", TEAM)
-
-
-def commit(*arguments: str, code: int = 0) -> None:
-    assert cli.run(["commit", *arguments]) == code
 
 
 def files(revision: str) -> list[str]:
@@ -79,16 +57,15 @@ def tops(revision: str) -> set[str]:
     return {path.partition("/")[0] for path in files(revision)}
 
 
-def test_main_has_the_job_and_the_other_branch_what_comes_of_it(clone: Path, capsys: Printed) -> None:
+def test_main_has_the_job_and_the_other_branch_what_comes_of_it(clone: Path) -> None:
     write("jobs/mnist.yaml", JOB)
-    commit("jobs", "--push")
+    out = tfgen("commit", "jobs", "--push").out
     assert files("main") == ["jobs/mnist.yaml", "tfgen.yaml"]
     assert tops("rendered") == {".tfgen", "charts", "overlays"}
     for branch in ("main", "rendered"):
         assert git("rev-parse", branch, folder=clone.parent / "remote.git") == git("rev-parse", branch)
     assert git("status", "--porcelain", "--ignored") == ""
     assert git("worktree", "list").count("\n") == 1
-    out = capsys.readouterr().out
     assert "mnist: new job\n1 file committed\n" in out
     assert out.endswith("pushed to origin/main\npushed to origin/rendered\n")
 
@@ -98,10 +75,10 @@ def test_the_first_commit_has_all_files_of_init(tmp_path: Path, monkeypatch: pyt
     (tmp_path / "new").mkdir()
     monkeypatch.chdir(tmp_path / "new")
     git("init", "--quiet", "--initial-branch=main")
-    assert cli.run(["init", "mnist", "--repo", "--team", "ads", "--ci", forge]) == 0
+    tfgen("init", "mnist", "--repo", "--team", "ads", "--ci", forge)
     defaults = Path("tfgen.yaml").read_text(encoding="utf-8").replace("example.com", "ml.internal")
     write("tfgen.yaml", defaults.replace("  gitops:\n", "  gitops:\n    rendered: {branch: rendered}\n"))
-    commit("jobs")
+    tfgen("commit", "jobs")
     assert git("status", "--porcelain") == ""
     assert git("rev-list", "--count", "main") == "1\n"
     assert {"jobs", "projects", "schemas", ".gitattributes", ".gitignore"} <= tops("main")
@@ -110,8 +87,8 @@ def test_the_first_commit_has_all_files_of_init(tmp_path: Path, monkeypatch: pyt
 
 def test_it_holds_what_render_writes(clone: Path, tmp_path: Path) -> None:
     write("jobs/mnist.yaml", JOB)
-    commit("jobs")
-    assert cli.run(["render", "jobs", "--out", str(tmp_path / "out")]) == 0
+    tfgen("commit", "jobs")
+    tfgen("render", "jobs", "--out", str(tmp_path / "out"))
     git("worktree", "add", "--quiet", tmp_path / "rendered", "rendered")
     written, rendered = (
         {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
@@ -123,7 +100,7 @@ def test_it_holds_what_render_writes(clone: Path, tmp_path: Path) -> None:
 
 def test_the_commit_names_the_one_that_it_comes_of(clone: Path) -> None:
     write("jobs/mnist.yaml", JOB)
-    commit("jobs")
+    tfgen("commit", "jobs")
     assert git("log", "-1", "--format=%s%n%(trailers:key=Source-commit,valueonly)", "rendered").split("\n")[:2] == [
         "mnist: new job",
         git("rev-parse", "main").strip(),
@@ -132,7 +109,7 @@ def test_the_commit_names_the_one_that_it_comes_of(clone: Path) -> None:
 
 def test_the_application_follows_that_branch(clone: Path) -> None:
     write("jobs/mnist.yaml", JOB)
-    commit("jobs")
+    tfgen("commit", "jobs")
     (application,) = [path for path in files("rendered") if path.startswith("overlays/argocd/mnist")]
     assert yaml.safe_load(git("show", f"rendered:{application}"))["spec"]["source"] == {
         "repoURL": "https://git.internal/ml/jobs.git",
@@ -141,42 +118,35 @@ def test_the_application_follows_that_branch(clone: Path) -> None:
     }
 
 
-def test_what_was_merged_is_rendered_where_nothing_else_is_to_be_committed(clone: Path, capsys: Printed) -> None:
+def test_what_was_merged_is_rendered_where_nothing_else_is_to_be_committed(clone: Path) -> None:
     """CI runs this command after a merge: HEAD already contains the job."""
     write("jobs/mnist.yaml", JOB)
-    commit("jobs")
+    tfgen("commit", "jobs")
     write("jobs/mnist.yaml", JOB.replace("image:", "run: '2'\n  image:"))
     commit_all()
-    capsys.readouterr()
-    assert cli.run(["commit", "jobs", "--format", "json"]) == 0
-    done = json.loads(capsys.readouterr().out)
+    done = json.loads(tfgen("commit", "jobs", "--format", "json").out)
     assert (done["commit"], done["rendered"]["branch"]) == (None, "rendered")
     assert done["rendered"]["commit"] == git("rev-parse", "rendered").strip()
     assert "run 2" in done["rendered"]["message"]
     assert git("rev-list", "--count", "rendered").strip() == "2"
-    commit("jobs")
-    assert "nothing to commit" in capsys.readouterr().out
+    assert "nothing to commit" in tfgen("commit", "jobs").out
     assert git("rev-list", "--count", "rendered").strip() == "2"
 
 
-def test_a_merged_change_of_a_running_job_is_refused(clone: Path, capsys: Printed) -> None:
+def test_a_merged_change_of_a_running_job_is_refused(clone: Path) -> None:
     """The change is compared with the last rendered version, because HEAD already contains the change."""
     write("jobs/mnist.yaml", JOB)
-    commit("jobs")
+    tfgen("commit", "jobs")
     write("jobs/mnist.yaml", JOB.replace("1.4.0", "1.5.0"))
     commit_all()
-    capsys.readouterr()
-    commit("jobs", code=1)
-    assert "[new-run]" in capsys.readouterr().err
+    assert "[new-run]" in tfgen("commit", "jobs", code=1).err
     assert git("rev-list", "--count", "rendered").strip() == "1"
 
 
-def test_what_another_tfgen_rendered_of_a_running_job_is_not_replaced(
-    clone: Path, tmp_path: Path, capsys: Printed
-) -> None:
+def test_what_another_tfgen_rendered_of_a_running_job_is_not_replaced(clone: Path, tmp_path: Path) -> None:
     """The rendered files are compared with the branch for rendered files, because the branch of the job has none."""
     write("jobs/mnist.yaml", JOB)
-    commit("jobs")
+    tfgen("commit", "jobs")
     git("worktree", "add", "--quiet", tmp_path / "tree", "rendered")
     chief, ledger = tmp_path / "tree/overlays/mnist/base/chief.yaml", tmp_path / "tree/.tfgen/mnist.json"
     theirs = chief.read_text(encoding="utf-8").replace("enableServiceLinks: false", "enableServiceLinks: true")
@@ -187,9 +157,7 @@ def test_what_another_tfgen_rendered_of_a_running_job_is_not_replaced(
     git("-C", tmp_path / "tree", "commit", "--quiet", "--all", "--amend", "--no-edit")
     git("worktree", "remove", tmp_path / "tree")
     write("jobs/mnist.yaml", MORE)
-    capsys.readouterr()
-    commit("jobs", code=1)
-    err = capsys.readouterr().err
+    err = tfgen("commit", "jobs", code=1).err
     change = "spec.template.spec.enableServiceLinks was true and is false"
     assert f"Job mnist-chief: {change}, because the version of tfgen changed from 0.0.9 to" in err
     assert "[new-run]" in err
@@ -199,10 +167,10 @@ def test_what_another_tfgen_rendered_of_a_running_job_is_not_replaced(
 def test_two_authors_land_both(clone: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     git("clone", "--quiet", tmp_path / "remote.git", tmp_path / "other", folder=tmp_path)
     write("jobs/mnist.yaml", JOB)
-    commit("jobs", "--push")
+    tfgen("commit", "jobs", "--push")
     monkeypatch.chdir(tmp_path / "other")
     write("jobs/cifar.yaml", JOB.replace("mnist", "cifar"))
-    commit("jobs/cifar.yaml", "--push")
+    tfgen("commit", "jobs/cifar.yaml", "--push")
     rendered = files("origin/rendered") if "origin/rendered" in git("branch", "--all") else files("rendered")
     assert {path for path in rendered if path.startswith(".tfgen/")} == {".tfgen/cifar.json", ".tfgen/mnist.json"}
     assert files("main") == ["jobs/cifar.yaml", "jobs/mnist.yaml", "tfgen.yaml"]
@@ -216,34 +184,33 @@ def test_edits_of_one_job_that_merge_cleanly_are_rendered_together(
     job = JOB.replace("{prod: {}}", f"\n    {prod}\n    {test}\n    {dev}")
     job = job.replace("  roles:", "  gang: {scheduler: volcano, queue: research}\n  roles:")
     write("jobs/mnist.yaml", job)
-    commit("jobs", "--push")
+    tfgen("commit", "jobs", "--push")
     git("clone", "--quiet", tmp_path / "remote.git", tmp_path / "ada", folder=tmp_path)
     write("jobs/mnist.yaml", job.replace(dev, "dev: {namespace: dev, gang: {queue: dev}}"))
-    commit("jobs", "--push")
+    tfgen("commit", "jobs", "--push")
     monkeypatch.chdir(tmp_path / "ada")
     write("jobs/mnist.yaml", job.replace(prod, "prod: {namespace: prod, gang: {queue: prod}}"))
     if is_committed:
         commit_all()
-    commit("jobs", "--push")
+    tfgen("commit", "jobs", "--push")
     for environment in ("dev", "prod"):
         names = [name for name in files("rendered") if name.startswith(f"overlays/mnist/{environment}/")]
         assert any(f"queue: {environment}" in git("show", f"rendered:{name}") for name in names)
 
 
 def test_a_merged_job_that_needs_a_new_run_is_not_pushed(
-    clone: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Printed
+    clone: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write("jobs/mnist.yaml", JOB)
-    commit("jobs", "--push")
+    tfgen("commit", "jobs", "--push")
     git("clone", "--quiet", tmp_path / "remote.git", tmp_path / "ada", folder=tmp_path)
     run_2 = f'{JOB}  run: "2"\n'
     write("jobs/mnist.yaml", run_2.replace("replicas: 2", "replicas: 2, resources: {cpu: 3}"))
-    commit("jobs", "--push")
+    tfgen("commit", "jobs", "--push")
     monkeypatch.chdir(tmp_path / "ada")
     pushed = git("rev-parse", "main", "rendered", folder=tmp_path / "remote.git")
     write("jobs/mnist.yaml", run_2.replace("  image:", "  env: {A: b}\n  image:"))
-    commit("jobs", "--push", code=1)
-    printed = capsys.readouterr().err
+    printed = tfgen("commit", "jobs", "--push", code=1).err
     assert "[new-run]" in printed
     assert "when merged with origin/main" in printed
     assert git("rev-parse", "main", "rendered", folder=tmp_path / "remote.git") == pushed
@@ -252,9 +219,9 @@ def test_a_merged_job_that_needs_a_new_run_is_not_pushed(
 def test_a_removed_job_is_taken_away(clone: Path) -> None:
     write("jobs/mnist.yaml", JOB)
     write("jobs/cifar.yaml", JOB.replace("mnist", "cifar"))
-    commit("jobs")
+    tfgen("commit", "jobs")
     Path("jobs/cifar.yaml").unlink()
-    commit("jobs")
+    tfgen("commit", "jobs")
     assert not [path for path in files("rendered") if "cifar" in path]
     assert "overlays/mnist/prod/kustomization.yaml" in files("rendered")
 
@@ -277,21 +244,21 @@ def test_of_many_jobs_few_are_in_memory(clone: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(branch_steps, "apply", plans.append)
     write("jobs/mnist.yaml", JOB)
     write("jobs/cifar.yaml", JOB.replace("mnist", "cifar"))
-    commit("jobs")
+    tfgen("commit", "jobs")
     assert steps == ["read", "ask", "ask", "read", "ask", "ask"]
     (plan,) = plans
-    values = [value for stored in (plan.request.renderings, plan.jobs.plans) for value in stored._values]
+    values = [*plan.request.renderings._values, *(job.stored for job in plan.jobs)]
     assert {type(value) for value in values} == {Staged}
 
 
-def test_another_branch_changes_no_cluster(clone: Path, capsys: Printed) -> None:
+def test_another_branch_changes_no_cluster(clone: Path) -> None:
     write("jobs/mnist.yaml", JOB)
-    commit("jobs", "--branch", "mine")
+    printed = tfgen("commit", "jobs", "--branch", "mine").err
     note = (
         "note: the branch rendered has only rendered files of the branch main (gitops.branch), so tfgen did not render "
         "the branch mine\n"
     )
-    assert note in capsys.readouterr().err
+    assert note in printed
     assert files("mine") == ["jobs/mnist.yaml", "tfgen.yaml"]
     assert git("branch", "--list", "rendered") == ""
 
@@ -302,77 +269,71 @@ def test_what_is_staged_or_dirty_stays_so(clone: Path) -> None:
     write("tfgen.yaml", f"# mine\n{TEAM}")
     write("jobs/mnist.yaml", JOB)
     write("charts/mine", "b\n")
-    commit("jobs")
+    tfgen("commit", "jobs")
     assert git("status", "--porcelain").splitlines() == ["A  staged", "?? charts/"]
 
 
 def test_check_asks_for_no_files(clone: Path) -> None:
     write("jobs/mnist.yaml", JOB)
-    assert cli.run(["check", "jobs"]) == 0
+    tfgen("check", "jobs")
 
 
-def test_render_writes_none_beside_the_jobs(clone: Path, capsys: Printed) -> None:
+def test_render_writes_none_beside_the_jobs(clone: Path) -> None:
     write("jobs/mnist.yaml", JOB)
-    assert cli.run(["render", "jobs"]) == 2
-    assert capsys.readouterr().err == (
+    printed = tfgen("render", "jobs", code=2).err
+    assert printed == (
         "tfgen: error: jobs/mnist.yaml: charts/ and overlays/ are in the branch rendered (gitops.rendered), to "
         "which only tfgen commit writes; to render the files to a folder, add --out DIR\n"
     )
     assert not Path("charts").exists()
 
 
-def test_a_branch_with_the_jobs_is_no_branch_for_the_rest(clone: Path, capsys: Printed) -> None:
+def test_a_branch_with_the_jobs_is_no_branch_for_the_rest(clone: Path) -> None:
     write("tfgen.yaml", TEAM.replace("branch: rendered", "branch: main"))
     write("jobs/mnist.yaml", JOB)
-    commit("jobs", code=2)
-    assert (
-        "gitops.rendered: the branch main contains the job files; choose a different branch" in capsys.readouterr().err
-    )
+    printed = tfgen("commit", "jobs", code=2).err
+    assert "gitops.rendered: the branch main contains the job files; choose a different branch" in printed
 
 
-def test_a_branch_that_is_checked_out_is_left_alone(clone: Path, tmp_path: Path, capsys: Printed) -> None:
+def test_a_branch_that_is_checked_out_is_left_alone(clone: Path, tmp_path: Path) -> None:
     write("jobs/mnist.yaml", JOB)
-    commit("jobs")
+    tfgen("commit", "jobs")
     git("worktree", "add", "--quiet", tmp_path / "tree", "rendered")
     write("jobs/mnist.yaml", MORE)
-    commit("jobs", code=2)
-    assert "has the branch rendered checked out, but tfgen writes to this branch" in capsys.readouterr().err
+    assert "has the branch rendered checked out, but tfgen writes to this branch" in tfgen("commit", "jobs", code=2).err
 
 
-def test_branches_that_went_apart_are_refused(clone: Path, tmp_path: Path, capsys: Printed) -> None:
+def test_branches_that_went_apart_are_refused(clone: Path, tmp_path: Path) -> None:
     write("jobs/mnist.yaml", JOB)
-    commit("jobs", "--push")
+    tfgen("commit", "jobs", "--push")
     git("clone", "--quiet", tmp_path / "remote.git", tmp_path / "other", folder=tmp_path)
     git("-C", tmp_path / "other", "checkout", "--quiet", "rendered")
     git("-C", tmp_path / "other", "commit", "--quiet", "--allow-empty", "--message=theirs")
     git("-C", tmp_path / "other", "push", "--quiet")
     write("jobs/mnist.yaml", MORE)
-    commit("jobs")
-    commit("jobs", "--push", code=1)
-    assert "render the files again: git branch --force rendered " in capsys.readouterr().err
+    tfgen("commit", "jobs")
+    assert "render the files again: git branch --force rendered " in tfgen("commit", "jobs", "--push", code=1).err
 
 
 def test_a_file_edited_by_hand_there_is_not_lost_and_the_advice_is_followed(
-    clone: Path, tmp_path: Path, capsys: Printed, monkeypatch: pytest.MonkeyPatch
+    clone: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write("jobs/mnist.yaml", JOB)
-    commit("jobs")
+    tfgen("commit", "jobs")
     git("worktree", "add", "--quiet", tmp_path / "tree", "rendered")
     write(tmp_path / "tree/overlays/mnist/base/worker.yaml", "mine: true\n")
     git("-C", tmp_path / "tree", "commit", "--quiet", "--all", "--message=mine")
     git("worktree", "remove", tmp_path / "tree")
     write("jobs/mnist.yaml", MORE)
-    capsys.readouterr()
     monkeypatch.chdir("jobs")
-    commit(".", code=1)
-    error = capsys.readouterr().err
+    error = tfgen("commit", ".", code=1).err
     assert "overlays/mnist/base/worker.yaml" in error
     follow(error)
     monkeypatch.chdir(clone)
-    assert cli.run(["check", "jobs", "--verify"]) == 0
+    tfgen("check", "jobs", "--verify")
     assert "mine: true" not in git("show", "rendered:overlays/mnist/base/worker.yaml")
     assert "overlays/mnist/dev/kustomization.yaml" in files("rendered")
-    commit("jobs")
+    tfgen("commit", "jobs")
 
 
 # -- check --verify --------------------------------------------------------------------------------------------------
@@ -429,122 +390,116 @@ def _forged(tree: Path) -> None:
 @pytest.mark.parametrize(("edit", "rule"), [(_edited, "hand-edited"), (_forged, "not-reproduced")])
 @pytest.mark.parametrize("is_pushed", [False, True])
 def test_verify_reads_the_branch_and_its_advice_is_followed(
-    clone: Path, tmp_path: Path, capsys: Printed, edit: Callable[[Path], None], rule: str, is_pushed: bool
+    clone: Path, tmp_path: Path, edit: Callable[[Path], None], rule: str, is_pushed: bool
 ) -> None:
     write("jobs/mnist.yaml", JOB)
-    commit("jobs", *(["--push"] if is_pushed else []))
+    tfgen("commit", "jobs", *(["--push"] if is_pushed else []))
     source = git("rev-parse", "HEAD")[:12]
-    capsys.readouterr()
-    assert cli.run(["check", "jobs", "--verify"]) == 0
-    assert capsys.readouterr().err == "0 errors, 0 warnings; 1 job compared with HEAD; read the commit HEAD\n"
+    printed = tfgen("check", "jobs", "--verify").err
+    assert printed == "0 errors, 0 warnings; 1 job compared with HEAD; read the commit HEAD\n"
     edit_rendered(tmp_path, edit)
     if is_pushed:
         git("push", "--quiet", "origin", "rendered")
         git("branch", "--delete", "--force", "rendered")
-    assert cli.run(["check", "jobs"]) == 0
-    capsys.readouterr()
-    assert cli.run(["check", "jobs", "--verify"]) == 1
-    out, err = capsys.readouterr()
+    tfgen("check", "jobs")
+    out, err = tfgen("check", "jobs", "--verify", code=1)
     (problem,) = out.splitlines()
     assert problem.startswith(f"rendered:{SERVICE}:")
     assert f'renders "    port: 2222" from jobs/mnist.yaml of the commit {source} [{rule}]' in problem
     follow(err)
-    assert cli.run(["check", "jobs", "--verify"]) == 0
+    tfgen("check", "jobs", "--verify")
     assert "port: 2222" in git("show", f"{'origin/' if is_pushed else ''}rendered:{SERVICE}")
     write("jobs/mnist.yaml", MORE)
-    commit("jobs", *(["--push"] if is_pushed else []))
-    assert cli.run(["check", "jobs", "--verify"]) == 0
+    tfgen("commit", "jobs", *(["--push"] if is_pushed else []))
+    tfgen("check", "jobs", "--verify")
 
 
-def test_verify_compares_with_the_source_commit_and_not_with_the_disk(clone: Path, capsys: Printed) -> None:
+def test_verify_compares_with_the_source_commit_and_not_with_the_disk(clone: Path) -> None:
     write("jobs/mnist.yaml", JOB)
-    commit("jobs")
+    tfgen("commit", "jobs")
     write("jobs/mnist.yaml", MORE)
-    assert cli.run(["check", "jobs", "--verify"]) == 0
+    tfgen("check", "jobs", "--verify")
     commit_all()  # a merged change that tfgen has not rendered yet
-    assert cli.run(["check", "jobs", "--verify"]) == 0
-    commit("jobs")
-    assert cli.run(["check", "jobs", "--verify"]) == 0
+    tfgen("check", "jobs", "--verify")
+    tfgen("commit", "jobs")
+    tfgen("check", "jobs", "--verify")
 
 
-def test_verify_of_a_source_commit_that_nobody_merged(clone: Path, tmp_path: Path, capsys: Printed) -> None:
+def test_verify_of_a_source_commit_that_nobody_merged(clone: Path, tmp_path: Path) -> None:
     """A commit of the branch names a commit of another branch, whose job nobody reviewed."""
     write("jobs/mnist.yaml", JOB)
-    commit("jobs")
+    tfgen("commit", "jobs")
     git("checkout", "--quiet", "-b", "other")
     write("jobs/mnist.yaml", MORE)
     commit_all()
     other = git("rev-parse", "HEAD").strip()
     git("checkout", "--quiet", "main")
     edit_rendered(tmp_path, _edited, f"forged\n\nSource-commit: {other}")
-    capsys.readouterr()
-    assert cli.run(["check", "jobs", "--verify"]) == 1
-    out, _ = capsys.readouterr()
+    out, _ = tfgen("check", "jobs", "--verify", code=1)
     assert f"has the Source-commit {other}, which the branch main does not contain [not-reproduced]" in out
 
 
-def test_verify_without_the_branch(clone: Path, capsys: Printed) -> None:
+def test_verify_without_the_branch(clone: Path) -> None:
     write("jobs/mnist.yaml", JOB)
     commit_all()
-    assert cli.run(["check", "jobs", "--verify"]) == 0
-    assert "this clone has no branch rendered (gitops.rendered), so tfgen did not verify" in capsys.readouterr().err
+    printed = tfgen("check", "jobs", "--verify").err
+    assert "this clone has no branch rendered (gitops.rendered), so tfgen did not verify" in printed
 
 
 def test_a_new_run_is_rendered_there_too(clone: Path) -> None:
     write("jobs/mnist.yaml", JOB)
-    commit("jobs", "--push")
-    assert cli.run(["rerun", "jobs/mnist.yaml", "--commit", "--push"]) == 0
+    tfgen("commit", "jobs", "--push")
+    tfgen("rerun", "jobs/mnist.yaml", "--commit", "--push")
     assert "run: " in git("show", "origin/main:jobs/mnist.yaml")
     assert "run 2" in git("log", "-1", "--format=%s", "rendered")
     assert git("rev-parse", "rendered", folder=clone.parent / "remote.git") == git("rev-parse", "rendered")
 
 
-def test_ci_renders_what_it_has_checked_out_without_a_branch(clone: Path, capsys: Printed) -> None:
+def test_ci_renders_what_it_has_checked_out_without_a_branch(clone: Path) -> None:
     write("jobs/mnist.yaml", JOB)
     commit_all()
     git("push", "--quiet")
     git("checkout", "--quiet", "--detach")
-    commit("jobs", "--push")
+    tfgen("commit", "jobs", "--push")
     assert git("rev-parse", "rendered", folder=clone.parent / "remote.git") == git("rev-parse", "rendered")
     write("jobs/mnist.yaml", MORE)
-    commit("jobs", code=2)
-    assert "(a detached HEAD), and jobs/mnist.yaml has changes; check out a branch" in capsys.readouterr().err
+    assert (
+        "(a detached HEAD), and jobs/mnist.yaml has changes; check out a branch" in tfgen("commit", "jobs", code=2).err
+    )
 
 
 def test_a_new_run_with_a_folder_of_its_own_is_rendered_there(clone: Path) -> None:
     write("jobs/mnist.yaml", JOB)
-    commit("jobs", "--out", ".")
+    tfgen("commit", "jobs", "--out", ".")
     assert tops("main") == {".tfgen", "charts", "jobs", "overlays", "tfgen.yaml"}
-    assert cli.run(["rerun", "jobs/mnist.yaml", "--commit", "--out", "."]) == 0
+    tfgen("rerun", "jobs/mnist.yaml", "--commit", "--out", ".")
     assert git("log", "-1", "--format=%s", "main") == "mnist: run 2\n"
     assert git("branch", "--list", "rendered") == ""
 
 
 @pytest.mark.parametrize("named", ["jobs", ".", "jobs/mnist.yaml"])
-def test_the_last_job_is_taken_away_after_its_removal_was_merged(clone: Path, named: str, capsys: Printed) -> None:
+def test_the_last_job_is_taken_away_after_its_removal_was_merged(clone: Path, named: str) -> None:
     """CI runs this command when no job is left on disk or in HEAD, and a later commit removed another file."""
     write("jobs/mnist.yaml", JOB)
     write("notes.yaml", "a: 1\n")
     commit_all()
-    commit("jobs", "--push")
-    assert cli.run(["rm", "jobs/mnist.yaml"]) == 0
+    tfgen("commit", "jobs", "--push")
+    tfgen("rm", "jobs/mnist.yaml")
     commit_all()
     Path("notes.yaml").unlink()
     commit_all()
     git("push", "--quiet")
-    capsys.readouterr()
-    commit(named, "--push")
-    assert "mnist: removed\n" in capsys.readouterr().out
+    assert "mnist: removed\n" in tfgen("commit", named, "--push").out
     assert files("rendered") == ["overlays/argocd/.gitkeep"]
     remote = clone.parent / "remote.git"
     assert git("rev-parse", "rendered", folder=remote) == git("rev-parse", "rendered")
-    commit(named, "--push", code=2)
+    tfgen("commit", named, "--push", code=2)
 
 
 def test_the_last_job_is_taken_away(clone: Path) -> None:
     write("jobs/mnist.yaml", JOB)
-    commit("jobs")
+    tfgen("commit", "jobs")
     Path("jobs/mnist.yaml").unlink()
-    commit("jobs")
+    tfgen("commit", "jobs")
     assert files("main") == ["tfgen.yaml"]
     assert not [path for path in files("rendered") if "mnist" in path]

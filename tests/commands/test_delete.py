@@ -7,10 +7,10 @@ import pytest
 pytest.importorskip("kubernetes", reason="needs the kubernetes client: pip install kubernetes")
 
 from tests.support.namespace import APPLIED, BY_HAND, LABELS, Namespace, inventory, live_object
-from tfgen.commands.cluster.target import Neighbor, ObjectChange
+from tfgen.cli.live import change_row
 from tfgen.commands.delete import delete, plan_delete, plan_prune
 from tfgen.errors import TfgenError, UsageError
-from tfgen.report.live_changes import change_row
+from tfgen.live.target import Neighbor, ObjectChange
 
 SETS = ("apps/v1", "StatefulSet", "web-worker")
 

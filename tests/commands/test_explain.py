@@ -1,4 +1,4 @@
-"""`tfgen explain`: the complete text of some keys, and each key of the schema once."""
+"""The pages that `tfgen explain` prints: keys, rules, and lines of rendered files."""
 
 from __future__ import annotations
 
@@ -7,8 +7,15 @@ from textwrap import dedent
 import pytest
 
 from tests.support.everything import EVERYTHING
-from tfgen.commands.explain import explain
+from tests.support.repository import tfgen
+from tests.support.rules_page import ids_of_the_reader, sections
+from tfgen import cli
+from tfgen.commands.explain import explain_rule, rule_ids
 from tfgen.errors import TfgenError
+from tfgen.report.rule_summaries import rule_summaries
+from tfgen.schema.explain import explain
+
+# -- keys --------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("path", ["spec.roles.worker.resources.gpu", "roles.worker.resources.gpu"])
@@ -33,6 +40,8 @@ def test_a_record(path):
           productLabel  text                          "nvidia.com/gpu.product"  yes      Node label with the GPU product.
           resource      text                          "nvidia.com/gpu"          yes      Resource name of the device plugin for a GPU or a fraction of a GPU.
           share         a map by name                 {}                        yes      Additional resources of the device plugin for shared GPUs, requested if count is not 0.
+          deviceClass   text                          ""                        yes      Device class of the GPUs.
+          selectors     a list                        []                        yes      CEL expressions that each device of deviceClass must meet.
         """)  # noqa: E501
 
 
@@ -173,3 +182,42 @@ def test_what_must_be_said_has_no_default() -> None:
     assert "Default:" not in explain("spec.tensorboard.logDir")
     (row,) = (line for line in explain("spec.tensorboard").splitlines() if "logDir  " in line)
     assert row.split()[2] == "required"
+
+
+# -- rules -------------------------------------------------------------------------------------------------------------
+
+
+def test_every_id_of_a_problem_is_known() -> None:
+    summaries = rule_summaries()
+    for rule in {*summaries, *ids_of_the_reader()}:
+        assert summaries.get(rule, "") in " ".join(tfgen("explain", rule).out.split())
+
+
+def test_the_text_of_a_rule() -> None:
+    assert explain_rule("latest-tag") == (
+        "latest-tag\n\n"
+        "  An image has no fixed version. Severity: warning. The image can then change without a commit, and two "
+        "tasks of one job\n  could run different versions. Set a tag with a version, or a "
+        "digest (`mnist@sha256:...`).\n\n"
+        "    spec:\n      image: registry.ml.internal/ml/mnist\n\n"
+        "    spec:\n      image: registry.ml.internal/ml/mnist:1.4.0\n"
+    )
+    assert rule_ids() == tuple(section.id for section in sections())
+
+
+@pytest.mark.parametrize(
+    ("word", "message"),
+    [("latest-tga", "the most similar rule is latest-tag"), ("lmits-below-request", "limits-below-requests")],
+)
+def test_a_misspelt_rule_has_the_nearest_one(word: str, message: str) -> None:
+    assert message in tfgen("explain", word, code=cli.USAGE).err
+
+
+def test_a_misspelt_key_has_the_nearest_one() -> None:
+    assert 'did you mean "retries"?' in tfgen("explain", "spec.retris", code=cli.USAGE).err
+
+
+def test_a_name_of_a_key_and_of_a_rule_explains_both() -> None:
+    printed = tfgen("explain", "affinity").out
+    assert "spec.affinity" in printed
+    assert "The rule affinity\n" in printed

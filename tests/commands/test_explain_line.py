@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.repository import tfgen
 from tests.support.tools import ROOT
 from tfgen import cli, data_path
 from tfgen.check.jobs import check
@@ -76,7 +77,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     (folder / "mnist/job.yaml").write_text(JOB, encoding="utf-8")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
-        assert cli.run(["render", "mnist/job.yaml"]) == 0
+        tfgen("render", "mnist/job.yaml")
         yield folder
 
 
@@ -111,10 +112,8 @@ def keys(origin: LineOrigin) -> set[tuple[Any, ...]]:
     return {row.path for row in (*origin.values, *origin.tests)}
 
 
-def explained(place: str, capsys: pytest.CaptureFixture[str]) -> str:
-    capsys.readouterr()
-    assert cli.run(["explain", place]) == 0
-    return capsys.readouterr().out
+def explained(place: str) -> str:
+    return tfgen("explain", place).out
 
 
 def test_every_line_has_a_key_or_a_reason_and_a_page_that_exists() -> None:
@@ -177,10 +176,10 @@ def test_a_line_names_the_patch_or_the_structure_that_makes_the_line() -> None:
     assert {row.path for origin in sidecar for row in origin.values} == {("spec", "sidecars")}
 
 
-def test_a_line_of_a_chart(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_line_of_a_chart(folder: Path) -> None:
     text = (folder / "charts/mnist/templates/worker.yaml").read_text(encoding="utf-8")
     number = 1 + lines(text).index("  replicas: {{ .Values.roles.worker.replicas | int64 }}")
-    assert explained(f"charts/mnist/templates/worker.yaml:{number}", capsys) == dedent(f"""\
+    assert explained(f"charts/mnist/templates/worker.yaml:{number}") == dedent(f"""\
         charts/mnist/templates/worker.yaml:{number}
 
           replicas: {{{{ .Values.roles.worker.replicas | int64 }}}}
@@ -193,17 +192,15 @@ def test_a_line_of_a_chart(folder: Path, capsys: pytest.CaptureFixture[str]) -> 
         Page: docs/environments.md
         """)
     assert "Reason: All pods start together. A gang whose pods start one by one never starts.\n" in explained(
-        f"charts/mnist/templates/worker.yaml:{number + 3}", capsys
+        f"charts/mnist/templates/worker.yaml:{number + 3}"
     )
 
 
-def test_a_line_of_an_environment_names_the_line_of_the_environment(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_line_of_an_environment_names_the_line_of_the_environment(folder: Path) -> None:
     text = (folder / "overlays/mnist/prod/podgroup.patch.yaml").read_text(encoding="utf-8")
     number = 1 + lines(text).index("  queue: production")
     assert '  spec.gang.queue  "production"  mnist/job.yaml:34:21\n' in explained(
-        f"overlays/mnist/prod/podgroup.patch.yaml:{number}", capsys
+        f"overlays/mnist/prod/podgroup.patch.yaml:{number}"
     )
 
 
@@ -220,6 +217,13 @@ def test_a_line_that_no_key_sets_has_the_purpose_of_the_object() -> None:
         assert (line.values, line.tests) == ((), ())
         assert line.reason == "The line is a fixed part of the object that runs the tasks of the role worker."
         assert line.page == "docs/workloads.md#kinds"
+
+
+@pytest.mark.parametrize("path", ["charts/mnist/files/finisher.py", "overlays/mnist/base/files/finisher.py"])
+def test_a_line_of_the_finisher_names_the_page_about_the_finisher(path: str) -> None:
+    assert {(line.reason, line.page, line.values) for line in origins(path)} == {
+        ("The program is part of tfgen, and is the same for every job.", "docs/runs.md#how-it-ends", ())
+    }
 
 
 def test_the_lines_after_a_wrapped_line_of_a_template_keep_their_keys() -> None:
@@ -251,16 +255,14 @@ def test_a_guard_that_reads_several_keys_names_its_rule() -> None:
     assert guard.page == "docs/rules.md#resume-from"
 
 
-def test_a_value_that_nobody_sets_has_the_default(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_value_that_nobody_sets_has_the_default(folder: Path) -> None:
     number = 1 + lines((folder / "charts/mnist/values.yaml").read_text(encoding="utf-8")).index("retries: 20")
-    assert "  spec.retries  20  default\n" in explained(f"charts/mnist/values.yaml:{number}:3", capsys)
+    assert "  spec.retries  20  default\n" in explained(f"charts/mnist/values.yaml:{number}:3")
 
 
-def test_json(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_json(folder: Path) -> None:
     number = 1 + lines((folder / "charts/mnist/values.yaml").read_text(encoding="utf-8")).index("    replicas: 4")
-    capsys.readouterr()
-    assert cli.run(["explain", "--format", "json", f"charts/mnist/values.yaml:{number}"]) == 0
-    origin = json.loads(capsys.readouterr().out)
+    origin = json.loads(tfgen("explain", "--format", "json", f"charts/mnist/values.yaml:{number}").out)
     assert (origin["line"], origin["text"]) == (number, "    replicas: 4")
     assert [(row["path"], row["value"], row["line"]) for row in origin["values"]] == [
         ("spec.roles.worker.replicas", 4, 14)
@@ -276,29 +278,23 @@ def test_json(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
         ("charts/mnist/values.yaml:99999", " has no line 99999; "),
     ],
 )
-def test_a_place_that_is_no_line_of_a_rendered_file(
-    place: str, message: str, folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_place_that_is_no_line_of_a_rendered_file(place: str, message: str, folder: Path) -> None:
     assert folder.is_dir()
-    assert cli.run(["explain", place]) == 2
-    assert message in capsys.readouterr().err
+    assert message in tfgen("explain", place, code=2).err
 
 
-def test_a_file_that_the_job_no_longer_renders_to(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_file_that_the_job_no_longer_renders_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     job = tmp_path / "job.yaml"
     job.write_text(JOB, encoding="utf-8")
-    assert cli.run(["render", "job.yaml"]) == 0
+    tfgen("render", "job.yaml")
     job.write_text(JOB.replace("replicas: 4", "replicas: 5"), encoding="utf-8")
-    assert cli.run(["explain", "charts/mnist/values.yaml:3"]) != 0
-    assert "charts/mnist/values.yaml: differs from the file that job.yaml renders to; run tfgen render job.yaml" in (
-        capsys.readouterr().err
+    printed = tfgen("explain", "charts/mnist/values.yaml:3", code=cli.FAILED).err
+    assert (
+        "charts/mnist/values.yaml: differs from the file that job.yaml renders to; run tfgen render job.yaml" in printed
     )
     job.write_text(JOB.replace("replicas: 4", "replica: 4"), encoding="utf-8")
-    assert cli.run(["explain", "charts/mnist/values.yaml:3"]) == 1
-    assert 'unknown key "replica"' in capsys.readouterr().err
+    assert 'unknown key "replica"' in tfgen("explain", "charts/mnist/values.yaml:3", code=1).err
 
 
 def test_each_template_of_a_job_has_a_purpose() -> None:

@@ -13,36 +13,24 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.support import git_author
 from tests.support.command import Command
+from tests.support.repository import commit_all, git, run_tfgen, tfgen
 from tests.support.tools import ROOT
 from tfgen import cli
 from tfgen.check.jobs import check
 from tfgen.places import EXTENDED_FILES
 from tfgen.schema.editor_schema import editor_schema
 
-Printed = pytest.CaptureFixture[str]
 CRD = ROOT.parent / "shared" / "crds" / "argo-cd-3.6.1-appproject.yaml"
 STRATEGIES = ("ParameterServer", "MultiWorkerMirrored", "KerasDistribution", "Single")
-GANGS = ("volcano", "kube-batch", "coscheduling", "kueue", "kubernetes")
+GANGS = ("volcano", "kube-batch", "coscheduling", "kai", "koordinator", "kueue", "kubernetes")
 
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Make an empty folder outside a repository the current folder."""
     monkeypatch.chdir(tmp_path)
-    for name, value in git_author.VARIABLES.items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
     return tmp_path
-
-
-def git(*arguments: str) -> str:
-    return Command(("git", *arguments)).run()
-
-
-def run(*arguments: str) -> None:
-    assert cli.run([*arguments]) == cli.OK
 
 
 def text(path: str) -> str:
@@ -75,21 +63,18 @@ def gpus_of(value: object) -> Iterator[int]:
 def test_every_form_has_no_problem_and_the_gang_that_was_named() -> None:
     for strategy, gang in [*product(STRATEGIES[:3], ("", *GANGS)), ("Single", "")]:
         name = f"{strategy}{gang and '-'}{gang}".lower()
-        run("init", name, "--strategy", strategy, *(["--gang", gang] if gang else []))
+        tfgen("init", name, "--strategy", strategy, *(["--gang", gang] if gang else []))
         problems = check(text(f"{name}/job.yaml"), "job.yaml").problems
         assert [problem for problem in problems if problem.rule != "gang-alpha"] == []
         assert (data(f"{name}/job.yaml")["spec"].get("gang") or {}).get("scheduler", "") == gang
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_a_job_of_each_strategy_is_rendered_with_the_gpus_that_were_named(strategy: str, capsys: Printed) -> None:
-    run("init", "mnist", "--strategy", strategy, "--gpu", "2")
-    run("render", "mnist")
-    capsys.readouterr()
-    run("render", "mnist/job.yaml", "--stdout", "--env", "prod")
-    assert [*gpus_of([*yaml.safe_load_all(capsys.readouterr().out)])] == [2]
-    run("check", "mnist")
-    assert capsys.readouterr().out == ""
+def test_a_job_of_each_strategy_is_rendered_with_the_gpus_that_were_named(strategy: str) -> None:
+    tfgen("init", "mnist", "--strategy", strategy, "--gpu", "2")
+    tfgen("render", "mnist")
+    assert [*gpus_of([*yaml.safe_load_all(tfgen("render", "mnist/job.yaml", "--stdout", "--env", "prod").out)])] == [2]
+    assert tfgen("check", "mnist").out == ""
 
 
 @pytest.mark.parametrize(
@@ -104,14 +89,13 @@ def test_a_job_of_each_strategy_is_rendered_with_the_gpus_that_were_named(strate
         (["--repo", "--team", "flux"], "'flux' is not a valid team: choose another name"),
     ],
 )
-def test_what_init_cannot_write(options: list[str], message: str, capsys: Printed) -> None:
-    assert cli.run(["init", "mnist", *options]) == cli.USAGE
-    assert message in capsys.readouterr().err
+def test_what_init_cannot_write(options: list[str], message: str) -> None:
+    assert message in tfgen("init", "mnist", *options, code=cli.USAGE).err
     assert files() == set()
 
 
 def test_no_other_command_loads_the_templates_library() -> None:
-    run("init", "mnist")
+    tfgen("init", "mnist")
     program = (
         "import sys\nfrom tfgen import cli\n"
         "for command in (['render', 'mnist'], ['check', 'mnist'], ['schema'], ['rm', 'mnist/job.yaml', '--force']):\n"
@@ -122,9 +106,8 @@ def test_no_other_command_loads_the_templates_library() -> None:
     Command((sys.executable, "-c", program)).run()
 
 
-def test_the_schema_of_defaults_is_printed(capsys: Printed) -> None:
-    run("schema", "--defaults")
-    assert json.loads(capsys.readouterr().out)["title"] == "Defaults"
+def test_the_schema_of_defaults_is_printed() -> None:
+    assert json.loads(tfgen("schema", "--defaults").out)["title"] == "Defaults"
 
 
 # -- a job next to existing jobs -------------------------------------------------------------------------------------
@@ -132,23 +115,23 @@ def test_the_schema_of_defaults_is_printed(capsys: Printed) -> None:
 
 def test_the_second_job_goes_where_jobs_are_with_what_they_share() -> None:
     git("init", "--quiet")
-    run("init", "mnist", "--repo")
+    tfgen("init", "mnist", "--repo")
     before = files()
-    run("init", "video")
+    tfgen("init", "video")
     assert files() - before == {"jobs/video/job.yaml"}
     written = text("jobs/video/job.yaml")
     assert written.startswith("# yaml-language-server: $schema=../../schemas/job.schema.json\n")
     assert "  image: video:1.0.0\n" in written
-    run("render", "jobs")
-    run("check", "jobs")
+    tfgen("render", "jobs")
+    tfgen("check", "jobs")
 
 
 def test_a_job_has_the_environments_of_its_platform() -> None:
     git("init", "--quiet")
-    run("init", "mnist", "--repo")
+    tfgen("init", "mnist", "--repo")
     layer = text("tfgen.yaml").replace("dev: {n", "lab: {namespace: lab}\n    dev: {n").replace("prod:", "live:")
     Path("tfgen.yaml").write_text(layer, encoding="utf-8")
-    run("init", "video")
+    tfgen("init", "video")
     assert data("jobs/video/job.yaml")["spec"]["environments"] == {
         "lab": {"roles": {"worker": {"replicas": 1}}},
         "dev": {},
@@ -159,16 +142,16 @@ def test_a_job_has_the_environments_of_its_platform() -> None:
 def test_jobs_that_are_files_of_one_folder_get_another_file() -> None:
     git("init", "--quiet")
     for name in ("a", "b"):
-        run("init", name, "--out", "new")
+        tfgen("init", name, "--out", "new")
         Path("jobs").mkdir(exist_ok=True)
         Path(f"new/{name}/job.yaml").rename(f"jobs/{name}.yaml")
-    run("init", "c")
+    tfgen("init", "c")
     assert {path for path in files() if path.startswith("jobs/")} == {
         "jobs/a.yaml",
         "jobs/b.yaml",
         "jobs/c.yaml",
     }
-    run("init", "d")
+    tfgen("init", "d")
     assert text("jobs/d.yaml").startswith("# yaml-language-server: $schema=../schemas/job.schema.json\n")
 
 
@@ -176,8 +159,8 @@ def test_a_repository_has_one_schema_wherever_a_job_is_made(monkeypatch: pytest.
     git("init", "--quiet")
     Path("team/deep").mkdir(parents=True)
     monkeypatch.chdir("team/deep")
-    run("init", "a")
-    run("init", "b", "--out", "../other")
+    tfgen("init", "a")
+    tfgen("init", "b", "--out", "../other")
     monkeypatch.chdir("../..")
     assert {path for path in files() if path.endswith(".json")} == {"schemas/job.schema.json"}
     for job in ("team/deep/a/job.yaml", "team/other/b/job.yaml"):
@@ -188,29 +171,28 @@ def test_a_repository_has_one_schema_wherever_a_job_is_made(monkeypatch: pytest.
 def test_no_job_goes_into_the_folder_of_another_team() -> None:
     git("init", "--quiet")
     for name, team in (("a", "ads"), ("b", "ads"), ("c", "video")):
-        run("init", name, "--repo", "--team", team)
-    run("init", "d")
+        tfgen("init", name, "--repo", "--team", team)
+    tfgen("init", "d")
     assert "jobs/d/job.yaml" in files()
 
 
 def test_outside_of_a_repository_nobody_looks_for_jobs() -> None:
-    run("init", "mnist", "--out", "jobs")
-    run("init", "video")
+    tfgen("init", "mnist", "--out", "jobs")
+    tfgen("init", "video")
     assert "video/job.yaml" in files()
 
 
 # -- a repository ----------------------------------------------------------------------------------------------------
 
 
-def test_a_repository_with_files_keeps_them_and_gets_what_it_lacks(capsys: Printed) -> None:
+def test_a_repository_with_files_keeps_them_and_gets_what_it_lacks() -> None:
     git("init", "--quiet")
     Path(".gitignore").write_text("# ours\n*.log\n.venv/", encoding="utf-8")
     Path(".gitattributes").write_text("/charts/** -text linguist-generated merge=tfgen\n", encoding="utf-8")
     Path(".pre-commit-config.yaml").write_text("repos: []\n", encoding="utf-8")
     Path(".github/workflows").mkdir(parents=True)
     Path(".github/workflows/test.yaml").write_text("on: [push]\n", encoding="utf-8")
-    run("init", "mnist", "--repo")
-    printed = capsys.readouterr()
+    printed = tfgen("init", "mnist", "--repo")
     assert text(".gitignore") == (
         "# ours\n*.log\n.venv/\n# Commit charts/, overlays/ and .tfgen/: the clusters apply these files, and reviews "
         "include them.\n__pycache__/\n"
@@ -226,9 +208,9 @@ def test_a_repository_with_files_keeps_them_and_gets_what_it_lacks(capsys: Print
     assert "kept     .pre-commit-config.yaml\n" in printed.out
     assert ".pre-commit-config.yaml does not run `tfgen check .`; add the lines" in printed.err
     ignored = text(".gitignore"), text(".gitattributes")
-    run("init", "video", "--repo", "--format", "json")
+    created = tfgen("init", "video", "--repo", "--format", "json").out
     assert (text(".gitignore"), text(".gitattributes")) == ignored
-    assert json.loads(capsys.readouterr().out)["created"] == ["jobs/video/job.yaml"]
+    assert json.loads(created)["created"] == ["jobs/video/job.yaml"]
 
 
 @pytest.mark.parametrize(
@@ -245,13 +227,13 @@ def test_the_repository_is_that_of_origin(origin: str, repository: str) -> None:
     git("init", "--quiet")
     if origin:
         git("remote", "add", "origin", origin)
-    run("init", "mnist", "--repo")
+    tfgen("init", "mnist", "--repo")
     assert data("tfgen.yaml")["spec"]["gitops"]["repository"] == repository
 
 
 def test_the_workflow_runs_for_each_way_to_main_and_ends_in_time() -> None:
     git("init", "--quiet", "--initial-branch=main")
-    run("init", "mnist", "--repo", "--ci", "github")
+    tfgen("init", "mnist", "--repo", "--ci", "github")
     workflow = data(".github/workflows/tfgen.yaml")
     events = workflow[True]  # YAML 1.1 reads `on` as true
     assert events["pull_request"] == {"branches": ["main"], "types": ["opened", "synchronize", "reopened", "edited"]}
@@ -265,11 +247,11 @@ def test_the_workflow_runs_for_each_way_to_main_and_ends_in_time() -> None:
 
 def test_the_site_is_published_only_with_the_variable_publish_site() -> None:
     git("init", "--quiet")
-    run("init", "mnist", "--repo", "--ci", "github")
+    tfgen("init", "mnist", "--repo", "--ci", "github")
     publish = data(".github/workflows/tfgen.yaml")["jobs"]["publish"]
     assert publish["needs"] == "check"
     assert publish["if"] == "github.event_name == 'push' && vars.PUBLISH_SITE == 'true'"
-    run("init", "cifar", "--repo", "--ci", "gitlab")
+    tfgen("init", "cifar", "--repo", "--ci", "gitlab")
     jobs = data(".gitlab-ci.yml")
     assert jobs["pages"]["needs"] == ["tfgen"]
     assert jobs["pages"]["artifacts"] == jobs["tfgen"]["artifacts"] == {"paths": ["public"]}
@@ -286,7 +268,7 @@ def test_the_site_is_published_only_with_the_variable_publish_site() -> None:
 def test_the_platform_owns_the_checks_and_the_guard_rails(ci: str, file: str, paths: set[str]) -> None:
     git("init", "--quiet")
     git("remote", "add", "origin", "https://git.ml.internal/ads/jobs.git")
-    run("init", "mnist", "--repo", "--ci", ci)
+    tfgen("init", "mnist", "--repo", "--ci", ci)
     lines = [line.split() for line in text(file).splitlines() if not line.startswith("#")]
     read_by_git_and_tools = {".gitattributes", ".gitmodules", ".gitignore", ".sourceignore", ".helmignore"}
     assert {path for path, *_ in lines} == {*paths, "tfgen.yaml", *read_by_git_and_tools}
@@ -299,8 +281,8 @@ def test_the_platform_owns_the_checks_and_the_guard_rails(ci: str, file: str, pa
 def test_the_first_commit_has_all_that_init_wrote(ci: str, team: str) -> None:
     git("init", "--quiet", "--initial-branch=main")
     Path("mine.txt").write_text("mine\n", encoding="utf-8")
-    run("init", "mnist", "--repo", "--ci", ci, *(["--team", team] if team else []))
-    run("commit", "jobs")
+    tfgen("init", "mnist", "--repo", "--ci", ci, *(["--team", team] if team else []))
+    tfgen("commit", "jobs")
     assert git("status", "--porcelain").split() == ["??", "mine.txt"]
 
 
@@ -310,22 +292,21 @@ def test_the_first_commit_has_the_lines_that_init_added_to_files(ci: str) -> Non
     for path in EXTENDED_FILES:
         Path(path).parent.mkdir(exist_ok=True)
         Path(path).write_text("# mine\n", encoding="utf-8")
-    git("add", "--all")
-    git("commit", "--quiet", "--message=x")
-    run("init", "mnist", "--repo", "--ci", ci)
-    run("commit", "jobs")
+    commit_all()
+    tfgen("init", "mnist", "--repo", "--ci", ci)
+    tfgen("commit", "jobs")
     assert git("status", "--porcelain") == ""
     for path in EXTENDED_FILES:
         with Path(path).open("a", encoding="utf-8") as file:
             file.write("# the user's\nnotes/\n")
-    run("rerun", "jobs/mnist/job.yaml", "--commit")
+    tfgen("rerun", "jobs/mnist/job.yaml", "--commit")
     assert git("status", "--porcelain").split()[1::2] == sorted(EXTENDED_FILES)
 
 
 @pytest.mark.parametrize("ci", ["github", "gitlab"])
 def test_the_workflow_and_gitops_have_the_default_branch(ci: str) -> None:
     git("init", "--quiet", "--initial-branch=trunk")
-    run("init", "mnist", "--repo", "--ci", ci)
+    tfgen("init", "mnist", "--repo", "--ci", ci)
     assert data("tfgen.yaml")["spec"]["gitops"]["branch"] == "trunk"
     if ci == "github":
         events = data(".github/workflows/tfgen.yaml")[True]
@@ -338,7 +319,7 @@ def test_the_workflow_and_gitops_have_the_default_branch(ci: str) -> None:
     git("symbolic-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/main")
     for path in ("tfgen.yaml", ".gitlab-ci.yml", ".github/workflows/tfgen.yaml"):
         Path(path).unlink(missing_ok=True)
-    run("init", "video", "--repo", "--ci", ci)
+    tfgen("init", "video", "--repo", "--ci", ci)
     assert "branch" not in data("tfgen.yaml")["spec"]["gitops"]
 
 
@@ -385,11 +366,11 @@ class Distribution:
 )
 @pytest.mark.parametrize("ci", ["github", "gitlab"])
 def test_ci_installs_the_running_tfgen(
-    ci: str, direct_url: dict | None, requirement: str, monkeypatch: pytest.MonkeyPatch, capsys: Printed
+    ci: str, direct_url: dict | None, requirement: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("importlib.metadata.distribution", lambda _: Distribution(direct_url))
     git("init", "--quiet")
-    run("init", "mnist", "--repo", "--ci", ci)
+    tfgen("init", "mnist", "--repo", "--ci", ci)
     if ci == "github":
         job = data(".github/workflows/tfgen.yaml")["jobs"]["check"]
         variables, (install, *_) = job["env"], [step["run"] for step in job["steps"] if "run" in step]
@@ -398,42 +379,34 @@ def test_ci_installs_the_running_tfgen(
         variables, (install, *_) = job["variables"], job["script"]
     assert install == 'pip install "$TFGEN"'
     assert variables["TFGEN"].startswith(requirement)
-    capsys.readouterr()
-    cli.run(["check", "."])
+    _, printed, _ = run_tfgen("check", ".")
     reported = "has an example host, so CI cannot install tfgen; write the address of your tfgen and a commit"
-    assert (reported in capsys.readouterr().out) == (requirement == EXAMPLE)
+    assert (reported in printed) == (requirement == EXAMPLE)
 
 
-def test_a_problem_of_the_installation_has_the_line_of_the_workflow(
-    capsys: Printed, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_problem_of_the_installation_has_the_line_of_the_workflow(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.metadata.distribution", lambda _: Distribution({"url": "file:///x", "dir_info": {}}))
     git("init", "--quiet")
-    run("init", "mnist", "--repo", "--ci", "github")
+    tfgen("init", "mnist", "--repo", "--ci", "github")
     workflow = Path(".github/workflows/tfgen.yaml")
     lines = workflow.read_text(encoding="utf-8").splitlines()
     (number,) = (number for number, line in enumerate(lines, 1) if "TFGEN:" in line)
     column = lines[number - 1].index("git+https") + 1
-    run("render", "jobs")
-    capsys.readouterr()
-    run("check", "jobs")
-    assert f'{workflow}:{number}:{column}: warning: "git+https://git.example.com/' in capsys.readouterr().out
+    tfgen("render", "jobs")
+    assert f'{workflow}:{number}:{column}: warning: "git+https://git.example.com/' in tfgen("check", "jobs").out
     workflow.write_text("\n".join(lines).replace("git.example.com", "git.ml.internal"), encoding="utf-8")
-    run("check", "jobs")
-    assert "install" not in capsys.readouterr().out
+    assert "install" not in tfgen("check", "jobs").out
 
 
 # -- a repository of many projects -----------------------------------------------------------------------------------
 
 
-def test_below_a_repository_the_files_of_git_and_ci_are_in_its_root(
-    monkeypatch: pytest.MonkeyPatch, capsys: Printed
-) -> None:
+def test_below_a_repository_the_files_of_git_and_ci_are_in_its_root(monkeypatch: pytest.MonkeyPatch) -> None:
     git("init", "--quiet", "--initial-branch=main")
     for folder, job in (("ml", "mnist"), ("teams/b", "other")):
         Path(folder).mkdir(parents=True)
         monkeypatch.chdir(folder)
-        run("init", job, "--repo")
+        assert "does not run" not in tfgen("init", job, "--repo").err
         monkeypatch.chdir(Path(os.path.relpath(".", folder)))
     assert files() == {
         *("ml/tfgen.yaml", "ml/jobs/mnist/job.yaml", "teams/b/tfgen.yaml", "teams/b/jobs/other/job.yaml"),
@@ -444,23 +417,20 @@ def test_below_a_repository_the_files_of_git_and_ci_are_in_its_root(
     assert text("ml/jobs/mnist/job.yaml").startswith(
         "# yaml-language-server: $schema=../../../schemas/job.schema.json\n"
     )
-    assert "does not run" not in capsys.readouterr().err
-    run("commit", ".")
+    tfgen("commit", ".")
     assert git("status", "--porcelain") == ""
     assert {path.parent.name for path in Path("charts").glob("*/Chart.yaml")} == {"mnist", "other"}
     attributes = git("check-attr", "text", "charts/mnist/Chart.yaml", "overlays/other/dev/x.yaml", ".tfgen/mnist.json")
     assert [line.rpartition(" ")[2] for line in attributes.splitlines()] == ["unset"] * 3
-    run("check", ".", "--verify")
+    tfgen("check", ".", "--verify")
 
 
-def test_the_files_of_ci_need_a_line_for_each_output_folder(capsys: Printed) -> None:
+def test_the_files_of_ci_need_a_line_for_each_output_folder() -> None:
     git("init", "--quiet", "--initial-branch=main")
-    run("init", "mnist", "--repo")
+    tfgen("init", "mnist", "--repo")
     Path("ml").mkdir()
     Path("ml/tfgen.yaml").write_text("apiVersion: tfgen/v1alpha1\nkind: Defaults\nroot: true\n", encoding="utf-8")
-    capsys.readouterr()
-    run("init", "other", "--repo", "--out", "ml")
-    printed = capsys.readouterr().err
+    printed = tfgen("init", "other", "--repo", "--out", "ml").err
     for path in (".pre-commit-config.yaml", ".github/workflows/tfgen.yaml"):
         assert f"note: {path} does not run `tfgen check ml`; add the lines" in printed
     assert "/ml/charts/**   -text" in text(".gitattributes")
@@ -469,9 +439,9 @@ def test_the_files_of_ci_need_a_line_for_each_output_folder(capsys: Printed) -> 
 
 def test_a_folder_below_defaults_gets_no_other_defaults() -> None:
     git("init", "--quiet")
-    run("init", "mnist", "--repo")
+    tfgen("init", "mnist", "--repo")
     before = files()
-    run("init", "other", "--repo", "--out", "ml")
+    tfgen("init", "other", "--repo", "--out", "ml")
     assert files() - before == {"ml/jobs/other/job.yaml"}
     assert "  image: other:1.0.0\n" in text("ml/jobs/other/job.yaml")
 
@@ -482,13 +452,13 @@ def test_a_folder_below_defaults_gets_no_other_defaults() -> None:
 def test_a_team_has_a_folder_defaults_and_a_project_of_its_own() -> None:
     git("init", "--quiet")
     git("remote", "add", "origin", "https://git.ml.internal/ads/jobs.git")
-    run("init", "mnist", "--repo")
+    tfgen("init", "mnist", "--repo")
     before = files()
-    run("init", "ranking", "--repo", "--team", "ads")
+    tfgen("init", "ranking", "--repo", "--team", "ads")
     assert files() - before == {"jobs/ads/ranking/job.yaml", "jobs/ads/tfgen.yaml", "projects/ads.yaml"}
-    run("init", "clicks", "--out", "jobs/ads")
-    run("render", "jobs")
-    run("check", "jobs")
+    tfgen("init", "clicks", "--out", "jobs/ads")
+    tfgen("render", "jobs")
+    tfgen("check", "jobs")
     project = data("projects/ads.yaml")["spec"]
     for name in ("ranking", "clicks"):
         for environment in ("dev", "prod"):
@@ -503,7 +473,7 @@ def test_a_team_has_a_folder_defaults_and_a_project_of_its_own() -> None:
 
 def test_the_jobs_of_a_team_are_confined_to_its_project_namespaces_and_environments() -> None:
     git("init", "--quiet")
-    run("init", "ranking", "--repo", "--team", "ads")
+    tfgen("init", "ranking", "--repo", "--team", "ads")
     team = data("jobs/ads/tfgen.yaml")
     assert team["argocd"] == {"project": "ads"}
     assert team["allowedNamespaces"] == ["ads-dev", "ads"]
@@ -526,7 +496,7 @@ def test_the_jobs_of_a_team_are_confined_to_its_project_namespaces_and_environme
         assert cli.run(["render", "jobs"]) != 0
     for line in ("gitops: {source: Chart}", "gitops: {argocd: {}}"):
         job.write_text(text.replace("\nspec:\n", f"\nspec:\n  {line}\n"), encoding="utf-8")
-        run("render", "jobs")
+        tfgen("render", "jobs")
 
 
 @pytest.mark.may_skip("Argo CD's definition of AppProject lies beside the checkout")
@@ -536,7 +506,7 @@ def test_a_project_is_one_of_argo_cd() -> None:
     import jsonschema
 
     git("init", "--quiet")
-    run("init", "ranking", "--repo", "--team", "ads")
+    tfgen("init", "ranking", "--repo", "--team", "ads")
     (version,) = yaml.safe_load(CRD.read_text(encoding="utf-8"))["spec"]["versions"]
     schema = version["schema"]["openAPIV3Schema"]
     project = data("projects/ads.yaml")

@@ -15,9 +15,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.support import git_author
 from tests.support.command import Command, CommandError
-from tfgen import cli
+from tests.support.repository import tfgen
 
 Run = Callable[..., str]
 ZEROS = "0" * 40
@@ -32,15 +31,13 @@ def git(*arguments: str | Path, cwd: Path | None = None) -> str:
 @pytest.fixture
 def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Make a clone of a remote the current folder. The branch main has a job and both workflows."""
-    for name, value in git_author.VARIABLES.items():
-        monkeypatch.setenv(name, value)
     git("init", "--quiet", "--bare", "--initial-branch=main", "origin.git", cwd=tmp_path)
     git("clone", "--quiet", "origin.git", "dev", cwd=tmp_path)
     monkeypatch.chdir(tmp_path / "dev")
     git("checkout", "--quiet", "-B", "main")
     for ci, name in (("github", "mnist"), ("gitlab", "other")):
-        assert cli.run(["init", name, "--repo", "--ci", ci]) == cli.OK
-    assert cli.run(["commit", "jobs"]) == cli.OK
+        tfgen("init", name, "--repo", "--ci", ci)
+    tfgen("commit", "jobs")
     git("push", "--quiet", "origin", "main")
     git("checkout", "--quiet", "-b", "change")
     return tmp_path
@@ -131,9 +128,9 @@ def refuses(check: Callable[[], str]) -> bool:
 
 
 def test_a_change_passes_and_a_forged_file_does_not(repository: Path) -> None:
-    assert cli.run(["set", "jobs/mnist/job.yaml", "env.STEPS=5"]) == cli.OK
-    assert cli.run(["rerun", "jobs/mnist/job.yaml"]) == cli.OK
-    assert cli.run(["commit", "jobs"]) == cli.OK
+    tfgen("set", "jobs/mnist/job.yaml", "env.STEPS=5")
+    tfgen("rerun", "jobs/mnist/job.yaml")
+    tfgen("commit", "jobs")
     push("change")
     head = git("rev-parse", "HEAD")
     assert not refuses(lambda: github(repository, "pull_request", head))
@@ -177,10 +174,10 @@ def test_a_change_of_the_target_is_not_a_change_of_the_request(repository: Path)
     push("change")
     head = git("rev-parse", "HEAD")
     git("checkout", "--quiet", "main")
-    assert cli.run(["set", "jobs/mnist/job.yaml", "env.STEPS=5"]) == cli.OK
-    assert cli.run(["rerun", "jobs/mnist/job.yaml"]) == cli.OK
-    assert cli.run(["rm", "jobs/other/job.yaml", "--force"]) == cli.OK
-    assert cli.run(["commit", "jobs"]) == cli.OK
+    tfgen("set", "jobs/mnist/job.yaml", "env.STEPS=5")
+    tfgen("rerun", "jobs/mnist/job.yaml")
+    tfgen("rm", "jobs/other/job.yaml", "--force")
+    tfgen("commit", "jobs")
     push("main")
     assert "::error" not in github(repository, "pull_request", head)
     assert not refuses(lambda: gitlab(repository, head, target="main"))
@@ -251,9 +248,9 @@ def test_a_push_checks_a_revert_which_no_commit_hook_saw(repository: Path, monke
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     monkeypatch.setenv("PATH", path)
     monkeypatch.setenv("PRE_COMMIT_HOME", str(repository / "cache"))
-    assert cli.run(["set", "jobs/mnist/job.yaml", "env.STEPS=5"]) == cli.OK
-    assert cli.run(["rerun", "jobs/mnist/job.yaml"]) == cli.OK
-    assert cli.run(["commit", "jobs"]) == cli.OK
+    tfgen("set", "jobs/mnist/job.yaml", "env.STEPS=5")
+    tfgen("rerun", "jobs/mnist/job.yaml")
+    tfgen("commit", "jobs")
     git("push", "--quiet", "origin", "change")
     Command((sys.executable, "-m", "pre_commit", "install")).run()
     git("revert", "--no-edit", "HEAD")

@@ -14,9 +14,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.support import git_author
 from tests.support.command import Command
-from tfgen import cli
+from tests.support.repository import tfgen
 
 CLIENT = """\
 #!{python}
@@ -34,17 +33,15 @@ NOTES = "https://git.example.com/api/v4/projects/7/merge_requests/5/notes"
 @pytest.fixture
 def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Make a new repository the current folder."""
-    for name, value in git_author.VARIABLES.items():
-        monkeypatch.setenv(name, value)
     monkeypatch.chdir(tmp_path)
     Command(("git", "init", "--quiet", "--initial-branch=main"), cwd=tmp_path).run()
     return tmp_path
 
 
 def change_job(ci: str) -> None:
-    assert cli.run(["init", "mnist", "--repo", "--ci", ci]) == 0
-    assert cli.run(["commit", "jobs"]) == 0
-    assert cli.run(["set", "jobs/mnist/job.yaml", "image=registry.example.com/ml/mnist:2.0.0"]) == 0
+    tfgen("init", "mnist", "--repo", "--ci", ci)
+    tfgen("commit", "jobs")
+    tfgen("set", "jobs/mnist/job.yaml", "image=registry.example.com/ml/mnist:2.0.0")
 
 
 def run_step(step: str, folder: Path, client: str, listed: str, variables: dict[str, str]) -> str:
@@ -116,13 +113,11 @@ def test_without_a_token_a_merge_request_has_no_comment(repository: Path) -> Non
     Command(("bash", "-e", "-c", step), cwd=repository, env={"PATH": os.environ["PATH"]}).run()
 
 
-def test_a_name_in_a_job_notifies_nobody(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_name_in_a_job_notifies_nobody(repository: Path) -> None:
     """GitHub and GitLab notify a person whose name follows an @, except in code."""
     change_job("github")
-    assert cli.run(["set", "jobs/mnist/job.yaml", f"image=registry.ml.internal/mnist@sha256:{'0' * 64}"]) == 0
-    capsys.readouterr()
-    assert cli.run(["diff", "jobs", "--format", "markdown"]) == 0
-    text, _, code = capsys.readouterr().out.partition("<details>")
+    tfgen("set", "jobs/mnist/job.yaml", f"image=registry.ml.internal/mnist@sha256:{'0' * 64}")
+    text, _, code = tfgen("diff", "jobs", "--format", "markdown").out.partition("<details>")
     assert "mnist@&#8203;sha256:0" in text
     assert "@sha256" not in text
     assert "mnist@sha256:0" in code

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.checked_repository import commit, git
 from tests.support.command import Command
+from tests.support.repository import commit_all, git, run_tfgen, tfgen, write
 from tfgen import cli
 from tfgen.check import source as check_module
 from tfgen.tree import cache
@@ -47,11 +47,6 @@ spec: {hard: {requests.cpu: 4}}
 NEARER = "apiVersion: tfgen/v1alpha1\nkind: Defaults\nspec: {retries: 3}\n"
 
 Edit = Callable[[Path], object]
-
-
-def write(path: Path, text: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf-8")
 
 
 def job(name: str, fields: str = "") -> str:
@@ -104,7 +99,11 @@ EDITS: dict[str, Edit] = {
     "a chart that is not committed, of a job that is": lambda root: only_job_committed(root),
     "a job that is gone": lambda root: (root / "jobs/b.yaml").unlink(),
     "a job that has moved": lambda root: (root / "jobs/a.yaml").rename(root / "jobs/c.yaml"),
-    "another commit": lambda root: (replace("jobs/a.yaml", "replicas: 2", "replicas: 3")(root), commit(), undo(root)),
+    "another commit": lambda root: (
+        replace("jobs/a.yaml", "replicas: 2", "replicas: 3")(root),
+        commit_all(),
+        undo(root),
+    ),
 }
 
 
@@ -117,7 +116,7 @@ def ignored_clash(root: Path) -> None:
     text = job("c", GITOPS).removesuffix("\n") + "  # tfgen: ignore shared-object both have it alike\n"
     write(root / "jobs" / "c.yaml", text)
     assert cli.run(["render", "jobs"]) == cli.run(["check", "jobs"]) == cli.OK
-    commit()
+    commit_all()
 
 
 def clash_beside_a_warning_that_is_off(root: Path) -> None:
@@ -132,18 +131,18 @@ def clash_beside_a_warning_that_is_off(root: Path) -> None:
 def namesakes(root: Path) -> None:
     """Commit a second job with the same name, as a merge of two branches does, and check both."""
     write(root / "jobs" / "c.yaml", job("a").replace("replicas: 2", "replicas: 5"))
-    commit()
-    assert cli.run(["check", "jobs"]) == cli.PROBLEMS
+    commit_all()
+    tfgen("check", "jobs", code=cli.PROBLEMS)
 
 
 def only_job_committed(root: Path) -> None:
     """Commit a job without overlays, whose objects have a warning."""
     write(root / "k8s" / "quota.yaml", QUOTA)
     write(root / "jobs" / "a.yaml", job("a, namespace: ml-dev", "  outputs: [charts]\n"))
-    assert cli.run(["render", "jobs"]) == cli.OK
-    commit()
+    tfgen("render", "jobs")
+    commit_all()
     replace("jobs/a.yaml", "replicas: 2", "replicas: 3")(root)
-    commit()
+    commit_all()
     assert cli.run(["render", "jobs"]) == cli.run(["check", "jobs"]) == cli.OK
 
 
@@ -151,7 +150,7 @@ def refused(root: Path) -> None:
     """Change a job, so that a render refuses to overwrite an edited file. Then restore the edited file."""
     append("charts/a/values.yaml", "edited: 1\n")(root)
     replace("jobs/a.yaml", "replicas: 2", "replicas: 3")(root)
-    assert cli.run(["render", "jobs"]) == cli.PROBLEMS
+    tfgen("render", "jobs", code=cli.PROBLEMS)
     git("checkout", "--quiet", "--", "charts/a/values.yaml")
 
 
@@ -167,16 +166,15 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root.mkdir()
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(root)
-        patch.setenv("GIT_CONFIG_GLOBAL", "/dev/null")
         patch.setattr(cache, "folder", lambda: place / "cache")
         git("init", "--quiet", "--template=", "--initial-branch=main")
         write(root / "jobs" / "a.yaml", job("a"))
         write(root / "jobs" / "b.yaml", job("b", GITOPS))
         write(root / "jobs" / "d.yaml", job("d", GITOPS.replace("dev: {", "prod: {cluster: far, ")))
         write(root / "tfgen.yaml", "apiVersion: tfgen/v1alpha1\nkind: Defaults\nregistry: registry.example.com\n")
-        assert cli.run(["render", "jobs"]) == cli.OK
-        commit()
-        assert cli.run(["check", "jobs"]) == cli.OK
+        tfgen("render", "jobs")
+        commit_all()
+        tfgen("check", "jobs")
         git("gc", "--quiet")  # one pack is cheaper to copy than a folder for each object
     for name in ("repository", "cache"):
         shutil.copytree(place / name, place / "saved" / name, symlinks=True)
@@ -190,7 +188,6 @@ def repository(place: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         shutil.rmtree(place / name, ignore_errors=True)
         shutil.copytree(place / "saved" / name, place / name, symlinks=True)
     monkeypatch.chdir(place / "repository")
-    monkeypatch.setenv("GIT_CONFIG_GLOBAL", "/dev/null")
     monkeypatch.setattr(cache, "folder", lambda: place / "cache")
     return place / "repository"
 
@@ -209,14 +206,11 @@ COMMANDS = (
 )
 
 
-def run(
-    root: Path, entries: Path | None, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> list[object]:
+def run(root: Path, entries: Path | None, monkeypatch: pytest.MonkeyPatch) -> list[object]:
     """Return the output of the commands and the final files. The commands use the cache `entries`, or no cache."""
     monkeypatch.setattr(cache, "folder", lambda: entries)
-    capsys.readouterr()
     commands = (*COMMANDS, ["render", "jobs", "--format", "json"], ["render", "jobs", "--upgrade", "--force"])
-    results = [(command, cli.run(command), *capsys.readouterr()) for command in commands]
+    results = [(command, *run_tfgen(*command)) for command in commands]
     return [*results, {path: path.read_bytes() for path in files(root)}]
 
 
@@ -227,21 +221,16 @@ def files(root: Path) -> Iterator[Path]:
 @pytest.mark.long
 @pytest.mark.parametrize("edit", EDITS.values(), ids=EDITS)
 def test_all_is_said_and_written_as_without_the_cache(
-    edit: Edit,
-    repository: Path,
-    entries: Path,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
+    edit: Edit, repository: Path, entries: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     edit(repository)
     before = tmp_path / "before"
     shutil.copytree(repository, before, symlinks=True)
-    with_cache = run(repository, entries, capsys, monkeypatch)
+    with_cache = run(repository, entries, monkeypatch)
     shutil.rmtree(repository)
     shutil.copytree(before, repository, symlinks=True)
     os.chdir(repository)
-    assert run(repository, None, capsys, monkeypatch) == with_cache
+    assert run(repository, None, monkeypatch) == with_cache
 
 
 SHARED = """\
@@ -252,23 +241,20 @@ SHARED = """\
 
 
 def test_of_unchanged_jobs_only_what_they_do_to_each_other_is_said(
-    repository: Path, entries: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    repository: Path, entries: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An earlier check cached both jobs, and printed the warning of each job."""
     (repository / "jobs" / "d.yaml").unlink()
     for name in ("a", "b"):
         write(repository / "jobs" / f"{name}.yaml", job(f"{name}, namespace: ml-dev", SHARED))
     write(repository / "k8s" / "quota.yaml", QUOTA)
-    assert cli.run(["render", "jobs"]) == cli.OK
-    commit()
+    tfgen("render", "jobs")
+    commit_all()
     for name in ("a", "b"):
-        capsys.readouterr()
-        assert cli.run(["check", f"jobs/{name}.yaml"]) == cli.OK
-        assert "[namespace-quota]" in capsys.readouterr().out
+        assert "[namespace-quota]" in tfgen("check", f"jobs/{name}.yaml").out
     for used in (entries, None):
         monkeypatch.setattr(cache, "folder", lambda used=used: used)
-        assert cli.run(["check", "jobs", "--changed"]) == cli.OK
-        out = capsys.readouterr().out
+        out = tfgen("check", "jobs", "--changed").out
         assert "[shared-object]" in out
         assert "[namespace-quota]" not in out
 
@@ -281,16 +267,12 @@ def test_what_is_known_is_not_read_again(repository: Path, monkeypatch: pytest.M
         cli.run(["check", "jobs", "--debug"])
 
 
-def test_another_tfgen_is_noticed(
-    repository: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    for module in ("tfgen.tree.cache", "tfgen.tree.write", "tfgen.tree.plan"):
+def test_another_tfgen_is_noticed(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in ("tfgen.tree.cache", "tfgen.tree.staging", "tfgen.check.files"):
         monkeypatch.setattr(f"{module}.__version__", "9.9.9")
     cache._build.cache_clear()
     try:
-        capsys.readouterr()
-        cli.run(["render", "jobs"])
-        assert "kept: the files of a, rendered by tfgen" in capsys.readouterr().err
+        assert "kept: the files of a, rendered by tfgen" in run_tfgen("render", "jobs")[2]
     finally:
         cache._build.cache_clear()
 
@@ -335,26 +317,24 @@ def test_an_entry_that_is_not_whole_is_made_anew(
     repository: Path,
     entries: Path,
     results: dict[Path, list[object]],
-    capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     for entry in sorted(entries.glob("*/*")):
         damage(entry)
-    with_broken_cache = run(repository, entries, capsys, monkeypatch)
+    with_broken_cache = run(repository, entries, monkeypatch)
     # The commands change no file here, so the results without a cache are the same for each damage.
     if repository not in results:
-        results[repository] = run(repository, None, capsys, monkeypatch)
+        results[repository] = run(repository, None, monkeypatch)
     assert results[repository] == with_broken_cache
 
 
 def test_a_disk_that_takes_no_entry_is_no_error(
-    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = run(repository, None, capsys, monkeypatch)
+    whole = run(repository, None, monkeypatch)
     write(tmp_path / "file", "")
     monkeypatch.setattr(cache, "folder", lambda: tmp_path / "file")
-    capsys.readouterr()
-    assert [(command, cli.run(command), *capsys.readouterr()) for command in COMMANDS] == whole[: len(COMMANDS)]
+    assert [(command, *run_tfgen(*command)) for command in COMMANDS] == whole[: len(COMMANDS)]
     assert stat.S_ISREG((tmp_path / "file").stat().st_mode)
 
 
@@ -374,7 +354,7 @@ def test_without_a_folder_nothing_is_kept(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_git_sees_no_entry(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cache, "folder", lambda: repository / "cache")
-    assert cli.run(["check", "jobs"]) == cli.OK
+    tfgen("check", "jobs")
     assert [*(repository / "cache").glob("*/*")]
     assert Command(("git", "status", "--porcelain")).run() == ""
 

@@ -5,30 +5,16 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-import pytest
-
-from tests.support import git_author
-from tests.support.checked_repository import JOB, commit, copy_repository, git
-from tfgen import cli
-
-Printed = pytest.CaptureFixture[str]
+from tests.support.repository import JOB, commit_all, git, repository_fixture, run_tfgen, tfgen
 
 
-@pytest.fixture(autouse=True)
-def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+@repository_fixture(autouse=True)
+def repository() -> None:
     """Make a repository with a rendered and committed job the current folder."""
-    for name, value in git_author.VARIABLES.items():
-        monkeypatch.setenv(name, value)
-    copy_repository(_rendered_job, tmp_path)
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-def _rendered_job() -> None:
     Path("jobs").mkdir()
     Path("jobs/mnist.yaml").write_text(JOB, encoding="utf-8")
-    assert cli.run(["render", "jobs"]) == 0
-    commit()
+    tfgen("render", "jobs")
+    commit_all()
 
 
 def check_out_anew() -> None:
@@ -38,58 +24,54 @@ def check_out_anew() -> None:
     git("reset", "--quiet", "--hard")
 
 
-def checked(capsys: Printed) -> list[str]:
-    capsys.readouterr()
-    cli.run(["check", "jobs"])
-    return capsys.readouterr().out.splitlines()
+def checked() -> list[str]:
+    return run_tfgen("check", "jobs")[1].splitlines()
 
 
-def test_all_of_them_are_one_problem_and_a_render_mends_it(capsys: Printed) -> None:
+def test_all_of_them_are_one_problem_and_a_render_mends_it() -> None:
     check_out_anew()
     assert b"\r\n" in Path("charts/mnist/Chart.yaml").read_bytes()
     files = sum(path.is_file() for folder in ("charts", "overlays") for path in Path(folder).rglob("*"))
-    assert checked(capsys) == [
+    assert checked() == [
         f"charts/mnist/.helmignore:1:1: found {files} rendered files with CRLF line endings, but tfgen writes LF; if "
         "git converts line endings (core.autocrlf), write charts/** -text, overlays/** -text and .tfgen/** -text into "
         ".gitattributes; then render the jobs [line-ends]"
     ]
-    assert cli.run(["render", "jobs"]) == 0
-    assert checked(capsys) == []
-    assert cli.run(["commit", "jobs"]) == 0
-    assert capsys.readouterr().out.startswith("nothing to commit")
+    tfgen("render", "jobs")
+    assert checked() == []
+    assert tfgen("commit", "jobs").out.startswith("nothing to commit")
 
 
-def test_the_attributes_of_a_new_repository_keep_git_from_it(capsys: Printed) -> None:
-    assert cli.run(["init", "other", "--repo"]) == 0
+def test_the_attributes_of_a_new_repository_keep_git_from_it() -> None:
+    tfgen("init", "other", "--repo")
     Path("tfgen.yaml").unlink()
     for folder in ("jobs/other", ".github"):
         shutil.rmtree(folder)
-    commit()
+    commit_all()
     check_out_anew()
     assert b"\r\n" in Path("jobs/mnist.yaml").read_bytes()
-    assert checked(capsys) == []
+    assert checked() == []
 
 
-def test_an_edit_is_still_one(capsys: Printed) -> None:
+def test_an_edit_is_still_one() -> None:
     check_out_anew()
     with Path("charts/mnist/Chart.yaml").open("ab") as file:
         file.write(b"# mine\r\n")
-    rules = sorted(line.rpartition(" ")[2] for line in checked(capsys))
+    rules = sorted(line.rpartition(" ")[2] for line in checked())
     assert rules == ["[hand-edited]", "[line-ends]"]
-    assert cli.run(["render", "jobs"]) == 1
-    assert "the file was edited by hand" in capsys.readouterr().err
+    assert "the file was edited by hand" in tfgen("render", "jobs", code=1).err
 
 
-def test_a_jobs_file_with_other_line_ends_is_as_git_has_it(capsys: Printed) -> None:
+def test_a_jobs_file_with_other_line_ends_is_as_git_has_it() -> None:
     check_out_anew()
-    assert cli.run(["rm", "jobs/mnist.yaml"]) == 0
+    tfgen("rm", "jobs/mnist.yaml")
     assert not Path("charts").exists()
 
 
-def test_many_edits_are_counted(capsys: Printed) -> None:
+def test_many_edits_are_counted() -> None:
     for path in [path for path in Path("overlays").rglob("*") if path.is_file()]:
         path.write_text("# mine\n", encoding="utf-8")
-    output = checked(capsys)
+    output = checked()
     summary = " more files were edited by hand; to discard the edits: tfgen render --force "
     assert len(output) == 11
     assert {line.rpartition(" ")[2] for line in output} == {"[hand-edited]"}

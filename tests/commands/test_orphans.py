@@ -8,15 +8,11 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.support import git_author
-from tests.support.checked_repository import JOB, OTHER, commit, copy_repository, git
+from tests.support.repository import JOB, OTHER, commit_all, git, repository_fixture, run_tfgen, tfgen
 from tests.support.tools import ROOT
-from tfgen import cli
 from tfgen.commands.init import JobOptions, new_repository
 
 pytestmark = pytest.mark.long
-
-Printed = pytest.CaptureFixture[str]
 
 GONE = (
     ".tfgen/mnist.json:1:1: jobs/mnist.yaml no longer has the job mnist, but GitOps tools still apply its "
@@ -25,28 +21,18 @@ GONE = (
 )
 
 
-@pytest.fixture(autouse=True)
-def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+@repository_fixture(autouse=True)
+def repository() -> None:
     """Make a repository with two rendered and committed jobs the current folder."""
-    for name, value in git_author.VARIABLES.items():
-        monkeypatch.setenv(name, value)
-    copy_repository(_rendered_jobs, tmp_path)
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-def _rendered_jobs() -> None:
     Path("jobs").mkdir()
     Path("jobs/mnist.yaml").write_text(JOB, encoding="utf-8")
     Path("jobs/other.yaml").write_text(OTHER, encoding="utf-8")
-    assert cli.run(["render", "jobs"]) == 0
-    commit()
+    tfgen("render", "jobs")
+    commit_all()
 
 
-def checked(capsys: Printed, *arguments: str) -> tuple[int, str]:
-    capsys.readouterr()
-    code = cli.run(["check", *arguments])
-    out, err = capsys.readouterr()
+def checked(*arguments: str) -> tuple[int, str]:
+    code, out, err = run_tfgen("check", *arguments)
     return code, out or err
 
 
@@ -60,59 +46,59 @@ def checked(capsys: Printed, *arguments: str) -> tuple[int, str]:
         ("jobs", "--changed"),
     ],
 )
-def test_a_job_that_is_gone_is_an_error_of_each_gate(capsys: Printed, arguments: tuple[str, ...]) -> None:
+def test_a_job_that_is_gone_is_an_error_of_each_gate(arguments: tuple[str, ...]) -> None:
     git("rm", "--quiet", "jobs/mnist.yaml")
-    commit()
-    assert checked(capsys, *arguments) == (1, GONE)
+    commit_all()
+    assert checked(*arguments) == (1, GONE)
 
 
-def test_ci_names_it_on_the_ledgers_line(capsys: Printed) -> None:
+def test_ci_names_it_on_the_ledgers_line() -> None:
     Path("jobs/mnist.yaml").unlink()
-    code, out = checked(capsys, ".", "--format", "github")
+    code, out = checked(".", "--format", "github")
     assert code == 1
     assert out.startswith(
         "::error file=.tfgen/mnist.json,line=1,col=1,title=orphan::jobs/mnist.yaml no longer has the job mnist"
     )
 
 
-def test_a_job_that_has_another_name_leaves_an_orphan(capsys: Printed) -> None:
+def test_a_job_that_has_another_name_leaves_an_orphan() -> None:
     Path("jobs/mnist.yaml").write_text(JOB.replace("mnist}", "digits}"), encoding="utf-8")
-    code, out = checked(capsys, "jobs", "--format", "json")
+    code, out = checked("jobs", "--format", "json")
     assert code == 1
     assert [problem["rule"] for problem in json.loads(out)["problems"]] == ["orphan", "not-rendered"]
 
 
-def test_the_last_job_is_missed_too(capsys: Printed) -> None:
+def test_the_last_job_is_missed_too() -> None:
     git("rm", "--quiet", "-r", "jobs")
-    code, out = checked(capsys, "jobs")
+    code, out = checked("jobs")
     assert code == 1
     assert [line.partition(":")[0] for line in out.splitlines()] == [".tfgen/mnist.json", ".tfgen/other.json"]
 
 
 @pytest.mark.parametrize("way", [("rm", "mnist"), ("render", "jobs"), ("commit", "jobs")])
-def test_each_way_out_leads_out(capsys: Printed, way: tuple[str, ...]) -> None:
+def test_each_way_out_leads_out(way: tuple[str, ...]) -> None:
     Path("jobs/mnist.yaml").unlink()
-    assert cli.run(way) == 0
-    assert checked(capsys, "jobs") == (0, "0 errors, 0 warnings; 1 job compared with HEAD\n")
+    tfgen(*way)
+    assert checked("jobs") == (0, "0 errors, 0 warnings; 1 job compared with HEAD\n")
     assert not Path("overlays/mnist").exists()
 
 
-def test_a_job_that_moved_is_none(capsys: Printed) -> None:
+def test_a_job_that_moved_is_none() -> None:
     Path("teams").mkdir()
     Path("jobs/mnist.yaml").rename("teams/mnist.yaml")
-    assert checked(capsys, "jobs")[0] == 0
+    assert checked("jobs")[0] == 0
 
 
-def test_a_job_that_cannot_be_read_is_none(capsys: Printed) -> None:
+def test_a_job_that_cannot_be_read_is_none() -> None:
     Path("jobs/mnist.yaml").write_text(JOB.replace("{name: mnist}", "{name: [mnist"), encoding="utf-8")
-    code, out = checked(capsys, "jobs")
+    code, out = checked("jobs")
     assert code == 1
     assert [line.partition(":")[0] for line in out.splitlines()] == ["jobs/mnist.yaml"]
 
 
-def test_a_file_is_no_gate_for_the_others(capsys: Printed) -> None:
+def test_a_file_is_no_gate_for_the_others() -> None:
     Path("jobs/mnist.yaml").unlink()
-    assert checked(capsys, "jobs/other.yaml")[0] == 0
+    assert checked("jobs/other.yaml")[0] == 0
 
 
 def test_the_hooks_run_where_a_commit_only_removes_files() -> None:
@@ -125,12 +111,10 @@ def test_the_hooks_run_where_a_commit_only_removes_files() -> None:
     assert [hook["always_run"] for hook in (published, *local)] == [True, True, True]
 
 
-def test_the_files_of_a_job_in_a_hidden_folder_stay(capsys: Printed) -> None:
+def test_the_files_of_a_job_in_a_hidden_folder_stay() -> None:
     """The search in a folder skips a hidden file. The job still exists, so a render of the folder removes nothing."""
     Path(".drafts").mkdir()
     Path(".drafts/draft.yaml").write_text(JOB.replace("mnist}", "draft}"), encoding="utf-8")
-    assert cli.run(["render", ".drafts/draft.yaml"]) == cli.OK
-    capsys.readouterr()
-    assert cli.run(["render", "."]) == cli.OK
-    assert ", 0 removed," in capsys.readouterr().out
+    tfgen("render", ".drafts/draft.yaml")
+    assert ", 0 removed," in tfgen("render", ".").out
     assert Path("charts/draft/Chart.yaml").exists()

@@ -35,7 +35,7 @@ def test_a_failed_write_leaves_nothing(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 NOTHING: Any = None
-REQUEST = profile.TraceRequest("worker", (0, 1), 5)
+REQUEST = ("worker", (0, 1), 5)
 
 
 @pytest.fixture
@@ -60,7 +60,7 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> set[int]:
 @pytest.mark.parametrize("missing", [[], [1]])
 def test_a_task_without_a_trace_is_a_failure(missing: list[int], cluster: set[int]) -> None:
     cluster |= {*missing}
-    traces = profile.profile_run(NOTHING, Access(namespace="ml"), NOTHING, REQUEST)
+    traces = profile.profile_run(NOTHING, Access(namespace="ml"), NOTHING, *REQUEST)
     failure = "worker-1 does not run" if missing else "worker-1: lost"
     assert traces == profile.Traces({"worker-0.xplane.pb": b""}, (failure,))
 
@@ -68,4 +68,4 @@ def test_a_task_without_a_trace_is_a_failure(missing: list[int], cluster: set[in
 def test_no_trace_at_all_is_an_error(cluster: set[int]) -> None:
     cluster.add(0)
     with pytest.raises(TfgenError, match=r"^worker-0 does not run$"):
-        profile.profile_run(NOTHING, Access(namespace="ml"), NOTHING, REQUEST)
+        profile.profile_run(NOTHING, Access(namespace="ml"), NOTHING, *REQUEST)

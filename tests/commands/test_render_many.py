@@ -13,17 +13,18 @@ from typing import Any
 
 import pytest
 
-from tests.support.checked_repository import commit, git
+from tests.support.repository import commit_all, git, tfgen
 from tfgen import cli, workers
 from tfgen.check.checked import CheckedFile
 from tfgen.check.jobs import Checker
 from tfgen.check.manifests import Manifest, read_foreign_manifests
 from tfgen.commands import commit as commit_command
 from tfgen.commands import render
-from tfgen.commands.pipeline import full_check, rendered_file, rendered_job, sums
 from tfgen.git.command import Git
-from tfgen.graph import built
+from tfgen.graph import graph
 from tfgen.job.sources import Source
+from tfgen.pipeline import check as pipeline_check
+from tfgen.pipeline import render as pipeline_render
 from tfgen.text.document import Document
 from tfgen.tree import cache, write
 from tfgen.tree import ledger as ledgers
@@ -125,9 +126,9 @@ def test_what_is_in_memory_does_not_grow_with_the_jobs(monkeypatch: pytest.Monke
     for many in (3, 12):
         write_jobs(*range(many))
         of_runs.append([])
-        assert cli.run(["render", "jobs"]) == cli.OK
+        tfgen("render", "jobs")
         write_jobs(*range(many), workers=3)  # the second render has ledgers, and files on disk
-        assert cli.run(["render", "jobs"]) == cli.OK
+        tfgen("render", "jobs")
     assert {len(run) for run in of_runs} == {8}
     assert_as_much_for_many(of_runs)
 
@@ -140,17 +141,17 @@ def test_what_a_check_has_in_memory_does_not_grow_with_the_jobs(monkeypatch: pyt
     Path(".gitignore").write_text("cache/\n", encoding="utf-8")
     of_runs: list[list[Counter[str]]] = []
     for name in ("compare", "compare_overlays", "compare_files"):
-        monkeypatch.setattr(full_check, name, noting(getattr(full_check, name), of_runs))
+        monkeypatch.setattr(pipeline_check, name, noting(getattr(pipeline_check, name), of_runs))
     for many in (3, 12):
         write_jobs(*range(many))
         of_runs.append([])
-        assert cli.run(["check", "jobs"]) == cli.PROBLEMS  # no file is rendered yet
-        assert cli.run(["render", "jobs"]) == cli.OK
-        commit()
+        tfgen("check", "jobs", code=cli.PROBLEMS)  # no file is rendered yet
+        tfgen("render", "jobs")
+        commit_all()
         (folder / "cache").rename(folder / f".known-{many}")
-        assert cli.run(["check", "jobs"]) == cli.OK
+        tfgen("check", "jobs")
         write_jobs(*range(many), workers=3)
-        assert cli.run(["check", "jobs"]) == cli.PROBLEMS  # each job differs from the size of its run
+        tfgen("check", "jobs", code=cli.PROBLEMS)  # each job differs from the size of its run
     assert {len(run) for run in of_runs} == {18}
     assert_as_much_for_many(of_runs)
 
@@ -172,16 +173,12 @@ limits: {environments: {prod: {replicas: 8}}}
 """
 
 
-def test_a_job_is_built_once_also_where_a_sum_is_limited(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_job_is_built_once_also_where_a_sum_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: Counter[str] = Counter()
-    monkeypatch.setattr(rendered_job, "build", counting(calls, "build", built.build))
-    monkeypatch.setattr(sums, "build", counting(calls, "build", built.build))
+    monkeypatch.setattr(pipeline_render, "build", counting(calls, "build", graph.build))
     Path("tfgen.yaml").write_text(LIMITS, encoding="utf-8")
     write_jobs(1, 2, 3, fields="  environments: {prod: {}}\n")
-    assert cli.run(["check", "jobs"]) == cli.PROBLEMS
-    assert "request 15 tasks, but the limit is 8" in capsys.readouterr().out
+    assert "request 15 tasks, but the limit is 8" in tfgen("check", "jobs", code=cli.PROBLEMS).out
     assert calls["build"] == 3
 
 
@@ -197,9 +194,9 @@ def test_a_commit_checks_each_file_once(monkeypatch: pytest.MonkeyPatch, is_else
     monkeypatch.setattr(Checker, "check", check)
     git("init", "--quiet", "--initial-branch=main")
     Path(".gitignore").write_text("cache/\n", encoding="utf-8")
-    commit()
+    commit_all()
     write_jobs(1, 2, fields=GITOPS if is_elsewhere else "")
-    assert cli.run(["commit", "jobs"]) == cli.OK
+    tfgen("commit", "jobs")
     assert checked == ["jobs/001.yaml", "jobs/002.yaml"]
 
 
@@ -213,10 +210,10 @@ def test_a_commit_looks_for_manifests_of_others_once(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(commit_command, "read_foreign_manifests", read)
     git("init", "--quiet", "--initial-branch=main")
     Path(".gitignore").write_text("cache/\n", encoding="utf-8")
-    commit()
+    commit_all()
     Path("cache").mkdir()
     write_jobs(*range(workers.MANY))
-    assert cli.run(["commit", "jobs"]) == cli.OK
+    tfgen("commit", "jobs")
     assert Path("cache/calls").read_text(encoding="utf-8") == "read\n"
 
 
@@ -226,12 +223,12 @@ def test_a_commit_asks_git_and_reads_ledgers_as_often_for_many_jobs_as_for_few(m
     monkeypatch.setattr(Ledgers, "__init__", counting(calls, "ledgers", Ledgers.__init__))
     git("init", "--quiet", "--initial-branch=main")
     Path(".gitignore").write_text("cache/\n", encoding="utf-8")
-    commit()
+    commit_all()
     of_runs = []
     for numbers in ([1], [2, 3], range(4, 8)):
         write_jobs(*numbers)
         calls.clear()
-        assert cli.run(["commit", "jobs"]) == cli.OK
+        tfgen("commit", "jobs")
         of_runs.append(+calls)
     _, few, many = of_runs
     assert few.keys() == {"git", "ledgers"}
@@ -258,12 +255,12 @@ def test_a_further_job_takes_a_few_kilobytes(monkeypatch: pytest.MonkeyPatch) ->
         for out, number in (("warm", many), ("few", few), ("many", many)):
             remove_jobs()
             write_jobs(*range(number), fields=comment)
-            assert cli.run(["render", "jobs", "--out", out]) == cli.OK
+            tfgen("render", "jobs", "--out", out)
         for out, number in (("many", many), ("few", few)):
             remove_jobs()
             write_jobs(*range(number), workers=3, fields=comment)
-            assert cli.run(["render", "jobs", "--out", out]) == cli.OK  # this render has ledgers, and files on disk
-            assert cli.run(["render", "jobs", "--out", out]) == cli.OK
+            tfgen("render", "jobs", "--out", out)  # this render has ledgers, and files on disk
+            tfgen("render", "jobs", "--out", out)
     finally:
         tracemalloc.stop()
     _, few_first, many_first, many_changed, many_again, few_changed, few_again = sizes
@@ -281,7 +278,7 @@ def test_as_many_processes_as_one_write_the_same(monkeypatch: pytest.MonkeyPatch
     results = []
     for processes in (1, 2):
         monkeypatch.setattr(workers, "_processors", lambda processes=processes: processes)
-        assert cli.run(["render", "jobs", "--force"]) == cli.OK
+        tfgen("render", "jobs", "--force")
         results.append(written())
         for path in results[-1]:
             Path(path).unlink()
@@ -310,12 +307,10 @@ def test_jobs_of_one_structure_are_rendered_one_after_another_and_written_in_the
 
 def test_a_long_word_in_a_file_takes_no_time() -> None:
     """A file may contain a model or an image in base64. A pattern with quadratic time would take hours."""
-    assert rendered_file._KEYS.findall("a-b: c\n'd': [e.f: 1]\n" + "x" * 1_000_000) == ["a-b:", "d':", "f:"]
+    assert pipeline_render._KEYS.findall("a-b: c\n'd': [e.f: 1]\n" + "x" * 1_000_000) == ["a-b:", "d':", "f:"]
 
 
-def test_as_many_processes_as_one_say_the_same(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_as_many_processes_as_one_say_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     write_jobs(*range(0, workers.MANY, 2))
     write_jobs(
         *range(1, workers.MANY, 2), fields="  tensorboard: {logDir: /logs}  # tfgen: ignore latest-tag it stays\n"
@@ -325,8 +320,7 @@ def test_as_many_processes_as_one_say_the_same(
     printed = []
     for processes in (1, 2):
         monkeypatch.setattr(workers, "_processors", lambda processes=processes: processes)
-        assert cli.run(["check", "jobs"]) == cli.PROBLEMS
-        printed.append(capsys.readouterr())
+        printed.append(tfgen("check", "jobs", code=cli.PROBLEMS))
     assert printed[0] == printed[1]
     rules = Counter(line.rpartition("[")[2] for line in printed[0].out.splitlines())
     assert rules == {
@@ -338,56 +332,48 @@ def test_as_many_processes_as_one_say_the_same(
     }
 
 
-def test_as_many_processes_as_one_show_the_same_differences(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_as_many_processes_as_one_show_the_same_differences(monkeypatch: pytest.MonkeyPatch) -> None:
     write_jobs(*range(workers.MANY + 5))
     git("init", "--quiet", "--initial-branch=main")
-    commit()
+    commit_all()
     write_jobs(*range(workers.MANY), fields="  env: {NEW: variable}\n")
     printed = []
     for processes in (1, 2):
         monkeypatch.setattr(workers, "_processors", lambda processes=processes: processes)
-        assert cli.run(["diff", "jobs", "--format", "json"]) == cli.OK
-        printed.append(capsys.readouterr())
+        printed.append(tfgen("diff", "jobs", "--format", "json"))
     assert printed[0] == printed[1]
     assert [job["job"] for job in json.loads(printed[0].out)["jobs"]] == [f"j{n:03}" for n in range(workers.MANY)]
 
 
 @pytest.mark.parametrize("processes", [1, 2])
 def test_one_error_among_many_jobs_and_nothing_is_written(
-    processes: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], folder: Path
+    processes: int, monkeypatch: pytest.MonkeyPatch, folder: Path
 ) -> None:
     monkeypatch.setattr(workers, "_processors", lambda: processes)
     write_jobs(*range(workers.MANY + 5))
     job = Path("jobs/013.yaml")
     job.write_text(job.read_text(encoding="utf-8").replace("replicas", "replica"), encoding="utf-8")
-    assert cli.run(["render", "jobs"]) == cli.PROBLEMS
-    assert capsys.readouterr().err == (
+    printed = tfgen("render", "jobs", code=cli.PROBLEMS).err
+    assert printed == (
         'jobs/013.yaml:6:39: unknown key "replica" in spec.roles.worker; did you mean "replicas"? [unknown-key]\n'
     )
     assert {path.name for path in folder.iterdir()} - {"cache"} == {"jobs"}
 
 
-def test_jobs_that_clash_are_told_though_no_document_of_theirs_is_kept(
-    capsys: pytest.CaptureFixture[str], folder: Path
-) -> None:
+def test_jobs_that_clash_are_told_though_no_document_of_theirs_is_kept(folder: Path) -> None:
     write_jobs(*range(3))
     job = Path("jobs/001.yaml")
     job.write_text(job.read_text(encoding="utf-8").replace("j001", "j000"), encoding="utf-8")
-    assert cli.run(["render", "jobs"]) == cli.PROBLEMS
-    assert "jobs/001.yaml:3:18: " in capsys.readouterr().err
+    assert "jobs/001.yaml:3:18: " in tfgen("render", "jobs", code=cli.PROBLEMS).err
     assert {path.name for path in folder.iterdir()} - {"cache"} == {"jobs"}
 
 
-def test_a_second_render_writes_what_changed_alone(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_second_render_writes_what_changed_alone() -> None:
     write_jobs(*range(3))
-    assert cli.run(["render", "jobs"]) == cli.OK
+    tfgen("render", "jobs")
     write_jobs(1, workers=5)
     Path("jobs/002.yaml").unlink()
-    capsys.readouterr()
-    assert cli.run(["render", "jobs"]) == cli.OK
-    lines = capsys.readouterr().out.splitlines()
+    lines = tfgen("render", "jobs").out.splitlines()
     assert {line.split()[0] for line in lines[:-1]} == {"changed", "removed"}
     assert {line.split()[1].split("/")[1] for line in lines if line.startswith("changed")} == {"j001"}
     assert {line.split()[1].split("/")[1] for line in lines if line.startswith("removed")} == {"j002"}
@@ -405,30 +391,25 @@ def apply_and_rewrite_ledgers(plan: WritePlan) -> WritePlan:
 
 @pytest.mark.parametrize("changed", [(), (2,)])
 def test_a_ledger_that_another_tfgen_writes_once_all_is_written_is_no_matter(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], changed: tuple[int, ...]
+    monkeypatch: pytest.MonkeyPatch, changed: tuple[int, ...]
 ) -> None:
     write_jobs(1, 2)
-    assert cli.run(["render", "jobs"]) == cli.OK
+    tfgen("render", "jobs")
     every = set(written()) - {".tfgen/j001.json", ".tfgen/j002.json"}
     write_jobs(*changed, workers=3)
     monkeypatch.setattr(render, "apply", apply_and_rewrite_ledgers)
-    capsys.readouterr()
-    assert cli.run(["render", "jobs", "--format", "json"]) == cli.OK
-    files = json.loads(capsys.readouterr().out)
+    files = json.loads(tfgen("render", "jobs", "--format", "json").out)
     assert bool(files["changed"]) == bool(changed)
     assert {*files["changed"], *files["unchanged"]} == every
 
 
-def test_a_job_is_said_to_be_kept_though_another_tfgen_writes_its_ledger_then(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_job_is_said_to_be_kept_though_another_tfgen_writes_its_ledger_then(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ledgers, "_MOST", 0)  # ledgers leave memory, as with many jobs
     write_jobs(1)
-    assert cli.run(["render", "jobs"]) == cli.OK
+    tfgen("render", "jobs")
     ledger = Path(".tfgen/j001.json")
     ledger.write_text(re.sub('"tool": ".*"', '"tool": "0.0.1"', ledger.read_text(encoding="utf-8")), encoding="utf-8")
     git("init", "--quiet")
-    commit()
+    commit_all()
     monkeypatch.setattr(render, "apply", apply_and_rewrite_ledgers)
-    assert cli.run(["render", "jobs"]) == cli.OK
-    assert "kept: the files of j001, rendered by tfgen 0.0.1" in capsys.readouterr().err
+    assert "kept: the files of j001, rendered by tfgen 0.0.1" in tfgen("render", "jobs").err

@@ -1,13 +1,18 @@
-"""The name of the next run, written in place of the last name. All other bytes are unchanged."""
+"""The name of the next run, written in place of the last name, and the files that a rerun changes."""
 
 from __future__ import annotations
 
 import json
 import re
+import shutil
+from pathlib import Path
 from textwrap import dedent
 
 import pytest
+import yaml
 
+from tests.support.repository import commit_all, git, tfgen
+from tests.support.tools import ROOT
 from tfgen.check.jobs import check
 from tfgen.commands.rerun import not_fresh, rerun
 from tfgen.errors import ProblemsError, TfgenError, UsageError
@@ -255,3 +260,46 @@ def test_a_fresh_run_that_is_none(storage: str, message: str) -> None:
     (document,) = check(JOB + storage, "job.yaml").documents
     assert as_text(not_fresh(document, None)).startswith(message)
     assert bool(list(not_fresh(document, None))) == bool(message)
+
+
+# -- files that a rerun changes ----------------------------------------------------------------------------------------
+
+LONGEST = 6
+"""The maximum number of changed files that a reviewer of a rerun accepts."""
+
+# An example of each workload kind, with an environment of the example.
+EXAMPLES = {
+    "StatefulSet": ("dist-mnist", "dev"),
+    "Job": ("tf1-translate", "plugin"),
+    "TFJob": ("eks-tfjob", "dev"),
+    "VolcanoJob": ("volcano-job", "prod"),
+    "JobSet": ("jobset-mnist", "dev"),
+    "Pod": ("eci-imagenet", "spot"),
+    "ElasticDL": ("elasticdl-mnist", "prod"),
+}
+
+
+@pytest.mark.parametrize("kind", EXAMPLES)
+def test_a_rerun_of_one_environment_changes_few_files(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    example, environment = EXAMPLES[kind]
+    monkeypatch.chdir(tmp_path)
+    git("init", "--quiet", "--initial-branch=main", ".")
+    shutil.copytree(ROOT / "examples" / example, tmp_path / example)
+    job = f"{example}/job.yaml"
+    if kind == "Job":
+        tfgen("set", job, "workload.kind=Job")
+    spec = yaml.safe_load(Path(job).read_text(encoding="utf-8"))["spec"]
+    assert spec.get("workload", {}).get("kind", "StatefulSet") == kind
+    tfgen("render", job)
+    commit_all()
+    for _ in range(2):
+        tfgen("rerun", job, "--env", environment)
+        tfgen("render", job)
+        changed = git("status", "--porcelain", "--untracked-files=all", "--no-renames").splitlines()
+        assert {line[:3] for line in changed} == {" M "}
+        assert len(changed) <= LONGEST
+        overlays = [line[3:] for line in changed if line[3:].startswith("overlays/")]
+        assert overlays == [f"overlays/{example}/{environment}/kustomization.yaml"]
+        commit_all()

@@ -8,14 +8,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.support import git_author
-from tests.support.commit_repository import clone_with, git, write
-from tfgen import cli
+from tests.support.repository import Printed, clone_with, git, tfgen, write
 from tfgen.git.command import Git
 
 pytestmark = pytest.mark.long
-
-Printed = pytest.CaptureFixture[str]
 
 JOB = """\
 apiVersion: tfgen/v1alpha1
@@ -38,8 +34,6 @@ def branch(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.M
 
     Return the branch of the rendered files.
     """
-    for name, value in git_author.VARIABLES.items():
-        monkeypatch.setenv(name, value)
     rendered: str = request.param
     monkeypatch.chdir(clone_with(_two_runs if rendered == "main" else _two_runs_rendered_elsewhere, tmp_path))
     return rendered
@@ -47,9 +41,9 @@ def branch(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.M
 
 def _two_runs(job: str = JOB) -> None:
     write(FILE, job)
-    assert cli.run(["commit", "jobs", "--push"]) == 0
+    tfgen("commit", "jobs", "--push")
     for _ in range(2):
-        assert cli.run(["rerun", FILE, "--env", "prod", "--commit", "--push"]) == 0
+        tfgen("rerun", FILE, "--env", "prod", "--commit", "--push")
     write("README.md", "the jobs\n")
 
 
@@ -57,8 +51,8 @@ def _two_runs_rendered_elsewhere() -> None:
     _two_runs(JOB + RENDERED)
 
 
-def rerun(*arguments: str, code: int = 0) -> None:
-    assert cli.run(["rerun", FILE, "--env", "prod", *arguments]) == code
+def rerun(*arguments: str, code: int = 0) -> Printed:
+    return tfgen("rerun", FILE, "--env", "prod", *arguments, code=code)
 
 
 def run_of(revision: str, environment: str = "prod", file: str = FILE) -> str:
@@ -88,38 +82,35 @@ def test_a_rerun_after_a_reverted_rerun_has_a_name_that_no_run_had(branch: str) 
     assert (run_of("origin/main"), "mnist-5" in applied(branch)) == ("5", True)
 
 
-def test_a_rerun_without_a_commit_has_this_name_too(branch: str, capsys: Printed) -> None:
+def test_a_rerun_without_a_commit_has_this_name_too(branch: str) -> None:
     revert_rerun()
-    capsys.readouterr()
-    rerun()
+    printed = rerun().out
     command = "render" if branch == "main" else "commit"
-    assert capsys.readouterr().out == f"{FILE}: run 2 -> 4 in prod\n\nNext:\n\n  tfgen {command} {FILE}\n"
-    assert cli.run([command, FILE]) == 0
-    assert cli.run(["check", "jobs"]) == 0
+    assert printed == f"{FILE}: run 2 -> 4 in prod\n\nNext:\n\n  tfgen {command} {FILE}\n"
+    tfgen(command, FILE)
+    tfgen("check", "jobs")
 
 
 @pytest.mark.parametrize("options", [(), ("--commit", "--push")])
-def test_a_shallow_clone_is_refused(branch: str, tmp_path: Path, capsys: Printed, options: tuple[str, ...]) -> None:
+def test_a_shallow_clone_is_refused(branch: str, tmp_path: Path, options: tuple[str, ...]) -> None:
     git("clone", "--quiet", "--depth=1", f"file://{tmp_path}/remote.git", tmp_path / "shallow")
     pushed = git("for-each-ref", folder=tmp_path / "remote.git")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(tmp_path / "shallow")
-        rerun(*options, code=2)
-        error = capsys.readouterr().err
+        error = rerun(*options, code=2).err
         assert f"{FILE}: the clone is shallow" in error
         assert "fetch-depth: 0" in error
         assert git("status", "--porcelain") == ""
         git("fetch", "--quiet", "--unshallow")
         git("fetch", "--quiet", "origin", "+refs/heads/*:refs/remotes/origin/*")
         assert git("for-each-ref", folder=tmp_path / "remote.git") == pushed
-        rerun(*options)
-        assert "run 3 -> 4 in prod" in capsys.readouterr().out
+        assert "run 3 -> 4 in prod" in rerun(*options).out
 
 
 def test_each_environment_has_its_own_names(branch: str) -> None:
-    assert cli.run(["rerun", FILE, "--env", "dev", "--commit"]) == 0
+    tfgen("rerun", FILE, "--env", "dev", "--commit")
     assert run_of("HEAD", "dev") == "2"  # the runs 2 and 3 are runs of prod
-    assert cli.run(["rerun", FILE, "--commit"]) == 0
+    tfgen("rerun", FILE, "--commit")
     spec = yaml.safe_load(git("show", f"HEAD:{FILE}"))["spec"]
     # A new run of the job must have a new name in each environment, because each environment may follow the job.
     assert (spec["run"], spec["environments"]["dev"]["run"], spec["environments"]["prod"]["run"]) == ("4", "3", "4")
@@ -129,61 +120,60 @@ def test_a_renamed_job_file_keeps_its_history(branch: str) -> None:
     revert_rerun()
     write("jobs/team/.keep", "")
     git("mv", FILE, "jobs/team/mnist.yaml")
-    assert cli.run(["commit", "jobs"]) == 0
-    assert cli.run(["rerun", "jobs/team/mnist.yaml", "--env", "prod", "--commit"]) == 0
+    tfgen("commit", "jobs")
+    tfgen("rerun", "jobs/team/mnist.yaml", "--env", "prod", "--commit")
     assert run_of("HEAD", file="jobs/team/mnist.yaml") == "4"
 
 
 def test_a_rerun_that_another_clone_was_faster_with_fails(
-    branch: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Printed
+    branch: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     git("clone", "--quiet", tmp_path / "remote.git", tmp_path / "second")
     rerun("--commit", "--push")
     monkeypatch.chdir(tmp_path / "second")
     monkeypatch.setenv("GIT_AUTHOR_NAME", "Grace")
-    capsys.readouterr()
-    rerun("--commit", "--push", code=1)
-    assert f"{FILE}: no run starts, because another commit has already started a run" in capsys.readouterr().err
+    assert (
+        f"{FILE}: no run starts, because another commit has already started a run"
+        in rerun("--commit", "--push", code=1).err
+    )
     rerun("--commit", "--push")
     assert (run_of("origin/main"), "mnist-5" in applied(branch)) == ("5", True)
 
 
 def test_a_run_that_the_branch_of_rendered_files_has_already_fails(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Printed
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name, value in git_author.VARIABLES.items():
-        monkeypatch.setenv(name, value)
     monkeypatch.chdir(clone_with(_two_runs_rendered_elsewhere, tmp_path))
     git("reset", "--quiet", "--hard", "HEAD~2")  # somebody removes the commit of the run 3 from main
     git("push", "--quiet", "--force")
-    rerun("--commit", "--push", code=1)
-    assert f"{FILE}: no run starts, because another commit has already started a run" in capsys.readouterr().err
+    assert (
+        f"{FILE}: no run starts, because another commit has already started a run"
+        in rerun("--commit", "--push", code=1).err
+    )
     rerun("--commit", "--push")
     assert "mnist-4" in applied("rendered")
 
 
-def test_no_run_starts_where_the_job_is_retired_in_each_environment(branch: str, capsys: Printed) -> None:
+def test_no_run_starts_where_the_job_is_retired_in_each_environment(branch: str) -> None:
     for environment in ("dev", "prod"):
-        assert cli.run(["rm", FILE, "--env", environment]) == 0
+        tfgen("rm", FILE, "--env", environment)
     before = Path(FILE).read_text(encoding="utf-8")
-    assert cli.run(["rerun", FILE]) == 2
-    assert f"run tfgen rerun {FILE} --env dev --enable" in capsys.readouterr().err
+    assert f"run tfgen rerun {FILE} --env dev --enable" in tfgen("rerun", FILE, code=2).err
     assert Path(FILE).read_text(encoding="utf-8") == before
-    assert cli.run(["rerun", FILE, "--env", "dev", "--enable"]) == 0
-    assert cli.run(["rerun", FILE]) == 0
+    tfgen("rerun", FILE, "--env", "dev", "--enable")
+    tfgen("rerun", FILE)
 
 
 @pytest.mark.parametrize(("against", "was"), [("HEAD~1", "3"), ("HEAD~4", "without a name")])
-def test_check_reports_a_pushed_revert(branch: str, capsys: Printed, against: str, was: str) -> None:
+def test_check_reports_a_pushed_revert(branch: str, against: str, was: str) -> None:
     """The runs are without a name (HEAD~4), 2, 3 (HEAD~2 and HEAD~1), and 2 after the revert."""
     revert_rerun()
-    capsys.readouterr()
-    assert cli.run(["check", "jobs", "--against", against]) == 1
+    printed = tfgen("check", "jobs", "--against", against, code=1).out
     named = f'"{was}"' if was == "3" else was
     assert (
         f'run was {named} and is "2", the name of an earlier run: the earlier run would start again in its old folder; '
         f"for a new run: tfgen set {FILE} --env prod run=4 [run-goes-back]"
-    ) in capsys.readouterr().out
+    ) in printed
 
 
 def test_a_rerun_needs_no_git_process_for_each_commit(branch: str, monkeypatch: pytest.MonkeyPatch) -> None:

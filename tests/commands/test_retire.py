@@ -5,18 +5,18 @@ from __future__ import annotations
 import errno
 import json
 import os
-import subprocess
 from pathlib import Path
 
 import pytest
 
+from tests.support.repository import commit_all, git, tfgen
 from tests.support.tools import kustomize_build
 from tfgen import cli
 from tfgen.change.comparison import Pair
 from tfgen.change.new_run import find_new_runs
 from tfgen.check.jobs import check
 from tfgen.commands.git.message import job_changes
-from tfgen.graph.built import plain_objects
+from tfgen.graph.graph import plain_objects
 from tfgen.schema.editor_schema import editor_schema
 from tfgen.tree.files import digest_of
 
@@ -51,10 +51,10 @@ def write(folder: Path, name: str, text: str = JOB) -> Path:
 def repo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Make a repository with the rendered jobs a and b."""
     monkeypatch.chdir(tmp_path)
-    subprocess.run(["git", "init", "--quiet"], check=True)
+    git("init", "--quiet")
     for name in ("a", "b"):
         write(tmp_path, name)
-    assert cli.run(["render", "jobs"]) == 0
+    tfgen("render", "jobs")
     return tmp_path
 
 
@@ -75,7 +75,7 @@ def test_a_removal_that_is_cut_short_is_gone_on_with(
         assert cli.run(["render", "jobs"]) == cli.FAILED
     assert "Input/output error" in capsys.readouterr().err
     assert any("/b/" in path for path in on_disk(repo))
-    assert cli.run(["render", "jobs"]) == cli.OK
+    tfgen("render", "jobs")
     assert not [path for path in on_disk(repo) if "/b/" in path or path == ".tfgen/b.json"]
 
 
@@ -88,7 +88,7 @@ def test_a_retired_job_leaves_its_claims() -> None:
 @pytest.mark.parametrize(("claim", "left"), [(CLAIM, ["PersistentVolumeClaim"]), ("", [])])
 def test_kustomize_builds_what_is_left(repo: Path, claim: str, left: list[str]) -> None:
     write(repo, "a", RETIRED + claim)
-    assert cli.run(["render", "jobs"]) == 0
+    tfgen("render", "jobs")
     built = kustomize_build(repo / "overlays" / "a" / "prod")
     assert [line.removeprefix("kind: ") for line in built.splitlines() if line.startswith("kind: ")] == left
     assert not (repo / "charts" / "a" / "values-prod.yaml").exists()
@@ -99,7 +99,7 @@ def test_a_chart_that_is_retired_is_followed_by_the_overlay(repo: Path) -> None:
     chart = JOB.replace("argocd:", "source: Chart, argocd:")
     for text, kind in ((chart, "HelmRelease"), (chart.replace("prod: {}", "prod: {enabled: false}"), "Kustomization")):
         write(repo, "a", text)
-        assert cli.run(["render", "jobs"]) == 0
+        tfgen("render", "jobs")
         assert f"kind: {kind}\n" in (repo / "overlays" / "flux" / "a-prod.yaml").read_text(encoding="utf-8")
 
 
@@ -114,11 +114,11 @@ def test_a_shared_file_goes_with_the_last_that_has_it(repo: Path) -> None:
     assert shared <= on_disk(repo)
     for name, left in (("a", shared), ("b", set())):
         write(repo, name, JOB.replace(", argocd: {}, flux: {}}", ", argocd: {}}").replace("  gitops", "  #gitops"))
-        assert cli.run(["render", f"jobs/{name}"]) == 0
+        tfgen("render", f"jobs/{name}")
         assert shared & on_disk(repo) == left
 
 
-def test_a_shared_file_is_changed_by_any_that_has_it(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_shared_file_is_changed_by_any_that_has_it(repo: Path) -> None:
     path = repo / "overlays" / "argocd" / "patches" / "argocd-cm.yaml"
     text = path.read_text(encoding="utf-8")
     path.write_text("# as an earlier tfgen wrote it, for both jobs\n", encoding="utf-8")
@@ -126,12 +126,10 @@ def test_a_shared_file_is_changed_by_any_that_has_it(repo: Path, capsys: pytest.
         earlier = ledger.read_text(encoding="utf-8")
         digest = next(line.split('"')[3] for line in earlier.splitlines() if "argocd-cm" in line)
         ledger.write_text(earlier.replace(digest, digest_of(path.read_text())), encoding="utf-8")
-    assert cli.run(["render", "jobs/a"]) == 0
+    tfgen("render", "jobs/a")
     assert path.read_text(encoding="utf-8") == text
     path.write_text(f"{text}# by hand\n", encoding="utf-8")
-    capsys.readouterr()
-    assert cli.run(["render", "jobs/a"]) == 1
-    assert "argocd-cm.yaml: the file was edited by hand" in capsys.readouterr().err
+    assert "argocd-cm.yaml: the file was edited by hand" in tfgen("render", "jobs/a", code=1).err
 
 
 # -- removed jobs --------------------------------------------------------------------------------------------------
@@ -142,88 +140,77 @@ def of_job(folder: Path, name: str) -> set[str]:
     return {path for path in on_disk(folder) if f"/{name}/" in path or f"/{name}-prod" in path or f"/{name}.js" in path}
 
 
-def commit(folder: Path) -> None:
-    identity = ["-c", "user.name=a", "-c", "user.email=a@example.com"]
-    subprocess.run(["git", "-C", folder, "add", "--all"], check=True)
-    subprocess.run(["git", "-C", folder, *identity, "commit", "--quiet", "--message=x"], check=True)
-
-
 def test_rendering_a_folder_takes_away_what_is_gone_from_it(repo: Path) -> None:
     second_job = write(repo / "elsewhere", "c")
-    assert cli.run(["render", "elsewhere"]) == 0
+    tfgen("render", "elsewhere")
     second_job.unlink()
     (repo / "jobs" / "a" / "job.yaml").unlink()
-    assert cli.run(["render", "jobs"]) == 0
+    tfgen("render", "jobs")
     assert of_job(repo, "a") == set()
     assert len(of_job(repo, "b")) > 10
     assert len(of_job(repo, "c")) > 10  # the render did not read elsewhere
     (repo / "jobs" / "b" / "job.yaml").unlink()
-    assert cli.run(["render", "jobs"]) == 0
+    tfgen("render", "jobs")
     assert of_job(repo, "b") == set()
-    assert cli.run(["render", "jobs"]) == cli.USAGE
+    tfgen("render", "jobs", code=cli.USAGE)
 
 
 def test_a_job_that_is_renamed_leaves_nothing_behind(repo: Path) -> None:
     (repo / "jobs" / "a" / "job.yaml").write_text(JOB.replace("NAME", "z"), encoding="utf-8")
-    assert cli.run(["render", "jobs/a/job.yaml"]) == 0
+    tfgen("render", "jobs/a/job.yaml")
     assert of_job(repo, "a") == {"jobs/a/job.yaml"}
     assert len(of_job(repo, "z")) > 10
 
 
-def test_what_was_edited_by_hand_is_not_taken_away(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_was_edited_by_hand_is_not_taken_away(repo: Path) -> None:
     (repo / "charts" / "a" / "Chart.yaml").write_text("mine: true\n", encoding="utf-8")
     (repo / "jobs" / "a" / "job.yaml").unlink()
-    assert cli.run(["render", "jobs"]) == 1
-    assert "no longer renders the file; --force removes the file" in capsys.readouterr().err
+    assert "no longer renders the file; --force removes the file" in tfgen("render", "jobs", code=1).err
     assert len(of_job(repo, "a")) > 10
 
 
-def test_rm_takes_a_job_away_that_git_can_give_back(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.run(["rm", "jobs/a/job.yaml"]) == cli.USAGE
-    assert "commit the file, or add --force to delete the text" in capsys.readouterr().err
-    commit(repo)
-    assert cli.run(["rm", "jobs/a/job.yaml"]) == 0
+def test_rm_takes_a_job_away_that_git_can_give_back(repo: Path) -> None:
+    assert "commit the file, or add --force to delete the text" in tfgen("rm", "jobs/a/job.yaml", code=cli.USAGE).err
+    commit_all()
+    tfgen("rm", "jobs/a/job.yaml")
     assert of_job(repo, "a") == set()
     (repo / "jobs" / "b" / "job.yaml").unlink()
-    assert cli.run(["rm", "b"]) == 0
+    tfgen("rm", "b")
     assert of_job(repo, "b") == set()
-    assert cli.run(["rm", "b"]) == cli.USAGE
+    tfgen("rm", "b", code=cli.USAGE)
 
 
-def test_rm_by_name_wants_the_jobs_file_gone(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_rm_by_name_wants_the_jobs_file_gone(repo: Path) -> None:
     """With the job file, the next render would write the files again. Until then, the cluster would lack the job."""
-    commit(repo)
+    commit_all()
     before = on_disk(repo)
-    assert cli.run(["rm", "a"]) == cli.USAGE
-    output = capsys.readouterr().err
+    output = tfgen("rm", "a", code=cli.USAGE).err
     assert "a: jobs/a/job.yaml has the job, so the next render would write the files again" in output
     assert "tfgen rm jobs/a/job.yaml" in output
-    assert cli.run(["rm", "a", "--out", "."]) == cli.USAGE
+    tfgen("rm", "a", "--out", ".", code=cli.USAGE)
     assert on_disk(repo) == before
-    assert cli.run(["rm", "a", "--force"]) == 0
+    tfgen("rm", "a", "--force")
     assert of_job(repo, "a") == {"jobs/a/job.yaml"}
 
 
-def test_rm_by_name_looks_around_an_output_folder_too(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.run(["render", "jobs/a", "--out", "deploy"]) == 0
-    capsys.readouterr()
-    assert cli.run(["rm", "a", "--out", "deploy"]) == cli.USAGE
-    assert "jobs/a/job.yaml has the job" in capsys.readouterr().err
+def test_rm_by_name_looks_around_an_output_folder_too(repo: Path) -> None:
+    tfgen("render", "jobs/a", "--out", "deploy")
+    assert "jobs/a/job.yaml has the job" in tfgen("rm", "a", "--out", "deploy", code=cli.USAGE).err
 
 
-def test_rm_of_a_folder(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.run(["rm", "jobs/a"]) == cli.USAGE
-    assert "jobs/a: this is a folder, not a job file, and no rendered job has this name" in capsys.readouterr().err
+def test_rm_of_a_folder(repo: Path) -> None:
+    printed = tfgen("rm", "jobs/a", code=cli.USAGE).err
+    assert "jobs/a: this is a folder, not a job file, and no rendered job has this name" in printed
 
 
 def test_rm_takes_what_init_made_and_leaves_what_is_anothers(repo: Path) -> None:
     for name in ("new", "kept", "edited"):
-        assert cli.run(["init", name, "--out", "jobs"]) == 0
+        tfgen("init", name, "--out", "jobs")
     (repo / "jobs" / "kept" / "train.py").write_text("", encoding="utf-8")
     (repo / "jobs" / "new" / "job.schema.json").write_text(editor_schema(), encoding="utf-8")
     (repo / "jobs" / "edited" / "job.schema.json").write_text("{}", encoding="utf-8")
     for name in ("new", "kept", "edited"):
-        assert cli.run(["rm", f"jobs/{name}/job.yaml", "--force"]) == 0
+        tfgen("rm", f"jobs/{name}/job.yaml", "--force")
     assert not (repo / "jobs" / "new").exists()
     assert of_job(repo, "kept") == {"jobs/kept/train.py"}
     assert of_job(repo, "edited") == {"jobs/edited/job.schema.json"}
@@ -231,64 +218,60 @@ def test_rm_takes_what_init_made_and_leaves_what_is_anothers(repo: Path) -> None
 
 
 def test_rm_leaves_no_empty_folders(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    commit(repo)
-    assert cli.run(["rm", "jobs/a/job.yaml"]) == 0
+    commit_all()
+    tfgen("rm", "jobs/a/job.yaml")
     assert [path.name for path in (repo / "jobs").iterdir()] == ["b"]
     monkeypatch.chdir(repo / "jobs" / "b")
-    assert cli.run(["rm", "job.yaml"]) == 0
+    tfgen("rm", "job.yaml")
     assert (repo / "jobs" / "b").is_dir()  # the current folder remains
     monkeypatch.chdir(repo)
     write(repo, "c")
     (repo / "jobs" / "b").rmdir()
-    assert cli.run(["rm", "jobs/c/job.yaml", "--force"]) == 0
+    tfgen("rm", "jobs/c/job.yaml", "--force")
     assert not (repo / "jobs").exists()
     assert repo.is_dir()
 
 
-def test_rm_prints_the_files_that_stay(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    commit(repo)
+def test_rm_prints_the_files_that_stay(repo: Path) -> None:
+    commit_all()
     for path in ("charts/a/notes/owner.md", "overlays/a/extra.yaml"):
         (repo / path).parent.mkdir(parents=True, exist_ok=True)
         (repo / path).write_text("{}\n", encoding="utf-8")
-    capsys.readouterr()
-    assert cli.run(["rm", "jobs/a/job.yaml"]) == 0
     stay = "charts/a/notes/owner.md, overlays/a/extra.yaml"
-    assert f"\nfiles that remain, because tfgen did not write them: {stay}\n" in capsys.readouterr().out
-    assert cli.run(["rm", "jobs/b/job.yaml", "--format", "json"]) == 0
-    assert json.loads(capsys.readouterr().out)["remaining"] == []
+    printed = tfgen("rm", "jobs/a/job.yaml").out
+    assert f"\nfiles that remain, because tfgen did not write them: {stay}\n" in printed
+    assert json.loads(tfgen("rm", "jobs/b/job.yaml", "--format", "json").out)["remaining"] == []
 
 
 def test_rm_with_an_environment_retires_the_job_there(repo: Path) -> None:
     path = repo / "jobs" / "a" / "job.yaml"
-    assert cli.run(["rm", "jobs/a/job.yaml", "--env", "prod"]) == 0
+    tfgen("rm", "jobs/a/job.yaml", "--env", "prod")
     assert path.read_text(encoding="utf-8") == RETIRED.replace("NAME", "a")
-    assert cli.run(["rm", "jobs/a/job.yaml", "--env", "pord"]) == cli.USAGE
-    assert cli.run(["rm", "a", "--env", "prod"]) == cli.USAGE
+    tfgen("rm", "jobs/a/job.yaml", "--env", "pord", code=cli.USAGE)
+    tfgen("rm", "a", "--env", "prod", code=cli.USAGE)
 
 
-def test_retiring_twice_says_so(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_retiring_twice_says_so(repo: Path) -> None:
     for _ in range(2):
         text = (repo / "jobs" / "a" / "job.yaml").read_text(encoding="utf-8")
-        capsys.readouterr()
-        assert cli.run(["rm", "jobs/a/job.yaml", "--env", "prod"]) == 0
-    assert capsys.readouterr().out == "jobs/a/job.yaml: already retired in prod\n"
+        printed = tfgen("rm", "jobs/a/job.yaml", "--env", "prod").out
+    assert printed == "jobs/a/job.yaml: already retired in prod\n"
     assert (repo / "jobs" / "a" / "job.yaml").read_text(encoding="utf-8") == text
-    assert cli.run(["rm", "jobs/a/job.yaml", "--env", "prod", "--format", "json"]) == 0
-    assert json.loads(capsys.readouterr().out) == {"retired": "prod", "changed": False, "ends": []}
+    printed = tfgen("rm", "jobs/a/job.yaml", "--env", "prod", "--format", "json").out
+    assert json.loads(printed) == {"retired": "prod", "changed": False, "ends": []}
 
 
-def test_a_name_and_an_environment_want_the_jobs_file(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.run(["rm", "a", "--env", "prod"]) == cli.USAGE
+def test_a_name_and_an_environment_want_the_jobs_file(repo: Path) -> None:
+    printed = tfgen("rm", "a", "--env", "prod", code=cli.USAGE).err
     message = "a: the file does not exist, and --env needs a job file; the job a is in jobs/a/job.yaml"
-    assert message in capsys.readouterr().err
-    assert cli.run(["rm", "z", "--env", "prod"]) == cli.USAGE
-    assert capsys.readouterr().err.endswith("--env needs a job file\n")
+    assert message in printed
+    assert tfgen("rm", "z", "--env", "prod", code=cli.USAGE).err.endswith("--env needs a job file\n")
 
 
-def test_no_run_is_raised_where_a_job_is_retired(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_run_is_raised_where_a_job_is_retired(repo: Path) -> None:
     path = write(repo, "a", RETIRED)
-    assert cli.run(["rerun", "jobs/a/job.yaml", "--env", "prod"]) == cli.USAGE
-    assert "jobs/a/job.yaml:8:34: the job is retired in prod (enabled: false)" in capsys.readouterr().err
+    printed = tfgen("rerun", "jobs/a/job.yaml", "--env", "prod", code=cli.USAGE).err
+    assert "jobs/a/job.yaml:8:34: the job is retired in prod (enabled: false)" in printed
     assert path.read_text(encoding="utf-8") == RETIRED.replace("NAME", "a")
 
 

@@ -8,13 +8,14 @@ from typing import Any, cast
 
 import pytest
 
+from tests.support.repository import tfgen
+
 pytest.importorskip("kubernetes", reason="needs the kubernetes client: pip install kubernetes")
 
 from tfgen import cli
 from tfgen.check.jobs import check
-from tfgen.commands import status
-from tfgen.commands.cluster.declared_runs import find_run
-from tfgen.live.run import Snapshot
+from tfgen.live import clusters
+from tfgen.live.run import Snapshot, find_run
 
 JOB = """\
 apiVersion: tfgen/v1alpha1
@@ -28,19 +29,14 @@ spec:
 
 
 @pytest.mark.parametrize("command", ["delete", "release"])
-def test_a_retired_environment_does_not_change_an_enabled_one(
-    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_retired_environment_does_not_change_an_enabled_one(command: str, tmp_path: Path) -> None:
     """With --context or --namespace the user names another namespace. The command then reads the kubeconfig."""
     job = tmp_path / "job.yaml"
     job.write_text(JOB, encoding="utf-8")
     run = [command, str(job), "--env", "dev", "--kubeconfig", str(tmp_path / "none")]
-    assert cli.run(run) == cli.FAILED
-    assert (
-        f"belong to the environment prod; for these objects: tfgen {command} JOB --env prod" in capsys.readouterr().err
-    )
-    assert cli.run([*run, "--namespace", "another"]) == cli.USAGE
-    assert "belong to" not in capsys.readouterr().err
+    printed = tfgen(*run, code=cli.FAILED).err
+    assert f"belong to the environment prod; for these objects: tfgen {command} JOB --env prod" in printed
+    assert "belong to" not in tfgen(*run, "--namespace", "another", code=cli.USAGE).err
 
 
 def test_the_status_of_a_retired_environment_shows_no_task_of_an_enabled_one(
@@ -54,9 +50,9 @@ def test_the_status_of_a_retired_environment_shows_no_task_of_an_enabled_one(
         "spec": {"nodeName": "n", "containers": [{"name": "tensorflow"}]},
         "status": {},
     }
-    monkeypatch.setattr(status, "read_snapshot", lambda *_, **__: Snapshot((pod,)))
-    clusters = SimpleNamespace(is_place_set=False, by_namespace=lambda runs: [(None, "ml", runs)])
+    monkeypatch.setattr(clusters, "read_snapshot", lambda *_, **__: Snapshot((pod,)))
+    connections = SimpleNamespace(is_place_set=False, by_namespace=lambda runs: [(None, "ml", runs)])
     for live_runs, subjects in ((run.live_runs, []), ({}, [("worker",)])):
-        (state,) = status.read_states(cast("Any", clusters), [run.replaced(live_runs=live_runs)])
+        (state,) = clusters.read_states(cast("Any", connections), [run.replaced(live_runs=live_runs)])
         assert state.phase == "Disabled"
         assert [why.subjects for why in state.causes] == subjects

@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import git_author
-from tests.support.commit_repository import clone_with, git, write
+from tests.support.repository import clone_fixture, git, tfgen, write
 from tfgen import cli
-from tfgen.commands.pipeline.removed_jobs import find_removed_job
+from tfgen.pipeline.read import find_removed_job
 
 JOB = """\
 apiVersion: tfgen/v1alpha1
@@ -45,27 +44,17 @@ HAND_WRITTEN = [
     "    helm uninstall NAME",
 ]
 
-Printed = pytest.CaptureFixture[str]
 
-
-@pytest.fixture(autouse=True)
-def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@clone_fixture(autouse=True)
+def clone() -> None:
     """Make a clone with the job, rendered, committed and pushed. The clone becomes the current folder."""
-    for name, value in git_author.VARIABLES.items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.chdir(clone_with(_rendered_job, tmp_path))
-
-
-def _rendered_job() -> None:
     write("jobs/ads.yaml", JOB)
-    assert cli.run(["render", "jobs"]) == 0
+    tfgen("render", "jobs")
 
 
-def run(capsys: Printed, *arguments: str) -> list[str]:
+def run(*arguments: str) -> list[str]:
     """Return the lines that a command prints on standard output."""
-    capsys.readouterr()
-    assert cli.run([*arguments]) == 0
-    return capsys.readouterr().out.splitlines()
+    return tfgen(*arguments).out.splitlines()
 
 
 def ends(lines: list[str], title: str = HEADER) -> list[str]:
@@ -84,10 +73,10 @@ def without_objects(lines: list[str]) -> list[str]:
     ]
 
 
-def test_a_commit_prints_what_a_rename_ends(capsys: Printed) -> None:
+def test_a_commit_prints_what_a_rename_ends() -> None:
     write("jobs/ads.yaml", JOB.replace("name: ads}", "name: adverts}"))
-    diff = run(capsys, "diff", "jobs")
-    printed = ends(run(capsys, "commit", "jobs"))
+    diff = run("diff", "jobs")
+    printed = ends(run("commit", "jobs"))
     assert printed == [*without_objects(diff), *CONTINUES]
     assert printed.count(CLAIM) == 2
     assert printed[-3] == APPLICATION
@@ -96,44 +85,44 @@ def test_a_commit_prints_what_a_rename_ends(capsys: Printed) -> None:
 
 @pytest.mark.parametrize("named", ["jobs/ads.yaml", "ads"])
 @pytest.mark.parametrize("is_committed", [False, True])
-def test_rm_prints_the_claims_that_stay(capsys: Printed, named: str, is_committed: bool) -> None:
+def test_rm_prints_the_claims_that_stay(named: str, is_committed: bool) -> None:
     if named == "ads":
         Path("jobs/ads.yaml").unlink()
         if is_committed:
             git("commit", "--quiet", "--all", "--message=x")
-    printed = ends(run(capsys, "rm", named))
+    printed = ends(run("rm", named))
     assert printed[0] == "ads (jobs/ads.yaml)"
     assert printed.count(CLAIM) == 2
     assert APPLICATION in printed
 
 
-def test_a_retired_environment(capsys: Printed) -> None:
+def test_a_retired_environment() -> None:
     line = "  prod (retired): pods 5 -> 0, cpu 0.1 -> 0, memory 128Mi -> 0"
-    assert line in ends(run(capsys, "rm", "jobs/ads.yaml", "--env", "prod"), "runs that end:")
-    assert ends(run(capsys, "commit", "jobs"), "runs that end:") == ["ads (jobs/ads.yaml)", line]
+    assert line in ends(run("rm", "jobs/ads.yaml", "--env", "prod"), "runs that end:")
+    assert ends(run("commit", "jobs"), "runs that end:") == ["ads (jobs/ads.yaml)", line]
 
 
-def test_a_removed_volume_and_another_namespace(capsys: Printed) -> None:
+def test_a_removed_volume_and_another_namespace() -> None:
     job = JOB.replace("model: {mount", "models: {mount").replace("ads-dev", "tests")
     write("jobs/ads.yaml", f'{job}  run: "2"\n')
-    printed = ends(run(capsys, "commit", "jobs"), "claims that remain:")
+    printed = ends(run("commit", "jobs"), "claims that remain:")
     assert printed.count(CLAIM) == 2
     assert '    ~ namespace: "ads-dev" -> "tests"' in printed
 
 
 @pytest.mark.parametrize("edit", [("replicas: 2", "replicas: 3"), ("metadata:", "# why\nmetadata:"), ("20Gi", "30Gi")])
-def test_a_change_that_ends_nothing(capsys: Printed, edit: tuple[str, str]) -> None:
+def test_a_change_that_ends_nothing(edit: tuple[str, str]) -> None:
     write("jobs/ads.yaml", f'{JOB.replace(*edit)}  run: "2"\n')
-    printed = run(capsys, "commit", "jobs")
+    printed = run("commit", "jobs")
     assert not [line for line in printed if line.startswith("runs that end") or line.endswith("claims that remain:")]
 
 
-def test_the_ends_as_json(capsys: Printed) -> None:
+def test_the_ends_as_json() -> None:
     write("jobs/ads.yaml", JOB.replace("name: ads}", "name: adverts}"))
-    (job,) = json.loads("\n".join(run(capsys, "commit", "jobs", "--format", "json")))["ends"]
+    (job,) = json.loads("\n".join(run("commit", "jobs", "--format", "json")))["ends"]
     assert job["job"] == "ads"
     assert [environment["environment"] for environment in job["environments"]] == ["dev", "prod"]
-    assert json.loads("\n".join(run(capsys, "rm", "jobs/ads.yaml", "--format", "json")))["ends"][0]["job"] == "adverts"
+    assert json.loads("\n".join(run("rm", "jobs/ads.yaml", "--format", "json")))["ends"][0]["job"] == "adverts"
 
 
 def kustomizations(effect: str) -> list[str]:
@@ -157,13 +146,13 @@ def kustomizations(effect: str) -> list[str]:
     ids=["none", "flux", "keeping"],
 )
 @pytest.mark.parametrize("command", ["rm", "commit"])
-def test_the_words_fit_the_delivery_of_the_job(capsys: Printed, command: str, gitops: str, lines: list[str]) -> None:
+def test_the_words_fit_the_delivery_of_the_job(command: str, gitops: str, lines: list[str]) -> None:
     text = JOB.replace("argocd: {}", gitops) if gitops else re.sub("  gitops:.*\n", "", JOB)
     write("jobs/ads.yaml", text)
-    run(capsys, "commit", "jobs")
+    run("commit", "jobs")
     if command == "commit":
         Path("jobs/ads.yaml").unlink()
-    printed = run(capsys, *(("commit", "jobs") if command == "commit" else ("rm", "jobs/ads.yaml")))
+    printed = run(*(("commit", "jobs") if command == "commit" else ("rm", "jobs/ads.yaml")))
     title = HEADER if gitops else "runs that leave git, but continue, and claims that remain:"
     end = printed.index(DELETION) if command == "rm" else len(printed)
     assert printed[printed.index(title) + 1] == "ads (jobs/ads.yaml)"
@@ -175,9 +164,7 @@ KEPT = "overlays/argocd/.gitkeep"
 
 @pytest.mark.parametrize("of_earlier_tfgen", [False, True])
 @pytest.mark.parametrize("command", ["rm", "commit"])
-def test_the_folder_of_argo_cd_stays_in_git_without_the_last_job(
-    capsys: Printed, command: str, of_earlier_tfgen: bool
-) -> None:
+def test_the_folder_of_argo_cd_stays_in_git_without_the_last_job(command: str, of_earlier_tfgen: bool) -> None:
     """An earlier tfgen wrote no empty file into the folder."""
     if of_earlier_tfgen:
         ledger = Path(".tfgen/ads.json")
@@ -185,35 +172,35 @@ def test_the_folder_of_argo_cd_stays_in_git_without_the_last_job(
         ledger.write_text("".join(line for line in lines if KEPT not in line))
         Path(KEPT).unlink()
         git("commit", "--quiet", "--all", "--message=render by an earlier tfgen")
-    Path("jobs/ads.yaml").unlink() if command == "commit" else run(capsys, "rm", "jobs/ads.yaml")
-    run(capsys, "commit", "jobs")
+    Path("jobs/ads.yaml").unlink() if command == "commit" else run("rm", "jobs/ads.yaml")
+    run("commit", "jobs")
     assert git("ls-files").splitlines() == [KEPT]
     assert git("status", "--porcelain") == ""
     for folder in ("jobs", "."):  # CI checks the pull request, and later the branch
-        assert cli.run(["check", folder, "--against", "HEAD~1"]) == cli.OK
-        assert cli.run(["check", folder]) == cli.OK
-        assert cli.run(["render", folder]) == cli.OK
-        assert run(capsys, "diff", folder, "--against", "HEAD~1")[0] == "ads (jobs/ads.yaml)"
+        tfgen("check", folder, "--against", "HEAD~1")
+        tfgen("check", folder)
+        tfgen("render", folder)
+        assert run("diff", folder, "--against", "HEAD~1")[0] == "ads (jobs/ads.yaml)"
     assert git("status", "--porcelain") == ""
     write("jobs/later.yaml", JOB.replace("name: ads}", "name: later}"))
-    run(capsys, "commit", "jobs")
+    run("commit", "jobs")
     assert KEPT in Path(".tfgen/later.json").read_text()
 
 
 DELETION = "a run that tfgen apply started continues; to end the run:"
 
 
-def test_rm_prints_how_to_end_a_run_that_apply_started(capsys: Printed) -> None:
-    lines = run(capsys, "rm", "jobs/ads.yaml", "--env", "dev")
+def test_rm_prints_how_to_end_a_run_that_apply_started() -> None:
+    lines = run("rm", "jobs/ads.yaml", "--env", "dev")
     assert lines[lines.index(DELETION) + 1] == "  tfgen delete jobs/ads.yaml --env dev"
     git("commit", "--quiet", "--all", "--message=retire")
-    lines = run(capsys, "rm", "jobs/ads.yaml")
+    lines = run("rm", "jobs/ads.yaml")
     assert lines[lines.index(DELETION) + 1 :] == ["  tfgen delete ads --env dev", "  tfgen delete ads --env prod"]
 
 
 @pytest.mark.parametrize("is_committed", [False, True])
-def test_a_removed_job_is_found_by_its_name(capsys: Printed, is_committed: bool) -> None:
-    run(capsys, "rm", "jobs/ads.yaml")
+def test_a_removed_job_is_found_by_its_name(is_committed: bool) -> None:
+    run("rm", "jobs/ads.yaml")
     if is_committed:
         git("commit", "--quiet", "--all", "--message=remove")
     document = find_removed_job("ads", Path())
@@ -230,7 +217,6 @@ def test_a_removed_job_is_found_by_its_name(capsys: Printed, is_committed: bool)
     ],
 )
 @pytest.mark.parametrize("command", ["status", "delete"])
-def test_a_name_of_no_removed_job_is_an_error(command: str, name: str, message: str, capsys: Printed) -> None:
+def test_a_name_of_no_removed_job_is_an_error(command: str, name: str, message: str) -> None:
     pytest.importorskip("kubernetes", reason="needs the kubernetes client: pip install kubernetes")
-    assert cli.run([command, name]) == cli.USAGE
-    assert message in capsys.readouterr().err
+    assert message in tfgen(command, name, code=cli.USAGE).err

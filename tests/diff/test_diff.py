@@ -16,9 +16,7 @@ from tfgen.change.comparison import Pair, name_of
 from tfgen.change.job_diff import JobDiff, diff_job
 from tfgen.check.jobs import check
 from tfgen.errors import has_errors
-from tfgen.report.diff_json import rows
-from tfgen.report.diff_markdown import diff_markdown
-from tfgen.report.diff_text import diff_text
+from tfgen.report.diff import diff_markdown, diff_text, rows
 from tfgen.text.document import Document
 
 HERE = Path(__file__).parent

@@ -13,7 +13,6 @@ import pytest
 
 from cli_page.__main__ import PAGE
 from cli_page.page import page
-from tests.support import git_author
 from tests.support.command import Command
 from tests.support.tools import ROOT
 from tfgen.cli.parser import COMMANDS, command_of, parsers, read_arguments
@@ -63,8 +62,8 @@ def test_the_page_is_what_the_parsers_say() -> None:
 def test_help_ends_with_an_example_of_the_command() -> None:
     for name in COMMANDS:
         help_text = parsers([name]).commands[name].format_help()
-        assert help_text.endswith(f"\nexample:\n  {command_of(name).example}\n")
-        words = re.sub(r".*<\((.*)\)| > .*", r"\1", command_of(name).example)
+        assert help_text.endswith(f"\nexample:\n  {command_of(name).EXAMPLE}\n")
+        words = re.sub(r".*<\((.*)\)| > .*", r"\1", command_of(name).EXAMPLE)
         assert read_arguments(shlex.split(words)[1:]).run is command_of(name).run
 
 
@@ -72,7 +71,7 @@ def shell(command: str, root: Path) -> None:
     """Run a command in the repository of a root folder, with the cache of the root folder."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     own = {"TMPDIR": str(root), "XDG_CACHE_HOME": str(root / "cache")}
-    environment = {**git_author.VARIABLES, "PATH": path, **own}
+    environment = {"PATH": path, **own}
     Command(("bash", "-e", "-c", command), cwd=root / "repository", env=environment).run()
 
 
@@ -93,8 +92,8 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-@pytest.mark.parametrize("name", [name for name in COMMANDS if command_of(name).example not in IN_A_CLUSTER])
+@pytest.mark.parametrize("name", [name for name in COMMANDS if command_of(name).EXAMPLE not in IN_A_CLUSTER])
 def test_an_example_does_its_work(name: str, prepared: Path, tmp_path: Path) -> None:
     """Run the example of a command. tests/docs/test_commands.py runs the examples of docs/live.md in a cluster."""
     shutil.copytree(prepared, tmp_path / "root")
-    shell(f"mkdir mnist; {command_of(name).example}", tmp_path / "root")
+    shell(f"mkdir mnist; {command_of(name).EXAMPLE}", tmp_path / "root")

@@ -18,11 +18,11 @@ from types import SimpleNamespace
 import pytest
 
 from curves import RUNS
+from tests.support.repository import tfgen
 from tests.support.sessions import TUTORIAL, run_session, whole_session
 from tests.support.tools import ROOT, helm_template, kustomize_build
-from tfgen import cli
 from tfgen.cli.parser import read_arguments
-from tfgen.report.diff_text import OWN_OBJECTS
+from tfgen.report.diff import OWN_OBJECTS
 
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("examples/*/README.md")])
 SESSION = re.compile(r"```console\n(.*?)```", re.DOTALL)
@@ -80,6 +80,11 @@ def test_a_session_prints_what_the_document_shows(
     run_session(session, tmp_path, tmp_path_factory.mktemp("temporary"))
 
 
+def test_the_program_of_the_tutorial_is_a_file_of_the_repository() -> None:
+    program = (ROOT / "docs" / "tutorial" / "train.py").read_text(encoding="utf-8")
+    assert f"```python jobs/digits/train.py\n{program}```\n" in (ROOT / "docs" / TUTORIAL).read_text(encoding="utf-8")
+
+
 @pytest.mark.parametrize(("document", "command"), commands())
 def test_a_command_of_a_document_is_run(  # noqa: C901 - a branch a command
     document: Path, command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -98,9 +103,9 @@ def test_a_command_of_a_document_is_run(  # noqa: C901 - a branch a command
         case ["tfgen", name, *_] if name in IN_A_CLUSTER - {"plan", "import"}:
             assert read_arguments(words[1:]).run
         case ["tfgen", "draw", path]:
-            assert cli.run(["draw", str(ROOT / path)]) == cli.OK
+            tfgen("draw", str(ROOT / path))
         case ["tfgen", "site", path, "--out", folder]:
-            assert cli.run(["site", str(ROOT / path), "--out", str(tmp_path / folder)]) == cli.OK
+            tfgen("site", str(ROOT / path), "--out", str(tmp_path / folder))
         case ["tfgen", "local", path, "--env", "dev"]:
             # tests/train/test_local.py runs each of these examples with this command.
             trained = (ROOT / "tests" / "train" / "test_local.py").read_text(encoding="utf-8")
@@ -114,23 +119,21 @@ def test_a_command_of_a_document_is_run(  # noqa: C901 - a branch a command
         case ["tfgen", "rerun", "job.yaml", *_]:
             job = tmp_path / "job.yaml"
             job.write_bytes((ROOT / "examples" / "dist-mnist" / "job.yaml").read_bytes())
-            assert cli.run([str(job) if word == "job.yaml" else word for word in words[1:]]) == cli.OK
+            tfgen(*([str(job) if word == "job.yaml" else word for word in words[1:]]))
         case ["tfgen", "rm", "job.yaml", *options]:
             job = tmp_path / "job.yaml"
             job.write_bytes((ROOT / "examples" / "dist-mnist" / "job.yaml").read_bytes())
             # --force deletes a file that git does not have.
-            assert (
-                cli.run(["rm", str(job), *options, "--out", str(tmp_path), *([] if options else ["--force"])]) == cli.OK
-            )
+            tfgen("rm", str(job), *options, "--out", str(tmp_path), *([] if options else ["--force"]))
             assert job.exists() == bool(options)
         case ["kubectl", "patch", "deployment", *_, path]:
             # tests/e2e/gitops/test_rendered_elsewhere.py applies the patch to Argo CD's own Deployment.
             assert (ROOT / path).is_file()
         case ["kubectl", "apply" | "patch", *_, "--filename" | "--patch-file", path]:
-            assert cli.run(["init", "mnist", "--repo", "--out", str(tmp_path)]) == cli.OK
+            tfgen("init", "mnist", "--repo", "--out", str(tmp_path))
             team = tmp_path / "tfgen.yaml"
             team.write_text(team.read_text(encoding="utf-8").replace("# flux:", "flux:"), encoding="utf-8")
-            assert cli.run(["render", str(tmp_path / "jobs"), "--out", str(tmp_path)]) == cli.OK
+            tfgen("render", str(tmp_path / "jobs"), "--out", str(tmp_path))
             there = tmp_path / path
             files = sorted(there.glob("*.yaml")) if there.is_dir() else [there]
             assert files
@@ -144,7 +147,7 @@ def test_a_command_of_a_document_is_run(  # noqa: C901 - a branch a command
             assert (rendered(overlay) / "kustomization.yaml").is_file()
         case ["git", "config", "merge.tfgen.driver", driver]:
             # tests/commands/test_merge.py merges with this driver.
-            assert cli.run(["init", "mnist", "--repo", "--out", str(tmp_path)]) == cli.OK
+            tfgen("init", "mnist", "--repo", "--out", str(tmp_path))
             attributes = (tmp_path / ".gitattributes").read_text(encoding="utf-8")
             assert f"git config merge.tfgen.driver '{driver}'" in attributes
         case ["docker", "build" | "push", *_] if document.name == TUTORIAL:
@@ -165,6 +168,9 @@ def test_a_command_of_a_document_is_run(  # noqa: C901 - a branch a command
             assert task["index"] == 0
         case ["pip", "install", "-r", requirements]:
             assert (document.parent / requirements).is_file() or (ROOT / requirements).is_file()
+        case ["pip", "install", builder]:
+            # tests/project/test_release.py builds the wheel.
+            assert f'requires = ["{builder}"]' in (ROOT / "pyproject.toml").read_text(encoding="utf-8")
         case ["python", "-m", module, *_]:
             # tests/e2e/server/test_harness.py runs the cluster for a user. tests/timings runs the commands of that
             # folder.
@@ -182,6 +188,17 @@ def test_a_command_of_a_document_is_run(  # noqa: C901 - a branch a command
             raise AssertionError(f"{document.name}: nothing here runs {command!r}")
 
 
+LIVE = {
+    "tfjob": "tfjob-live",
+    "tfjobs": "tfjob-live",
+    "jobs": "volcano-scripts",
+    "jobsets": "jobset",
+    "trainjobs": "trainjob",
+    "statefulsets": "hand-written-live",
+}
+"""Kind in a command of kubectl -> the case of tests/importers with such objects."""
+
+
 def rendered(path: str) -> Path:
     """Return the path of a rendered file in this repository. `make demo` renders an equal file into demo/."""
     return ROOT / path.removeprefix("demo/")
@@ -195,8 +212,9 @@ def run_import(document: str, command: str, monkeypatch: pytest.MonkeyPatch) -> 
         monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(manifest_of(source).encode())))
     for name in re.findall(r"[^\s=]+\.(?:yaml|sh)", " ".join(words[:-1])):
         Path(name).write_text(first_block(document.split(f"`{name}`", 1)[1]), encoding="utf-8")
-    assert cli.run(words) == cli.OK
-    job = Path(words[-1]).read_text(encoding="utf-8")
+    tfgen(*words)
+    out = Path(words[-1])
+    job = next(out.glob("*/job.yaml") if out.is_dir() else iter([out])).read_text(encoding="utf-8")
     assert "kind: TrainingJob" in job if source else job == first_block(document.split(command, 1)[1])
 
 
@@ -214,7 +232,9 @@ def manifest_of(command: str) -> str:
             return helm_template(rendered("charts/eks-tfjob"), "mnist", "--skip-tests")
         case "kustomize build overlays/prod":
             return kustomize_build(rendered("overlays/eks-tfjob/base"))
-        case "kubectl get tfjob mnist -o yaml":
-            return (ROOT / "tests" / "importers" / "tfjob-live" / "manifest.yaml").read_text(encoding="utf-8")
+        case _ if kubectl := re.match(r"kubectl get ([a-z]+)", command):
+            folder = ROOT / "tests" / "importers" / LIVE[kubectl[1]]
+            file = next(file for name in ("stdin.yaml", "manifest.yaml") if (file := folder / name).exists())
+            return file.read_text(encoding="utf-8")
         case _:
             raise AssertionError(f"nothing here prints what {command!r} does")

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from tests.support.command import Command
+from tests.support.repository import run_tfgen
 from tests.support.small_job import JOB
 from tests.support.tools import ROOT
-from tfgen import cli
 
 PAGE = (ROOT / "docs" / "json.md").read_text(encoding="utf-8")
 KEYS = {
@@ -30,14 +30,11 @@ def job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "job.yaml"
 
 
-def printed(capsys: pytest.CaptureFixture[str], *argv: str) -> Any:
-    capsys.readouterr()
-    command, *words = argv
-    cli.run([command, "--format", "json", *words])
-    return json.loads(capsys.readouterr().out)
+def printed(command: str, *words: str) -> Any:
+    return json.loads(run_tfgen(command, "--format", "json", *words)[1])
 
 
-def test_each_command_prints_the_keys_of_the_page(job: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_each_command_prints_the_keys_of_the_page(job: Path) -> None:
     runs = {
         "render": ["render", "job.yaml"],
         "check": ["check", "job.yaml"],
@@ -50,23 +47,23 @@ def test_each_command_prints_the_keys_of_the_page(job: Path, capsys: pytest.Capt
         "rm": ["rm", "job.yaml", "--force"],
     }
     for command, argv in runs.items():
-        assert {*printed(capsys, *argv)} == {*KEYS[command]}, command
+        assert {*printed(*argv)} == {*KEYS[command]}, command
 
 
-def test_problems_and_errors_have_the_keys_of_the_page(job: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_problems_and_errors_have_the_keys_of_the_page(job: Path) -> None:
     error, problem = (json.loads(block) for block in re.findall(r"```json\n(.*?)\n```", PAGE, flags=re.DOTALL))
-    assert printed(capsys, "check", "none.yaml") == error
+    assert printed("check", "none.yaml") == error
     job.write_text(JOB.replace("replicas", "replica"), encoding="utf-8")
-    found = printed(capsys, "check", "job.yaml")["problems"]
+    found = printed("check", "job.yaml")["problems"]
     assert found
     assert all({*one} == {*problem} for one in found)
 
 
-def test_the_keys_of_a_difference(job: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    printed(capsys, "render", "job.yaml")
-    printed(capsys, "commit", "job.yaml")
+def test_the_keys_of_a_difference(job: Path) -> None:
+    printed("render", "job.yaml")
+    printed("commit", "job.yaml")
     job.write_text(JOB.replace("replicas: 4", "replicas: 5"), encoding="utf-8")
-    (difference,) = printed(capsys, "diff", "job.yaml")["jobs"]
+    (difference,) = printed("diff", "job.yaml")["jobs"]
     section = PAGE.split("## `diff`")[1]
     named = {*re.findall("`([A-Za-z]+)`", section)}
     environments = difference["environments"]

@@ -11,7 +11,7 @@ import yaml
 
 from tests.support.tools import ROOT
 from tfgen.cli.parser import read_arguments
-from tfgen.graph.built import plain_objects
+from tfgen.graph.graph import plain_objects
 
 PAGE = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
 JOB = ROOT / "tests" / "live" / "gpus" / "job.yaml"

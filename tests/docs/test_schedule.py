@@ -10,13 +10,12 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.support import git_author
 from tests.support.command import Command, CommandError
 from tests.support.tools import ROOT
 
 pytestmark = pytest.mark.long
 
-ENVIRONMENT = {**git_author.VARIABLES, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+ENVIRONMENT = {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
 
 
 def steps() -> list[str]:

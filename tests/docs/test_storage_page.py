@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from tfgen.check.jobs import check
-from tfgen.graph.built import plain_objects
+from tfgen.graph.graph import plain_objects
 from tfgen.report.problems import as_text
 
 PAGE = (Path(__file__).parents[2] / "docs" / "storage.md").read_text(encoding="utf-8")

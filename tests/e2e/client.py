@@ -5,7 +5,7 @@
     client.get("ConfigMap", "a", "ml")["metadata"]["resourceVersion"]                                -> "212"
     client.list("Pod", "ml", labels="tfgen/role=worker")                                             -> [{...}, ...]
 
-A kind has a version in front if several kinds have the same name: "scheduling.k8s.io/v1alpha2/PodGroup".
+A kind has a version in front if several kinds have the same name: "scheduling.k8s.io/v1beta1/PodGroup".
 A test of a command that users run runs kubectl (`ControlPlane.kubectl`).
 """
 

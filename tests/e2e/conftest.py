@@ -46,7 +46,7 @@ def cluster(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 
 @pytest.fixture(scope="session")
 def gang_cluster(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
-    """Start the same control plane with Kubernetes' own gang scheduling, an alpha of 1.36."""
+    """Start the same control plane with Kubernetes' own gang scheduling, a beta of 1.37."""
     nodes = [fake_node(f"node-{number}", gpus=8) for number in range(4)]
     folder = tmp_path_factory.mktemp("gang-cluster")
     with up(request, ControlPlane(folder, nodes=nodes, feature_gates=GANG_SCHEDULING, apis=GANG_API)) as control_plane:

@@ -34,9 +34,9 @@ from tests.e2e.servers.scheduler import Scheduler
 from tests.support.command import WITHOUT_COLLECTION, Command
 from tests.timings.plugin import record_start
 
-GANG_SCHEDULING = {"GenericWorkload": True, "GangScheduling": True}
-"""The feature gates of Kubernetes' own gang scheduling, alpha in 1.36: KEP-4671. They need the APIs of GANG_API."""
-GANG_API = ("scheduling.k8s.io/v1alpha2",)
+GANG_SCHEDULING = {"GenericWorkload": True}
+"""The feature gate of Kubernetes' own gang scheduling, beta in 1.37: KEP-4671. The gate needs the APIs of GANG_API."""
+GANG_API = ("scheduling.k8s.io/v1beta1",)
 
 
 def fake_node(name: str, *, cpu: int = 64, memory: str = "256Gi", gpus: int = 0, pods: int = 110) -> Object:
@@ -80,7 +80,7 @@ class ControlPlane:
             folder: An empty folder, which stays afterwards. By default, a temporary folder, which is removed.
             nodes: The nodes from the start; see `fake_node`. KWOK runs only if there are nodes.
             feature_gates: For the API server, the controllers and the scheduler.
-            apis: Groups and versions to serve besides the usual ones, such as scheduling.k8s.io/v1alpha2.
+            apis: Groups and versions to serve besides the usual ones, such as scheduling.k8s.io/v1beta1.
             address: The address of the servers. By default, a free loopback address.
             services: The network of the Services.
         """

@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
+from tests.support.repository import tfgen
 from tests.support.tools import ROOT
-from tfgen import cli
 
 INSTALLED = Path.home() / ".cache" / "tfgen" / "editors" / "node_modules" / ".bin" / "yaml-language-server"
 PROGRAM = os.environ.get("YAML_LANGUAGE_SERVER") or (str(INSTALLED) if INSTALLED.exists() else "")
@@ -90,7 +90,7 @@ class Editor:
 @pytest.fixture(scope="module")
 def editor(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Editor]:
     folder = tmp_path_factory.mktemp("editor")
-    assert cli.run(["init", "mnist", "--out", str(folder)]) == cli.OK
+    tfgen("init", "mnist", "--out", str(folder))
     editor = Editor(folder)
     yield editor
     editor.ask("shutdown", None)

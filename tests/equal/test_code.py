@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.rendered import Rendered
+from tests.support.generated import job
+from tests.support.rendered import assert_outputs_equal
 
 pytestmark = pytest.mark.long
 
@@ -25,7 +26,7 @@ TEXTS = {
     "an empty line first": "\n\nx = 1\n",
     "no line break at the end": "x = 1\ny = 2",
     "two line breaks at the end": "x = 1\n\n",
-    "blanks at a line's end": "x = 1 \ny = 2\n",
+    "blanks at the end of a line": "x = 1 \ny = 2\n",
     "blanks at the end": "x = 1\n  ",
     "a template": "{{ .Values.image }}\n{{- end }}\n",
     "a comment": "# x\n",
@@ -36,54 +37,25 @@ TEXTS = {
     "a long line": "x" * 500 + " " + "y" * 500 + "\n",
 }
 NAMES = ("x", "__init__.py", "train.py", "a.bak", "a.tmp", ".DS_Store", "Chart.yaml", "x" * 253)
-JOB = {
-    "apiVersion": "tfgen/v1alpha1",
-    "kind": "TrainingJob",
-    "metadata": {"name": "mnist"},
-    "spec": {
-        "image": "registry.example.com/ml/mnist:1.4.0",
-        "roles": {"chief": {}, "worker": {}},
-        "environments": {"next": {"run": "2", "annotations": {"example.com/team": "a"}}},
-    },
+CASES = {
+    "texts": ({f"{number}.py": text for number, text in enumerate(TEXTS.values())}, True),
+    "names": (dict.fromkeys(NAMES, "x = 1\n"), True),
+    "a tab first": ({"train.py": "\tx = 1\ny = 1\n"}, False),
+    "a name that is a number": ({"1e3": "x"}, False),
+    "a name that is a boolean": ({"on": "x"}, False),
+    "a name that is an octal number": ({"08": "x"}, False),
 }
 
 
-def rendered(tmp_path, files):
-    return Rendered.write({**JOB, "spec": {**JOB["spec"], "code": {"configMap": {"files": files}}}}, tmp_path)
-
-
-def code_of(objects):
-    (item,) = (item for item in objects.values() if "-code-" in item["metadata"]["name"])
-    return item
+@pytest.mark.parametrize(("files", "generated"), CASES.values(), ids=CASES)
+def test_code_is_a_file_of_the_chart_and_of_a_base_that_generates_its_config_map(files, generated, tmp_path):
+    prod = {"run": "2", "annotations": {"example.com/team": "a"}}
+    document = job(code={"configMap": {"files": files}}, environments={"prod": prod})
+    rendered = assert_outputs_equal(document, tmp_path)
+    (config_map,) = (item for (*_, name), item in rendered.by_helm().items() if "-code-" in name)
+    assert config_map["data"] == files_in(rendered.chart) == files
+    assert files_in(rendered.overlay(None)) == (files if generated else {})
 
 
 def files_in(folder):
     return {path.name: path.read_bytes().decode() for path in (folder / "files/code").glob("*")}
-
-
-@pytest.mark.parametrize(
-    "files",
-    [
-        pytest.param({f"{number}.py": text for number, text in enumerate(TEXTS.values())}, id="texts"),
-        pytest.param(dict.fromkeys(NAMES, "x = 1\n"), id="names"),
-    ],
-)
-def test_code_is_files(files, tmp_path):
-    out = rendered(tmp_path, files)
-    for environment in (None, "next"):
-        out.assert_equal(environment)
-    assert code_of(out.by_helm())["data"] == files
-    assert files_in(out.chart) == files_in(out.overlay(None)) == files
-
-
-@pytest.mark.parametrize(
-    "files",
-    [{"train.py": "\tx = 1\ny = 1\n"}, {"1e3": "x"}, {"on": "x"}, {"08": "x"}],
-    ids=["a tab first", "a number", "a boolean", "an octal number"],
-)
-def test_code_of_which_kustomize_makes_no_config_map_is_one_in_the_base(files, tmp_path):
-    out = rendered(tmp_path, files)
-    for environment in (None, "next"):
-        out.assert_equal(environment)
-    assert code_of(out.by_helm())["data"] == files_in(out.chart) == files
-    assert files_in(out.overlay(None)) == {}

@@ -11,19 +11,19 @@ each_of_all = _each([*CASES, *_cases("tests/golden/*/job.yaml")])
 
 
 @each_of_all
-def test_helm_kustomize_and_tfgen_agree(rendered, environment):
+def test_outputs_of_an_example_are_equal(rendered, environment):
     rendered.assert_equal(environment)
 
 
 @each_of_all
-def test_the_helm_program_agrees_too_without_a_warning(rendered, environment):
+def test_helm_program_gives_the_objects_of_the_library(rendered, environment):
     """All other tests use Helm's library, because the library is faster."""
     args, program = rendered.values_args(environment), HelmProgram(helm_program())
     normal.assert_equal({"library": rendered.by_helm(*args), "program": rendered.by_helm(*args, helm=program)})
 
 
 @_each([(job, environment) for job, environment in CASES if environment])
-def test_an_environment_changes_something(rendered, environment):
+def test_environment_changes_something(rendered, environment):
     """Each environment must differ from the job, so that each case tests something new."""
     assert rendered.by_tfgen(environment) != rendered.by_tfgen(None)
 

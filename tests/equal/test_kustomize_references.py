@@ -69,7 +69,7 @@ def test_check_refuses_a_custom_object_if_kustomize_stops(place: tuple[str, str]
     ],
     ids=lambda item: item["kind"],
 )
-def test_a_field_of_an_old_version_is_refused(item: dict[str, Any], tmp_path: Path) -> None:
+def test_field_of_an_old_version_is_refused(item: dict[str, Any], tmp_path: Path) -> None:
     assert not builds(item, tmp_path)
     assert problems(item)
 

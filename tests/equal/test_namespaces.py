@@ -46,7 +46,7 @@ def rendered(tmp_path_factory: pytest.TempPathFactory) -> Rendered:
 
 
 @pytest.mark.parametrize("environment", NAMESPACES)
-def test_an_overlay_has_the_namespace_of_its_environment(rendered: Rendered, environment: str | None) -> None:
+def test_overlay_has_the_namespace_of_its_environment(rendered: Rendered, environment: str | None) -> None:
     rendered.assert_equal(environment)
     objects = rendered.by_kustomize(environment).values()
     placed = {item["kind"]: item["metadata"].get("namespace") for item in objects}
@@ -56,9 +56,7 @@ def test_an_overlay_has_the_namespace_of_its_environment(rendered: Rendered, env
 
 
 @pytest.mark.parametrize("environment", ["dev", None])
-def test_an_overlay_says_why_a_cluster_scoped_object_has_no_namespace(
-    rendered: Rendered, environment: str | None
-) -> None:
+def test_overlay_removes_the_namespace_of_a_cluster_scoped_object(rendered: Rendered, environment: str | None) -> None:
     text = (rendered.overlay(environment) / "kustomization.yaml").read_text(encoding="utf-8")
     assert text.endswith(
         """\
@@ -81,25 +79,20 @@ transformers:
 def test_kustomize_adds_a_namespace_to_some_cluster_scoped_kinds(tmp_path: Path) -> None:
     (tmp_path / "kustomization.yaml").write_text("namespace: ml\nresources: [objects.yaml]\n", encoding="utf-8")
     # kustomize knows a kind by its API group and version.
-    versions = {
-        "APIService": "apiregistration.k8s.io/v1",
-        "CertificateSigningRequest": "certificates.k8s.io/v1",
-        "CSIDriver": "storage.k8s.io/v1",
-        "ClusterRole": "rbac.authorization.k8s.io/v1",
-        "ClusterRoleBinding": "rbac.authorization.k8s.io/v1",
-        "CustomResourceDefinition": "apiextensions.k8s.io/v1",
-        "DeviceClass": "resource.k8s.io/v1",
-        "FlowSchema": "flowcontrol.apiserver.k8s.io/v1",
-        "IngressClass": "networking.k8s.io/v1",
-        "Namespace": "v1",
-        "Node": "v1",
-        "PersistentVolume": "v1",
-        "PriorityClass": "scheduling.k8s.io/v1",
-        "PriorityLevelConfiguration": "flowcontrol.apiserver.k8s.io/v1",
-        "RuntimeClass": "node.k8s.io/v1",
-        "StorageClass": "storage.k8s.io/v1",
-        "VolumeAttributesClass": "storage.k8s.io/v1",
+    groups = {
+        "v1": "Namespace Node PersistentVolume",
+        "apiextensions.k8s.io/v1": "CustomResourceDefinition",
+        "apiregistration.k8s.io/v1": "APIService",
+        "certificates.k8s.io/v1": "CertificateSigningRequest",
+        "flowcontrol.apiserver.k8s.io/v1": "FlowSchema PriorityLevelConfiguration",
+        "networking.k8s.io/v1": "IngressClass",
+        "node.k8s.io/v1": "RuntimeClass",
+        "rbac.authorization.k8s.io/v1": "ClusterRole ClusterRoleBinding",
+        "resource.k8s.io/v1": "DeviceClass",
+        "scheduling.k8s.io/v1": "PriorityClass",
+        "storage.k8s.io/v1": "CSIDriver StorageClass VolumeAttributesClass",
     }
+    versions = {kind: version for version, kinds in groups.items() for kind in kinds.split()}
     objects = [
         {"apiVersion": versions.get(kind, "admissionregistration.k8s.io/v1"), "kind": kind, "metadata": {"name": "a"}}
         for kind in sorted(CLUSTER_KINDS)
@@ -109,11 +102,11 @@ def test_kustomize_adds_a_namespace_to_some_cluster_scoped_kinds(tmp_path: Path)
     assert {item["kind"] for item in built if "namespace" in item["metadata"]} == NAMESPACED_BY_KUSTOMIZE
 
 
-def test_the_chart_has_no_namespace(rendered: Rendered) -> None:
+def test_chart_has_no_namespace(rendered: Rendered) -> None:
     objects = rendered.by_helm().values()
     assert {item["metadata"].get("namespace") for item in objects} == {None}
 
 
-def test_the_overlay_of_a_retired_environment_is_empty(rendered: Rendered, tmp_path: Path) -> None:
+def test_overlay_of_a_retired_environment_is_empty(rendered: Rendered, tmp_path: Path) -> None:
     assert "namespace: ml-old\n" in (rendered.overlay("old") / "kustomization.yaml").read_text(encoding="utf-8")
     assert kustomize_build(rendered.overlay("old")).strip() == ""

@@ -9,10 +9,9 @@ import yaml
 
 from tests.support import normal, tools
 from tests.support.command import CommandError
-from tests.support.rendered import Rendered
-from tests.support.tools import ROOT
+from tests.support.rendered import Rendered, assert_outputs_equal
 from tfgen.check.jobs import check
-from tfgen.graph.built import build
+from tfgen.graph.graph import build
 from tfgen.report.problems import as_text
 
 pytestmark = pytest.mark.long
@@ -174,16 +173,8 @@ spec:
         more-ports: {target: {kind: Service, name: tensorboard-service}, merge: {spec: {ports: [{port: 81, name: w}]}}}
         dns:
           target: {kind: Deployment}
-          merge:
-            spec:
-              template:
-                spec:
-                  containers:
-                  - name: dns
-                    image: dns:1
-                    ports:
-                    - {containerPort: 53, protocol: UDP, name: udp}
-                    - {containerPort: 53, protocol: TCP, name: tcp}
+          merge: {spec: {template: {spec: {containers: [{name: dns, image: "dns:1", ports: [
+            {containerPort: 53, protocol: UDP, name: udp}, {containerPort: 53, protocol: TCP, name: tcp}]}]}}}}
         claim:
           target: {kind: PersistentVolumeClaim, name: claim-model}
           merge: {metadata: {annotations: {e: f}}, spec: {volumeMode: Filesystem}}
@@ -194,95 +185,9 @@ spec:
         rules: {target: {kind: Job, name: finisher}, merge: {spec: {podFailurePolicy: null}}}
         wrong-data:
           target: {kind: Job, name: chief}
-          json:
-          - op: add
-            path: /spec/podFailurePolicy/rules/-
-            value: {action: FailJob, onExitCodes: {operator: In, values: [3]}}
+          json: [{op: add, path: /spec/podFailurePolicy/rules/-, value: {action: FailJob, onExitCodes: {operator: In,
+            values: [3]}}}]
 """
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize("patch", PATCHES.values(), ids=PATCHES)
-def test_the_three_outputs_are_equal(patch, tmp_path):
-    assert_outputs_equal([patch], tmp_path)
-
-
-@pytest.mark.parametrize("without", ["all claims", "one claim of several"])
-def test_the_three_outputs_are_equal_for_a_job_with_all_patches(without, tmp_path):
-    """The two patches contradict each other."""
-    assert_outputs_equal([patch for name, patch in PATCHES.items() if name != without], tmp_path)
-
-
-def assert_outputs_equal(patches, folder):
-    entries = ", ".join(f"p{number}: {patch}" for number, patch in enumerate(patches))
-    data = checked(JOB.replace("one: PATCH", entries))
-    rendered = Rendered.write(data, folder)
-    for environment in data["spec"]["environments"]:
-        rendered.assert_equal(environment)
-
-
-@pytest.mark.parametrize("patch", PATCHES.values(), ids=PATCHES)
-def test_a_patch_does_what_kustomize_does_with_it(patch, tmp_path):
-    data = checked(JOB.replace("PATCH", patch))
-    plain = build({**data, "spec": {key: value for key, value in data["spec"].items() if key != "patches"}})
-    patched = build(data)
-    before, after = (by_namespace(job) for job in (plain, patched))
-    built = by_kustomize(before, data["spec"]["patches"]["one"], tmp_path)
-    assert built == {namespace: normal_objects(objects) for namespace, objects in after.items()}
-
-
-def test_a_patch_is_one_of_the_chart_too_for_values_that_no_environment_has(tmp_path):
-    data = checked(JOB.replace("PATCH", PATCHES["labels and annotations"]))
-    rendered = Rendered.write(data, tmp_path)
-    by_helm = rendered.by_helm("--set", "labels.team=x", "--set", "roles.worker.replicas=7")
-    (worker,) = (
-        item for item in by_helm.values() if item["kind"] == "StatefulSet" and "worker" in item["metadata"]["name"]
-    )
-    assert worker["metadata"]["labels"]["team"] == "own"
-    assert worker["spec"]["replicas"] == 7
-
-
-def test_an_environment_has_its_own_patches_in_all_three_outputs(tmp_path):
-    data = checked(ENVIRONMENTS)
-    rendered = Rendered.write(data, tmp_path)
-    for environment in data["spec"]["environments"]:
-        rendered.assert_equal(environment)
-
-
-def test_a_chart_keeps_the_annotations_of_an_account_that_an_environment_patches(tmp_path):
-    rendered = Rendered.write(checked(ENVIRONMENTS), tmp_path)
-    for environment, added in (("dev", {"a": "b"}), ("none", {}), ("prod", {"owner": "ads"})):
-        objects = rendered.by_helm(*rendered.values_args(environment))
-        (account,) = (item for (_, kind, name), item in objects.items() if (kind, name) == ("ServiceAccount", "mnist"))
-        own = {"argocd.argoproj.io/sync-wave": "-1", "role": "trainer"}
-        assert account["metadata"]["annotations"] == {**own, **added}
-
-
-@pytest.mark.parametrize("environment", ["dev", "none", "prod"])
-def test_the_patches_of_an_environment_are_those_of_a_job_that_has_them_itself(environment):
-    data = checked(ENVIRONMENTS)
-    settings = data["spec"]["environments"][environment]
-    own = {**data["spec"]["patches"], **settings.get("patches", {})}
-    patches = {name: patch for name, patch in own.items() if patch is not None}
-    others = {name: value for name, value in settings.items() if name != "patches"}
-    alone = {**data, "spec": {**data["spec"], "patches": patches, "environments": {environment: others}}}
-    assert build(data).environments[environment] == build(alone).environments[environment]
-
-
-def test_a_chart_knows_its_environments_and_no_other(tmp_path):
-    rendered = Rendered.write(checked(ENVIRONMENTS), tmp_path)
-    by_helm = rendered.by_helm("--set", "environment=prod", "--set-string", "run=2")
-    assert by_helm["apps/v1", "StatefulSet", "mnist-2-ps"]["spec"]["minReadySeconds"] == 9
-    with pytest.raises(CommandError, match="environment"):
-        rendered.by_helm("--set", "environment=prdo")
-
-
-def test_the_job_of_the_page_is_sound_and_its_outputs_are_equal(tmp_path):
-    page = (ROOT / "docs" / "patches.md").read_text(encoding="utf-8")
-    data = checked(page.partition("```yaml\n")[2].partition("```")[0])
-    rendered = Rendered.write(data, tmp_path)
-    for environment in data["spec"]["environments"]:
-        rendered.assert_equal(environment)
 
 
 def checked(job):
@@ -291,8 +196,43 @@ def checked(job):
     return result.documents[0].data
 
 
-def by_namespace(job):
+@pytest.mark.parametrize("without", ["all claims", "one claim of several"])
+def test_outputs_of_a_job_with_all_patches_are_equal(without, tmp_path):
+    """The two patches contradict each other."""
+    patches = [patch for name, patch in PATCHES.items() if name != without]
+    entries = ", ".join(f"p{number}: {patch}" for number, patch in enumerate(patches))
+    assert_outputs_equal(checked(JOB.replace("one: PATCH", entries)), tmp_path)
+
+
+@pytest.mark.parametrize("patch", PATCHES.values(), ids=PATCHES)
+def test_patch_does_what_kustomize_does_with_it(patch, tmp_path):
+    """One run of kustomize, whose start takes most of the time, patches the objects of three namespaces."""
+    data = checked(JOB.replace("PATCH", patch))
+    said = data["spec"]["patches"]["one"]
+    kind, name = said["target"]["kind"], said["target"].get("name")
+    metadata = {"name": "any", **said.get("merge", {}).get("metadata", {})}
+    head = {"apiVersion": "v1", "kind": kind, **said.get("merge", {}), "metadata": metadata}
+    before = by_namespace({**data, "spec": {key: value for key, value in data["spec"].items() if key != "patches"}})
+    targets = [
+        {"kind": kind, "name": item["metadata"]["name"], "namespace": namespace}
+        for namespace, items in before.items()
+        for stem, item in items.items()
+        if item["kind"] == kind and name in (None, stem)
+    ]
+    patches = [{"target": target, "patch": json.dumps(said.get("json") or head)} for target in targets]
+    kustomization = {"resources": [f"{namespace}.yaml" for namespace in before], "patches": patches}
+    (tmp_path / "kustomization.yaml").write_text(yaml.safe_dump(kustomization), encoding="utf-8")
+    for namespace, items in before.items():
+        (tmp_path / f"{namespace}.yaml").write_text(documents(items), encoding="utf-8")
+    built = tools.kustomize_build(tmp_path).split("\n---\n")
+    for namespace, items in by_namespace(data).items():
+        mine = "\n---\n".join(text for text in built if f"\n  namespace: {namespace}\n" in f"{text}\n")
+        assert read(mine) == read(documents(items))
+
+
+def by_namespace(data):
     """Return the objects of the job and of two environments, each in a namespace with the name of the environment."""
+    job = build(data)
     variants = {"base": job.base, **{name: job.environments[name] for name in ("dev", "prod")}}
     return {
         namespace: {
@@ -302,40 +242,8 @@ def by_namespace(job):
     }
 
 
-def by_kustomize(objects, patch, folder):
-    """Apply a patch to the objects of all namespaces in one run of kustomize, whose start takes most of the time."""
-    kind, text = patch["target"]["kind"], json.dumps(patch.get("json") or head(patch))
-    patches = [
-        {"target": {"kind": kind, "name": "|".join(names), "namespace": namespace}, "patch": text}
-        for namespace, items in objects.items()
-        if (names := [item["metadata"]["name"] for stem, item in items.items() if is_target(patch, stem, item)])
-    ]
-    kustomization = {"resources": [f"{namespace}.yaml" for namespace in objects], "patches": patches}
-    for namespace, items in objects.items():
-        (folder / f"{namespace}.yaml").write_text(documents(items), encoding="utf-8")
-    (folder / "kustomization.yaml").write_text(yaml.safe_dump(kustomization), encoding="utf-8")
-    built = tools.kustomize_build(folder).split("\n---\n")
-    return {
-        namespace: read("\n---\n".join(text for text in built if f"\n  namespace: {namespace}\n" in f"{text}\n"))
-        for namespace in objects
-    }
-
-
-def is_target(patch, stem, item):
-    return item["kind"] == patch["target"]["kind"] and patch["target"].get("name", stem) == stem
-
-
 def documents(objects):
     return "\n---\n".join(map(json.dumps, objects.values()))
-
-
-def head(patch):
-    metadata = {"name": "any", **patch["merge"].get("metadata", {})}
-    return {"apiVersion": "v1", "kind": patch["target"]["kind"], **patch["merge"], "metadata": metadata}
-
-
-def normal_objects(objects):
-    return read(documents(objects))
 
 
 def read(manifest):
@@ -349,3 +257,33 @@ def sorted_items(value, key=""):
     if key in ("env", "containers", "ports") and isinstance(value, list):
         return sorted((sorted_items(item) for item in value), key=lambda item: item.get("name", ""))
     return [sorted_items(item) for item in value] if isinstance(value, list) else value
+
+
+def test_chart_has_a_patch_for_values_that_no_environment_has(tmp_path):
+    rendered = Rendered.write(checked(JOB.replace("PATCH", PATCHES["labels and annotations"])), tmp_path)
+    by_helm = rendered.by_helm("--set", "labels.team=x", "--set", "roles.worker.replicas=7")
+    worker = by_helm["apps/v1", "StatefulSet", "mnist-worker"]
+    assert (worker["metadata"]["labels"]["team"], worker["spec"]["replicas"]) == ("own", 7)
+
+
+def test_outputs_of_a_job_whose_environments_have_patches_are_equal(tmp_path):
+    rendered = assert_outputs_equal(checked(ENVIRONMENTS), tmp_path)
+    for environment, added in (("dev", {"a": "b"}), ("none", {}), ("prod", {"owner": "ads"})):
+        account = rendered.by_helm(*rendered.values_args(environment))["v1", "ServiceAccount", "mnist"]
+        own = {"argocd.argoproj.io/sync-wave": "-1", "role": "trainer"}
+        assert account["metadata"]["annotations"] == {**own, **added}
+    by_helm = rendered.by_helm("--set", "environment=prod", "--set-string", "run=2")
+    assert by_helm["apps/v1", "StatefulSet", "mnist-2-ps"]["spec"]["minReadySeconds"] == 9
+    with pytest.raises(CommandError, match="environment"):
+        rendered.by_helm("--set", "environment=prdo")
+
+
+@pytest.mark.parametrize("environment", ["dev", "none", "prod"])
+def test_patches_of_an_environment_are_those_of_a_job_with_them(environment):
+    data = checked(ENVIRONMENTS)
+    settings = data["spec"]["environments"][environment]
+    own = {**data["spec"]["patches"], **settings.get("patches", {})}
+    patches = {name: patch for name, patch in own.items() if patch is not None}
+    others = {name: value for name, value in settings.items() if name != "patches"}
+    alone = {**data, "spec": {**data["spec"], "patches": patches, "environments": {environment: others}}}
+    assert build(data).environments[environment] == build(alone).environments[environment]

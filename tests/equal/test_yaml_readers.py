@@ -119,7 +119,7 @@ def write(folder: Path, files: dict[str, str]) -> None:
         path.write_text(text, encoding="utf-8", newline="")
 
 
-def test_the_strings_are_many_and_allowed() -> None:
+def test_strings_are_many_and_allowed() -> None:
     assert len(set(STRINGS)) == len(STRINGS) >= 200
     assert not any(find_forbidden_character(text) for text in STRINGS)
 
@@ -134,17 +134,17 @@ def test_helm_reads_single_scalars(read: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("part", VALUES)
-def test_a_cluster_reads_what_kustomize_makes_of_them(read: dict[str, Any], part: str) -> None:
+def test_cluster_reads_values_from_kustomize(read: dict[str, Any], part: str) -> None:
     assert read["built"]["values"][part] == VALUES[part]
 
 
-def test_a_cluster_reads_annotations_and_data(read: dict[str, Any]) -> None:
+def test_cluster_reads_annotations_and_data(read: dict[str, Any]) -> None:
     assert read["built"]["metadata"]["annotations"] == ANNOTATIONS
     assert read["built"]["data"] == DATA
 
 
 @pytest.mark.parametrize("annotation", [("1.0", "x"), ("true", "x"), ("2026-01-01", "x"), ("a", "\ta\nb\n")])
-def test_annotations_that_kustomize_cannot_carry_however_written(annotation: tuple[str, str], tmp_path: Path) -> None:
+def test_kustomize_refuses_annotations(annotation: tuple[str, str], tmp_path: Path) -> None:
     """The job schema must refuse annotations whose keys kustomize writes without quotes."""
     with pytest.raises(CommandError):
         kustomize(tmp_path, {"annotations": dict([annotation])})

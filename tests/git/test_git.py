@@ -2,37 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.support import git_author
-from tests.support.command import Command
+from tests.support.repository import commit_files, git
 from tfgen.errors import TfgenError, UsageError
 from tfgen.git.command import Git
 from tfgen.git.commit import open_repository
 from tfgen.git.publish import target
 from tfgen.git.tree import HEAD, CommitTree
 
-Run = Callable[..., str]
-
 
 @pytest.fixture
-def git(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Return a function that runs git in a folder below tmp_path, without the user's settings of git."""
-    for name, value in git_author.VARIABLES.items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path))
-    return lambda folder, *arguments: Command(("git", *arguments), cwd=tmp_path / folder).run()
-
-
-@pytest.fixture
-def repository(tmp_path: Path, git: Run) -> Path:
+def repository(tmp_path: Path) -> Path:
     """Return a repository without a commit."""
     folder = tmp_path / "repository"
-    folder.mkdir()
-    git(folder, "init", "--quiet", "--initial-branch=main")
+    git("init", "--quiet", "--initial-branch=main", folder)
     return folder
 
 
@@ -40,38 +26,29 @@ def committed(path: Path, revision: str = HEAD) -> bytes | None:
     return CommitTree(revision).read(path)
 
 
-def commit(git: Run, folder: Path, files: dict[str, str]) -> None:
-    for name, text in files.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-    git(folder, "add", "--all")
-    git(folder, "commit", "--quiet", "--message=x")
-
-
 NAMES = ["job.yaml", "-x.yaml", "jobs/deep/job.yaml", "a b.yaml", "ä.yaml", "*.yaml", ":(top)job.yaml", "a:b.yaml"]
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_file_is_what_the_last_commit_has(git: Run, repository: Path, name: str) -> None:
-    commit(git, repository, {"job.yaml": "other", name: "first"})
-    commit(git, repository, {name: "second"})
+def test_a_file_is_what_the_last_commit_has(repository: Path, name: str) -> None:
+    commit_files(repository, {"job.yaml": "other", name: "first"})
+    commit_files(repository, {name: "second"})
     (repository / name).write_text("dirty", encoding="utf-8")
-    git(repository, "add", "--all")
+    git("add", "--all", folder=repository)
     assert committed(repository / name) == b"second"
     assert committed(repository / name, "HEAD~1") == b"first"
 
 
-def test_the_bytes_are_those_of_git(git: Run, repository: Path) -> None:
+def test_the_bytes_are_those_of_git(repository: Path) -> None:
     (repository / "job.yaml").write_bytes(b"a\r\n\xff\0")
-    commit(git, repository, {})
+    commit_files(repository, {})
     assert committed(repository / "job.yaml") == b"a\r\n\xff\0"
 
 
 def test_the_folder_of_the_file_counts_and_not_the_current_one(
-    git: Run, repository: Path, monkeypatch: pytest.MonkeyPatch
+    repository: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    commit(git, repository, {"jobs/job.yaml": "it"})
+    commit_files(repository, {"jobs/job.yaml": "it"})
     monkeypatch.chdir("/")
     assert committed(repository / "jobs" / "job.yaml") == b"it"
     monkeypatch.chdir(repository / "jobs")
@@ -79,43 +56,44 @@ def test_the_folder_of_the_file_counts_and_not_the_current_one(
     assert committed(Path("../jobs/job.yaml")) == b"it"
 
 
-def test_a_link_is_the_file_that_it_names(git: Run, repository: Path, tmp_path: Path) -> None:
-    commit(git, repository, {"job.yaml": "it"})
+def test_a_link_is_the_file_that_it_names(repository: Path, tmp_path: Path) -> None:
+    commit_files(repository, {"job.yaml": "it"})
     (tmp_path / "link.yaml").symlink_to(repository / "job.yaml")
     assert committed(tmp_path / "link.yaml") == b"it"
 
 
-def test_worktrees_and_submodules(git: Run, repository: Path, tmp_path: Path) -> None:
-    commit(git, repository, {"job.yaml": "main"})
-    git(repository, "worktree", "add", "--quiet", "-b", "other", tmp_path / "worktree")
-    commit(git, tmp_path / "worktree", {"job.yaml": "other"})
+def test_worktrees_and_submodules(repository: Path, tmp_path: Path) -> None:
+    commit_files(repository, {"job.yaml": "main"})
+    git("worktree", "add", "--quiet", "-b", "other", tmp_path / "worktree", folder=repository)
+    commit_files(tmp_path / "worktree", {"job.yaml": "other"})
     assert committed(tmp_path / "worktree" / "job.yaml") == b"other"
     assert committed(tmp_path / "worktree" / "job.yaml", "main") == b"main"
 
     (tmp_path / "outer").mkdir()
-    git("outer", "init", "--quiet")
-    git("outer", "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", repository, "inner")
+    git("init", "--quiet", folder=tmp_path / "outer")
+    add = ("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", repository, "inner")
+    git(*add, folder=tmp_path / "outer")
     assert committed(tmp_path / "outer" / "inner" / "job.yaml") == b"main"
 
 
 def test_a_hook_of_another_repository_does_not_mislead(
-    git: Run, repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    commit(git, repository, {"jobs/job.yaml": "it"})
+    commit_files(repository, {"jobs/job.yaml": "it"})
     monkeypatch.setenv("GIT_DIR", ".git")
     monkeypatch.setenv("GIT_INDEX_FILE", str(tmp_path / "index"))
     assert committed(repository / "jobs" / "job.yaml") == b"it"
 
 
-def test_nothing_where_there_is_no_commit_with_the_file(git: Run, repository: Path, tmp_path: Path) -> None:
+def test_nothing_where_there_is_no_commit_with_the_file(repository: Path, tmp_path: Path) -> None:
     (tmp_path / "job.yaml").touch()
     (repository / "job.yaml").touch()
     assert committed(tmp_path / "job.yaml") is None  # no repository
     assert committed(repository / "job.yaml") is None  # no commit
-    commit(git, repository, {"folder/x": "", "name": "target"})
+    commit_files(repository, {"folder/x": "", "name": "target"})
     (repository / "link").symlink_to("name")
-    git(repository, "add", "link")
-    git(repository, "commit", "--quiet", "--message=x")
+    git("add", "link", folder=repository)
+    git("commit", "--quiet", "--message=x", folder=repository)
     for name in ("new.yaml", "folder"):
         assert committed(repository / name) is None
     (repository / "link").unlink()
@@ -124,35 +102,35 @@ def test_nothing_where_there_is_no_commit_with_the_file(git: Run, repository: Pa
 
 
 @pytest.mark.parametrize("revision", ["nowhere", "--all", "^HEAD", "HEAD@{5}", "HEAD~5", "HEAD:job.yaml", "a..b", ""])
-def test_a_revision_that_is_none(git: Run, repository: Path, revision: str) -> None:
-    commit(git, repository, {"job.yaml": "it"})
+def test_a_revision_that_is_none(repository: Path, revision: str) -> None:
+    commit_files(repository, {"job.yaml": "it"})
     with pytest.raises(UsageError, match="git has no revision"):
         committed(repository / "job.yaml", revision)
 
 
-def test_a_revision_where_there_is_no_repository(git: Run, tmp_path: Path) -> None:
+def test_a_revision_where_there_is_no_repository(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="git has no revision 'main'"):
         committed(tmp_path / "job.yaml", "main")
 
 
 def test_without_git_there_is_nothing_to_compare_with(
-    git: Run, repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    commit(git, repository, {"job.yaml": "it"})
+    commit_files(repository, {"job.yaml": "it"})
     monkeypatch.setenv("PATH", str(tmp_path))
     assert committed(repository / "job.yaml") is None
     with pytest.raises(UsageError, match="git is not on the PATH"):
         committed(repository / "job.yaml", "main")
 
 
-def test_without_a_branch_there_is_no_upstream(git: Run, repository: Path) -> None:
-    commit(git, repository, {"job.yaml": "it"})
-    git(repository, "checkout", "--quiet", "--detach")
+def test_without_a_branch_there_is_no_upstream(repository: Path) -> None:
+    commit_files(repository, {"job.yaml": "it"})
+    git("checkout", "--quiet", "--detach", folder=repository)
     with pytest.raises(UsageError, match=r"^no branch .* \(a detached HEAD\); name a new branch with --branch$"):
         target(open_repository(repository))
 
 
-def test_a_failure_of_git_says_what_to_type_and_what_it_said(git: Run, repository: Path) -> None:
+def test_a_failure_of_git_says_what_to_type_and_what_it_said(repository: Path) -> None:
     command = Git(repository, ("cat-file", "blob", "a b"))
     with pytest.raises(TfgenError) as error:
         command.output()
@@ -162,8 +140,8 @@ def test_a_failure_of_git_says_what_to_type_and_what_it_said(git: Run, repositor
     )
 
 
-def test_a_broken_repository_is_no_missing_one(git: Run, repository: Path) -> None:
-    commit(git, repository, {"job.yaml": "it"})
+def test_a_broken_repository_is_no_missing_one(repository: Path) -> None:
+    commit_files(repository, {"job.yaml": "it"})
     with (repository / ".git" / "config").open("a", encoding="utf-8") as config:
         config.write("[core\n")
     with pytest.raises(TfgenError, match="rev-parse --git-dir ended with code 128: fatal: bad config line"):

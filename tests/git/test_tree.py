@@ -2,42 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.support import git_author
-from tests.support.command import Command
+from tests.support.repository import commit_all, commit_files, git, write
+from tfgen.git.command import ObjectReader
 from tfgen.git.tree import DISK, CommitTree, IndexTree, Kind, Tree, is_clean
 
-Run = Callable[..., str]
 FILES = {"job.yaml": "a", "jobs/mnist/job.yaml": "b", "jobs/.hidden/job.yaml": "c", "overlays/x": "d"}
 TREES = (DISK, IndexTree, CommitTree)
 
 
-@pytest.fixture
-def git(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Return a function that runs git in a committed repository, the working directory."""
-    for name, value in git_author.VARIABLES.items():
-        monkeypatch.setenv(name, value)
+@pytest.fixture(autouse=True)
+def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make a committed repository, the working directory."""
     monkeypatch.chdir(tmp_path)
 
-    def run(*arguments: str) -> str:
-        return Command(("git", *arguments), cwd=tmp_path).run()
-
-    run("init", "--quiet", "--initial-branch=main")
-    for name, text in FILES.items():
-        write(name, text)
-    run("add", "--all")
-    run("commit", "--quiet", "--message=x")
-    return run
-
-
-def write(name: str, text: str) -> None:
-    path = Path(name)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf-8")
+    git("init", "--quiet", "--initial-branch=main")
+    commit_files(tmp_path, FILES)
 
 
 def made(tree: Tree | type[Tree]) -> Tree:
@@ -45,7 +28,7 @@ def made(tree: Tree | type[Tree]) -> Tree:
 
 
 @pytest.mark.parametrize("tree", TREES)
-def test_all_versions_of_an_unchanged_repository_are_equal(git: Run, tree: Tree | type[Tree]) -> None:
+def test_all_versions_of_an_unchanged_repository_are_equal(tree: Tree | type[Tree]) -> None:
     version = made(tree)
     assert version.read(Path("jobs/mnist/job.yaml")) == b"b"
     assert version.read(Path("jobs/mnist/job.yaml").absolute()) == b"b"
@@ -61,7 +44,15 @@ def test_all_versions_of_an_unchanged_repository_are_equal(git: Run, tree: Tree 
     assert version.changed(Path()) == set()
 
 
-def test_each_version_has_its_own_content(git: Run) -> None:
+@pytest.mark.parametrize("tree", [IndexTree, CommitTree])
+def test_a_file_of_a_listed_folder_is_not_looked_up_again(tree: type[Tree], monkeypatch: pytest.MonkeyPatch) -> None:
+    version = tree()
+    assert version.files_below(Path("jobs"))
+    monkeypatch.delattr(ObjectReader, "entry")
+    assert version.read(Path("jobs/mnist/job.yaml")) == b"b"
+
+
+def test_each_version_has_its_own_content() -> None:
     write("job.yaml", "staged")
     git("add", "job.yaml")
     write("job.yaml", "on disk")
@@ -73,19 +64,18 @@ def test_each_version_has_its_own_content(git: Run) -> None:
     assert not is_clean(Path())
 
 
-def test_a_filter_changes_the_file_on_disk_and_not_the_blob(git: Run) -> None:
+def test_a_filter_changes_the_file_on_disk_and_not_the_blob() -> None:
     """In ISO 8859-1, the blob of U+00C5 is the two bytes of UTF-8, and the file on disk is one byte."""
     write(".gitattributes", "job.yaml working-tree-encoding=ISO-8859-1\n")
     Path("job.yaml").write_bytes(b"\xc5")
-    git("add", "--all")
-    git("commit", "--quiet", "--message=y")
+    commit_all()
     assert is_clean(Path())
     assert [made(tree).read(Path("job.yaml")) for tree in TREES] == [b"\xc5", b"\xc3\x85", b"\xc3\x85"]
 
 
-def test_a_link_and_a_submodule_have_no_content_in_git(git: Run, tmp_path: Path) -> None:
-    Command(("git", "init", "--quiet", str(tmp_path / "other"))).run()
-    Command(("git", "commit", "--quiet", "--allow-empty", "--message=x"), cwd=tmp_path / "other").run()
+def test_a_link_and_a_submodule_have_no_content_in_git(tmp_path: Path) -> None:
+    git("init", "--quiet", tmp_path / "other")
+    commit_all(tmp_path / "other")
     Path("overlays/link").symlink_to("../job.yaml")
     git("add", "--all")
     for version in (IndexTree(), DISK):
@@ -96,7 +86,7 @@ def test_a_link_and_a_submodule_have_no_content_in_git(git: Run, tmp_path: Path)
     assert DISK.read(Path("overlays/link")) == b"a"
 
 
-def test_a_hook_reads_the_index_of_its_commit(git: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_hook_reads_the_index_of_its_commit(monkeypatch: pytest.MonkeyPatch) -> None:
     """During `git commit --only`, the index of a hook is another file than `.git/index`."""
     write("job.yaml", "of the hook")
     monkeypatch.setenv("GIT_INDEX_FILE", ".git/other")

@@ -3,6 +3,8 @@
 A case with a file `only` compares only the files whose path matches. Each line of `only` is a pattern for paths, in
 which `*` also matches `/`. A line that begins with `!` excludes paths. If several lines match a path, the last applies.
 
+An empty file with the name of a program in gen/tfgen/graph/programs stands for the text of the program.
+
 For a new case, add a folder with a job.yaml and optionally `only`, and run `pytest tests/golden --golden-update`.
 """
 
@@ -18,6 +20,7 @@ import pytest
 
 from tfgen.check.jobs import check
 from tfgen.errors import has_errors
+from tfgen.graph import programs
 from tfgen.schema.kinds import WORKLOAD_KINDS, of_spec
 from tfgen.targets.render import render
 from tfgen.text.parse import parse
@@ -28,6 +31,8 @@ WITH_DESCRIPTIONS = ("everything", "minimal")
 """The cases that compare the files with the schema's descriptions. A new description changes only these cases."""
 DESCRIPTIONS = ("values.schema.json", "values.yaml", "README.md")
 """The files of a chart that contain the schema's descriptions."""
+PROGRAMS = {path.name: path.read_bytes().decode() for path in Path(programs.__file__).parent.glob("[!_]*.py")}
+"""The programs that tfgen copies into charts and overlays, by the name of the file."""
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
@@ -102,7 +107,9 @@ def _differences(expected: dict[str, str], files: dict[str, str]) -> list[str]:
 
 def _read(folder: Path) -> dict[str, str]:
     return {
-        path.relative_to(folder).as_posix(): path.read_bytes().decode() for path in folder.rglob("*") if path.is_file()
+        path.relative_to(folder).as_posix(): path.read_bytes().decode() or PROGRAMS.get(path.name, "")
+        for path in folder.rglob("*")
+        if path.is_file()
     }
 
 
@@ -110,4 +117,5 @@ def _write(files: dict[str, str], folder: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     for path, text in files.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        (folder / path).write_bytes(text.encode())
+        is_program = text == PROGRAMS.get(Path(path).name)
+        (folder / path).write_bytes(b"" if is_program else text.encode())

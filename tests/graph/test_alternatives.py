@@ -80,7 +80,7 @@ def test_join(name: str) -> None:
     assert join_alternatives(variants, ROLE) == expected
 
 
-def test_the_name_of_an_item_comes_before_what_only_some_have() -> None:
+def test_name_of_an_item_is_its_first_key() -> None:
     """An item of a chart's list begins with a key that all variants have, for any order in the job file."""
     (item,) = join_alternatives({"ps": [{"dir": {}, "name": "x"}], "worker": [{"name": "x"}]}, ROLE)  # type: ignore[misc]
     assert list(item.items()) == [("name", "x"), ("dir", When(Equal(ROLE, "ps"), {}))]
@@ -102,7 +102,7 @@ nodes = st.recursive(
 
 
 @given(variants=st.dictionaries(st.sampled_from(["chief", "ps", "worker", "evaluator"]), nodes, min_size=1))
-def test_each_variant_comes_out_as_it_was(variants: Mapping[str, Node]) -> None:
+def test_joined_node_yields_each_variant(variants: Mapping[str, Node]) -> None:
     joined = NamedTemplate("joined", "All of them.", {"any": join_alternatives(variants, ROLE)}, parameters=("role",))
     scope = Scope({"image": "i", "labels": {"k": "v"}}, "r", "c")
     for role, node in variants.items():
@@ -145,7 +145,7 @@ def test_lists_without_a_common_order_get_the_order_of_the_first_list() -> None:
     assert common_order(["ab", "ba"]) == {"0": named("ab"), "1": named("ab")}
 
 
-def test_a_later_list_orders_the_items_of_earlier_lists() -> None:
+def test_later_list_orders_the_items_of_earlier_lists() -> None:
     lists: Mapping[str, Node] = {"chief": ["a"], "ps": ["b"], "worker": ["a", "b"]}
     joined = join_alternatives(lists, ROLE)
     chief, ps, worker = (Equal(ROLE, name) for name in lists)

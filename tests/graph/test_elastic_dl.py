@@ -23,7 +23,7 @@ def arguments(**spec: Any) -> dict[str, str]:
     return dict(word.removeprefix("--").split("=", 1) for word in container["args"])
 
 
-def test_the_master_has_the_name_by_which_its_pods_know_it_and_an_account_of_its_own():
+def test_master_has_its_own_name_and_account():
     found = made(run="2")
     assert found.keys() == {"NetworkPolicy", "ServiceAccount", "Role", "RoleBinding", "Pod"}
     pod = found["Pod"]
@@ -38,12 +38,12 @@ def test_the_master_has_the_name_by_which_its_pods_know_it_and_an_account_of_its
 
 
 @pytest.mark.parametrize("app", ["elasticdl", "mine"])
-def test_the_label_app_may_be_the_users(app):
+def test_user_may_set_the_label_app(app):
     found = made(labels={} if app == "elasticdl" else {"app": app})["Pod"]["metadata"]["labels"]
     assert (found["app"], found["elasticdl-replica-type"]) == (app, "master")
 
 
-def test_the_pods_that_it_makes_are_those_that_the_policy_selects():
+def test_policy_selects_the_pods_of_the_master():
     found = made(run="2")
     spec = json.loads(arguments(run="2")["cluster_spec_json"])
     assert spec["pod_spec"]["labels"] == found["NetworkPolicy"]["spec"]["podSelector"]["matchLabels"]
@@ -63,24 +63,24 @@ def test_the_pods_that_it_makes_are_those_that_the_policy_selects():
         ({"cpu": 2, "memory": "1Gi", "gpu": {"count": 1}}, "cpu=2,memory=1Gi,gpu=1"),
     ],
 )
-def test_resources_are_words_with_commas(resources, expected):
+def test_resources_are_an_argument(resources, expected):
     found = arguments(roles={"worker": {"resources": resources}})
     assert found.get("worker_resource_request") == found.get("worker_resource_limit") == expected
 
 
 @pytest.mark.parametrize("priority", ["high", "low", "0.5", ".25", "0", "1", "1.0"])
-def test_a_priority_is_a_class_or_a_fraction(priority):
+def test_priority_is_a_class_or_a_fraction(priority):
     assert arguments(workload={"elasticDL": {"workerPriority": priority}})["worker_pod_priority"] == priority
 
 
 @pytest.mark.parametrize("priority", ["high=0.5", "1.5", "medium", "0.", "-1", "0.5 "])
-def test_any_other_priority_is_refused(priority):
+def test_other_priority_is_refused(priority):
     workload = {"kind": "ElasticDL", "elasticDL": {"workerPriority": priority}}
     document = job(workload=workload, roles={"ps": {}, "worker": {}}, security={"profile": "baseline"})
     assert [p.rule for p in check(yaml.safe_dump(document), "job.yaml").problems] == ["elasticdl-priority"]
 
 
-def test_volumes_are_words_by_name_and_the_masters_too():
+def test_volumes_are_an_argument_and_volumes_of_the_master():
     storage = {
         "model": {"mountPath": "/model", "claim": {"size": "1Gi"}, "subPath": "a"},
         "data": {"mountPath": "/data", "claim": {"name": "mine"}},
@@ -92,7 +92,7 @@ def test_volumes_are_words_by_name_and_the_masters_too():
     assert "volume" not in arguments()
 
 
-def test_what_the_master_does_itself_is_refused_with_the_way_out():
+def test_key_that_the_master_does_not_support_is_refused():
     spec = {
         "workload": {"kind": "ElasticDL"},
         "roles": {"chief": {}, "ps": {}, "worker": {"env": {"A": "b"}, "priorityClassName": "low"}},

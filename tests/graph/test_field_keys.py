@@ -9,8 +9,8 @@ import pytest
 
 from tests.support.tools import ROOT
 from tfgen.data_path import Path
-from tfgen.graph.built import BuiltJob, build
 from tfgen.graph.field_keys import JOB_NAME, changed_jobs, keys_at, keys_of_fields, structure_keys
+from tfgen.graph.graph import BuiltJob, build
 from tfgen.text.parse import parse
 
 JOB: Mapping[str, Any] = {
@@ -47,16 +47,16 @@ def job() -> BuiltJob:
         (("spec", "podManagementPolicy"), set()),
     ],
 )
-def test_a_field_has_the_keys_whose_change_changes_the_field(path: Path, expected: set[Path]) -> None:
+def test_field_has_the_keys_whose_change_changes_the_field(path: Path, expected: set[Path]) -> None:
     assert keys_of_fields(job(), None, "worker").get(path, frozenset()) == expected
 
 
-def test_a_field_of_an_environment_has_the_same_keys_as_in_the_job() -> None:
+def test_field_of_an_environment_has_the_same_keys_as_in_the_job() -> None:
     keys = keys_of_fields(job(), "prod", "worker")
     assert keys["spec", "replicas"] == {("spec", "roles", "worker", "replicas")}
 
 
-def test_a_mapping_has_the_common_parent_of_the_keys_of_its_parts() -> None:
+def test_mapping_has_the_common_parent_of_the_keys_of_its_parts() -> None:
     built = job()
     keys, worker = keys_of_fields(built, None, "worker"), built.base["worker"]
     requests = (*CONTAINER, "resources", "requests")
@@ -66,7 +66,7 @@ def test_a_mapping_has_the_common_parent_of_the_keys_of_its_parts() -> None:
 
 
 @pytest.mark.parametrize("case", ["everything", "elastic-dl", "job-set"])
-def test_a_change_changes_the_values_and_not_the_structure(case: str) -> None:
+def test_change_changes_only_the_values(case: str) -> None:
     text = (ROOT / "tests/golden" / case / "job.yaml").read_text(encoding="utf-8")
     built = build(parse(text, case).documents[0].data)
     for key, changed in changed_jobs(built.job, None, of_base=False):
@@ -76,5 +76,5 @@ def test_a_change_changes_the_values_and_not_the_structure(case: str) -> None:
         assert changed.values != built.job.values
 
 
-def test_the_keys_of_the_structure_are_no_values_of_the_chart() -> None:
+def test_keys_of_the_structure_are_no_values() -> None:
     assert list(structure_keys(JOB)) == [("spec", "gang")]

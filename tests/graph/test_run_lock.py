@@ -11,10 +11,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-import yaml
 
 from tfgen.graph import programs
-from tfgen.graph.built import plain_objects
 
 PATIENCE_S = 120.0
 
@@ -52,7 +50,7 @@ def line(process: subprocess.Popen[str]) -> str:
 
 
 @pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGKILL])
-def test_the_next_run_waits_for_the_last_ones_end(start: Start, tmp_path: Path, end: signal.Signals) -> None:
+def test_next_run_waits_for_the_end_of_the_last_run(start: Start, tmp_path: Path, end: signal.Signals) -> None:
     first = start("1")
     wait_for(tmp_path / "held-1")
     second = start("2")
@@ -65,14 +63,14 @@ def test_the_next_run_waits_for_the_last_ones_end(start: Start, tmp_path: Path, 
     assert (tmp_path / ".tfgen-run-lock").read_text(encoding="utf-8") == "run 2"
 
 
-def test_a_task_that_saves_nothing_waits_for_nobody(start: Start, tmp_path: Path) -> None:
+def test_task_that_saves_nothing_does_not_wait(start: Start, tmp_path: Path) -> None:
     start("1")
     wait_for(tmp_path / "held-1")
     start("other", index=1)
     wait_for(tmp_path / "held-other")
 
 
-def test_a_volume_without_locks_ends_with_the_way_out(tmp_path: Path) -> None:
+def test_volume_without_locks_is_reported(tmp_path: Path) -> None:
     program = programs.file("run_lock").text.replace(
         "import fcntl", "import fcntl\n\ndef no(*_):\n    raise OSError(95, 'Not supported')\nfcntl.flock = no\n", 1
     )
@@ -85,58 +83,3 @@ def test_a_volume_without_locks_ends_with_the_way_out(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert "the volume supports no locks" in done.stderr
     assert not (tmp_path / "held").exists()
-
-
-# -- the program in a ConfigMap ------------------------------------------------------------------------------------
-
-LOCK = "mnist-run-lock-0bc3efb4"
-
-
-@pytest.mark.parametrize("kind", ["StatefulSet", "Job", "Pod", "TFJob", "VolcanoJob", "JobSet"])
-@pytest.mark.parametrize(
-    ("storage", "has_lock"),
-    [
-        ("", False),
-        ("{model: {mountPath: /model, claim: {size: 1Gi}}}", False),
-        ("{model: {mountPath: /model, runs: Shared, claim: {size: 1Gi}}}", True),
-        ("{logs: {mountPath: /l, runs: Shared, for: [ps], claim: {size: 1Gi}}}", False),
-    ],
-)
-def test_the_program_is_a_config_map_where_a_pod_has_the_lock(kind: str, storage: str, has_lock: bool) -> None:
-    document = yaml.safe_load(JOB)
-    document["spec"] |= {"workload": {"kind": kind}, "storage": yaml.safe_load(storage) or {}}
-    by_name = {item["metadata"]["name"]: item for item in plain_objects(document)}
-    program = by_name.pop(LOCK, None)
-    assert (program or {}).get("data") == ({"run_lock.py": programs.file("run_lock").text} if has_lock else None)
-    assert ("/run-lock/run_lock.py" in repr(by_name), f"'configMap': {{'name': '{LOCK}'}}" in repr(by_name)) == (
-        has_lock,
-        has_lock,
-    )
-
-
-# -- the deadline of a pod that waits for the lock ----------------------------------------------------------------
-
-JOB = """\
-metadata: {name: mnist}
-spec:
-  image: registry.example.com/ml/mnist:1
-  roles: {chief: {}, ps: {}, worker: {}}
-"""
-
-
-@pytest.mark.parametrize(
-    ("more", "seconds"),
-    [
-        ("deadline: 3600", 3600),
-        ("deadline: 3600, storage: {model: {mountPath: /model, runs: Shared, claim: {size: 1Gi}}}", 4200),
-        ("deadline: 3600, lockWait: 60, storage: {m: {mountPath: /m, runs: Separate, claim: {size: 1Gi}}}", 3660),
-        # The chief ends the job, has no such volume, and so waits for no lock.
-        ("deadline: 3600, storage: {logs: {mountPath: /l, runs: Shared, for: [ps], claim: {size: 1Gi}}}", 3600),
-        ("storage: {model: {mountPath: /model, runs: Shared, claim: {size: 1Gi}}}", None),
-    ],
-)
-def test_the_wait_for_the_lock_is_given_to_the_deadline(more: str, seconds: int | None) -> None:
-    document = yaml.safe_load(JOB)
-    document["spec"] |= yaml.safe_load(f"{{{more}}}")
-    chief = next(item for item in plain_objects(document) if item["metadata"]["name"] == "mnist-chief")
-    assert chief["spec"]["template"]["spec"].get("activeDeadlineSeconds") == seconds

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.repository import tfgen
 from tfgen import cli, disk_file
-from tfgen.commands.authoring.new_files import NewFile, add_files
+from tfgen.commands.init import NewFile, add_files
 from tfgen.disk_file import replace_file
 from tfgen.errors import TfgenError
 
@@ -51,7 +52,7 @@ def test_no_name_beside_the_file_is_in_the_way(folder: Path, arguments: list[str
         case _:
             beside.write_text("mine\n")
     before = beside.lstat()
-    assert cli.run(arguments) == cli.OK
+    tfgen(*arguments)
     assert (folder / "job.yaml").read_text() != JOB
     assert not (folder / "job.yaml").is_symlink()
     assert (folder.parent / "victim").read_text() == "precious\n"
@@ -67,7 +68,7 @@ def test_no_name_beside_the_file_is_in_the_way(folder: Path, arguments: list[str
 def test_a_file_may_have_the_longest_name(folder: Path, arguments: list[str]) -> None:
     name = "j" * 250 + ".yaml"  # 255 bytes, NAME_MAX
     (folder / "job.yaml").rename(folder / name)
-    assert cli.run([name if each == "job.yaml" else each for each in arguments]) == cli.OK
+    tfgen(*([name if each == "job.yaml" else each for each in arguments]))
     assert (folder / name).read_text() != JOB
     assert [path.name for path in folder.iterdir()] == [name]
 
@@ -77,7 +78,7 @@ def test_a_link_stays_one_and_the_mode_stays(folder: Path, arguments: list[str])
     (folder / "real").mkdir()
     (folder / "job.yaml").rename(folder / "real/job.yaml").chmod(0o640)
     (folder / "job.yaml").symlink_to("real/job.yaml")
-    assert cli.run(arguments) == cli.OK
+    tfgen(*arguments)
     assert (folder / "job.yaml").readlink() == Path("real/job.yaml")
     assert (folder / "real/job.yaml").read_text() != JOB
     assert (folder / "real/job.yaml").stat().st_mode & 0o7777 == 0o640

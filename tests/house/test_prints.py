@@ -1,4 +1,4 @@
-"""Tests that only `cli/output.py` prints, because this module escapes the control characters of a terminal."""
+"""Tests that only `cli/output.py` prints messages, because this module escapes the control characters of a terminal."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ PRINT_DATA |= {"output", "tensorboard"}
 def test_only_the_module_of_the_output_prints_messages() -> None:
     printing = {
         path.stem
-        for path in (ROOT / "gen" / "tfgen" / "cli").glob("*.py")
+        for room in ("cli", "commands")
+        for path in (ROOT / "gen" / "tfgen" / room).glob("*.py")
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print"
     }

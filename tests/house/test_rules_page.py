@@ -8,16 +8,20 @@ from itertools import chain
 from tests.support.problems import all_problems
 from tests.support.rules_page import PAGE, Section, blocks, ids_of_the_reader, sections
 from tfgen.change import new_run, run_back
+from tfgen.change.run_back import NOT_FRESH
 from tfgen.check import files as drift
 from tfgen.check import namespace, object_table, repository, severities
 from tfgen.check import objects as object_problems
 from tfgen.check.jobs import check
 from tfgen.check.object_schemas import ObjectSchemas
-from tfgen.commands import local, profile, rerun
-from tfgen.commands.importing import import_jobs
-from tfgen.commands.pipeline import orphans, unlisted_files
+from tfgen.commands import rerun
 from tfgen.errors import Problem
-from tfgen.graph.built import build
+from tfgen.graph.graph import build
+from tfgen.importers import table as importers
+from tfgen.live import profile
+from tfgen.local import plan as local
+from tfgen.pipeline import check as pipeline_check
+from tfgen.pipeline import read
 from tfgen.rails import enforce, limits
 from tfgen.report.problems import as_text
 from tfgen.report.rule_summaries import rule_summaries
@@ -39,10 +43,10 @@ OF_TFGEN_YAML = {
 NOT_OF_THE_JOB = {
     *OF_TFGEN_YAML,
     *drift.RULES,
-    *import_jobs.RULES,
+    *importers.RULES,
     *namespace.RULES,
-    *orphans.RULES,
-    *unlisted_files.RULES,
+    *read.RULES,
+    *pipeline_check.RULES,
     *repository.RULES,
     *edit.RULES,
     *layout.RULES,
@@ -59,7 +63,7 @@ BASE = blocks(PAGE)[0]
 SUMMARIES = rule_summaries()
 WARNINGS = {rule.id for rule in (*RULES, *ACROSS) if rule.severity == "warning"} | {
     *object_table.WARNINGS,
-    *rerun.RULES,
+    NOT_FRESH,
     *namespace.RULES,
     severities.UNUSED_IGNORE,
     severities.LOOSENED,
@@ -136,7 +140,7 @@ def problems(section: Section, before: str, example: str) -> list[Problem]:
         return [*checked.problems, *object_problems.check_objects(job, build(job.data), ObjectSchemas("1.31"))]
     if section.id == severities.UNUSED_IGNORE:
         return [*checked.problems, *severities.find_unused(checked.documents, checked.ignored)]
-    if section.id in rerun.RULES:
+    if section.id == NOT_FRESH:
         (job,) = checked.documents
         return [*checked.problems, *rerun.not_fresh(job, None)]
     if section.id not in OF_A_CHANGE:

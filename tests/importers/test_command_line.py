@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tfgen.importers.command_line import commands
+from tfgen.importers.tf_config import commands
 
 
 @pytest.mark.parametrize(

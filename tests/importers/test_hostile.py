@@ -6,9 +6,8 @@ import time
 
 import pytest
 
-from tfgen.commands.importing.import_files import read_manifests
-from tfgen.commands.importing.import_jobs import Source, import_jobs
-from tfgen.importers.options import Options
+from tfgen.commands.import_ import Source, import_jobs, read_manifests
+from tfgen.importers.table import Options
 
 pytestmark = pytest.mark.long
 

@@ -2,10 +2,11 @@
 
     tests/importers/NAME/manifest.yaml    the manifest
     tests/importers/NAME/args             other arguments of `tfgen import` than manifest.yaml
+    tests/importers/NAME/stdin.yaml       the standard input, such as live objects
     tests/importers/NAME/chart/           a chart, whose Helm release is the standard input
     tests/importers/NAME/overlays/        overlays that the real kustomize builds
     tests/importers/NAME/job.yaml         the imported jobs; absent if tfgen refuses the manifest
-    tests/importers/NAME/report.txt       the report of `--verify`
+    tests/importers/NAME/report.txt       the report of `--verify`, and then all entries of the report
 
 `pytest tests/importers --golden-update` writes the last two files. Read both files before the commit.
 """
@@ -14,10 +15,12 @@ from __future__ import annotations
 
 import errno
 import io
+import json
 import os
 import shlex
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -37,14 +40,19 @@ def test_a_manifest_becomes_a_job(
 ) -> None:
     monkeypatch.chdir(case)
     args = case / "args"
-    if (case / "chart").exists():
-        release = helm_template(case / "chart", "mnist", "--skip-tests").encode()
-        monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(release)))
     if (case / "overlays").exists():
         monkeypatch.setenv("PATH", f"{kustomize_program().parent}{os.pathsep}{os.environ['PATH']}")
     words = shlex.split(args.read_text()) if args.exists() else ["manifest.yaml"]
+    release = stdin.read_bytes() if (stdin := case / "stdin.yaml").exists() else b""
+    if (case / "chart").exists():
+        release = helm_template(case / "chart", "mnist", "--skip-tests").encode()
+    monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(release)))
     code = cli.run(["import", *words, "--verify"])
     out, err = capsys.readouterr()
+    if out:
+        monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(release)))
+        cli.run(["import", *words, "--format", "json"])
+        err += "\n" + "".join(f"{entry_line(entry)}\n" for entry in json.loads(capsys.readouterr().out)["entries"])
     job, report = case / "job.yaml", case / "report.txt"
     if pytestconfig.option.golden_update:
         job.unlink(missing_ok=True)
@@ -54,6 +62,11 @@ def test_a_manifest_becomes_a_job(
     assert code == (cli.OK if job.exists() else cli.PROBLEMS)
     assert out == (job.read_text() if job.exists() else "")
     assert err == report.read_text()
+
+
+def entry_line(entry: dict[str, Any]) -> str:
+    place = f"{entry['line']}:{entry['column']}"
+    return f"{place} {entry['outcome']} {entry['source']} -> {entry['target'] or ''}: {entry['why']}"
 
 
 def test_the_file_is_written_whole_or_not_at_all(

@@ -15,16 +15,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from derived_schemas import defaults as defaults_schema
-from tests.support import checked_repository
 from tests.support.draws import drawn
 from tests.support.generated import jobs
+from tests.support.repository import commit_all, git, tfgen
 from tfgen import cli
 from tfgen.check.checked import CheckedJobs
 from tfgen.check.jobs import check
-from tfgen.graph.built import plain_objects
-from tfgen.job.defaults import names_registry
-from tfgen.job.origin import as_table, origins
-from tfgen.job.sources import Source
+from tfgen.graph.graph import plain_objects
+from tfgen.job.facts import as_table, origins
+from tfgen.job.sources import Source, names_registry
 from tfgen.report.problems import as_text
 from tfgen.schema import file as schema_file
 from tfgen.text.yaml_text import dump
@@ -256,61 +255,53 @@ def test_what_a_job_says_can_be_a_default(job: dict[str, Any], data: st.DataObje
 def repo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return a repository of `tfgen init --repo` in the current folder, without example hosts."""
     monkeypatch.chdir(tmp_path)
-    assert cli.run(["init", "mnist", "--repo"]) == 0
+    tfgen("init", "mnist", "--repo")
     for path in (tmp_path / "tfgen.yaml", tmp_path / ".github/workflows/tfgen.yaml"):
         path.write_text(path.read_text(encoding="utf-8").replace("example.com", "ml.internal"), encoding="utf-8")
     return tmp_path
 
 
-def test_a_new_repository_renders_and_checks_clean(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.run(["render", "jobs"]) == 0
-    assert cli.run(["check", "."]) == 0
-    assert capsys.readouterr().err == "0 errors, 0 warnings; 0 jobs compared with HEAD\n"
+def test_a_new_repository_renders_and_checks_clean(repo: Path) -> None:
+    tfgen("render", "jobs")
+    assert tfgen("check", ".").err == "0 errors, 0 warnings; 0 jobs compared with HEAD\n"
     assert (repo / "overlays" / "mnist" / "prod" / "kustomization.yaml").is_file()
-    assert cli.run(["init", "mnist", "--repo"]) == cli.USAGE
+    tfgen("init", "mnist", "--repo", code=cli.USAGE)
 
 
-def test_the_workflow_of_a_new_repository_asks_for_kubernetes_schemas_and_installs_them(
-    repo: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_workflow_of_a_new_repository_asks_for_kubernetes_schemas_and_installs_them(repo: Path) -> None:
     workflow = yaml.load((repo / ".github" / "workflows" / "tfgen.yaml").read_text(encoding="utf-8"), yaml.BaseLoader)
     work = workflow["jobs"]["check"]
     install, check, *_ = (step["run"] for step in work["steps"] if "run" in step)
     assert install == 'pip install "$TFGEN"'
     assert work["env"]["TFGEN"].startswith("tfgen-charts[kubernetes]")
     command = check.splitlines()[-1]
-    assert cli.run(["render", "jobs"]) == 0
-    checked_repository.git("init", "--quiet", "--initial-branch=main")
-    checked_repository.commit()
+    tfgen("render", "jobs")
+    git("init", "--quiet", "--initial-branch=main")
+    commit_all()
     words = shlex.split(command.replace("$AGAINST", "HEAD"))
     version = work["env"]["KUBERNETES"]
-    assert cli.run([version if word == "$KUBERNETES" else word for word in words[1:]]) == 0
-    assert capsys.readouterr().err.endswith("0 errors, 0 warnings; 1 job compared with HEAD; read the commit HEAD\n")
+    printed = tfgen(*([version if word == "$KUBERNETES" else word for word in words[1:]])).err
+    assert printed.endswith("0 errors, 0 warnings; 1 job compared with HEAD; read the commit HEAD\n")
 
 
-def test_a_job_has_the_nearest_defaults_up_to_the_repositorys_root(
-    repo: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_job_has_the_nearest_defaults_up_to_the_repositorys_root(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(repo / "jobs" / "mnist")
-    assert cli.run(["explain", "job.yaml", "--origin"]) == 0
-    assert "../../tfgen.yaml:" in capsys.readouterr().out
-    assert cli.run(["render", "job.yaml"]) == 0
+    assert "../../tfgen.yaml:" in tfgen("explain", "job.yaml", "--origin").out
+    tfgen("render", "job.yaml")
     assert (repo / "charts" / "mnist" / "Chart.yaml").is_file()
     (repo / "jobs" / ".git").mkdir()
-    assert cli.run(["explain", str(repo / "jobs" / "mnist" / "job.yaml"), "--origin", "--format", "json"]) == 0
-    assert "tfgen.yaml" not in capsys.readouterr().out.partition("{")[2]
+    printed = tfgen("explain", str(repo / "jobs" / "mnist" / "job.yaml"), "--origin", "--format", "json").out
+    assert "tfgen.yaml" not in printed.partition("{")[2]
 
 
-def test_a_rerun_of_an_environment_of_the_teams_is_said_in_the_job(
-    repo: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_rerun_of_an_environment_of_the_teams_is_said_in_the_job(repo: Path) -> None:
     team, job = repo / "tfgen.yaml", repo / "jobs" / "mnist" / "job.yaml"
     said = team.read_text(encoding="utf-8")
     team.write_text(said.replace("    prod:", "    canary: {namespace: ml-canary}\n    prod:"), encoding="utf-8")
     before, text = team.read_bytes(), job.read_text(encoding="utf-8")
     job.write_text(text[: text.index("  # Differences of each environment")], encoding="utf-8")
-    assert cli.run(["rerun", str(job), "--env", "canary"]) == 0
+    tfgen("rerun", str(job), "--env", "canary")
     assert '  environments: {canary: {run: "2"}}\n' in job.read_text(encoding="utf-8")
-    assert cli.run(["rerun", str(job), "--env", "canary"]) == 0
+    tfgen("rerun", str(job), "--env", "canary")
     assert '  environments: {canary: {run: "3"}}\n' in job.read_text(encoding="utf-8")
     assert team.read_bytes() == before

@@ -9,15 +9,11 @@ from typing import Any
 
 import pytest
 
-from tests.support import git_author
-from tests.support.checked_repository import commit, git
-from tfgen import cli
+from tests.support.repository import commit_all, git, repository_fixture, tfgen
 from tfgen.check.jobs import check
-from tfgen.job.origin import as_table, origins
+from tfgen.job.facts import as_table, origins
 from tfgen.job.sources import Source
 from tfgen.report.problems import as_text
-
-Printed = pytest.CaptureFixture[str]
 
 HEAD = "apiVersion: tfgen/v1alpha1\nkind: Defaults\n"
 JOB = """\
@@ -172,46 +168,36 @@ spec:
 """
 
 
-@pytest.fixture
-def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+@repository_fixture()
+def repository() -> None:
     """Return the current folder, with a committed job in teams/ads and with a platform's defaults at the root."""
-    monkeypatch.chdir(tmp_path)
-    for name, value in git_author.VARIABLES.items():
-        monkeypatch.setenv(name, value)
-    git("init", "--quiet", "--initial-branch=main")
     Path("teams/ads").mkdir(parents=True)
     Path("tfgen.yaml").write_text(HEAD + ROOT, encoding="utf-8")
     Path("teams/ads/job.yaml").write_text(JOB, encoding="utf-8")
-    assert cli.run(["render", "teams"]) == 0
-    commit()
-    return tmp_path
+    tfgen("render", "teams")
+    commit_all()
 
 
-def test_a_teams_own_defaults_drop_nothing_of_the_platforms(repository: Path, capsys: Printed) -> None:
+def test_a_teams_own_defaults_drop_nothing_of_the_platforms(repository: Path) -> None:
     Path("teams/tfgen.yaml").write_text(HEAD + "spec: {labels: {team: ads}}\n", encoding="utf-8")
-    capsys.readouterr()
-    assert cli.run(["diff", "teams", "--format", "json"]) == 0
-    (changed,) = json.loads(capsys.readouterr().out)["jobs"]
+    (changed,) = json.loads(tfgen("diff", "teams", "--format", "json").out)["jobs"]
     assert [environment["environment"] for environment in changed["environments"]] == ["dev", "prod"]
     fields = {field["path"] for item in changed["environments"][0]["objects"] for field in item["fields"]}
     assert fields == {"metadata.labels.team", "spec.template.metadata.labels.team"}
 
 
-def test_what_is_committed_is_read_with_its_own_layers(repository: Path, capsys: Printed) -> None:
+def test_what_is_committed_is_read_with_its_own_layers(repository: Path) -> None:
     """A new or deleted tfgen.yaml in the work tree does not affect the job of HEAD."""
     Path("teams/tfgen.yaml").write_text(HEAD + "spec: {tolerations: []}\n", encoding="utf-8")
     Path("tfgen.yaml").unlink()
-    capsys.readouterr()
-    assert cli.run(["diff", "teams", "--format", "json"]) == 0
-    (changed,) = json.loads(capsys.readouterr().out)["jobs"]
+    (changed,) = json.loads(tfgen("diff", "teams", "--format", "json").out)["jobs"]
     states = {e["environment"]: (e["before"] is not None, e["after"] is not None) for e in changed["environments"]}
     assert states == {None: (False, True), "dev": (True, False), "prod": (True, False)}
 
 
-def test_every_layer_is_committed_with_its_jobs(repository: Path, capsys: Printed) -> None:
+def test_every_layer_is_committed_with_its_jobs(repository: Path) -> None:
     Path("teams/tfgen.yaml").write_text(HEAD + "spec: {labels: {team: ads}}\n", encoding="utf-8")
     Path("tfgen.yaml").write_text(HEAD + ROOT.replace("gpu", "tpu"), encoding="utf-8")
     Path("teams/ads/job.yaml").write_text(JOB.replace("mnist:1", "mnist:1\n  run: b"), encoding="utf-8")
-    assert cli.run(["commit", "teams"]) == 0
-    capsys.readouterr()
+    tfgen("commit", "teams")
     git("diff", "--exit-code", "HEAD", "--", "tfgen.yaml", "teams/tfgen.yaml")

@@ -6,12 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import git_author
-from tests.support.checked_repository import JOB, OTHER, git
-from tfgen import cli
+from tests.support.repository import JOB, OTHER, git, tfgen
 from tfgen.job.sources import root_above
-
-Printed = pytest.CaptureFixture[str]
 
 DEFAULTS = "apiVersion: tfgen/v1alpha1\nkind: Defaults\n"
 
@@ -20,8 +16,6 @@ DEFAULTS = "apiVersion: tfgen/v1alpha1\nkind: Defaults\n"
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return the current folder, which is empty."""
     monkeypatch.chdir(tmp_path)
-    for name, value in git_author.VARIABLES.items():
-        monkeypatch.setenv(name, value)
     return tmp_path
 
 
@@ -64,26 +58,25 @@ def test_the_root_of_a_job(files: tuple[str, ...], root: str) -> None:
 
 @pytest.mark.parametrize("here", [".", "jobs", "/", "elsewhere"])
 def test_a_repositorys_files_are_in_it_from_everywhere(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: Printed, here: str
+    folder: Path, monkeypatch: pytest.MonkeyPatch, here: str
 ) -> None:
     git("init", "--quiet", "repository")
     write("repository/jobs/mnist.yaml")
     Path("repository/elsewhere").mkdir()
     monkeypatch.chdir(Path("repository", here))
     job = str(folder / "repository" / "jobs" / "mnist.yaml")
-    assert cli.run(["check", job]) == 1
-    assert "mnist was never rendered" in capsys.readouterr().out
-    assert cli.run(["render", job]) == 0
-    assert cli.run(["check", job]) == 0
-    assert cli.run(["commit", job]) == 0
+    assert "mnist was never rendered" in tfgen("check", job, code=1).out
+    tfgen("render", job)
+    tfgen("check", job)
+    tfgen("commit", job)
     monkeypatch.chdir(folder)
     assert rendered() == ["repository"]
     monkeypatch.chdir("/")
-    assert cli.run(["rm", job]) == 0
+    tfgen("rm", job)
     assert not (folder / "repository" / "charts").exists()
 
 
-def test_a_project_of_a_monorepo_and_a_submodule_from_outside(capsys: Printed) -> None:
+def test_a_project_of_a_monorepo_and_a_submodule_from_outside() -> None:
     git("init", "--quiet", ".")
     write("project/tfgen.yaml", f"{DEFAULTS}root: true\nspec: {{labels: {{team: ads}}}}\n")
     write("tfgen.yaml", f"{DEFAULTS}spec: {{labels: {{platform: a}}}}\n")
@@ -91,35 +84,34 @@ def test_a_project_of_a_monorepo_and_a_submodule_from_outside(capsys: Printed) -
     git("init", "--quiet", "module")
     write("module/jobs/mnist.yaml")
     for path in ("project", "module"):
-        assert cli.run(["render", path]) == 0
-        assert cli.run(["check", path]) == 0
+        tfgen("render", path)
+        tfgen("check", path)
     assert rendered() == ["module", "project"]
-    capsys.readouterr()
-    assert cli.run(["explain", "project/jobs/mnist.yaml", "--origin"]) == 0
-    labels = [line.split()[0] for line in capsys.readouterr().out.splitlines() if line.startswith("spec.labels")]
+    printed = tfgen("explain", "project/jobs/mnist.yaml", "--origin").out
+    labels = [line.split()[0] for line in printed.splitlines() if line.startswith("spec.labels")]
     assert labels == ["spec.labels.team"]
 
 
-def test_jobs_of_two_places_are_not_mixed(capsys: Printed) -> None:
+def test_jobs_of_two_places_are_not_mixed() -> None:
     for name, text in (("one", JOB), ("two", OTHER)):
         git("init", "--quiet", name)
         write(f"{name}/job.yaml", text)
-    assert cli.run(["render", "."]) == 2
-    assert capsys.readouterr().err == (
+    printed = tfgen("render", ".", code=2).err
+    assert printed == (
         "tfgen: error: the jobs have different folders for charts/ and overlays/: one for jobs in one and two for jobs "
         "in two; pass only jobs with the same folder, or set --out\n"
     )
-    assert cli.run(["render", ".", "--out", "all"]) == 0
+    tfgen("render", ".", "--out", "all")
     assert rendered() == ["all"]
 
 
-def test_a_job_that_is_nowhere_has_no_place(monkeypatch: pytest.MonkeyPatch, folder: Path, capsys: Printed) -> None:
+def test_a_job_that_is_nowhere_has_no_place(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
     write("mnist.yaml")
     for here in ("/", str(folder / "other")):
         Path(here).mkdir(exist_ok=True)
         monkeypatch.chdir(here)
-        assert cli.run(["render", str(folder / "mnist.yaml")]) == 2
-        assert capsys.readouterr().err == (
+        printed = tfgen("render", str(folder / "mnist.yaml"), code=2).err
+        assert printed == (
             f"tfgen: error: {folder}: the folder is in no git repository and not below the working directory, so tfgen "
             "cannot choose a folder for charts/ and overlays/; set --out, or add a tfgen.yaml with root: true to the "
             "folder\n"
@@ -127,12 +119,10 @@ def test_a_job_that_is_nowhere_has_no_place(monkeypatch: pytest.MonkeyPatch, fol
     assert not Path("/charts").exists()
 
 
-def test_a_ledger_that_is_gone_is_missed(capsys: Printed) -> None:
+def test_a_ledger_that_is_gone_is_missed() -> None:
     git("init", "--quiet", ".")
     write("jobs/mnist.yaml")
-    assert cli.run(["render", "jobs"]) == 0
+    tfgen("render", "jobs")
     Path(".tfgen/mnist.json").unlink()
     Path(".tfgen").rmdir()
-    capsys.readouterr()
-    assert cli.run(["check", "jobs"]) == 1
-    assert ".tfgen/mnist.json, the ledger of mnist, is missing; run tfgen render" in capsys.readouterr().out
+    assert ".tfgen/mnist.json, the ledger of mnist, is missing; run tfgen render" in tfgen("check", "jobs", code=1).out

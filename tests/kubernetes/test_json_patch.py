@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tfgen.kubernetes.json_patch import changes_items, json_patch, patched
+from tfgen.kubernetes.merge import changes_items, json_patch, patched
 
 CASES = {
     "nothing": ({"a": [{"name": "x"}]}, {"a": [{"name": "x"}]}, []),

@@ -11,7 +11,9 @@ from typing import Any
 
 import pytest
 
-from tfgen.kubernetes.pods import pod_requests
+from tests.support.generated import job
+from tfgen.graph.graph import build
+from tfgen.kubernetes.pods import pod_requests, totals
 
 
 def container(cpu: str, *, is_sidecar: bool = False) -> Mapping[str, Any]:
@@ -47,3 +49,13 @@ def test_a_pod_asks_for_what_runs_at_once(spec: Mapping[str, Any], cpu: object) 
 def test_a_pod_as_a_whole_asks_for_no_devices() -> None:
     spec = {"containers": [], "resources": {"requests": {"cpu": "1", "memory": "1Gi", "nvidia.com/gpu": "1"}}}
     assert pod_requests(spec) == {"cpu": 1, "memory": 2**30}
+
+
+def test_the_totals_have_the_claimed_devices() -> None:
+    gpu = {"count": 2, "deviceClass": "gpu.example.com"}
+    environments = {"dev": {"roles": {"worker": {"resources": {"gpu": {"count": 0}}}}}}
+    worker = {"replicas": 3, "resources": {"gpu": gpu}}
+    built = build(job(roles={"chief": {}, "ps": {}, "worker": worker}, environments=environments))
+    resource = "deviceclass.resource.kubernetes.io/gpu.example.com"
+    assert totals(built.base.values()).requests[resource] == 6
+    assert resource not in totals(built.environments["dev"].values()).requests

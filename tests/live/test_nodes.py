@@ -12,8 +12,8 @@ import pytest
 from tests.support.recorded_run import read_recorded, read_run
 from tests.support.tools import ROOT
 from tfgen.kubernetes.object import Object
-from tfgen.live.nodes import doubtful_nodes, lost_nodes, sign_of_life
 from tfgen.live.run_state import state_of_run
+from tfgen.live.tasks import doubtful_nodes, lost_nodes, sign_of_life
 from tfgen.report.status import as_text, rows
 
 FAILED = Path(__file__).parent / "failed"

@@ -166,8 +166,9 @@ def test_a_command_with_a_time_limit_waits_until_the_limit_and_not_for_the_serve
     assert len(requests) == 2
 
 
-def test_a_kind_that_the_server_no_longer_lists_ends_no_command(tmp_path: Path) -> None:
-    """The custom resource definition was deleted after the discovery. Another server lists no StatefulSets."""
+@pytest.mark.parametrize(("code", "text"), [(404, "404 page not found"), (403, "podgroups is forbidden")])
+def test_a_kind_that_the_server_does_not_list_ends_no_command(code: int, text: str, tmp_path: Path) -> None:
+    """The custom resource definition was deleted after the discovery, or the account lacks a permission."""
     run = read_run(GOLDEN / "kube-batch" / "job.yaml", None)
     kinds = {"/api/v1": PODS, "/apis/batch/v1": JOBS, "/apis/apps/v1": SETS}
 
@@ -176,11 +177,11 @@ def test_a_kind_that_the_server_no_longer_lists_ends_no_command(tmp_path: Path) 
             resources = kinds.get(path, [{"name": "podgroups", "kind": "PodGroup", "namespaced": True}])
             return 200, JSON, json.dumps({"kind": "APIResourceList", "resources": resources}).encode()
         is_listed = "/pods" in path or "/jobs" in path
-        return NO_PODS if is_listed else (404, {}, b"404 page not found")
+        return NO_PODS if is_listed else (code, {}, text.encode())
 
     with server(answer) as host:
         snapshot = read_snapshot(api(tmp_path, host, Patience(answer=5, total=0)), "ml", [run])
-    assert [text.partition(":")[0] for text in snapshot.unreadable if "404: 404 page not found" in text] == [
+    assert [line.partition(":")[0] for line in snapshot.unreadable if f"{code}: {text}" in line] == [
         "StatefulSet",
         "PodGroup",
     ]

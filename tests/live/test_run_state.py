@@ -82,6 +82,45 @@ def test_the_numbers_are_those_of_the_cluster_after_an_edit_that_it_refused(tmp_
     ]
 
 
+PODS_DIFFER = "all pods in a single pod group should have the same priority as the pod group's priority, got 10 and 0"
+CURE = "; the PodGroup cannot change, so set one priorityClassName, and start a new run: tfgen rerun"
+
+
+@pytest.mark.parametrize(
+    ("status", "reason"),
+    [
+        ({}, ""),
+        ({"conditions": [{"type": "Unschedulable", "status": "True", "message": "queue is full"}]}, ": queue is full"),
+        ({"conditions": [{"type": "PodGroupScheduled", "status": "False", "message": "no room"}]}, ": no room"),
+        ({"conditions": [{"type": "PodGroupInitiallyScheduled", "status": "True", "message": "was ready"}]}, ""),
+        (
+            {"conditions": [{"type": "PodGroupInitiallyScheduled", "status": "False", "message": PODS_DIFFER}]},
+            f": {PODS_DIFFER}{CURE}",
+        ),
+        (
+            {
+                "schedulingConditions": [
+                    {
+                        "type": "UnschedulableOnNodePool",
+                        "status": "True",
+                        "reasons": [{"reason": "QueueDoesNotExist", "message": "Queue 'a' does not exist"}],
+                    }
+                ]
+            },
+            ": Queue 'a' does not exist",
+        ),
+    ],
+    ids=["no status", "Volcano", "Kubernetes 1.36", "Kubernetes 1.37 after a start", "Kubernetes 1.37", "KAI"],
+)
+def test_the_reason_of_each_scheduler_why_a_gang_waits(status: dict[str, Any], reason: str) -> None:
+    folder = Path(__file__).parent / "gang"
+    snapshot, _, _ = read_recorded(folder / "cluster.json")
+    group = ("scheduling.k8s.io/v1alpha2", "PodGroup", "mnist")
+    waiting = snapshot.replaced(objects={**snapshot.objects, group: {**snapshot.objects[group], "status": status}})
+    text = f"gang mnist: Pending: 0 of 7 pods have a node; the gang waits for 7 more{reason}"
+    assert text in causes(folder / "job.yaml", waiting)
+
+
 def unfinished(snapshot: Snapshot) -> Snapshot:
     """Return the snapshot for the moment when the chief has ended, but its Job has no condition yet."""
     lead = ("batch/v1", "Job", "mnist-chief")

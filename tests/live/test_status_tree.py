@@ -12,7 +12,7 @@ from tests.support.recorded_run import read_recorded, read_run
 from tests.support.tools import ROOT
 from tfgen import cli
 from tfgen.live.run_state import RunState, state_of_run
-from tfgen.report.status_tree import screen, tree_lines
+from tfgen.report.status import screen, tree_lines
 
 HERE = Path(__file__).parent
 CASES = sorted(path.parent for path in HERE.glob("*/tree.txt"))
@@ -75,13 +75,13 @@ def test_the_command_redraws_on_a_terminal_until_the_end(monkeypatch: pytest.Mon
     terminal = io.StringIO()
     monkeypatch.setattr(terminal, "isatty", lambda: True)
     monkeypatch.setattr(sys, "stdout", terminal)
-    monkeypatch.setattr("tfgen.commands.status.read_states", lambda *_, **__: [next(states)])
-    monkeypatch.setattr("tfgen.commands.cluster.live_runs.Clusters.with_release_names", lambda _, run, __: run)
+    monkeypatch.setattr("tfgen.live.clusters.read_states", lambda *_, **__: [next(states)])
+    monkeypatch.setattr("tfgen.live.clusters.Clusters.with_release_names", lambda _, run, __: run)
     monkeypatch.setattr("time.sleep", lambda _: None)
     monkeypatch.setenv("COLUMNS", "200")
     monkeypatch.setenv("LINES", "40")
     monkeypatch.setenv("NO_COLOR", "1")
-    assert cli.run(["status", str(HERE / "gpus" / "job.yaml"), "--watch"]) == cli.OK
+    assert cli.run(["status", str(HERE / "gpus" / "job.yaml"), "--watch"]) == 0
     clear, *drawings = terminal.getvalue().split("\033[H")
     assert clear == "\033[2J"
     assert [drawing.endswith("\033[K\n\033[J") for drawing in drawings] == [True, True]

@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from tests.support.recorded_run import read_recorded, read_run
+from tests.support.repository import tfgen
 from tfgen import cli
 from tfgen.kubernetes import keys
 from tfgen.live.run import Snapshot
@@ -62,17 +63,13 @@ def lines(snapshot: Snapshot, logs: Mapping[str, str]) -> list[str]:
     return [str(error) for error in task_errors(failed_pods(run, snapshot), logs)]
 
 
-def test_wait_prints_the_error_of_a_failed_task_once(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_wait_prints_the_error_of_a_failed_task_once(monkeypatch: pytest.MonkeyPatch) -> None:
     snapshot, _, _ = read_recorded(FAILED / "cluster.json")
     state = state_of_run(read_run(FAILED / "job.yaml", None), snapshot.replaced(logs={CHIEF: LOG}), "ml")
-    monkeypatch.setattr("tfgen.commands.wait.follow_run", lambda *_: iter([state, state]))
-    monkeypatch.setattr(
-        "tfgen.commands.cluster.live_runs.Clusters.with_release_names", lambda _clusters, run, _release: run
-    )
-    assert cli.run(["wait", str(FAILED / "job.yaml"), "--timeout", "1m"]) == cli.PROBLEMS
-    assert capsys.readouterr().out.count(f"error:    {LINE}\n") == 1
+    monkeypatch.setattr("tfgen.cli.live.follow_run", lambda *_: iter([state, state]))
+    monkeypatch.setattr("tfgen.live.clusters.Clusters.with_release_names", lambda _clusters, run, _release: run)
+    printed = tfgen("wait", str(FAILED / "job.yaml"), "--timeout", "1m", code=cli.PROBLEMS).out
+    assert printed.count(f"error:    {LINE}\n") == 1
 
 
 def test_status_shows_the_error_in_the_log_of_a_failed_task() -> None:
@@ -196,12 +193,9 @@ class RecordedLogs:
 
 
 @pytest.mark.parametrize(("options", "expected"), [([], f"{LINE}\n"), (["--role", "worker"], "")])
-def test_logs_ends_with_the_error(
-    options: list[str], expected: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_logs_ends_with_the_error(options: list[str], expected: str, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("kubernetes", reason="needs the kubernetes client: pip install kubernetes")
-    monkeypatch.setattr("tfgen.cli.logs.clusters_of", lambda _args, _patience: RecordedLogs())
-    assert cli.run(["logs", str(FAILED / "job.yaml"), *options]) == cli.OK
-    printed = capsys.readouterr()
+    monkeypatch.setattr("tfgen.commands.logs.clusters_of", lambda _args, _patience: RecordedLogs())
+    printed = tfgen("logs", str(FAILED / "job.yaml"), *options)
     assert ("PerReplica" in printed.out) == bool(expected)
     assert printed.err == expected

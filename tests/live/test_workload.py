@@ -6,18 +6,28 @@ pkg/workload/workload.go of https://github.com/kubernetes-sigs/kueue/tree/v0.19.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
-from tfgen.live.run_state import queue_reason, workload_of
+from tests.support.generated import job as job_document
+from tfgen.graph.graph import build, task_objects
+from tfgen.live.api import Api, ApiError, Resource
+from tfgen.live.read_cluster import read_snapshot
+from tfgen.live.run import DeclaredRun, declared_run
+from tfgen.live.run_state import queue_reason, state_of_run, workload_of
 from tfgen.live.tasks import Reason
 
 NO_QUOTA = "couldn't assign flavors to pod set worker: insufficient unused quota for cpu in flavor t4, 2 more needed"
 
 
 def job(*, suspend: bool = True) -> dict[str, Any]:
-    metadata = {"name": "mnist-worker", "uid": "6f1c", "labels": {"kueue.x-k8s.io/queue-name": "research"}}
+    metadata = {
+        "name": "mnist-worker",
+        "uid": "6f1c",
+        "labels": {"kueue.x-k8s.io/queue-name": "research"},
+        "creationTimestamp": "2026-11-22T09:44:47Z",
+    }
     return {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": {"suspend": suspend}}
 
 
@@ -80,3 +90,43 @@ def test_a_suspended_object_without_a_workload_names_kueue() -> None:
 
 def test_the_workload_of_an_earlier_object_of_the_name_is_left_out() -> None:
     assert workload_of({**job(), "metadata": {"name": "mnist-worker", "uid": "another"}}, [workload()]) is None
+
+
+class QueueApi:
+    """A client of a cluster in which the run waits as the second of three Workloads."""
+
+    def __init__(self, *, is_allowed: bool) -> None:
+        self.is_allowed = is_allowed
+
+    def resource(self, version: str, kind: str) -> Resource:
+        return Resource(f"/apis/{version}", kind, True)
+
+    def objects(self, resource: Resource, _namespace: str, _query: Any) -> list[dict[str, Any]]:
+        waiting = workload(condition("QuotaReserved", "False", "Pending", NO_QUOTA))
+        return {"Job": [job()], "Workload": [waiting]}.get(resource.name, [])
+
+    def data(self, _method: str, path: str) -> Any:
+        if not self.is_allowed:
+            raise ApiError("pendingworkloads is forbidden", 403)
+        assert path == "/apis/visibility.kueue.x-k8s.io/v1beta2/namespaces/ml/localqueues/research/pendingworkloads"
+        names = {"other-2": 2, "job-mnist-worker-1": 1, "other-0": 0}
+        return {"items": [{"metadata": {"name": name}, "positionInLocalQueue": at} for name, at in names.items()]}
+
+
+@pytest.mark.parametrize(("is_allowed", "place"), [(True, "; place 2 of 3 in the queue"), (False, "")])
+def test_the_place_in_the_queue_is_shown_if_the_role_allows_it(is_allowed: bool, place: str) -> None:
+    run = queued_run()
+    snapshot = read_snapshot(cast("Api", QueueApi(is_allowed=is_allowed)), "ml", [run])
+    (cause,) = state_of_run(run, snapshot, "ml").causes
+    assert cause.reason == Reason("Pending", NO_QUOTA + place)
+
+
+def queued_run() -> DeclaredRun:
+    spec = {
+        "strategy": "MultiWorkerMirrored",
+        "workload": {"kind": "Job"},
+        "roles": {"worker": {"replicas": 2}},
+        "gang": {"scheduler": "kueue", "queue": "research"},
+    }
+    data = job_document(**spec)
+    return declared_run(build(data), task_objects(data, None), None)

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.support.local_job import JOB, run, write_job
-from tfgen.local.addresses import loopback, replace_addresses
 from tfgen.local.folders import Folders, Mount
+from tfgen.local.variables import loopback, replace_addresses
 
 
 @pytest.mark.parametrize(

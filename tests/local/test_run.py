@@ -83,7 +83,8 @@ def test_the_workers_of_keras_distribution_have_addresses_of_this_machine(tmp_pa
         "while not os.path.exists('0.here') or not os.path.exists('1.here'): pass\n"
     )
     lines = run(path, env={"TF_CONFIG": "the shell's"}).lines
-    assert {task: told[1:] for task, told in lines.items()} == {
+    # A worker that ends before worker 0 has one more line, about its restart in a cluster.
+    assert {task: told[1:4] for task, told in lines.items()} == {
         "worker-0": ["2", "0", "jax None"],
         "worker-1": ["2", "1", "jax None"],
     }

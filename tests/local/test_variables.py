@@ -8,8 +8,7 @@ import pytest
 
 from tfgen.graph.task_pods import Pod, gpu_count
 from tfgen.kubernetes.pods import expand
-from tfgen.local.gpus import shares
-from tfgen.local.variables import MissingVariable, unknown_sources, variables
+from tfgen.local.variables import MissingVariable, shares, unknown_sources, variables
 
 
 def pod(env: list[dict[str, Any]], **container: Any) -> Pod:
@@ -111,6 +110,10 @@ def test_references_as_kubernetes_has_them(text: str, expected: str) -> None:
 )
 def test_how_many_gpus_a_task_asks_for(limits: dict[str, Any], number: int) -> None:
     assert gpu_count({"resources": {"limits": limits}}) == number
+
+
+def test_a_claim_counts_as_one_gpu() -> None:
+    assert gpu_count({"resources": {"limits": {"cpu": "2"}, "claims": [{"name": "gpu"}]}}) == 1
 
 
 @pytest.mark.parametrize(

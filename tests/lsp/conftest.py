@@ -11,9 +11,9 @@ import pytest
 
 from tests.support.editor import Editor, editor
 from tests.support.marked import marked
-from tfgen.lsp.analysis import Analysis, analyse
-from tfgen.lsp.cursor import Cursor, find_key
-from tfgen.lsp.open_files import OpenFiles
+from tfgen.check.fixes import Analysis, analyse
+from tfgen.lsp.analysis import OpenFiles
+from tfgen.lsp.places import Cursor, find_key
 
 
 class Desk(NamedTuple):

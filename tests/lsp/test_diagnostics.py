@@ -23,6 +23,7 @@ spec:
 """
 VALID = JOB.replace("replica:", "replicas:").replace("2 cores", "2").replace("latest", "1.4.0")
 DEFAULTS = "apiVersion: tfgen/v1alpha1\nkind: Defaults\n"
+CREDENTIAL = f"{VALID}  env: {{DATA: 'https://me:hunter2@data.ml.internal'}}\n"
 SEVERITY = {types.DiagnosticSeverity.Error: "error", types.DiagnosticSeverity.Warning: "warning"}
 
 
@@ -54,11 +55,13 @@ def row(file: str, diagnostic: types.Diagnostic) -> dict[str, object]:
         (JOB, DEFAULTS),
         (VALID.replace("1.4.0", "latest"), DEFAULTS),
         (VALID.replace("1.4.0", "latest"), f"{DEFAULTS}rules: {{latest-tag: {{severity: error}}}}\n"),
+        (CREDENTIAL, DEFAULTS),
+        (CREDENTIAL, f"{DEFAULTS}rules: {{credential: {{severity: warning}}}}\n"),
         (f"{VALID}  port: 3000\n", f"{DEFAULTS}spec: {{port: 2000}}\nenforce: [spec.port]\n"),
         (VALID.replace("worker: {", "worker: {{"), DEFAULTS),
         (VALID, f"{DEFAULTS}spek: {{}}\n"),
     ],
-    ids=["schema", "warning", "severity", "enforced", "syntax", "defaults"],
+    ids=["schema", "warning", "severity", "credential", "severity of an error", "enforced", "syntax", "defaults"],
 )
 def test_the_problems_are_those_of_check(
     job: str, defaults: str, desk: Desk, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -83,8 +86,8 @@ def test_an_edit_is_checked_without_a_save(desk: Desk) -> None:
     async def talk() -> None:
         desk.editor.open(file, JOB)
         first = await desk.editor.diagnostics(file)
-        assert [diagnostic.code for diagnostic in first] == ["unknown-key", "quantity"]
-        assert first[0].range == types.Range(types.Position(7, 13), types.Position(7, 20))
+        assert [diagnostic.code for diagnostic in first] == ["latest-tag", "unknown-key", "quantity"]
+        assert first[1].range == types.Range(types.Position(7, 13), types.Position(7, 20))
         desk.editor.change(file, VALID)
         assert await desk.editor.diagnostics(file) == []
 
@@ -97,7 +100,7 @@ def test_a_check_of_another_file_publishes_no_problems_of_the_text_before_an_edi
 
     async def talk() -> None:
         desk.editor.open(file, JOB)
-        assert len(await desk.editor.diagnostics(file)) == 2
+        assert len(await desk.editor.diagnostics(file)) == 3
         desk.editor.change(file, VALID)
         desk.editor.open(other, VALID)
         await desk.editor.hover(other, types.Position(4, 4))

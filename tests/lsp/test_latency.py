@@ -10,7 +10,7 @@ from time import perf_counter
 import pytest
 
 from tests.support.editor import editor
-from tfgen import cli
+from tests.support.repository import tfgen
 
 RUNS = 9
 
@@ -18,7 +18,7 @@ RUNS = 9
 @pytest.mark.long
 @pytest.mark.parametrize(("workers", "goal"), [(4, 0.150), (3000, 0.300)])
 def test_the_problems_of_an_edit_are_there_in_time(workers: int, goal: float, tmp_path: Path) -> None:
-    assert cli.run(["init", "mnist", "--out", str(tmp_path)]) == cli.OK
+    tfgen("init", "mnist", "--out", str(tmp_path))
     job = (tmp_path / "mnist" / "job.yaml").read_text(encoding="utf-8")
     job = job.replace("replicas: 4", f"replicas: {workers}").replace("replicas: 2", f"replicas: {workers}")
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from lsprotocol import types
 
 from tests.lsp.conftest import Desk
-from tests.lsp.test_hover import DEFAULTS, JOB
+from tests.lsp.test_answers import DEFAULTS, JOB
 from tests.support.marked import marked
-from tfgen.commands.explain import explain
 from tfgen.errors import Position
+from tfgen.schema.explain import explain
 
 
 def at(position: Position) -> types.Position:

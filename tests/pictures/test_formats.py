@@ -10,10 +10,9 @@ from itertools import combinations
 import pytest
 
 from readme_picture import readme_picture
+from tests.support.repository import tfgen
 from tests.support.tools import ROOT
-from tfgen import cli
-from tfgen.pictures.mermaid import as_mermaid
-from tfgen.pictures.picture import Panel, Picture, Tasks, Volume
+from tfgen.pictures.picture import Panel, Picture, Tasks, Volume, as_mermaid
 from tfgen.pictures.svg import as_svg
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -78,20 +77,14 @@ def test_no_label_and_no_task_overlaps_another(count: int, volumes: int) -> None
     assert all(left >= 0 and right <= width and bottom <= height for _, left, _, right, bottom in drawn)
 
 
-def test_the_picture_of_the_documents_is_up_to_date(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.run(["draw", str(ROOT / "examples" / "dist-mnist" / "job.yaml")]) == cli.OK
-    assert capsys.readouterr().out == (ROOT / "docs" / "dist-mnist.svg").read_text(encoding="utf-8"), (
-        "run 'make pictures'"
-    )
+def test_the_picture_of_the_documents_is_up_to_date() -> None:
+    printed = tfgen("draw", str(ROOT / "examples" / "dist-mnist" / "job.yaml")).out
+    assert printed == (ROOT / "docs" / "dist-mnist.svg").read_text(encoding="utf-8"), "run 'make pictures'"
 
 
 def test_the_picture_of_the_readme_is_up_to_date() -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     assert readme_picture(readme) == (ROOT / "docs" / "readme.svg").read_text(encoding="utf-8"), "run 'make pictures'"
-    root = ElementTree.fromstring(readme_picture(readme))
-    code = ["".join(text.itertext()) for text in root.iter(f"{SVG}text") if text.get("class") == "code"]
-    assert len(code) == 12
-    assert "\n".join(code) in readme
 
 
 def test_svg_follows_the_scheme_and_has_words_for_a_screen_reader() -> None:

@@ -18,7 +18,6 @@ import pytest
 import yaml
 
 from tests.project.test_packaging import INSTALL_S, PATIENT_PIP
-from tests.support import git_author
 from tests.support.command import Command, CommandError
 from tests.support.small_job import JOB
 from tests.support.tools import ROOT
@@ -30,7 +29,7 @@ WRONG = JOB.replace("replicas: 2", "replica: 2")
 
 
 def git(folder: Path, *arguments: str | Path) -> str:
-    return Command(("git", *arguments), cwd=folder, env=git_author.VARIABLES).run()
+    return Command(("git", *arguments), cwd=folder).run()
 
 
 @pytest.fixture
@@ -69,7 +68,7 @@ def inputs(**given: str) -> dict[str, str]:
 
 def bash(script: str, folder: Path, path: str, env: dict[str, str]) -> str:
     shell = ("bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script)
-    environment = {**git_author.VARIABLES, **env, "PATH": f"{path}{os.pathsep}{os.environ['PATH']}"}
+    environment = {**env, "PATH": f"{path}{os.pathsep}{os.environ['PATH']}"}
     return Command(shell, cwd=folder, env=environment).run()
 
 
@@ -194,7 +193,7 @@ def assert_hooks_run(repository: Path, source: Path, tmp_path: Path, options: Ma
     git(repository, "add", "--all")
     own = {"PRE_COMMIT_HOME": str(tmp_path / "cache"), "PRE_COMMIT_COLOR": "never"}
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    environment = {**git_author.VARIABLES, **PATIENT_PIP, **own, "PATH": path}
+    environment = {**PATIENT_PIP, **own, "PATH": path}
     pre_commit = (sys.executable, "-m", "pre_commit")
     Command((*pre_commit, "install"), cwd=repository, env=environment).run()
     git_commit = Command(("git", "commit", "--quiet", "--message=x"), cwd=repository, env=environment)

@@ -42,7 +42,7 @@ def test_what_is_copied_is_all_that_the_installation_needs(tmp_path: Path) -> No
             r"^Provides-Extra: (.*)$", files.read(next(n for n in names if n.endswith("METADATA"))).decode(), re.M
         )
     assert {"tfgen/cli/__init__.py", "tfgen/schemas/trainingjob.v1alpha1.schema.json"} <= names
-    (wanted,) = re.findall(r'pip install .*"/src\[(.*)\]"', DOCKERFILE)
+    (wanted,) = re.findall(r'pip install .*"\$\(echo /tmp/\*\.whl\)\[(.*)\]"', DOCKERFILE)
     assert {*wanted.split(",")} <= {*extras}
 
 

@@ -25,11 +25,11 @@ from tfgen.check.object_schemas import ObjectSchemas
 from tfgen.check.objects import check_objects
 from tfgen.data_path import Path
 from tfgen.errors import has_errors
-from tfgen.graph.built import build
+from tfgen.graph.graph import build
 from tfgen.schema.file import Schema, is_record, node, resolve
 from tfgen.schema.kinds import WORKLOAD_KINDS, WorkloadKind, lacking
 from tfgen.targets.chart.chart import chart
-from tfgen.targets.gitops.gitops import gitops
+from tfgen.targets.gitops import gitops
 from tfgen.targets.kustomize.overlays import kustomize
 
 PAIRS = 700
@@ -142,8 +142,7 @@ def _ends_well(text: str, charts: set[str]) -> str:
     (document,) = checked.documents
     built = build(document.data)
     check_objects(document, built, ObjectSchemas(None))
-    sources = {template.name: template.files for template in built.templates if template.files}
-    kustomize(built, sources)
+    kustomize(built)
     if built.job.gitops:
         gitops(built.job, built.environments)
     structure = repr(built.job.structure)

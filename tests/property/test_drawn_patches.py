@@ -11,7 +11,7 @@ from tests.support.draws import drawn
 from tests.support.generated import object_patches, saying
 from tfgen.check.object_schemas import ObjectSchemas
 from tfgen.check.objects import check_objects
-from tfgen.graph.built import build
+from tfgen.graph.graph import build
 
 pytestmark = pytest.mark.long
 

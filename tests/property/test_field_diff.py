@@ -72,7 +72,7 @@ def test_equal_data_have_no_difference(value: Any) -> None:
 
 
 @given(DATA, DATA)
-def test_the_difference_leads_from_one_to_the_other(before: Any, after: Any) -> None:
+def test_difference_leads_from_one_to_the_other(before: Any, after: Any) -> None:
     changes = field_changes(before, after)
     assert (changes == ()) == (json.dumps(before, sort_keys=True) == json.dumps(after, sort_keys=True))
     assert same(applied(before, changes), after)

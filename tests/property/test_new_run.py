@@ -19,7 +19,7 @@ OF_THE_JOB = {"claim-change", "object-change", "priority-class-change"}
 @pytest.mark.long
 @drawn(4)
 @given(jobs(environments=1), jobs(environments=1))
-def test_a_new_run_is_always_the_way_out(before: Any, after: Any) -> None:
+def test_new_run_resolves_every_change_of_a_run(before: Any, after: Any) -> None:
     after = {**after, "metadata": before["metadata"]}
     old = document(before)
     assert list(find_new_runs(old, old)) == []

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from tfgen.check.jobs import check
-from tfgen.graph.built import build
-from tfgen.job.origin import origins
+from tfgen.graph.graph import build
+from tfgen.job.facts import origins
 from tfgen.job.sources import Source
-from tfgen.targets.gitops.gitops import gitops
+from tfgen.targets.gitops import gitops
 
 HEAD = {"apiVersion": "tfgen/v1alpha1"}
 TEAM = {

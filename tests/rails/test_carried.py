@@ -11,7 +11,7 @@ import pytest
 from tfgen.check.jobs import check
 from tfgen.check.object_schemas import ObjectSchemas
 from tfgen.check.objects import check_objects
-from tfgen.graph.built import build
+from tfgen.graph.graph import build
 from tfgen.job.sources import Source
 from tfgen.schema import file as schema_file
 from tfgen.schema import kubernetes_fields

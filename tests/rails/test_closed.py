@@ -11,7 +11,7 @@ import pytest
 from tfgen.check.jobs import check
 from tfgen.check.object_schemas import ObjectSchemas
 from tfgen.check.objects import check_objects
-from tfgen.graph.built import build
+from tfgen.graph.graph import build
 from tfgen.job.sources import Source
 from tfgen.rails.carried import CARRIED, IN_JOB
 from tfgen.rails.enforce import DELIVERY
@@ -167,6 +167,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "accelerator": (worker(limits={"example.com/accel": 3}), "the job requests 6 GPUs"),
     "partition": (worker(limits={"nvidia.com/mig-1g.5gb": 3}), "the job requests 6 GPUs"),
     "claim": (claim(count=3), "the job requests 6 GPUs"),
+    "device-class": (worker(gpu={"count": 3, "deviceClass": "gpu.example.com"}), "the job requests 6 GPUs"),
     "claim-of-all": (claim(allocationMode="All"), "the claim t takes all devices of a node"),
     "visible": ({"env": {VISIBLE: "all"}}, f"{VISIBLE} gives the container tensorflow GPUs that no request counts"),
     "visible-in-a-sidecar": (
@@ -195,6 +196,10 @@ ACCEPTED: dict[str, dict[str, Any]] = {
     "accelerator": worker(limits={"example.com/accel": 2}),
     "network": worker(limits={"rdma/hca": 8}),
     "claim": claim(count=2),
+    "device-class": {
+        **worker(gpu={"count": 2, "deviceClass": "gpu.example.com"}),
+        "environments": {"dev": {"roles": {"worker": {"resources": {"gpu": {"deviceClass": ""}}}}}},
+    },
     "invisible": {"env": {VISIBLE: "void"}},
     "autoscaler": scaler(4),
     "autoscaler-of-another-object": scaler(50, "other"),

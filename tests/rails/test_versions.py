@@ -8,11 +8,10 @@ from typing import Any
 
 import pytest
 
-from tests.support.checked_repository import JOB, Printed, commit, git
+from tests.support.repository import JOB, commit_all, git, repository_fixture, run_tfgen, tfgen, write
 from tfgen import cli
 from tfgen.check.source import read_layer
-from tfgen.job.defaults import FILE
-from tfgen.job.sources import defaults_under
+from tfgen.job.sources import FILE, defaults_under
 from tfgen.rails.rail import Layers
 from tfgen.rails.versions import find_loosened
 from tfgen.schema import file as schema_file
@@ -138,6 +137,11 @@ LOOSENED: dict[str, list[tuple[str, str, str]]] = {
         ("rules: {latest-tag: {severity: error}}\n", "", "1:1 rules.latest-tag.severity: found no entry"),
         ("", "rules: {latest-tag: {severity: off, reason: a}}\n", "3:32 rules.latest-tag.severity: found off"),
         (
+            "",
+            "rules: {credential: {severity: warning}}\n",
+            "3:32 rules.credential.severity: found warning, but main reports the errors",
+        ),
+        (
             "rules: {guard-rail-loosened: {severity: error}}\n",
             "rules: {guard-rail-loosened: {severity: off, reason: a}}\n",
             "3:41 rules.guard-rail-loosened.severity: found off",
@@ -183,6 +187,7 @@ KEPT = {
         "rules: {latest-tag: {severity: error, ignorable: false}}\n",
     ),
     "an explicit default": ("rules: {latest-tag: {severity: warning}}\n", ""),
+    "an explicit default of a soft rule": ("rules: {credential: {severity: error}}\n", ""),
     "a shorter list": ("allowedNamespaces: [a, b]\n", "allowedNamespaces: [b]\nallowedEnvironments: [c]\n"),
     "a file of an excepted folder": ("unlistedFiles: [overlays/x/]\n", "unlistedFiles: [overlays/x/y.yaml]\n"),
     "no exception": ("unlistedFiles: [overlays/x/]\n", ""),
@@ -285,51 +290,41 @@ def test_a_new_root_leaves_out_the_rails_above() -> None:
 # -- the command ---------------------------------------------------------------------------------------------------
 
 
-def write(path: str, text: str) -> None:
-    Path(path).parent.mkdir(parents=True, exist_ok=True)
-    Path(path).write_text(text, encoding="utf-8")
-
-
-@pytest.fixture
-def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+@repository_fixture()
+def repository() -> None:
     """Return a repository with a rendered job and guard rails on main. The current branch is `change`."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("GIT_CONFIG_GLOBAL", "/dev/null")
-    git("init", "--quiet", "--initial-branch=main")
     write("jobs/ads/mnist.yaml", JOB)
     write(FILE, f"{HEAD}limits: {{job: {{gpus: 16}}}}\n")
     write("jobs/video/tfgen.yaml", f"{HEAD}allowedNamespaces: [video]\n")
-    assert cli.run(["render", "jobs"]) == cli.OK
-    commit()
+    tfgen("render", "jobs")
+    commit_all()
     git("switch", "--quiet", "--create", "change")
-    return tmp_path
 
 
-def checked(capsys: Printed, *arguments: str) -> tuple[int, list[str]]:
+def checked(*arguments: str) -> tuple[int, list[str]]:
     """Return the exit code of a check, and its lines."""
-    capsys.readouterr()
-    code = cli.run(["check", "jobs", *arguments])
-    return code, capsys.readouterr().out.splitlines()
+    code, out, _ = run_tfgen("check", "jobs", *arguments)
+    return code, out.splitlines()
 
 
 LINE = "tfgen.yaml:3:22: {}limits.job.gpus: found 32, but tfgen.yaml:3:22 of {} allows 16{} [guard-rail-loosened]"
 
 
 @pytest.mark.usefixtures("repository")
-def test_a_check_compares_with_the_base(capsys: Printed) -> None:
+def test_a_check_compares_with_the_base() -> None:
     write(FILE, f"{HEAD}limits: {{job: {{gpus: 32}}}}\n")
-    assert checked(capsys) == (cli.OK, [LINE.format("warning: ", "HEAD", "")])
-    assert checked(capsys, "--changed", "--no-files") == (cli.OK, [LINE.format("warning: ", "HEAD", "")])
-    commit()
-    assert checked(capsys) == (cli.OK, [])
-    assert checked(capsys, "--against", "main") == (cli.OK, [LINE.format("warning: ", "main", "")])
+    assert checked() == (cli.OK, [LINE.format("warning: ", "HEAD", "")])
+    assert checked("--changed", "--no-files") == (cli.OK, [LINE.format("warning: ", "HEAD", "")])
+    commit_all()
+    assert checked() == (cli.OK, [])
+    assert checked("--against", "main") == (cli.OK, [LINE.format("warning: ", "main", "")])
 
 
 @pytest.mark.usefixtures("repository")
-def test_every_file_of_the_repository_counts(capsys: Printed) -> None:
+def test_every_file_of_the_repository_counts() -> None:
     Path("jobs/video/tfgen.yaml").unlink()
     write("jobs/ads/tfgen.yaml", f"{HEAD}rules: {{latest-tag: {{severity: off, reason: a}}}}\n")  # git has no such file
-    code, lines = checked(capsys)
+    code, lines = checked()
     assert (code, [line.partition(" ")[0] for line in lines]) == (
         cli.OK,
         ["jobs/ads/tfgen.yaml:3:32:", "jobs/video/tfgen.yaml:3:1:"],
@@ -337,17 +332,17 @@ def test_every_file_of_the_repository_counts(capsys: Printed) -> None:
 
 
 @pytest.mark.usefixtures("repository")
-def test_the_base_sets_the_severity_and_no_comment_counts(capsys: Printed) -> None:
+def test_the_base_sets_the_severity_and_no_comment_counts() -> None:
     rule = "rules: {{guard-rail-loosened: {{severity: {}}}}}\n"
     write(FILE, f"{HEAD}limits: {{job: {{gpus: 16}}}}\n{rule.format('error')}")
-    commit()
+    commit_all()
     git("branch", "--force", "main")
     comment = "  # tfgen: ignore guard-rail-loosened we need more"
     off = rule.format("off, reason: ours")
     write(FILE, f"{HEAD}limits: {{job: {{gpus: 32}}}}{comment}\n{off}")
     write("jobs/ads/mnist.yaml", JOB.replace("\nspec", f"{comment}\nspec"))
-    commit()
-    code, lines = checked(capsys, "--against", "main")
+    commit_all()
+    code, lines = checked("--against", "main")
     assert code == cli.PROBLEMS
     assert LINE.format("", "main", " (tfgen.yaml:4:41 makes this an error)") in lines
     assert [line for line in lines if "comments cannot ignore guard-rail-loosened; remove the comment" in line] == [
@@ -357,18 +352,18 @@ def test_the_base_sets_the_severity_and_no_comment_counts(capsys: Printed) -> No
 
 
 @pytest.mark.usefixtures("repository")
-def test_commit_refuses_the_same_error(capsys: Printed) -> None:
+def test_commit_refuses_the_same_error() -> None:
     write(FILE, f"{HEAD}limits: {{job: {{gpus: 16}}}}\nwarningsAsErrors: true\n")
-    commit()
+    commit_all()
     write(FILE, f"{HEAD}limits: {{job: {{gpus: 32}}}}\nwarningsAsErrors: true\n")
-    assert cli.run(["commit", "jobs"]) == cli.PROBLEMS
-    assert LINE.format("", "HEAD", " (tfgen.yaml:4:19 turns warnings into errors)") in capsys.readouterr().err
+    printed = tfgen("commit", "jobs", code=cli.PROBLEMS).err
+    assert LINE.format("", "HEAD", " (tfgen.yaml:4:19 turns warnings into errors)") in printed
 
 
 @pytest.mark.usefixtures("repository")
-def test_a_file_with_errors_holds_no_rail(capsys: Printed) -> None:
+def test_a_file_with_errors_holds_no_rail() -> None:
     write("jobs/video/tfgen.yaml", f"{HEAD}allowedNamespace: [video]\n")
-    assert checked(capsys) == (
+    assert checked() == (
         cli.OK,
         [
             "jobs/video/tfgen.yaml:3:1: warning: the file has errors, so tfgen cannot read its guard rails, but "
@@ -385,23 +380,23 @@ BASES_WITH_ERRORS = {
 
 
 @pytest.mark.parametrize("case", BASES_WITH_ERRORS)
-def test_errors_of_the_base_hide_no_loosening(case: str, repository: Path, capsys: Printed) -> None:
+def test_errors_of_the_base_hide_no_loosening(case: str, repository: Path) -> None:
     wrong, corrected = BASES_WITH_ERRORS[case]
     write(FILE, f"{HEAD}limits: {{job: {{gpus: 16}}}}\n{wrong}")
-    commit()
+    commit_all()
     git("branch", "--force", "main")
     write(FILE, f"{HEAD}limits: {{job: {{gpus: 32}}}}\n{corrected}")
-    assert checked(capsys, "--against", "main") == (cli.OK, [LINE.format("warning: ", "main", "")])
+    assert checked("--against", "main") == (cli.OK, [LINE.format("warning: ", "main", "")])
     write(FILE, f"{HEAD}limits: {{job: {{gpus: 16}}}}\n{corrected}")
-    assert checked(capsys, "--against", "main") == (cli.OK, [])
+    assert checked("--against", "main") == (cli.OK, [])
 
 
 @pytest.mark.usefixtures("repository")
-def test_errors_of_the_change_hide_no_loosening(capsys: Printed) -> None:
+def test_errors_of_the_change_hide_no_loosening() -> None:
     write(FILE, f"{HEAD}limits: {{job: {{gpus: 16}}}}\nallowedEnvironments: [dev]\nwarningsAsErrors: true\n")
-    commit()
+    commit_all()
     write(FILE, f"{HEAD}limits: {{job: {{gpus: 32}}}}\nallowedEnvironments: [Dev]\nwarningsAsErrors: true\n")
-    _, lines = checked(capsys)
+    _, lines = checked()
     messages = [line for line in lines if "[guard-rail-loosened]" in line]
     assert len(messages) == 2
     assert "the file has errors, so tfgen cannot read its guard rails" in messages[1]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tfgen.rules.variables import _names_in_short, find_references
+from tfgen.rules.programs import _names_in_short, find_references
 
 
 def test_nothing_is_kept_of_the_long_texts_of_a_job() -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import base64
 import re
 from pathlib import Path
 from typing import Any
@@ -10,8 +11,8 @@ from tests.support.tools import ROOT
 from tfgen.check.jobs import check
 from tfgen.check.object_links import Objects
 from tfgen.check.object_table import SUMMARIES, WARNINGS
-from tfgen.graph.built import plain_objects
 from tfgen.graph.fill import Scope, evaluate
+from tfgen.graph.graph import plain_objects
 from tfgen.graph.guards import file_guards, guards
 from tfgen.job.training_job import TrainingJob
 from tfgen.rules import guarded, security, table
@@ -190,22 +191,6 @@ def test_what_a_role_sees() -> None:
 
 
 @pytest.mark.parametrize(
-    "value",
-    [
-        "AKIAIOSFODNN7EXAMPLE",
-        "ghp_" + "a1B2" * 9,
-        "hf_" + "aB" * 15,
-        "glpat-" + "x" * 20,
-        "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.abcdefghijk",
-        "-----BEGIN RSA PRIVATE KEY-----\nMIIE",
-        "postgres://user:hunter2@db/mnist",
-    ],
-)
-def test_secrets_are_known_by_their_form(value: str) -> None:
-    assert _warns("SETTING", value)
-
-
-@pytest.mark.parametrize(
     "name",
     ["PASSWORD", "db-password", "HF_TOKEN", "AWS_SECRET_ACCESS_KEY", "WANDB_API_KEY", "my.apikey", "CREDENTIALS"],
 )
@@ -235,6 +220,15 @@ def test_secrets_are_known_by_their_name(name: str) -> None:
 )
 def test_harmless_variables(name: str, value: str) -> None:
     assert not _warns(name, value)
+
+
+ADDRESS = "postgres://train:hunter2@db.ml.internal/mnist"
+
+
+def test_a_credential_is_one_error() -> None:
+    job = JOB.replace("env: {LEVEL: info}", f"env: {{HUB_TOKEN: {ADDRESS}}}\n      args: [--db-password={ADDRESS}]")
+    found = [(problem.rule, problem.severity, problem.is_soft) for problem in check(job, "job.yaml").problems]
+    assert found == [("credential", "error", True)] * 2
 
 
 def _warns(name: str, value: str) -> bool:
@@ -310,3 +304,12 @@ def test_a_capability_that_is_no_text_is_reported() -> None:
     )
     (problem,) = [problem for problem in check(job, "job.yaml").problems if problem.rule == "pod-security"]
     assert 'the capability {"a": "b"}' in problem.message
+
+
+@pytest.mark.parametrize("written", ["", "\n  "])
+def test_the_data_of_a_secret_is_decoded(written: str) -> None:
+    encoded = base64.b64encode(ADDRESS.encode()).decode()
+    data = f"data: {{url: '{encoded[:8]}{written}{encoded[8:]}', plain: {ADDRESS}, other: YWJj}}"
+    job = f"{JOB}  objects: {{db: {{apiVersion: v1, kind: Secret, {data}}}}}\n"
+    found = [(problem.rule, problem.message.split()[0]) for problem in check(job, "job.yaml").problems]
+    assert found == [("credential", "objects.db.data.url"), ("credential", "objects.db.data.plain")]

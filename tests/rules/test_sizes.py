@@ -14,8 +14,8 @@ from tests.support.problems import all_problems
 from tfgen.check.jobs import check
 from tfgen.check.object_schemas import ObjectSchemas
 from tfgen.check.objects import check_objects
-from tfgen.graph.built import build
-from tfgen.kubernetes.limits import PROGRAM_MAX, STRING_COST, STRING_MAX
+from tfgen.graph.graph import build
+from tfgen.kubernetes.object import PROGRAM_MAX, STRING_COST, STRING_MAX
 from tfgen.report.problems import as_text
 
 JOB = """\

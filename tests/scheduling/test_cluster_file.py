@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.repository import tfgen
 from tfgen import cli
 
 JOB = """
@@ -39,11 +40,16 @@ NODE = "{kind: Node, metadata: {name: a}, status: {allocatable: {cpu: 4, memory:
             3,
             "the Pod c is not valid: a field has a value of a wrong type",
         ),
+        (
+            f"{NODE}\n---\n{{kind: PersistentVolume, metadata: {{name: v}}, spec: 7}}",
+            3,
+            "the PersistentVolume v is not valid: a field has a value of a wrong type",
+        ),
         ("kind: List\nitems: [7]", 2, "nodes.yaml: item 1 is not a Kubernetes object with a kind and a name"),
         ("kind: [\n", 2, "nodes.yaml:2:1: the text is not YAML: did not find expected node content"),
         ("? [a, b]\n: 1\n", 2, "nodes.yaml:1:3: the text is not YAML: found unhashable key"),
     ],
-    ids=["quantity", "shape", "item", "syntax", "key"],
+    ids=["quantity", "shape", "spec", "item", "syntax", "key"],
 )
 def test_a_mistake_is_told(
     tmp_path: Path, nodes: str, code: int, message: str, capsys: pytest.CaptureFixture[str]
@@ -76,10 +82,10 @@ def test_a_time_is_read_as_it_stands(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert "chief lacks room for 1 pod" in capsys.readouterr().out
 
 
-def test_a_cluster_option_without_the_cluster_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_cluster_option_without_the_cluster_is_refused(tmp_path: Path) -> None:
     plan(tmp_path, "")
-    assert cli.run(["plan", "job.yaml", "--nodes", "nodes.yaml", "--context", "far"]) == cli.USAGE
-    assert "--kubeconfig, --context and --namespace need --cluster" in capsys.readouterr().err
+    printed = tfgen("plan", "job.yaml", "--nodes", "nodes.yaml", "--context", "far", code=cli.USAGE).err
+    assert "--kubeconfig, --context and --namespace need --cluster" in printed
 
 
 @pytest.mark.parametrize("part", ["overhead: null", "scheduling: null", "scheduling: {nodeSelector: null}"])

@@ -7,7 +7,7 @@ import random
 import pytest
 
 from tests.support.drawn_plans import RUNTIME_CLASS, Case, draw_case
-from tfgen.graph.built import plain_objects
+from tfgen.graph.graph import plain_objects
 from tfgen.scheduling.admission import pod_set
 from tfgen.scheduling.cluster import cluster_of
 from tfgen.scheduling.nodes import NodePool

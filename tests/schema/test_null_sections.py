@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tfgen.check.jobs import check
-from tfgen.graph.built import build
+from tfgen.graph.graph import build
 
 
 def job(environment: Any, **spec: Any) -> str:

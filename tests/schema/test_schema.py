@@ -303,7 +303,7 @@ def nodes(found: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, .
 
 NODES = list(nodes(load()))
 HAND_WRITTEN = [(path, found) for path, found in NODES if path[:2] != ("definitions", "environment")]
-ANNOTATIONS = {"$ref", "$comment", "description", "default", "examples", "x-tunable"}
+ANNOTATIONS = {"$ref", "$comment", "description", "default", "examples", "x-section", "x-tunable"}
 STRUCTURE = {"properties", "patternProperties", "definitions", "items", "propertyNames"}
 OURS = {"x-chart-accepts", "x-kind", "x-pattern-says", "x-not-says", "x-not-rule", "$schema", "title"}
 

@@ -105,7 +105,13 @@ def test_values_are_complete_and_in_the_schemas_order():
                     "apiServer": [{"ports": [{"port": 443, "protocol": "TCP"}, {"port": 6443, "protocol": "TCP"}]}],
                 },
             },
-            "security": {"runAsUser": 1000, "runAsGroup": 1000, "fsGroup": 1000, "readOnlyRootFilesystem": True},
+            "security": {
+                "runAsUser": 1000,
+                "runAsGroup": 1000,
+                "fsGroup": 1000,
+                "hostUsers": True,
+                "readOnlyRootFilesystem": True,
+            },
         }
     )
 
@@ -119,7 +125,8 @@ def test_a_section_brings_its_tunables():
         t.path for t in tunables.tunables(SMALL)
     }
     keys = ("enabled", "schedulerName", "queue", "priorityClassName", "minAvailable", "minResources")
-    assert gang == {("gang", key) for key in keys}
+    topology = {("gang", "networkTopology", key) for key in ("mode", "highestTierAllowed", "highestTierName")}
+    assert gang == topology | {("gang", key) for key in keys}
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ import yaml
 
 from tests.support.tools import ROOT
 from tfgen.check.jobs import check
-from tfgen.graph.built import plain_objects
+from tfgen.graph.graph import plain_objects
 
 HERE = Path(__file__).parent
 DOCUMENTS = ROOT.parent / "shared" / "seeds"

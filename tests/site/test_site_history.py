@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tfgen.git.history import Revision
-from tfgen.site.read_jobs import changes, difference
+from tfgen.site.read_jobs import Change, Requests, changes, difference, first_by_environment, total
 
 JOB = """\
 apiVersion: tfgen/v1alpha1
@@ -46,3 +46,20 @@ def test_a_long_difference_is_cut() -> None:
     words = difference({}, {f"key{number}": number for number in range(10)})
     assert words[-1] == "and 2 more fields"
     assert len(words) == 9
+
+
+def test_a_change_belongs_to_the_environment_whose_line_changed() -> None:
+    before = {"spec": {"image": "a:1", "environments": {"dev": {"retries": 1}, "prod": {"retries": 1}}}}
+    after = {"spec": {"image": "a:1", "environments": {"dev": {"retries": 1}, "prod": {"retries": 2}}}}
+    first = first_by_environment(before, after)
+    assert first == {"prod": "spec.environments.prod.retries was 1 and is 2"}
+    change = Change("c", "2026-03-01", (), first)
+    assert change.of("dev") is None
+    shared = Change("c", "2026-03-01", (), first_by_environment({"spec": {"image": "a:1"}}, {"spec": {"image": "a:2"}}))
+    assert shared.of("dev") == shared.of("prod") == 'spec.image was "a:1" and is "a:2"'
+
+
+def test_an_amount_that_nobody_sets_is_no_zero() -> None:
+    nothing = Requests(pods=1, cpu=None, memory=None, storage=None, gpus={})
+    assert total([nothing, nothing]).cpu is None
+    assert total([nothing, nothing.replaced(cpu=2)]).cpu == 2

@@ -6,19 +6,14 @@ from typing import Any
 
 import yaml
 
+from tests.support import generated
 from tfgen.check.jobs import check
-from tfgen.graph.built import plain_objects
+from tfgen.graph.graph import plain_objects
 
 
 def job(**spec: Any) -> dict[str, Any]:
-    workload = {"kind": "TFJob", **spec.pop("workload", {})}
-    roles = spec.pop("roles", {"chief": {}, "ps": {"replicas": 2}, "worker": {"replicas": 3}})
-    return {
-        "apiVersion": "tfgen/v1alpha1",
-        "kind": "TrainingJob",
-        "metadata": {"name": "mnist"},
-        "spec": {"image": "a:1", "roles": roles, "workload": workload, **spec},
-    }
+    roles = {"chief": {}, "ps": {"replicas": 2}, "worker": {"replicas": 3}}
+    return generated.job(**{"roles": roles, **spec, "workload": {"kind": "TFJob", **spec.get("workload", {})}})
 
 
 def objects(document: dict[str, Any]) -> dict[str, Any]:

@@ -4,7 +4,7 @@
 code. `shrink` is for a developer who waits minutes for a smaller job that fails. `nightly` draws new values in each
 run, and many more of them:
 
-    pytest tests/property -k graph_laws --hypothesis-profile=shrink
+    pytest tests/property -k new_run --hypothesis-profile=shrink
     pytest -m 'hypothesis and long' --hypothesis-profile=nightly
 """
 

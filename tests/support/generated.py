@@ -26,7 +26,7 @@ from hypothesis import strategies as st
 from tests.support.tools import ROOT
 from tfgen.check.jobs import check
 from tfgen.errors import has_errors
-from tfgen.graph.built import build
+from tfgen.graph.graph import build
 from tfgen.kubernetes.object import group, literal_name
 from tfgen.rules.objects import NOT_TEXT
 from tfgen.schema import kinds
@@ -41,72 +41,19 @@ Strategy = st.SearchStrategy[Any]
 
 SCHEMA: Schema = json.loads((ROOT / "schemas" / "trainingjob.v1alpha1.schema.json").read_text(encoding="utf-8"))
 
+# fmt: off
 HOSTILE = (
-    "",
-    "y",
-    "N",
-    "on",
-    "no",
-    "null",
-    "true",
-    "~",
-    "=",
-    "1e3",
-    "1234e56",
-    "08",
-    "0o17",
-    "0x1F",
-    "0b1",
-    "1_000",
-    ".5",
-    "-",
-    "2026-01-01",
-    "12:30:45",
-    "- item",
-    "key: value",
-    "#no comment",
-    "trailing ",
-    " leading",
-    "a\ttab",
-    "\ta tab\nfirst",
-    "two\nlines",
-    "two\nlines\n",
-    "\n\n",
-    " \n indented\n",
-    "'single' and \"double\"",
-    "back\\slash\\n",
-    "{{ .Values.image }}",
-    "{{- fail `x` -}}",
-    "{{",
-    "}}",
-    "{{{{",
-    '{"a":{"b":{}}}',
-    "{{/* no comment */}}",
-    "$(TASK_INDEX)",
-    "$(MISSING) $$(ESCAPED)",
-    "${HOME}",
-    "$patch",
-    "%s %d %%",
-    "`backtick`",
-    "*alias &anchor !tag",
-    "<<",
-    "--- ",
-    "a\n---\nb",
-    "---\napiVersion: v1\n",
-    "...",
-    "# Source: chart/templates/worker.yaml",
-    "<no",
-    " value>",
-    "<no  value>",
-    "%!s(<nil>)",
-    "HELM_ERR_START text HELM_ERR_END",
-    "text\n\u3000",
-    "Grüße, 世界",
-    "e\u0301\u200d\u202e\u00a0\u00ad",
-    "\U0001f680",
-    "x" * 200,
-    "words " * 40,
+    "", "y", "N", "on", "no", "null", "true", "~", "=", "1e3", "1234e56", "08", "0o17", "0x1F", "0b1", "1_000", ".5",
+    "-", "2026-01-01", "12:30:45", "- item", "key: value", "#no comment", "trailing ", " leading", "a\ttab",
+    "\ta tab\nfirst", "two\nlines", "two\nlines\n", "\n\n", " \n indented\n", "'single' and \"double\"",
+    "back\\slash\\n", "{{ .Values.image }}", "{{- fail `x` -}}", "{{", "}}", "{{{{", '{"a":{"b":{}}}',
+    "{{/* no comment */}}", "$(TASK_INDEX)", "$(MISSING) $$(ESCAPED)", "${HOME}", "$patch", "%s %d %%", "`backtick`",
+    "*alias &anchor !tag", "<<", "--- ", "a\n---\nb", "---\napiVersion: v1\n", "...",
+    "# Source: chart/templates/worker.yaml", "<no", " value>", "<no  value>", "%!s(<nil>)",
+    "HELM_ERR_START text HELM_ERR_END", "text\n\u3000", "Grüße, 世界", "e\u0301\u200d\u202e\u00a0\u00ad", "\U0001f680",
+    "x" * 200, "words " * 40,
 )
+# fmt: on
 """Text that YAML, Go templates, Helm, printf, the shell or Kubernetes could interpret differently. Helm's own words are
 from pkg/engine and pkg/release/v1/util.
 """
@@ -480,6 +427,12 @@ _STRATEGIES: Sequence[tuple[str, str, Sequence[str]]] = (
 _WORKLOAD = drawn_from(_SPEC_SCHEMA["properties"]["workload"])
 _KINDS: Strategy = st.one_of(st.just("StatefulSet"), st.sampled_from(kinds.WORKLOAD_KINDS))
 _ROLES = {role: drawn_from(node) for role, node in _SPEC_SCHEMA["properties"]["roles"]["properties"].items()}
+_OF_CLASS = {key: drawn_from(SCHEMA["definitions"]["gpu"]["properties"][key]) for key in ("deviceClass", "selectors")}
+_CLAIM = st.fixed_dictionaries(
+    {"count": st.integers(0, 4), "deviceClass": _OF_CLASS["deviceClass"]},
+    optional={"selectors": _OF_CLASS["selectors"]},
+)
+_OTHER_CLAIM = st.fixed_dictionaries({}, optional={"count": st.integers(0, 4), **_OF_CLASS})
 _JOB_NAMES = st.one_of(
     st.sampled_from(["dist-mnist", "y", "on", "null", "e1"]),
     st.from_regex(r"[a-z][-a-z0-9]{0,8}[a-z0-9]", fullmatch=True),
@@ -493,8 +446,14 @@ def jobs(draw: st.DrawFn, *, environments: int = 2) -> dict[str, Any]:
     strategy, by, names = draw(st.sampled_from(_STRATEGIES))
     roles = {role: draw(_ROLES[role]) for role in draw(st.permutations(names))}
     spec = {**draw(_SPEC), "strategy": strategy, "image": draw(_IMAGES), "roles": roles}
+    for role in roles.values():
+        if draw(st.integers(0, 3)) == 0:
+            role["resources"] = {**role.get("resources", {}), "gpu": draw(_CLAIM)}
+        _leave_one_source(_gpu(role), _gpu(role))
     if "gang" in spec:
         spec["gang"] = _of_scheduler(spec["gang"], spec)
+        if spec["gang"]["scheduler"] in ("kai", "kueue"):  # a queue is required
+            spec["gang"]["queue"] = spec["gang"].get("queue") or "research"
     if strategy != "ParameterServer":
         for key in ("legacyFlags", "legacyVariables"):
             spec.pop(key, None)  # only ParameterServer supports these keys
@@ -610,12 +569,30 @@ def overrides(draw: st.DrawFn, spec: Mapping[str, Any]) -> dict[str, Any]:
     _remove_some(draw, said, spec)
     for role, inner in roles.items():
         _remove_some(draw, inner, spec["roles"][role])
+        of_job = _gpu(spec["roles"][role])
+        if "deviceClass" in of_job:
+            inner["resources"] = {**inner.get("resources", {}), "gpu": draw(_OTHER_CLAIM)}
+        _leave_one_source(_gpu(inner), of_job)
     return {**said, "roles": roles} if roles else said
+
+
+def _leave_one_source(gpu: dict[str, Any], of_job: Mapping[str, Any]) -> None:
+    """Leave out the keys of a device class, or the keys that a class excludes if the role of the job has a class."""
+    has_class = "deviceClass" in of_job
+    for key in ("product", "resource", "share") if has_class else ("deviceClass", "selectors"):
+        gpu.pop(key, None)
+    if has_class and "count" in gpu:
+        gpu["count"] %= 33  # the most devices of a claim are 32
+
+
+def _gpu(role: Mapping[str, Any]) -> dict[str, Any]:
+    gpu: dict[str, Any] = role.get("resources", {}).get("gpu", {})
+    return gpu
 
 
 def _of_scheduler(gang: Mapping[str, Any], spec: Mapping[str, Any]) -> dict[str, Any]:
     """Return the gang of a job without the keys that the scheduler does not support."""
-    foreign = {*get_args(GangField)} - GANG_FIELDS[spec["gang"]["scheduler"]]
+    foreign = {path.partition(".")[0] for path in {*get_args(GangField)} - GANG_FIELDS[spec["gang"]["scheduler"]]}
     if gang.get("requiredTopology") and spec["gang"]["scheduler"] == "kueue":
         foreign |= {"preferredTopology"}  # Kueue accepts only one of the two keys
     return {key: value for key, value in gang.items() if key not in foreign}
@@ -683,6 +660,13 @@ def document(data: Document) -> Parsed:
     (found,) = parsed.documents
     assert found.data == data
     return found
+
+
+def job(name: str = "mnist", **spec: Any) -> dict[str, Any]:
+    """Return a job with an image, whose roles are a chief, a ps and a worker unless the spec has other roles."""
+    least = {"image": "registry.example.com/ml/mnist:1", "roles": {"chief": {}, "ps": {}, "worker": {}}}
+    head = {"apiVersion": "tfgen/v1alpha1", "kind": "TrainingJob", "metadata": {"name": name}}
+    return {**head, "spec": {**least, **spec}}
 
 
 def accepted(document: Mapping[str, Any]) -> bool:

@@ -6,9 +6,8 @@ import json
 from collections.abc import Mapping
 from typing import Any, cast
 
-from tfgen.commands.cluster.inventory import read_inventory
-from tfgen.commands.cluster.target import Neighbor, Target
 from tfgen.live.api import NOT_FOUND, ApiError, Resource
+from tfgen.live.target import Neighbor, Target, read_inventory
 
 LABELS = {"app.kubernetes.io/name": "web", "app.kubernetes.io/managed-by": "tfgen"}
 APPLIED = [{"manager": "tfgen", "operation": "Apply"}]

@@ -23,7 +23,7 @@ import yaml
 from tests.support.tools import ROOT
 from tfgen.check.jobs import check
 from tfgen.errors import has_errors
-from tfgen.graph.built import build
+from tfgen.graph.graph import build
 from tfgen.targets.render import render
 
 LIST: Final = ROOT / "tests" / "golden" / "digests.txt"

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tfgen.check.jobs import check
-from tfgen.graph.built import build, task_objects
+from tfgen.graph.graph import build, task_objects
 from tfgen.kubernetes.object import identity
 from tfgen.live.run import DeclaredRun, Snapshot, declared_run
 
@@ -41,8 +41,8 @@ def read_recorded(file: Path) -> tuple[Snapshot, str | None, datetime]:
 
 def record(job: Path, environment: str | None, now: datetime) -> dict[str, Any]:
     """Return the objects of a run in the cluster of the kubeconfig, as content of a recording."""
-    from tfgen.commands.cluster.live_runs import Clusters  # needs the kubernetes client
     from tfgen.live.api import ONCE
+    from tfgen.live.clusters import Clusters  # needs the kubernetes client
     from tfgen.live.connection import Access
     from tfgen.live.read_cluster import read_snapshot
 

@@ -13,13 +13,14 @@ from pathlib import Path
 from typing import Any
 
 from tests.support import normal, tools
-from tests.support.generated import Document
+from tests.support.generated import Document, accepted, saying
 from tests.support.helm import Helm
 from tests.support.normal import Objects
-from tfgen.graph.built import plain_objects
 from tfgen.graph.fill import Scope
-from tfgen.graph.graph import graph, objects
+from tfgen.graph.graph import graph, objects, plain_objects
+from tfgen.graph.guards import guards
 from tfgen.job.training_job import TrainingJob
+from tfgen.schema import tunables
 from tfgen.targets.kustomize.build import build_objects
 from tfgen.targets.render import render
 
@@ -75,6 +76,12 @@ class Rendered:
         """Return the objects that `helm template` prints for a release, by default with the name of the job."""
         command = helm or tools.helm()
         return normal.read(command.template(self.chart, release or self.name, "--skip-tests", *args))
+
+    def by_helm_with(self, values: Mapping[str, Any], helm: Helm | None = None) -> Objects:
+        """Return the objects that `helm template` prints with a values file."""
+        file = self.out / "values-of-the-test.json"
+        file.write_text(json.dumps(values, ensure_ascii=False), encoding="utf-8")
+        return self.by_helm("--values", str(file), helm=helm)
 
     def by_kustomize(self, environment: str | None) -> Objects:
         """Return the objects that `kustomize build` prints."""
@@ -132,6 +139,34 @@ class Rendered:
         stream = "\n---\n".join([*manifests, *dict.fromkeys(pods)])
         # One process validates all objects, because compiling the schemas takes most of the time.
         tools.kubeconform(stream, schemas=[f"{tools.ROOT}/schemas/{_CUSTOM_KIND}"], unknown=["Own"])
+
+
+def assert_outputs_equal(document: Document, folder: Path) -> Rendered:
+    """Check the invariant of a job: the outputs are equal for each environment, and values have one meaning.
+
+    Helm renders the chart of the job without environments, with the values of an environment, to the objects of a job
+    whose spec has these values. The graph, the guards and the templates do not depend on the values.
+    """
+    assert accepted(document), document
+    rendered = Rendered.write(document, folder / "whole")
+    for environment in (None, *rendered.environments):
+        if environment is None or document["spec"]["environments"][environment].get("enabled", True):
+            rendered.assert_equal(environment)
+    plain = {**document, "spec": {key: value for key, value in document["spec"].items() if key != "environments"}}
+    chart = Rendered.write(plain, folder / "plain")
+    for settings in document["spec"].get("environments", {}).values():
+        values = tunables.overrides(settings)
+        other = saying(plain, values)
+        structure, other_structure = (TrainingJob.from_document(each).structure for each in (plain, other))
+        assert (graph(structure), guards(structure)) == (graph(other_structure), guards(other_structure))
+        assert _templates(plain) == _templates(other)
+        by_tfgen = normal.by_identity(plain_objects(other))
+        normal.assert_equal({"helm": chart.by_helm_with(values), "tfgen": by_tfgen})
+    return rendered
+
+
+def _templates(document: Document) -> Mapping[str, str]:
+    return {path: text for path, text in render(document).tree.files.items() if "/templates/" in path}
 
 
 def _pod_templates(found: Any) -> Iterator[Mapping[str, Any]]:

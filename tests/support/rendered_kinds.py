@@ -9,7 +9,7 @@ from typing import Any
 
 from tests.support.tools import ROOT
 from tfgen.check.jobs import check
-from tfgen.graph.built import plain_objects
+from tfgen.graph.graph import plain_objects
 
 OF_NO_JOB = (".argoproj.io.", ".toolkit.fluxcd.io.", ".admissionregistration.")
 """Groups of the objects that configure GitOps tools or admission policies. These objects are not part of a job."""
@@ -28,11 +28,16 @@ def key_of(item: Mapping[str, Any]) -> str:
     return f"{item['kind']}.{group}.{version}".lower()
 
 
+JOBS = sorted(
+    path for folder in ("tests/golden", "tests/data/gangs", "examples") for path in ROOT.glob(f"{folder}/*/job.yaml")
+)
+
+
 @functools.cache
 def rendered() -> tuple[tuple[str, str, Mapping[str, Any]], ...]:
-    """Return each custom object of the golden jobs and examples as its origin, its key and the object."""
+    """Return each custom object of the jobs as its origin, its key and the object."""
     found = []
-    for path in sorted([*ROOT.glob("tests/golden/*/job.yaml"), *ROOT.glob("examples/*/job.yaml")]):
+    for path in JOBS:
         for document in check(path.read_bytes(), path.name).documents:
             for environment in (None, *document.data["spec"].get("environments", {})):
                 objects = plain_objects(document.data, environment)

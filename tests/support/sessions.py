@@ -12,25 +12,32 @@ import re
 import sys
 from pathlib import Path
 
-from tests.support import git_author
 from tests.support.command import Command
 from tests.support.tools import ROOT
 
 _LINES = r"(?:.*\n)*"
 _BLOCK = re.compile(r"^```console ?(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+_FILE = re.compile(r"^```(?:python|dockerfile) (\S+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 TUTORIAL = "tutorial.md"
 """The page whose blocks form one session."""
 
 
 def whole_session(page: str, *needs: str) -> str:
-    """Return the blocks of a page as one session.
+    """Return the blocks of a page as one session. A block with the path of a file writes this file.
 
     Args:
         page: The text of the page.
         needs: The marks of the blocks to run with the blocks that have no mark: `training`, `cluster`.
     """
+    page = _FILE.sub(_written, page)
     return "".join(block for mark, block in _BLOCK.findall(page) if mark in ("", *needs))
+
+
+def _written(block: re.Match[str]) -> str:
+    """Return a block that writes the file of another block."""
+    text = re.sub(r"^", "> ", block[2], flags=re.MULTILINE).removesuffix("> ")
+    return f"```console\n$ cat > {block[1]} <<'END'\n{text}> END\n```"
 
 
 def training_sessions(name: str) -> list[str]:
@@ -48,7 +55,7 @@ def run_session(session: str, folder: Path, temporary: Path) -> None:
     """
     transcript = ""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    environment = {**git_author.VARIABLES, "PATH": path, "TMPDIR": str(temporary)}
+    environment = {"PATH": path, "TMPDIR": str(temporary)}
     for step in re.split(r"^\$ ", session, flags=re.MULTILINE)[1:]:
         command, shown = _split(step)
         printed = Command(("bash", "-c", f"{{ {command}\n}} 2>&1 || true"), cwd=folder, env=environment).run()

@@ -8,9 +8,9 @@ the command:
     kubeconform(overlay)
 
 helm-python-sdk runs Helm 4 in this process, unless a command has an option that only the program has. The environment
-variable of a tool (HELM, KUSTOMIZE, KUBECONFORM) sets its program; a wrong variable is an error. The default is the
-program in the cache that tests/e2e/tools/build fills, and then the program on PATH. Without kustomize, `kubectl
-kustomize` runs kustomize. If a test has no program, pytest skips the test, or fails with --no-skips.
+variable of a tool (HELM, KUSTOMIZE, KUBECONFORM, ACTIONLINT) sets its program; a wrong variable is an error. The
+default is the program in the cache that tests/e2e/tools/build fills, and then the program on PATH. Without kustomize,
+`kubectl kustomize` runs kustomize. If a test has no program, pytest skips the test, or fails with --no-skips.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def kubeconform(
     Raises:
         CommandError: An object is wrong, or its kind has no schema. `stdout` names the object and the error.
     """
-    core = f"{_kubernetes_schemas(kubernetes)}/{{{{.ResourceKind}}}}{{{{.KindSuffix}}}}.json"
+    core = f"{kubernetes_schemas(kubernetes)}/{{{{.ResourceKind}}}}{{{{.KindSuffix}}}}.json"
     locations = [arg for location in (core, *schemas) for arg in ("-schema-location", location)]
     # Each additional kubeconform worker would compile the schemas again.
     flags = ("-n", "1", "-strict", "-skip", ",".join(unknown), *locations)
@@ -121,6 +121,14 @@ def kustomize_program() -> Path:
     program = _program("kustomize", majors=range(5, 100))
     if not program:
         skip_without("kustomize 5", "tools")
+    return program
+
+
+def actionlint_program() -> Path:
+    """Return the `actionlint` program, which checks GitHub workflows."""
+    program = _program("actionlint")
+    if not program:
+        skip_without("actionlint", "tools")
     return program
 
 
@@ -173,7 +181,7 @@ def _major(text: str) -> int | None:
 
 
 @functools.cache
-def _kubernetes_schemas(version: str) -> Path:
+def kubernetes_schemas(version: str) -> Path:
     """Return a folder of Kubernetes' own schemas, in the format of kubeconform, until this process ends.
 
     The schemas come from PyPI's kubernetes-validate, which saves a download. They refer to each other by addresses in

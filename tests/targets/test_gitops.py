@@ -5,7 +5,6 @@ tests/data/gitops/CASE contains a job.yaml, and in argocd/ and flux/ all objects
 
 from __future__ import annotations
 
-import functools
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -16,15 +15,15 @@ import lupa
 import pytest
 import yaml
 
+from tests.support.real_crds import real_validator
 from tests.support.tools import ROOT
 from tfgen.check.jobs import check
 from tfgen.errors import has_errors
-from tfgen.graph.built import plain_objects
-from tfgen.targets.gitops.gitops import health_check, health_checks
+from tfgen.graph.graph import plain_objects
+from tfgen.targets.gitops import health_check, health_checks
 from tfgen.targets.render import render
 from tfgen.text.parse import parse
 
-CRDS = ROOT.parent / "shared" / "crds"
 KINDS = {
     "Application": "argo-cd-3.6.1-application.yaml",
     "ApplicationSet": "argo-cd-3.6.1-applicationset.yaml",
@@ -71,7 +70,7 @@ def rendered(spec: str, name: str = "mnist", roles: str = "roles: {chief: {}, ps
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_a_job_has_these_files(case: Path) -> None:
+def test_files_of_a_job_are_those_of_the_case(case: Path) -> None:
     checked = check((case / "job.yaml").read_bytes(), "job.yaml")
     assert checked.problems == ()
     files = render(checked.documents[0].data).tree.files
@@ -86,7 +85,7 @@ def test_every_kind_is_among_the_cases() -> None:
 
 
 @pytest.mark.parametrize("item", CUSTOM_OBJECTS)
-def test_an_object_is_as_our_own_schema_says(item: Mapping[str, Any]) -> None:
+def test_object_is_valid_for_the_schema_of_tfgen(item: Mapping[str, Any]) -> None:
     group, _, version = item["apiVersion"].partition("/")
     path = ROOT / "schemas" / f"{item['kind'].lower()}.{group}.{version}.json"
     jsonschema.Draft7Validator(json.loads(path.read_text(encoding="utf-8"))).validate(item)
@@ -94,36 +93,8 @@ def test_an_object_is_as_our_own_schema_says(item: Mapping[str, Any]) -> None:
 
 @pytest.mark.may_skip("the CRDs are not in every checkout")
 @pytest.mark.parametrize("item", CUSTOM_OBJECTS)
-def test_the_real_crd_knows_every_field(item: Mapping[str, Any]) -> None:
-    path = CRDS / KINDS[item["kind"]]
-    if not path.exists():
-        pytest.skip(f"no {path.name} beside the checkout")
-    group, _, version = item["apiVersion"].partition("/")
-    real_validator(path, group, version).validate(item)
-
-
-@functools.cache
-def real_validator(path: Path, group: str, name: str) -> jsonschema.Draft7Validator:
-    """Return the validator of a version of a CustomResourceDefinition that the API server serves."""
-    crd = yaml.load(path.read_text(encoding="utf-8"), yaml.CSafeLoader)
-    assert crd["spec"]["group"] == group
-    (version,) = (v for v in crd["spec"]["versions"] if v["name"] == name)
-    assert version["served"]
-    whole = closed(version["schema"]["openAPIV3Schema"])
-    whole["properties"]["metadata"] = {"type": "object"}
-    return jsonschema.Draft7Validator(whole)
-
-
-def closed(found: Any) -> Any:
-    """Return the schema with closed records, because the API server prunes unknown fields."""
-    if isinstance(found, list):
-        return [closed(item) for item in found]
-    if not isinstance(found, dict):
-        return found
-    made = {key: closed(value) for key, value in found.items()}
-    if "properties" in made and isinstance(made["properties"], dict) and made.get("type") == "object":
-        made.setdefault("additionalProperties", False)
-    return made
+def test_object_is_valid_for_the_real_crd(item: Mapping[str, Any]) -> None:
+    real_validator(KINDS[item["kind"]], item["apiVersion"]).validate(item)
 
 
 # -- fields of the objects -----------------------------------------------------------------------------------------
@@ -131,55 +102,35 @@ def closed(found: Any) -> Any:
 GITOPS = "gitops: {repository: 'https://git.example.com/ml/jobs.git', %s}, environments: {prod: {}}"
 
 
-def test_the_finishers_release_is_ignored_by_group_and_respected() -> None:
-    files = rendered(GITOPS % "argocd: {}, flux: {}")
-    application, kustomization = (files[f"overlays/{tool}/mnist-prod.yaml"]["spec"] for tool in ("argocd", "flux"))
-    assert application["ignoreDifferences"] == [
-        {"group": "apps", "kind": "StatefulSet", "jsonPointers": ["/spec/replicas"]}
-    ]
-    assert "RespectIgnoreDifferences=true" in application["syncPolicy"]["syncOptions"]
-    assert kustomization["ignore"] == [
-        {"paths": ["/spec/replicas"], "target": {"group": "apps", "kind": "StatefulSet"}}
-    ]
+SINGLE = "strategy: Single, roles: {chief: {}}, workload: {kind: Job}, gang: {scheduler: kueue, queue: q}"
+QUEUED = "gang: {scheduler: kueue, queue: q}"
+# The spec of a job, and the field that a controller or a user changes: the finisher's release, or the start of the job.
+CHANGED = {
+    "completion: {by: Chief}": ("apps", "StatefulSet", "/spec/replicas"),
+    "workload: {kind: JobSet, suspend: true}": ("jobset.x-k8s.io", "JobSet", "/spec/suspend"),
+    "workload: {kind: TFJob, suspend: true}": ("kubeflow.org", "TFJob", "/spec/runPolicy/suspend"),
+    f"workload: {{kind: JobSet}}, {QUEUED}": ("jobset.x-k8s.io", "JobSet", "/spec/suspend"),
+    f"workload: {{kind: TFJob}}, {QUEUED}": ("kubeflow.org", "TFJob", "/spec/runPolicy/suspend"),
+    SINGLE: ("batch", "Job", "/spec/suspend"),
+    "workload: {kind: JobSet}": None,
+    "workload: {kind: TFJob}": None,
+    "workload: {kind: Job}": None,
+    "completion: {release: Keep}": None,
+}
 
 
-SUSPENDED = [
-    ("workload: {kind: JobSet, suspend: true}", "jobset.x-k8s.io", "JobSet", "/spec/suspend"),
-    ("workload: {kind: TFJob, suspend: true}", "kubeflow.org", "TFJob", "/spec/runPolicy/suspend"),
-    ("workload: {kind: JobSet}, gang: {scheduler: kueue, queue: q}", "jobset.x-k8s.io", "JobSet", "/spec/suspend"),
-    ("workload: {kind: TFJob}, gang: {scheduler: kueue, queue: q}", "kubeflow.org", "TFJob", "/spec/runPolicy/suspend"),
-]
-
-
-@pytest.mark.parametrize(("spec", "group", "kind", "field"), SUSPENDED)
-def test_what_somebody_lets_start_is_not_suspended_again(spec: str, group: str, kind: str, field: str) -> None:
-    files = rendered(f"{spec}, {GITOPS % 'argocd: {}, flux: {}'}")
-    application, kustomization = (files[f"overlays/{tool}/mnist-prod.yaml"]["spec"] for tool in ("argocd", "flux"))
-    assert application["ignoreDifferences"] == [{"group": group, "kind": kind, "jsonPointers": [field]}]
-    assert kustomization["ignore"] == [{"paths": [field], "target": {"group": group, "kind": kind}}]
-
-
-def test_a_queued_job_that_is_let_start_is_not_suspended_again() -> None:
-    single = "strategy: Single, roles: {chief: {}}, workload: {kind: Job}, gang: {scheduler: kueue, queue: q}"
-    files = rendered(f"{single}, {GITOPS % 'argocd: {}'}", roles="")
-    assert files["overlays/argocd/mnist-prod.yaml"]["spec"]["ignoreDifferences"] == [
-        {"group": "batch", "kind": "Job", "jsonPointers": ["/spec/suspend"]}
-    ]
-
-
-@pytest.mark.parametrize(
-    "other",
-    [
-        "workload: {kind: JobSet}",
-        "workload: {kind: TFJob}",
-        "workload: {kind: Job}",
-        "completion: {release: Keep}",
-    ],
-)
-def test_what_no_controller_changes_is_not_ignored(other: str) -> None:
-    files = rendered(f"{other}, {GITOPS % 'argocd: {}, flux: {}'}")
-    assert "ignoreDifferences" not in files["overlays/argocd/mnist-prod.yaml"]["spec"]
-    assert "ignore" not in files["overlays/flux/mnist-prod.yaml"]["spec"]
+@pytest.mark.parametrize(("spec", "changed"), CHANGED.items())
+def test_gitops_tools_ignore_exactly_the_field_that_changes_in_the_cluster(spec, changed):
+    files = rendered(f"{spec}, {GITOPS % 'argocd: {}, flux: {}'}", **({"roles": ""} if spec == SINGLE else {}))
+    application, kustomization = (files[f"overlays/{tool}/mnist-prod.yaml"]["spec"] for tool in TOOLS)
+    ignored = application.get("ignoreDifferences"), kustomization.get("ignore")
+    if changed is None:
+        assert ignored == (None, None)
+    else:
+        group, kind, field = changed
+        target = {"group": group, "kind": kind}
+        assert ignored == ([{**target, "jsonPointers": [field]}], [{"paths": [field], "target": target}])
+        assert "RespectIgnoreDifferences=true" in application["syncPolicy"]["syncOptions"]
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
@@ -195,7 +146,7 @@ def test_nothing_is_replaced_hooked_or_substituted(case: Path) -> None:
 
 
 @pytest.mark.parametrize("source", ["Kustomize", "Chart"])
-def test_what_a_custom_kind_is_waited_for_by_is_said_where_something_waits(source: str) -> None:
+def test_health_of_a_custom_kind_is_stated_only_for_a_wait(source: str) -> None:
     """A helm-controller before 1.5 does not support the field."""
 
     def said(flux: str, scheduler: str = "volcano") -> Any:
@@ -212,7 +163,7 @@ def test_what_a_custom_kind_is_waited_for_by_is_said_where_something_waits(sourc
     assert "healthCheckExprs" not in said("{wait: true, timeout: 24h}", "kubernetes")
 
 
-def test_the_waves_put_the_gang_before_its_pods_and_hold_nothing_that_waits() -> None:
+def test_waves_contain_the_gang_before_its_pods_and_no_claim() -> None:
     """A wave starts when the previous wave is healthy. A claim that needs a pod of a later wave is never healthy."""
     waves: dict[str, set[str]] = {}
     for item in plain_objects(yaml.safe_load((DATA / "overlays" / "job.yaml").read_text(encoding="utf-8"))):
@@ -223,7 +174,7 @@ def test_the_waves_put_the_gang_before_its_pods_and_hold_nothing_that_waits() ->
     assert set(waves) == {"-1", "0"}
 
 
-def test_jobs_of_one_repository_share_what_is_one() -> None:
+def test_jobs_of_one_repository_share_its_objects() -> None:
     one, other = (rendered(GITOPS % "flux: {}", name) for name in ("mnist", "cifar"))
     assert sorted(one.keys() & other.keys()) == [
         "overlays/flux/gitrepository-tfgen-724f9cc7.yaml",
@@ -270,20 +221,11 @@ def test_health(name: str, status: Any, expected: str) -> None:
     assert isinstance(health["message"], str)
 
 
-def test_the_patch_has_a_check_for_each_kind_that_argo_cd_does_not_know() -> None:
-    prefix = "resource.customizations.health."
-    kinds = {key.removeprefix(prefix) for key in health_checks()["data"]}
+def test_each_kind_that_argo_cd_does_not_know_has_a_check() -> None:
+    kinds = {key.removeprefix("resource.customizations.health.") for key in health_checks()["data"]}
     assert kinds >= {
         "scheduling.volcano.sh_PodGroup",
         "kubeflow.org_TFJob",
         "batch.volcano.sh_Job",
         "jobset.x-k8s.io_JobSet",
     }
-
-
-def test_the_checks_are_in_the_package() -> None:
-    names = {path.stem for path in (ROOT / "gen/tfgen/targets/gitops/health").glob("*.lua")}
-    assert names == {"podgroup", "tfjob", "jobset", "volcano_job"}
-    assert all(
-        "return hs" in Path(ROOT / "gen/tfgen/targets/gitops/health" / f"{name}.lua").read_text() for name in names
-    )

@@ -22,7 +22,7 @@ DIGEST = "sha256:" + "0" * 64
         (f"r.example.com:80/a:1@{DIGEST}", ("r.example.com:80/a", "1", DIGEST)),
     ],
 )
-def test_the_parts_of_an_image(text, parts):
+def test_parts_of_an_image(text, parts):
     assert Image.parse(text) == Image(*parts)
 
 
@@ -64,7 +64,7 @@ LEFT_TO_PATCHES = {
 
 
 @pytest.mark.parametrize("name", SAID)
-def test_said_by_images(name):
+def test_change_is_an_entry_of_images(name):
     before, after, expected = SAID[name]
     changes = image_changes(before, after, after)
     assert [change.to_kustomize() for change in changes] == expected
@@ -72,13 +72,13 @@ def test_said_by_images(name):
 
 
 @pytest.mark.parametrize("name", LEFT_TO_PATCHES)
-def test_left_to_patches(name):
+def test_change_is_left_to_patches(name):
     before, after = LEFT_TO_PATCHES[name]
     named = [entry for change in image_changes(before, after, after) if (entry := change.to_kustomize())["name"] != "b"]
     assert named == []
 
 
-def test_a_new_object_with_the_old_image_leaves_it_to_patches():
+def test_new_object_with_the_old_image_leaves_the_change_to_patches():
     before, after = [pod("a:1")], [pod("a:2")]
     assert image_changes(before, after, [*after, pod("a:1")]) == ()
     assert image_changes(before, after, [*after, pod("a:2")]) != ()

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.support.generated import job
 from tests.support.tools import ROOT
 from tfgen.graph import programs
-from tfgen.graph.built import plain_objects
+from tfgen.graph.graph import plain_objects
 from tfgen.targets.render import render
 
 EVERYTHING = ROOT / "tests" / "golden" / "everything" / "job.yaml"
@@ -31,45 +32,47 @@ def everything(**spec: Any) -> Any:
 
 
 @pytest.mark.parametrize("name", ["all", "a-much-longer-name"])
-def test_neither_a_new_run_nor_the_jobs_name_renames_a_file(name: str) -> None:
+def test_new_run_or_name_renames_no_file(name: str) -> None:
     document = everything(run="another")
     assert files({**document, "metadata": {"name": name}}).keys() == files(everything()).keys()
 
 
-def test_an_object_has_a_file_of_its_own() -> None:
-    """Objects that the kustomization generates from files have no file."""
-    base = dict(files(everything(), "base"))
-    kustomization = yaml.safe_load(base.pop("base/kustomization.yaml"))
-    made_of = [f"base/{path}" for entry in kustomization["configMapGenerator"] for path in entry["files"]]
-    objects = [yaml.safe_load(base[f"base/{path}"]) for path in kustomization["resources"]]
-    assert {*base} == {*made_of, *(f"base/{path}" for path in kustomization["resources"])}
-    named = {entry["name"] for entry in kustomization["configMapGenerator"]}
-    assert objects == [item for item in plain_objects(everything()) if item["metadata"]["name"] not in named]
-
-
 @pytest.mark.parametrize("field", ["labels", "annotations"])
-def test_a_program_is_in_an_object_where_kustomize_would_take_a_key_for_a_number(field: str) -> None:
+def test_program_is_an_object_if_a_key_looks_like_a_number(field: str) -> None:
     base = files(everything(**{field: {"1e3": "x"}}), "base")
     kustomization = yaml.safe_load(base["base/kustomization.yaml"])
     assert "configMapGenerator" not in kustomization
     assert yaml.safe_load(base["base/finisher-configmap.yaml"])["metadata"][field]["1e3"] == "x"
 
 
+WORKERS = {"strategy": "MultiWorkerMirrored", "roles": {"worker": {}}}
 PROGRAM = Path(programs.__file__).with_name("finisher.py")
 
 
-def test_a_program_is_the_same_file_in_the_chart_and_in_the_base() -> None:
-    tree = render(everything()).tree.files
-    copies = {path: text for path, text in tree.items() if path.endswith("/finisher.py")}
-    assert copies == dict.fromkeys(
-        ("charts/all/files/finisher.py", "overlays/all/base/files/finisher.py"), PROGRAM.read_text(encoding="utf-8")
-    )
+KEEP = {"completion": {"release": "Keep"}}
 
 
-def test_a_new_program_of_an_environment_is_its_own_file() -> None:
+@pytest.mark.parametrize(
+    ("spec", "folders"),
+    [
+        pytest.param({}, ["charts/mnist", "overlays/mnist/base"], id="released"),
+        # A value of the chart can set a deadline or a webhook, also with `release: Keep`.
+        pytest.param(KEEP, ["charts/mnist"], id="kept"),
+        pytest.param({**KEEP, "startDeadline": 60}, ["charts/mnist", "overlays/mnist/base"], id="kept-with-a-deadline"),
+        *(pytest.param({"workload": {"kind": kind}}, [], id=kind) for kind in ("TFJob", "VolcanoJob", "JobSet", "Pod")),
+    ],
+)
+def test_finisher_is_a_file_only_if_it_can_be_rendered(spec: Mapping[str, Any], folders: list[str]) -> None:
+    tree = render(job(**spec)).tree.files
+    paths = [path for path in sorted(tree) if path.endswith("finisher.py")]
+    assert paths == [f"{each}/files/finisher.py" for each in folders]
+    templates = [text for path, text in tree.items() if path.startswith("charts/mnist/templates/")]
+    assert any("files/finisher.py" in text for text in templates) == bool(folders)
+
+
+def test_new_program_of_an_environment_is_its_own_file() -> None:
     """An environment reads a new program from its own folder, and patches the ConfigMaps that the base generates."""
-    single = {"strategy": "MultiWorkerMirrored", "roles": {"worker": {}}, "image": "mnist:1"}
-    document = {"metadata": {"name": "mnist"}, "spec": {**single, "environments": {"prod": {"startDeadline": 60}}}}
+    document = job(**WORKERS, environments={"prod": {"startDeadline": 60}})
     written = files(document)
     assert "base/files/finisher.py" not in written
     assert written["prod/files/finisher.py"] == PROGRAM.read_text(encoding="utf-8")
@@ -88,13 +91,10 @@ def test_a_new_program_of_an_environment_is_its_own_file() -> None:
     }
 
 
-def test_a_config_map_with_a_field_of_a_patch_is_not_generated() -> None:
+def test_config_map_with_a_field_of_a_patch_is_not_generated() -> None:
     """A generator of kustomize sets only the data, the metadata and `immutable`."""
     patch = {"target": {"kind": "ConfigMap", "name": "finisher-configmap"}, "merge": {"more": "x"}}
-    document = {
-        "metadata": {"name": "mnist"},
-        "spec": {"roles": {"chief": {}, "ps": {}, "worker": {}}, "image": "mnist:1", "patches": {"a": patch}},
-    }
+    document = job(patches={"a": patch})
     written = files(document)
     (item,) = [i for i in plain_objects(document) if i["kind"] == "ConfigMap" and "finisher.py" in i["data"]]
     assert item["more"] == "x"
@@ -103,19 +103,11 @@ def test_a_config_map_with_a_field_of_a_patch_is_not_generated() -> None:
     ]
 
 
-def test_what_users_call_things_meets_no_name_of_ours() -> None:
+def test_name_of_a_user_differs_from_the_names_of_tfgen() -> None:
     classes = {name: {"value": 1} for name in ("worker", "a.patch", "a", "b-c", "b.c", "x" * 253)}
-    document = {
-        "metadata": {"name": "mnist"},
-        "spec": {
-            "image": "mnist:1",
-            "roles": {"worker": {}},
-            "strategy": "MultiWorkerMirrored",
-            "storage": {name: {"mountPath": f"/{name}", "claim": {"size": "1Gi"}} for name in ("worker", "finisher")},
-            "priorityClasses": classes,
-            "environments": {"dev": {"labels": {"a": "b"}}},
-        },
-    }
+    storage = {name: {"mountPath": f"/{name}", "claim": {"size": "1Gi"}} for name in ("worker", "finisher")}
+    environments = {"dev": {"labels": {"a": "b"}}}
+    document = job(**WORKERS, storage=storage, priorityClasses=classes, environments=environments)
     base = files(document, "base")
     assert len(base) == len(plain_objects(document)) + 1
     assert {"base/claim-worker.yaml", "base/claim-finisher.yaml", "base/priorityclass-b_c.yaml"} < base.keys()

@@ -88,24 +88,24 @@ STRATEGIC = {
 
 @pytest.mark.parametrize("make", [merge_patch, strategic_merge_patch])
 @pytest.mark.parametrize("name", BOTH)
-def test_a_patch(name, make):
+def test_patch(name, make):
     before, after, expected = BOTH[name]
     assert make(before, after) == expected
 
 
 @pytest.mark.parametrize("name", STRATEGIC)
-def test_a_strategic_merge_patch(name):
+def test_strategic_merge_patch(name):
     before, after, expected = STRATEGIC[name]
     assert strategic_merge_patch(before, after) == expected
 
 
 @pytest.mark.parametrize("name", STRATEGIC)
-def test_a_merge_patch_has_its_lists_whole(name):
+def test_merge_patch_has_complete_lists(name):
     before, after, _ = STRATEGIC[name]
     lists = {key: after.get(key) for key, value in before.items() if isinstance(value, list)}
     assert merge_patch(before, after) == lists
 
 
-def test_keys_of_a_patch_stand_as_in_the_object():
+def test_keys_of_a_patch_have_the_order_of_the_object():
     patch = strategic_merge_patch({"b": 1, "a": 1, "z": 1}, {"b": 2, "a": 2})
     assert list(patch) == ["b", "a", "z"]

@@ -12,14 +12,14 @@ from tfgen.targets.chart.values_yaml import values_yaml
 @pytest.mark.parametrize(
     "text", ["a\n\nb\n", "a\n\u3000\nb", "a\n\u3000", "\u3000\n\u3000", "a\n\n\u00a0\n", "a\n---\nb"]
 )
-def test_a_text_of_several_lines_is_the_same(text: str) -> None:
+def test_text_of_several_lines_is_unchanged(text: str) -> None:
     values = {"roles": {"ps": {"replicas": 2, "annotations": {"example.com/note": text}}}}
     form = ValuesForm((("roles", "ps", "replicas"), ("roles", "ps", "annotations")))
     of_charts = {"nameOverride": "", "fullnameOverride": ""}
     assert yaml.safe_load(values_yaml(values, form)) == {**of_charts, **values}
 
 
-def test_the_keys_of_a_maps_entries_are_listed_with_what_is_required_and_allowed() -> None:
+def test_keys_of_the_entries_of_a_map_are_listed() -> None:
     text = values_yaml({"priorityClasses": {}}, ValuesForm((("priorityClasses",),)))
     assert text.endswith(
         """\
@@ -35,7 +35,7 @@ priorityClasses: {}
     )
 
 
-def test_what_a_chart_has_no_place_for_is_not_listed() -> None:
+def test_unsupported_path_is_not_listed() -> None:
     form = ValuesForm((("storage",),), unsupported_paths=("storage.*.nfs", "storage.*.claim.volumeName"))
     text = values_yaml({"storage": {}}, form)
     assert "\n#   mountPath: Required. " in text

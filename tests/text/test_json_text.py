@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tfgen.text.json_text import WIDTH, canonical, digest, dump
+from tfgen.text.yaml_text import WIDTH, canonical, digest, json_lines
 
 SCALAR = st.none() | st.booleans() | st.integers() | st.text(max_size=12)
 NAME = st.text('abc é"', max_size=6) | st.just("properties")
@@ -24,19 +24,19 @@ DATA = st.recursive(
 
 @given(DATA)
 def test_it_is_the_same_data_in_the_same_order(data):
-    text = dump(data, listings=["properties"])
+    text = json_lines(data, listings=["properties"])
     assert json.dumps(json.loads(text)) == json.dumps(data)
     assert text.endswith("\n")
 
 
 @given(DATA)
 def test_a_line_is_too_long_only_where_one_word_is(data):
-    for line in dump(data, listings=["properties"]).splitlines():
+    for line in json_lines(data, listings=["properties"]).splitlines():
         assert len(line) <= WIDTH or len(line.split(", ")) == 1, line
 
 
 def test_what_fits_stands_in_one_line():
-    assert dump({"type": "string", "examples": ["2", "é"]}) == '{"type": "string", "examples": ["2", "é"]}\n'
+    assert json_lines({"type": "string", "examples": ["2", "é"]}) == '{"type": "string", "examples": ["2", "é"]}\n'
 
 
 def test_layout():
@@ -54,7 +54,7 @@ def test_layout():
         },
     }
     assert (
-        dump(data, listings=["properties"])
+        json_lines(data, listings=["properties"])
         == """\
 {
   "title": "A schema",
@@ -81,7 +81,7 @@ def test_layout():
 
 def test_what_json_cannot_say_is_an_error():
     with pytest.raises(TypeError):
-        dump({"a": {1, 2}})
+        json_lines({"a": {1, 2}})
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from tests.support.tools import ROOT
-from tfgen.graph.built import plain_objects
+from tfgen.graph.graph import plain_objects
 from tfgen.schema import kinds
 from tfgen.text.parse import parse
 

@@ -1,4 +1,4 @@
-"""Tests of the ledger: its text, the texts that tfgen refuses, and the paths that the ledger of a job may list."""
+"""Ledgers, and ledgers with the conflicts of a merge."""
 
 from __future__ import annotations
 
@@ -11,11 +11,14 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.command import Command
+from tests.support.repository import tfgen
 from tfgen import cli
 from tfgen.errors import TfgenError
 from tfgen.tree.files import FileTree
-from tfgen.tree.ledger import Ledger, parse_ledger
-from tfgen.tree.staging import Rendering
+from tfgen.tree.ledger import Ledger, LedgerConflictError, conflict_sides, has_conflict, merge_ledgers, parse_ledger
+from tfgen.tree.plan import WriteRequest
+from tfgen.tree.staging import Rendering, Revision
 from tfgen.tree.write import plan_write
 
 # printf 'a\n' | sha256sum, printf 'b\n' | sha256sum
@@ -191,7 +194,7 @@ COMMANDS: list[list[str]] = [["rm", "j"], ["rm", "j", "--force"], ["render", "."
 @pytest.mark.parametrize("key", ["files", "unfinished"])
 @pytest.mark.parametrize("arguments", COMMANDS, ids=" ".join)
 def test_no_command_touches_a_users_file_for_a_ledger(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], arguments: list[str], key: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], key: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
     os.system("git init --quiet .")
@@ -204,15 +207,15 @@ def test_no_command_touches_a_users_file_for_a_ledger(
         "apiVersion: tfgen/v1alpha1\nkind: TrainingJob\nmetadata: {name: other}\n"
         "spec: {strategy: Single, image: registry.example.com/other:1.0.0, roles: {chief: {}}}\n"
     )
-    assert cli.run(arguments) == cli.FAILED
-    assert f".tfgen/j.json: {key} has 'README.md', while the job j has files only in" in capsys.readouterr().err
+    printed = tfgen(*arguments, code=cli.FAILED).err
+    assert f".tfgen/j.json: {key} has 'README.md', while the job j has files only in" in printed
     assert (tmp_path / "README.md").read_text() == "precious\n"
     assert {path.name for path in tmp_path.iterdir()} == {".git", ".tfgen", "README.md", "other.yaml"}
 
 
 def test_nothing_is_rendered_to_a_place_that_is_not_the_jobs(tmp_path: Path) -> None:
     with pytest.raises(TfgenError, match=r"'README\.md': the job m has files only in charts/m/"):
-        plan_write(tmp_path, [Rendering("m", FileTree({"README.md": "x\n"}), "")])
+        plan_write(WriteRequest(tmp_path, [Rendering("m", FileTree({"README.md": "x\n"}), "")]))
 
 
 # The size of a ledger.
@@ -256,7 +259,7 @@ def calls_to_plan(root: Path, number: int) -> int:
     (root / ".tfgen").mkdir(parents=True)
     (root / ".tfgen/m.json").write_text(Ledger("0.1.0", "", files(number, "a"), files(number, "b")).to_text())
     after = Rendering("m", FileTree(dict.fromkeys(files(number, "c"), "c\n")), "")
-    return calls_of(lambda: plan_write(root, [after]))
+    return calls_of(lambda: plan_write(WriteRequest(root, [after])))
 
 
 def test_twice_the_files_of_a_ledger_take_twice_the_work(tmp_path: Path) -> None:
@@ -266,8 +269,85 @@ def test_twice_the_files_of_a_ledger_take_twice_the_work(tmp_path: Path) -> None
 
 def test_no_ledger_is_written_that_could_not_be_read(tmp_path: Path) -> None:
     with pytest.raises(TfgenError) as error:
-        plan_write(tmp_path, [Rendering("m", FileTree(dict.fromkeys(files(20_000), "a\n")), "")])
+        plan_write(WriteRequest(tmp_path, [Rendering("m", FileTree(dict.fromkeys(files(20_000), "a\n")), "")]))
     assert str(error.value) == (
         "m renders to 20,000 files; .tfgen/m.json would have more than 2,000,000 characters; "
         "split its environments into several jobs"
     )
+
+
+# -- merge conflicts ---------------------------------------------------------------------------------------------------
+
+BASE = "a\nb\nc\nd\ne\nf\ng\n"
+OURS = "a\nours\nc\nd\ne\nf\n"
+THEIRS = "a\ntheirs\nmore\nc\nd\ne\nf\nlast\n"
+
+
+def merged(folder: Path, ours: str, theirs: str, *options: str) -> str:
+    for name, text in {"ours": ours, "base": BASE, "theirs": theirs}.items():
+        (folder / name).write_bytes(text.encode())
+    argv = ("git", "merge-file", "--stdout", *options, "ours", "base", "theirs")
+    return Command(("bash", "-c", f"{' '.join(argv)}; true"), cwd=folder).run()
+
+
+@pytest.mark.parametrize("style", [(), ("--diff3",), ("--zdiff3",)])
+def test_the_sides_of_a_merge_of_git(tmp_path: Path, style: tuple[str, ...]) -> None:
+    text = merged(tmp_path, OURS, THEIRS, *style)
+    assert has_conflict(text)
+    assert conflict_sides(text) == (OURS, THEIRS)
+
+
+def test_line_ends_of_windows() -> None:
+    ours, theirs = OURS.replace("\n", "\r\n"), THEIRS.replace("\n", "\r\n")
+    text = f"<<<<<<< HEAD\r\n{ours}=======\r\n{theirs}>>>>>>> theirs\r\n"
+    assert has_conflict(text)
+    assert conflict_sides(text) == (ours, theirs)
+
+
+@pytest.mark.parametrize("text", ["", "=======\n", "<<<<<<< HEAD\na\n", " <<<<<<< a\n=======\n>>>>>>> b\n", BASE])
+def test_no_conflict(text: str) -> None:
+    assert not has_conflict(text)
+    assert conflict_sides(text) == (text, text)
+
+
+def ledger(digest: str, revision: int, path: str = "charts/j/Chart.yaml") -> Ledger:
+    return Ledger("1.0", digest, {path: digest * 64}, revision=revision, revised_digest=digest * 64, source="j.yaml")
+
+
+@pytest.mark.parametrize("newer", [0, 1])
+def test_a_merged_ledger_is_unfinished_and_lists_both_sides(newer: int) -> None:
+    sides = [ledger("a", 3), ledger("b", 3)]
+    sides[newer] = sides[newer].replaced(revision=5)
+    after = merge_ledgers(*sides)
+    assert after.unfinished is not None
+    assert all(after.wrote("charts/j/Chart.yaml", digest * 64) for digest in "ab")
+    assert (after.revision, after.revised_digest) == (5, sides[newer].revised_digest)
+    assert parse_ledger("j", after.to_text()) == after
+
+
+@pytest.mark.parametrize("content", ["a", "b", "c"])
+def test_a_merge_of_two_branches_with_one_revision_gets_a_higher_revision_than_both(content: str) -> None:
+    sides = (ledger("a", 3), ledger("b", 3))
+    for ours, theirs in (sides, sides[::-1]):
+        after = merge_ledgers(ours, theirs)
+        assert parse_ledger("j", after.to_text()) == after
+        assert Revision("charts/j/Chart.yaml", content * 64, "", "").number(after) == 4
+    equal = merge_ledgers(sides[0], ledger("a", 3))
+    assert Revision("charts/j/Chart.yaml", "a" * 64, "", "").number(equal) == 3
+
+
+def test_files_of_one_side_belong_to_the_job() -> None:
+    after = merge_ledgers(ledger("a", 1, "charts/j/a"), ledger("b", 1, "charts/j/b"), {"charts/j/b": "c" * 64})
+    assert after.paths() == {"charts/j/a", "charts/j/b"}
+    assert after.wrote("charts/j/b", "b" * 64)
+    assert after.wrote("charts/j/b", "c" * 64)
+
+
+def test_a_ledger_with_conflicts_names_the_command() -> None:
+    texts = [ledger(digest, 1).to_text() for digest in "ab"]
+    text = f"<<<<<<< HEAD\n{texts[0]}=======\n{texts[1]}>>>>>>> theirs\n"
+    with pytest.raises(LedgerConflictError, match=r"tfgen render j\.yaml$") as raised:
+        parse_ledger("j", text)
+    assert raised.value.exit_code == 1
+    with pytest.raises(TfgenError, match="not JSON"):
+        parse_ledger("j", texts[0].replace("{", "", 1))

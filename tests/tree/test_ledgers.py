@@ -8,6 +8,7 @@ import pytest
 
 from tfgen.errors import TfgenError
 from tfgen.tree.files import FileTree, digest_of
+from tfgen.tree.plan import WriteRequest
 from tfgen.tree.staging import Rendering
 from tfgen.tree.write import apply, plan_write, read_ledgers
 
@@ -17,7 +18,9 @@ SHARED = "overlays/argocd/applicationset-dev.yaml"
 def render(out: Path, *jobs: str) -> None:
     files = {job: {f"charts/{job}/Chart.yaml": f"{job}\n", SHARED: "all\n"} for job in jobs}
     shared = frozenset({SHARED})
-    apply(plan_write(out, [Rendering(job, FileTree(files[job]), "0" * 64, shared=shared) for job in jobs]))
+    apply(
+        plan_write(WriteRequest(out, [Rendering(job, FileTree(files[job]), "0" * 64, shared=shared) for job in jobs]))
+    )
 
 
 def test_each_is_as_it_was_written(tmp_path: Path) -> None:
@@ -40,9 +43,9 @@ def test_what_several_jobs_have_is_known_by_all_of_them(tmp_path: Path) -> None:
 
 def test_a_shared_file_goes_with_the_last_job_that_has_it(tmp_path: Path) -> None:
     render(tmp_path, "a", "b")
-    apply(plan_write(tmp_path, [Rendering("a", FileTree({}), "")]))
+    apply(plan_write(WriteRequest(tmp_path, [Rendering("a", FileTree({}), "")])))
     assert (tmp_path / SHARED).exists()
-    apply(plan_write(tmp_path, [Rendering("b", FileTree({}), "")]))
+    apply(plan_write(WriteRequest(tmp_path, [Rendering("b", FileTree({}), "")])))
     assert not (tmp_path / SHARED).exists()
 
 

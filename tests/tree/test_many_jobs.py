@@ -15,6 +15,7 @@ from tfgen import workers
 from tfgen.errors import TfgenError
 from tfgen.tree.files import FileTree
 from tfgen.tree.folder import OutputFolder
+from tfgen.tree.plan import WriteRequest
 from tfgen.tree.staging import Rendering
 from tfgen.tree.write import apply, plan_write
 
@@ -60,7 +61,7 @@ def render(out: Path, text: str, meanwhile: dict[str, str], processes: int) -> N
         write(folder, texts)
 
     OutputFolder.write = noted  # type: ignore[method-assign, assignment]
-    plan = plan_write(out, renderings(text))
+    plan = plan_write(WriteRequest(out, renderings(text)))
     for path, content in meanwhile.items():
         (out / path).parent.mkdir(parents=True, exist_ok=True)
         (out / path).write_text(content)

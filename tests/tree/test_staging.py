@@ -14,7 +14,7 @@ from tfgen.tree import ledger as ledger_module
 from tfgen.tree.files import FileTree, digest_of
 from tfgen.tree.folder import OutputFolder
 from tfgen.tree.ledger import LEDGER_FOLDER
-from tfgen.tree.plan import JobPlan
+from tfgen.tree.plan import WriteRequest
 from tfgen.tree.staging import Rendering, Staged, Staging, Stored
 from tfgen.tree.write import apply, plan_write
 
@@ -42,7 +42,7 @@ def test_a_staged_rendering_has_the_texts_of_the_rendering(tmp_path: Path, is_in
         assert dict(staged.tree.files) == FILES
         assert [*staged.tree.files] == sorted(FILES)
         assert "c" not in staged.tree.files
-        assert staged.ledger("1") == MNIST.ledger("1")
+        assert staged.ledger() == MNIST.ledger()
         changed = staged.tree.with_text("charts/mnist/a", "other\n")
         assert changed.files["charts/mnist/a"] == "other\n"
         assert changed.files["charts/mnist/b"] == "2\n"
@@ -97,11 +97,11 @@ def test_a_write_moves_the_staged_files(tmp_path: Path, monkeypatch: pytest.Monk
     with Staging(tmp_path, is_inside=True) as staging:
         renderings = Stored([staging.add(MNIST)])
         (inode,) = (path.stat().st_ino for path in (tmp_path / staging.place).rglob("b"))
-        plan = apply(plan_write(tmp_path, renderings, staging=staging))
+        plan = apply(plan_write(WriteRequest(tmp_path, renderings, staging=staging)))
         assert (tmp_path / "charts/mnist/b").stat().st_ino == inode
         (job,) = plan.jobs
-        assert isinstance(job, JobPlan)
-        assert job.rendering.tree.files["charts/mnist/b"] == "2\n"
+        assert isinstance(job.stored, Staged)
+        assert job.plan.rendering.tree.files["charts/mnist/b"] == "2\n"
     assert {path.name for path in tmp_path.rglob("*")} == {".tfgen", "mnist.json", "charts", "mnist", "a", "b"}
 
 
@@ -111,8 +111,8 @@ def test_a_write_removes_the_folder_of_a_killed_process_and_of_no_other(tmp_path
     with Staging(tmp_path, is_inside=True) as running:
         running.begin()
         with OutputFolder(tmp_path) as folder:
-            assert folder.abandoned(LEDGER_FOLDER) == [f"{LEDGER_FOLDER}/{killed.name}"]
-        apply(plan_write(tmp_path, [MNIST]))
+            assert folder.abandoned() == [f"{LEDGER_FOLDER}/{killed.name}"]
+        apply(plan_write(WriteRequest(tmp_path, [MNIST])))
         assert not killed.exists()
         assert (tmp_path / running.place).is_dir()
     assert [path.name for path in (tmp_path / LEDGER_FOLDER).iterdir()] == ["mnist.json"]
@@ -121,15 +121,15 @@ def test_a_write_removes_the_folder_of_a_killed_process_and_of_no_other(tmp_path
 def test_in_a_folder_without_write_access_the_files_are_staged_elsewhere(
     tmp_path: Path, temporary: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(*_: object) -> None:
+    def refuse(*_: object, **__: object) -> None:
         raise TfgenError("Read-only file system")
 
-    monkeypatch.setattr(OutputFolder, "make_folder", refuse)
+    monkeypatch.setattr(OutputFolder, "locked", refuse)
     with Staging(tmp_path, is_inside=True) as staging:
         assert dict(staging.add(MNIST).read().tree.files) == FILES
         assert staged_files(temporary) == {"a", "b"}
         with pytest.raises(TfgenError, match="Read-only file system"):
-            apply(plan_write(tmp_path, [MNIST]))
+            apply(plan_write(WriteRequest(tmp_path, [MNIST])))
 
 
 def test_a_full_disk_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,9 +20,9 @@ from tfgen.tree import ledger
 from tfgen.tree.files import FileTree, FileTreeError, digest_of
 from tfgen.tree.folder import OutputFolder
 from tfgen.tree.ledger import LEDGER_FOLDER, unlisted_files
-from tfgen.tree.plan import ConflictsError, WritePlan
+from tfgen.tree.plan import ConflictsError, WritePlan, WriteRequest
 from tfgen.tree.staging import Rendering
-from tfgen.tree.write import apply, plan_write, read_ledgers
+from tfgen.tree.write import apply, digest_of_ledger, find_unchanged, plan_write, read_ledgers
 
 INPUT = "0" * 64
 
@@ -38,7 +38,7 @@ def job(name: str, /, files: dict[str, str]) -> Rendering:
 
 
 def render(out: Path, *jobs: Rendering, force: bool = False) -> WritePlan:
-    return apply(plan_write(out, jobs, force=force))
+    return apply(plan_write(WriteRequest(out, jobs, force=force)))
 
 
 def files(out: Path) -> dict[str, str]:
@@ -53,7 +53,7 @@ def files(out: Path) -> dict[str, str]:
 def conflicts(out: Path, *jobs: Rendering, force: bool = False) -> list[str]:
     """Return the conflicts of a render, and check that the render leaves the disk unchanged."""
     before = {path: path.lstat().st_mtime_ns for path in out.rglob("*")}
-    plan = plan_write(out, jobs, force=force)
+    plan = plan_write(WriteRequest(out, jobs, force=force))
     with pytest.raises(ConflictsError) as error:
         apply(plan)
     assert {path: path.lstat().st_mtime_ns for path in out.rglob("*")} == before
@@ -62,13 +62,24 @@ def conflicts(out: Path, *jobs: Rendering, force: bool = False) -> list[str]:
     return told
 
 
+def test_a_job_is_unchanged_until_its_ledger_or_one_of_its_files_is_another(tmp_path: Path) -> None:
+    first, second = job("a", {"charts/a/Chart.yaml": "a\n"}), job("b", {"charts/b/Chart.yaml": "b\n"})
+    ledgers = {(item.job, digest_of_ledger(tmp_path, item)) for item in (first, second)}
+    assert find_unchanged(tmp_path, ledgers) == set()
+    render(tmp_path, first, second)
+    assert find_unchanged(tmp_path, ledgers) == ledgers
+    assert find_unchanged(tmp_path, {("a", INPUT)}) == set()
+    (tmp_path / "charts/a/Chart.yaml").write_text("c\n")
+    assert {name for name, _ in find_unchanged(tmp_path, ledgers)} == {"b"}
+
+
 # Renders without conflicts.
 
 
 def test_a_first_render_makes_the_files_and_the_ledger(tmp_path: Path) -> None:
     out = tmp_path / "not" / "there"
     plan = render(out, job("mnist", {"charts/mnist/Chart.yaml": "a\n", "overlays/é.yaml": "é\n"}))
-    assert plan.created == ("charts/mnist/Chart.yaml", "overlays/é.yaml")
+    assert plan.created == ["charts/mnist/Chart.yaml", "overlays/é.yaml"]
     assert files(out) == {"charts/mnist/Chart.yaml": "a\n", "overlays/é.yaml": "é\n"}
     assert json.loads((out / ".tfgen/mnist.json").read_text()) == {
         "files": {
@@ -98,10 +109,10 @@ def test_a_render_changes_creates_and_removes_and_leaves_the_rest(tmp_path: Path
     (tmp_path / "mine.txt").write_text("mine\n")
     plan = render(tmp_path, job("mnist", {"same": "1\n", "old/stays": "1\n", "edit": "2\n", "new/y": "3\n"}))
     assert (plan.created, plan.changed, tuple(plan.unchanged()), plan.removed) == (
-        ("new/y",),
-        ("edit",),
+        ["new/y"],
+        ["edit"],
         ("old/stays", "same"),
-        ("old/x/gone",),
+        ["old/x/gone"],
     )
     assert files(tmp_path) == {
         "edit": "2\n",
@@ -163,13 +174,13 @@ def test_a_file_of_the_ledger_that_was_deleted_is_made_again(tmp_path: Path) -> 
     render(tmp_path, mnist)
     (tmp_path / "a/b").unlink()
     (tmp_path / "a").rmdir()
-    assert render(tmp_path, mnist).created == ("a/b",)
+    assert render(tmp_path, mnist).created == ["a/b"]
 
 
 def test_a_foreign_file_with_the_right_content_is_taken_over(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("1\n")
     assert tuple(render(tmp_path, job("mnist", {"a": "1\n"})).unchanged()) == ("a",)
-    assert render(tmp_path, job("mnist", {"a": "2\n"})).changed == ("a",)
+    assert render(tmp_path, job("mnist", {"a": "2\n"})).changed == ["a"]
 
 
 def test_files_without_their_ledger_are_taken_over(tmp_path: Path) -> None:
@@ -219,7 +230,7 @@ def test_an_edit_that_is_what_is_rendered_now_is_no_conflict(tmp_path: Path) -> 
 
 def test_an_edit_between_plan_and_apply_is_not_lost(tmp_path: Path) -> None:
     render(tmp_path, job("mnist", {"a": "1\n", "b": "1\n", "c": "1\n"}))
-    plan = plan_write(tmp_path, [job("mnist", {"a": "2\n", "d": "2\n"})])
+    plan = plan_write(WriteRequest(tmp_path, [job("mnist", {"a": "2\n", "d": "2\n"})]))
     for name in "bd":
         (tmp_path / name).write_text("mine\n")
     with pytest.raises(TfgenError, match="d: another program changed the file while tfgen ran"):
@@ -235,7 +246,7 @@ def test_a_folder_of_the_jobs_own_that_is_lost_between_plan_and_apply_is_not_mad
     tmp_path: Path,
 ) -> None:
     render(tmp_path, job("mnist", {"charts/mnist/a": "1\n", "charts/mnist/b": "1\n"}))
-    plan = plan_write(tmp_path, [job("mnist", {"charts/mnist/a": "2\n", "charts/mnist/b": "1\n"})])
+    plan = plan_write(WriteRequest(tmp_path, [job("mnist", {"charts/mnist/a": "2\n", "charts/mnist/b": "1\n"})]))
     shutil.rmtree(tmp_path / "charts")
     with pytest.raises(TfgenError, match="charts/mnist/a: another program changed the file while tfgen ran"):
         apply(plan)
@@ -254,7 +265,7 @@ def test_what_is_put_in_the_place_of_a_staged_folder_is_left_as_it_is(
         own.symlink_to(outside) if is_link else (own.mkdir(), (own / "mine").write_text("mine\n"))
         replace(folder, staged, digests, new)
 
-    plan = plan_write(tmp_path, [job("mnist", {"charts/mnist/a": "1\n", "charts/mnist/b/c": "1\n"})])
+    plan = plan_write(WriteRequest(tmp_path, [job("mnist", {"charts/mnist/a": "1\n", "charts/mnist/b/c": "1\n"})]))
     monkeypatch.setattr(OutputFolder, "replace", replaced)
     with pytest.raises(
         TfgenError,
@@ -302,7 +313,7 @@ def test_the_folder_of_a_tool_stays_without_its_last_job(tmp_path: Path, of_earl
 
     render(tmp_path, delivered("mnist"), delivered("other"))
     plan = render(tmp_path, job("mnist", {}), job("other", {}))
-    assert plan.created == ((EMPTY_FILE,) if of_earlier_tfgen else ())
+    assert plan.created == ([EMPTY_FILE] if of_earlier_tfgen else [])
     assert files(tmp_path) == {EMPTY_FILE: ""}
     assert list(read_ledgers(tmp_path)) == []
     assert unlisted_files(files(tmp_path), read_ledgers(tmp_path)) == []
@@ -312,17 +323,17 @@ def test_the_folder_of_a_tool_stays_without_its_last_job(tmp_path: Path, of_earl
 
 def test_two_jobs_of_one_run_cannot_have_one_path_or_one_name(tmp_path: Path) -> None:
     with pytest.raises(FileTreeError, match="a: written by both job x and job y"):
-        plan_write(tmp_path, [job("x", {"a": "1"}), job("y", {"a": "2"})])
+        plan_write(WriteRequest(tmp_path, [job("x", {"a": "1"}), job("y", {"a": "2"})]))
     with pytest.raises(TfgenError, match="'X' and 'x' are two jobs with the same ledger"):
-        plan_write(tmp_path, [job("x", {"a": "1"}), job("X", {"b": "1"})])
+        plan_write(WriteRequest(tmp_path, [job("x", {"a": "1"}), job("X", {"b": "1"})]))
     with pytest.raises(TfgenError, match="'x' and 'x' are two jobs with the same ledger"):
-        plan_write(tmp_path, [job("x", {"a": "1"}), job("x", {"b": "1"})])
+        plan_write(WriteRequest(tmp_path, [job("x", {"a": "1"}), job("x", {"b": "1"})]))
 
 
 @pytest.mark.parametrize("name", ["", "..", "../x", "a/b", ".hidden", "a\0"])
 def test_a_name_that_would_put_its_ledger_elsewhere_is_refused(tmp_path: Path, name: str) -> None:
     with pytest.raises(TfgenError, match="is not a valid name of a job"):
-        plan_write(tmp_path, [job(name, {})])
+        plan_write(WriteRequest(tmp_path, [job(name, {})]))
 
 
 def test_all_broken_ledgers_are_told_at_once(tmp_path: Path) -> None:
@@ -330,7 +341,7 @@ def test_all_broken_ledgers_are_told_at_once(tmp_path: Path) -> None:
     for name in ("x", "y"):
         (tmp_path / f".tfgen/{name}.json").write_text("<<<<<<< HEAD\n")
     with pytest.raises(TfgenError, match=r"(?s)\.tfgen/x\.json: not JSON.*\.tfgen/y\.json: not JSON"):
-        plan_write(tmp_path, [job("mnist", {"a": "1\n"})])
+        plan_write(WriteRequest(tmp_path, [job("mnist", {"a": "1\n"})]))
 
 
 # Paths that are not free.
@@ -372,7 +383,7 @@ def test_a_link_where_a_stale_file_was_is_not_followed(tmp_path: Path, outside: 
 
 def test_a_link_put_there_between_plan_and_apply_is_not_followed(tmp_path: Path, outside: Path) -> None:
     (tmp_path / "charts").mkdir()
-    plan = plan_write(tmp_path, [job("mnist", {"charts/b": "1\n"})])
+    plan = plan_write(WriteRequest(tmp_path, [job("mnist", {"charts/b": "1\n"})]))
     (tmp_path / "charts").rmdir()
     (tmp_path / "charts").symlink_to(outside)
     with pytest.raises(TfgenError, match="charts is a symbolic link"):
@@ -390,7 +401,7 @@ def test_the_output_folder_itself_may_be_a_link(tmp_path: Path) -> None:
 def test_the_ledgers_folder_may_not_be_a_link(tmp_path: Path, outside: Path) -> None:
     (tmp_path / ".tfgen").symlink_to(outside)
     with pytest.raises(TfgenError, match=r"\.tfgen is a symbolic link"):
-        plan_write(tmp_path, [job("mnist", {"a": "1\n"})])
+        plan_write(WriteRequest(tmp_path, [job("mnist", {"a": "1\n"})]))
 
 
 def test_a_thing_of_the_wrong_kind_in_the_way_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -414,9 +425,9 @@ def test_a_thing_of_the_wrong_kind_in_the_way_is_an_error(tmp_path: Path, monkey
 def test_an_output_folder_that_is_a_file_or_cannot_be_made_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("mine\n")
     with pytest.raises(TfgenError, match="file: Not a directory"):
-        plan_write(tmp_path / "file", [job("mnist", {"a": "1\n"})])
+        plan_write(WriteRequest(tmp_path / "file", [job("mnist", {"a": "1\n"})]))
     with pytest.raises(TfgenError, match="file/out: Not a directory"):
-        plan_write(tmp_path / "file" / "out", [job("mnist", {"a": "1\n"})])
+        plan_write(WriteRequest(tmp_path / "file" / "out", [job("mnist", {"a": "1\n"})]))
 
 
 # Several writers at once.
@@ -427,19 +438,19 @@ def test_a_folder_that_another_tfgen_writes_to_is_waited_for_in_vain(
 ) -> None:
     monkeypatch.setattr(output_folder, "LOCK_WAIT_S", 0.1)
     mnist = job("mnist", {"a": "1\n"})
-    plan = plan_write(tmp_path, [mnist])
-    with OutputFolder(tmp_path) as folder, folder.locked(LEDGER_FOLDER):
-        for blocked in (lambda: plan_write(tmp_path, [mnist]), lambda: apply(plan)):
+    plan = plan_write(WriteRequest(tmp_path, [mnist]))
+    with OutputFolder(tmp_path) as folder, folder.locked():
+        for blocked in (lambda: plan_write(WriteRequest(tmp_path, [mnist])), lambda: apply(plan)):
             with pytest.raises(TfgenError, match=r"another tfgen process has used this folder for 0\.1 s"):
                 blocked()
     assert files(apply(plan).out) == {"a": "1\n"}
 
 
 def test_a_plan_that_another_tfgen_overtook_is_made_anew(tmp_path: Path) -> None:
-    first, second = (plan_write(tmp_path, [job("mnist", {"a": text})]) for text in ("1\n", "2\n"))
-    taken = plan_write(tmp_path, [job("other", {"a": "3\n"})])
-    assert apply(first).created == ("a",)
-    assert apply(second).changed == ("a",)
+    first, second = (plan_write(WriteRequest(tmp_path, [job("mnist", {"a": text})])) for text in ("1\n", "2\n"))
+    taken = plan_write(WriteRequest(tmp_path, [job("other", {"a": "3\n"})]))
+    assert apply(first).created == ["a"]
+    assert apply(second).changed == ["a"]
     with pytest.raises(ConflictsError, match="a: the file belongs to the job mnist"):
         apply(taken)
     assert files(tmp_path) == {"a": "2\n"}
@@ -501,6 +512,8 @@ def test_the_ledger_of_a_job_file_that_still_has_the_job_is_not_taken_over(
         return has_job
 
     render(tmp_path, job("mnist", {"a": "1\n"}).replaced(source="jobs/mnist.yaml"))
-    plan = plan_write(tmp_path, [job("mnist", {"a": "1\n"}).replaced(source=source)], has_job=still_has_job, force=True)
+    plan = plan_write(
+        WriteRequest(tmp_path, [job("mnist", {"a": "1\n"}).replaced(source=source)], has_job=still_has_job, force=True)
+    )
     assert [conflict.path for conflict in plan.conflicts] == ([".tfgen/mnist.json"] if is_refused else [])
     assert asked == ([] if source == "jobs/mnist.yaml" else [("mnist", "jobs/mnist.yaml")])

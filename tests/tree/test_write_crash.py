@@ -30,7 +30,7 @@ from tfgen.tree import folder as output_folder
 from tfgen.tree import ledger
 from tfgen.tree.files import FileTree
 from tfgen.tree.ledger import LEDGER_FOLDER
-from tfgen.tree.plan import ConflictsError
+from tfgen.tree.plan import ConflictsError, WriteRequest
 from tfgen.tree.staging import Rendering, Staging
 from tfgen.tree.write import apply, plan_write
 
@@ -116,7 +116,7 @@ def render_or_error(
 ) -> tuple[list[str], TfgenError | None]:
     failing = FailingOs(fail)
     with pytest.MonkeyPatch.context() as patch:
-        plan = plan_write(out, [Rendering(job, FileTree(tree), "0" * 64)], force=force)
+        plan = plan_write(WriteRequest(out, [Rendering(job, FileTree(tree), "0" * 64)], force=force))
         for module in (output_folder, disk_file):
             patch.setattr(module, "os", failing)
         patch.setattr(Staging, "__exit__", leave_if_killed)
@@ -317,6 +317,7 @@ WRITER = """\
 import sys
 from pathlib import Path
 from tfgen.tree.files import FileTree
+from tfgen.tree.plan import WriteRequest
 from tfgen.tree.staging import Rendering, Staging
 from tfgen.tree.write import apply, plan_write
 
@@ -325,7 +326,7 @@ for turn in range(1_000_000):
     text = "odd\\n" if turn % 2 else "even\\n"
     own = {f"charts/mnist/{text.strip()}/{n}": text for n in range(9)}
     files = own | {f"charts/mnist/both/{n}": text * 999 for n in range(9)}
-    apply(plan_write(Path(sys.argv[1]), [Rendering("mnist", FileTree(files), "0" * 64)]))
+    apply(plan_write(WriteRequest(Path(sys.argv[1]), [Rendering("mnist", FileTree(files), "0" * 64)])))
 """
 
 

@@ -101,6 +101,9 @@ terminationGracePeriodSeconds: 30
 {{- else }}
 terminationGracePeriodSeconds: 5
 {{- end }}
+{{- if not .root.Values.security.hostUsers }}
+hostUsers: false
+{{- end }}
 securityContext:
   {{- include "jobset-mnist.podSecurityContext" .root | nindent 2 }}
 {{- include "jobset-mnist.pod.scheduling" (dict "root" .root "role" .role "values" .values "gpus" $gpus) }}

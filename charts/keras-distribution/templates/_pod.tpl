@@ -94,6 +94,9 @@ activeDeadlineSeconds: {{ .root.Values.deadline | int64 }}
 {{- end }}
 {{- end }}
 terminationGracePeriodSeconds: {{ dig "terminationGracePeriodSeconds" 30 .values | int64 }}
+{{- if not .root.Values.security.hostUsers }}
+hostUsers: false
+{{- end }}
 securityContext:
   {{- include "keras-distribution.podSecurityContext" .root | nindent 2 }}
 {{- include "keras-distribution.pod.scheduling" (dict "root" .root "role" .role "values" .values "gpus" $gpus) }}

@@ -95,6 +95,9 @@ terminationGracePeriodSeconds: 5
 {{- else }}
 terminationGracePeriodSeconds: 30
 {{- end }}
+{{- if not .root.Values.security.hostUsers }}
+hostUsers: false
+{{- end }}
 securityContext:
   {{- include "kube-batch-tfjob.podSecurityContext" .root | nindent 2 }}
 {{- include "kube-batch-tfjob.pod.scheduling" (dict "root" .root "role" .role "values" .values "gpus" $gpus) }}

@@ -101,6 +101,9 @@ activeDeadlineSeconds: {{ .root.Values.deadline | int64 }}
 {{- end }}
 {{- end }}
 terminationGracePeriodSeconds: {{ dig "terminationGracePeriodSeconds" 30 .values | int64 }}
+{{- if not .root.Values.security.hostUsers }}
+hostUsers: false
+{{- end }}
 securityContext:
   {{- include "mirrored-cifar.podSecurityContext" .root | nindent 2 }}
 {{- include "mirrored-cifar.pod.scheduling" (dict "root" .root "role" .role "values" .values "gpus" $gpus) }}

@@ -40,6 +40,9 @@ automountServiceAccountToken: true
        process. */}}
 enableServiceLinks: false
 restartPolicy: Never
+{{- if not .Values.security.hostUsers }}
+hostUsers: false
+{{- end }}
 securityContext:
   {{- include "ps-evaluator.podSecurityContext" . | nindent 2 }}
 {{- with .Values.nodeSelector }}
@@ -57,7 +60,7 @@ imagePullSecrets:
 volumes:
 - name: finisher
   configMap:
-    name: {{ $run }}-finisher-11b2f6e2
+    name: {{ $run }}-finisher-fec81504
 containers:
 - name: finisher
   {{- if .Values.completion.image }}

@@ -103,6 +103,9 @@ terminationGracePeriodSeconds: 5
 {{- else }}
 terminationGracePeriodSeconds: 30
 {{- end }}
+{{- if not .root.Values.security.hostUsers }}
+hostUsers: false
+{{- end }}
 securityContext:
   {{- include "tf1-translate.podSecurityContext" .root | nindent 2 }}
 {{- include "tf1-translate.pod.scheduling" (dict "root" .root "role" .role "values" .values "gpus" $gpus) }}

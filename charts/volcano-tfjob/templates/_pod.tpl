@@ -96,6 +96,9 @@ terminationGracePeriodSeconds: 5
 {{- else }}
 terminationGracePeriodSeconds: 30
 {{- end }}
+{{- if not .root.Values.security.hostUsers }}
+hostUsers: false
+{{- end }}
 securityContext:
   {{- include "volcano-tfjob.podSecurityContext" .root | nindent 2 }}
 {{- include "volcano-tfjob.pod.scheduling" (dict "root" .root "role" .role "values" .values "gpus" $gpus) }}

@@ -15,13 +15,12 @@ from typing import TypeAlias
 
 from tfgen.change.new_run import environments_enabled_again, find_new_runs
 from tfgen.change.run_back import Runs, earlier_runs, find_runs_back
-from tfgen.check.cached_files import CachedFile, read_cached_files
-from tfgen.check.checked import Checked, CheckedFile
+from tfgen.check.checked import CachedFile, Checked, CheckedFile, read_cached_files
 from tfgen.check.jobs import check_all
 from tfgen.errors import Problem, has_errors, in_order
 from tfgen.git import command
 from tfgen.git.tree import CommitTree
-from tfgen.graph.built import BuiltJob, build
+from tfgen.graph.graph import BuiltJob, build
 from tfgen.job.facts import environments_of, name_of, own_data, run_of
 from tfgen.job.sources import JobPlace, Source, read_files
 from tfgen.record import Record

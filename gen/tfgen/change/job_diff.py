@@ -19,14 +19,14 @@ from tfgen import data_path
 from tfgen.change.comparison import Pair
 from tfgen.change.field_diff import FieldChange, field_changes
 from tfgen.errors import Problem
-from tfgen.graph.built import BuiltJob, plain_objects, variant_objects
+from tfgen.graph.graph import BuiltJob, plain_objects, variant_objects
 from tfgen.job.facts import environments_of, name_of, run_of
 from tfgen.job.training_job import TrainingJob
 from tfgen.kubernetes import keys
 from tfgen.kubernetes.object import Object, identity
 from tfgen.kubernetes.pods import Totals, queue_name, totals
 from tfgen.record import Record
-from tfgen.targets.gitops.gitops import gitops
+from tfgen.targets.gitops import gitops
 from tfgen.text.document import Document
 
 ObjectAction: TypeAlias = Literal["added", "changed", "removed"]

@@ -20,7 +20,7 @@ from tfgen import data_path
 from tfgen.change.field_diff import NOTHING, in_words
 from tfgen.data_path import Path
 from tfgen.errors import Problem
-from tfgen.graph.built import BuiltJob, build, plain_objects, variant_objects
+from tfgen.graph.graph import BuiltJob, build, plain_objects, variant_objects
 from tfgen.graph.objects import finisher
 from tfgen.job.facts import environments_of, run_of
 from tfgen.job.training_job import RoleName
@@ -382,7 +382,7 @@ def _effect(was: Object, now: Object) -> str | None:
             if fixed and "template" not in fixed:
                 return f"the pods of the StatefulSet {name} would stay unchanged"
             refused = "template" if fixed else None
-        case "scheduling.k8s.io", "PodGroup":
+        case ("scheduling.k8s.io", "PodGroup") | ("resource.k8s.io", "ResourceClaimTemplate"):
             refused = "spec" if was["spec"] != now["spec"] else None
         case "scheduling.k8s.io", "PriorityClass":
             # ValidatePriorityClassUpdate in pkg/apis/scheduling/validation

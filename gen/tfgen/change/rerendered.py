@@ -18,10 +18,10 @@ from tfgen.change.committed import FindNames, jobs_with_changed_overlays
 from tfgen.change.comparison import FindCached, PairPlaces
 from tfgen.change.field_diff import FieldChange, field_changes, in_words
 from tfgen.change.new_run import NEW_RUN, ForbiddenChange, advice, environments_enabled_in_both, find_forbidden_changes
-from tfgen.check.cached_files import read_cached_files
+from tfgen.check.checked import read_cached_files
 from tfgen.errors import Place, Problem, TfgenError, in_order
 from tfgen.git.tree import CommitTree, Tree
-from tfgen.graph.built import plain_objects
+from tfgen.graph.graph import plain_objects
 from tfgen.job.facts import environments_of, own_data
 from tfgen.kubernetes import keys
 from tfgen.kubernetes.object import Object
@@ -33,7 +33,7 @@ from tfgen.text.document import Document
 from tfgen.tree.files import digest_of
 from tfgen.tree.folder import open_tree
 from tfgen.tree.ledger import Ledger, ledger_path, parse_ledger
-from tfgen.tree.plan import FileAction, JobPlan, WritePlan
+from tfgen.tree.plan import FileAction, JobPlan, PlannedJob, WritePlan
 from tfgen.workers import map_items
 
 _LONGEST: Final = 60
@@ -78,11 +78,7 @@ def compare_overlays(
     Raises:
         TfgenError: git or the disk fails.
     """
-    planned = {
-        plan.jobs[at].rendering.job: at
-        for at, counts in enumerate(plan.jobs.counts)
-        if counts.keys() - {FileAction.KEEP}
-    }
+    planned = {job.name: job for job in plan.jobs if job.counts.keys() - {FileAction.KEEP}}
     overlays_changed = jobs_with_changed_overlays(find_changed())
     names = planned.keys() | overlays_changed
     changed_pairs = [pair for pair in pairs if pair.before and pair.after and pair.name in names]
@@ -101,14 +97,13 @@ class _JobsToCompare(Record):
     """The jobs whose overlays may differ from the committed overlays.
 
     Attributes:
-        planned: index in `plan.jobs` of each job whose files the render would change, by job name. Example:
-            {"mnist": 0}.
+        planned: each job whose files the render would change, by name.
         overlays_changed: names of the jobs whose overlays on disk differ from the committed overlays.
         rendered: digest of the ledger that the running tfgen would write for the committed version of a job, by job
             name. The mapping contains only the jobs in the cache.
     """
 
-    planned: Mapping[str, int]
+    planned: Mapping[str, PlannedJob]
     overlays_changed: Collection[str]
     rendered: Mapping[str, str]
 
@@ -127,7 +122,7 @@ def _compare_job(
         is_written: as in `compare_overlays`.
     """
     name, planned = pair.name, jobs.planned
-    job = plan.jobs[planned[name]] if name in planned else None
+    job = planned[name].plan if name in planned else None
     ledger = plan.ledgers.get(name)
     files: _Files | None = None
     if job and (is_written or not _is_as_rendered(job)) and _changes_overlays(job):

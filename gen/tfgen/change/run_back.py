@@ -28,9 +28,11 @@ from tfgen.text.parse import decode, parse
 from tfgen.words import shown
 
 RUN_GOES_BACK: Final = "run-goes-back"
+NOT_FRESH: Final = "not-fresh"
 
 RULES: Final[Mapping[str, str]] = {
-    RUN_GOES_BACK: "A run has the name of an earlier run, so the earlier run would train again."
+    RUN_GOES_BACK: "A run has the name of an earlier run, so the earlier run would train again.",
+    NOT_FRESH: "A fresh run finds the files of earlier runs, because no volume has a separate folder for each run.",
 }
 """Summary of each rule, which is also the first line of the rule's section in docs/rules.md."""
 

@@ -1,14 +1,80 @@
-"""Results of `tfgen check`, for one job file and for several job files that were checked together."""
+"""Results of the check of job files, the clashes between their jobs, and the cache of the results.
+
+    cached = read_cached_files(sources)
+    cached["jobs/mnist/job.yaml"].rule_problems  # (Problem("jobs/mnist/job.yaml", ... "latest-tag"),)
+
+A clash is a conflict between jobs, for example two jobs of the same name. A record contains all data of a job that the
+rules compare, which is about a kilobyte of JSON. So tfgen does not read an unchanged job again to compare it with
+changed jobs.
+
+The cache has results for files without errors. A result is valid until the content of the file, its tfgen.yaml files or
+the version of tfgen changes. `read_cached_jobs` reads the data of the jobs separately, because the data is as long as
+the file.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
 
-from tfgen.check.across import JobRecord
-from tfgen.errors import Problem, has_errors
+from tfgen.errors import Position, Problem, has_errors
+from tfgen.job.facts import name_of
 from tfgen.job.sources import Source
 from tfgen.record import Record
+from tfgen.rules.across import ACROSS
+from tfgen.rules.rule import AcrossRule, Clash, Recorded
 from tfgen.text.document import Document
+from tfgen.tree import cache
+
+if TYPE_CHECKING:
+    from tfgen.check.manifests import Manifest
+
+
+# -- clashes between jobs ----------------------------------------------------------------------------------------------
+
+
+class JobRecord(Record):
+    """Record of a job for the comparison with other jobs.
+
+    Attributes:
+        job: the name of the job.
+        data_by_rule: the data of the job that each rule compares, by the id of the rule. A rule that needs no data of
+            this job has no entry. Rules with the same function `record` share the entry of the first of these rules.
+    """
+
+    job: str
+    data_by_rule: Mapping[str, Any]
+
+
+_OWNER_OF_RECORD: Final = {
+    rule.id: next(other.id for other in ACROSS if other.record is rule.record) for rule in ACROSS
+}
+"""For each rule, the id of the first rule with the same function `record`."""
+
+
+def record_job(document: Document) -> JobRecord:
+    """Return the record of a job that the schema accepts."""
+    records = {rule.id: rule.record(document) for rule in ACROSS if _OWNER_OF_RECORD[rule.id] == rule.id}
+    return JobRecord(name_of(document), {rule: record for rule, record in records.items() if record})
+
+
+def find_clashes(records: Sequence[JobRecord]) -> Iterator[tuple[AcrossRule, Clash]]:
+    """Yield each conflict between jobs, with the rule that finds the conflict.
+
+    `Clash.number` is the index of a job in `records`. tfgen reports the conflict at a line of this job.
+    """
+    for rule in ACROSS:
+        owner = _OWNER_OF_RECORD[rule.id]
+        recorded = [
+            Recorded(number, record.job, record.data_by_rule[owner])
+            for number, record in enumerate(records)
+            if owner in record.data_by_rule
+        ]
+        yield from ((rule, clash) for clash in rule.check(recorded))
+
+
+# -- results -----------------------------------------------------------------------------------------------------------
 
 
 class Reported(Record):
@@ -125,3 +191,108 @@ class CheckedJobs(Checked):
         """The jobs in all files that were read and have no errors. A file from the cache was not read."""
         names = [file.source.file for file in self.valid_files]
         return tuple(document for name in names if name in self.read for document in self.read[name].documents)
+
+
+# -- the cache ---------------------------------------------------------------------------------------------------------
+
+
+class CachedFile(Record):
+    """The cached check results of a job file without errors.
+
+    Attributes:
+        rule_problems: the warnings about the jobs.
+        object_problems: the warnings about the objects of the jobs.
+        unused: the warnings about ignore comments that have no effect.
+        records: the data of the jobs for rules that compare all jobs.
+        ledgers: the digest of each job's ledger, by the name of the job.
+    """
+
+    rule_problems: tuple[Problem, ...]
+    object_problems: tuple[Problem, ...]
+    unused: tuple[Problem, ...]
+    records: tuple[JobRecord, ...]
+    ledgers: Mapping[str, str]
+
+
+def read_cached_files(sources: Iterable[Source], manifests: Sequence[Manifest] = ()) -> dict[str, CachedFile]:
+    """Return the cached results of job files, by the name of the file. A file without cached results has no entry.
+
+    The function does not test whether the rendered files on disk have changed.
+
+    Args:
+        sources: the job files with their defaults.
+        manifests: the hand-written manifests of the repository, such as quotas.
+    """
+    return {source.file: file for source in sources if (file := _read(_key(source, manifests)))}
+
+
+def from_cache(source: Source, cached: CachedFile) -> CheckedFile:
+    """Convert `cached`, the cached results of the job file `source`, to a `CheckedFile`."""
+    names = tuple(record.job for record in cached.records)
+    return CheckedFile(source, CheckResult(Reported(cached.rule_problems), cached.records, names), is_cached=True)
+
+
+def read_cached_jobs(source: Source) -> Any:
+    """Return the data of the jobs in a cached file; None if the cache no longer has the file."""
+    data = cache.cached_result(_key(source, ()))
+    try:
+        return None if data is None else json.loads(data["jobs"])
+    except _WRONG_SHAPE:
+        return None
+
+
+def store(source: Source, results: CachedFile, jobs: str, manifests: Sequence[Manifest] = ()) -> None:
+    """Store the check results of a job file in the cache.
+
+    The results are valid until the job file, a tfgen.yaml of the file, a manifest or the version of tfgen changes.
+
+    Args:
+        source: the job file with its defaults.
+        results: the results.
+        jobs: a JSON list with the data of each job, merged with the defaults.
+        manifests: the hand-written manifests of the repository, such as quotas.
+    """
+    cache.store_results({_key(source, manifests): {**_data_of(results), "jobs": jobs}})
+
+
+def _key(source: Source, manifests: Sequence[Manifest]) -> str:
+    parts = (source.name, repr(manifests), repr(source.identity))
+    return cache.cache_key(part.encode("utf-8", "surrogatepass") for part in parts)
+
+
+def _data_of(file: CachedFile) -> Any:
+    return {
+        "rule_problems": [_problem_data(problem) for problem in file.rule_problems],
+        "object_problems": [_problem_data(problem) for problem in file.object_problems],
+        "unused": [_problem_data(problem) for problem in file.unused],
+        "records": [[record.job, record.data_by_rule] for record in file.records],
+        "ledgers": file.ledgers,
+    }
+
+
+def _problem_data(problem: Problem) -> Any:
+    return [problem.file, problem.position, problem.message, problem.rule, problem.severity]
+
+
+def _read(key: str) -> CachedFile | None:
+    data = cache.cached_result(key)
+    try:
+        return None if data is None else _cached_file(data)
+    except _WRONG_SHAPE:
+        return None
+
+
+_WRONG_SHAPE: Final = (AttributeError, LookupError, TypeError, ValueError)
+"""The Python errors that a cache entry of an unexpected shape causes. tfgen ignores such an entry."""
+
+
+def _cached_file(data: Any) -> CachedFile:
+    if not isinstance(data["jobs"], str):
+        raise TypeError("jobs is not a text")
+    rule_problems, object_problems, unused = (
+        tuple(Problem(file, Position(*position), *fields) for file, position, *fields in data[part])
+        for part in ("rule_problems", "object_problems", "unused")
+    )
+    records = tuple(JobRecord(job, record) for job, record in data["records"])
+    ledgers = {str(file): str(digest) for file, digest in data["ledgers"].items()}
+    return CachedFile(rule_problems, object_problems, unused, records, ledgers)

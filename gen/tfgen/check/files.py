@@ -28,7 +28,6 @@ from tfgen import __version__
 from tfgen.errors import Place, Position, Problem, in_order
 from tfgen.places import CHARTS, OVERLAYS
 from tfgen.record import Record
-from tfgen.tree.files import digest_of
 from tfgen.tree.folder import ReadableFolder, open_tree
 from tfgen.tree.ledger import has_conflict, ledger_path
 from tfgen.tree.plan import FileAction, FileChange, JobPlan, WritePlan
@@ -91,16 +90,16 @@ def compare_files(places: Mapping[str, Place], plan: WritePlan, base: Base) -> F
     converted: list[str] = []
     blocked = {conflict.path for conflict in plan.conflicts if not conflict.can_force}
     with open_tree(plan.out, plan.request.tree) as folder:
-        for at, (name, place) in enumerate(places.items()):
+        for planned, (name, place) in zip(plan.jobs, places.items(), strict=True):
             may_stay = name in base.committed
             if ledger_path(name) in blocked:
                 continue
-            if plan.jobs.counts[at].keys() == {FileAction.KEEP} and name in plan.ledgers and may_stay:
+            if planned.counts.keys() == {FileAction.KEEP} and name in plan.ledgers and may_stay:
                 continue
-            job = plan.jobs[at]
+            job = planned.plan
             edited = tuple(_edits_by_hand(job))
             converted += (change.path for change in job.changes if _is_converted(job, change))
-            problems += _hand_edited_problems(folder, place.file, plan, edited)
+            problems += _hand_edited_problems(folder, place.file, plan, job, edited)
             pending = [
                 change
                 for change in job.changes
@@ -109,7 +108,7 @@ def compare_files(places: Mapping[str, Place], plan: WritePlan, base: Base) -> F
             reason = _reason(job)
             if reason is not None:
                 if pending or not (job.before and edited):
-                    message = f"{reason}{_would_change(folder, plan, pending)}; run tfgen render {place.file}"
+                    message = f"{reason}{_would_change(folder, plan, job, pending)}; run tfgen render {place.file}"
                     problems.append(Problem(*place, message, NOT_RENDERED))
                 continue
             foreign = [change for change in pending if not may_stay or change.path in base.changed]
@@ -129,7 +128,7 @@ def _reason(job: JobPlan) -> str | None:
     name = job.rendering.job
     if job.before is None:
         folders = (f"{CHARTS}/{name}/", f"{OVERLAYS}/{name}/")
-        has_files = any(change.digest is not None and change.path.startswith(folders) for change in job.changes)
+        has_files = any(change.before is not None and change.path.startswith(folders) for change in job.changes)
         return f"{ledger_path(name)}, the ledger of {name}, is missing" if has_files else f"{name} was never rendered"
     if job.before.unfinished is not None:
         return f"the files of {name} are from a merge, or from a render that was interrupted"
@@ -138,16 +137,18 @@ def _reason(job: JobPlan) -> str | None:
     return f"{name} was changed after its last render"
 
 
-def _would_change(folder: ReadableFolder, plan: WritePlan, pending: Sequence[FileChange]) -> str:
+def _would_change(folder: ReadableFolder, plan: WritePlan, job: JobPlan, pending: Sequence[FileChange]) -> str:
     if not pending:
         return ""
-    return f": {_pending_files(folder, plan, pending)}"
+    return f": {_pending_files(folder, plan, job, pending)}"
 
 
-def _pending_files(folder: ReadableFolder, plan: WritePlan, pending: Sequence[FileChange]) -> str:
+def _pending_files(folder: ReadableFolder, plan: WritePlan, job: JobPlan, pending: Sequence[FileChange]) -> str:
     removed = sum(change.action is FileAction.REMOVE for change in pending)
     removals = f" ({removed} would be removed)" if removed else ""
-    return f"{count(len(pending), 'file')} would change{removals}, the first at {_first_place(folder, plan, pending)}"
+    return (
+        f"{count(len(pending), 'file')} would change{removals}, the first at {_first_place(folder, plan, job, pending)}"
+    )
 
 
 def _edits_by_hand(job: JobPlan) -> Iterator[FileChange]:
@@ -160,7 +161,7 @@ def _edits_by_hand(job: JobPlan) -> Iterator[FileChange]:
     for change in job.changes:
         match change.action:
             case FileAction.CHANGE | FileAction.REMOVE:
-                is_edited = not (_is_in_ledger(job, change.path, change.digest) or _is_converted(job, change))
+                is_edited = not (_is_in_ledger(job, change.path, change.before) or _is_converted(job, change))
             case FileAction.CREATE:
                 is_edited = change.path in job.before.files and job.before.unfinished is None
             case _:
@@ -181,7 +182,7 @@ def _is_converted(job: JobPlan, change: FileChange) -> bool:
 
 def _differs_in_line_ends(change: FileChange) -> bool:
     """Return True if a file differs only in line endings from the file that tfgen would write."""
-    return change.text is not None and change.unix_digest == digest_of(change.text)
+    return change.after is not None and change.unix_digest == change.after
 
 
 def _line_ends_problem(plan: WritePlan, paths: Sequence[str]) -> Problem:
@@ -194,10 +195,10 @@ def _line_ends_problem(plan: WritePlan, paths: Sequence[str]) -> Problem:
 
 
 def _hand_edited_problems(
-    folder: ReadableFolder, source: str, plan: WritePlan, changes: Sequence[FileChange]
+    folder: ReadableFolder, source: str, plan: WritePlan, job: JobPlan, changes: Sequence[FileChange]
 ) -> Iterator[Problem]:
     """Yield a problem for each of the first `_MAX_FILES` hand-edited files, and one problem for all other files."""
-    yield from (_hand_edited_problem(folder, source, plan, change) for change in changes[:_MAX_FILES])
+    yield from (_hand_edited_problem(folder, source, plan, job, change) for change in changes[:_MAX_FILES])
     if remaining := changes[_MAX_FILES:]:
         verb = "was" if len(remaining) == 1 else "were"
         message = (
@@ -220,7 +221,7 @@ def _different_render_problems(
             what = "the file is missing"
         elif change.action is FileAction.CHANGE:
             text = folder.read_text(change.path, _MAX_CHARACTERS)
-            line, on_disk, rendered = first_difference(text, change.text or "")
+            line, on_disk, rendered = first_difference(text, job.text(change.path))
             what = difference(on_disk, rendered, f"tfgen {__version__}")
         yield Problem(_shown(plan.out, change.path), Position(line, 1), f"{what}; {advice}", NOT_REPRODUCED)
     if remaining := changes[_MAX_FILES:]:
@@ -250,17 +251,19 @@ def _advice(source: str, job: JobPlan, base: Base) -> str:
     )
 
 
-def _hand_edited_problem(folder: ReadableFolder, source: str, plan: WritePlan, change: FileChange) -> Problem:
+def _hand_edited_problem(
+    folder: ReadableFolder, source: str, plan: WritePlan, job: JobPlan, change: FileChange
+) -> Problem:
     file = _shown(plan.out, change.path)
     advice = f"change {source} instead, or discard the edit: tfgen render --force {source}"
-    if change.digest is None:
+    if change.before is None:
         message = f"the file is missing; to restore the file: tfgen render {source}"
         return Problem(file, Position(1, 1), message, HAND_EDITED)
     if change.action is FileAction.REMOVE:
         message = f"the file was edited by hand, but the job no longer renders the file; {advice}"
         return Problem(file, Position(1, 1), message, HAND_EDITED)
     text = folder.read_text(change.path, _MAX_CHARACTERS)
-    line, on_disk, rendered = first_difference(text, change.text or "")
+    line, on_disk, rendered = first_difference(text, job.text(change.path))
     if has_conflict(text):
         message = f"the file has a merge conflict; resolve the conflict in {source}, then run: tfgen render {source}"
         return Problem(file, Position(line, 1), message, HAND_EDITED)
@@ -272,7 +275,7 @@ def _blocked_files(places: Sequence[Place], plan: WritePlan) -> Iterator[Problem
     blocked = [conflict for conflict in plan.conflicts if not conflict.can_force]
     if blocked:
         paths = {conflict.path for conflict in blocked}
-        jobs = zip(places, plan.jobs, strict=True)
+        jobs = ((place, job.plan) for place, job in zip(places, plan.jobs, strict=True))
         owner = {
             path: place for place, job in jobs for path in paths & {*job.target.files, ledger_path(job.rendering.job)}
         }
@@ -288,15 +291,15 @@ def _note(folder: ReadableFolder, source: str, plan: WritePlan, job: JobPlan, pe
     )
     return (
         f"{job.rendering.job} keeps its committed files until the job changes: {cause}; "
-        f"{_pending_files(folder, plan, pending)}; to render the job now: tfgen render --upgrade {source}"
+        f"{_pending_files(folder, plan, job, pending)}; to render the job now: tfgen render --upgrade {source}"
     )
 
 
-def _first_place(folder: ReadableFolder, plan: WritePlan, changes: Sequence[FileChange]) -> str:
+def _first_place(folder: ReadableFolder, plan: WritePlan, job: JobPlan, changes: Sequence[FileChange]) -> str:
     change = min(changes, key=lambda item: item.path)
     line = 1
     if change.action is FileAction.CHANGE:
-        line, _, _ = first_difference(folder.read_text(change.path, _MAX_CHARACTERS), change.text or "")
+        line, _, _ = first_difference(folder.read_text(change.path, _MAX_CHARACTERS), job.text(change.path))
     return f"{_shown(plan.out, change.path)}:{line}"
 
 

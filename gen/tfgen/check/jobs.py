@@ -1,7 +1,8 @@
 """Check of job files before tfgen renders the jobs. The check covers the YAML, the schema and the rules.
 
-A check returns all problems at once. The rules check only the documents that the schema accepts, because other
-documents would cause misleading problems. The caller decides by `errors.has_errors` whether to render.
+A check returns the problems of the schema and of the rules in one round. The rules find only mistakes that do not
+depend on a value that the schema refuses (`schema.unknown`). The caller decides by `errors.has_errors` whether to
+render.
 """
 
 from __future__ import annotations
@@ -9,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from tfgen.check.across import find_clashes
-from tfgen.check.checked import Checked, CheckedFile, CheckedJobs, CheckResult, ReadFile, Reported
+from tfgen.check.checked import Checked, CheckedFile, CheckedJobs, CheckResult, ReadFile, Reported, find_clashes
 from tfgen.errors import in_order
 from tfgen.job.sources import Source
 from tfgen.record import EMPTY

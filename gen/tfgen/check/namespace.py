@@ -10,8 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from tfgen.check.manifests import Manifest
-from tfgen.check.object_links import Fault, Objects
-from tfgen.check.pods import Port, allows_egress, allows_egress_outside, policies_for
+from tfgen.check.object_links import Fault, Objects, Port, allows_egress, allows_egress_outside, policies_for
 from tfgen.kubernetes import keys, quantity
 from tfgen.kubernetes.object import Object
 from tfgen.kubernetes.pods import Pods

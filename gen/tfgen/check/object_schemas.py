@@ -57,13 +57,13 @@ class ObjectSchemas:
                 message = text if len(text) < _MAX_LENGTH else f"{text[:_MAX_LENGTH]}..."
                 yield Fault(item, tuple(error.instance_path), message, OBJECT_SCHEMA)
 
-    def kinds_without_schema(self, items: Iterable[Object]) -> frozenset[str]:
+    def kinds_without_schema(self, items: Iterable[Object]) -> tuple[str, ...]:
         """Return the kinds without a schema, such as `Workflow of argoproj.io/v1alpha1`.
 
-        Without a Kubernetes version, return an empty set.
+        Without a Kubernetes version, return an empty tuple.
         """
         without = (item for item in items if self._folder and not self._validator(item))
-        return frozenset(f"{item['kind']} of {item['apiVersion']}" for item in without)
+        return tuple(sorted({f"{item['kind']} of {item['apiVersion']}" for item in without}))
 
     def _validator(self, item: Object) -> Draft7Validator | Draft202012Validator | None:
         api_version, kind = item["apiVersion"], item["kind"]
@@ -72,7 +72,7 @@ class ObjectSchemas:
         return custom or (_kubernetes(self._folder, kind, api_version) if self._folder else None)
 
 
-@functools.cache
+@functools.lru_cache(256)
 def _custom(kind: str, api_version: str) -> Draft7Validator | None:
     group, _, version = api_version.rpartition("/")
     path = schema_file.path().with_name(f"{kind.lower()}.{group}.{version}.json")
@@ -83,7 +83,7 @@ def _custom(kind: str, api_version: str) -> Draft7Validator | None:
     return jsonschema_rs.Draft7Validator(json.loads(path.read_text(encoding="utf-8")))
 
 
-@functools.cache
+@functools.lru_cache(256)
 def _kubernetes(folder: Path, kind: str, api_version: str) -> Draft202012Validator | None:
     """Return the schema of a kind from a file such as `statefulset-apps-v1.json`, or None without such a file."""
     group, _, version = api_version.rpartition("/")

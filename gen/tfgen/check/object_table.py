@@ -31,9 +31,8 @@ from tfgen.check.object_rules import (
 )
 from tfgen.check.pod_table import POD_ROWS
 from tfgen.kubernetes import quantity
-from tfgen.kubernetes.limits import ANNOTATIONS_MAX, PROGRAM_MAX, STRING_COST, STRING_MAX
-from tfgen.kubernetes.object import KINDS, find_groups, group
-from tfgen.rules.variables import measure_expanded
+from tfgen.kubernetes.object import ANNOTATIONS_MAX, KINDS, PROGRAM_MAX, STRING_COST, STRING_MAX, find_groups, group
+from tfgen.rules.programs import measure_expanded
 from tfgen.words import NEAR, either, nearest, shown
 
 SUMMARIES: Final[Mapping[str, str]] = {

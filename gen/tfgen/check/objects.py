@@ -27,11 +27,10 @@ from tfgen.check.object_schemas import OBJECT_SCHEMA, ObjectSchemas
 from tfgen.check.object_table import SUMMARIES, TABLE
 from tfgen.data_path import Path
 from tfgen.errors import Place, Problem, Severity, in_order
-from tfgen.graph.built import BuiltJob
 from tfgen.graph.field_keys import JOB_NAME, keys_at, keys_of_fields
+from tfgen.graph.graph import BuiltJob
 from tfgen.kubernetes import keys
-from tfgen.kubernetes.limits import OBJECT_MAX
-from tfgen.kubernetes.object import Object, literal_name
+from tfgen.kubernetes.object import OBJECT_MAX, Object, literal_name
 from tfgen.kubernetes.pods import FieldPath
 from tfgen.rails.carried import find_pod_overrides
 from tfgen.rails.enforce import find_foreign_images, literal_path

@@ -17,6 +17,7 @@ from tfgen.check.object_rules import (
     DATA_KEY,
     DATA_KEY_FIX,
     DNS_LABEL,
+    OBJECT_REFUSED,
     Field,
     Row,
     Test,
@@ -183,6 +184,16 @@ def _is_not_in_pod(field: Field) -> str:
     return "" if field.value in names else f"the volume {shown(field.value)} that the pod does not have"
 
 
+def _is_no_claim_of_pod(field: Field) -> str:
+    names = [claim["name"] for claim in field.spec.get("resourceClaims") or ()]
+    return "" if field.value in names else f"the claim {shown(field.value)} that the pod does not have"
+
+
+def _shares_namespace_of_node(field: Field) -> str:
+    shared = next((key for key in ("hostNetwork", "hostPID", "hostIPC") if field.spec.get(key)), "")
+    return f"hostUsers: false with {shared}: true" if field.value is False and shared else ""
+
+
 def _has_two_sub_paths(field: Field) -> str:
     return "both subPath and subPathExpr" if field.value.get("subPath") and field.value.get("subPathExpr") else ""
 
@@ -241,6 +252,17 @@ _VOLUMES: Final = (
         "declare the volume in storage, or add the role to storage.NAME.for",
     ),
     _in_container("volumeMounts.*", repeats("mountPath"), "write a different mountPath"),
+    # validatePodResourceClaims and validateContainerResourceClaims
+    _in_container("resources.claims.*.name", _is_no_claim_of_pod, "remove the claim, or add it to resourceClaims"),
+    refused("pod.resourceClaims.*", repeats("name"), "write a different name"),
+    # validateHostUsers
+    Row(
+        OBJECT_REFUSED,
+        "pod.hostUsers",
+        _shares_namespace_of_node,
+        "remove one of the two fields",
+        job_key="security.hostUsers",
+    ),
     _in_container("volumeMounts.*", _has_two_sub_paths, "remove one of the keys"),
     # validateLocalDescendingPath
     _in_container(
@@ -264,6 +286,13 @@ _VOLUMES: Final = (
         exists("an image as a volume"),
         "use a claim, a csi volume or spec.code",
         until=(1, 35),
+    ),
+    Row(
+        "object-schema",
+        "pod.resourceClaims",
+        exists("a claim for devices"),
+        "request the resource of a device plugin, with gpu.resource",
+        until=(1, 34),
     ),
 )
 
@@ -343,8 +372,11 @@ def _is_larger_than_memory(field: Field) -> str:
 
 
 def _exposes_devices(field: Field) -> str:
-    limits = (field.parent(3).get("resources") or {}).get("limits") or {}
-    has_gpu = any(re.search(IS_GPU, name) and quantity.parse(limits[name]) for name in limits)
+    resources = field.parent(3).get("resources") or {}
+    limits = resources.get("limits") or {}
+    has_gpu = resources.get("claims") or any(
+        re.search(IS_GPU, name) and quantity.parse(limits[name]) for name in limits
+    )
     name = "NVIDIA_VISIBLE_DEVICES"
     if field.parent()["name"] != name or has_gpu or field.value in ("", "none", "void"):
         return ""

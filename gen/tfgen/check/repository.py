@@ -16,8 +16,7 @@ from tfgen.disk_file import repository_root
 from tfgen.errors import Position, Problem, TfgenError
 from tfgen.git.command import Git, is_installed
 from tfgen.git.tree import CommitTree, IndexTree, Kind, Tree
-from tfgen.job.defaults import FILE
-from tfgen.job.sources import JOB_SUFFIXES, Source, defaults_paths, root_above
+from tfgen.job.sources import FILE, JOB_SUFFIXES, Source, defaults_paths, root_above
 from tfgen.places import CHARTS, OVERLAYS
 from tfgen.record import Record
 from tfgen.tree.ledger import LEDGER_FOLDER, Ledgers, ledger_path

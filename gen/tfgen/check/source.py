@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Final, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from tfgen import data_path
-from tfgen.check.across import record_job
-from tfgen.check.checked import CheckResult, ReadFile, Reported
+from tfgen.check.checked import CheckResult, ReadFile, Reported, record_job
 from tfgen.check.severities import check_comments, check_severities, set_severities
 from tfgen.errors import Place, Problem
-from tfgen.job import defaults
+from tfgen.fix import Fix, removal
+from tfgen.job import sources
 from tfgen.job.sources import Source, parse_source
 from tfgen.rails.allowed import find_disallowed
-from tfgen.rails.enforce import find_overrides
-from tfgen.rails.paths import check_enforced_paths
+from tfgen.rails.enforce import check_enforced_paths, find_overrides
 from tfgen.rails.rail import GUARD_RAIL
 from tfgen.rails.versions import GUARD_RAILS, check_rails
 from tfgen.record import Record
@@ -22,6 +22,7 @@ from tfgen.rules.rule import AcrossRule, Clash, Rule
 from tfgen.rules.table import RULES
 from tfgen.rules.view import View, views
 from tfgen.schema import validate as schema
+from tfgen.schema.unknown import until_unknown
 from tfgen.text.document import MAX_SIZE, Document, YamlNode
 from tfgen.words import ALSO, in_environments
 
@@ -36,6 +37,9 @@ _MIN_COST: Final = 170
 
 _MAX_ENVIRONMENTS: Final = 50
 """Maximum number of environments. The schema refuses more environments, so the rules do not check such a job."""
+
+_Read: TypeAlias = Callable[[Iterable[Any]], Iterator[Any]]
+"""Function that yields the items of an iterable: all items, or the items before the use of an unknown value."""
 
 
 class LayerResult(Record):
@@ -61,31 +65,26 @@ def check_source(source: Source, layers: dict[str, LayerResult], *, is_guarded: 
     problems = [*parsed.problems]
     ignored: list[Problem] = []
     # The parser replaces an invalid value, so the schema would report the same position again.
-    refused = {(problem.file, problem.position) for problem in parsed.problems}
+    refused = {problem.place for problem in parsed.problems}
     size = 0
     for read in parsed.documents:
-        document = defaults.merge_job(read, layer.defaults) if layer.defaults else read
+        document = sources.merge_job(read, layer.defaults) if layer.defaults else read
         documents.append(document)
         size += _size(document)
         if size > MAX_SIZE:
             problems.append(_too_large(document))
             break
-        schema_problems = schema.check_alone(document) if layer.problems else schema.check(document)
-        problems += (problem for problem in schema_problems if (problem.file, problem.position) not in refused)
-        if not schema_problems and not layer.problems:
+        if layer.problems:
+            of_values = schema.check_alone(document)
+            problems += (problem for problem in of_values if problem.place not in refused)
+            continue
+        validated = schema.validate(document)
+        problems += (problem for problem in validated.problems if problem.place not in refused)
+        if not validated.problems:
             accepted.append(document)
-            overrides = tuple(_overrides(document)) if is_guarded else ()
-            problems += overrides
-            # The error on an enforced value replaces the warnings at the same position.
-            refused = {(problem.file, problem.position) for problem in overrides}
-            rule_problems = (
-                problem
-                for problem in _rule_problems(document)
-                if problem.severity == "error" or (problem.file, problem.position) not in refused
-            )
-            reported = set_severities(document, rule_problems, is_guarded=is_guarded)
-            problems += reported.problems
-            ignored += reported.ignored
+        reported = _rule_report(validated, is_guarded=is_guarded)
+        problems += reported.problems
+        ignored += reported.ignored
     problems += check_comments(documents) if is_guarded else ()
     result = CheckResult(
         reported=Reported(tuple(problems), tuple(ignored)),
@@ -107,7 +106,8 @@ def report_clash(file: ReadFile, at: int, rule: AcrossRule, clash: Clash, *, is_
     """
     document = file.accepted[at]
     place = Place(document.source(clash.path), document.value(clash.path))
-    return set_severities(document, (Problem(*place, clash.message, rule.id, rule.severity),), is_guarded=is_guarded)
+    problem = Problem(*place, clash.message, rule.id, rule.severity, rule.fixes(document, clash))
+    return set_severities(document, (problem,), is_guarded=is_guarded)
 
 
 def _size(document: Document) -> int:
@@ -151,7 +151,7 @@ def _new_layer(source: Source, parent: LayerResult, *, is_guarded: bool) -> Laye
     if parent.problems:
         schema_problems = [problem for document in documents for problem in schema.check_defaults_alone(document)]
     else:
-        documents = tuple(defaults.merge_layer(document, parent.defaults) for document in documents)
+        documents = tuple(sources.merge_layer(document, parent.defaults) for document in documents)
         schema_problems = [problem for document in documents for problem in schema.check_defaults(document)]
     problems += (problem for problem in schema_problems if (problem.file, problem.position) not in refused)
     problems += check_comments(documents) if is_guarded else ()
@@ -178,17 +178,38 @@ def _guard_rail_problems(source: Source, document: Document) -> Iterator[Problem
         for layer in parse_source(left_out).documents[:1]:
             if rail := next((key for key in GUARD_RAILS if data_path.at(layer.data, (key,))), None):
                 place = Place(layer.file, layer.key((rail,)))
-                message = f"root: true excludes {rail} of {place}, which must apply to this folder; remove root"
-                yield Problem(*document.place(("root",)), message, GUARD_RAIL)
+                fix = removal(("root",), "root")
+                message = f"root: true excludes {rail} of {place}, which must apply to this folder; {fix.words}"
+                yield Problem(*document.place(("root",)), message, GUARD_RAIL, fixes=(fix,))
         left_out = left_out.defaults or left_out.left_out
 
 
-def _rule_problems(document: Document) -> Iterator[Problem]:
-    """Yield a problem for each mistake that the rules find in a job and its environments."""
+def _rule_report(validated: schema.Validated, *, is_guarded: bool) -> Reported:
+    """Return the problems that the guard rails and the rules find in a job and its environments.
+
+    If the schema refuses a part of the job, a rule finds only mistakes that do not depend on this part.
+    """
+    document = validated.document
+    read = until_unknown if validated.problems else iter
+    overrides = tuple(read(_overrides(document))) if is_guarded else ()
+    # The error on an enforced value replaces the warnings at the same position.
+    overridden = {problem.place for problem in overrides}
+    rule_problems = (
+        problem
+        for problem in read(_rule_problems(document, read))
+        if problem.severity == "error" or problem.place not in overridden
+    )
+    reported = set_severities(document, rule_problems, is_guarded=is_guarded)
+    return Reported((*overrides, *reported.problems), reported.ignored)
+
+
+def _rule_problems(document: Document, read: _Read) -> Iterator[Problem]:
+    """Yield a problem for each mistake that the rules find. `read` ends the findings of a rule at an unknown value."""
     variants = views(document)
     for rule in RULES:
-        for (place, _), occurrence in _findings(rule, variants).items():
-            yield Problem(*place, f"{occurrence.messages[0]}{_where(occurrence)}", rule.id, rule.severity)
+        for (place, _), occurrence in _findings(rule, variants, read).items():
+            message = f"{occurrence.messages[0]}{_where(occurrence)}"
+            yield Problem(*place, message, rule.id, rule.severity, occurrence.fixes, rule.is_soft)
 
 
 class _Occurrence(NamedTuple):
@@ -199,10 +220,12 @@ class _Occurrence(NamedTuple):
         environments: for each variant, the environment that the message must name, or None. The message names no
             environment for a mistake of the job itself, or for a mistake at a line inside the mapping of an
             environment.
+        fixes: the fixes in the first variant, with paths of the document.
     """
 
     messages: list[str]
     environments: list[str | None]
+    fixes: tuple[Fix, ...]
 
 
 def _where(occurrence: _Occurrence) -> str:
@@ -212,17 +235,21 @@ def _where(occurrence: _Occurrence) -> str:
     return in_environments(occurrence.environments) or (in_environments(named, ALSO) if differ else "")
 
 
-def _findings(rule: Rule, variants: Sequence[View]) -> dict[tuple[Place, str], _Occurrence]:
+def _findings(rule: Rule, variants: Sequence[View], read: _Read) -> dict[tuple[Place, str], _Occurrence]:
     """Return the first `MAX_PROBLEMS` mistakes that a rule finds, by the line and the cause of the mistake.
 
     tfgen reports a mistake once, even if several variants have the mistake with different messages. So the cause is a
     text that is equal in all variants: `Finding.cause` or, if this text is empty, the message.
     """
     occurrences: dict[tuple[Place, str], _Occurrence] = {}
-    findings = ((variant, finding) for variant in variants for finding in rule.check(variant))
-    for view, (path, message, cause) in findings:
+    findings = ((variant, finding) for variant in variants for finding in read(rule.check(variant)))
+    for view, (path, message, cause, fixes) in findings:
         place, environment = view.locate(path)
-        occurrence = occurrences.setdefault((place, cause or message), _Occurrence([], []))
+        key = (place, cause or message)
+        if key not in occurrences:
+            in_document = tuple(fix.moved(partial(view.written_path, path)) for fix in fixes)
+            occurrences[key] = _Occurrence([], [], in_document)
+        occurrence = occurrences[key]
         occurrence.messages.append(message)
         occurrence.environments.append(environment)
         if len(occurrences) == MAX_PROBLEMS:

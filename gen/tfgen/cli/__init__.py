@@ -2,7 +2,7 @@
 
     tfgen render job.yaml
 
-Each command is a module of this package, and a name in `parser.COMMANDS`.
+Each command is a module of the package `commands`. `parser.GROUPS` lists the commands.
 """
 
 from __future__ import annotations
@@ -13,24 +13,34 @@ import os
 import signal
 import sys
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from types import FrameType
 from typing import Final, NoReturn
 
-from tfgen.cli.command import FAILED, OK, PROBLEMS, USAGE, Run
-from tfgen.cli.output import accept_any_text, discard_output, print_json, print_message, report
-from tfgen.cli.parser import COMMANDS, read_arguments
+from tfgen.cli.output import (
+    FAILED,
+    INTERRUPTED,
+    OK,
+    PROBLEMS,
+    USAGE,
+    accept_any_text,
+    discard_output,
+    print_json,
+    print_message,
+    report,
+)
+from tfgen.cli.parser import COMMANDS, parsers, read_arguments
 from tfgen.errors import ProblemsError, TfgenError
-from tfgen.git.objects import shared_readers
+from tfgen.git.command import shared_readers
 from tfgen.words import printable
 
 __all__ = ["COMMANDS", "FAILED", "OK", "PROBLEMS", "USAGE", "main", "run"]
 
-INTERRUPTED: Final = 130
 TERMINATED: Final = 143
-"""The exit codes after SIGINT and SIGTERM: 128 plus the number of the signal, as in shells."""
+"""The exit code after SIGTERM: 128 plus the number of the signal, as in shells."""
 
 _COLLECTION_THRESHOLD: Final = 100_000
 """Number of new objects between two garbage collections.
@@ -66,11 +76,17 @@ def run(argv: Sequence[str]) -> int:
         print_message("tfgen: error: standard output is closed")
         return FAILED
     accept_any_text()
+    if not argv:
+        print_message(parsers(()).root.format_help(), end="")
+        return USAGE
     is_debug = False
     try:
         args = _read_arguments(argv)
         is_debug = args.debug
-        _check_working_directory()
+        if args.watched and args.watch:
+            from tfgen.cli.watch import watch  # takes 100 ms, which only --watch needs
+
+            return watch(args, args.watched, partial(_run_once, args, argv))
         code = _run_command(args)
         sys.stdout.flush()
     except BrokenPipeError:
@@ -88,9 +104,22 @@ def run(argv: Sequence[str]) -> int:
     return code
 
 
+def _run_once(args: Namespace, argv: Sequence[str]) -> int:
+    """Run a command and return its exit code. Print its error, except for an error that concerns every later run."""
+    try:
+        code = _run_command(args)
+        sys.stdout.flush()
+    except Exception as error:
+        if args.debug or (isinstance(error, OSError) and error.filename is None):  # standard output is closed
+            raise
+        return _print_error(error, argv)
+    return code
+
+
 def _run_command(args: Namespace) -> int:
     """Run a command and return its exit code. If problems of the input stop the command, print the problems."""
-    command: Run = args.run
+    command: Callable[[Namespace], int] = args.run
+    _check_working_directory()
     try:
         with shared_readers():
             return command(args)
@@ -110,7 +139,8 @@ def _print_error(error: Exception, argv: Sequence[str]) -> int:
             print_message(f"tfgen: error: {error}")
             return error.exit_code
         case OSError():
-            discard_output()
+            if error.filename is None:
+                discard_output()
             print_message(f"tfgen: error: {printable(str(error.filename or 'standard output'))}: {error.strerror}")
         case _:
             name = type(error).__name__

@@ -1,73 +1,37 @@
-"""Common arguments of the commands that access a cluster, and functions that find the run and the cluster."""
+"""Functions of the commands that access a cluster: they find the run and the cluster, and print changes and states."""
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, ArgumentTypeError, Namespace
-from collections.abc import Iterable, Mapping, Sequence
+import time
+from argparse import Namespace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any
 
-from tfgen.cli.output import job_argument, print_json, print_message, print_result, read_job, read_jobs
+from tfgen.cli.output import print_json, print_message, print_result, read_job, read_jobs
 from tfgen.errors import UsageError, stop_at_errors
+from tfgen.job.sources import output_root
+from tfgen.kubernetes import keys
+from tfgen.kubernetes.object import Object
+from tfgen.live.api import FOLLOWING, ONCE, ApiError, Patience
+from tfgen.live.clusters import Clusters, follow_run
+from tfgen.live.connection import Access
+from tfgen.live.run import DeclaredRun, Identity, check_place, declared_runs, find_run
+from tfgen.live.run_state import RunState
+from tfgen.live.target import ObjectChange, Target, neighbors_of, read_inventory
+from tfgen.pipeline.objects import render_objects
+from tfgen.pipeline.read import find_last_jobs, find_removed_job
+from tfgen.report.diff import field_lines, field_row
+from tfgen.report.status import as_line, error_lines
+from tfgen.text.document import Document
 from tfgen.words import either
 
 if TYPE_CHECKING:
-    from tfgen.commands.cluster.live_runs import Clusters
-    from tfgen.commands.cluster.target import ObjectChange, Target
-    from tfgen.kubernetes.object import Object
-    from tfgen.live.api import Patience
-    from tfgen.live.run import DeclaredRun, Identity
-    from tfgen.live.run_state import RunState
-    from tfgen.text.document import Document
-
-_UNITS: Final[Mapping[str, int]] = {"s": 1, "m": 60, "h": 3600, "d": 86400}
-
-
-def run_arguments(parser: ArgumentParser, *, may_be_removed: bool = False) -> None:
-    """Add the arguments JOB, --job and --env, which select the run of a job.
-
-    With `may_be_removed`, JOB may also be the name of a job that was removed from the repository.
-    """
-    job_argument(parser, may_be_removed=may_be_removed)
-    parser.add_argument("--env", metavar="ENV", help="the environment (default: none)")
-
-
-def cluster_arguments(parser: ArgumentParser) -> None:
-    """Add the arguments that select a cluster and a namespace, as in kubectl."""
-    parser.add_argument("--kubeconfig", metavar="FILE", help="the kubeconfig (default: $KUBECONFIG or ~/.kube/config)")
-    parser.add_argument(
-        "--context", help="the kubeconfig context (default: the cluster of the environment, or the current context)"
-    )
-    parser.add_argument(
-        "-n", "--namespace", help="the namespace (default: the namespace of the job, or of the context)"
-    )
-
-
-def release_arguments(parser: ArgumentParser) -> None:
-    """Add the arguments that select a Helm release of a job, a cluster and a namespace."""
-    parser.add_argument(
-        "--release", help="the Helm release (default: the release with the name of the job, or the only release)"
-    )
-    cluster_arguments(parser)
-
-
-def seconds(text: str) -> int:
-    """Convert a duration to seconds. A duration is `90s`, `10m`, `2h`, `1d`, or a number of seconds.
-
-    Raises:
-        ArgumentTypeError: the text is not a duration.
-    """
-    number, unit = (text[:-1], text[-1]) if text[-1:] in _UNITS else (text, "s")
-    if not number.isdecimal():
-        raise ArgumentTypeError(f"{text!r} is not a duration; write for example 90s, 10m, 2h or 1d")
-    return int(number) * _UNITS[unit]
+    pass
 
 
 def clusters_of(args: Namespace, patience: Patience) -> Clusters:
     """Return the connections to the clusters that the arguments select."""
-    from tfgen.commands.cluster.live_runs import Clusters
-    from tfgen.live.connection import Access
-
     return Clusters(Access(args.kubeconfig, args.context, args.namespace), patience, print_message)
 
 
@@ -84,8 +48,6 @@ def read_run(args: Namespace, *, may_be_retired: bool = False) -> DeclaredRun:
         ProblemsError: the job has errors.
         TfgenError: the job is retired in the environment.
     """
-    from tfgen.commands.cluster.declared_runs import find_run
-
     return find_run(read_live_job(args), args.env, may_be_retired=may_be_retired).run
 
 
@@ -99,9 +61,6 @@ def read_live_job(args: Namespace) -> Document:
     """
     if args.job.exists() or args.job.suffix or args.job_name:
         return read_job(args)
-    from tfgen.commands.pipeline.removed_jobs import find_removed_job
-    from tfgen.job.sources import output_root
-
     return find_removed_job(str(args.job), output_root(Path()))
 
 
@@ -125,11 +84,6 @@ def wait_for_run(args: Namespace, run: DeclaredRun, *, ends_when_running: bool) 
     Raises:
         TfgenError: the wait takes longer than `args.timeout` seconds, or the cluster cannot be read.
     """
-    import time
-
-    from tfgen.commands.wait import follow_run
-    from tfgen.live.api import FOLLOWING
-    from tfgen.report.status import as_line, error_lines
 
     def print_line(line: str) -> None:
         print_message(line) if args.format == "json" else print_result(line, flush=True)
@@ -154,19 +108,6 @@ def wait_for_run(args: Namespace, run: DeclaredRun, *, ends_when_running: bool) 
     return state
 
 
-def change_arguments(parser: ArgumentParser, dry_run: str, force: str) -> None:
-    """Add the arguments of a command that changes the objects of a job in a cluster, without JOB and --env.
-
-    Args:
-        parser: the parser of the command.
-        dry_run: the help text of --dry-run.
-        force: the help text of --force.
-    """
-    parser.add_argument("--dry-run", action="store_true", help=dry_run)
-    parser.add_argument("--force", action="store_true", help=force)
-    cluster_arguments(parser)
-
-
 def read_target(args: Namespace) -> tuple[Target, Sequence[Object]]:
     """Return the cluster and namespace of a run, and the objects of the run without Helm hooks.
 
@@ -176,9 +117,6 @@ def read_target(args: Namespace) -> tuple[Target, Sequence[Object]]:
         ProblemsError: the job has errors.
         TfgenError: the job is retired in the environment, or the kubeconfig has no access to the cluster.
     """
-    from tfgen.commands.cluster.declared_runs import find_run
-    from tfgen.commands.pipeline.render_objects import render_objects
-
     document = read_job(args)
     run = find_run(document, args.env).run
     objects, problems = render_objects([document], args.env)
@@ -198,9 +136,6 @@ def read_deletion_target(args: Namespace) -> tuple[Target, Sequence[Object]]:
         TfgenError: the kubeconfig has no access to the cluster. Or the job is retired in the environment, and the
             objects now belong to an enabled environment with the same namespace and run name.
     """
-    from tfgen.commands.cluster.declared_runs import check_place, find_run
-    from tfgen.live.api import ONCE
-
     document = read_live_job(args)
     item = find_run(document, args.env, may_be_retired=True)
     if not clusters_of(args, ONCE).is_place_set:
@@ -223,10 +158,6 @@ def target_of(args: Namespace, document: Document, run: DeclaredRun, *, needs_in
         ApiError: the user may not read the inventory.
         TfgenError: the kubeconfig has no access to the cluster, or the server does not answer in time.
     """
-    from tfgen.commands.cluster.inventory import neighbors_of, read_inventory
-    from tfgen.commands.cluster.target import Target
-    from tfgen.live.api import ONCE, ApiError
-
     clusters = clusters_of(args, ONCE)
     live = clusters.place(run)
     api = clusters.api(live.context)
@@ -251,8 +182,6 @@ def target_of(args: Namespace, document: Document, run: DeclaredRun, *, needs_in
 
 
 def _without_hooks(objects: Iterable[Object]) -> Sequence[Object]:
-    from tfgen.kubernetes import keys
-
     return [item for item in objects if keys.HOOK not in item["metadata"].get("annotations", {})]
 
 
@@ -261,8 +190,6 @@ def print_changes(args: Namespace, changes: Iterable[ObjectChange], *, is_detail
 
     With `is_detailed`, also print the changed fields.
     """
-    from tfgen.report.live_changes import change_lines, change_row
-
     rows = []
     for change in changes:
         rows.append(change_row(change))
@@ -280,9 +207,6 @@ def read_all_runs(args: Namespace) -> Sequence[DeclaredRun]:
         UsageError: the folder contains no job.
         ProblemsError: a job has errors.
     """
-    from tfgen.commands.cluster.declared_runs import declared_runs
-    from tfgen.job.sources import output_root
-
     jobs = read_jobs([args.job or output_root(Path())])
     return [item.run for item in declared_runs(jobs.documents, args.env, in_all=True)]
 
@@ -293,9 +217,22 @@ def last_runs(args: Namespace) -> Sequence[DeclaredRun]:
     Raises:
         UsageError: a job does not have the environment.
     """
-    from tfgen.commands.cluster.declared_runs import declared_runs
-    from tfgen.commands.pipeline.removed_jobs import find_last_jobs
-    from tfgen.job.sources import output_root
-
     documents = find_last_jobs(args.job or output_root(Path()))
     return [item.run for item in declared_runs(documents, args.env, in_all=True)]
+
+
+def change_lines(change: ObjectChange, *, is_detailed: bool) -> Iterator[str]:
+    """Yield the line about a changed object. If `is_detailed`, add the lines about the object's changed fields."""
+    _, kind, name = change.identity
+    reason = f": {change.reason}" if change.reason else ""
+    yield f"{change.outcome:<9}  {kind} {name}{reason}"
+    if is_detailed:
+        yield from (f"    {line}" for field in change.fields for line in field_lines(field))
+
+
+def change_row(change: ObjectChange) -> dict[str, Any]:
+    """Return the change of an object as plain data for JSON."""
+    version, kind, name = change.identity
+    fields = [field_row(field) for field in change.fields]
+    reason = {"reason": change.reason} if change.reason else {}
+    return {"action": change.outcome, "apiVersion": version, "kind": kind, "name": name, "fields": fields, **reason}

@@ -1,11 +1,11 @@
-"""Functions that several commands use to add arguments, read jobs, and print results."""
+"""Functions that several commands use to read jobs and to print results, and the exit codes."""
 
 from __future__ import annotations
 
 import io
 import os
 import sys
-from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from argparse import Namespace
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TextIO, TypeVar
@@ -16,74 +16,22 @@ from tfgen.words import for_terminal
 if TYPE_CHECKING:
     from tfgen.change.job_diff import JobDiff
     from tfgen.check.checked import CheckedJobs
-    from tfgen.commands.commit import Outcome
     from tfgen.errors import Problem
     from tfgen.text.document import Document
 
 _Item = TypeVar("_Item")
+
+OK: Final = 0
+PROBLEMS: Final = 1  # the input has errors, or a write would delete an edit of the user
+USAGE: Final = 2  # the command line is wrong, or names a file or an environment that does not exist
+FAILED: Final = 3  # tfgen, the disk, or a tool that tfgen calls fails
+INTERRUPTED: Final = 130  # after SIGINT: 128 plus the number of the signal, as in shells
 
 COLOURS: Final = (36, 33, 32, 35, 34, 31)
 """ANSI codes of terminal colours, except for black and white. The first colours differ most from each other."""
 
 _PROGRESS_ITEMS: int = 20
 """Minimum number of items for which a terminal shows the progress. Fewer items take less than a second."""
-
-
-def path(text: str) -> Path:
-    """Convert an argument to a path.
-
-    Raises:
-        ArgumentTypeError: the argument is empty, for example because a shell variable is not set.
-    """
-    if not text:
-        raise ArgumentTypeError("the path is empty; write . for the working directory")
-    return Path(text)
-
-
-def number(text: str) -> int:
-    """Convert an argument to an integer of at least 0.
-
-    Raises:
-        ArgumentTypeError: the argument is not an integer, or is negative.
-    """
-    if not text.isdecimal():
-        raise ArgumentTypeError(f"{text!r} is not a valid number; write an integer of at least 0")
-    return int(text)
-
-
-def jobs_argument(parser: ArgumentParser, default: str = "") -> None:
-    """Add the argument JOB..., the job files and folders of a command, as `args.jobs`.
-
-    Args:
-        parser: the parser of the command.
-        default: the default of JOB in the words of the help, such as "the repository"; empty if JOB is required.
-    """
-    text = f"a job.yaml, or a folder that contains jobs{f' (default: {default})' if default else ''}"
-    parser.add_argument("jobs", nargs="*" if default else "+", type=path, metavar="JOB", help=text)
-
-
-def out_argument(parser: ArgumentParser) -> None:
-    """Add the argument --out, the output folder of a command, as `args.out`."""
-    parser.add_argument(
-        "--out", type=path, metavar="DIR", help="the folder of charts/ and overlays/ (default: the repository)"
-    )
-
-
-def against_argument(parser: ArgumentParser) -> None:
-    """Add the argument --against, the git revision to compare with, as `args.against`."""
-    parser.add_argument(
-        "--against", default="HEAD", metavar="REV", help="the git revision to compare with (default: HEAD)"
-    )
-
-
-def job_argument(parser: ArgumentParser, *, may_be_removed: bool = False) -> None:
-    """Add the arguments JOB and --job, the job file and the name of the job, as `args.job` and `args.job_name`."""
-    if may_be_removed:
-        help_text = "a job.yaml, or the name of a job that was removed from the repository"
-        parser.add_argument("job", type=path, metavar="JOB|NAME", help=help_text)
-    else:
-        parser.add_argument("job", type=path, metavar="JOB", help="a job.yaml")
-    job_name_argument(parser)
 
 
 def read_jobs(paths: Sequence[Path]) -> CheckedJobs:
@@ -108,13 +56,6 @@ def check_jobs(paths: Sequence[Path]) -> CheckedJobs:
     from tfgen.job.sources import read_sources
 
     return check_all(read_sources(paths))
-
-
-def job_name_argument(parser: ArgumentParser) -> None:
-    """Add the argument --job, the name of a job in a file with several jobs, as `args.job_name`."""
-    parser.add_argument(
-        "--job", dest="job_name", metavar="JOB-NAME", help="the name of the job, if the file has several jobs"
-    )
 
 
 def read_job(args: Namespace) -> Document:
@@ -148,7 +89,7 @@ def report(args: Namespace, problems: Iterable[Problem], *, written: Mapping[str
 def problem_text(problems: Iterable[Problem], stream: TextIO) -> str:
     """Return problems as text. For a terminal, the text includes excerpts of the files."""
     if stream.isatty():
-        from tfgen.report.excerpts import as_excerpts
+        from tfgen.report.problems import as_excerpts
 
         return as_excerpts(problems, _lines)
     from tfgen.report.problems import as_text
@@ -165,33 +106,16 @@ def _lines(file: str) -> Sequence[str]:
     return content.decode("utf-8-sig", errors="replace").replace("\r\n", "\n").split("\n")
 
 
-def commit_data(outcome: Outcome) -> dict[str, Any]:
-    """Return the result of `tfgen commit` as JSON data."""
-    from tfgen.report.problems import rows
-
-    return {
-        "commit": outcome.commit or None,
-        "message": outcome.message,
-        "files": outcome.files,
-        "branch": outcome.branch,
-        "pushedTo": outcome.pushed_to or None,
-        "problems": rows(outcome.problems),
-        "notes": outcome.notes,
-        "ends": ended_runs_data(outcome.ends),
-        **({"rendered": commit_data(outcome.rendered)} if outcome.rendered else {}),
-    }
-
-
 def ended_runs_data(ends: Sequence[JobDiff]) -> list[dict[str, Any]]:
     """Return the runs that a change ends, and the claims that remain, as JSON data in the format of `tfgen diff`."""
-    from tfgen.report.diff_json import rows
+    from tfgen.report.diff import rows
 
     return [rows(job) for job in ends]
 
 
 def print_ended_runs(ends: Sequence[JobDiff]) -> None:
     """Print the runs that a change ends, the runs that continue without their job, and the claims that remain."""
-    from tfgen.report.diff_text import ended_runs_text
+    from tfgen.report.diff import ended_runs_text
 
     for is_continuing, title in ((False, "runs that end"), (True, "runs that leave git, but continue")):
         if jobs := [job for job in ends if job.is_removed_without_gitops == is_continuing]:
@@ -205,27 +129,6 @@ def print_remaining(files: Sequence[str]) -> None:
     """Print the files that tfgen did not write and that remain in the folders of a removed or renamed job."""
     if files:
         print_result(f"files that remain, because tfgen did not write them: {', '.join(files)}")
-
-
-def print_commit(outcome: Outcome) -> None:
-    """Print the result of `tfgen commit` as text."""
-    from tfgen.words import count
-
-    print_message(problem_text(outcome.problems, sys.stderr), end="")
-    for note in outcome.notes:
-        print_message(f"note: {note}")
-    commits = [commit for commit in (outcome, outcome.rendered) if commit]
-    for commit in commits:
-        if commit.commit:
-            subject = commit.message.partition("\n")[0]
-            files = count(len(commit.files), "file")
-            print_result(f"{commit.branch} {commit.commit[:12]} {subject}\n{files} committed")
-    print_ended_runs(outcome.ends)
-    if not any(commit.commit for commit in commits):
-        print_result("nothing to commit: the committed files are up to date")
-    for commit in commits:
-        if commit.pushed_to:
-            print_result(f"pushed to {commit.pushed_to}")
 
 
 def with_progress(items: Iterable[_Item], total: int, work: str) -> Generator[_Item, None, None]:

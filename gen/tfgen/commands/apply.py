@@ -10,13 +10,22 @@ from __future__ import annotations
 
 import re
 import time
+from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from tfgen import data_path
 from tfgen.change.field_diff import FieldChange, field_changes
-from tfgen.commands.cluster.inventory import write_inventory
-from tfgen.commands.cluster.target import (
+from tfgen.cli.arguments import change_arguments, run_arguments, seconds
+from tfgen.cli.live import print_changes, read_run, read_target, wait_for_run
+from tfgen.cli.output import OK, PROBLEMS
+from tfgen.commands.delete import plan_prune
+from tfgen.errors import TfgenError, UsageError
+from tfgen.kubernetes.object import Object, identity
+from tfgen.kubernetes.quantity import parse, written_form
+from tfgen.live.api import CONFLICT, NOT_FOUND, ApiError, is_immutable
+from tfgen.live.run import Identity, is_finisher
+from tfgen.live.target import (
     CLAIM,
     ObjectChange,
     RefusedError,
@@ -28,14 +37,42 @@ from tfgen.commands.cluster.target import (
     in_apply_order,
     ownership,
     refusal_lines,
+    write_inventory,
 )
-from tfgen.commands.delete import plan_prune
-from tfgen.errors import TfgenError
-from tfgen.kubernetes.object import Object, identity
-from tfgen.kubernetes.quantity import parse
-from tfgen.kubernetes.written_form import written_form
-from tfgen.live.api import CONFLICT, NOT_FOUND, ApiError, is_immutable
-from tfgen.live.run import Identity, is_finisher
+
+EXAMPLE: Final = "tfgen apply job.yaml --env dev --dry-run"
+
+
+def arguments(parser: ArgumentParser) -> None:
+    run_arguments(parser)
+    change_arguments(
+        parser,
+        dry_run="print the fields that the server would change, and apply nothing",
+        force="also change objects and fields that another tool or user manages",
+    )
+    parser.add_argument("--wait", action="store_true", help="wait until all tasks run or the run has ended")
+    parser.add_argument("--timeout", type=seconds, metavar="TIME", help="with --wait: the maximum time, such as 10m")
+
+
+def run(args: Namespace) -> int:
+    if args.dry_run and args.wait:
+        raise UsageError("--dry-run applies nothing, so --wait has no run to wait for; remove --wait or --dry-run")
+    if args.timeout is not None and not args.wait:
+        raise UsageError("--timeout needs --wait")
+    target, objects = read_target(args)
+    changes = plan_apply(target, objects)
+    print_changes(args, changes if args.dry_run else apply(target, objects, changes), is_detailed=args.dry_run)
+    is_left = any(change.outcome == "left" for change in changes)
+    return (_wait(args) if args.wait else OK) or (PROBLEMS if is_left else OK)
+
+
+def _wait(args: Namespace) -> int:
+    """Wait until all tasks of the run are running or the run has ended, and return the exit code."""
+    run = read_run(args)
+    state = wait_for_run(args, run, ends_when_running=True)
+    is_ok = state.end.result == "Succeeded" and not state.is_stuck if state.end else state.phase == "Running"
+    return OK if is_ok else PROBLEMS
+
 
 _KINDS_OF_RUN: Final = ("ConfigMap", "Job", "JobSet", "Pod", "StatefulSet")
 """The kinds of objects that belong to a single run. Job includes Volcano's Job. See docs/runs.md#what-a-run-keeps."""

@@ -1,4 +1,4 @@
-"""`tfgen check`: check jobs, the objects and rendered files of the jobs, and the files that removed jobs left behind.
+"""``tfgen check``: report the problems of jobs and of their rendered files, and the changes that need a new run.
 
 Unchanged jobs use cached results. Changed jobs are fully checked.
 """
@@ -6,43 +6,217 @@ Unchanged jobs use cached results. Changed jobs are fully checked.
 from __future__ import annotations
 
 import os
+import sys
+from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from tfgen.change.committed import changed_files, committed_jobs, find_committed, jobs_with_changed_overlays
-from tfgen.check.cached_files import CachedFile
-from tfgen.check.checked import Checked
+from tfgen.check.checked import CachedFile, Checked
 from tfgen.check.manifests import read_foreign_manifests
 from tfgen.check.repository import Checkout, check_repository, read_checkout
-from tfgen.commands.pipeline.check_files import FileResults, check_files
-from tfgen.commands.pipeline.check_report import Report
-from tfgen.commands.pipeline.check_scope import CheckScope
-from tfgen.commands.pipeline.find_cached import find_cached
-from tfgen.commands.pipeline.loosened_rails import find_loosened_rails
-from tfgen.commands.pipeline.orphans import find_orphans
-from tfgen.commands.pipeline.removed_jobs import last_job_files
-from tfgen.commands.pipeline.track import Track, untracked
-from tfgen.disk_file import repository_root
-from tfgen.errors import Problem, in_order
+from tfgen.cli.arguments import Watched, against_argument, jobs_argument, out_argument
+from tfgen.cli.output import OK, PROBLEMS, print_json, print_message, print_result, problem_text, with_progress
+from tfgen.disk_file import read_text, replace_text, repository_root
+from tfgen.errors import Problem, UsageError, has_errors, in_order
 from tfgen.git.tree import DISK, HEAD, CommitTree, IndexTree, Kind, Tree, is_clean
 from tfgen.job.facts import name_of
 from tfgen.job.sources import STDIN, Source, no_job_below, output_root_of, read_sources
+from tfgen.pipeline.read import (
+    FileResults,
+    Report,
+    check_files,
+    find_cached,
+    find_loosened_rails,
+    find_orphans,
+    last_job_files,
+)
+from tfgen.pipeline.scope import CheckScope, Track, untracked
 from tfgen.places import GITHUB_WORKFLOW, GITLAB_PIPELINE
-from tfgen.record import Record
+from tfgen.report.problems import as_github, rows
 from tfgen.tree.ledger import ledger_path, unlisted_files
 from tfgen.tree.staging import Staging
 from tfgen.tree.write import read_ledgers
+from tfgen.words import count, printable
 
 if TYPE_CHECKING:
+    from tfgen.check.fixes import FixedText
     from tfgen.text.document import Document
 
 
-class CheckOptions(Record):
-    """The options of `tfgen check`.
+EXAMPLE: Final = "tfgen check jobs --against origin/main --format github"
+FORMATS: Final = ("text", "json", "github", "sarif")
+WATCHED: Final = Watched(refuses=("read",), reads_repository=True)
 
-    Attributes:
+
+def arguments(parser: ArgumentParser) -> None:
+    jobs_argument(parser)
+    against_argument(parser)
+    parser.add_argument(
+        "--changed",
+        action="store_true",
+        help="skip the checks of objects and rendered files for jobs that are unchanged since the revision of "
+        "--against",
+    )
+    parser.add_argument(
+        "--verify",
+        action="store_true",
+        help="render every job and compare the result with the files on disk, without the cache",
+    )
+    out_argument(parser)
+    parser.add_argument(
+        "--read",
+        choices=("disk", "index", "commit"),
+        default="",
+        metavar="VERSION",
+        help="read the files on disk, in the index of git or in the last commit (disk, index or commit; default: "
+        "commit with --verify or another revision if the files on disk equal the commit, otherwise disk)",
+    )
+    parser.add_argument(
+        "--no-files",
+        action="store_true",
+        help="skip the comparison with rendered files, for a branch without charts/ and overlays/",
+    )
+    parser.add_argument(
+        "--fix",
+        action="store_true",
+        help="first apply the fixes that messages propose to the job files and to each tfgen.yaml in JOB, if a message "
+        "proposes a single edit; show the changes as a diff",
+    )
+    parser.add_argument(
+        "--kubernetes-version",
+        metavar="VERSION",
+        help="validate the objects against the schemas of this Kubernetes version, such as 1.33 (needs "
+        "kubernetes-validate)",
+    )
+
+
+def run(args: Namespace) -> int:
+    if args.verify and (args.changed or args.no_files):
+        raise UsageError("--verify compares the files of every job; remove --changed and --no-files")
+    fixed = _fix_files(args) if args.fix else []
+    report = check_paths(
+        args.jobs,
+        against=args.against,
+        version=args.read,
+        out=args.out,
+        skips_files=args.no_files,
+        is_quick=args.changed,
+        is_verified=args.verify,
+        kubernetes_version=args.kubernetes_version,
+        track=partial(with_progress, work="checking"),
+    )
+    _print(args, report, fixed)
+    return PROBLEMS if has_errors(report.problems) else OK
+
+
+class _Fixed(NamedTuple):
+    """A file after the fixes of its problems."""
+
+    file: str
+    before: str
+    after: str
+    fixes: tuple[FixedText, ...]
+
+    @property
+    def diff(self) -> str:
+        """Return the changes as a unified diff."""
+        from difflib import unified_diff  # imported late: a check without --fix saves the 5 ms
+
+        before, after = (text.splitlines(keepends=True) for text in (self.before, self.after))
+        name = printable(os.path.relpath(self.file))
+        lines = unified_diff(before, after, f"a/{name}", f"b/{name}")
+        return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
+
+
+def _fix_files(args: Namespace) -> list[_Fixed]:
+    """Apply the fixes to each tfgen.yaml in the folders of the command line, the outermost first, then to the jobs."""
+    if STDIN in args.jobs:
+        raise UsageError("--fix edits files; pass a file or a folder in place of -")
+    if args.read in ("index", "commit"):
+        raise UsageError(f"--fix edits the files on disk; remove --read {args.read}")
+    from tfgen.check.fixes import fix_each  # takes 60 ms, which a check of only cached files saves
+
+    fixed = []
+    for file in (*_layers(args.jobs), *(source.file for source in read_sources(args.jobs, may_be_none=True))):
+        # Read the file now, because it inherits from a tfgen.yaml that may be fixed.
+        source = _layers(args.jobs).get(file) or read_sources([Path(file)])[0]
+        text = source.text()
+        if isinstance(text, str) and (fixes := (*fix_each(source),)):
+            before = read_text(Path(file))
+            fixed.append(_Fixed(file, before, f"{before.removesuffix(text)}{fixes[-1].text}", fixes))
+            replace_text(Path(file), before, fixed[-1].after)
+    return fixed
+
+
+def _layers(paths: Sequence[Path]) -> dict[str, Source]:
+    """Return each tfgen.yaml in the folders in `paths` that applies to a job, the outermost first, by file."""
+    folders = [path.resolve() for path in paths if path.is_dir()]
+    layers: dict[str, Source] = {}
+    for source in read_sources(paths, may_be_none=True):
+        layer = source.defaults
+        while layer is not None:
+            if any(Path(layer.file).resolve().is_relative_to(folder) for folder in folders):
+                layers[layer.file] = layer
+            layer = layer.defaults
+    return dict(sorted(layers.items(), key=lambda item: len(Path(item[0]).resolve().parts)))
+
+
+def _fix_rows(fixed: Sequence[_Fixed]) -> list[dict[str, str]]:
+    """Return the applied fixes as plain data for JSON, with the keys file, rule, message and fix."""
+    return [
+        {"file": file.file, "rule": problem.rule, "message": problem.message, "fix": fix.words}
+        for file in fixed
+        for problem, fix, _ in file.fixes
+    ]
+
+
+def _print(args: Namespace, report: Report, fixed: Sequence[_Fixed]) -> None:
+    if args.fix and args.format == "text":
+        print_result("".join(file.diff for file in fixed), end="")
+    if args.fix:
+        number = sum(len(file.fixes) for file in fixed)
+        print_message(f"{count(number, 'problem')} fixed in {count(len(fixed), 'file')}")
+    match args.format:
+        case "json":
+            fixes = {"fixes": _fix_rows(fixed)} if args.fix else {}
+            print_json({"problems": rows(report.problems), "notes": report.notes, "read": report.version, **fixes})
+        case "sarif":
+            from tfgen.report.problems import sarif  # 10 ms
+            from tfgen.report.rule_summaries import rule_summaries  # takes 100 ms, which only SARIF needs
+
+            print_json(sarif(report.problems, report.notes, rule_summaries()))
+        case _:
+            is_github = args.format == "github"
+            print_result(as_github(report.problems) if is_github else problem_text(report.problems, sys.stdout), end="")
+            for note in report.notes:
+                print_message(f"note: {note}")
+            errors = sum(problem.severity == "error" for problem in report.problems)
+            print_message(
+                f"{count(errors, 'error')}, {count(len(report.problems) - errors, 'warning')}; "
+                f"{count(report.compared, 'job')} compared with {args.against}"
+                f"{'' if report.version == DISK.title else f'; read {report.version}'}"
+            )
+
+
+def check_paths(
+    paths: Sequence[Path],
+    *,
+    against: str,
+    version: str = "",
+    out: Path | None = None,
+    skips_files: bool = False,
+    is_quick: bool = False,
+    is_verified: bool = False,
+    kubernetes_version: str | None = None,
+    track: Track = untracked,
+) -> Report:
+    """Check the jobs in files and folders.
+
+    Args:
+        paths: the files and folders; "-" for standard input.
         against: the git revision to compare with.
         version: the version of the files to check: disk, index or commit; empty to choose the version (`_tree_of`).
         out: the output folder; None for the default folder of the jobs.
@@ -51,23 +225,6 @@ class CheckOptions(Record):
         is_verified: whether to render each job without the cache, and to compare the result with the files on disk.
         kubernetes_version: the Kubernetes version whose schemas the objects are validated against; None for no
             validation.
-    """
-
-    against: str
-    version: str = ""
-    out: Path | None = None
-    skips_files: bool = False
-    is_quick: bool = False
-    is_verified: bool = False
-    kubernetes_version: str | None = None
-
-
-def check_paths(paths: Sequence[Path], options: CheckOptions, track: Track = untracked) -> Report:
-    """Check the jobs in files and folders.
-
-    Args:
-        paths: the files and folders; "-" for standard input.
-        options: the options.
         track: reports the progress.
 
     Raises:
@@ -75,43 +232,46 @@ def check_paths(paths: Sequence[Path], options: CheckOptions, track: Track = unt
             not exist, or the paths contain neither a job nor the files of a removed job, and never contained a job.
         TfgenError: git or the disk fails, or a ledger cannot be read.
     """
-    tree = _tree_of(paths, options)
+    tree = _tree_of(paths, version, is_as_in_ci=is_verified or against != HEAD)
     sources = read_sources(paths, tree, may_be_none=True, takes_stdin=True)
-    _check_version(options.kubernetes_version)
-    out = options.out or output_root_of(paths, (source.file for source in sources), tree)
+    _check_version(kubernetes_version)
+    is_default, out = out is None, out or output_root_of(paths, (source.file for source in sources), tree)
     is_stdin = [*paths] == [STDIN]
     if is_stdin:  # the files on disk were not rendered from standard input
-        options = options.replaced(skips_files=True)
-    uses_cache = not (STDIN in paths or options.skips_files or options.is_verified or options.kubernetes_version)
+        skips_files = True
+    uses_cache = not (STDIN in paths or skips_files or is_verified or kubernetes_version)
     find_manifests = cache(lambda: read_foreign_manifests(out, read_ledgers(out, tree), tree) if sources else ())
     if not is_stdin:  # a job from standard input may have errors, and then needs no manifests
         find_manifests()  # fill the cache here, so that the processes of check_files inherit the cache
     scope = CheckScope(
         tree,
         find_manifests,
-        options.kubernetes_version,
-        cache(partial(_unchanged_jobs, sources, out, tree, options.against)) if options.is_quick else None,
+        kubernetes_version,
+        cache(partial(_unchanged_jobs, sources, out, tree, against)) if is_quick else None,
         cache_out=out if uses_cache else None,
-        find_changed=changed_files(out, options.against, tree),
+        find_changed=changed_files(out, against, tree),
     )
-    cached = _find_unchanged(sources, out, scope, options) if uses_cache else {}
+    cached = _find_unchanged(sources, out, scope, against, is_quick=is_quick) if uses_cache else {}
     with Staging(out, is_inside=False) as staging:
         results = check_files(sources, cached, staging, scope, track)
-        report = _check_changed(results, staging, out, options)
+        report = _check_changed(
+            results, staging, out=out, against=against, is_written=skips_files, is_verified=is_verified
+        )
     removed = [] if sources or is_stdin else last_job_files(paths)
     problems: tuple[Problem, ...] = ()
     if not is_stdin:
         problems += tuple(find_orphans(results.checked, paths, out, read_ledgers(out, tree), removed, tree))
-    if not options.skips_files:
-        problems += _unmatched_ledgers(results, problems, out, options)
+    if not skips_files:
+        branches = _branches(results) if is_default else {}
+        problems += _unmatched_ledgers(results, problems, out, branches, against, is_verified=is_verified)
         checkout = read_checkout(tree, out, paths, sources)
-        problems += (*check_repository(checkout, options.against), *_unlisted(checkout, options.against))
+        problems += (*check_repository(checkout, against), *_unlisted(checkout, against))
     if not (sources or problems or removed):
         raise no_job_below(paths, tree)
-    loosened = () if is_stdin else find_loosened_rails(paths, sources, options.against, tree)
+    loosened = () if is_stdin else find_loosened_rails(paths, sources, against, tree)
     installations = () if is_stdin else _example_installations(out)
-    report = _with_cached(report, results.checked, cached, is_quick=options.is_quick)
-    if options.is_verified and options.out is None and _branches(results):
+    report = _with_cached(report, results.checked, cached, is_quick=is_quick)
+    if is_verified and is_default and _branches(results):
         from tfgen.commands.git.rendered import verify_rendered  # takes 60 ms, which only check --verify needs
 
         found, notes = verify_rendered(out, results.checked)
@@ -121,17 +281,17 @@ def check_paths(paths: Sequence[Path], options: CheckOptions, track: Track = unt
     return report.replaced(problems=problems, jobs=(), version=tree.title)
 
 
-def _tree_of(paths: Sequence[Path], options: CheckOptions) -> Tree:
-    """Return the version of the files that the options select.
+def _tree_of(paths: Sequence[Path], version: str, *, is_as_in_ci: bool) -> Tree:
+    """Return the version of the files to check.
 
     Without a selection, a check as in CI, with `--verify` or against a revision other than HEAD, reads the last commit
     if the files on disk equal the last commit. So the check reads the files that GitOps tools read, and not the files
     that a filter of git wrote.
     """
     versions: dict[str, Tree] = {"disk": DISK, "index": IndexTree(), "commit": CommitTree()}
-    if options.version:
-        return versions[options.version]
-    reads_commit = (options.is_verified or options.against != HEAD) and STDIN not in paths
+    if version:
+        return versions[version]
+    reads_commit = is_as_in_ci and STDIN not in paths
     places = {path if path.is_dir() else path.parent for path in paths}
     return CommitTree() if reads_commit and all(map(is_clean, places)) else DISK
 
@@ -157,21 +317,16 @@ def _check_version(kubernetes_version: str | None) -> None:
         ObjectSchemas(kubernetes_version)
 
 
-def _check_changed(results: FileResults, staging: Staging, out: Path, options: CheckOptions) -> Report:
+def _check_changed(
+    results: FileResults, staging: Staging, *, out: Path, against: str, is_written: bool, is_verified: bool
+) -> Report:
     """Check the objects and the rendered files of the jobs without cached results, and return the report."""
     checked = results.checked
     if checked.files and all(file.is_cached for file in checked.files):
         return Report(checked.problems, (), 0, ())
-    from tfgen.commands.pipeline.full_check import full_check  # takes 80 ms, which cached files do not need
+    from tfgen.pipeline.check import full_check  # takes 80 ms, which cached files do not need
 
-    return full_check(
-        results,
-        staging,
-        against=options.against,
-        out=out,
-        is_written=options.skips_files,
-        is_verified=options.is_verified,
-    )
+    return full_check(results, staging, against=against, out=out, is_written=is_written, is_verified=is_verified)
 
 
 def _branches(results: FileResults) -> dict[str, str]:
@@ -181,25 +336,32 @@ def _branches(results: FileResults) -> dict[str, str]:
 
 
 def _unmatched_ledgers(
-    results: FileResults, orphans: Sequence[Problem], out: Path, options: CheckOptions
+    results: FileResults,
+    orphans: Sequence[Problem],
+    out: Path,
+    branches: Mapping[str, str],
+    against: str,
+    *,
+    is_verified: bool,
 ) -> tuple[Problem, ...]:
     """Return a problem for each ledger that does not belong in the output folder.
 
     Such a ledger is about a job that is in no checked file, or about a job whose rendered files have a separate branch.
 
     With `is_verified`, the function reports all such ledgers. Without `is_verified`, the function reports such a ledger
-    only if the files of the job have changed since the revision `options.against`. For the revision HEAD without
+    only if the files of the job have changed since the revision `against`. For the revision HEAD without
     `is_verified`, the result is empty.
 
     Args:
         results: the results of `check_files`.
         orphans: the problems about removed jobs. A ledger with such a problem gets no second problem.
         out: the output folder.
-        options: the options of the check.
+        branches: the branch for the rendered files of each job with `gitops.rendered`, by the name of the job.
+        against: the revision to compare with.
+        is_verified: whether to report all such ledgers.
     """
-    if options.against == HEAD and not options.is_verified:
+    if against == HEAD and not is_verified:
         return ()
-    branches = _branches(results) if options.out is None else {}
     tree = results.scope.tree
     ledgers = read_ledgers(out, tree)
     names = {name for file in results.checked.files for name in file.result.names}
@@ -209,16 +371,16 @@ def _unmatched_ledgers(
         for job in ledgers
         if (job not in names or job in branches) and os.path.relpath(out / ledger_path(job)) not in reported
     }
-    if unmatched and not options.is_verified:
-        unmatched -= committed_jobs(out, options.against, tree=tree)(ledgers)
+    if unmatched and not is_verified:
+        unmatched -= committed_jobs(out, against, tree=tree)(ledgers)
     if not unmatched:
         return ()
-    from tfgen.commands.pipeline.unmatched_ledgers import find_unmatched_ledgers  # 20 ms, which few checks need
+    from tfgen.pipeline.check import find_unmatched_ledgers  # 20 ms, which few checks need
 
     reason = (
         "this ledger lists rendered files of the job"
-        if options.is_verified
-        else f"the files that the ledger lists differ from {options.against}"
+        if is_verified
+        else f"the files that the ledger lists differ from {against}"
     )
     return tuple(find_unmatched_ledgers(out, tree, unmatched, names, branches, reason))
 
@@ -232,29 +394,29 @@ def _unlisted(checkout: Checkout, against: str) -> tuple[Problem, ...]:
     files = unlisted_files(paths, checkout.ledgers)
     if not files:
         return ()
-    from tfgen.commands.pipeline.unlisted_files import report_unlisted  # takes 20 ms, which few checks need
+    from tfgen.pipeline.check import report_unlisted  # takes 20 ms, which few checks need
 
     return tuple(report_unlisted(checkout.out, files, checkout.ledgers, against))
 
 
 def _find_unchanged(
-    sources: Sequence[Source], out: Path, scope: CheckScope, options: CheckOptions
+    sources: Sequence[Source], out: Path, scope: CheckScope, against: str, *, is_quick: bool
 ) -> dict[str, CachedFile]:
     """Return the cached results of the job files that need no new check, by the name of the job file.
 
     Such a job file, its tfgen.yaml files and the overlays of its jobs are the same as in the revision
-    `options.against`. In a quick check (`is_quick`), the charts and the ledgers of its jobs are the same as well.
+    `against`. In a quick check (`is_quick`), the charts and the ledgers of its jobs are the same as well.
     """
     cached = find_cached(sources, out, scope.find_manifests(), scope.tree)
-    find_changed = scope.find_changed or changed_files(out, options.against, scope.tree)
+    find_changed = scope.find_changed or changed_files(out, against, scope.tree)
     if cached:
-        committed = find_committed([source for source in sources if source.file in cached], options.against)
+        committed = find_committed([source for source in sources if source.file in cached], against)
         changed_jobs = jobs_with_changed_overlays(find_changed())
         cached = {
             name: file for name, file in cached.items() if name in committed and changed_jobs.isdisjoint(file.ledgers)
         }
-    if cached and options.is_quick:
-        unchanged = committed_jobs(out, options.against, find_changed)(read_ledgers(out, scope.tree))
+    if cached and is_quick:
+        unchanged = committed_jobs(out, against, find_changed)(read_ledgers(out, scope.tree))
         cached = {name: file for name, file in cached.items() if file.ledgers.keys() <= unchanged}
     return cached
 

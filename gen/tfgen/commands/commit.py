@@ -1,4 +1,4 @@
-"""``tfgen commit``: commit jobs with their rendered files, and push the commit.
+"""``tfgen commit``: check and render jobs, and commit the job files with the rendered files.
 
 For each job, the commit contains the rendered files, the ledger, the job file and the tfgen.yaml files with the job's
 defaults. So no commit contains a job file that does not match the rendered files of the job. With `gitops.rendered`,
@@ -9,18 +9,31 @@ from __future__ import annotations
 
 import os
 import shlex
+import sys
+from argparse import ArgumentParser, Namespace
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from functools import cache
+from functools import cache, partial
 from itertools import chain
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from tfgen.change.committed import committed_jobs
 from tfgen.change.comparison import PairPlaces
 from tfgen.change.job_diff import JobDiff
 from tfgen.check.files import Base, compare_files
 from tfgen.check.manifests import read_foreign_manifests
+from tfgen.cli.arguments import jobs_argument, out_argument
+from tfgen.cli.output import (
+    OK,
+    ended_runs_data,
+    print_ended_runs,
+    print_json,
+    print_message,
+    print_result,
+    problem_text,
+    with_progress,
+)
 from tfgen.commands.git.message import commit_message, job_words
 from tfgen.commands.git.rendered import (
     Branches,
@@ -32,13 +45,6 @@ from tfgen.commands.git.rendered import (
     rendered_branches,
 )
 from tfgen.commands.git.replay import Replayed, check_for_commit, publish_jobs
-from tfgen.commands.pipeline.check_files import FileResults, check_files
-from tfgen.commands.pipeline.check_report import Report
-from tfgen.commands.pipeline.check_scope import CheckScope
-from tfgen.commands.pipeline.job_files import find_job_at
-from tfgen.commands.pipeline.removed_jobs import find_removed_jobs
-from tfgen.commands.pipeline.run_ends import find_run_ends
-from tfgen.commands.pipeline.track import Track, untracked
 from tfgen.disk_file import real_path
 from tfgen.errors import Problem, TfgenError, UsageError
 from tfgen.git.commit import (
@@ -55,32 +61,56 @@ from tfgen.git.commit import (
 from tfgen.git.merge import Operation
 from tfgen.git.publish import NO_BRANCH, Target, find_pushed, find_tip, is_remote_tip, target
 from tfgen.git.tree import HEAD, CommitTree, resolved
-from tfgen.job.sources import Source, no_job_below, read_sources, removed_files
+from tfgen.job.sources import Source, no_job_below, output_root_of, read_sources, removed_files
+from tfgen.pipeline.check import find_run_ends
+from tfgen.pipeline.read import FileResults, Report, check_files, find_job_at, find_removed_jobs
+from tfgen.pipeline.scope import CheckScope, Track, untracked
 from tfgen.places import CHARTS, EXTENDED_FILES, OVERLAYS, PROJECTS, REPOSITORY_FILES, placeholders
 from tfgen.record import Record
+from tfgen.report.problems import rows
 from tfgen.tree.ledger import LEDGER_FOLDER, Ledger, ledger_path, parse_ledger
-from tfgen.tree.plan import ConflictsError, WritePlan
+from tfgen.tree.plan import ConflictsError, WritePlan, WriteRequest
 from tfgen.tree.staging import Staging
 from tfgen.tree.write import apply, plan_write, read_ledgers
+from tfgen.words import count
+
+EXAMPLE: Final = "tfgen commit jobs --push"
+
+
+def arguments(parser: ArgumentParser) -> None:
+    jobs_argument(parser)
+    parser.add_argument(
+        "--message", default="", metavar="TEXT", help="the commit message (default: a summary of the changes)"
+    )
+    parser.add_argument("--branch", default="", metavar="NAME", help="commit to a new branch with this name")
+    parser.add_argument(
+        "--push", action="store_true", help="push the commit; if the remote branch has new commits, rebase first"
+    )
+    out_argument(parser)
+
+
+def run(args: Namespace) -> int:
+    sources = read_sources(args.jobs, may_be_none=True)
+    out = args.out or output_root_of(args.jobs, (source.file for source in sources))
+    outcome = commit_paths(
+        args.jobs,
+        sources,
+        out,
+        message=args.message,
+        branch=args.branch,
+        pushes=args.push,
+        has_out_option=args.out is not None,
+        track=partial(with_progress, work="checking"),
+    )
+    if args.format == "json":
+        print_json(commit_data(outcome))
+    else:
+        print_commit(outcome)
+    return OK
+
 
 _WRITTEN: Final = b"tfgen"
 """Word in each file that `tfgen init --repo` creates, and in the first line that the command adds to other files."""
-
-
-class CommitOptions(Record):
-    """The options of `tfgen commit`.
-
-    Attributes:
-        out: the output folder.
-        message: the message of the commit; empty for a generated message, such as "mnist: workers 4 -> 8".
-        branch: the name of a new branch for the commit; empty for the current branch.
-        pushes: whether to push the commit.
-    """
-
-    out: Path
-    message: str = ""
-    branch: str = ""
-    pushes: bool = False
 
 
 class Outcome(Record):
@@ -107,20 +137,60 @@ class Outcome(Record):
     ends: tuple[JobDiff, ...] = ()
 
 
+def commit_data(outcome: Outcome) -> dict[str, Any]:
+    """Return the result of `tfgen commit` as JSON data."""
+    return {
+        "commit": outcome.commit or None,
+        "message": outcome.message,
+        "files": outcome.files,
+        "branch": outcome.branch,
+        "pushedTo": outcome.pushed_to or None,
+        "problems": rows(outcome.problems),
+        "notes": outcome.notes,
+        "ends": ended_runs_data(outcome.ends),
+        **({"rendered": commit_data(outcome.rendered)} if outcome.rendered else {}),
+    }
+
+
+def print_commit(outcome: Outcome) -> None:
+    """Print the result of `tfgen commit` as text."""
+    print_message(problem_text(outcome.problems, sys.stderr), end="")
+    for note in outcome.notes:
+        print_message(f"note: {note}")
+    outcomes = [item for item in (outcome, outcome.rendered) if item]
+    for item in outcomes:
+        if item.commit:
+            subject = item.message.partition("\n")[0]
+            files = count(len(item.files), "file")
+            print_result(f"{item.branch} {item.commit[:12]} {subject}\n{files} committed")
+    print_ended_runs(outcome.ends)
+    if not any(item.commit for item in outcomes):
+        print_result("nothing to commit: the committed files are up to date")
+    for item in outcomes:
+        if item.pushed_to:
+            print_result(f"pushed to {item.pushed_to}")
+
+
 class _Work(Record):
-    """The paths of the command line, the checked jobs, the staging folder, and the options."""
+    """The paths of the command line, the checked jobs, the staging folder, and the options as in `commit_paths`."""
 
     jobs: Sequence[Path]
     results: FileResults
     staging: Staging
-    options: CommitOptions
+    out: Path
+    message: str
+    branch: str
+    pushes: bool
 
 
 def commit_paths(
     jobs: Sequence[Path],
     sources: Sequence[Source],
-    options: CommitOptions,
+    out: Path,
     *,
+    message: str = "",
+    branch: str = "",
+    pushes: bool = False,
     has_out_option: bool = False,
     track: Track = untracked,
 ) -> Outcome:
@@ -131,7 +201,10 @@ def commit_paths(
     Args:
         jobs: the files and folders of the command line.
         sources: the job files in these files and folders.
-        options: the options of the commit.
+        out: the output folder.
+        message: the message of the commit; empty for a generated message, such as "mnist: workers 4 -> 8".
+        branch: the name of a new branch for the commit; empty for the current branch.
+        pushes: whether to push the commit.
         has_out_option: whether the user passed `--out`. If so, tfgen ignores `gitops.rendered` of the jobs.
         track: reports the progress.
 
@@ -143,7 +216,6 @@ def commit_paths(
         ConflictsError: a file was edited by hand.
         TfgenError: git or the disk fails.
     """
-    out = options.out
     find_manifests = cache(lambda: read_foreign_manifests(out, read_ledgers(out)))
     if sources:
         # An error of the manifests matters only for a valid job. For a valid job, the next call raises the error again.
@@ -154,7 +226,7 @@ def commit_paths(
     with Staging(out, is_inside=False, has_all=True) as staging:
         results = check_files(sources, {}, staging, CheckScope(find_manifests=find_manifests), track)
         branches = None if has_out_option else rendered_branches(jobs, results.checked)
-        work = _Work(jobs, results, staging, options)
+        work = _Work(jobs, results, staging, out, message, branch, pushes)
         try:
             return _commit_with_files(work) if branches is None else _commit_without_files(work, branches)
         except UnderWayError as error:
@@ -176,9 +248,6 @@ def _operation_steps(operation: Operation, jobs: Sequence[Path], out: Path) -> s
     )
     lines = "".join(f"  {step}\n" for step in steps)
     return f"To finish:\n{lines}To abort: {operation.abort}"
-
-
-# -- the rendered files in the branch of the job files ---------------------------------------------------------------
 
 
 class _Planned(Record):
@@ -205,10 +274,10 @@ class _Files(Record):
 
 def _commit_with_files(work: _Work) -> Outcome:
     """Write the rendered files of the jobs, and commit only the rendered files and the job files."""
-    options, out, branch = work.options, work.options.out, work.options.branch
-    before = _open(options)
+    out, branch = work.out, work.branch
+    before = _open(work)
     is_new = branch not in ("", before.branch)
-    to = target(before.replaced(branch=branch or before.branch)) if options.pushes else None
+    to = target(before.replaced(branch=branch or before.branch)) if work.pushes else None
     planned = _plan(work, find_pushed(before, to) if to else "")
     files = _files_of_jobs(before, out, planned)
     check_paths(before, files.digests, files.unplanned)
@@ -219,7 +288,7 @@ def _commit_with_files(work: _Work) -> Outcome:
         files = _files_of_jobs(before, out, planned)
     _check_ledgers(plan, out)
     paths = changed(before, (*files.digests, *files.unplanned))
-    repository, outcome = _commit(before, options, planned.pairs, files.by_job, paths, plan.kept_jobs)
+    repository, outcome = _commit(before, work, planned.pairs, files.by_job, paths, plan.kept_jobs)
     report = planned.report
     notes = [*report.notes]
     for pair in planned.pairs:
@@ -228,7 +297,7 @@ def _commit_with_files(work: _Work) -> Outcome:
             command = f"tfgen render --upgrade {file}"
             notes.append(f"{pair.name} keeps its rendered files until the job changes; to render the job: {command}")
     if outcome.commit and report.jobs:
-        again = plan_write(out, report.renderings, staging=work.staging)
+        again = plan_write(WriteRequest(out, report.renderings, staging=work.staging))
         base = Base(committed_jobs(out, HEAD)(again.ledgers), revision=HEAD)
         if drifted := compare_files({job.name: job.place for job in report.jobs}, again, base).problems:
             notes.append(f"a git hook changed a rendered file: {drifted[0]}")
@@ -240,7 +309,7 @@ def _commit_with_files(work: _Work) -> Outcome:
 
 def _plan(work: _Work, pushed: str) -> _Planned:
     """Check the jobs against HEAD and the last pushed commit, and plan the write. The function writes no file."""
-    jobs, results, staging, out = work.jobs, work.results, work.staging, work.options.out
+    jobs, results, staging, out = work.jobs, work.results, work.staging, work.out
     report = check_for_commit(results, staging, out, HEAD, pushed)
     pairs = pairs_at(jobs, results.checked, HEAD)
     removed = removed_files(jobs, CommitTree())
@@ -248,11 +317,13 @@ def _plan(work: _Work, pushed: str) -> _Planned:
     if not (pairs or removals):
         raise no_job_below(jobs)
     plan = plan_write(
-        out,
-        all_renderings(report, removals),
-        find_committed=committed_jobs(out, HEAD),
-        has_job=find_job_at(job.place.file for job in report.jobs),
-        staging=staging,
+        WriteRequest(
+            out,
+            all_renderings(report, removals),
+            find_committed=committed_jobs(out, HEAD),
+            has_job=find_job_at(job.place.file for job in report.jobs),
+            staging=staging,
+        )
     )
     if plan.conflicts:
         raise ConflictsError(plan.conflicts, "tfgen render --force")
@@ -262,14 +333,14 @@ def _plan(work: _Work, pushed: str) -> _Planned:
 def _check_ledgers(plan: WritePlan, out: Path) -> None:
     """Raise TfgenError if another process has changed a ledger after tfgen planned the write."""
     now = read_ledgers(out)
-    planned = (job.rendering.job for job in plan.jobs if now.get(job.rendering.job) != job.after)
+    planned = (job.name for job in plan.jobs if now.get(job.name) != job.plan.after)
     unrendered = (job for job in plan.kept_jobs if now.digests.get(job) != plan.ledgers.digests[job])
     if job := next(chain(planned, unrendered), None):
         raise TfgenError(f"{ledger_path(job)}: another tfgen process rendered {job}; run the command again")
 
 
 def _files_of_jobs(repository: Repository, out: Path, work: _Planned) -> _Files:
-    planned = {job.rendering.job: job.digests for job in work.plan.jobs}
+    planned = {job.name: job.plan.digests for job in work.plan.jobs}
     committed = CommitTree().read_all(out / ledger_path(pair.name) for pair in work.pairs)
     digests: dict[str, str | None] = {}
     by_job: dict[str, set[str]] = {}
@@ -304,22 +375,19 @@ def _files_of_job(
     return {*(out / path for path in paths), *_source_paths(pair)}
 
 
-# -- the rendered files in a separate branch -------------------------------------------------------------------------
-
-
 def _commit_without_files(work: _Work, branches: Branches) -> Outcome:
     """Commit the job files to their branch, and commit the rendered files to the branch of rendered files."""
-    options, jobs, results, staging = work.options, work.jobs, work.results, work.staging
-    out, branch = options.out, options.branch
-    before = _open(options, branches.source)
+    jobs, results, staging = work.jobs, work.results, work.staging
+    out, branch = work.out, work.branch
+    before = _open(work, branches.source)
     is_tip = not (branch or before.branch)
     name = branches.source if is_tip else branch or before.branch
     if branches.rendered in (name, branches.source):
         raise UsageError(
             f"gitops.rendered: the branch {branches.rendered} contains the job files; choose a different branch"
         )
-    to = target(before.replaced(branch=name)) if options.pushes and not is_tip else None
-    to_rendered = target(before.replaced(branch=branches.rendered)) if options.pushes else None
+    to = target(before.replaced(branch=name)) if work.pushes and not is_tip else None
+    to_rendered = target(before.replaced(branch=branches.rendered)) if work.pushes else None
     is_rendered = name == branches.source
     since = last_source_commit(before, find_tip(before, branches.rendered, to_rendered)) if is_rendered else HEAD
     report = check_for_commit(results, staging, out, since, find_pushed(before, to) if to else "")
@@ -334,7 +402,7 @@ def _commit_without_files(work: _Work, branches: Branches) -> Outcome:
         raise UsageError(f"nothing has changed, so tfgen does not create the branch {branch}")
     if paths and is_tip:
         raise UsageError(f"no branch is checked out (a detached HEAD), and {paths[0]} has changes; check out a branch")
-    repository, outcome = _commit(before, options, pairs, files, paths)
+    repository, outcome = _commit(before, work, pairs, files, paths)
     outcome, replayed = _push(repository, to, outcome)
     if replayed.is_done and is_rendered:
         results = check_files(read_sources(jobs, may_be_none=True), {}, staging, results.scope, untracked)
@@ -348,7 +416,7 @@ def _commit_without_files(work: _Work, branches: Branches) -> Outcome:
         return outcome.replaced(notes=(*outcome.notes, note))
     folder = real_path(out).relative_to(real_path(before.root))
     source = resolved(before.root)
-    to_render = RenderWork(jobs, results.checked, staging, report, since, source, options.message, folder)
+    to_render = RenderWork(jobs, results.checked, staging, report, since, source, work.message, folder)
     rendered = commit_rendered(before, branches.rendered, to_rendered, to_render)
     return outcome.replaced(
         rendered=Outcome(
@@ -363,10 +431,7 @@ def _commit_without_files(work: _Work, branches: Branches) -> Outcome:
     )
 
 
-# -- commit and push -------------------------------------------------------------------------------------------------
-
-
-def _open(options: CommitOptions, source_branch: str = "") -> Repository:
+def _open(work: _Work, source_branch: str = "") -> Repository:
     """Open the git repository for a commit to the new branch or to the current branch.
 
     No branch needs to be checked out if HEAD is the last commit of the remote branch `source_branch`.
@@ -374,9 +439,9 @@ def _open(options: CommitOptions, source_branch: str = "") -> Repository:
     Raises:
         UsageError: the branch is not valid, or no branch is checked out.
     """
-    repository = open_repository(options.out)
-    if options.branch:
-        check_branch(repository, options.branch)
+    repository = open_repository(work.out)
+    if work.branch:
+        check_branch(repository, work.branch)
     elif not (repository.branch or (source_branch and is_remote_tip(repository, source_branch))):
         raise UsageError(NO_BRANCH)
     return repository
@@ -384,7 +449,7 @@ def _open(options: CommitOptions, source_branch: str = "") -> Repository:
 
 def _commit(
     before: Repository,
-    options: CommitOptions,
+    work: _Work,
     pairs: Sequence[PairPlaces],
     files: Mapping[str, set[str]],
     paths: Sequence[str],
@@ -396,11 +461,11 @@ def _commit(
     files.
     """
     if not paths:
-        return before, Outcome("", options.message, (), before.branch)
+        return before, Outcome("", work.message, (), before.branch)
     paths = [*paths, *changed(before, _repository_files(before))]
-    message = options.message or commit_message(job_words(pairs, files, paths, kept_jobs))
+    message = work.message or commit_message(job_words(pairs, files, paths, kept_jobs))
     ends = find_run_ends(pairs)
-    repository, written = commit(before, paths, message, options.branch)
+    repository, written = commit(before, paths, message, work.branch)
     return repository, Outcome(written, message, tuple(paths), repository.branch, ends=ends)
 
 

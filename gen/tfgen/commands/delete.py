@@ -1,33 +1,62 @@
-"""``tfgen delete``: remove a job's objects from a cluster.
+"""``tfgen delete``: delete the objects of a job from a cluster. Claims are deleted only with --claim.
 
-tfgen deletes only objects that the job owns (`commands/cluster/target.py`). tfgen keeps the objects that other
+tfgen deletes only objects that the job owns (`live/target.py`). tfgen keeps the objects that other
 environments of the job have in the same namespace. tfgen deletes a claim only if the user names the claim.
 """
 
 from __future__ import annotations
 
 import re
+from argparse import ArgumentParser, Namespace
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from tfgen.commands.cluster.inventory import delete_inventory, objects_of_neighbors
-from tfgen.commands.cluster.target import (
+from tfgen.cli.arguments import change_arguments, run_arguments
+from tfgen.cli.live import print_changes, read_deletion_target
+from tfgen.cli.output import OK, PROBLEMS, print_result
+from tfgen.errors import TfgenError, UsageError
+from tfgen.kubernetes.object import Object, identity
+from tfgen.live.run import Identity, is_finisher
+from tfgen.live.target import (
     CLAIM,
     ObjectChange,
     RefusedError,
     Target,
     check_owner,
+    delete_inventory,
     delete_object,
     find_object,
     in_apply_order,
     is_kept,
+    objects_of_neighbors,
     ownership,
     refusal_lines,
 )
-from tfgen.errors import TfgenError, UsageError
-from tfgen.kubernetes.object import Object, identity
-from tfgen.live.run import Identity, is_finisher
 from tfgen.words import either
+
+EXAMPLE: Final = "tfgen delete job.yaml --env dev"
+
+
+def arguments(parser: ArgumentParser) -> None:
+    run_arguments(parser, may_be_removed=True)
+    change_arguments(
+        parser,
+        dry_run="print the objects that the command would delete, and delete nothing",
+        force="also delete objects that another tool or user manages",
+    )
+    parser.add_argument(
+        "--claim", action="append", default=[], metavar="NAME", help="also delete this claim and its data; repeatable"
+    )
+
+
+def run(args: Namespace) -> int:
+    target, objects = read_deletion_target(args)
+    changes = plan_delete(target, objects, args.claim)
+    print_changes(args, changes if args.dry_run else delete(target, changes), is_detailed=False)
+    if not changes and args.format == "text":
+        print_result(f"nothing to delete: the namespace {target.namespace} has no object of {target.full_name}")
+    return PROBLEMS if any(change.outcome == "left" for change in changes) else OK
+
 
 _NAME: Final = re.compile(r"[a-z0-9.-]+")
 """Pattern of an object name. In the URL of a request, other text could address a different resource."""

@@ -1,18 +1,91 @@
-"""`tfgen diff`: compare the objects of jobs with the objects of the same jobs in a git revision."""
+"""``tfgen diff``: compare the objects of jobs with the objects of a git revision, or with the objects in a cluster."""
 
 from __future__ import annotations
 
+import sys
+from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
+from typing import Final
 
 from tfgen.change.comparison import PairPlaces, pair_jobs
 from tfgen.change.job_diff import JobDiff, claim_users, diff_job
 from tfgen.check.checked import Checked
-from tfgen.commands.pipeline.track import Track, untracked
+from tfgen.check.jobs import check_in_processes
+from tfgen.cli.arguments import Watched, against_argument, cluster_arguments, job_name_argument, jobs_argument
+from tfgen.cli.output import OK, PROBLEMS, is_in_colour, print_json, print_message, print_result, with_progress
+from tfgen.errors import UsageError, stop_at_errors
 from tfgen.git.tree import CommitTree
-from tfgen.job.sources import removed_files
+from tfgen.job.sources import read_sources, removed_files
+from tfgen.pipeline.scope import Track, untracked
 from tfgen.record import Record
+from tfgen.report.diff import diff_markdown, diff_text, rows
+from tfgen.report.problems import rows as problem_rows
+from tfgen.words import count
 from tfgen.workers import map_items
+
+EXAMPLE: Final = "tfgen diff jobs --format markdown"
+FORMATS: Final = ("text", "json", "markdown")
+WATCHED: Final = Watched(refuses=("live",))
+
+
+def arguments(parser: ArgumentParser) -> None:
+    jobs_argument(parser)
+    against_argument(parser)
+    job_name_argument(parser)
+    parser.add_argument("--live", action="store_true", help="compare one job with its cluster")
+    parser.add_argument("--env", metavar="ENV", help="with --live: the environment (default: none)")
+    parser.add_argument("--exit-code", action="store_true", help="exit with code 1 if an object differs")
+    cluster_arguments(parser)
+
+
+def run(args: Namespace) -> int:
+    if args.live:
+        return _run_live(args)
+    if (args.job_name, args.env, args.kubeconfig, args.context, args.namespace) != (None,) * 5:
+        raise UsageError(
+            "--job, --env, --kubeconfig, --context and --namespace need --live; a comparison with git covers all "
+            "environments"
+        )
+    return _run_in_git(args)
+
+
+def _run_live(args: Namespace) -> int:
+    """Print the changes that `tfgen apply --force` would make, according to a dry run on the server."""
+    if len(args.jobs) != 1 or args.format == "markdown":
+        raise UsageError("--live compares one job, and prints text or JSON")
+    from tfgen.cli.live import print_changes, read_target  # takes 100 ms, which only --live needs
+    from tfgen.commands.apply import plan_apply  # 10 ms
+
+    (args.job,), args.force = args.jobs, True
+    changes = [change for change in plan_apply(*read_target(args)) if change.outcome not in ("unchanged", "kept")]
+    print_changes(args, changes, is_detailed=True)
+    return PROBLEMS if changes and args.exit_code else OK
+
+
+def _run_in_git(args: Namespace) -> int:
+    try:
+        sources = read_sources(args.jobs)
+    except UsageError:
+        if not removed_files(args.jobs, CommitTree(args.against)):
+            raise
+        sources = read_sources(args.jobs, may_be_none=True)
+    jobs = check_in_processes(sources)
+    stop_at_errors(jobs.problems)
+    diff = diff_jobs(jobs, args.jobs, args.against, partial(with_progress, work="comparing"))
+    for note in diff.notes:
+        print_message(f"note: {note}")
+    match args.format:
+        case "json":
+            problems = problem_rows(jobs.problems)
+            print_json({"against": args.against, "jobs": [rows(job) for job in diff.changed], "problems": problems})
+        case "markdown":
+            print_result(diff_markdown(diff.changed), end="")
+        case _:
+            print(diff_text(diff.changed, colour=is_in_colour(sys.stdout)), end="")
+            print_message(f"{count(len(diff.changed), 'job')} of {diff.compared} changed since {args.against}")
+    return PROBLEMS if diff.changed and args.exit_code else OK
 
 
 class Diff(Record):

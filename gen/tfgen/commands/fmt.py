@@ -1,19 +1,54 @@
-"""``tfgen fmt``: rewrite job files in the layout of `tfgen init`, with the same values and comments."""
+"""``tfgen fmt``: rewrite job files in the layout of `tfgen init`."""
 
 from __future__ import annotations
 
 import functools
+from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Final
 
+from tfgen.cli.arguments import jobs_argument
+from tfgen.cli.output import OK, PROBLEMS, print_message, print_result, report
+from tfgen.disk_file import read_text, replace_text
 from tfgen.errors import Problem, ProblemsError, UsageError, has_errors
-from tfgen.job.sources import Source
+from tfgen.job.sources import Source, read_sources
 from tfgen.record import Record
 from tfgen.schema import file as schema_file
 from tfgen.schema.file import key_order
 from tfgen.text.document import Document
 from tfgen.text.layout import KeyOrder, lay_out
 from tfgen.text.parse import parse
+from tfgen.words import count, printable
+
+EXAMPLE: Final = "tfgen fmt jobs --check"
+
+
+def arguments(parser: ArgumentParser) -> None:
+    jobs_argument(parser)
+    parser.add_argument(
+        "--check", action="store_true", help="write nothing, and exit with code 1 if a file would change"
+    )
+
+
+def run(args: Namespace) -> int:
+    sources = read_sources(args.jobs)
+    texts = {source.file: read_text(Path(source.file)) for source in sources}
+    formatted = {source.file: format_file(source, texts[source.file]) for source in sources}
+    problems = [problem for result in formatted.values() for problem in result.problems]
+    changed = [file for file, result in formatted.items() if result.text != texts[file]]
+    if not args.check and not problems:
+        for file in changed:
+            replace_text(Path(file), texts[file], formatted[file].text)
+    report(args, problems, written={"changed": changed if args.check or not problems else []})
+    if problems:
+        return PROBLEMS
+    if args.format == "text":
+        for file in changed:
+            print_result(f"{'would change' if args.check else 'changed'}  {printable(file)}")
+        print_message(f"{count(len(sources), 'file')}, {len(changed)} {'to be changed' if args.check else 'changed'}")
+    return PROBLEMS if args.check and changed else OK
+
 
 _SCHEMAS: Final[Mapping[str, str]] = {"TrainingJob": schema_file.NAME, "Defaults": schema_file.DEFAULTS}
 """The schema of each kind of tfgen document."""

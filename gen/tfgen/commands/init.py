@@ -1,6 +1,6 @@
-"""``tfgen init``: create a commented job.yaml that renders without an edit, or a GitOps repository with a first job.
+"""``tfgen init``: write a commented job.yaml as a starting point, or a whole repository.
 
-The templates of the files are in `authoring/init_files`. Only this module of tfgen imports Jinja.
+The templates of the files are in `init_files`. Only this module of tfgen imports Jinja.
 """
 
 from __future__ import annotations
@@ -8,7 +8,8 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Mapping
+from argparse import ArgumentParser, Namespace
+from collections.abc import Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
@@ -16,15 +17,18 @@ from urllib.parse import urlsplit, urlunsplit
 
 import jinja2
 
-from tfgen import __version__
-from tfgen.commands.authoring.new_files import IfPresent, NewFile
-from tfgen.commands.authoring.new_job_place import Place, find_place
-from tfgen.disk_file import real_path, repository_root
+from tfgen import __version__, data_path
+from tfgen.check.jobs import check
+from tfgen.cli.arguments import path
+from tfgen.cli.output import OK, print_json, print_message, print_result
+from tfgen.disk_file import read_file, real_path, repository_root
+from tfgen.errors import UsageError
 from tfgen.git.command import Git, is_installed
+from tfgen.git.merge import configure_merge_driver
 from tfgen.git.tree import remote_address
-from tfgen.job import defaults
-from tfgen.job.sources import is_root, root_above
+from tfgen.job.sources import FILE, defaults_under, is_root, read_sources, root_above
 from tfgen.places import (
+    CHECK_FILES,
     GITHUB_OWNERS,
     GITHUB_WORKFLOW,
     GITLAB_OWNERS,
@@ -38,6 +42,76 @@ from tfgen.record import Record
 from tfgen.schema import file as schema_file
 from tfgen.schema.editor_schema import editor_schema
 from tfgen.schema.messages import check_name
+from tfgen.tree.new_files import IfPresent, NewFile, add_files
+
+EXAMPLE: Final = "tfgen init mnist --repo"
+
+
+def arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("name", metavar="NAME", help="the name of the job")
+    parser.add_argument(
+        "--out",
+        type=path,
+        metavar="DIR",
+        help="the parent folder of NAME/, or the folder of the repository (default: the folder of the existing jobs)",
+    )
+    parser.add_argument(
+        "--strategy",
+        choices=["ParameterServer", "MultiWorkerMirrored", "KerasDistribution", "Single"],
+        default="ParameterServer",
+        help="the distribution strategy of TensorFlow (default: ParameterServer)",
+    )
+    parser.add_argument(
+        "--gpu", type=int, default=0, metavar="COUNT", help="the number of GPUs of each worker or chief"
+    )
+    parser.add_argument(
+        "--gang",
+        choices=["volcano", "kube-batch", "coscheduling", "kai", "koordinator", "kueue", "kubernetes"],
+        default="",
+        help="start all tasks together or not at all, with this gang scheduler",
+    )
+    parser.add_argument(
+        "--repo", action="store_true", help="create a GitOps repository, with this job as the first job"
+    )
+    parser.add_argument(
+        "--team", default="", metavar="TEAM", help="with --repo: add a folder and an AppProject for a team"
+    )
+    parser.add_argument(
+        "--ci",
+        choices=["github", "gitlab"],
+        help="with --repo: the CI system (default: by the URL of the remote origin)",
+    )
+
+
+def run(args: Namespace) -> int:
+    if (args.team or args.ci) and not args.repo:
+        raise UsageError("--team and --ci need --repo")
+    if args.gpu < 0:
+        raise UsageError(f"--gpu {args.gpu}: write an integer of at least 0")
+    if args.gang and args.strategy == "Single":
+        raise UsageError("--gang needs several tasks, but a job with --strategy Single has one task; remove --gang")
+    options = JobOptions(args.name, args.strategy, args.gpu, args.gang)
+    folder = args.out or Path()
+    is_relative = not folder.is_absolute()
+    new = new_repository(options, folder, team=args.team, ci=args.ci) if args.repo else new_job(options, args.out)
+    added = add_files(new.folder, new.files)
+    added = added.relative() if is_relative else added
+    is_configured = args.repo and configure_merge_driver(folder)
+    if args.format == "json":
+        written = {"created": added.created, "changed": added.extended, "kept": added.present}
+        print_json({state: [str(path) for path in paths] for state, paths in written.items()})
+        return OK
+    print_result("".join(f"created  {path}\n" for path in added.created), end="")
+    print_result("".join(f"added to {path}\n" for path in added.extended), end="")
+    for file, text in added.present.items():
+        print_result(f"kept     {file}")
+        if file.as_posix().endswith(CHECK_FILES) and f"{new.command} " not in f"{text} ".replace("\n", " "):
+            print_message(f"note: {file} does not run `{new.command}`; add the lines for hooks and CI from docs/git.md")
+    if is_configured:
+        print_result("set      merge.tfgen.driver in the git configuration of this clone")
+    print_result(f"\nNext:\n\n  tfgen render {added.created[0]}")
+    return OK
+
 
 Ci: TypeAlias = Literal["github", "gitlab"]
 """The CI system that checks the repository."""
@@ -54,7 +128,7 @@ _CI_FILES: Final[Mapping[Ci, tuple[str, str, str]]] = {
 """For each CI system, the path and the template of its configuration file, and the path of the code owners file."""
 
 _TEMPLATES: Final = jinja2.Environment(
-    loader=jinja2.FileSystemLoader(Path(__file__).parent / "authoring" / "init_files"),
+    loader=jinja2.FileSystemLoader(Path(__file__).parent / "init_files"),
     undefined=jinja2.StrictUndefined,
     trim_blocks=True,
     lstrip_blocks=True,
@@ -142,7 +216,7 @@ def new_repository(options: JobOptions, folder: Path, *, team: str = "", ci: Ci 
     jobs = f"{below}jobs/{team}" if team else f"{below}jobs"
     path = f"{jobs}/{options.name}/{JOB_FILE}"
     place = find_place(options.name, top / jobs)
-    is_first = not any((parent / defaults.FILE).exists() for parent in whole.parents if parent.is_relative_to(top))
+    is_first = not any((parent / FILE).exists() for parent in whole.parents if parent.is_relative_to(top))
     place = Place(
         Path(path),
         _relative(f"schemas/{JOB_SCHEMA}", path),
@@ -156,7 +230,7 @@ def new_repository(options: JobOptions, folder: Path, *, team: str = "", ci: Ci 
         "requirement": _requirement(),
         "root": "" if output == top else f"{output.relative_to(top).as_posix()}/",
     }
-    layer = f"{below}{defaults.FILE}"
+    layer = f"{below}{FILE}"
     layer_text = _text(
         "tfgen.yaml", job=path, repository=repository, branch=branch, schema=f"./{_relative(_DEFAULTS_SCHEMA, layer)}"
     )
@@ -179,7 +253,7 @@ def new_repository(options: JobOptions, folder: Path, *, team: str = "", ci: Ci 
 def _of_team(team: str, jobs: str, repository: str, environments: tuple[str, ...]) -> tuple[NewFile, ...]:
     *environments_before, last = environments  # the last environment is production
     namespaces = {**{environment: f"{team}-{environment}" for environment in environments_before}, last: team}
-    layer = f"{jobs}/{defaults.FILE}"
+    layer = f"{jobs}/{FILE}"
     schema = _relative(_DEFAULTS_SCHEMA, layer)
     values = {"team": team, "repository": repository, "namespaces": namespaces, "schema": schema}
     return (
@@ -264,3 +338,89 @@ def _owner(repository: str) -> str:
     """Return the owner in the URL of a repository, for example ``ads`` in ``https://git.ml.internal/ads/jobs.git``."""
     path = repository.partition("://")[2].partition("/")[2] or repository.rpartition(":")[2]
     return path.partition("/")[0]
+
+
+_ANY_JOB: Final = """\
+apiVersion: tfgen/v1alpha1
+kind: TrainingJob
+metadata: {name: any}
+spec: {image: any:1, roles: {chief: {}, ps: {}, worker: {}}}
+"""
+
+
+class Place(Record):
+    """The path of a new job file, and the defaults that its folder inherits.
+
+    Attributes:
+        path: the path of the job file.
+        schema: the relative path from the job file to the JSON schema in the repository; None without such a schema.
+        has_registry: whether an inherited tfgen.yaml sets the registry of the image.
+        environments: the names of the environments in the inherited tfgen.yaml files.
+    """
+
+    path: Path
+    schema: str | None = None
+    has_registry: bool = False
+    environments: tuple[str, ...] = ()
+
+
+def find_place(name: str, folder: Path | None) -> Place:
+    """Return the path and the defaults of a new job file.
+
+    Args:
+        name: the name of the job.
+        folder: the parent folder of the new job; None for the folder that contains all existing jobs.
+
+    Raises:
+        UsageError: a folder cannot be read.
+    """
+    path = folder / name / JOB_FILE if folder is not None else _path_with_jobs(name)
+    defaults = _defaults(path)
+    environments = data_path.at(defaults, ("spec", "environments")) or {}
+    return Place(path, _shared_schema(path), bool(data_path.at(defaults, ("registry",))), tuple(environments))
+
+
+def _path_with_jobs(name: str) -> Path:
+    """Return the path of a new job in the folder that contains all existing jobs: NAME/job.yaml or NAME.yaml.
+
+    The new path has the form of most existing paths. Outside a repository, the result is NAME/job.yaml in the working
+    directory, and tfgen does not search for jobs, because the search of a home folder takes long.
+    """
+    working_directory = Path()
+    root = root_above(working_directory)
+    sources = read_sources([working_directory], may_be_none=True) if root is not None and is_root(root) else []
+    files = [Path(source.file) for source in sources]
+    parents_of_job_folders = [
+        file.parent.parent for file in files if file.name == JOB_FILE and file.parent != working_directory
+    ]
+    folders_of_named_files = [file.parent for file in files if file.name != JOB_FILE]
+    if len(folders_of_named_files) > len(parents_of_job_folders):
+        return _shared_folder(folders_of_named_files) / f"{name}.yaml"
+    parent = _shared_folder(parents_of_job_folders) if parents_of_job_folders else working_directory
+    return parent / name / JOB_FILE
+
+
+def _shared_folder(folders: Sequence[Path]) -> Path:
+    return Path(os.path.commonpath(folders)) if Path() not in folders else Path()
+
+
+def _defaults(path: Path) -> Any:
+    """Return the merged defaults of a job file; None if no tfgen.yaml exists, or if a tfgen.yaml has errors."""
+    layers = defaults_under(path, lambda file: read_file(file) if file.is_file() else None)
+    if layers is None:
+        return None
+    documents = check(_ANY_JOB, str(path), layers).documents
+    return documents[0].under.data if documents and documents[0].under else None
+
+
+def _shared_schema(path: Path) -> str | None:
+    """Return the relative path of the nearest JSON schema in the parent folders of a job; None if no schema exists."""
+    folder = real_path(path.parent)
+    root = root_above(folder if folder.is_dir() else Path())
+    for parent in folder.parents:
+        for schema in (parent / JOB_SCHEMA, parent / "schemas" / JOB_SCHEMA):
+            if schema.is_file():
+                return Path(os.path.relpath(schema, folder)).as_posix()
+        if parent == root:
+            break
+    return None

@@ -1,102 +1,284 @@
-"""``tfgen local``: run the tasks of a job as local processes, with the commands and variables of the pod templates."""
+"""``tfgen local``: run the tasks of a job as processes on this machine. TF_CONFIG lists free ports of this machine."""
 
 from __future__ import annotations
 
+import argparse
+import itertools
 import os
 import re
 import shutil
-import site
+import signal
 import sys
-import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+import time
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, TextIO
 
-from tfgen import data_path
 from tfgen.check.jobs import check_all
+from tfgen.cli.arguments import number, path, run_arguments
+from tfgen.cli.output import COLOURS, OK, is_in_colour, print_json, print_message
 from tfgen.commands.set import set_values
-from tfgen.data_path import Path as DataPath
-from tfgen.disk_file import errors_at, read_text
-from tfgen.errors import Problem, ProblemsError, UsageError, in_order, stop_at_errors
-from tfgen.graph.built import TaskObjects, task_objects
-from tfgen.graph.objects.storage import TMP
-from tfgen.graph.task_pods import Pod, gpu_count, pods
+from tfgen.disk_file import read_text
+from tfgen.errors import UsageError, stop_at_errors
 from tfgen.job.facts import check_environment, choose_job, name_of
 from tfgen.job.sources import read_sources
-from tfgen.kubernetes.pods import expand, find_program_file
-from tfgen.local.addresses import loopback, port_of, replace_addresses
-from tfgen.local.failure import Failure
-from tfgen.local.folders import Folders, Volumes
-from tfgen.local.gpus import VISIBLE, find_gpus, shares
-from tfgen.local.program_imports import advice, find_missing_packages
-from tfgen.local.run import Ending
-from tfgen.local.task import Task
-from tfgen.local.variables import ConfigMaps, config_maps, unknown_sources, variables
-from tfgen.record import EMPTY, Record
-from tfgen.schema import kinds
-from tfgen.text.document import Document
+from tfgen.live.training_log import TrainingError, find_error, loss_line, losses
+from tfgen.local.plan import LocalDocument, LocalJob, LocalOptions, new_root, plan_local_job
+from tfgen.local.processes import CAN_END_ALL, Failure, Processes, read_failure
+from tfgen.local.run import Run
 from tfgen.words import count, either
 
-RULES: Final[Mapping[str, str]] = {
-    "local-command": "This machine does not have the program of a task.",
-    "local-import": "A program imports a package that the Python of this machine does not have.",
-    "local-variable": "The value of a variable is in the cluster and not on this machine.",
-}
-"""The description of each rule, by the id of the rule, for the problems of `tfgen local`."""
+EXAMPLE: Final = "tfgen local job.yaml --env dev --set roles.worker.replicas=2"
 
-_IMAGE: Final = ", or run the image by itself: see docs/local.md#a-program-of-the-image"
-_LOGS: Final = "logs"
-_PYTHON: Final = re.compile(r"python[0-9.]*")
-_DEFAULT_NAMESPACE: Final = "default"
+_NO_PATH: Final = re.compile(r"No such file or directory|Permission denied|Read-only file system|(?i:not ?found)")
+"""Pattern of a log line about a path that a program cannot open or create."""
+
+_STOPS: Final = (signal.SIGINT, signal.SIGTERM)
+
+
+def arguments(parser: ArgumentParser) -> None:
+    run_arguments(parser)
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        dest="assignments",
+        metavar="PATH=VALUE",
+        help="set a value for this run only, such as roles.worker.replicas=2; repeatable",
+    )
+    parser.add_argument(
+        "--workdir",
+        type=_folder,
+        metavar="DIR",
+        help="the folder of the training code, and the working directory of the tasks (default: the folder of JOB)",
+    )
+    parser.add_argument(
+        "--python", type=_program, metavar="PROGRAM", help="the Python for the tasks (default: python on the PATH)"
+    )
+    parser.add_argument(
+        "--mount",
+        action="append",
+        default=[],
+        type=_mount,
+        metavar="VOLUME=DIR",
+        help="a local folder for a volume, such as data=./data (default: a temporary folder)",
+    )
+    parser.add_argument(
+        "--env-file",
+        action="append",
+        default=[],
+        type=path,
+        metavar="FILE",
+        help="a file with a variable NAME=VALUE on each line, for variables from Secrets of the cluster",
+    )
+    parser.add_argument(
+        "--fail",
+        action="append",
+        default=[],
+        type=_failure,
+        metavar="ROLE=INDEX@SECONDSs",
+        help="kill a task and start the task again; worker=1@30s kills worker 1 after 30 seconds",
+    )
+    parser.add_argument(
+        "--retries",
+        type=number,
+        metavar="N",
+        help="the number of restarts of a failed task (default: 0; with --fail: the number in the job)",
+    )
+
+
+def run(args: Namespace) -> int:
+    job = read_job(args.job, args.assignments, args.env, args.job_name)
+    options = _options(args, Path(job.document.file).parent)
+    with new_root(job.document) as root:
+        plan = plan_local_job(job, options, root)
+        for note in plan.notes:
+            print_message(f"note: {note}")
+        if not CAN_END_ALL:
+            print_message(
+                "note: on this system, a process that leaves the process group of its task may outlive the run"
+            )
+        with Processes(root) as processes:
+            run = _watch(args, plan, processes)
+    _print_end(args, plan, run)
+    return run.code or OK
+
+
+def _options(args: Namespace, folder: Path) -> LocalOptions:
+    """Return the options of the run. `folder` is the folder of the job file."""
+    return LocalOptions(
+        environment=args.env,
+        workdir=(args.workdir or folder).resolve(),
+        python=args.python,
+        folders=dict(args.mount),
+        variables={name: value for file in args.env_file for name, value in read_variables(file).items()},
+        failures=tuple(args.fail),
+        retries=args.retries,
+    )
+
+
+def _watch(args: Namespace, plan: LocalJob, processes: Processes) -> Run:
+    """Run the tasks, and print their output. The first Ctrl-C stops the tasks; a second Ctrl-C kills the tasks."""
+    run = Run(plan.tasks, plan.ending, processes, time.monotonic)
+    screen = _Screen([task.name for task in plan.tasks], sys.stderr if args.format == "json" else sys.stdout)
+    stops: list[int] = []
+    previous = {number: signal.signal(number, lambda number, _: stops.append(number)) for number in _STOPS}
+    try:
+        for line in run.lines():
+            if line is not None:
+                screen.print_line(line.task, line.text)
+            screen.show_status(run)
+            while stops:
+                run.stop(128 + stops.pop(), "the user")
+    finally:
+        screen.clear_status()
+        for number, handler in previous.items():
+            signal.signal(number, handler)
+    return run
+
+
+class _Screen:
+    """Printer of the output of all tasks. Each line begins with the task name. A terminal also has a status line."""
+
+    def __init__(self, tasks: Sequence[str], stream: TextIO) -> None:
+        width = max(map(len, tasks))
+        self._prefixes = {task: f"{task:<{width}} | " for task in tasks}
+        if is_in_colour(stream):
+            colours = itertools.cycle(COLOURS)
+            self._prefixes = {t: f"\033[{next(colours)}m{prefix}\033[0m" for t, prefix in self._prefixes.items()}
+        self._stream = stream
+        self._has_status = sys.stderr.isatty()
+        self._status = ""
+
+    def print_line(self, task: str, text: str) -> None:
+        """Print an output line of a task, with the name of the task in front."""
+        self.clear_status()
+        print(f"{self._prefixes[task]}{text}", file=self._stream, flush=True)
+
+    def show_status(self, run: Run) -> None:
+        """Update the status line, which has the number of running tasks of each role and the time since the start."""
+        if not self._has_status:
+            return
+        text = _status(run)[: shutil.get_terminal_size().columns - 1]
+        if text != self._status:
+            print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
+            self._status = text
+
+    def clear_status(self) -> None:
+        """Erase the status line."""
+        if self._status:
+            print("\r\033[K", end="", file=sys.stderr, flush=True)
+            self._status = ""
+
+
+def _status(run: Run) -> str:
+    roles: dict[str, list[bool]] = {}
+    for state in run.states.values():
+        roles.setdefault(state.task.role, []).append(state.is_running)
+    minutes, seconds = divmod(int(run.seconds), 60)
+    parts = [f"{role} {sum(running)}/{len(running)}" for role, running in roles.items()]
+    return "  ".join([*parts, f"{minutes}:{seconds:02}"])
+
+
+def _training_errors(run: Run) -> Iterator[tuple[str, TrainingError]]:
+    """Yield (name of the first task with the error, error), for each common training error in the logs of a run."""
+    names: set[str] = set()
+    for name, state in run.states.items():
+        text = state.task.log.read_text(errors="replace") if state.task.log.exists() else ""
+        error = find_error(text, has_failed=bool(run.code))
+        if error and error.name not in names:
+            names.add(error.name)
+            yield name, error
+
+
+def _path_advice(plan: LocalJob, run: Run) -> Iterator[str]:
+    """Yield one line for each mount path that a failed run did not find, because the program contains the path."""
+    paths = {path: name for path, name in plan.mounts.items() if run.code and not Path(path).exists()}
+    named: set[str] = set()
+    for state in run.states.values() if paths else ():
+        text = state.task.log.read_text(errors="replace") if state.task.log.exists() else ""
+        failures = "\n".join(line for line in text.splitlines() if _NO_PATH.search(line))
+        for mount, volume in paths.items():
+            if mount in named or not re.search(rf"{re.escape(mount)}(?![\w.-])", failures):
+                continue
+            named.add(mount)
+            yield (
+                f"{state.task.name}: the program contains {mount}, the mount path of the volume {volume}, which is not "
+                f"on this machine; read the path from a variable or an argument, or create {mount} here and add "
+                f"--mount {volume}={mount}"
+            )
+
+
+def _loss_line(run: Run) -> str:
+    """Return a line with the loss curve of the first task that prints losses; empty if no task prints losses."""
+    for name, state in run.states.items():
+        if state.task.log.exists():
+            with state.task.log.open(encoding="utf-8", errors="replace", newline="\n") as log:
+                line = loss_line(name, losses(log))
+            if line:
+                return line
+    return ""
+
+
+def _print_end(args: Namespace, plan: LocalJob, run: Run) -> None:
+    logs = plan.tasks[0].log.parent
+    if args.format == "json":
+        tasks = [
+            {"task": name, "code": state.code, "starts": state.starts, "log": str(state.task.log)}
+            for name, state in run.states.items()
+        ]
+        volumes = {name: str(folder) for name, folder in plan.folders.items()}
+        print_json({"code": run.code, "endedBy": run.reason, "tasks": tasks, "volumes": volumes, "problems": []})
+    for failure in run.pending_failures:
+        print_message(f"note: {failure.task} was not killed: the job ended before {failure.seconds:g} s")
+    for task, error in _training_errors(run):
+        print_message(f"{task}: {error}")
+    for line in _path_advice(plan, run):
+        print_message(line)
+    if line := _loss_line(run):
+        print_message(line)
+    if lone := run.lone_tasks:
+        print_message(
+            f"{count(len(lone), 'task')} trained alone, because the program opened no server of TF_CONFIG: "
+            f"{either(lone, 'and')}; build a distribution strategy before the model: see docs/keras.md"
+        )
+    print_message(f"{run.reason} ended the job with exit code {run.code} after {run.seconds:.0f} s\nlogs: {logs}")
+    for name, folder in plan.folders.items():
+        print_message(f"volume {name}: {folder}")
+
+
+def _folder(text: str) -> Path:
+    folder = path(text)
+    if not folder.is_dir():
+        raise argparse.ArgumentTypeError(f"{text}: the folder does not exist")
+    return folder
+
+
+def _program(text: str) -> str:
+    program = shutil.which(text)
+    if program is None:
+        raise argparse.ArgumentTypeError(f"{text}: the program does not exist on this machine")
+    return os.path.abspath(program)  # noqa: PTH100 - Python finds its virtual environment by the path of this link
+
+
+def _mount(text: str) -> tuple[str, Path]:
+    name, _, folder = text.partition("=")
+    if not name or not folder:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not VOLUME=DIR; write the name of a volume and its folder, such as data=./data"
+        )
+    return name, Path(folder).absolute()
+
+
+def _failure(text: str) -> Failure:
+    try:
+        return read_failure(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
+
 _ASSIGNMENT: Final = re.compile(r"(?:export\s+)?([A-Za-z_][A-Za-z0-9_.-]*)=(.*)")
-
-
-class LocalOptions(Record):
-    """The options of `tfgen local`.
-
-    Attributes:
-        environment: the environment of the job; None for the job without an environment.
-        workdir: the folder of the training code.
-        python: the Python program for the tasks; None for the Python on the PATH.
-        folders: the local folder of each volume that the user passes with `--mount`, by the name of the volume.
-        variables: the values of the variables from `--env-file`, by the name of the variable.
-        failures: the tasks that tfgen kills on purpose, to test the restart.
-        retries: the number of restarts of a failed task; None for the default.
-    """
-
-    environment: str | None
-    workdir: Path
-    python: str | None = None
-    folders: Mapping[str, Path] = EMPTY
-    variables: Mapping[str, str] = EMPTY
-    failures: tuple[Failure, ...] = ()
-    retries: int | None = None
-
-
-class LocalJob(Record):
-    """A job that is ready to start.
-
-    Attributes:
-        tasks: the tasks.
-        ending: the condition that ends the run.
-        folders: the local folders of the volumes that remain after the run, by the name of the volume.
-        notes: the differences from a run in the cluster.
-        mounts: the name of each mounted volume, by the mount path in the pods.
-    """
-
-    tasks: tuple[Task, ...]
-    ending: Ending
-    folders: Mapping[str, Path]
-    notes: tuple[str, ...]
-    mounts: Mapping[str, str]
-
-
-class LocalDocument(Record):
-    """The job to run, with the values of --set, and the warnings about the job."""
-
-    document: Document
-    warnings: tuple[Problem, ...]
 
 
 def read_job(path: Path, assignments: Sequence[str], environment: str | None, name: str | None = None) -> LocalDocument:
@@ -143,280 +325,19 @@ def read_variables(file: Path) -> dict[str, str]:
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "the file is not UTF-8"
         raise UsageError(f"{file}: {reason}") from error
-    for number, line in enumerate(lines, start=1):
+    for line_number, line in enumerate(lines, start=1):
         stripped = line.strip()
         match = _ASSIGNMENT.fullmatch(stripped)
         if match:
             values[match[1]] = _unquoted(match[2])
         elif stripped and not stripped.startswith("#"):
             # The message does not quote the line, because the line may contain a secret.
-            messages.append(f"{file}:{number}: this is not a variable; write NAME=VALUE")
+            messages.append(f"{file}:{line_number}: this is not a variable; write NAME=VALUE")
     if messages:
         raise UsageError("\n".join(messages))
     return values
 
 
-def plan_local_job(job: LocalDocument, options: LocalOptions, root: Path) -> LocalJob:
-    """Plan the local processes for the tasks of a job.
-
-    Args:
-        job: the job, with its warnings.
-        options: the options of the run.
-        root: the folder for the logs and the volumes of the run.
-
-    Raises:
-        UsageError: an option does not match the job, or the workload kind of the job needs a cluster.
-        ProblemsError: this machine lacks a program, a package or a variable of a task.
-    """
-    document = job.document
-    if kinds.of_spec(document.data["spec"]) == "ElasticDL":
-        raise UsageError(
-            f"{document.file}: the master of an ElasticDL job creates its workers as pods of a cluster, so tfgen local "
-            "cannot run this job"
-        )
-    built = task_objects(document.data, options.environment)
-    return _Planner(job, options, root, built).plan()
-
-
-class _Planner:
-    """Plan the local processes of a job from its pod templates and the folders, programs and GPUs of this machine."""
-
-    def __init__(self, job: LocalDocument, options: LocalOptions, root: Path, built: TaskObjects) -> None:
-        document = job.document
-        self._document, self._warnings, self._options, self._root = document, job.warnings, options, root
-        self._built = built
-        self._maps: ConfigMaps = config_maps(built.objects)
-        self._pods = tuple(pods(built.objects, document.data["metadata"].get("namespace") or _DEFAULT_NAMESPACE))
-        self._volumes = Volumes(built.structure, root, options.folders, options.workdir, self._maps)
-        self._addresses = loopback(self._maps)
-        self._problems: list[Problem] = []
-        self._programs: set[Path] = set()  # the programs whose imports are already checked
-
-    def plan(self) -> LocalJob:
-        self._volumes.check_user_folders(self._pods)
-        self._check_failures()
-        numbers = [gpu_count(pod.container) for pod in self._pods]
-        gpus = find_gpus() if any(numbers) else []
-        tasks = [
-            self._task(pod, share, number)
-            for pod, share, number in zip(self._pods, shares(numbers, gpus), numbers, strict=True)
-        ]
-        if self._problems:
-            raise ProblemsError((*self._warnings, *in_order(self._problems)))
-        (self._root / _LOGS).mkdir()
-        return LocalJob(
-            tuple(tasks),
-            self._ending(),
-            self._volumes.remaining_folders(self._pods),
-            tuple(dict.fromkeys(self._notes(sum(numbers), len(gpus)))),
-            {m["mountPath"]: m["name"] for pod in self._pods for m in pod.container.get("volumeMounts", ())},
-        )
-
-    def _task(self, pod: Pod, gpus: str, number: int) -> Task:
-        resolved = variables(pod, self._maps, self._options.variables)
-        for missing in resolved.missing:
-            self._report_missing_variable(pod, missing.name, missing.source)
-        values = {name: replace_addresses(value, self._addresses) for name, value in resolved.values.items()}
-        folders = self._volumes.folders(pod, values)
-        executable, arguments = pod.container.get("command", ()), pod.container.get("args", ())
-        words = [expand(word, resolved.values) for word in (*executable, *arguments)]
-        values = {name: folders.replace_paths(value) for name, value in values.items()}
-        environ = self._environ(pod, values, folders, gpus, number)
-        command = [folders.replace_paths(replace_addresses(word, self._addresses)) for word in words]
-        if executable:
-            command[0] = self._program(pod, command[0], environ)
-            self._check_program_file(pod, words, command, self._folder(pod, folders), environ)
-        else:
-            self._problem(
-                pod, "command", f"is in the image, which this machine does not use; set the key command{_IMAGE}"
-            )
-        return Task(
-            name=pod.task,
-            role=pod.role,
-            index=pod.index,
-            command=tuple(command),
-            variables=environ,
-            folder=self._folder(pod, folders),
-            log=self._log(pod),
-            grace=pod.spec.get("terminationGracePeriodSeconds", 30),
-            retries=pod.retries,
-            port=port_of(environ),
-        )
-
-    def _environ(self, pod: Pod, values: Mapping[str, str], folders: Folders, gpus: str, number: int) -> dict[str, str]:
-        """Return the environment variables of a task.
-
-        The result contains the variables of this machine, of tfgen and of the pod. If a name occurs twice, a variable
-        of the pod in `values` has precedence. `gpus` is the value of CUDA_VISIBLE_DEVICES, and `number` is the number
-        of GPUs that the pod requests.
-        """
-        tmp = next((str(mount.folder) for mount in folders.mounts if mount.folder.name == TMP), "")
-        environ = {key: value for key, value in os.environ.items() if key not in ("TF_CONFIG", VISIBLE)}
-        process = {
-            "PYTHONUNBUFFERED": "1",  # no delay of log lines
-            "PYTHONUSERBASE": site.getuserbase(),  # HOME is the folder of the pod, without the packages of the user
-            "HOSTNAME": pod.name,
-            **({"TMPDIR": tmp} if tmp else {}),
-        }
-        if not number:
-            process[VISIBLE] = ""
-        elif gpus:
-            process[VISIBLE] = gpus
-            process["TF_FORCE_GPU_ALLOW_GROWTH"] = "true"  # by default, a task takes all memory of a shared GPU
-        if self._options.python:
-            folder = str(Path(self._options.python).parent)
-            environ["PATH"] = os.pathsep.join((folder, environ.get("PATH", os.defpath)))
-        return {**environ, **process, **values}
-
-    def _program(self, pod: Pod, program: str, environ: Mapping[str, str]) -> str:
-        """Return the path, on this machine, of the program with which the command of a pod begins.
-
-        For Python, the path is the value of `--python` or the Python on the PATH. If the program is missing, the method
-        adds a problem.
-        """
-        name = Path(program).name
-        is_python = _PYTHON.fullmatch(name) is not None
-        if is_python and self._options.python:
-            return self._options.python
-        names = [program, name, "python3", sys.executable] if is_python else [program]
-        for candidate in names:
-            path = shutil.which(candidate, path=environ.get("PATH"))
-            if path:
-                return path
-        self._problem(pod, "command", f"starts {program}, which is not on this machine; install {program} here{_IMAGE}")
-        return program
-
-    def _check_program_file(
-        self, pod: Pod, words: Sequence[str], command: Sequence[str], folder: Path, environ: Mapping[str, str]
-    ) -> None:
-        """Check that this machine has the file that an interpreter runs, and the packages that the file imports.
-
-        Args:
-            pod: the pod.
-            words: the command of the pod.
-            command: the same command with the paths of this machine.
-            folder: the working directory of the command.
-            environ: the environment variables of the command.
-        """
-        file, local = find_program_file(words), find_program_file(command)
-        if not local or local == command[0]:
-            return
-        program = folder / local
-        if not program.exists():
-            self._problem(
-                pod,
-                "command",
-                f"runs {file}, which is not on this machine; set the folder of the file with --workdir",
-            )
-        elif _PYTHON.fullmatch(Path(words[0]).name) and program not in self._programs:
-            self._programs.add(program)
-            self._check_imports(pod, command[0], program, environ)
-
-    def _check_imports(self, pod: Pod, python: str, program: Path, environ: Mapping[str, str]) -> None:
-        missing = find_missing_packages(python, program, environ)
-        if missing:
-            lines = ", ".join(f"{package.name} (line {package.line})" for package in missing)
-            fix = advice(missing, python, program.with_name("requirements.txt"))
-            message = f"{program} imports {lines}, which {python} of this machine does not have; {fix}"
-            self._problem_at(self._path(pod, "command"), message, "local-import")
-
-    def _folder(self, pod: Pod, folders: Folders) -> Path:
-        path = pod.container.get("workingDir")
-        folder = Path(folders.local_path(path)) if path else self._options.workdir
-        return folder if folder.is_dir() else self._options.workdir
-
-    def _log(self, pod: Pod) -> Path:
-        return self._root / _LOGS / f"{pod.task}.log"
-
-    def _ending(self) -> Ending:
-        retries = self._options.retries
-        if retries is None and not self._options.failures:
-            retries = 0
-        grace = data_path.at(self._built.values, ("completion", "evaluatorGrace")) or 0
-        ignored = data_path.at(self._built.values, ("restart", "ignoreExitCodes")) or ()
-        return Ending(
-            by=self._built.structure.completion,
-            grace=grace,
-            retries=retries,
-            failures=self._options.failures,
-            ignored_codes=tuple(ignored),
-            restarts_successful=kinds.of_spec(self._document.data["spec"]) == "StatefulSet",
-        )
-
-    def _notes(self, number: int, gpus: int) -> Iterator[str]:
-        if gpus < number:
-            available = f"only {gpus}; the tasks share the GPUs" if gpus else "none"
-            yield f"the tasks request {count(number, 'GPU')}, and this machine has {available}"
-        for name in self._volumes.volumes_without_content(self._pods):
-            yield (
-                f"the volume {name} is empty, because its content is in the cluster; to use a local folder, add "
-                f"--mount {name}=DIR"
-            )
-        for pod in self._pods:
-            for source in unknown_sources(pod, self._maps):
-                yield f"the variables of the {source} exist only in the cluster; to set them, add --env-file FILE"
-            for container in (*pod.spec.get("initContainers", ()), *pod.spec["containers"]):
-                if container is not pod.container and not container["name"].startswith("lock-"):
-                    yield f"tfgen local does not run the container {container['name']} of the {pod.role}"
-
-    def _check_failures(self) -> None:
-        names = [pod.task for pod in self._pods]
-        messages = [
-            f"--fail {failure.task}: the job does not have this task; the tasks are {either(names, 'and')}"
-            for failure in self._options.failures
-            if failure.task not in names
-        ]
-        if messages:
-            raise UsageError("\n".join(messages))
-
-    def _report_missing_variable(self, pod: Pod, name: str, source: str) -> None:
-        message = (
-            f"{name} comes from {source}, which exists only in the cluster; write {name}=VALUE into a file, and add "
-            "--env-file FILE"
-        )
-        self._problem_at(self._path(pod, "env", name), message, "local-variable")
-
-    def _problem(self, pod: Pod, key: str, message: str) -> None:
-        self._problem_at(self._path(pod, key), f"the {key} of the {pod.role} {message}", "local-command")
-
-    def _problem_at(self, path: DataPath, message: str, rule: str) -> None:
-        self._problems.append(Problem(*self._document.place(path), message, rule))
-
-    def _path(self, pod: Pod, *keys: str) -> DataPath:
-        """Return the path in job.yaml of the value that a pod gets for a key, such as ("spec", "env", "HOME").
-
-        The method searches the role in the environment, then the environment, then the role in the job, then the job.
-        If no value exists, the result is the path of the role.
-
-        Args:
-            pod: the pod.
-            keys: the path of the key below `spec` or below a role, for example `"env", "HOME"`.
-        """
-        parents: list[DataPath] = [("spec",)]
-        if self._options.environment is not None:
-            parents.insert(0, ("spec", "environments", self._options.environment))
-        candidates = [(*parent, *role, *keys) for parent in parents for role in (("roles", pod.role), ())]
-        data = self._document.data
-        return next((path for path in candidates if data_path.has(data, path)), ("spec", "roles", pod.role))
-
-
 def _unquoted(text: str) -> str:
     """Remove the quotes around a value."""
     return text[1:-1] if len(text) > 1 and text[0] == text[-1] and text[0] in "'\"" else text
-
-
-@contextmanager
-def new_root(document: Document) -> Iterator[Path]:
-    """Create a folder for a local run. At the end of the run, delete the files of the tasks, and keep the logs.
-
-    Raises:
-        TfgenError: the disk fails.
-    """
-    with errors_at(tempfile.gettempdir()):
-        root = Path(tempfile.mkdtemp(prefix=f"tfgen-{name_of(document)}-"))
-    try:
-        yield root
-    finally:
-        shutil.rmtree(root / "tasks", ignore_errors=True)
-        if not (root / _LOGS).exists():
-            shutil.rmtree(root, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""``tfgen merge-driver``: merge rendered files for git.
+"""``tfgen merge-driver``: merge one rendered file. git runs this command during a merge.
 
 git calls the driver for each file that both branches changed. The driver does not merge a rendered file, because the
 next render writes the file again. The merged ledger lists the files of both branches, so that the next render may
@@ -9,15 +9,37 @@ https://git-scm.com/docs/gitattributes#_defining_a_custom_merge_driver
 
 from __future__ import annotations
 
+from argparse import ArgumentParser, Namespace
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
+from typing import Final
 
+from tfgen.cli.arguments import path
+from tfgen.cli.output import OK, PROBLEMS, print_json
 from tfgen.disk_file import read_text, replace_text
 from tfgen.errors import TfgenError
 from tfgen.git.command import Git
 from tfgen.places import CHARTS, OVERLAYS, job_folder
 from tfgen.tree.ledger import LEDGER_FOLDER, job_of, ledger_path, merge_ledgers, parse_ledger
 from tfgen.tree.write import read_ledgers
+
+EXAMPLE: Final = "tfgen merge-driver .merge_O .merge_A .merge_B charts/cifar/Chart.yaml"
+
+
+def arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("base", type=path, metavar="BASE", help="the version of the common ancestor")
+    parser.add_argument(
+        "ours", type=path, metavar="OURS", help="the version of the current branch; the result overwrites this file"
+    )
+    parser.add_argument("theirs", type=path, metavar="THEIRS", help="the version of the merged branch")
+    parser.add_argument("path", metavar="NAME", help="the path of the file in the repository")
+
+
+def run(args: Namespace) -> int:
+    is_merged = merge_file(args.base, args.ours, args.theirs, args.path)
+    if args.format == "json":
+        print_json({"merged": is_merged})
+    return OK if is_merged else PROBLEMS
 
 
 def merge_file(base: Path, ours: Path, theirs: Path, path: str) -> bool:

@@ -1,26 +1,130 @@
-"""``tfgen plan``: compute whether the pods of jobs fit on the nodes of a cluster."""
+"""``tfgen plan``: print whether jobs fit on the nodes of a cluster. Also print the missing resources, and the nodes."""
 
 from __future__ import annotations
 
+import json
+import sys
+from argparse import ArgumentParser, Namespace
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar, Final
+
+import yaml
 
 from tfgen import data_path
-from tfgen.commands.cluster.declared_runs import RunObjects
+from tfgen.cli.arguments import cluster_arguments, jobs_argument, path
+from tfgen.cli.output import COLOURS, OK, PROBLEMS, is_in_colour, print_json, print_message, print_result, read_jobs
+from tfgen.errors import UsageError
+from tfgen.job.sources import output_root
 from tfgen.job.training_job import ROLE_NAMES
 from tfgen.kubernetes import keys
-from tfgen.kubernetes.labels import added_labels
-from tfgen.kubernetes.object import Object, literal_name
+from tfgen.kubernetes.object import Object, added_labels, literal_name
 from tfgen.kubernetes.pods import Pods, Profile, pods_of
+from tfgen.live.run import RunObjects, declared_runs
+from tfgen.report.plan import node_lines, node_rows, rows, verdict_text
 from tfgen.rules.pod_parts import PodPart
 from tfgen.rules.security import find_weak_fields
 from tfgen.scheduling.cluster import ENDED, KINDS, cluster_of, known_kinds_of, namespace_of
 from tfgen.scheduling.pods import PodTemplate
-from tfgen.scheduling.verdict import Plan, PlannedRun, plan_placement
+from tfgen.scheduling.verdict import DOES_NOT_FIT, Plan, PlannedRun, plan_placement
+from tfgen.words import count
+
+EXAMPLE: Final = "tfgen plan jobs --env prod --nodes nodes.yaml"
+
+
+def arguments(parser: ArgumentParser) -> None:
+    jobs_argument(parser, default="the repository")
+    nodes = parser.add_mutually_exclusive_group(required=True)
+    nodes.add_argument(
+        "--nodes", type=path, metavar="FILE", help="a file with nodes and pods, from kubectl get nodes,pods -A -o yaml"
+    )
+    nodes.add_argument("--cluster", action="store_true", help="read the nodes and the pods of the cluster")
+    parser.add_argument("--env", metavar="ENV", help="the environment of the jobs (default: none)")
+    cluster_arguments(parser)
+
+
+def run(args: Namespace) -> int:
+    if args.nodes and (args.kubeconfig, args.context, args.namespace) != (None,) * 3:
+        raise UsageError("--kubeconfig, --context and --namespace need --cluster")
+    jobs = read_jobs(args.jobs or [output_root(Path())])
+    runs = []
+    for item in declared_runs(jobs.documents, args.env):
+        if item.run.is_enabled:
+            runs.append(item)
+        else:
+            print_message(f"{item.run.title}: skipped, because the job is retired in the environment (enabled: false)")
+    plans = _of_file(args, runs) if args.nodes else _of_clusters(args, runs)
+    verdicts = [verdict for plan in plans.values() for verdict in plan.verdicts]
+    for name in (name for plan in plans.values() for name in plan.left_out):
+        print_message(f"the node {name} has no status.allocatable, so the plan ignores the node")
+    if args.format == "json":
+        nodes = [{"cluster": context, **row} for context, plan in plans.items() for row in node_rows(plan.nodes)]
+        print_json({"runs": rows(verdicts), "nodes": nodes})
+    else:
+        _print_plans(plans)
+    return PROBLEMS if any(verdict.answer == DOES_NOT_FIT for verdict in verdicts) else OK
+
+
+def _print_plans(plans: Mapping[str | None, Plan]) -> None:
+    """Print for each run whether the run fits, and print a picture of the nodes of each cluster.
+
+    The argument `plans` is kubeconfig context -> plan, or None -> plan for the nodes in a file.
+    """
+    for plan in plans.values():
+        for verdict in plan.verdicts:
+            print_result(verdict_text(verdict))
+    colours = COLOURS if is_in_colour(sys.stdout) else ()
+    for context, plan in plans.items():
+        print_result(f"\nnodes of {context}:" if len(plans) > 1 else "")
+        for line in node_lines(plan.nodes, colours):
+            print(line)
+
+
+def _of_file(args: Namespace, runs: Sequence[RunObjects]) -> dict[str | None, Plan]:
+    """Plan the runs on the nodes in the file of --nodes. Return None -> plan: a file has no kubeconfig context."""
+    objects = read_cluster_file(args.nodes)
+    _print_size(str(args.nodes), objects)
+    return {None: plan_runs([(item, item.run.namespace) for item in runs], objects)}
+
+
+def _of_clusters(args: Namespace, runs: Iterable[RunObjects]) -> dict[str | None, Plan]:
+    """Plan the runs on the nodes of their clusters. Return kubeconfig context -> plan for the cluster."""
+    from tfgen.cli.live import clusters_of  # takes 100 ms, which a plan for a file does not need
+    from tfgen.live.api import ONCE  # 50 ms
+    from tfgen.live.read_cluster import read_cluster  # 10 ms
+
+    clusters = clusters_of(args, ONCE)
+    groups: dict[str | None, list[tuple[RunObjects, str | None]]] = {}
+    for item in runs:
+        live = clusters.place(item.run)
+        groups.setdefault(live.context, []).append((item, live.namespace))
+    plans = {}
+    for context, of_context in groups.items():
+        api = clusters.api(context)
+        objects, kinds = read_cluster(api, print_message)
+        _print_size(api.connection.host, objects)
+        plans[context] = plan_runs(of_context, objects, kinds)
+    return plans
+
+
+def _print_size(source: str, objects: Iterable[Object]) -> None:
+    """Print the number of nodes and pods in `objects`, so that the user sees whether a node is missing.
+
+    `source` is the origin of the objects: a file name, or the host of an API server.
+    """
+    kinds = [item["kind"] for item in objects]
+    print_message(f"{source}: {count(kinds.count('Node'), 'node')} and {count(kinds.count('Pod'), 'pod')}")
+
 
 _CLAIM_TEMPLATES: Final = ("spec", "volumeClaimTemplates")
 _OUTSIDE_GANG: Final = "evaluator"
+_DECIDERS: Final[Mapping[str, str]] = {
+    keys.POD_GROUP: "the coscheduling plugin",
+    keys.KAI_GROUP: "KAI",
+    keys.KOORDINATOR_GROUP: "Koordinator",
+}
+"""The label or annotation of a gang -> the scheduler that decides when the pods start."""
 _DEFAULT_NAMESPACE: Final = "default"
 _KINDS_WITH_PODS: Final = ("Pod", "Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job", "CronJob")
 
@@ -87,8 +191,10 @@ def _run_key(pod: Object) -> tuple[str, str, str]:
 
 def _templates(item: RunObjects, namespace: str) -> Iterator[PodTemplate]:
     """Yield the pod templates of a run, except for the test pods of Helm, which do not run during the training."""
-    literal = [name for name in map(literal_name, _with_pods(item.objects)) if name]
-    all_pods = [pods for owner in item.objects if not _is_hook(owner) for pods in pods_of(owner)]
+    with_pods = (owner for owner in item.objects if owner["kind"] in _KINDS_WITH_PODS)
+    literal = [name for name in map(literal_name, with_pods) if name]
+    owners = (owner for owner in item.objects if keys.HOOK not in (owner["metadata"].get("annotations") or {}))
+    all_pods = [pods for owner in owners for pods in pods_of(owner)]
     tasks = sum(pods.count for pods in all_pods if _is_in_gang(pods))
     has_gang = item.run.gang is not None and item.run.gang[1] >= tasks
     for pods in all_pods:
@@ -114,7 +220,7 @@ def _weak_fields(pods: Pods) -> Iterator[tuple[Profile, str]]:
     """Yield each field that the Pod Security profile restricted refuses, with the strongest profile that allows it."""
     spec, pod = pods.spec, pods.spec.get("securityContext") or {}
     volumes = (PodPart(("volumes", index), volume) for index, volume in enumerate(spec.get("volumes") or ()))
-    for part in (PodPart((), spec), *(PodPart(path, container) for path, container in pods.containers), *volumes):
+    for part in (PodPart((), spec), *(PodPart(place, container) for place, container in pods.containers), *volumes):
         for field in find_weak_fields(part):
             yield field.profile, field.description
     for _, container in pods.containers:
@@ -145,14 +251,6 @@ def _claim_name(claim: Object, numbered: Mapping[str, str]) -> str:
     return f"{claim['metadata']['name']}-{numbered[keys.STATEFUL_SET_POD]}"
 
 
-def _with_pods(objects: Sequence[Object]) -> list[Object]:
-    return [item for item in objects if item["kind"] in _KINDS_WITH_PODS]
-
-
-def _is_hook(item: Object) -> bool:
-    return keys.HOOK in (item["metadata"].get("annotations") or {})
-
-
 def _role(pods: Pods) -> str:
     owner: Mapping[str, Any] = pods.owner["metadata"]
     role: str = pods.labels.get(keys.ROLE) or pods.labels.get(keys.COMPONENT) or owner["name"]
@@ -174,11 +272,67 @@ def _doubts(pods: Pods, objects: Sequence[Object]) -> Iterator[str]:
         yield f"the queue {queue} decides when the pods start"
     if not pods.has_all_labels:
         yield f"the operator of the {pods.owner['kind']} creates the pods, and may change the pods"
-    if keys.POD_GROUP in pods.labels:
-        yield "the coscheduling plugin decides when the pods start"
+    for key in _DECIDERS.keys() & (pods.labels.keys() | pods.annotations.keys()):
+        yield f"{_DECIDERS[key]} decides when the pods start"
     if any(item["kind"] == "PodGroup" and item["spec"].get("schedulingConstraints") for item in objects):
         yield "the topology of the gang limits the choice of nodes"
     if keys.ECI in pods.labels or keys.ECI in pods.annotations:
         yield "Alibaba Cloud may run the pod on a separate instance"
     if keys.ELASTIC_DL_JOB in pods.labels:
         yield "the master of ElasticDL creates the pods of the tasks"
+
+
+_COMMAND: Final = "kubectl get nodes,pods --all-namespaces -o yaml"
+_TIMESTAMP: Final = "tag:yaml.org,2002:timestamp"
+
+
+class _Loader(yaml.CSafeLoader):
+    """YAML loader that reads a timestamp as text, because the JSON output of kubectl has timestamps as text."""
+
+    yaml_constructors: ClassVar[dict[Any, Any]] = {
+        **yaml.CSafeLoader.yaml_constructors,
+        _TIMESTAMP: yaml.CSafeLoader.construct_yaml_str,
+    }
+
+
+def read_cluster_file(file: Path) -> list[Object]:
+    """Return the objects in a YAML file, or in a JSON file with the suffix .json. A List is replaced by its items.
+
+    The function accepts files of any size, because the objects of a thousand nodes need several megabytes.
+
+    Raises:
+        UsageError: the file cannot be read, is not YAML, or contains no node or something else than objects.
+    """
+    try:
+        text = file.read_bytes().decode("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(
+            f"{file}: {error.strerror if isinstance(error, OSError) else 'the file is not UTF-8'}"
+        ) from error
+    try:
+        documents = [json.loads(text)] if file.suffix == ".json" else [*yaml.load_all(text, Loader=_Loader)]
+    except json.JSONDecodeError as error:
+        raise UsageError(f"{file}:{error.lineno}:{error.colno}: the text is not JSON: {error.msg}") from error
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        mark = getattr(error, "problem_mark", None)
+        place = f"{file}:{mark.line + 1}:{mark.column + 1}" if mark else str(file)
+        raise UsageError(f"{place}: the text is not YAML: {getattr(error, 'problem', None) or error}") from error
+    objects = [item for document in documents if document is not None for item in _items(document)]
+    for number, item in enumerate(objects, start=1):
+        if not _is_object(item):
+            raise UsageError(f"{file}: item {number} is not a Kubernetes object with a kind and a name")
+    if not any(item["kind"] == "Node" for item in objects):
+        raise UsageError(f"{file}: the file contains no node; create the file with {_COMMAND}")
+    return objects
+
+
+def _items(document: Any) -> Sequence[Any]:
+    is_list = isinstance(document, dict) and str(document.get("kind")).endswith("List")
+    return document.get("items") or () if is_list else (document,)
+
+
+def _is_object(item: Any) -> bool:
+    metadata = item.get("metadata") if isinstance(item, dict) else None
+    if not isinstance(metadata, dict) or not isinstance(metadata.get("name"), str):
+        return False
+    return isinstance(item.get("kind"), str) and (item["kind"] != "Pod" or isinstance(item.get("spec"), dict))

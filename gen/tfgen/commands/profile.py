@@ -1,62 +1,95 @@
-"""``tfgen profile``: trace the TensorFlow servers of a run."""
+"""``tfgen profile``: trace the training of a task or of all workers."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from argparse import ArgumentParser, Namespace
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Final
 
-from tfgen import data_path
-from tfgen.errors import Problem, ProblemsError, TfgenError
+from tfgen.cli.arguments import number, path, release_arguments, run_arguments, seconds
+from tfgen.cli.live import check_role, clusters_of
+from tfgen.cli.output import OK, PROBLEMS, print_json, print_message, print_result, read_job
+from tfgen.errors import TfgenError, UsageError
 from tfgen.kubernetes.object import Object
-from tfgen.live.api import Api
+from tfgen.live.api import ONCE, Api
 from tfgen.live.connection import Access
-from tfgen.live.profile import trace_tasks
+from tfgen.live.profile import check_traceable, trace_tasks
 from tfgen.live.read_cluster import run_pods, task_pod
-from tfgen.live.run import DeclaredRun
+from tfgen.live.run import DeclaredRun, find_run
+from tfgen.live.run_state import leading_role
 from tfgen.record import Record
-from tfgen.text.document import Document
-from tfgen.tree.folder import write_new_folder
+from tfgen.tree.folder import write_folder
+from tfgen.words import count
 
-_UNTRACEABLE: Final = "untraceable-strategy"
-RULES: Final[Mapping[str, str]] = {
-    _UNTRACEABLE: "The tasks of the strategy have no TensorFlow server that `tfgen profile` can trace.",
-}
-"""The description of each rule, by the id of the rule, for the problems of `tfgen profile`."""
+EXAMPLE: Final = "tfgen profile job.yaml --env prod --role worker --index 1 --seconds 5 --out trace"
 
-_NO_SERVER: Final[Mapping[str, str]] = {
-    "KerasDistribution": (
-        "tfgen profile cannot trace the tasks, because the tasks run JAX; call jax.profiler.start_trace in the program"
-    ),
-    "Single": (
-        "tfgen profile cannot trace the task, because the task has no TensorFlow server; call "
-        "tf.profiler.experimental.start in the program"
-    ),
-}
-"""The message with the reason and the fix, by the strategy whose tasks cannot be traced."""
+_LONGEST: Final = 60
+"""Default time in seconds after which TensorFlow's profiler client gives up."""
 
 
-def check_traceable(document: Document) -> None:
-    """Raise ProblemsError for a job whose strategy has no TensorFlow server to trace."""
-    path = ("spec", "strategy")
-    message = _NO_SERVER.get(data_path.at(document.data, path) or "")
-    if message:
-        raise ProblemsError([Problem(*document.place(path), message, _UNTRACEABLE)])
+def arguments(parser: ArgumentParser) -> None:
+    run_arguments(parser)
+    parser.add_argument(
+        "--role", metavar="ROLE", help="the role of the task (default: chief, or worker in a job without a chief)"
+    )
+    parser.add_argument("--index", type=number, metavar="N", help="the index of the task in its role (default: 0)")
+    parser.add_argument(
+        "--all", action="store_true", help="trace all tasks of the role together (default role: worker)"
+    )
+    parser.add_argument(
+        "--seconds", type=seconds, default=5, metavar="TIME", help="the duration of the trace (default: 5)"
+    )
+    parser.add_argument(
+        "-o",
+        "--out",
+        type=path,
+        default=Path("trace"),
+        metavar="DIR",
+        help="the log folder for TensorBoard (default: trace)",
+    )
+    release_arguments(parser)
 
 
-class TraceRequest(Record):
-    """The tasks to trace, and the duration of the trace.
+def run(args: Namespace) -> int:
+    document = read_job(args)
+    check_traceable(document)
+    run = find_run(document, args.env).run
+    role, indexes = _tasks(args, run)
+    clusters = clusters_of(args, ONCE)
+    run = clusters.with_release_names(run, args.release)
+    live = clusters.place(run)
+    if may_end_workers(run):
+        print_message(
+            "note: TensorFlow's profiler can end a worker of MultiWorkerMirroredStrategy; the run then resumes from "
+            "its last checkpoint"
+        )
+    print_message(f"{run.title}: tracing {count(len(indexes), role)} for {count(args.seconds, 'second')}")
+    traces = profile_run(clusters.api(live.context), clusters.access(live), run, role, indexes, args.seconds)
+    folder = write_profile(args.out, traces.files, datetime.now())
+    if args.format == "json":
+        print_json({"folder": str(folder), "files": sorted(traces.files), "failures": list(traces.failures)})
+    else:
+        print_result(f"trace: {folder}")
+        print_result(f"open:  tensorboard --logdir {args.out}    # after pip install tensorboard xprof")
+        print_result(f"or:    xprof --logdir {args.out}          # after pip install xprof")
+    for failure in traces.failures:
+        print_message(f"no trace: {failure}")
+    return PROBLEMS if traces.failures else OK
 
-    Attributes:
-        role: the role of the tasks.
-        indexes: the indexes of the tasks in the role.
-        seconds: the duration of the trace in seconds.
-    """
 
-    role: str
-    indexes: tuple[int, ...]
-    seconds: int
+def _tasks(args: Namespace, run: DeclaredRun) -> tuple[str, Sequence[int]]:
+    """Return the role and the indexes of the tasks to trace."""
+    if args.all and args.index is not None:
+        raise UsageError("--all traces each task of the role; remove --index or --all")
+    if not 1 <= args.seconds <= _LONGEST:
+        raise UsageError(f"--seconds {args.seconds}: write a time from 1 to {_LONGEST} seconds")
+    role = args.role or ("worker" if args.all else leading_role(run))
+    check_role(role, run)
+    if role not in run.roles:
+        raise UsageError(f"--role {role}: the finisher runs no TensorFlow; name a role that trains")
+    return role, range(run.roles[role]) if args.all else (args.index or 0,)
 
 
 class Traces(Record):
@@ -71,14 +104,16 @@ class Traces(Record):
     failures: tuple[str, ...]
 
 
-def profile_run(api: Api, access: Access, run: DeclaredRun, request: TraceRequest) -> Traces:
+def profile_run(api: Api, access: Access, run: DeclaredRun, role: str, indexes: Sequence[int], seconds: int) -> Traces:
     """Trace the requested tasks of a run at the same time.
 
     Args:
         api: the client of the cluster.
         access: the kubeconfig, the context and the namespace of the run.
         run: the run.
-        request: the tasks and the duration.
+        role: the role of the tasks.
+        indexes: the indexes of the tasks in the role.
+        seconds: the duration of the trace in seconds.
 
     Raises:
         ApiError: the user may not list pods.
@@ -88,13 +123,13 @@ def profile_run(api: Api, access: Access, run: DeclaredRun, request: TraceReques
     pods = run_pods(api, namespace, run)
     traceable: list[Object] = []
     errors: list[TfgenError] = []
-    for index in request.indexes:
+    for index in indexes:
         try:
-            traceable.append(task_pod(pods, namespace, run, request.role, index))
+            traceable.append(task_pod(pods, namespace, run, role, index))
         except TfgenError as error:
             errors.append(error)
     files: dict[str, bytes] = {}
-    for result in trace_tasks(access, traceable, request.seconds):
+    for result in trace_tasks(access, traceable, seconds):
         if isinstance(result, TfgenError):
             errors.append(result)
         else:
@@ -116,7 +151,7 @@ def write_profile(folder: Path, files: Mapping[str, bytes], time: datetime) -> P
         TfgenError: the disk fails. No file is written.
     """
     target = folder / "plugins" / "profile" / time.strftime("%Y_%m_%d_%H_%M_%S")
-    write_new_folder(target, files)
+    write_folder(target, files.items())
     return target
 
 

@@ -1,19 +1,83 @@
-"""``tfgen release``: free the GPUs of a run, as the finisher does when the run ends."""
+"""``tfgen release``: free the GPUs of a run, even before the run ends."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from tfgen import data_path
-from tfgen.commands.cluster.target import Target, ownership, patch_object
+from tfgen.cli.arguments import release_arguments, run_arguments
+from tfgen.cli.live import clusters_of, read_live_job, target_of
+from tfgen.cli.output import OK, PROBLEMS, print_json, print_result
 from tfgen.errors import TfgenError
 from tfgen.kubernetes import keys
-from tfgen.kubernetes.object import Object
-from tfgen.live.api import NOT_FOUND, ApiError, find
-from tfgen.live.run import DeclaredRun, Identity, end_of, suspend_path
+from tfgen.kubernetes.object import Object, identity
+from tfgen.live.api import CONFLICT, NOT_FOUND, ONCE, Api, ApiError, find
+from tfgen.live.read_cluster import read_pods
+from tfgen.live.run import DeclaredRun, Identity, check_place, end_of, find_run, suspend_path
 from tfgen.live.run_state import query_parameters, queue_of, workload_kind
+from tfgen.live.target import Target, delete_object, ownership, patch_object, resource_of
+from tfgen.live.tasks import LEASE_NAMESPACE, holds_a_node, sign_of_life
 from tfgen.record import EMPTY, Record
+
+EXAMPLE: Final = "tfgen release job.yaml --env prod"
+
+
+def arguments(parser: ArgumentParser) -> None:
+    run_arguments(parser, may_be_removed=True)
+    parser.add_argument(
+        "--lost",
+        action="store_true",
+        help="delete only the pods on nodes that do not answer; their controllers create new pods",
+    )
+    release_arguments(parser)
+
+
+def run(args: Namespace) -> int:
+    document = read_live_job(args)
+    run = find_run(document, args.env, may_be_retired=True).run
+    clusters = clusters_of(args, ONCE)
+    if not clusters.is_place_set:
+        check_place(run, "release")
+    run = clusters.with_release_names(run, args.release)
+    target = target_of(args, document, run, needs_inventory=False).replaced(run=run.run)
+    if args.lost:
+        _print_rows(args, _lost_rows(release_lost(target, run)))
+        return OK
+    outcomes = _print_rows(args, _rows(release_run(target, run)))
+    return PROBLEMS if LEFT in outcomes else OK
+
+
+def _print_rows(args: Namespace, rows: Iterable[Mapping[str, str]]) -> set[str]:
+    """Print a row for each object as soon as tfgen has changed the object: kind, name, outcome and reason.
+
+    Return the outcomes.
+    """
+    outcomes = set()
+    printed = []
+    for row in rows:
+        outcomes.add(row["outcome"])
+        printed.append(row)
+        if args.format != "json":
+            reason = f": {row['reason']}" if row.get("reason") else ""
+            print_result(f"{row['kind']} {row['name']} {row['outcome']}{reason}", flush=True)
+    if args.format == "json":
+        print_json({"objects": printed})
+    return outcomes
+
+
+def _rows(items: Iterable[Released]) -> Iterator[Mapping[str, str]]:
+    for item in items:
+        _, kind, name = item.identity
+        yield {"kind": kind, "name": name, "outcome": item.outcome, **({"reason": item.reason} if item.reason else {})}
+
+
+def _lost_rows(items: Iterable[ReleasedPod]) -> Iterator[Mapping[str, str]]:
+    for item in items:
+        outcome = "deleted" if item.is_deleted else "left"
+        yield {"kind": "Pod", "name": item.pod, "outcome": outcome, "node": item.node, "reason": item.reason}
+
 
 _ABSENT: Final = "not found"
 _RELEASED_BEFORE: Final = "already released"
@@ -59,7 +123,7 @@ def release_run(target: Target, run: DeclaredRun) -> Iterator[Released]:
     parts = [*run.controllers.values(), *([run.finisher] if run.finisher else [])]
     objects = [item for item in parts if item != last] + ([last] if last else [])
     # Plan all steps before the first request, so that an error leaves every object unchanged.
-    for step in [_plan(target, identity, run) for identity in objects]:
+    for step in [_plan(target, item, run) for item in objects]:
         yield _free(target, step)
 
 
@@ -142,3 +206,90 @@ def _free(target: Target, step: _Step) -> Released:
             raise
         return Released(step.result.identity, _ABSENT)
     return step.result
+
+
+_STRATEGIC_MERGE: Final = "application/strategic-merge-patch+json"
+_REASON: Final = "DeletionByTfgen"
+_GONE: Final = (NOT_FOUND, CONFLICT)
+"""The HTTP statuses for a pod that no longer exists, and for a new pod with the same name and a different uid."""
+
+
+class ReleasedPod(Record):
+    """The outcome of `tfgen release --lost` for a pod.
+
+    Attributes:
+        pod: the name of the pod.
+        node: the node of the pod.
+        is_deleted: whether the pod is deleted.
+        reason: the reason why the pod is not deleted; empty for a deleted pod.
+    """
+
+    pod: str
+    node: str
+    is_deleted: bool
+    reason: str = ""
+
+
+def release_lost(target: Target, run: DeclaredRun) -> Iterator[ReleasedPod]:
+    """Delete the pods of a run on nodes that do not answer. Yield the outcome for each pod.
+
+    Raises:
+        ApiError: the user may not read the nodes or their leases, or may not delete the pods.
+        TfgenError: no pod is on a node that does not answer, or the server does not answer in time.
+    """
+    api, namespace = target.api, target.namespace
+    pods = read_pods(api, namespace, {keys.JOB: run.full_name, keys.RUN: run.run})
+    on_nodes = sorted(filter(holds_a_node, pods), key=lambda pod: str(pod["metadata"]["name"]))
+    reasons = {name: _sign_of_life(api, name) for name in sorted({pod["spec"]["nodeName"] for pod in on_nodes})}
+    if all(reasons.values()):
+        signs = "; ".join(reasons.values()) or f"the namespace {namespace} has no pod of the run that occupies a node"
+        raise TfgenError(f"{run.title}: no pod is on a node that does not answer: {signs}")
+    _check_controllers(run, (pod for pod in on_nodes if not reasons[pod["spec"]["nodeName"]]))
+    for pod in on_nodes:
+        node = pod["spec"]["nodeName"]
+        if reasons[node]:
+            yield ReleasedPod(pod["metadata"]["name"], node, is_deleted=False, reason=reasons[node])
+        else:
+            _delete(target, {"apiVersion": "v1", "kind": "Pod", **pod})
+            yield ReleasedPod(pod["metadata"]["name"], node, is_deleted=True)
+
+
+def _sign_of_life(api: Api, name: str) -> str:
+    """Return the reason why the node `name` may still run its pods; empty for a node that does not answer."""
+    node = find(api, resource_of(api, ("v1", "Node", name)).at("", name))
+    if node is None:
+        return f"the cluster has no node {name}, so Kubernetes deletes its pods within a minute"
+    lease = find(api, resource_of(api, ("coordination.k8s.io/v1", "Lease", name)).at(LEASE_NAMESPACE, name))
+    return sign_of_life(node, lease, api.time)
+
+
+def _check_controllers(run: DeclaredRun, pods: Iterable[Object]) -> None:
+    """Raise TfgenError if a pod in `pods` has no controller, because nothing would replace the deleted pod."""
+    bare = [pod["metadata"]["name"] for pod in pods if not pod["metadata"].get("ownerReferences")]
+    if bare:
+        raise TfgenError(
+            f"{run.title}: no controller replaces the pod {bare[0]}; delete the run and start a new one: "
+            "tfgen delete JOB, tfgen rerun JOB"
+        )
+
+
+def _delete(target: Target, pod: Object) -> None:
+    path = resource_of(target.api, identity(pod)).at(target.namespace, pod["metadata"]["name"], "status")
+    try:
+        patch_object(target, pod, path, _failure(pod, target.api), _STRATEGIC_MERGE)
+        delete_object(target, pod, {"gracePeriodSeconds": 0})
+    except ApiError as error:
+        if error.status not in _GONE:
+            raise
+
+
+def _failure(pod: Object, api: Api) -> Mapping[str, Any]:
+    """Return the status patch that marks a lost pod as failed."""
+    condition = {
+        "type": "DisruptionTarget",
+        "status": "True",
+        "reason": _REASON,
+        "message": f"tfgen release --lost: the node {pod['spec']['nodeName']} does not answer",
+        "lastTransitionTime": api.time.strftime("%Y-%m-%dT%H:%M:%SZ"),
+    }
+    return {"metadata": {"uid": pod["metadata"]["uid"]}, "status": {"phase": "Failed", "conditions": [condition]}}

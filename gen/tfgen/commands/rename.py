@@ -7,6 +7,7 @@ must name the existing claim.
 from __future__ import annotations
 
 import os
+from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -15,26 +16,90 @@ from tfgen import data_path
 from tfgen.change.comparison import Pair
 from tfgen.change.job_diff import JobDiff
 from tfgen.check.jobs import check_all
-from tfgen.commands.pipeline.job_files import find_job_files
-from tfgen.commands.pipeline.removed_jobs import remaining_files
-from tfgen.commands.pipeline.run_ends import run_ends, run_starts
-from tfgen.commands.pipeline.track import untracked
+from tfgen.cli.arguments import job_name_argument, out_argument, path
+from tfgen.cli.output import OK, ended_runs_data, print_ended_runs, print_json, print_remaining, print_result, read_job
 from tfgen.commands.render import render_paths
 from tfgen.data_path import Path as DataPath
 from tfgen.disk_file import read_text, replace_text
 from tfgen.errors import ProblemsError, UsageError, stop_at_errors
+from tfgen.fix import REMOVED, Assignment
+from tfgen.graph.objects.storage import makes_claim
 from tfgen.job.facts import environments_of, name_of, rendered_branch
 from tfgen.job.sources import output_root, read_sources
+from tfgen.pipeline.check import run_ends, run_starts
+from tfgen.pipeline.read import find_job_files, remaining_files
+from tfgen.pipeline.scope import untracked
 from tfgen.places import CHARTS, OVERLAYS
 from tfgen.record import Record
 from tfgen.schema import tunables
 from tfgen.schema.messages import check_name
 from tfgen.text.document import Document
-from tfgen.text.edit import REMOVED, Assignment, assign
+from tfgen.text.edit import assign
 from tfgen.text.parse import BYTE_ORDER_MARK
 from tfgen.tree.ledger import ledger_path
 from tfgen.tree.plan import ConflictsError
 from tfgen.tree.write import read_ledgers
+from tfgen.words import count
+
+EXAMPLE: Final = "tfgen rename job.yaml video --keep-data"
+
+
+def arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("job", type=path, metavar="JOB|NAME", help="a job.yaml, or the name of a job in the repository")
+    parser.add_argument("name", metavar="NEW", help="the new name")
+    job_name_argument(parser)
+    parser.add_argument(
+        "--keep-data",
+        action="store_true",
+        help="use the existing claims of the job, with their data, under the new name",
+    )
+    parser.add_argument(
+        "--retired",
+        action="store_true",
+        help="retire the job in all environments, so that no run starts under the new name",
+    )
+    out_argument(parser)
+
+
+def run(args: Namespace) -> int:
+    if not args.job.exists():
+        args.job_name, args.job = str(args.job), find_job_file(str(args.job), args.out)
+    document = read_job(args)
+    file, job = document.file, name_of(document)
+    out = args.out or output_root(Path(file).parent)
+    result = rename_job(document, args.name, out, keeps_data=args.keep_data, retires=args.retired)
+    if args.format == "json":
+        names = {"before": job, "after": args.name}
+        print_json(
+            {
+                "file": file,
+                "name": names,
+                "claims": result.claims,
+                "remaining": result.remaining,
+                "ends": ended_runs_data(result.ends),
+                "starts": result.starts,
+            }
+        )
+    else:
+        print_result(f"{file}: {job} -> {args.name}")
+        _print_result(file, job, result)
+    return OK
+
+
+def _print_result(file: str, job: str, result: Rename) -> None:
+    if result.claims:
+        print_result(f"existing claims that the job still uses: {', '.join(result.claims)}")
+    if result.created is not None:
+        print_result(f"{count(result.created, 'rendered file')} created, {result.removed} removed")
+    print_remaining(result.remaining)
+    folder = Path(file).absolute().parent
+    if folder.name == job:
+        print_result(f"the job file remains in the folder {Path(file).parent}")
+    print_ended_runs(result.ends)
+    for start in result.starts:
+        print_result(start)
+    print_result(f"\nNext:\n\n  tfgen {'commit' if result.has_runs else 'render'} {file}")
+
 
 _NAME: Final = ("metadata", "name")
 _NOT_WRITTEN: Final = "{file}: nothing was written; the line numbers refer to the file with the new name"
@@ -163,7 +228,7 @@ def _volumes(document: Document) -> list[str]:
     """Return the names of the volumes for which tfgen generates a claim, in the job or in an environment."""
     spec = document.data["spec"]
     storages = [spec.get("storage", {}), *(_storage(spec, name) for name in environments_of(document))]
-    return list(dict.fromkeys(name for storage in storages for name, volume in storage.items() if _makes_claim(volume)))
+    return list(dict.fromkeys(name for storage in storages for name, volume in storage.items() if makes_claim(volume)))
 
 
 def _storage(spec: Mapping[str, Any], environment: str) -> Mapping[str, Any]:
@@ -174,11 +239,6 @@ def _storage(spec: Mapping[str, Any], environment: str) -> Mapping[str, Any]:
     job = tunables.without_environments(spec)
     storage: Mapping[str, Any] = tunables.merge(job, spec["environments"][environment]).get("storage", {})
     return storage
-
-
-def _makes_claim(volume: Any) -> bool:
-    claim = volume.get("claim") if isinstance(volume, dict) else None
-    return isinstance(claim, dict) and bool(claim.get("size")) and not claim.get("name")
 
 
 def _claim(document: Document, volume: str) -> str:
@@ -194,13 +254,13 @@ def _claim_edits(document: Document, volumes: list[str]) -> Iterator[Assignment]
     spec = document.data["spec"]
     text = document.alone().data
     for volume in volumes:
-        of_job = _makes_claim(spec.get("storage", {}).get(volume))
+        of_job = makes_claim(spec.get("storage", {}).get(volume))
         claim = {"name": _claim(document, volume), **_without_defaults(document, volume)}
         if of_job:
             yield Assignment(("spec", "storage", volume, "claim"), claim)
         for environment in environments_of(document):
             path: DataPath = ("spec", "environments", environment, "storage", volume, "claim")
-            if not _makes_claim(_storage(spec, environment).get(volume)):
+            if not makes_claim(_storage(spec, environment).get(volume)):
                 continue
             if not of_job:
                 yield Assignment(path, claim)

@@ -1,33 +1,139 @@
-"""`tfgen render`: write the files of jobs, and remove the files of removed jobs, completely or not at all."""
+"""``tfgen render``: write the rendered files of jobs, or print the objects of jobs."""
 
 from __future__ import annotations
 
+import shlex
+import sys
+from argparse import ArgumentParser, Namespace
 from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from tfgen.commands.pipeline.check_files import check_files
-from tfgen.commands.pipeline.check_scope import CheckScope
-from tfgen.commands.pipeline.find_cached import find_cached
-from tfgen.commands.pipeline.job_files import find_job_at
-from tfgen.commands.pipeline.removed_jobs import find_removed_jobs, last_job_files
-from tfgen.commands.pipeline.track import Track
+from tfgen.cli.arguments import Watched, jobs_argument, path
+from tfgen.cli.output import OK, PROBLEMS, print_json, print_message, print_result, problem_text, report, with_progress
 from tfgen.errors import Problem, UsageError, has_errors, in_order, stop_at_errors
 from tfgen.git.merge import is_under_way
 from tfgen.job.sources import no_job_below, output_root_of, read_sources
+from tfgen.pipeline.read import check_files, find_cached, find_job_at, find_removed_jobs, last_job_files
+from tfgen.pipeline.scope import CheckScope, Track
+from tfgen.places import CHARTS
 from tfgen.record import Record
-from tfgen.tree.ledger import Ledger, LedgerConflictError
-from tfgen.tree.plan import WritePlan, nothing_committed
+from tfgen.tree.ledger import Ledger, LedgerConflictError, ledger_path
+from tfgen.tree.plan import FileAction, WritePlan, WriteRequest
 from tfgen.tree.staging import Rendering, Staging, Stored
 from tfgen.tree.write import apply, plan_write, read_ledgers
+from tfgen.words import columns, count
 
 if TYPE_CHECKING:
-    from tfgen.commands.pipeline.merged_files import MergedFiles
-    from tfgen.commands.pipeline.rendered_file import RenderedFile
-    from tfgen.targets.gitops.delivery import ChangedField
+    from tfgen.pipeline.render import MergedFiles, RenderedFile
+    from tfgen.targets.gitops import ChangedField
     from tfgen.tree.ledger import Ledgers
+
+
+EXAMPLE: Final = "tfgen render jobs"
+WATCHED: Final = Watched(refuses=("stdout",), writes=True)
+
+
+def arguments(parser: ArgumentParser) -> None:
+    jobs_argument(parser)
+    parser.add_argument(
+        "--out", type=path, metavar="DIR", help="the folder for charts/ and overlays/ (default: the repository)"
+    )
+    parser.add_argument("--force", action="store_true", help="replace files that were edited by hand")
+    parser.add_argument(
+        "--upgrade",
+        action="store_true",
+        help="also render unchanged jobs again, if tfgen has a new version or a tfgen.yaml has changed",
+    )
+    parser.add_argument(
+        "--stdout", action="store_true", help="print the objects and write no files; JOB may be - for standard input"
+    )
+    parser.add_argument("--env", metavar="ENV", help="with --stdout: the objects of this environment")
+
+
+def run(args: Namespace) -> int:
+    if args.env is not None and not args.stdout:
+        raise UsageError("--env needs --stdout; without --stdout, tfgen renders all environments")
+    return _print_objects(args) if args.stdout else _write_files(args)
+
+
+def _write_files(args: Namespace) -> int:
+    with render_paths(
+        args.jobs, args.out, force=args.force, upgrade=args.upgrade, track=partial(with_progress, work="rendering")
+    ) as written:
+        _print_written(args, written)
+    return OK
+
+
+def _print_written(args: Namespace, written: Written) -> None:
+    plan = written.plan
+    for conflict in plan.lost:
+        print_message(f"lost: {conflict.describe_past()}")
+    for name in (job.name for job in plan.jobs if job.restarts_revision):
+        print_message(
+            f"note: the number in the version of {CHARTS}/{name} starts again at 0, because the ledger "
+            f"{ledger_path(name)} is missing"
+        )
+    for name, rendered in plan.kept_jobs.items():
+        print_message(f"kept: the files of {name}, {rendered}; add --upgrade to render the job again")
+    if written.resolved:
+        print_message(f"note: resolved {count(written.resolved, 'merge conflict')} in rendered files")
+    if args.format == "json":
+        files = {
+            "created": plan.created,
+            "changed": plan.changed,
+            "removed": plan.removed,
+            "unchanged": sorted(plan.unchanged()),
+        }
+        report(args, written.problems, written={**files, "kept": [*plan.kept_jobs]})
+        return
+    report(args, written.problems)
+    actions = {"created": FileAction.CREATE, "changed": FileAction.CHANGE, "removed": FileAction.REMOVE}
+    numbers = dict.fromkeys(actions, 0)
+    for word, action in actions.items():
+        for changes in (job.changes(action) for job in plan.jobs):
+            print_result("".join(f"{word:<8} {change.path}\n" for change in changes), end="")
+            numbers[word] += len(changes)
+    numbers["unchanged"] = sum(1 for _ in plan.unchanged())
+    print_result(f"{count(written.jobs, 'job')}, ", end="")
+    print_result(", ".join(f"{number} {word}" for word, number in numbers.items()), flush=True)
+    if written.fields_reset_by_gitops:
+        from tfgen.report.gitops_advice import gitops_advice  # takes 60 ms, which a job with gitops does not need
+
+        print_message(f"\n{gitops_advice(written.fields_reset_by_gitops)}", end="")
+    if sys.stdout.isatty() and any(numbers[word] for word in actions):
+        print_message(_next_steps(args))
+
+
+def _next_steps(args: Namespace) -> str:
+    """Return the commands that a user at a terminal can run next, with a description of each command."""
+    out = f" --out {shlex.quote(str(args.out))}" if args.out else ""
+    jobs = shlex.join(map(str, args.jobs))
+    steps = {
+        f"tfgen diff {jobs}": "print the changes in each environment",
+        f"tfgen check {jobs}{out}": "report problems, and changes that need a new run",
+        f"tfgen commit {jobs}{out} --push": "commit to git; Argo CD or Flux then applies the files",
+    }
+    # The empty first column indents the table.
+    return f"\nNext:\n\n{columns([('', *step) for step in steps.items()])}".rstrip("\n")
+
+
+def _print_objects(args: Namespace) -> int:
+    sources = read_sources(args.jobs, may_be_none=True, takes_stdin=True)
+    from tfgen.pipeline.objects import render_sources  # takes 30 ms, which a render to files does not need
+    from tfgen.text.yaml_text import documents  # 10 ms
+
+    objects, problems = render_sources(sources, args.env)
+    print_message(problem_text(problems, sys.stderr), end="")  # standard output has only the objects
+    if has_errors(problems):
+        return PROBLEMS
+    if args.format == "json":
+        print_json(objects)
+    else:
+        print(documents(objects), end="")
+    return OK
 
 
 class Written(Record):
@@ -97,16 +203,18 @@ def render_paths(
             rendered = (job.rendering for file in results.rendered.values() for job in file.jobs)
             renderings: Stored[Rendering] = Stored([*rendered, *removals])
             cached_jobs = [job for file in cached.values() for job in file.ledgers]
-            find_committed = nothing_committed if upgrade else partial(_committed_jobs, out)
+            find_committed = None if upgrade else partial(_committed_jobs, out)
             has_job = find_job_at(source.file for source in sources)
             plan = plan_write(
-                out,
-                renderings,
-                done=cached_jobs,
-                force=force,
-                find_committed=find_committed,
-                has_job=has_job,
-                staging=staging,
+                WriteRequest(
+                    out,
+                    renderings,
+                    done=cached_jobs,
+                    force=force,
+                    find_committed=find_committed,
+                    has_job=has_job,
+                    staging=staging,
+                )
             )
             plan = apply(plan)
         except BaseException:
@@ -146,7 +254,7 @@ def _read_ledgers(out: Path) -> tuple[Ledgers, MergedFiles | None]:
             return ledgers, None
     except LedgerConflictError as error:
         conflicted = error.sources
-    from tfgen.commands.pipeline.merged_files import take_over_merge  # takes 20 ms, which only a merge needs
+    from tfgen.pipeline.render import take_over_merge  # takes 20 ms, which only a merge needs
 
     merge = take_over_merge(out, conflicted)
     return read_ledgers(out), merge

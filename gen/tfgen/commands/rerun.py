@@ -1,34 +1,82 @@
-"""``tfgen rerun``: replace the name of the last run in job.yaml by the name of the next run."""
+"""``tfgen rerun``: write the name of the next run into job.yaml."""
 
 from __future__ import annotations
 
 import shlex
+from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Mapping
-from pathlib import Path as FilePath
+from pathlib import Path
 from typing import Any, Final
 
-from tfgen.change.run_back import Runs, all_runs
-from tfgen.commands.commit import CommitOptions, Outcome, commit_paths
-from tfgen.data_path import Path
-from tfgen.disk_file import replace_text
+from tfgen.change.run_back import NOT_FRESH, Runs, all_runs
+from tfgen.cli.arguments import job_argument, out_argument
+from tfgen.cli.output import OK, print_json, print_result, read_job, report
+from tfgen.commands.commit import Outcome, commit_data, commit_paths, print_commit
+from tfgen.data_path import Path as DataPath
+from tfgen.disk_file import read_text, replace_text
 from tfgen.errors import Problem, UsageError
 from tfgen.git.commit import RefusedError
 from tfgen.git.tree import CommitTree, is_shallow
 from tfgen.graph.objects.storage import WRITABLE
-from tfgen.job.facts import UNNAMED, check_environment, environments_of, next_run
-from tfgen.job.sources import read_sources
+from tfgen.job.facts import UNNAMED, check_environment, environments_of, next_run, rendered_branch
+from tfgen.job.sources import output_root_of, read_sources
 from tfgen.record import Record
+from tfgen.report.problems import rows
 from tfgen.schema import tunables
 from tfgen.text.document import Document
 from tfgen.text.edit import with_values
 from tfgen.tree.write import read_ledgers
 
-RULES: Final[Mapping[str, str]] = {
-    "not-fresh": "A fresh run finds the files of earlier runs, because no volume has a separate folder for each run.",
-}
-"""The description of each rule, by the id of the rule, for the warnings of `tfgen rerun`."""
+EXAMPLE: Final = "tfgen rerun job.yaml --env prod --resume"
 
-_JOB: Final[Path] = ("spec",)
+
+def arguments(parser: ArgumentParser) -> None:
+    job_argument(parser)
+    parser.add_argument("--env", metavar="ENV", help="the environment of the new run (default: all environments)")
+    folder = parser.add_mutually_exclusive_group()
+    folder.add_argument("--resume", action="store_true", help="continue from the files of the last run")
+    folder.add_argument("--fresh", action="store_true", help="begin without the files of earlier runs (the default)")
+    parser.add_argument("--enable", action="store_true", help="with --env: enable the job again in this environment")
+    parser.add_argument("--commit", action="store_true", help="check and render the job, and commit the result")
+    parser.add_argument(
+        "--push", action="store_true", help="push the commit; if the remote branch has new commits, rebase first"
+    )
+    out_argument(parser)
+
+
+def run(args: Namespace) -> int:
+    if args.push and not args.commit:
+        raise UsageError("--push needs --commit")
+    if args.enable and args.env is None:
+        raise UsageError("--enable needs --env")
+    document = read_job(args)
+    file = Path(document.file)
+    text = read_text(file)
+    earlier = find_earlier_runs(document)
+    result = rerun(text, document, args.env, resume=args.resume, enables=args.enable, earlier=earlier)
+    warnings = [*not_fresh(document, args.env)] if args.fresh else []
+    runs = [{"environment": run.environment, "before": run.before, "after": run.after} for run in result.runs]
+    if args.commit:
+        out = args.out or output_root_of([file], [str(file)])
+        commit = commit_run(file, text, result.text, out=out, has_out_option=args.out is not None, pushes=args.push)
+    else:
+        replace_text(file, text, result.text)
+        commit = None
+    if args.format == "json":
+        print_json({"problems": rows(warnings), "runs": runs} | ({"commit": commit_data(commit)} if commit else {}))
+        return OK
+    report(args, warnings)
+    for run in result.runs:
+        environment = f" in {run.environment}" if run.environment else ""
+        print_result(f"{file}: run {run.before or '(none)'} -> {run.after}{environment}")
+    if commit:
+        print_commit(commit)
+    else:
+        print_result(f"\nNext:\n\n  tfgen {'commit' if rendered_branch(document) else 'render'} {file}")
+    return OK
+
+
+_JOB: Final[DataPath] = ("spec",)
 
 
 class NextRun(Record):
@@ -82,7 +130,7 @@ def rerun(
         _check_enabled(document, environment, enables=enables)
     elif environments and not any(values.get("enabled", True) for values in environments.values()):
         _check_enabled(document, next(iter(environments)), enables=enables)
-    changes: dict[Path, dict[str, str | bool]] = {}
+    changes: dict[DataPath, dict[str, str | bool]] = {}
     runs = []
     for name in (None, *environments) if environment is None else (environment,):
         node, merged = spec if name is None else environments[name], _merged_spec(spec, name)
@@ -108,7 +156,7 @@ def find_earlier_runs(document: Document) -> Runs:
         UsageError: the history is not complete, so an earlier run may be missing.
         TfgenError: git fails.
     """
-    file = FilePath(document.file)
+    file = Path(document.file)
     if is_shallow(file.parent):
         raise UsageError(
             f"{file}: the clone is shallow, so tfgen cannot read the names of earlier runs; fetch the history with git "
@@ -117,9 +165,7 @@ def find_earlier_runs(document: Document) -> Runs:
     return all_runs(document)
 
 
-def commit_run(
-    file: FilePath, before: str, after: str, *, out: FilePath, has_out_option: bool, pushes: bool
-) -> Outcome:
+def commit_run(file: Path, before: str, after: str, *, out: Path, has_out_option: bool, pushes: bool) -> Outcome:
     """Write a job file with its new run name, and commit the job with its rendered files.
 
     If the commit fails before a file is rendered, the job file gets its old text again.
@@ -139,8 +185,7 @@ def commit_run(
     ledgers = read_ledgers(out)
     replace_text(file, before, after)
     try:
-        options = CommitOptions(out, pushes=pushes)
-        outcome = commit_paths([file], read_sources([file]), options, has_out_option=has_out_option)
+        outcome = commit_paths([file], read_sources([file]), out, pushes=pushes, has_out_option=has_out_option)
     except BaseException:
         if read_ledgers(out) == ledgers and CommitTree().read(file) != after.encode():
             replace_text(file, after, before)
@@ -159,7 +204,7 @@ def _check_enabled(document: Document, environment: str, *, enables: bool) -> No
     Raises:
         UsageError: the job is retired and `enables` is false, or the job is not retired and `enables` is true.
     """
-    of_environment: Path = (*_JOB, "environments", environment)
+    of_environment: DataPath = (*_JOB, "environments", environment)
     is_retired = not environments_of(document)[environment].get("enabled", True)
     if is_retired and not enables:
         command = shlex.join(["tfgen", "rerun", document.file, "--env", environment, "--enable"])
@@ -189,7 +234,7 @@ def not_fresh(document: Document, environment: str | None) -> Iterator[Problem]:
 def _not_fresh(document: Document, merged: Mapping[str, Any]) -> Problem:
     for name, volume in merged.get("storage", {}).items():
         if not volume.get("readOnly") and any(source in volume for source in WRITABLE):
-            path: Path = (*_JOB, "storage", name)
+            path: DataPath = (*_JOB, "storage", name)
             message = (
                 f"all runs share storage.{name}, so a fresh run finds the files of earlier runs; set "
                 f"storage.{name}.runs: Separate"
@@ -201,7 +246,7 @@ def _not_fresh(document: Document, merged: Mapping[str, Any]) -> Problem:
             "no volume stores the files of a run; a program that stores files in a different place must use a folder "
             "with the name of the run (the variable TFGEN_RUN), or a fresh run finds the files of earlier runs"
         )
-    return Problem(*document.place(path), message, "not-fresh", "warning")
+    return Problem(*document.place(path), message, NOT_FRESH, "warning")
 
 
 def _merged_spec(spec: Mapping[str, Any], environment: str | None) -> dict[str, Any]:

@@ -1,26 +1,67 @@
-"""``tfgen set``: write values into a job file. All other text of the file, such as comments, remains unchanged."""
+"""``tfgen set``: set values in job.yaml. All other text, such as comments, remains unchanged."""
 
 from __future__ import annotations
 
+from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from tfgen import data_path
 from tfgen.check.jobs import check_all
+from tfgen.cli.arguments import job_argument
+from tfgen.cli.output import OK, PROBLEMS, print_message, print_result, report
 from tfgen.data_path import Path
+from tfgen.disk_file import read_text, replace_text
 from tfgen.errors import Problem, UsageError, has_errors
+from tfgen.fix import REMOVED, Assignment
 from tfgen.job.facts import choose_job
-from tfgen.job.sources import Source
+from tfgen.job.sources import Source, read_sources
 from tfgen.record import Record
 from tfgen.schema import file as schema_file
 from tfgen.schema.file import key_order, read_assignment
 from tfgen.schema.hints import json_types
 from tfgen.text.document import Document
-from tfgen.text.edit import REMOVED, Assignment, assign
+from tfgen.text.edit import assign
 from tfgen.text.parse import BYTE_ORDER_MARK, parse
 from tfgen.text.reader import forbidden_character_message
 from tfgen.text.yaml_text import find_forbidden_character
 from tfgen.words import either, path_name, printable, shown
+
+EXAMPLE: Final = "tfgen set job.yaml --env prod roles.worker.replicas=8"
+
+
+def arguments(parser: ArgumentParser) -> None:
+    job_argument(parser)
+    parser.add_argument(
+        "assignments",
+        nargs="+",
+        metavar="PATH=VALUE",
+        help="a value, such as roles.worker.replicas=4 or args[0]=--steps=100; null removes the key, as in gang=null",
+    )
+    parser.add_argument("--env", metavar="ENV", help="set the values of this environment")
+
+
+def run(args: Namespace) -> int:
+    file = args.job
+    if not file.is_file():
+        raise UsageError(f"{file}: the file does not exist; pass one job file")
+    text = read_text(file)
+    (source,) = read_sources([file])
+    edited = set_values(source, text, args.assignments, args.env, args.job_name)
+    is_invalid = has_errors(edited.problems)
+    if not is_invalid and edited.text != text:
+        replace_text(file, text, edited.text)
+    report(args, edited.problems, written={"changed": not is_invalid and edited.text != text})
+    if is_invalid:
+        print_message(f"{file}: nothing was written; the line numbers refer to the file with the new values")
+        return PROBLEMS
+    if args.format == "text":
+        if edited.text == text:
+            print_result(f"{file}: unchanged")
+        else:
+            print_result(f"{file}: changed\n\nNext:\n\n  tfgen render {file}")
+    return OK
+
 
 _ENVIRONMENTS: Path = ("spec", "environments")
 

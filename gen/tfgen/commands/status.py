@@ -1,117 +1,121 @@
-"""``tfgen status``: read the states of runs from their clusters."""
+"""``tfgen status``: print the state of a run in its cluster, or of all runs of the repository."""
 
 from __future__ import annotations
 
-import time
-from collections import defaultdict
-from collections.abc import Collection, Iterator, Sequence
+import shutil
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from tfgen.commands.cluster.live_runs import Clusters
-from tfgen.commands.pipeline.job_files import find_job_files
-from tfgen.kubernetes import keys
-from tfgen.kubernetes.object import Object
-from tfgen.live.read_cluster import read_pods, read_snapshot
-from tfgen.live.run import DeclaredRun, Deletion, Snapshot
-from tfgen.live.run_state import RunState, state_of_run
-from tfgen.live.tasks import ENDED, gpus_of
-from tfgen.record import Record
+from tfgen.cli.arguments import job_name_argument, path, release_arguments
+from tfgen.cli.live import clusters_of, last_runs, read_all_runs, read_run
+from tfgen.cli.output import OK, PROBLEMS, is_in_colour, print_json
+from tfgen.errors import UsageError
+from tfgen.job.sources import output_root
+from tfgen.live.api import FOLLOWING, ONCE
+from tfgen.live.clusters import find_undeclared_runs, follow_states, read_states
+from tfgen.report.status import as_table, as_text, rows, screen, tree_lines, undeclared_rows, undeclared_text
+from tfgen.words import for_terminal
 
-SECONDS: Final = 2.0
-"""Time between two requests in seconds."""
+if TYPE_CHECKING:
+    from tfgen.live.clusters import UndeclaredRun
+    from tfgen.live.run import DeclaredRun
+    from tfgen.live.run_state import RunState
 
 
-class UndeclaredRun(Record):
-    """A run that has pods in a cluster, and whose job is in no job file of the repository.
+EXAMPLE: Final = "tfgen status job.yaml"
 
-    Attributes:
-        title: the full name of the run, and the name of the run if it has one.
-        job: the name of the job.
-        namespace: the namespace of the pods.
-        pods: the number of pods that have not ended.
-        gpus: the number of GPUs that these pods use.
+_CLEAR: Final = "\033[2J"
+_HOME: Final = "\033[H"
+_CLEAR_LINE: Final = "\033[K"
+_CLEAR_BELOW: Final = "\033[J"
+
+
+def arguments(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "job",
+        nargs="?",
+        type=path,
+        metavar="JOB|NAME",
+        help="a job.yaml, a folder that contains jobs, or the name of a job that was removed from the repository "
+        "(default: the repository)",
+    )
+    job_name_argument(parser)
+    parser.add_argument("--env", metavar="ENV", help="the environment (default for a folder: all environments)")
+    parser.add_argument(
+        "-w",
+        "--watch",
+        action="store_true",
+        help="print each new state until the runs have ended; on a terminal, redraw the states in place",
+    )
+    release_arguments(parser)
+
+
+def run(args: Namespace) -> int:
+    if args.job_name is not None and (args.job is None or args.job.is_dir()):
+        raise UsageError("--job needs a job file; pass the path of the file")
+    is_one = args.job is not None and not args.job.is_dir()
+    runs: Sequence[DeclaredRun]
+    try:
+        runs = places = [read_run(args, may_be_retired=True)] if is_one else read_all_runs(args)
+    except UsageError:
+        # A removed job file, or a folder whose jobs were all removed: search for the runs of these jobs.
+        if (args.job is not None and args.job.is_file()) or not (places := last_runs(args)):
+            raise
+        runs, is_one = [], False
+    clusters = clusters_of(args, FOLLOWING if args.watch else ONCE)
+    if is_one:
+        runs = [clusters.with_release_names(run, args.release) for run in runs]
+    elif args.release is not None:
+        raise UsageError("--release needs a job file; pass the path of the file")
+    previous: Sequence[RunState] = ()
+    is_screen = args.watch and args.format == "text" and sys.stdout.isatty()
+    if is_screen:
+        print(_CLEAR, end="")
+    if not (args.watch and runs):
+        states = read_states(clusters, runs, with_logs=is_one)
+        jobs = {run.job for run in runs}
+        lost = None if is_one else find_undeclared_runs(clusters, places, jobs, output_root(Path()))
+        _show(args, states, is_one=is_one, lost=lost)
+        return OK
+    for states in follow_states(clusters, runs, with_logs=is_one):
+        if is_screen:
+            _redraw(states)
+        elif states != previous:
+            _show(args, states, is_one=is_one)
+        previous = states
+        if all(state.end or state.is_deleted or not state.run.is_enabled for state in states):
+            break
+    return PROBLEMS if any(map(_has_failed, previous)) else OK
+
+
+def _has_failed(state: RunState) -> bool:
+    return state.is_deleted or (state.end is not None and state.end.result != "Succeeded")
+
+
+def _show(
+    args: Namespace, states: Sequence[RunState], *, is_one: bool, lost: Sequence[UndeclaredRun] | None = None
+) -> None:
+    """Print the states of runs as JSON or text. With `is_one`, the text shows all details of the single run.
+
+    `lost` contains the runs whose job file is gone; None if tfgen did not search for such runs.
     """
-
-    title: str
-    job: str
-    namespace: str
-    pods: int
-    gpus: int
-
-
-def find_undeclared_runs(
-    clusters: Clusters, places: Sequence[DeclaredRun], jobs: Collection[str], out: Path
-) -> list[UndeclaredRun]:
-    """Find the runs whose job file is gone, by the labels of their pods.
-
-    Args:
-        clusters: the clusters of the runs.
-        places: runs in the namespaces to search.
-        jobs: the names of jobs with a job file.
-        out: the output folder of the repository, whose job files tfgen reads for all other jobs.
-
-    Raises:
-        UsageError: a job names a cluster that is not in the kubeconfig.
-        ApiError: the user may not list the pods of a namespace.
-        TfgenError: the server does not answer in time.
-    """
-    found: dict[tuple[str, str, str], list[Object]] = defaultdict(list)
-    for api, namespace, _ in clusters.by_namespace(places):
-        for pod in read_pods(api, namespace, {keys.JOB: None}):
-            labels = pod["metadata"]["labels"]
-            title = "/".join(filter(None, (labels[keys.JOB], labels.get(keys.RUN))))
-            if pod["status"].get("phase") not in ENDED:
-                found[labels.get(keys.NAME, labels[keys.JOB]), title, namespace].append(pod)
-    gone = {job for job in {job for job, _, _ in found} - {*jobs} if not find_job_files(job, out)}
-    return [
-        UndeclaredRun(title, job, namespace, len(pods), sum(map(gpus_of, pods)))
-        for (job, title, namespace), pods in sorted(found.items())
-        if job in gone
-    ]
+    if args.format == "json":
+        print_json({"runs": rows(states), **({} if lost is None else {"withoutJobFile": undeclared_rows(lost)})})
+        return
+    now = datetime.now(UTC)
+    text = as_text(states[0], now) if is_one else as_table(states, now) if states else ""
+    text += undeclared_text(lost or (), has_jobs=bool(states))
+    print(for_terminal(text), end="", flush=True)
 
 
-def read_states(clusters: Clusters, runs: Sequence[DeclaredRun], *, with_logs: bool = False) -> list[RunState]:
-    """Return the current states of runs, in the order of the runs.
-
-    Args:
-        clusters: the clusters of the runs.
-        runs: the runs.
-        with_logs: whether to read the last lines of some logs, for example to find the error of a failed task.
-
-    Raises:
-        UsageError: a job names a cluster that is not in the kubeconfig.
-        ApiError: the user may not list the objects of a run.
-        TfgenError: the server does not answer in time.
-    """
-    states: dict[str, RunState] = {}
-    for api, namespace, of_namespace in clusters.by_namespace(runs):
-        snapshot = read_snapshot(api, namespace, of_namespace, with_logs=with_logs)
-        enabled = {(run.full_name, run.run) for run in of_namespace if run.is_enabled}
-        for run in of_namespace:
-            live_runs = () if clusters.is_place_set else run.live_runs.values()
-            is_hidden = not run.is_enabled and ((run.full_name, run.run) in enabled or run.run in live_runs)
-            # A retired and an enabled environment may have the same object names. Then the objects belong to the
-            # enabled environment.
-            states[run.title] = state_of_run(run, Snapshot() if is_hidden else snapshot, namespace)
-    return [states[run.title] for run in runs]
-
-
-def follow_states(
-    clusters: Clusters, runs: Sequence[DeclaredRun], *, with_logs: bool = False
-) -> Iterator[list[RunState]]:
-    """Yield the states of runs every two seconds, without an end. The arguments and the errors are as in `read_states`.
-
-    The state of a run that was deleted before its end has the field `is_deleted`.
-    """
-    deletions: dict[str, Deletion] = defaultdict(Deletion)
-    while True:
-        yield [
-            state.replaced(
-                is_deleted=deletions[state.run.title].is_deleted(
-                    has_deciding_object=not state.is_missing, has_tasks=state.phase != "Absent"
-                )
-            )
-            for state in read_states(clusters, runs, with_logs=with_logs)
-        ]
-        time.sleep(SECONDS)
+def _redraw(states: Sequence[RunState]) -> None:
+    """Draw the states of the runs over the previous states. The screen is not cleared in between."""
+    size = shutil.get_terminal_size()
+    lines = [for_terminal(line) for line in tree_lines(states, datetime.now(UTC))]
+    text = screen(lines, size.columns, size.lines, colour=is_in_colour(sys.stdout))
+    drawn = text.replace("\n", f"{_CLEAR_LINE}\n")
+    print(f"{_HOME}{drawn}{_CLEAR_BELOW}", end="", flush=True)

@@ -12,8 +12,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Final
 
-from tfgen.git.command import Git
-from tfgen.git.objects import object_reader
+from tfgen.git.command import Git, object_reader
 from tfgen.git.tree import HEAD, by_repository, output_at, read_commit
 from tfgen.record import Record
 

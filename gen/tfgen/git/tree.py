@@ -23,8 +23,7 @@ from typing import Final, TypeAlias
 
 from tfgen.disk_file import read_file, repository_root, whole_path
 from tfgen.errors import TfgenError, UsageError
-from tfgen.git.command import Git, is_installed
-from tfgen.git.objects import Commit, Entry, ObjectReader, is_revision, object_reader
+from tfgen.git.command import Commit, Entry, Git, ObjectReader, is_installed, is_revision, object_reader
 from tfgen.words import printable
 
 HEAD: Final = "HEAD"

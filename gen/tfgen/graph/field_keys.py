@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from tfgen import data_path
 from tfgen.data_path import Path
-from tfgen.graph.built import BuiltJob, filled
+from tfgen.graph.graph import BuiltJob, filled
 from tfgen.job.training_job import TrainingJob
 from tfgen.schema import file as schema_file
 from tfgen.schema.file import Schema
@@ -87,7 +87,7 @@ def changed_jobs(job: TrainingJob, environment: str | None, *, of_base: bool) ->
             before, after = job.environments[:index], job.environments[index + 1 :]
             for key, values in _changed_values(variant.values):
                 yield key, job.replaced(environments=(*before, variant.replaced(values=values), *after))
-    yield JOB_NAME, job.replaced(structure=job.structure.replaced(name=f"{job.name}x"))
+    yield JOB_NAME, job.replaced(name=f"{job.name}x")
 
 
 def jobs_without_a_key(data: Mapping[str, Any]) -> Iterator[tuple[Path, Mapping[str, Any]]]:

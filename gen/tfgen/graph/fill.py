@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any, Final, NamedTuple, TypeAlias, assert_never
 
 from tfgen.data_path import TREES
@@ -58,7 +59,7 @@ from tfgen.graph.holes import (
     type_of,
 )
 from tfgen.record import EMPTY, Record
-from tfgen.text import json_text
+from tfgen.text import yaml_text
 from tfgen.text.yaml_text import CommentedMapping
 
 
@@ -163,7 +164,8 @@ def compile_filler(node: Node) -> Filler:
         case Let():
             return _let(node)
         case ForEach():
-            return _items(compile_entries(node))
+            entries = compile_entries(node)
+            return lambda scope: [item for _, item in entries(scope)] or ABSENT
         case Splice() | Comment():
             raise TypeError(f"{node!r} is a key, not a node")
     expression_of, value_type = compile_expression(node), type_of(node)
@@ -172,11 +174,6 @@ def compile_filler(node: Node) -> Filler:
     if value_type in TREES:
         return lambda scope: expression_of(scope) or ABSENT
     return expression_of
-
-
-def loop_keys(over: Mapping[str, Any] | Sequence[Any]) -> Sequence[Any]:
-    """Return the sorted keys of a map, or the indexes of a list, as ``range`` of Go visits them."""
-    return sorted(over) if isinstance(over, Mapping) else range(len(over))
 
 
 @cached_on_record
@@ -190,17 +187,15 @@ def compile_entries(node: ForEach) -> Callable[[Scope], Iterator[tuple[str, Any]
     def fill_bodies(scope: Scope) -> Iterator[tuple[str, Any]]:
         entries = over(scope) or {}
         entry_scope, bound = scope.with_bindings()
-        for key in loop_keys(entries):
+        # the sorted keys of a map, or the indexes of a list, as range of Go visits them
+        keys: Sequence[Any] = sorted(entries) if isinstance(entries, Mapping) else range(len(entries))
+        for key in keys:
             bound[node.key], bound[node.item] = key, entries[key]
             item = body(entry_scope)
             if item is not ABSENT:
                 yield key, item
 
     return fill_bodies
-
-
-def _items(entries: Callable[[Scope], Iterator[tuple[str, Any]]]) -> Filler:
-    return lambda scope: [item for _, item in entries(scope)] or ABSENT
 
 
 def _is_data(node: Node | Record) -> bool:
@@ -359,11 +354,14 @@ def compile_expression(node: Node) -> Filler:  # noqa: C901 - a branch a node
         case When(test, if_true, if_false):
             return _choice(compile_expression(test), compile_expression(if_true), compile_expression(if_false))
         case Override(first, fallback):
-            return _first_set(compile_expression(first), compile_expression(fallback))
+            value_of, fallback_of = compile_expression(first), compile_expression(fallback)
+            return lambda scope: value if (value := value_of(scope)) is not None else fallback_of(scope)
         case IsSet(first):
-            return _apply(_is_set, compile_expression(first))
+            value_of = compile_expression(first)
+            return lambda scope: value_of(scope) is not None
         case Default(first, fallback):
-            return _first_true(compile_expression(first), compile_expression(fallback))
+            value_of, fallback_of = compile_expression(first), compile_expression(fallback)
+            return lambda scope: value_of(scope) or fallback_of(scope)
         case Text(parts):
             return _text(parts)
         case MapOf(entries):
@@ -377,7 +375,7 @@ def compile_expression(node: Node) -> Filler:  # noqa: C901 - a branch a node
         case JoinEntries():
             return _joined(node)
         case Digest(tree):
-            return _apply(json_text.digest, compile_filler(tree))
+            return _apply(yaml_text.digest, compile_filler(tree))
         case AllOf(nodes):
             return _test_all(nodes)
         case AnyOf(nodes):
@@ -434,18 +432,6 @@ def _test_all(nodes: Sequence[Node]) -> Filler:
 def _test_any(nodes: Sequence[Node]) -> Filler:
     tests = [compile_expression(node) for node in nodes]
     return lambda scope: any(test(scope) for test in tests)
-
-
-def _first_true(first: Filler, fallback: Filler) -> Filler:
-    return lambda scope: first(scope) or fallback(scope)
-
-
-def _first_set(first: Filler, fallback: Filler) -> Filler:
-    return lambda scope: value if (value := first(scope)) is not None else fallback(scope)
-
-
-def _is_set(value: Any) -> bool:
-    return value is not None
 
 
 def _text(parts: Sequence[Node]) -> Filler:
@@ -568,3 +554,50 @@ def _split_at_index(name: str, node: Node) -> list[list[Node]] | None:
 
 def _depends(name: str, node: Node | Record) -> bool:
     return (isinstance(node, Bound) and node.name == name) or any(_depends(name, child) for child in child_nodes(node))
+
+
+# -- templates ---------------------------------------------------------------------------------------------------------
+
+
+class Template(Record):
+    """A template of the chart, which renders one object, or one object for each entry of a map.
+
+    Attributes:
+        name: the name of the file in the chart and in the overlays, without the extension: ``worker``,
+            ``finisher-role``. The name is the same for all runs and Helm releases.
+        node: the object. A `When` contains an object that exists only under a condition. A `ForEach` contains an object
+            for each entry of a map.
+        chart_only: whether only the chart contains the object, because the object is a test for ``helm test``.
+        survives_retirement: whether a retired job keeps the object, such as a claim.
+    """
+
+    name: str
+    node: Node
+    chart_only: bool = False
+    survives_retirement: bool = False
+
+    @property
+    def files(self) -> Mapping[str, File]:
+        """The files in ``data`` of a ConfigMap, by key. The mapping is empty for all other objects."""
+        node = self.node
+        while isinstance(node, (When, Let)):
+            node = node.if_true if isinstance(node, When) else node.body
+        data = node.get("data", {}) if isinstance(node, dict) else {}
+        return {key: part for key, part in data.items() if isinstance(part, File)}
+
+    def objects(self, scope: Scope) -> Sequence[tuple[str, dict[str, Any]]]:
+        """Fill the template with the values of `scope`. Return the file name and the plain object of each object.
+
+        Example: [("worker", {"kind": "StatefulSet", ...})]. A `ForEach` gives a file name for each entry of the map,
+        such as ``claim-model`` and ``claim-data``.
+        """
+        filled: Sequence[tuple[str, dict[str, Any]]] = self._filler(scope)
+        return filled
+
+    @cached_property
+    def _filler(self) -> Filler:
+        if isinstance(self.node, ForEach):
+            entries = compile_entries(self.node)
+            return lambda scope: [(f"{self.name}-{key}", item) for key, item in entries(scope)]
+        fill_object = compile_filler(self.node)
+        return lambda scope: [(self.name, item) for item in [fill_object(scope)] if item is not ABSENT]

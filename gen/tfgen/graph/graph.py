@@ -1,28 +1,47 @@
-"""The object graph of a job, from which tfgen makes the chart, the overlays and the plain objects."""
+"""The object graph of a job, the plain objects of the job and of its environments, and the names of these objects."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+import functools
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, repeat
+from typing import Any, Final, NamedTuple, TypeAlias
 
-from tfgen.graph.fill import Scope
-from tfgen.graph.holes import ABSENT, AllOf, AnyOf, ChartOnly, Key, NamedTemplate, Node, When, call
-from tfgen.graph.objects import (
-    naming,
-    storage,
-    supporting,
-    tensorboard,
+from tfgen.data_path import Path
+from tfgen.graph.fill import Scope, Template
+from tfgen.graph.holes import (
+    ABSENT,
+    AllOf,
+    AnyOf,
+    ChartOnly,
+    ForEach,
+    Key,
+    Let,
+    NamedTemplate,
+    Node,
+    When,
+    bound_key,
+    call,
+    used_names,
+    values_paths,
 )
+from tfgen.graph.objects import naming, storage, supporting, tensorboard
 from tfgen.graph.objects.cluster import config_map
 from tfgen.graph.objects.connection_test import connection_test
 from tfgen.graph.objects.finisher import NOTIFY, Plan, finisher
+from tfgen.graph.objects.supporting import LITERAL
 from tfgen.graph.objects.values import value
-from tfgen.graph.patches.patch_job import PatchedGraph, change_objects, patch_job
+from tfgen.graph.patch_job import PatchedGraph, change_objects, patch_job
 from tfgen.graph.schedulers import GANGS
-from tfgen.graph.structure_cache import cached_by_structure
-from tfgen.graph.template import Template
 from tfgen.graph.workloads import WORKLOADS
-from tfgen.job.training_job import FileCode, RoleName, Structure
+from tfgen.graph.workloads.workload import Workload
+from tfgen.job.training_job import MAX_STRUCTURES, Environment, FileCode, RoleName, Structure, TrainingJob
+from tfgen.kubernetes.object import group
+from tfgen.record import Record
+from tfgen.schema import tunables
+from tfgen.text.yaml_text import have_equal_text
+
+# -- object graph ------------------------------------------------------------------------------------------------------
 
 
 def graph(structure: Structure) -> tuple[Template, ...]:
@@ -30,27 +49,28 @@ def graph(structure: Structure) -> tuple[Template, ...]:
     return patched_graph(structure).templates
 
 
-@cached_by_structure
+@functools.lru_cache(MAX_STRUCTURES)
 def patched_graph(structure: Structure) -> PatchedGraph:
     """Return the object graph of a job after the application of the job's patches, and the faults in the patches."""
-    patched = patch_job(tuple(_templates(structure)), structure)
-    plan = WORKLOADS[structure.kind].plan(structure)
+    workload = WORKLOADS[structure.kind]
+    plan = workload.plan(structure)
+    patched = patch_job(tuple(_templates(structure, workload, plan)), structure)
     templates = keep_released(patched.templates, plan) if plan else patched.templates
     return patched.replaced(templates=templates)
 
 
-def _templates(structure: Structure) -> Iterator[Template]:
+def _templates(structure: Structure, workload: Workload, plan: Plan | None) -> Iterator[Template]:
     """Yield the templates in the order in which their objects must be applied."""
-    workload = WORKLOADS[structure.kind]
     has_config_map = workload.has_config_map(structure)
     if workload.has_service(structure):
         yield Template("service", supporting.headless_service(structure))
     if has_config_map:
         yield Template("configmap", config_map(structure, workload.pod_name))
-    yield Template("networkpolicy", supporting.network_policy(workload.pods))
+    yield Template("networkpolicy", supporting.network_policy())
     if structure.service_account:
         yield Template("serviceaccount", supporting.service_account())
     yield Template("priorityclass", supporting.priority_classes())
+    yield from supporting.device_claims(structure)
     yield Template(supporting.LITERAL, supporting.literal_objects())
     if structure.gang and workload.has_pod_group(structure):
         yield from GANGS[structure.gang].pod_group(structure)
@@ -62,7 +82,7 @@ def _templates(structure: Structure) -> Iterator[Template]:
     if workload.has_run_lock:
         yield Template("run-lock", storage.lock_config_map(structure.ends))
     # The finisher precedes the tasks, because a quota may reject the last pods and only the finisher frees the quota.
-    if plan := workload.plan(structure):
+    if plan:
         yield from _finisher(structure, plan)
     yield from workload.templates(structure)
     if structure.disruption_budget:
@@ -79,9 +99,7 @@ def _finisher(structure: Structure, plan: Plan) -> Iterator[Template]:
     If all tasks of a job end by themselves, the job has a finisher only if the job sets a start deadline, a
     notification or a TensorBoard.
     """
-    is_needed = AnyOf(
-        (value("startDeadline"), NOTIFY, *(board.test for board in plan.deployments if isinstance(board, When)))
-    )
+    is_needed = AnyOf((value("startDeadline"), NOTIFY, *([] if plan.board is None else [plan.board.test])))
     for template in finisher(structure, plan):
         yield template if plan.scale or plan.suspend else template.replaced(node=When(is_needed, template.node))
 
@@ -141,8 +159,8 @@ def keep_released(templates: Sequence[Template], plan: Plan) -> tuple[Template, 
     tfgen applies the patches of the job before this step, because a patch describes the objects of an active run.
     """
     conditions: dict[str, tuple[Node, ...]] = dict.fromkeys([*plan.scale, *plan.suspend], ())
-    for name in plan.deployments:
-        conditions[tensorboard.ROLE] = (name.test,) if isinstance(name, When) else ()
+    if plan.board is not None:
+        conditions[tensorboard.ROLE] = (plan.board.test,)
     return tuple(
         _stay_released(template, plan.ends, conditions[template.name]) if template.name in conditions else template
         for template in templates
@@ -170,3 +188,232 @@ def _stay_released(template: Template, ends: RoleName, conditions: tuple[Node, .
         return {**item, "spec": {**spec, **state} if field in spec else {**state, **spec}}
 
     return template.replaced(node=change_objects(template.node, keep))
+
+
+# -- plain objects -----------------------------------------------------------------------------------------------------
+
+
+Objects: TypeAlias = Mapping[str, Mapping[str, Any]]
+"""The plain objects of a job by file name. Example: {"worker": {"kind": "StatefulSet", ...}, "claim-model": {...}}."""
+
+
+class BuiltJob(Record):
+    """A job with its object graph and its plain objects.
+
+    Attributes:
+        templates: the object graph.
+        base: the plain objects of the job without an environment.
+        environments: the plain objects of each requested environment, by the name of the environment.
+    """
+
+    job: TrainingJob
+    templates: tuple[Template, ...]
+    base: Objects
+    environments: Mapping[str, Objects]
+
+
+def build(data: Mapping[str, Any], environments: Collection[str] | None = None) -> BuiltJob:
+    """Build the object graph and the plain objects of a job.
+
+    Args:
+        data: the data of the job document, which must have no errors.
+        environments: the names of the environments to build. None builds all environments.
+    """
+    job = TrainingJob.from_document(data)
+    templates = graph(job.structure)
+    requested = [e for e in job.environments if environments is None or e.name in environments]
+    scope = _scope(job, job.values)
+    of_templates = [() if template.chart_only else template.objects(scope) for template in templates]
+    by_environment = {e.name: _environment_objects(job, templates, e, of_templates) for e in requested}
+    return BuiltJob(job, templates, dict(chain.from_iterable(of_templates)), by_environment)
+
+
+def filled(job: TrainingJob, templates: Sequence[Template], environment: str | None) -> Objects:
+    """Fill the object graph `templates` of a job with the values of an environment; None for the values of the job.
+
+    Raises:
+        KeyError: the environment does not exist.
+    """
+    if environment is None:
+        return objects(templates, _scope(job, job.values))
+    return _environment_objects(job, templates, {e.name: e for e in job.environments}[environment])
+
+
+def variant_objects(built: BuiltJob, environment: str | None) -> tuple[Mapping[str, Any], ...]:
+    """Return the plain objects of an environment.
+
+    If `environment` is None, return the plain objects of the job without an environment.
+    """
+    return tuple((built.base if environment is None else built.environments[environment]).values())
+
+
+def plain_objects(data: Mapping[str, Any], environment: str | None = None) -> Sequence[Mapping[str, Any]]:
+    """Build the plain objects of an environment.
+
+    If `environment` is None, build the plain objects of the job without an environment.
+
+    Raises:
+        KeyError: the environment does not exist.
+    """
+    job = TrainingJob.from_document(data)
+    return tuple(filled(job, graph(job.structure), environment).values())
+
+
+def objects_with_run_name_of_job(built: BuiltJob, environment: str) -> Objects:
+    """Return the objects of an environment, but with the run name of the job without an environment.
+
+    If both run names are equal, return the mapping in `built` instead of a copy.
+    """
+    job = built.job
+    variant = next(variant for variant in job.environments if variant.name == environment)
+    if variant.values["run"] == job.values["run"]:
+        return built.environments[environment]
+    values = {**variant.values, "run": job.values["run"]}
+    return _environment_objects(job, built.templates, variant.replaced(values=values))
+
+
+class TaskObjects(Record):
+    """The values of a job, and the objects, such as StatefulSets, that run the job's tasks without an operator."""
+
+    structure: Structure
+    values: Mapping[str, Any]
+    objects: Sequence[Mapping[str, Any]]
+
+
+def task_objects(data: Mapping[str, Any], environment: str | None = None) -> TaskObjects:
+    """Build the objects that run a job's tasks without an operator and without a gang scheduler.
+
+    The pods contain TF_CONFIG, even for a workload kind whose operator usually sets TF_CONFIG.
+
+    Raises:
+        KeyError: the environment does not exist.
+    """
+    job, spec = TrainingJob.from_document(data), data["spec"]
+    structure = job.structure.replaced(kind="StatefulSet", gang=None, eci=None, patches=(), environment_patches={})
+    if environment is None:
+        values = tunables.values(spec, of_any_kind=True)
+    else:
+        values = tunables.environment_values(spec, environment, of_any_kind=True)
+    return TaskObjects(structure, values, tuple(objects(graph(structure), _scope(job, values)).values()))
+
+
+def _environment_objects(
+    job: TrainingJob,
+    templates: Sequence[Template],
+    environment: Environment,
+    base: Iterable[Sequence[tuple[str, dict[str, Any]]] | None] = repeat(None),
+) -> Objects:
+    """Return the objects of an environment. If the environment disables the job, return only the claims.
+
+    Args:
+        job: the job.
+        templates: the object graph.
+        environment: the environment.
+        base: the objects of the job without an environment, for each template. An object that the environment does not
+            change is the object of `base`, so that a caller checks the object only once.
+    """
+    scope = _scope(job, environment.values)
+    changed = [*_changed_paths(job.values, environment.values)]
+    found: dict[str, dict[str, Any]] = {}
+    for template, of_job in zip(templates, base, strict=False):
+        if template.chart_only or not (environment.enabled or template.survives_retirement):
+            continue
+        if of_job is not None and not any(
+            path.startswith(other) or other.startswith(path) for path in values_paths(template) for other in changed
+        ):
+            found.update(of_job)
+            continue
+        before = dict(of_job or ())
+        for name, item in template.objects(scope):
+            found[name] = before[name] if name in before and have_equal_text(before[name], item) else item
+    return found
+
+
+def _changed_paths(before: Any, after: Any, path: str = "") -> Iterator[str]:
+    """Yield the paths of different values in the values of a job, in the form of `values_paths`."""
+    if before is after:
+        return
+    if isinstance(before, dict) and isinstance(after, dict):
+        for key in before.keys() | after.keys():
+            if key in before and key in after:
+                yield from _changed_paths(before[key], after[key], f"{path}{key}.")
+            else:
+                yield f"{path}{key}."
+    elif not have_equal_text(before, after):
+        yield path
+
+
+def _scope(job: TrainingJob, values: Mapping[str, Any]) -> Scope:
+    """Return the values of a variant. The name of the Helm release is the name of the job."""
+    return Scope(values, release=job.name, chart=job.name)
+
+
+# -- identities --------------------------------------------------------------------------------------------------------
+#
+# The identity of an object needs only a few nodes of the object graph, so tfgen finds the names of all objects of an
+# environment in a fraction of the time that tfgen needs to fill the objects.
+
+
+_MAPS: Final = {LITERAL: "objects", "claim": "storage", "priorityclass": "priorityClasses"}
+"""The map of the job whose entries create objects, by the beginning of the file names of the objects."""
+
+JOB_NAME: Final[Path] = ()
+"""The cause of a name that follows only from the name of the job."""
+
+
+class Identity(NamedTuple):
+    """The identity of an object within a namespace, and the cause of the identity.
+
+    Attributes:
+        group: the API group without its version; empty for the core group.
+        cause: the values path of the value that gives the object its name, such as ("storage", "model"), ("run",) or
+            ("serviceAccountName",). `JOB_NAME` for a name that follows only from the name of the job.
+    """
+
+    group: str
+    kind: str
+    name: str
+    cause: Path
+
+
+def identities(structure: Structure, scope: Scope) -> Iterator[Identity]:
+    """Yield the identity of each object of a job that the values of `scope` create.
+
+    Unlike the chart, the result omits the objects that only the chart contains.
+    """
+    for file, item in objects(_identity_graph(structure), scope).items():
+        name = item["metadata"]["name"]
+        yield Identity(group(item), item["kind"], name, _cause(file, name, scope))
+
+
+@functools.lru_cache(MAX_STRUCTURES)
+def _identity_graph(structure: Structure) -> tuple[Template, ...]:
+    """Return the object graph, reduced to the fields of the objects that identify an object."""
+    return tuple(
+        template.replaced(node=_reduce(template.node)) for template in graph(structure) if not template.chart_only
+    )
+
+
+def _reduce(node: Node) -> Node:
+    """Reduce each object in a template's node, and omit the names of `Let` nodes that only other fields need."""
+    match node:
+        case Let(name, expression, body):
+            reduced = _reduce(body)
+            return Let(name, expression, reduced) if bound_key(name) in used_names(reduced) else reduced
+        case When(test, if_true, if_false):
+            return When(test, _reduce(if_true), _reduce(if_false))
+        case ForEach():
+            return node.replaced(body=_reduce(node.body))
+        case {"apiVersion": version, "kind": kind, "metadata": {"name": name}}:
+            return {"apiVersion": version, "kind": kind, "metadata": {"name": name}}
+    return node
+
+
+def _cause(file: str, name: str, scope: Scope) -> Path:
+    prefix, _, key = file.partition("-")
+    if key and prefix in _MAPS:
+        return _MAPS[prefix], key
+    if file == "serviceaccount" and scope.values.get("serviceAccountName"):
+        return ("serviceAccountName",)
+    run = scope.values["run"]
+    return ("run",) if run and f"{scope.release}-{run}" in name else JOB_NAME

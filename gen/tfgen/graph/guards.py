@@ -7,9 +7,11 @@ value in the job file. A rule that needs more than the guard, such as a podTempl
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import functools
+from collections.abc import Iterator, Mapping
 from typing import Final, get_args
 
+from tfgen.fix import assignment, removal
 from tfgen.graph.holes import (
     AllOf,
     AnyOf,
@@ -37,13 +39,11 @@ from tfgen.graph.holes import (
 from tfgen.graph.objects import cluster, naming, storage, supporting
 from tfgen.graph.objects.naming import finisher_name_guard
 from tfgen.graph.objects.values import ROLE_ENTRIES, ROLE_NAME, role_entry_value, value
-from tfgen.graph.schedulers import is_partial, may_be_partial, member_count
-from tfgen.graph.structure_cache import cached_by_structure
+from tfgen.graph.schedulers import IS_BETA, group_priority, is_partial, may_be_partial, member_count
 from tfgen.graph.workloads import WORKLOADS
 from tfgen.job.facts import UNNAMED
-from tfgen.job.training_job import Structure
-from tfgen.kubernetes.limits import STRING_MAX
-from tfgen.kubernetes.pods import Profile, strictest_profile
+from tfgen.job.training_job import MAX_STRUCTURES, Scheduler, Structure
+from tfgen.kubernetes.object import STRING_MAX
 from tfgen.schema import kinds
 from tfgen.schema.kinds import GANG_FIELDS, GangField
 from tfgen.words import either
@@ -52,7 +52,7 @@ from tfgen.words import either
 LEGACY_GPU: Final = "alpha.kubernetes.io/nvidia-gpu"
 
 
-@cached_by_structure
+@functools.lru_cache(MAX_STRUCTURES)
 def guards(structure: Structure) -> tuple[Guard, ...]:
     """Return the guards of a job, in the order in which the chart checks the values."""
     workload = WORKLOADS[structure.kind]
@@ -61,8 +61,11 @@ def guards(structure: Structure) -> tuple[Guard, ...]:
         *workload.guards(structure),
         *([finisher_name_guard()] if workload.plan(structure) and not structure.is_distributed else []),
         *([_cluster_size(structure, workload.pod_name)] if workload.has_config_map(structure) else []),
+        *(_queue_guards(structure.gang) if structure.gang and structure.gang in _QUEUES else ()),
         *(_kueue_guards(structure) if structure.gang == "kueue" else ()),
         *([_min_available(structure)] if may_be_partial(structure) else []),
+        *([_equal_priority(structure)] if structure.gang == "kubernetes" else []),
+        *_network_topology(structure),
         *(_RUN_FOLDERS if _supports(structure, "resumeFrom") else ()),
         _IMAGE,
         *([supporting.default_account_guard()] if structure.service_account else []),
@@ -77,7 +80,7 @@ def guards(structure: Structure) -> tuple[Guard, ...]:
     )
 
 
-@cached_by_structure
+@functools.lru_cache(MAX_STRUCTURES)
 def file_guards(structure: Structure) -> tuple[Guard, ...]:
     """Return the guards for fields that exist only in a job file, and not in the values of the chart."""
     scheduler = structure.gang
@@ -94,6 +97,7 @@ def file_guards(structure: Structure) -> tuple[Guard, ...]:
                 when=value(f"gang.{field}"),
                 say=f"{scheduler} does not support gang.{field}, which is a key for "
                 f"{either([name for name, fields in GANG_FIELDS.items() if field in fields])}; remove the key",
+                fixes=(removal(("gang", *field.split("."))),),
             )
             for field in unsupported
         ),
@@ -150,26 +154,37 @@ _ENABLED: Final = value("gang.enabled")
 _MIN_AVAILABLE: Final = value("gang.minAvailable")
 
 
-def _kueue_guards(structure: Structure) -> Iterator[Guard]:
+_QUEUES: Final[Mapping[Scheduler, tuple[str, str, str]]] = {
+    "kai": ("KAI", "KAI starts no gang", "a Queue of the cluster"),
+    "kueue": ("Kueue", "Kueue ignores a job", "a LocalQueue of the namespace"),
+}
+"""The schedulers that need a queue: the name, the fate of a gang without a queue, and the kind of the queue."""
+
+
+def _queue_guards(scheduler: Scheduler) -> Iterator[Guard]:
+    name, fate, queue = _QUEUES[scheduler]
     yield Guard(
         "gang-queue",
         at="gang.queue",
         when=AllOf((_ENABLED, Not(value("gang.queue")))),
-        say="gang.queue is empty, but Kueue ignores a job without a queue; "
-        "set gang.queue to a LocalQueue of the namespace",
+        say=f"gang.queue is empty, but {fate} without a queue; set gang.queue to {queue}",
     )
-    for path in ("gang.queue", "gang.priorityClassName"):
+    # KAI gets the priority class in the PodGroup.
+    for path in ("gang.queue", *(("gang.priorityClassName",) if scheduler == "kueue" else ())):
         length = Length(value(path))
         yield Guard(
             "gang-label",
             at=path,
             when=AllOf((_ENABLED, Greater(length, naming.LABEL_VALUE_MAX))),
             say=sentence(
-                f"{path} has {{}} characters, but the label that passes the name to Kueue may have at most "
+                f"{path} has {{}} characters, but the label that passes the name to {name} may have at most "
                 f"{naming.LABEL_VALUE_MAX}; choose a shorter name",
                 length,
             ),
         )
+
+
+def _kueue_guards(structure: Structure) -> Iterator[Guard]:
     yield Guard(
         "gang-topology",
         at="gang.preferredTopology",
@@ -188,7 +203,25 @@ def _kueue_guards(structure: Structure) -> Iterator[Guard]:
                 "remove startDeadline",
                 deadline,
             ),
+            fixes=(removal(("startDeadline",), "startDeadline"),),
         )
+
+
+def _network_topology(structure: Structure) -> Iterator[Guard]:
+    if structure.kind == "VolcanoJob":
+        path, is_used = "workload.volcanoJob.networkTopology", value("workload.volcanoJob.networkTopology.mode")
+    elif structure.gang == "volcano" and WORKLOADS[structure.kind].has_pod_group(structure):
+        path, is_used = "gang.networkTopology", _ENABLED
+    else:
+        return
+    tier, tier_name = (value(f"{path}.{key}") for key in ("highestTierAllowed", "highestTierName"))
+    yield Guard(
+        "gang-network-topology",
+        at=path,
+        when=AllOf((is_used, tier, tier_name)),
+        say=f"{path} has both a highestTierAllowed and a highestTierName, but Volcano accepts only one; "
+        "remove one of the two",
+    )
 
 
 def _min_available(structure: Structure) -> Guard:
@@ -217,17 +250,38 @@ def _all_workers(structure: Structure) -> Guard:
             _MIN_AVAILABLE,
             member_count(structure),
         ),
+        fixes=(assignment(("gang", "minAvailable"), 0, "write 0"),),
+    )
+
+
+def _in_gang(structure: Structure) -> tuple[Expression, ...]:
+    """Return the tests that are true for a role of the gang, in a guard that checks each role."""
+    return (_ENABLED, Not(Equal(ROLE_NAME, "evaluator"))) if structure.role("evaluator") else (_ENABLED,)
+
+
+def _equal_priority(structure: Structure) -> Guard:
+    of_group = group_priority(structure)
+    of_role = Override(role_entry_value("priorityClassName", "string"), value("priorityClassName"))
+    return Guard(
+        "gang-equal-priority",
+        at=("roles", ROLE_NAME, "priorityClassName"),
+        over=(ROLE_ENTRIES,),
+        when=AllOf((IS_BETA, *_in_gang(structure), Not(Equal(of_role, of_group)))),
+        say=sentence(
+            'role {} has the priorityClassName "{}", but the PodGroup has "{}", and the scheduler of Kubernetes 1.37 '
+            "starts no pod whose priority differs; set one priorityClassName for the job, and none for roles and gang",
+            *(ROLE_NAME, of_role, of_group),
+        ),
     )
 
 
 def _node_name(structure: Structure) -> Guard:
     node = role_entry_value("nodeName", "string")
-    in_gang = (Not(Equal(ROLE_NAME, "evaluator")),) if structure.role("evaluator") else ()
     return Guard(
         "node-name-and-gang",
         at=("roles", ROLE_NAME, "nodeName"),
         over=(ROLE_ENTRIES,),
-        when=AllOf((_ENABLED, *in_gang, node)),
+        when=AllOf((*_in_gang(structure), node)),
         say=sentence(
             "roles.{}.nodeName is {}, which bypasses the scheduler of the gang; "
             "select the node by kubernetes.io/hostname in nodeSelector, or disable the gang",
@@ -328,20 +382,6 @@ def duplicate_mount_message(name: Node, path: Node, current_use: Node) -> Text:
     return sentence("{} is mounted at {}, and so is {}; choose another mountPath", name, path, current_use)
 
 
-def refused_volume_message(name: Node, source: str, profile: Profile) -> Text:
-    """Return the message that the security profile `profile` forbids the source of a volume, such as `hostPath`.
-
-    `name` is the name of the volume.
-    """
-    replacement = "an emptyDir or a claim" if source == "hostPath" else "a claim or a CSI volume"
-    minimum = strictest_profile(source)
-    return sentence(
-        f"{{}}: security.profile {profile} forbids {source} volumes, which need at least {minimum}; "
-        f"use {replacement}, or set security.profile to {minimum}",
-        name,
-    )
-
-
 # -- resources -----------------------------------------------------------------------------------------------------
 
 # Resources that are counted in GPUs, or in shares that a program sees as a GPU. No node has more than 1,024 GPUs.
@@ -415,6 +455,10 @@ _EGRESS: Final = Guard(
     when=AllOf((value("network.egress.limited"), Equal(value("network.policy"), "Off"))),
     say="network.policy is Off, so no policy limits egress; set network.policy to Isolated, "
     "or network.egress.limited to false",
+    fixes=(
+        assignment(("network", "policy"), "Isolated", "set network.policy to Isolated"),
+        assignment(("network", "egress", "limited"), False, "set network.egress.limited to false"),
+    ),
 )
 
 _SPOT: Final = "cloud.eci.spot"
@@ -434,7 +478,7 @@ _SPOT_PRICE: Final = Guard(
 
 
 def _tensorboard_guards() -> Iterator[Guard]:
-    name, enabled = naming.tensorboard(), value("tensorboard.enabled")
+    name, enabled = naming.TENSORBOARD, value("tensorboard.enabled")
     yield Guard(
         "tensorboard-name",
         at="tensorboard",

@@ -29,6 +29,7 @@ from itertools import chain
 from typing import Any, Final, Literal, NoReturn, TypeAlias, TypeGuard, TypeVar, assert_never
 
 from tfgen.data_path import ValueType
+from tfgen.fix import Fix
 from tfgen.record import Record
 
 
@@ -469,6 +470,7 @@ class Guard(Record):
         over: the maps whose entries the guard checks, such as the roles. If `over` has several maps, the guard checks
             each combination of their entries. If `over` is empty, the guard checks the values once.
         let: pairs of a name and an expression. `when` and `say` may use the name for the value of the expression.
+        fixes: the fixes that the message proposes. The chart prints only the message.
     """
 
     rule: str
@@ -477,6 +479,7 @@ class Guard(Record):
     say: Text | str
     over: tuple[CheckedMap, ...] = ()
     let: tuple[tuple[str, Node], ...] = ()
+    fixes: tuple[Fix, ...] = ()
 
 
 # -- unions and functions ------------------------------------------------------------------------------------------
@@ -588,6 +591,15 @@ def _named_templates_and_files(node: Node | Record) -> tuple[NamedTemplate | Fil
         if child is not None and not isinstance(child, (str, int)):
             items.update((id(item), item) for item in _named_templates_and_files(child))
     return tuple(items.values())
+
+
+@cached_on_record
+def values_paths(node: Node | Record) -> frozenset[str]:
+    """Return the paths of the values on which a node depends, each with a dot at its end, such as `roles.worker.`."""
+    own = {f"{node.path}." if node.path else ""} if isinstance(node, Value) else set()
+    return frozenset(
+        own.union(*(values_paths(c) for c in child_nodes(node) if isinstance(c, (Record, dict, list, tuple))))
+    )
 
 
 def plain_mapping(data: Mapping[str, Any]) -> dict[Key, Node]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from tfgen.graph.holes import AllOf, Default, Expression, Greater, Key, Node, Sum, Text, When, if_set
+from tfgen.graph.fill import Template
+from tfgen.graph.holes import AllOf, Default, Equal, Expression, Greater, Key, Node, Sum, Text, When, if_set
 from tfgen.graph.objects import cluster, naming
-from tfgen.graph.objects.values import ROLE, value
-from tfgen.graph.template import Template
+from tfgen.graph.objects.values import ROLE, value, value_for_role
 from tfgen.job.training_job import Role, RoleName, Scheduler, Structure
 from tfgen.kubernetes import keys
 from tfgen.record import EMPTY, Record
@@ -24,6 +24,7 @@ QUEUE: Final = value("gang.queue")
 MIN_AVAILABLE: Final = value("gang.minAvailable")
 MIN_RESOURCES: Final = value("gang.minResources")
 PRIORITY: Final = value("gang.priorityClassName")
+SCHEDULE_TIMEOUT: Final = value("gang.scheduleTimeoutSeconds")
 REQUIRED_TOPOLOGY: Final = value("gang.requiredTopology")
 _SCHEDULER_NAME: Final = value("gang.schedulerName")
 
@@ -46,8 +47,7 @@ class Gang(Record):
     """A gang scheduler.
 
     Attributes:
-        task: a function that takes the name of a role, and returns the fields that assign the pods of the role to the
-            gang.
+        task: the fields that assign the pod of a task to the gang.
         group: the API group of the PodGroup; empty for a scheduler without a PodGroup.
         version: the API version of the PodGroup.
         spec: a function that takes the structure of a job, and returns the spec of the PodGroup; None without a
@@ -58,7 +58,7 @@ class Gang(Record):
             scheduler of the cluster.
     """
 
-    task: Callable[[Node], GangBinding]
+    task: GangBinding
     group: str = ""
     version: Node = ""
     spec: Callable[[Structure], Mapping[Key, Node]] | None = None
@@ -88,7 +88,7 @@ class Gang(Record):
         The evaluator is not a member of the gang. The evaluator uses the same scheduler as the gang, because two
         schedulers could assign the same GPU to two pods.
         """
-        binding = self.evaluator if role == "evaluator" else self.task(ROLE)
+        binding = self.evaluator if role == "evaluator" else self.task
         return GangBinding(
             _if_enabled(binding.labels),
             _if_enabled(binding.annotations),
@@ -133,6 +133,15 @@ def min_members(structure: Structure) -> Node:
     return Default(MIN_AVAILABLE, member_count(structure)) if may_be_partial(structure) else member_count(structure)
 
 
+def group_priority(structure: Structure) -> Expression:
+    """Return the priority class of a PodGroup: by default, the class of the pods.
+
+    The scheduler of Kubernetes 1.37 starts no pod whose priority differs from the priority of its PodGroup
+    (validatePodGroup in pkg/scheduler/schedule_one_podgroup.go). KAI reads only the priority of the PodGroup.
+    """
+    return Default(PRIORITY, value_for_role(roles(structure)[0].name, "priorityClassName"))
+
+
 def is_partial(structure: Structure) -> Expression:
     """Return a test that is true if `gang.minAvailable` lets the gang start without all tasks."""
     return AllOf((MIN_AVAILABLE, Greater(member_count(structure), MIN_AVAILABLE)))
@@ -152,6 +161,15 @@ def is_partial(structure: Structure) -> Expression:
 _COMPLETE_ROLES: Final[tuple[RoleName, ...]] = ("chief", "ps")
 
 
+def network_topology(path: str) -> Node:
+    """Return the network topology of a PodGroup or a Volcano Job, with the settings at a path of ``spec``.
+
+    Source: https://volcano.sh/en/docs/network_topology_aware_scheduling/.
+    """
+    mode, tier, tier_name = (value(f"{path}.{key}") for key in ("mode", "highestTierAllowed", "highestTierName"))
+    return When(mode, {"mode": mode, "highestTierAllowed": if_set(tier), "highestTierName": if_set(tier_name)})
+
+
 def _volcano_spec(structure: Structure) -> Mapping[Key, Node]:
     """Return the spec of the PodGroup.
 
@@ -165,18 +183,15 @@ def _volcano_spec(structure: Structure) -> Mapping[Key, Node]:
         **({"minTaskMember": When(is_partial(structure), complete)} if complete and may_be_partial(structure) else {}),
         "queue": if_set(QUEUE),
         "priorityClassName": if_set(PRIORITY),
+        "networkTopology": network_topology("gang.networkTopology"),
     }
-
-
-def _volcano_task(role: Node) -> GangBinding:
-    return GangBinding(annotations={keys.GROUP_NAME: naming.RUN, keys.TASK_SPEC: role})
 
 
 _VOLCANO: Final = Gang(
     group="scheduling.volcano.sh",
     version="v1beta1",
     spec=_volcano_spec,
-    task=_volcano_task,
+    task=GangBinding(annotations={keys.GROUP_NAME: naming.RUN, keys.TASK_SPEC: ROLE}),
     evaluator=GangBinding(annotations={keys.VOLCANO_QUEUE: if_set(QUEUE)}),
     scheduler_name="volcano",
 )
@@ -190,19 +205,15 @@ _VOLCANO: Final = Gang(
 # in the repository of kube-batch).
 
 
-def _kube_batch_spec(structure: Structure) -> Mapping[Key, Node]:
-    return {"minMember": min_members(structure), "queue": if_set(QUEUE), "priorityClassName": if_set(PRIORITY)}
-
-
-def _kube_batch_task(_role: Node) -> GangBinding:
-    return GangBinding(annotations={keys.GROUP_NAME: naming.RUN})
-
-
 _KUBE_BATCH: Final = Gang(
     group="scheduling.incubator.k8s.io",
     version="v1alpha1",
-    spec=_kube_batch_spec,
-    task=_kube_batch_task,
+    spec=lambda structure: {
+        "minMember": min_members(structure),
+        "queue": if_set(QUEUE),
+        "priorityClassName": if_set(PRIORITY),
+    },
+    task=GangBinding(annotations={keys.GROUP_NAME: naming.RUN}),
     scheduler_name="kube-batch",
 )
 
@@ -217,24 +228,60 @@ _KUBE_BATCH: Final = Gang(
 # of the whole cluster, and does not reserve the resources (pkg/coscheduling/core/core.go).
 
 
-def _coscheduling_spec(structure: Structure) -> Mapping[Key, Node]:
-    return {
-        "minResources": MIN_RESOURCES,
-        "minMember": min_members(structure),
-        "scheduleTimeoutSeconds": if_set(value("gang.scheduleTimeoutSeconds")),
-    }
-
-
-def _coscheduling_task(_role: Node) -> GangBinding:
-    return GangBinding(labels={keys.POD_GROUP: naming.RUN})
-
-
 _COSCHEDULING: Final = Gang(
     group="scheduling.x-k8s.io",
     version="v1alpha1",
-    spec=_coscheduling_spec,
-    task=_coscheduling_task,
+    spec=lambda structure: {
+        "minResources": MIN_RESOURCES,
+        "minMember": min_members(structure),
+        "scheduleTimeoutSeconds": if_set(SCHEDULE_TIMEOUT),
+    },
+    task=GangBinding(labels={keys.POD_GROUP: naming.RUN}),
     scheduler_name="scheduler-plugins-scheduler",
+)
+
+
+# -- KAI ---------------------------------------------------------------------------------------------------------------
+#
+# KAI Scheduler 0.15 or newer: https://github.com/kai-scheduler/KAI-Scheduler/blob/main/docs/batch/README.md.
+#
+# By default, the podgrouper of KAI creates a PodGroup for each object with pods. An annotation of the pods prevents
+# this. The queue of the gang is in the PodGroup. The podgrouper creates the PodGroup of the evaluator, and reads the
+# queue from a label (CalcPodGroupQueue in pkg/podgrouper/podgrouper/plugins/defaultgrouper/default_grouper.go).
+
+
+_KAI: Final = Gang(
+    group="scheduling.run.ai",
+    version="v2alpha2",
+    spec=lambda structure: {
+        "minMember": min_members(structure),
+        "queue": if_set(QUEUE),
+        "priorityClassName": if_set(group_priority(structure)),
+    },
+    task=GangBinding(annotations={keys.KAI_GROUP: naming.RUN, keys.KAI_SKIP: "true"}),
+    evaluator=GangBinding(labels={keys.KAI_QUEUE: if_set(QUEUE)}),
+    scheduler_name="kai-scheduler",
+)
+
+
+# -- koordinator -------------------------------------------------------------------------------------------------------
+#
+# Koordinator, and the scheduler of Alibaba Cloud's ACK: https://koordinator.sh/docs/user-manuals/gang-scheduling/.
+#
+# Koordinator uses the PodGroup and the label of an old version of the coscheduling plugin, but does not read
+# ``minResources`` (pkg/scheduler/plugins/coscheduling in the repository of Koordinator). ACK has the plugin in the
+# scheduler of the cluster, so a job for ACK sets ``gang.schedulerName: default-scheduler``.
+
+
+_KOORDINATOR: Final = Gang(
+    group="scheduling.sigs.k8s.io",
+    version="v1alpha1",
+    spec=lambda structure: {
+        "minMember": min_members(structure),
+        "scheduleTimeoutSeconds": if_set(SCHEDULE_TIMEOUT),
+    },
+    task=GangBinding(labels={keys.KOORDINATOR_GROUP: naming.RUN}),
+    scheduler_name="koord-scheduler",
 )
 
 
@@ -244,31 +291,38 @@ _COSCHEDULING: Final = Gang(
 #
 # The API is an alpha API of Kubernetes 1.36 (``scheduling.k8s.io/v1alpha2``, which 1.37 does not serve) and a beta API
 # of 1.37 (``v1beta1``). The rule ``gang-alpha`` names the feature gates. Both versions define the fields of
-# `_kubernetes_spec`: types.go of https://github.com/kubernetes/api/tree/v0.36.3/scheduling/v1alpha2 and
+# the spec below: types.go of https://github.com/kubernetes/api/tree/v0.36.3/scheduling/v1alpha2 and
 # .../tree/v0.37.2/scheduling/v1beta1. A PodGroup of v1alpha2 is immutable. A PodGroup of v1beta1 is immutable except
 # for ``minCount``.
+#
+# In 1.36, `priorityClassName` and `disruptionMode` need a feature gate. Without the gate, the API server drops both
+# fields (dropDisabledPodGroupFields in pkg/registry/scheduling/podgroup/strategy.go), and a GitOps tool would report a
+# difference. So tfgen renders the defaults of both fields only for v1beta1.
 
 
-_VERSION: Final = "v1alpha2"
+IS_BETA: Final = Equal(value("gang.apiVersion"), "v1beta1")
+_DISRUPTION: Final = value("gang.disruption")
+_ALL: Final = Equal(_DISRUPTION, "All")
+_SINGLE: Final = Equal(_DISRUPTION, "Single")
 
 
-def _kubernetes_spec(structure: Structure) -> Mapping[Key, Node]:
-    return {
-        "schedulingPolicy": {"gang": {"minCount": min_members(structure)}},
-        "schedulingConstraints": When(REQUIRED_TOPOLOGY, {"topology": [{"key": REQUIRED_TOPOLOGY}]}),
-        "priorityClassName": if_set(PRIORITY),
-    }
-
-
-def _kubernetes_task(_role: Node) -> GangBinding:
-    return GangBinding(spec={"schedulingGroup": {"podGroupName": naming.RUN}})
+def _disruption_mode(structure: Structure) -> Node:
+    """Return the mode of a preemption. Equal workers cannot train without one of them, so all of them are evicted."""
+    whole: Node = {"all": {}}
+    beta = When(_SINGLE, {"single": {}}, whole if structure.has_equal_workers else When(_ALL, whole))
+    return When(IS_BETA, beta, When(_ALL, "PodGroup", When(_SINGLE, "Pod")))
 
 
 _KUBERNETES: Final = Gang(
     group="scheduling.k8s.io",
-    version=Default(value("gang.apiVersion"), _VERSION),
-    spec=_kubernetes_spec,
-    task=_kubernetes_task,
+    version=Default(value("gang.apiVersion"), "v1alpha2"),
+    spec=lambda structure: {
+        "schedulingPolicy": {"gang": {"minCount": min_members(structure)}},
+        "schedulingConstraints": When(REQUIRED_TOPOLOGY, {"topology": [{"key": REQUIRED_TOPOLOGY}]}),
+        "disruptionMode": _disruption_mode(structure),
+        "priorityClassName": When(IS_BETA, if_set(group_priority(structure)), if_set(PRIORITY)),
+    },
+    task=GangBinding(spec={"schedulingGroup": {"podGroupName": naming.RUN}}),
 )
 
 
@@ -286,18 +340,13 @@ _KUBERNETES: Final = Gang(
 # finisher suspends the Job to release the evaluator (`startJob` in pkg/controller/jobframework/reconciler.go).
 
 
-_TOPOLOGY: Final[Mapping[Key, Node]] = {
-    keys.REQUIRED_TOPOLOGY: if_set(REQUIRED_TOPOLOGY),
-    keys.PREFERRED_TOPOLOGY: if_set(value("gang.preferredTopology")),
-}
-
-
-def _kueue_task(_role: Node) -> GangBinding:
-    return GangBinding(annotations=_TOPOLOGY)
-
-
 _KUEUE: Final = Gang(
-    task=_kueue_task,
+    task=GangBinding(
+        annotations={
+            keys.REQUIRED_TOPOLOGY: if_set(REQUIRED_TOPOLOGY),
+            keys.PREFERRED_TOPOLOGY: if_set(value("gang.preferredTopology")),
+        }
+    ),
     workload_labels={keys.QUEUE: if_set(QUEUE), keys.QUEUE_PRIORITY: if_set(PRIORITY)},
 )
 
@@ -311,6 +360,8 @@ GANGS: dict[Scheduler, Gang] = {
     "volcano": _VOLCANO,
     "kube-batch": _KUBE_BATCH,
     "coscheduling": _COSCHEDULING,
+    "kai": _KAI,
+    "koordinator": _KOORDINATOR,
     "kubernetes": _KUBERNETES,
     "kueue": _KUEUE,
 }

@@ -79,8 +79,12 @@ def pods(objects: Sequence[Object], namespace: str) -> Iterator[Pod]:
 
 
 def gpu_count(container: Mapping[str, Any]) -> int:
-    """Return the number of GPUs that a container requests. A share of a GPU, or of its memory, counts as one GPU."""
-    limits = container.get("resources", {}).get("limits", {})
+    """Return the number of GPUs that a container requests. A share of a GPU, or of its memory, counts as one GPU.
+
+    The claims of a container for devices count as one GPU, because the container does not contain their numbers.
+    """
+    resources = container.get("resources", {})
+    limits = resources.get("limits", {})
     amounts = {name: quantity.parse(amount) for name, amount in limits.items() if re.search(IS_GPU, name)}
     gpus = sum(int(amount) for name, amount in amounts.items() if name.endswith("/gpu"))
-    return gpus or int(any(amounts.values()))
+    return gpus or int(any(amounts.values()) or bool(resources.get("claims")))

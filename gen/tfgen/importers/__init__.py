@@ -1,8 +1,7 @@
 """Converters to job.yaml for the jobs of other tools, such as TFJobs and Volcano Jobs. Each format has a module.
 
-The reader of each format returns a `ForeignJob`, the job of the other tool with the fields of job.yaml. `job_data.py`
-converts the `ForeignJob` to the data of job.yaml. After the import, the `ImportReport` has an entry for each line of
-the source.
+The reader of each format returns a `ForeignJob`, the job of the other tool with the fields of job.yaml. `job_yaml`
+converts the `ForeignJob` to the data and the text of job.yaml, and `compare` compares the job with its source.
 """
 
 from __future__ import annotations
@@ -10,36 +9,26 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
-from tfgen.importers import arena, elastic_dl, job_set, tf_job, train_job, volcano_job
+from tfgen.importers import arena, elastic_dl, job_set, tf_job, volcano_job
 from tfgen.importers.foreign_job import ForeignJob
-from tfgen.importers.import_report import ImportReport
-from tfgen.importers.objects import api_group, kind
-from tfgen.importers.options import Options
-from tfgen.importers.part import Part
-from tfgen.schema.kinds import WorkloadKind
+from tfgen.importers.part import Part, api_group, kind
+from tfgen.importers.table import Notes, Options
 
-Read: TypeAlias = Callable[[Part, Sequence[Part], Options, ImportReport], ForeignJob | None]
+Read: TypeAlias = Callable[[Part, Sequence[Part], Options, Notes], ForeignJob | None]
 
 
 class JobFormat(NamedTuple):
     """Format of the jobs of another tool, for example the format of the TFJobs of Kubeflow.
 
     Attributes:
-        name: the usual name of the format.
-        kind: the workload kind that tfgen renders for this format.
         kinds: the kinds of the objects that have this format.
         groups: the API groups of these objects. For a command line, the API group is the name of the tool.
-        canonical: the function that normalizes an object of this format. So tfgen can compare the source with the
-            rendered object.
         read: the function that converts an object of this format to a `ForeignJob`.
         command: the command that submits the job; empty for a job in a manifest.
     """
 
-    name: str
-    kind: WorkloadKind
     kinds: Sequence[str]
     groups: Sequence[str]
-    canonical: Callable[[Part], Part]
     read: Read
     command: str = ""
 
@@ -54,20 +43,12 @@ class JobFormat(NamedTuple):
 
 
 FORMATS: Final = (
-    JobFormat("Arena job", "TFJob", ["TFJob"], [arena.GROUP], arena.canonical, arena.read, "arena submit tfjob"),
-    JobFormat(
-        elastic_dl.FORMAT,
-        "ElasticDL",
-        ["Pod"],
-        [elastic_dl.GROUP],
-        elastic_dl.canonical,
-        elastic_dl.read,
-        "elasticdl train",
-    ),
-    JobFormat("TFJob", "TFJob", tf_job.KINDS, tf_job.GROUPS, tf_job.canonical, tf_job.read),
-    JobFormat("JobSet", "JobSet", ["JobSet"], [job_set.GROUP], job_set.canonical, job_set.read),
-    JobFormat(train_job.FORMAT, "JobSet", ["TrainJob"], [train_job.GROUP], job_set.canonical, train_job.read),
-    JobFormat("Volcano Job", "VolcanoJob", ["Job"], [volcano_job.GROUP], volcano_job.canonical, volcano_job.read),
+    JobFormat(["TFJob"], [arena.GROUP], arena.read, "arena submit tfjob"),
+    JobFormat(["Pod"], [elastic_dl.GROUP], elastic_dl.read, "elasticdl train"),
+    JobFormat(tf_job.KINDS, tf_job.GROUPS, tf_job.read),
+    JobFormat(["JobSet"], [job_set.GROUP], job_set.read),
+    JobFormat(["TrainJob"], [job_set.TRAINER_GROUP], job_set.read_train_job),
+    JobFormat(["Job"], [volcano_job.GROUP], volcano_job.read),
 )
 """The formats in which one object describes the whole job. The import also converts a command line to one object."""
 

@@ -14,15 +14,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from tfgen.data_path import Path
-from tfgen.importers.command_line import Word, shell_value_message
-from tfgen.importers.fields import FieldReader, Fields, carried, changed, dropped
 from tfgen.importers.foreign_job import ROLES, ForeignJob, ForeignRole
-from tfgen.importers.import_report import ImportReport
-from tfgen.importers.options import Options
 from tfgen.importers.part import Part, mapping, scalar_part
-from tfgen.importers.pod_template import PodData
-from tfgen.importers.shapes import ANY_KEY
-from tfgen.importers.volumes import volume_name
+from tfgen.importers.pod import PodData, volume_name
+from tfgen.importers.table import ANY_KEY, FieldReader, Fields, Notes, Options, carried, changed, dropped
+from tfgen.importers.tf_config import Word, shell_value_message
 from tfgen.job.training_job import RoleName
 
 FORMAT: Final = "ElasticDL job"
@@ -50,7 +46,7 @@ _FLAGS: Final[Fields] = {
         "only ElasticDL's client can read the file of this flag; to change the pods as the file does, add "
         "--cluster_spec_json with these changes and the labels of the run to spec.args"
     ),
-    "distribution_strategy": carried("spec", "strategy", sets=False),
+    "distribution_strategy": carried("spec", "strategy", sets=False, becomes="ParameterServer"),
     "image_name": carried("spec", "image"),
     "image_pull_policy": carried("spec", "imagePullPolicy"),
     "job_name": carried("metadata", "name"),
@@ -58,7 +54,6 @@ _FLAGS: Final[Fields] = {
     "need_tf_config": dropped(_TF_CONFIG, default="true", why_default=_TF_CONFIG),
     "ps_pod_priority": carried(*ROLES, "ps", "priorityClassName"),
     "restart_policy": dropped(_RESTARTS, default="Never", why_default=_RESTARTS),
-    "volume": carried("spec", "storage", sets=False),
     _RETRIES[0]: carried("spec", "retries", sets=False),
     **dict.fromkeys(
         ("force_use_kube_config_file", "yaml"),
@@ -75,24 +70,24 @@ def is_command(words: Sequence[Word]) -> bool:
     return tuple(word.text for word in words[:2]) == _COMMAND
 
 
-def job(words: Sequence[Word], file: str, report: ImportReport) -> Part | None:
+def job(words: Sequence[Word], file: str, notes: Notes) -> Part | None:
     """Convert an ElasticDL command to an object that contains the flags. Return None if the command has problems."""
-    before = len(report.problems)
+    before = len(notes.problems)
     start = scalar_part(file, words[0].position, "elasticdl", FORMAT)
-    flags = _flags(words[2:], file, report)
+    flags = _flags(words[2:], file, notes)
     if "job_name" not in flags:
-        report.refuse(start, "the command does not name the job; add --job_name")
+        notes.refuse(start, "the command does not name the job; add --job_name")
     strategy = flags.get("distribution_strategy")
     if strategy and strategy.value not in (_STRATEGY, ""):
-        report.refuse(strategy, f"found {strategy.as_text}, expected {_STRATEGY}")
+        notes.refuse(strategy, f"found {strategy.as_text}, expected {_STRATEGY}")
     role_numbers = {role: _number(flags.get(flag), default) for role, (flag, default) in _NUMBERS.items()}
     for role, number in role_numbers.items():
         flag = _NUMBERS[role][0]
         if not isinstance(number, int):
-            report.refuse(flags[flag], f"found {number[:63]}, expected a number of tasks")
-        elif number < 1 and len(report.problems) == before:
-            report.refuse(flags.get(flag, start), f"{_STRATEGY} needs at least one {role}; set --{flag} to 1 or more")
-    if len(report.problems) > before:
+            notes.refuse(flags[flag], f"found {number[:63]}, expected a number of tasks")
+        elif number < 1 and len(notes.problems) == before:
+            notes.refuse(flags.get(flag, start), f"{_STRATEGY} needs at least one {role}; set --{flag} to 1 or more")
+    if len(notes.problems) > before:
         return None
     metadata = {key: flags[flag] for key, flag in (("name", "job_name"), ("namespace", "namespace")) if flag in flags}
     fields = {
@@ -104,59 +99,16 @@ def job(words: Sequence[Word], file: str, report: ImportReport) -> Part | None:
     return mapping(start, fields).replaced(path=())
 
 
-def canonical(item: Part) -> Part:
-    """Convert an object to the shape in which tfgen compares the flags of `elasticdl train`.
-
-    In the result, `spec.args` contains the flags, such as {"num_workers": "2"}.
-
-    Args:
-        item: the object that `job` made from a command, or a rendered pod of the master.
-    """
-    flags = item.get("flags")
-    if flags is None:
-        args = _flags_of_master(item)
-    else:
-        by_default = (*_NUMBERS.values(), _RETRIES, _PULL, ("distribution_strategy", _STRATEGY))
-        defaults = {flag: str(default) for flag, default in by_default}
-        args = {flag: flags.replaced(value=text, text=text) for flag, text in defaults.items()}
-        # For an empty limit, the client uses the request. For an empty flag of `defaults`, the client uses the default.
-        optional = {*defaults, *(f"{role}_resource_limit" for role in ("master", "ps", "worker"))}
-        effective = {key: value for key, value in flags.value.items() if value.value or key not in optional}
-        args |= {key: value for key, value in effective.items() if key not in ("job_name", "namespace")}
-        args["worker_image"] = args.get("worker_image") or flags.value.get("image_name") or flags
-        args.pop("image_name", None)
-    if volume := args.get("volume"):
-        volumes = ";".join(sorted(",".join(sorted(fields.split(","))) for fields in volume.as_text.split(";")))
-        args["volume"] = volume.replaced(value=volumes, text=volumes)
-    return mapping(item, {"metadata": item.value["metadata"], "spec": mapping(item, {"args": mapping(item, args)})})
-
-
-def _flags_of_master(item: Part) -> dict[str, Part]:
-    """Return the value of each flag of `elasticdl train` in a rendered pod of the master.
-
-    The flags come from the arguments, the resources and the priority class of the pod. Example: {"num_workers": "2"}.
-    """
-    (container,) = item.items("spec", "containers")
-    words = [part.as_text.removeprefix("--") for part in container.items("args")]
-    args = {flag: item.replaced(value=value, text=value) for flag, _, value in (word.partition("=") for word in words)}
-    for bound in ("request", "limit"):
-        amounts = ",".join(f"{key}={part.value}" for key, part in container.entries("resources", f"{bound}s"))
-        args[f"master_resource_{bound}"] = item.replaced(value=amounts, text=amounts)
-    if priority := item.get("spec", "priorityClassName"):
-        args["master_pod_priority"] = priority
-    return args
-
-
-def read(item: Part, _companions: Sequence[Part], options: Options, report: ImportReport) -> ForeignJob | None:
+def read(item: Part, _companions: Sequence[Part], options: Options, notes: Notes) -> ForeignJob | None:
     """Convert the object that `job` made from an ElasticDL command to a `ForeignJob`."""
-    return _ElasticDLJob(item, options, report).read()
+    return _ElasticDLJob(item, options, notes).read()
 
 
 class _ElasticDLJob(FieldReader):
     """Reader of the flags of an ElasticDL command."""
 
-    def __init__(self, item: Part, options: Options, report: ImportReport) -> None:
-        super().__init__(report)
+    def __init__(self, item: Part, options: Options, notes: Notes) -> None:
+        super().__init__(notes)
         self.item, self.options = item, options
         self.flags = dict(item.entries("flags"))
         self.data = {"spec": {"workload": {"kind": "ElasticDL"}, "security": {"profile": "baseline"}}}
@@ -166,20 +118,19 @@ class _ElasticDLJob(FieldReader):
 
     def read(self) -> ForeignJob:
         """Return the `ForeignJob`. Each flag sets a field of the job or a role, or is an argument of the master."""
-        for key in ("apiVersion", "kind"):
-            self.report.mark_read(self.item.value[key])
         if self.options.kind != "StatefulSet":
             why = "the job keeps the workload kind ElasticDL, because its tasks get their data from the master"
-            self.report.note(self.item, why, explains_all=True)
+            self.notes.remark(self.item, why)
         for role in _NUMBERS:
             self._amounts(f"{role}_resource", (*ROLES, role, "resources"))
         if not self._amounts("master_resource", (*_ELASTIC_DL, "resources"), is_master=True):
             why = "the master requests 1 CPU by default; ElasticDL's client requested 0.1 CPU"
-            self.report.note(self.item, why)
+            self.notes.remark(self.item, why)
         readers: Fields = {
             "cluster_spec_json": self._cluster_spec,
             "master_pod_priority": _PRIORITY if "ps_pod_priority" in self.flags else _PRIORITY_OF_ALL,
             "worker_pod_priority": self._worker_priority,
+            "volume": self._volume,
             ANY_KEY: self._argument,
         }
         self.fields(mapping(self.item, self.flags), {**_FLAGS, **readers})
@@ -191,14 +142,14 @@ class _ElasticDLJob(FieldReader):
         storage = _storage(self.flags.get("volume"))
         return ForeignJob(
             format=FORMAT,
-            root=self.item,
+            roots=[self.item],
+            notes=self.notes,
             name=self.options.name or self.item.text_at("metadata", "name"),
             namespace=self.item.text_at("metadata", "namespace") or None,
             roles={role: self._role(role, roles.get(role, {}), storage) for role in _NUMBERS},
             strategy="ParameterServer",
             spec=self.spec,
             comments={},
-            has_pod_templates=False,
         )
 
     def _role(self, role: RoleName, fields: Mapping[str, Any], storage: Mapping[str, Any]) -> ForeignRole:
@@ -222,38 +173,44 @@ class _ElasticDLJob(FieldReader):
         pairs = dict(pair.strip().partition("=")[::2] for pair in request.as_text.split(",")) if request else {}
         if request is None or not pairs.keys() <= {*_AMOUNTS} or (is_master and "gpu" in pairs):
             return False
-        for part in (request, limit):
-            if part and part.as_text in ("", request.as_text):
-                self.report.carry(part, *target)
-                del self.flags[part.name.removeprefix("--")]
+        given = [part for part in (request, limit) if part and part.as_text in ("", request.as_text)]
+        for part in given:
+            del self.flags[part.name.removeprefix("--")]
         amounts: dict[str, Any] = {key: pairs[key] for key in ("cpu", "memory") if key in pairs}
         if "cpu" in amounts:
             amounts["cpu"] = _count(amounts["cpu"])
         if "gpu" in pairs:
             amounts["gpu"] = {"count": _count(pairs["gpu"])}
         self.set_value(amounts, *target)
+        for part in given:
+            self.notes.target(part, *target, becomes=amounts)
         return bool(amounts)
 
     def _worker_priority(self, _key: str, part: Part) -> None:
-        self.set_value(part.as_text.removeprefix("high="), *_ELASTIC_DL, "workerPriority")
-        self.report.carry(part, *_ELASTIC_DL, "workerPriority")
+        priority = part.as_text.removeprefix("high=")
+        self.set_value(priority, *_ELASTIC_DL, "workerPriority")
+        self.notes.target(part, *_ELASTIC_DL, "workerPriority", becomes=priority)
+
+    def _volume(self, _key: str, part: Part) -> None:
+        self.notes.target(part, "spec", "storage", becomes=_storage(part))
 
     def _cluster_spec(self, _key: str, part: Part) -> None:
         message = (
             "tfgen sets --cluster_spec_json to JSON with the labels of the run; remove the flag from the command, "
             "and add --cluster_spec_json with the labels of the run and your fields to spec.args of the imported job"
         )
-        self.report.refuse(part, message)
+        self.notes.refuse(part, message)
 
     def _argument(self, flag: str, part: Part) -> None:
-        self.report.carry(part, "spec", "args")
-        self.args.append(f"--{flag}={part.as_text}")
+        argument = f"--{flag}={part.as_text}"
+        self.args.append(argument)
+        self.notes.target(part, "spec", "args", becomes=argument)
 
 
 # -- the flags ---------------------------------------------------------------------------------------------------
 
 
-def _flags(words: Sequence[Word], file: str, report: ImportReport) -> dict[str, Part]:
+def _flags(words: Sequence[Word], file: str, notes: Notes) -> dict[str, Part]:
     """Return the value of each flag of a command. If a flag occurs twice, the last value counts.
 
     Example: {"num_workers": part with the value "2"}.
@@ -265,7 +222,7 @@ def _flags(words: Sequence[Word], file: str, report: ImportReport) -> dict[str, 
         number += 1
         flag_match = re.fullmatch(r"--(\w+)(?:=(.*))?", word.text, re.DOTALL)
         if flag_match is None:
-            report.refuse(
+            notes.refuse(
                 scalar_part(file, word.position, "elasticdl", word.text), f"found {word.text}, expected a flag"
             )
             continue
@@ -275,9 +232,9 @@ def _flags(words: Sequence[Word], file: str, report: ImportReport) -> dict[str, 
             value, number = value_word.text, number + 1
         part = scalar_part(file, word.position, f"--{name}", "true" if value is None else value)
         if word.expands or value_word.expands:
-            report.refuse(part, shell_value_message(value_word))
+            notes.refuse(part, shell_value_message(value_word))
         elif name in flags:
-            report.drop(flags[name], "the command sets the flag again, and the last value applies")
+            notes.reason(flags[name], "the command sets the flag again, and the last value applies")
         flags[name] = part
     return flags
 

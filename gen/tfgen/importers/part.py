@@ -1,4 +1,4 @@
-"""Foreign object as a tree of parts. Each part is a value with its position in the user's file.
+"""Foreign object as a tree of parts, without the fields of the API server. Each part is a value with its position.
 
 For example, line 6 of a file is `  replicas: 2`. Then `document_part(document).get("spec", "replicas")` is a part with
 the value 2 and the position (6, 13). The position of the part's key is (6, 3).
@@ -9,17 +9,30 @@ position and its path in the user's file.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
 
 from tfgen.data_path import Path
 from tfgen.errors import Position, Problem
+from tfgen.kubernetes import keys
 from tfgen.record import Record
 from tfgen.text.document import Document, Entry
+from tfgen.text.parse import parse
 from tfgen.words import path_name
 
 _LONGEST_NAME: Final = 63
 """Maximum number of characters of an object's name in a message. Kubernetes allows 63 for most names."""
+_MODES: Final = ("defaultMode", "mode")
+
+
+class Place(NamedTuple):
+    """The identity of a part: two parts of the user's files have different places, even with the same YAML alias."""
+
+    file: str
+    key: Position
+    path: Path
+    is_scalar: bool
 
 
 class Part(Record):
@@ -41,9 +54,15 @@ class Part(Record):
     value: Any
 
     @property
+    def place(self) -> Place:
+        """The identity of the part."""
+        return Place(self.file, self.key, self.path, not isinstance(self.value, (Mapping, list)))
+
+    @property
     def name(self) -> str:
         """The path of the part for messages. For a whole object, the kind and the name of the object."""
-        kind, name = (self.get("kind"), self.get("metadata", "name")) if not self.path else (None, None)
+        is_object = not self.path or self.path[-2:-1] == ("items",)
+        kind, name = (self.get("kind"), self.get("metadata", "name")) if is_object else (None, None)
         if kind is None:
             return path_name(self.path)
         return " ".join(part.as_text[:_LONGEST_NAME] for part in (kind, name) if part and part.as_text) or path_name(())
@@ -95,13 +114,24 @@ class Part(Record):
         if parent is not None and isinstance(parent.value, list):
             yield from parent.value
 
+    @property
+    def children(self) -> list[Part]:
+        """The values of a mapping or the items of a list; empty for a scalar."""
+        return (
+            list(self.value.values())
+            if isinstance(self.value, Mapping)
+            else (self.value if isinstance(self.value, list) else [])
+        )
+
+    def walk(self) -> Iterator[Part]:
+        """Yield the part itself, and each part inside the part."""
+        yield self
+        for part in self.children:
+            yield from part.walk()
+
     def leaves(self) -> Iterator[Part]:
         """Yield each scalar inside the part, or the part itself if the part is a scalar. Skip null values."""
-        if isinstance(self.value, (Mapping, list)):
-            for part in self.value.values() if isinstance(self.value, Mapping) else self.value:
-                yield from part.leaves()
-        elif self.value is not None:
-            yield self
+        yield from (part for part in self.walk() if not isinstance(part.value, (Mapping, list, type(None))))
 
     def scalar(self, value: Any) -> Part:
         """Return a new scalar that has the position and the path of this part."""
@@ -158,6 +188,23 @@ def part_of(data: Any, path: Path = ()) -> Part:
     return Part("", path, start, start, None, value)
 
 
+def plain_data(part: Part, *, keeps_null: bool = False) -> Any:
+    """Return the plain data of a part. As in Kubernetes (YAML 1.1), file modes such as 0644 are octal numbers.
+
+    Args:
+        part: the part.
+        keeps_null: whether to keep the keys whose value is null.
+    """
+    if isinstance(part.value, Mapping):
+        fields = {key: child for key, child in part.value.items() if keeps_null or child.value is not None}
+        return {key: plain_data(child, keeps_null=keeps_null) for key, child in fields.items()}
+    if isinstance(part.value, list):
+        return [plain_data(child, keeps_null=keeps_null) for child in part.value]
+    if part.path and part.path[-1] in _MODES and re.fullmatch("0o?[0-7]{1,4}", part.text or ""):
+        return int(part.as_text.replace("o", ""), 8)
+    return part.value
+
+
 def scalar_part(file: str, position: Position, name: str, value: str) -> Part:
     """Return a part with the text `value`, for a word of a command line.
 
@@ -195,3 +242,214 @@ def _part(file: str, path: Path, entry: Entry, data: Any) -> Part:
     elif isinstance(data, list):
         value = [_part(file, (*path, index), children[index], item) for index, item in enumerate(data)]
     return Part(file, path, entry.position, entry.value.position, entry.value.text, value)
+
+
+# -- objects -----------------------------------------------------------------------------------------------------
+
+
+def objects(documents: Iterable[Document]) -> Iterator[Part | Problem]:
+    """Yield the objects of YAML documents, and the problems of manifests that are texts in an object.
+
+    In place of an object of kind List, yield the items of the List. An object that creates other objects, such as a
+    Workflow, comes after its inner objects.
+    """
+    for document in documents:
+        yield from _items(document_part(document))
+
+
+def _items(part: Part) -> Iterator[Part | Problem]:
+    if kind(part).endswith("List") and part.get("items"):
+        for item in part.items("items"):
+            yield from _items(item)
+    elif kind(part) in _TRIALS and (trial := part.get("spec", *_TRIAL)):
+        # Katib names each trial, and a trial template usually has no name.
+        metadata = mapping(trial, {**part.value["metadata"].value, **dict(trial.entries("metadata"))})
+        yield from _items(trial.with_part(("metadata",), metadata.without("labels", "annotations")))
+        yield _user_object(part.without_path(("spec", *_TRIAL)))
+    elif kind(part) in WORKFLOWS and api_group(part) == "argoproj.io":
+        for template in part.leaves():
+            if template.path[-2:] == ("resource", "manifest"):
+                yield from _inner(template)
+        yield _user_object(part)
+    elif part.value is not None:
+        yield _user_object(part)
+
+
+def _inner(text: Part) -> Iterator[Part | Problem]:
+    """Yield the objects in a text of a block scalar, with their positions in the file, and the problems of the text."""
+    line, column = text.position.line, text.key.column + 1
+
+    def moved(position: Position) -> Position:
+        return Position(line + position.line, column + position.column)
+
+    def placed(part: Part) -> Part:
+        value = part.value
+        if isinstance(value, Mapping):
+            value = {key: placed(child) for key, child in value.items()}
+        elif isinstance(value, list):
+            value = [placed(child) for child in value]
+        return part.replaced(key=moved(part.key), position=moved(part.position), value=value)
+
+    parsed = parse(text.as_text, text.file)
+    yield from (problem.replaced(position=moved(problem.position)) for problem in parsed.problems)
+    for document in parsed.documents:
+        yield from _items(placed(document_part(document)))
+
+
+_TRIALS: Final = ("Experiment",)
+_TRIAL: Final = ("trialTemplate", "trialSpec")
+"""The path of the manifest in the spec of an Experiment of Katib, which is an object and no text."""
+WORKFLOWS: Final = ("Workflow", "WorkflowTemplate", "ClusterWorkflowTemplate", "CronWorkflow")
+"""The kinds of Argo Workflows whose `resource` templates create objects."""
+
+
+def api_group(item: Part) -> str:
+    """Return the API group of an object; empty for the core group."""
+    return item.text_at("apiVersion").rpartition("/")[0]
+
+
+def api_version(item: Part) -> str:
+    """Return the version in the apiVersion of an object, such as v1 for apps/v1."""
+    return item.text_at("apiVersion").rpartition("/")[2]
+
+
+def kind(item: Part) -> str:
+    """Return the kind of an object."""
+    return item.text_at("kind")
+
+
+def name(item: Part) -> str:
+    """Return the name of an object."""
+    return item.text_at("metadata", "name")
+
+
+# -- live objects ------------------------------------------------------------------------------------------------
+#
+# `kubectl get -o yaml` prints the fields of the API server as well. In objects of built-in kinds, the API server also
+# sets defaults (see pkg/apis/{core,apps,batch}/v1/defaults.go of Kubernetes), but not in the pods of custom kinds.
+
+_SERVER_FIELDS: Final = (
+    "creationTimestamp",
+    "deletionGracePeriodSeconds",
+    "deletionTimestamp",
+    "generation",
+    "managedFields",
+    "ownerReferences",
+    "resourceVersion",
+    "selfLink",
+    "uid",
+)
+_LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
+_ADDED_KEY: Final = re.compile(
+    r"kubectl\.kubernetes\.io/|deployment\.kubernetes\.io/|batch\.kubernetes\.io/|apps\.kubernetes\.io/"
+    r"|(controller-uid|job-name|controller-revision-hash|pod-template-hash|statefulset\.kubernetes\.io/pod-name)$"
+)
+"""Labels and annotations that controllers and kubectl add."""
+_BUILT_IN_GROUPS: Final = ("", "apps", "batch")
+POD_DEFAULTS: Final[Mapping[str, Any]] = {
+    "dnsPolicy": "ClusterFirst",
+    "hostUsers": True,
+    "preemptionPolicy": "PreemptLowerPriority",
+    "priority": 0,
+    "resources": {},
+    "restartPolicy": "Always",
+    "schedulerName": "default-scheduler",
+    "securityContext": {},
+    "serviceAccount": "default",
+    "serviceAccountName": "default",
+    "terminationGracePeriodSeconds": 30,
+    "terminationMessagePath": "/dev/termination-log",
+    "terminationMessagePolicy": "File",
+    # Fields of ports, variables and volumes:
+    "apiVersion": "v1",
+    "defaultMode": 0o644,
+    "protocol": "TCP",
+}
+"""Field of a pod template -> default of Kubernetes."""
+_DEFAULTS: Final[Mapping[str, Any]] = {
+    **POD_DEFAULTS,
+    "backoffLimit": 6,
+    "completionMode": "NonIndexed",
+    "completions": 1,
+    "enableServiceLinks": True,
+    "failureThreshold": 3,
+    "manualSelector": False,
+    "minReadySeconds": 0,
+    "parallelism": 1,
+    "periodSeconds": 10,
+    "persistentVolumeClaimRetentionPolicy": {"whenDeleted": "Retain", "whenScaled": "Retain"},
+    "podManagementPolicy": "OrderedReady",
+    "podReplacementPolicy": "TerminatingOrFailed",
+    "progressDeadlineSeconds": 600,
+    "revisionHistoryLimit": 10,
+    "successThreshold": 1,
+    "suspend": False,
+    "timeoutSeconds": 1,
+    "type": "",
+}
+"""Field of an object that runs tasks -> default that the API server writes."""
+_USER_MAPS: Final = ("nodeSelector", "matchLabels", "requests", "limits")
+"""Mappings whose keys are no fields."""
+_ACCESS_VOLUME: Final = "kube-api-access-"
+"""The name prefix of the volume that the API server adds for the token of the service account."""
+
+
+def is_generated(item: Part) -> bool:
+    """Return whether a live object is one that a controller or tfgen created. The user wrote all other objects."""
+    owners = item.items("metadata", "ownerReferences")
+    is_owned = any(owner.get("controller") for owner in owners) or bool(item.get("metadata", "labels", keys.JOB))
+    return item.get("metadata", "uid") is not None and is_owned
+
+
+def _user_object(item: Part) -> Part:
+    """Return an object without the fields of the API server; without defaults if it is a live object."""
+    metadata, spec = item.get("metadata"), item.get("spec")
+    if metadata is None or not isinstance(metadata.value, Mapping) or is_generated(item):
+        return item
+    is_live = metadata.get("uid") is not None and api_group(item) in _BUILT_IN_GROUPS
+    item = item.without("status").with_part(("metadata",), _user_metadata(metadata, is_live=is_live))
+    if not is_live or spec is None or not isinstance(spec.value, Mapping):
+        return item
+    spec = _without_defaults(spec.without("selector") if kind(item) == "Job" else spec)
+    if (pod_metadata := spec.get("template", "metadata")) and isinstance(pod_metadata.value, Mapping):
+        spec = spec.with_part(("template", "metadata"), _user_metadata(pod_metadata, is_live=True))
+    return item.with_part(("spec",), spec)
+
+
+def _user_metadata(metadata: Part, *, is_live: bool) -> Part:
+    fields = metadata.without(*_SERVER_FIELDS)
+    for section in ("annotations", "labels"):
+        added = [k for k, _ in fields.entries(section) if k == _LAST_APPLIED or (is_live and _ADDED_KEY.match(k))]
+        if added:
+            rest = fields.value[section].without(*added)
+            fields = fields.with_part((section,), rest) if rest.value else fields.without(section)
+    return fields
+
+
+def _without_defaults(part: Part) -> Part:
+    if isinstance(part.value, list):
+        items = [item for item in part.value if not item.text_at("name").startswith(_ACCESS_VOLUME)]
+        return sequence(part, [_without_defaults(item) for item in items])
+    if not isinstance(part.value, Mapping):
+        return part
+    fields = {key: child if key in _USER_MAPS else _without_defaults(child) for key, child in part.entries()}
+    # The restartPolicy Always of an init container makes a sidecar.
+    defaults = {key for key in fields if key in _DEFAULTS and (key != "restartPolicy" or "containers" in fields)}
+    removed = {key for key in defaults if fields[key].data == _DEFAULTS[key]}
+    if part.text_at("serviceAccount") == part.text_at("serviceAccountName"):
+        removed.add("serviceAccount")
+    if part.text_at("imagePullPolicy") == _default_pull_policy(part.text_at("image")):
+        removed.add("imagePullPolicy")
+    if "requests" in fields and "limits" in fields:
+        # Without a request, Kubernetes sets the request to the limit.
+        limits = fields["limits"].data
+        same = [key for key, amount in fields["requests"].entries() if amount.data == limits.get(key)]
+        fields["requests"] = fields["requests"].without(*same)
+        removed |= set() if fields["requests"].value else {"requests"}
+    return mapping(part, {key: child for key, child in fields.items() if key not in removed})
+
+
+def _default_pull_policy(image: str) -> str:
+    """Return the imagePullPolicy that Kubernetes sets by default: Always for the tag latest or no tag."""
+    tag = image.rpartition("/")[2].partition(":")[2]
+    return "Always" if tag in ("", "latest") and "@" not in image else "IfNotPresent"

@@ -5,29 +5,38 @@
     kubeflow.org/v1alpha2, v1beta1          spec.cleanPodPolicy, spec.tfReplicaSpecs
     kubeflow.org/v1beta2, v1 up to 1.0.0    also spec.activeDeadlineSeconds, spec.backoffLimit
     kubeflow.org/v1                         spec.runPolicy, spec.tfReplicaSpecs
+    training.kubedl.io/v1alpha1             the fields of v1beta2, and annotations for code, TensorBoard and network
 
 `canonical` converts all versions to the last version of this list, which the reader reads. Source of the fields:
 https://github.com/kubeflow/trainer/tree/release-1.9/pkg/apis/kubeflow.org/v1, and pkg/apis/tensorflow/VERSION/types.go
-of its earlier branches.
+of its earlier branches. The fields of KubeDL: apis/training/v1alpha1 and pkg/code_sync of
+https://github.com/kubedl-io/kubedl.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import Any, Final
 
-from tfgen.importers import gang, pod_template, volumes
-from tfgen.importers.fields import Fields, carried, changed, dropped
-from tfgen.importers.foreign_job import ROLES, ForeignJob, ForeignRole, TrainingPlan, number_of_tasks, training_plan
-from tfgen.importers.import_report import ImportReport
-from tfgen.importers.job_reader import AS_PODS, AS_WORKLOAD, RESTARTS, ROLE_WORDS, JobReader, command_of, read_pod
-from tfgen.importers.objects import api_version
-from tfgen.importers.options import Options
-from tfgen.importers.part import Part, mapping, sequence
-from tfgen.importers.pod_template import Program
-from tfgen.importers.shapes import ANY_KEY, METADATA, SCALAR, refuse_misshapen
-from tfgen.importers.task_command import TF_CONFIG, TaskCommand, legacy_keys, variables_of_tf_config
+from tfgen.importers.foreign_job import (
+    AS_PODS,
+    AS_WORKLOAD,
+    RESTARTS,
+    ROLE_WORDS,
+    ROLES,
+    ForeignJob,
+    ForeignRole,
+    JobReader,
+    OriginPod,
+    TrainingPlan,
+    board_storage,
+)
+from tfgen.importers.part import Part, api_group, api_version, mapping, sequence
+from tfgen.importers.pod import RESTART_POLICY, Program, main_container
+from tfgen.importers.table import ANY_KEY, PRESENT, Fields, Notes, Options, carried, changed, dropped
+from tfgen.importers.tf_config import TF_CONFIG, TaskCommand, legacy_keys, variables_of_tf_config
 from tfgen.job.training_job import RoleName
 from tfgen.schema import file as schema_file
 from tfgen.schema.kinds import CompletionBy, default_end
@@ -35,7 +44,8 @@ from tfgen.text.document import MAX_PROBLEMS
 from tfgen.words import either, meant, nearest
 
 KINDS: Final = ("TFJob", "TfJob")
-GROUPS: Final = ("kubeflow.org", "tensorflow.org")
+KUBEDL: Final = "training.kubedl.io"
+GROUPS: Final = ("kubeflow.org", "tensorflow.org", KUBEDL)
 VERSIONS: Final = ("v1", "v1beta2", "v1beta1", "v1alpha2", "v1alpha1")
 PORT_NAME: Final = "tfjob-port"
 
@@ -58,6 +68,21 @@ _OLD_FIELDS: Final[Fields] = {
     "tfImage": dropped("the operator used this image for a ps without a template; the imported ps has an image"),
 }
 """Fields of the version v1alpha1 that the imported job does not need."""
+
+_KUBEDL_POLICY_KEYS: Final = ("cronPolicy", "schedulingPolicy")
+_KUBEDL_PREFIX: Final = "kubedl.io/"
+_KUBEDL_NETWORK: Final = "kubedl.io/network-mode"
+_KUBEDL_BOARD: Final = "kubedl.io/tensorboard-config"
+_KUBEDL_CODE: Final = "kubedl.io/git-sync-config"
+_KUBEDL_FIELDS: Final[Fields] = {
+    "cacheBackend": dropped("tfgen creates no cache; mount the data with spec.storage"),
+    "cronPolicy": dropped("tfgen starts no runs by a schedule"),
+    "dependOn": dropped("tfgen starts all tasks together, and TensorFlow waits until each ps is ready"),
+    "gitSyncConfig": None,
+    "modelVersion": dropped("tfgen builds no image with the model; write the model to a volume of spec.storage"),
+    "spotReplicaSpec": dropped("all tasks of a role are equal; see spec.placement"),
+}
+"""Fields of KubeDL that the training operator does not have."""
 
 _DEFAULT_RESTART_POLICY: Final = "Never"
 """The restart policy of a replica without restartPolicy (pkg/apis/kubeflow.org/v1/tensorflow_defaults.go)."""
@@ -98,27 +123,7 @@ _DYNAMIC: Final = dropped(
 )
 _DYNAMIC_TF_JOB: Final = carried(*_TF_JOB, "enableDynamicWorker", default=False)
 
-_RUN_POLICY: Final = {
-    **dict.fromkeys(_MOVED, SCALAR),
-    "managedBy": SCALAR,
-    "suspend": SCALAR,
-    "schedulingPolicy": {"minAvailable": SCALAR, "priorityClass": SCALAR, "queue": SCALAR},
-}
-_REPLICA: Final = {"replicas": SCALAR, "restartPolicy": SCALAR, "tfPort": SCALAR, "tfReplicaType": SCALAR}
-_SHAPE: Final = {
-    "metadata": METADATA,
-    "spec": {
-        **_RUN_POLICY,
-        "enableDynamicWorker": SCALAR,
-        "replicaSpecs": [_REPLICA],
-        "runPolicy": _RUN_POLICY,
-        "successPolicy": SCALAR,
-        "terminationPolicy": {"chief": {"replicaIndex": SCALAR, "replicaName": SCALAR}},
-        "tfReplicaSpecs": {ANY_KEY: _REPLICA},
-    },
-}
 _COMPLETION: Final = ("spec", "completion")
-_TENSORBOARD_SHAPE: Final = {"logDir": SCALAR}
 
 
 def canonical(item: Part) -> Part:
@@ -129,11 +134,41 @@ def canonical(item: Part) -> Part:
     fields = {_TENSORBOARD if key.lower() == _TENSORBOARD else key: part for key, part in spec.value.items()}
     fields["tfReplicaSpecs"] = _replica_specs(spec)
     policy = spec.get("runPolicy")
-    moved = {new: fields.pop(old) for old, new in _MOVED.items() if old in fields}
+    is_kubedl = api_group(item) == KUBEDL
+    keys = {**_MOVED, **{key: key for key in _KUBEDL_POLICY_KEYS}} if is_kubedl else _MOVED
+    moved = {new: fields.pop(old) for old, new in keys.items() if old in fields}
     if policy is None or isinstance(policy.value, Mapping):
         fields["runPolicy"] = mapping(policy or spec, {**moved, **(policy.value if policy else {})})
     fields.pop("replicaSpecs", None)
+    if is_kubedl and isinstance(fields["tfReplicaSpecs"].value, Mapping):
+        fields |= _kubedl_fields(item, fields["tfReplicaSpecs"])
     return item.with_part(("spec",), spec.replaced(value=fields))
+
+
+def _kubedl_fields(item: Part, replicas: Part) -> dict[str, Part]:
+    """Return the fields of a TFJob that the annotations of KubeDL for the network and for TensorBoard set."""
+    annotations = dict(item.entries("metadata", "annotations"))
+    network, board = annotations.get(_KUBEDL_NETWORK), annotations.get(_KUBEDL_BOARD)
+    templates = [template for _, replica in replicas.entries() if (template := replica.get("template", "spec"))]
+    fields: dict[str, Part] = {}
+    if network and network.value == "host":
+        on, path = network.scalar(True), ("template", "spec", "hostNetwork")
+        fields["tfReplicaSpecs"] = mapping(replicas, {key: r.with_part(path, on) for key, r in replicas.entries()})
+    if board and templates:
+        main = main_container(templates[-1].with_part(("spec",), templates[-1]))
+        config = _json(board)
+        parts = {key: board.scalar(config[key]) for key in ("logDir", "image") if isinstance(config.get(key), str)}
+        mounts = {"volumes": templates[-1].get("volumes"), "volumeMounts": main.get("volumeMounts") if main else None}
+        fields[_TENSORBOARD] = mapping(board, {**parts, **mounts})
+    return fields
+
+
+def _json(part: Part) -> Mapping[str, Any]:
+    try:
+        data = json.loads(part.as_text)
+    except (ValueError, RecursionError):
+        return {}
+    return data if isinstance(data, Mapping) else {}
 
 
 def _replica_specs(spec: Part) -> Part:
@@ -149,10 +184,7 @@ def _replica_specs(spec: Part) -> Part:
         if isinstance(replica.value, Mapping):
             fields = {key: part for key, part in replica.value.items() if key != "tfReplicaType"}
             if policy:
-                fields |= {
-                    "restartPolicy": policy,
-                    "template": fields["template"].without_path(pod_template.RESTART_POLICY),
-                }
+                fields |= {"restartPolicy": policy, "template": fields["template"].without_path(RESTART_POLICY)}
             replicas[_type(_replica_type(replica))] = replica.replaced(value=fields)
     return old.replaced(value=replicas)
 
@@ -170,7 +202,7 @@ def _type(text: str) -> str:
     return _TYPES.get(text.lower(), text)
 
 
-def _refuse_second_replicas(item: Part, report: ImportReport) -> None:
+def _refuse_second_replicas(item: Part, notes: Notes) -> None:
     """Report a problem for each role that the TFJob contains twice, for example as the types Chief and Master."""
     replicas = [(_replica_type(replica), replica) for replica in item.items("spec", "replicaSpecs")]
     replicas += [*item.entries("spec", "tfReplicaSpecs")]
@@ -178,27 +210,23 @@ def _refuse_second_replicas(item: Part, report: ImportReport) -> None:
     for text, part in replicas:
         role = _role(text)
         if role == "chief" and role in roles:
-            report.refuse(part, "the TFJob has both Chief and Master, which are the same role; keep only one of them")
+            notes.refuse(part, "the TFJob has both Chief and Master, which are the same role; keep only one of them")
         elif role and role in roles:
-            report.refuse(part, f"the TFJob has {_type(text)} twice; keep only one of them")
+            notes.refuse(part, f"the TFJob has {_type(text)} twice; keep only one of them")
         roles.add(role)
 
 
-def read(item: Part, companions: Sequence[Part], options: Options, report: ImportReport) -> ForeignJob | None:
+def read(item: Part, companions: Sequence[Part], options: Options, notes: Notes) -> ForeignJob | None:
     """Read a TFJob and its PodGroup. Return None if the import report has problems."""
     if api_version(item) not in VERSIONS:
         version = item.value["apiVersion"]
-        report.refuse(version, f"found the version {api_version(item)} of a TFJob, expected {either(VERSIONS)}")
+        notes.refuse(version, f"found the version {api_version(item)} of a TFJob, expected {either(VERSIONS)}")
         return None
     boards = [part for key, part in item.entries("spec") if key.lower() == _TENSORBOARD]
-    if any(
-        [refuse_misshapen(item, _SHAPE, report), *(refuse_misshapen(b, _TENSORBOARD_SHAPE, report) for b in boards)]
-    ):
-        return None
     if len(boards) > 1:
-        report.refuse(boards[1], f"the TFJob has the field twice, first as {boards[0].path[-1]}; keep only one of them")
-    _refuse_second_replicas(item, report)
-    return _TFJob(item, companions, options, report).read()
+        notes.refuse(boards[1], f"the TFJob has the field twice, first as {boards[0].path[-1]}; keep only one of them")
+    _refuse_second_replicas(item, notes)
+    return _TFJob(item, companions, options, notes).read()
 
 
 class _TFJob(JobReader):
@@ -208,10 +236,10 @@ class _TFJob(JobReader):
     kind = "TFJob"
     kinds_for_kueue = "TFJob, or JobSet"
 
-    def __init__(self, item: Part, companions: Sequence[Part], options: Options, report: ImportReport) -> None:
-        super().__init__(item, canonical(item), options, report)
-        self.companions, self.version = companions, api_version(item)
-        self.group_keys: list[Part] = []
+    def __init__(self, item: Part, companions: Sequence[Part], options: Options, notes: Notes) -> None:
+        super().__init__(item, canonical(item), companions, options, notes)
+        self.is_kubedl = api_group(item) == KUBEDL
+        self.version = KUBEDL if self.is_kubedl else api_version(item)
         self.policies: dict[RoleName, Part | None] = {}
 
     @property
@@ -224,29 +252,30 @@ class _TFJob(JobReader):
     def read(self) -> ForeignJob | None:
         replicas = self.job.get("spec", "tfReplicaSpecs")
         if replicas is None or not isinstance(replicas.value, Mapping) or not replicas.value:
-            self.report.refuse(self.item, "the TFJob has no replicas; add spec.tfReplicaSpecs")
+            self.notes.refuse(self.item, "the TFJob has no replicas; add spec.tfReplicaSpecs")
             return None
         roles = self._roles(replicas)
         if not roles:
-            if not self.report.problems:
-                self.report.refuse(replicas, "the TFJob has no tasks; set replicas to 1 or more")
+            if not self.notes.problems:
+                self.notes.refuse(replicas, "the TFJob has no tasks; set replicas to 1 or more")
             return None
         for replica in self.item.items("spec", "replicaSpecs"):
             if task_type := replica.get("tfReplicaType"):
-                self.report.carry(task_type, *ROLES, ROLE_WORDS[_replica_type(replica).lower()])
+                self.notes.target(task_type, *ROLES, ROLE_WORDS[_replica_type(replica).lower()])
         self.metadata()
         roles = self._with_policies(roles)
-        plan = training_plan(roles, self._completion_by(roles), self.report, self.options.single_task_strategy)
+        plan = self.plan(roles, self._completion_by(roles))
         self._read_completion(plan)
         policy = {**self._ignored_fields("runPolicy"), **_POLICY, **(_TF_JOB_POLICY if self.keeps_kind else {})}
         self.fields(self.job.get("spec", "runPolicy"), policy)
         self._workload(plan, replicas)
         self._gang(plan)
-        board = self._tensorboard()
+        self._tensorboard()
+        self._kubedl_code()
         for _, replica in replicas.entries():
             self.fields(replica, self._ignored_fields("a TFJob", "replicas", "restartPolicy", "template", "tfPort"))
         self.fields(self.job, self._ignored_fields("a TFJob", "apiVersion", "kind", "metadata", "status", "spec"))
-        return self.foreign_job(plan, tensorboard_storage=board)
+        return self.foreign_job(plan)
 
     # -- roles ----------------------------------------------------------------------------------------------------
 
@@ -257,49 +286,48 @@ class _TFJob(JobReader):
                 parts.setdefault(role, part)
             else:
                 hint = meant(nearest(key, list(_TYPES.values())))
-                self.report.refuse(
+                self.notes.refuse(
                     part, f"found the replica type {key}, expected {either(dict.fromkeys(_TYPES.values()))}{hint}"
                 )
         roles = {role: read for role, part in parts.items() if (read := self._read_role(role, part, parts))}
-        return {} if self.report.problems else roles
+        return {} if self.notes.problems else roles
 
     def _read_role(self, role: RoleName, part: Part, parts: Mapping[RoleName, Part]) -> ForeignRole | None:
-        replicas = number_of_tasks(part, role, self.report)
+        replicas = self.number_of_tasks(part, role)
         if replicas is None:
             return None
         template = part.get("template") or (self._template_for_ps(part, parts) if role == "ps" else None)
         if template is None or not isinstance(template.value, Mapping):
-            self.report.refuse(part, "the replica has no pod template; add template")
+            self.notes.refuse(part, "the replica has no pod template; add template")
             return None
         if pod_policy := template.get("spec", "restartPolicy"):
-            self.report.drop(pod_policy, "the operator ignores this policy, and uses the restartPolicy of the replica")
-        without_group = gang.remove_group_keys(template)
-        self.group_keys += without_group.group_keys
-        self.commands[role] = command = self._command(without_group.template)
-        pod = read_pod(without_group.template, role, command, self.report, (PORT_NAME,))
+            why = "the operator ignores this policy, and uses the restartPolicy of the replica"
+            self.notes.reason(pod_policy, why, is_quiet=True)
+        self.commands[role] = command = self._command(template)
+        pod = self.read_pod(template, role, command, (PORT_NAME,))
         if pod is None:
             return None
         if old_port := part.get("tfPort"):
             pod = pod.replaced(port=pod.port or old_port)
-            self.report.carry(old_port, "spec", "port")
+            self.notes.target(old_port, "spec", "port")
         self.policies[role] = part.get("restartPolicy")
-        return ForeignRole(part, replicas, pod)
+        return ForeignRole(part, replicas, pod, [OriginPod(template)] if part.get("template") else ())
 
     def _command(self, template: Part) -> TaskCommand:
         """Return the command of a pod template, and the cluster configuration in flags or variables.
 
         If the imported job is a TFJob, the command stays unchanged, because the host names stay the same.
         """
-        command = TaskCommand() if self.keeps_kind else command_of(template)
+        command = TaskCommand() if self.keeps_kind else self.command_of(template)
         if not legacy_keys([command]):
             # The operator adds TF_CONFIG after the variables of the container, except for a single task.
-            main = pod_template.main_container(template)
+            main = main_container(template)
             omitted = variables_of_tf_config(main) if main else {}
             if self._is_single_task and TF_CONFIG in omitted:
                 omitted = {**omitted, TF_CONFIG: _WHY_SINGLE_TASK}
             return TaskCommand(Program(omitted=omitted))
         if command.refusal:
-            self.report.refuse(pod_template.main_container(template) or template, command.refusal)
+            self.notes.refuse(main_container(template) or template, command.refusal)
         return command
 
     def _template_for_ps(self, part: Part, parts: Mapping[RoleName, Part]) -> Part | None:
@@ -313,16 +341,16 @@ class _TFJob(JobReader):
         if template is None:
             return None
         why = "the operator ran a built-in server as the ps; in the imported job, the program must run the ps itself"
-        self.report.note(part, why, explains_all=True)
+        self.notes.remark(part, why)
         self.comments[(*ROLES, "ps")] = (
             "The operator ran a built-in server as the ps; now the program must run the ps itself."
         )
         containers = [c for c in template.items("spec", "containers") if isinstance(c.value, Mapping)]
-        main = pod_template.main_container(template)
+        main = main_container(template)
         if main is None:
             return template
         containers = [c.without("resources") if c is main else c for c in containers]
-        template = template.without_path(pod_template.RESTART_POLICY)
+        template = template.without_path(RESTART_POLICY)
         anchor = template.value["spec"].value["containers"]
         return template.with_part(("spec", "containers"), sequence(anchor, containers))
 
@@ -337,17 +365,18 @@ class _TFJob(JobReader):
         policy = self.job.get("spec", "successPolicy")
         if policy and policy.value == "AllWorkers":
             if "chief" in roles:
-                self.report.drop(policy, "the job ends when the chief ends, regardless of the workers")
+                self.notes.reason(policy, "the job ends when the chief ends, regardless of the workers")
             elif sum(role.replicas for role in roles.values()) == 1:
-                self.report.drop(policy, "the job ends when its single task ends")
+                self.notes.reason(policy, "the job ends when its single task ends")
             else:
                 completion_by = "AllWorkers"
-                self.report.carry(policy, "spec", "completion", "by")
+                self.notes.target(policy, *_COMPLETION, "by")
         elif policy:
             if policy.value == "":
-                self.report.carry(policy, why="an empty text selects the default success policy of the operator")
+                why = "an empty text selects the default success policy of the operator"
+                self.notes.reason(policy, why, "carried", "")
             else:
-                self.report.refuse(policy, f"found {policy.as_text}, expected AllWorkers or an empty text")
+                self.notes.refuse(policy, f"found {policy.as_text}, expected AllWorkers or an empty text")
         if chief := self.job.get("spec", "terminationPolicy", "chief"):
             self._read_termination_chief(chief, roles)
         return completion_by
@@ -359,21 +388,22 @@ class _TFJob(JobReader):
         last_role = "chief" if "chief" in roles else "worker"
         if role != last_role or (index and index.value != 0):
             task = f"{role} {index.as_text if index else 0}"
-            self.report.refuse(
+            self.notes.refuse(
                 chief,
                 f"found {task}, expected {last_role} 0, the task that ends the imported job; set replicaName and "
                 "replicaIndex to this task, and see spec.completion for other ends",
             )
         else:
-            self.report.carry(chief, "spec", "completion", "by")
+            self.ends.append(chief)
 
     def _with_policies(self, roles: Mapping[RoleName, ForeignRole]) -> dict[RoleName, ForeignRole]:
         """Set the restart policies of the job and of its roles, if the imported job has the workload kind TFJob.
 
         For any other workload kind, report how tfgen restarts the tasks, and return the roles unchanged.
         """
+        default = "ExitCode" if self.is_kubedl else _DEFAULT_RESTART_POLICY
         by_role: dict[RoleName, str] = {
-            role: policy.as_text if (policy := self.policies[role]) else _DEFAULT_RESTART_POLICY for role in roles
+            role: policy.as_text if (policy := self.policies[role]) else default for role in roles
         }
         values = list(by_role.values())
         common = max(values, key=values.count)
@@ -384,12 +414,14 @@ class _TFJob(JobReader):
                 continue
             if part is None:
                 if not self.keeps_kind:
-                    self.report.note(roles[role].part, f"the replica has no restartPolicy; {self._restarts(role, '')}")
+                    self.notes.remark(
+                        roles[role].part, f"the replica has no restartPolicy; {self._restarts(role, default)}"
+                    )
             elif self.keeps_kind:
                 path = ("spec", "workload", "tfJob") if by_role[role] == common else (*ROLES, role)
-                self.report.carry(part, *path, "restartPolicy")
+                self.notes.target(part, *path, "restartPolicy")
             else:
-                self.report.change(part, "spec", "retries", why=self._restarts(role, part.as_text))
+                self.notes.reason(part, self._restarts(role, part.as_text), "changed")
         if not self.keeps_kind:
             return dict(roles)
         return {
@@ -402,7 +434,7 @@ class _TFJob(JobReader):
         if policy != "ExitCode":
             return restarts
         codes = "under the operator, an exit code below 128 failed the job immediately"
-        if self.options.operator is None or self.options.operator < (1, 5):
+        if not self.is_kubedl and (self.options.operator is None or self.options.operator < (1, 5)):
             codes += " (in versions up to 1.4, any exit code except 130, 137, 138 and 143)"
         return f"{restarts}, after any exit code; {codes}"
 
@@ -418,7 +450,7 @@ class _TFJob(JobReader):
         elif self.version == "v1" and operator is not None and operator >= _KEEPS_PODS_SINCE:
             self.set_value("Keep", *_COMPLETION, "release")
             version = ".".join(map(str, operator))
-            self.report.note(
+            self.notes.remark(
                 spec, f"the TFJob has no cleanPodPolicy, so version {version} of the operator deletes no pods"
             )
         elif self.version == "v1" and operator is None:
@@ -426,28 +458,28 @@ class _TFJob(JobReader):
                 "the TFJob has no cleanPodPolicy; when the job ends, tfgen releases the running tasks, as the operator "
                 "up to version 1.5 did; to keep the tasks, as the operator from version 1.6 did, set --operator-version"
             )
-            self.report.note(spec, why)
+            self.notes.remark(spec, why)
 
     def _clean(self, part: Part) -> None:
         release = (*_COMPLETION, "release")
         match part.value:
             case "None":
                 self.set_value("Keep", *release)
-                self.report.carry(part, *release)
+                self.notes.target(part, *release, becomes="Keep")
                 self.comments[release] = (
                     "cleanPodPolicy was None: running tasks keep their GPUs when the job ends. The default frees them."
                 )
             case "Running" | "":
-                self.report.carry(part, *release)
+                self.notes.target(part, *release, becomes="ScaleToZero")
             case "All" if self.keeps_kind:
                 self.apply_row(part, carried(*_TF_JOB, "cleanPodPolicy"))
             case "All":
                 why = (
                     "when the job ends, tfgen releases the running tasks, but does not delete ended pods and their logs"
                 )
-                self.report.change(part, *release, why=why)
+                self.notes.reason(part, why, "changed")
             case _:
-                self.report.refuse(part, f"found {part.as_text}, expected None, Running or All")
+                self.notes.refuse(part, f"found {part.as_text}, expected None, Running or All")
 
     def _workload(self, plan: TrainingPlan, replicas: Part) -> None:
         is_master = "Master" in replicas.value and "chief" in plan.roles
@@ -458,79 +490,99 @@ class _TFJob(JobReader):
             if is_master:
                 self.set_value("Master", *_TF_JOB, "leader")
         elif is_master and plan.strategy == "Single":
-            self.report.note(replicas.value["Master"], "a job with a single task gets no TF_CONFIG")
+            self.notes.remark(replicas.value["Master"], "a job with a single task gets no TF_CONFIG")
         elif is_master:
-            self.report.note(
+            self.notes.remark(
                 replicas.value["Master"], "in TF_CONFIG, the task type is chief, which TensorFlow treats as master"
             )
         dynamic = _DYNAMIC_TF_JOB if self.keeps_kind else _DYNAMIC
         read = ("runPolicy", "successPolicy", _TENSORBOARD, "tfReplicaSpecs", "terminationPolicy")
         self.fields(self.job.get("spec"), {**self._ignored_fields("a TFJob", *read), "enableDynamicWorker": dynamic})
         in_cluster = self.options.operator is None or self.options.operator >= _EVALUATOR_IN_CLUSTER_SINCE
-        if "evaluator" in plan.roles and not self.keeps_kind and in_cluster:
+        if "evaluator" in plan.roles and not self.keeps_kind and in_cluster and not self.is_kubedl:
             why = "the TF_CONFIG of the other tasks no longer lists the evaluator"
-            self.report.note(plan.roles["evaluator"].part, f"{why}, which the operator listed from version 1.1")
+            self.notes.remark(plan.roles["evaluator"].part, f"{why}, which the operator listed from version 1.1")
 
     def _gang(self, plan: TrainingPlan) -> None:
-        roles = plan.roles
-        schedulers = [role.pod.scheduler for role in roles.values() if role.pod.scheduler]
-        tasks = sum(role.replicas for name, role in roles.items() if name != "evaluator")
-        tasks_with_evaluator = sum(role.replicas for role in roles.values())
         policy = self.job.get("spec", "runPolicy", "schedulingPolicy")
-        numbers = (tasks, tasks_with_evaluator)
-        sources = gang.Sources(self.name, self.group_keys, schedulers, policy, self.companions, numbers)
-        foreign_gang = gang.read(sources, self.report)
-        if foreign_gang.scheduler_name:
-            self.spec["podTemplate"] = {"spec": {"schedulerName": foreign_gang.scheduler_name}}
-        if foreign_gang.data is None or plan.strategy == "Single":
+        foreign_gang = self.read_gang(plan, policy)
+        if not foreign_gang.data or plan.strategy == "Single":
             return
-        self.spec["gang"] = dict(foreign_gang.data)
         by_operator = self.keeps_kind and self.version == "v1" and not foreign_gang.has_group
         if by_operator and foreign_gang.data["scheduler"] == "volcano":
             self.set_value("Operator", *_TF_JOB, "gang")
+            for part in (part for role in plan.roles.values() if (part := role.pod.scheduler)):
+                self.notes.reason(part, "the operator sets the scheduler of the gang", is_quiet=True)
             for key in ("schedulerName", "scheduleTimeoutSeconds"):
                 if self.spec["gang"].pop(key, None) is not None:
-                    self.report.note(policy or self.item, f"the operator creates the PodGroup, and sets {key} itself")
+                    self.notes.remark(policy or self.item, f"the operator creates the PodGroup, and sets {key} itself")
 
-    def _tensorboard(self) -> Mapping[str, Any]:
-        """Convert the field tensorBoard of v1alpha1, and return the volumes of TensorBoard."""
+    def _tensorboard(self) -> None:
+        """Convert the field tensorBoard of v1alpha1."""
         board = self.job.get("spec", _TENSORBOARD)
         if board is None:
-            return {}
+            return
         for key, part in board.entries():
-            if key == "logDir":
-                self.spec["tensorboard"] = {"logDir": part.as_text}
-                self.report.carry(part, "spec", "tensorboard", "logDir")
+            if key in ("logDir", "image"):
+                self.put(part, part.as_text, "spec", "tensorboard", key)
             elif key not in ("volumes", "volumeMounts"):
-                self.report.drop(part, "tfgen sets the Service of TensorBoard; see spec.tensorboard")
+                self.notes.reason(part, "tfgen sets the Service of TensorBoard; see spec.tensorboard")
+        if self.is_kubedl:
+            why = "TensorBoard gets a Service, and stays after the end of the job; see spec.tensorboard"
+            self.notes.reason(board.scalar(""), why, "changed", PRESENT)
         container = {"name": board.scalar("tensorboard")}
         container |= {key: part for key, part in board.entries() if key == "volumeMounts"}
         spec = {key: part for key, part in board.entries() if key == "volumes"}
         spec["containers"] = sequence(board, [mapping(board, container)])
-        template = pod_template.valid_template(mapping(board, {"spec": mapping(board, spec)}), self.report)
-        main = pod_template.main_container(template) if template else None
-        if template is None or main is None:
-            return {}
-        translated = volumes.translate(template, main, (*ROLES, "tensorboard"), self.report)
-        if translated.volumes or translated.mounts:
-            why = "spec.storage has no equivalent for a volume of this TensorBoard; mount a claim, or remove the volume"
-            self.report.refuse(board, why)
-        return translated.storage
+        self.board_storage = board_storage(mapping(board, {"spec": mapping(board, spec)}), board, self.notes)
+
+    def _labels_or_annotations(self, key: str, part: Part) -> None:
+        read = (_KUBEDL_NETWORK, _KUBEDL_BOARD, _KUBEDL_CODE) if self.is_kubedl else ()
+        others = [k for k, _ in part.entries() if k.startswith(_KUBEDL_PREFIX) and k not in read]
+        for other in others if self.is_kubedl else ():
+            self.notes.reason(part.value[other], "only KubeDL reads this key", is_quiet=True)
+        super()._labels_or_annotations(key, part.without(*read, *others) if self.is_kubedl else part)
+
+    def _kubedl_code(self) -> None:
+        """Convert the git repository that KubeDL mounts in the working directory."""
+        part = self.item.get("metadata", "annotations", _KUBEDL_CODE) or self.item.get("spec", "gitSyncConfig")
+        if part is None or not self.is_kubedl:
+            return
+        config = part.data if isinstance(part.value, Mapping) else _json(part)
+        source = config.get("source")
+        mains = [main_container(replica.get("template") or replica) for _, replica in self._replicas()]
+        folders = {main.text_at("workingDir") if main else "" for main in mains}
+        if not isinstance(source, str) or len(folders) != 1 or "" in folders:
+            message = "expected a source, and the same workingDir in each replica, in which KubeDL mounts the code"
+            self.notes.refuse(part, f"{message}; set workingDir, or copy the code into the image")
+            return
+        project = source.rstrip("/").rpartition("/")[2].removesuffix(".git")
+        path = config.get("relativeCodePath") or config.get("destPath") or project
+        revision = config.get("revision") or config.get("branch")
+        git = {"repository": source, **({"revision": str(revision)} if revision else {})}
+        self.set_value({"mountPath": f"{folders.pop().rstrip('/')}/{path}", "git": git}, "spec", "code")
+        self.notes.target(part, "spec", "code", "git")
+        why = "the folder with the code is read-only; for a private repository, set code.git.secretName"
+        self.notes.reason(part, why, "changed", PRESENT)
+
+    def _replicas(self) -> list[tuple[str, Part]]:
+        return list(self.job.entries("spec", "tfReplicaSpecs"))
 
     # -- fields that the operator ignores --------------------------------------------------------------------------
 
     def _ignored_fields(self, owner: str, *read: str) -> Fields:
-        """Return a table that reports each unknown field as dropped, because the training operator ignores the field.
+        """Return a table with the reason for each unknown field: the training operator ignores the field.
 
         Args:
             owner: the object or field that contains the fields, for the reason: "a TFJob has no field foo, ...".
             read: the names of fields that the table skips, because other functions read these fields.
         """
-        return {**_OLD_FIELDS, **dict.fromkeys(read), ANY_KEY: lambda key, part: self._drop_ignored(key, part, owner)}
+        own = _KUBEDL_FIELDS if self.is_kubedl else _OLD_FIELDS
+        return {**own, **dict.fromkeys(read), ANY_KEY: lambda key, part: self._drop_ignored(key, part, owner)}
 
     def _drop_ignored(self, key: str, part: Part, owner: str) -> None:
         hint = meant(nearest(key, _field_names(schema_file.load("tfjob.kubeflow.org.v1.json"))))
-        self.report.drop(part, f"{owner} has no field {key}, so the operator ignores the field{hint}")
+        self.notes.reason(part, f"{owner} has no field {key}, so the operator ignores the field{hint}")
 
 
 def _field_names(schema: Mapping[str, Any]) -> set[str]:

@@ -10,26 +10,24 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from tfgen.importers import pod_template
-from tfgen.importers.fields import TFGEN_DEFAULT, Fields, carried, dropped
-from tfgen.importers.foreign_job import ROLES, ForeignJob, ForeignRole, TrainingPlan, number_of_tasks, training_plan
-from tfgen.importers.import_report import ImportReport
-from tfgen.importers.job_reader import (
+from tfgen.importers.foreign_job import (
     AS_PODS,
     AS_WORKLOAD,
     RESTARTS,
     ROLE_LIST,
     ROLE_WORDS,
+    ROLES,
+    ForeignJob,
+    ForeignRole,
     JobReader,
+    OriginPod,
+    TrainingPlan,
     by_role,
-    command_of,
-    read_pod,
 )
-from tfgen.importers.options import Options
-from tfgen.importers.part import Part, mapping
-from tfgen.importers.shapes import ANY_KEY, METADATA, SCALAR, TEXTS, refuse_misshapen
-from tfgen.importers.task_command import no_cluster_message
-from tfgen.importers.volumes import volume_name
+from tfgen.importers.part import Part, build_part, mapping, sequence
+from tfgen.importers.pod import main_container, volume_name
+from tfgen.importers.table import ANY_KEY, TFGEN_DEFAULT, Fields, Notes, Options, carried, dropped
+from tfgen.importers.tf_config import no_cluster_message
 from tfgen.job.training_job import RoleName
 from tfgen.schema.kinds import CompletionBy
 from tfgen.words import either
@@ -46,8 +44,8 @@ _TASK: Final[Fields] = {
     "topologyPolicy": dropped("tfgen does not support NUMA policies; the topology policy of the kubelet applies"),
 }
 _PLUGINS: Final[Fields] = {
-    "env": carried(why="tfgen passes the index to each task, as this plugin does"),
-    "svc": carried(why="tfgen gives each task a host name, as this plugin does"),
+    "env": dropped("tfgen passes the index to each task, as this plugin does", is_quiet=True),
+    "svc": dropped("tfgen gives each task a host name, as this plugin does", is_quiet=True),
     "ssh": dropped("the tasks of TensorFlow do not connect by ssh"),
     ANY_KEY: dropped("tfgen does not support the plugin {key}"),
 }
@@ -71,38 +69,6 @@ _MAX_RETRY: Final = 3
 """The default of maxRetry in Volcano."""
 
 
-_POLICY: Final = {"action": SCALAR, "event": SCALAR, "events": [SCALAR], "exitCode": SCALAR}
-_CLAIM: Final = {"accessModes": [SCALAR], "resources": {"requests": TEXTS}, "storageClassName": SCALAR}
-_SHAPE: Final = {
-    "metadata": METADATA,
-    "spec": {
-        "maxRetry": SCALAR,
-        "minAvailable": SCALAR,
-        "plugins": {ANY_KEY: [SCALAR]},
-        "policies": [_POLICY],
-        "priorityClassName": SCALAR,
-        "queue": SCALAR,
-        "schedulerName": SCALAR,
-        "tasks": [{"name": SCALAR, "policies": [_POLICY], "replicas": SCALAR}],
-        "ttlSecondsAfterFinished": SCALAR,
-        "volumes": [{"mountPath": SCALAR, "volumeClaim": _CLAIM, "volumeClaimName": SCALAR}],
-    },
-}
-
-
-def canonical(item: Part) -> Part:
-    """Return the Volcano Job with a mapping in place of the list of tasks.
-
-    The key of a task is its role, such as `worker`, or the name of a task without a role.
-    """
-    spec, tasks = item.get("spec"), item.get("spec", "tasks")
-    if spec is None or tasks is None or not isinstance(tasks.value, list):
-        return item
-    plugin = _plugin_roles(item)
-    by_name = by_role(tasks.items(), lambda task: _role(task, plugin))
-    return item.with_part(("spec", "tasks"), mapping(tasks, by_name))
-
-
 def _plugin_roles(item: Part) -> dict[str, RoleName]:
     """Return the role of each task to which Volcano's plugin `tensorflow` assigns a role, by the name of the task."""
     if item.get("spec", "plugins", "tensorflow") is None:
@@ -114,23 +80,9 @@ def _plugin_roles(item: Part) -> dict[str, RoleName]:
     return {task: role for role, task in tasks.items()}
 
 
-def _role(task: Part, plugin: Mapping[str, RoleName]) -> RoleName | None:
-    """Return the role of a task, or None for a task without a role.
-
-    The role comes from Volcano's plugin, from the command or from the name of the task, in this order of precedence.
-    `plugin` contains the role of each task to which the plugin assigns a role.
-    """
-    name = task.text_at("name").lower()
-    texts = ((command_of(task, "template").role or "").lower(), name, re.split(r"[-_]", name)[-1])
-    roles = (ROLE_WORDS[text] for text in texts if text in ROLE_WORDS)
-    return plugin.get(task.text_at("name")) or next(roles, None)
-
-
-def read(item: Part, _companions: Sequence[Part], options: Options, report: ImportReport) -> ForeignJob | None:
+def read(item: Part, companions: Sequence[Part], options: Options, notes: Notes) -> ForeignJob | None:
     """Read a Volcano Job. Return None if the import report has problems."""
-    if refuse_misshapen(item, _SHAPE, report):
-        return None
-    return _VolcanoJob(item, canonical(item), options, report).read()
+    return _VolcanoJob(item, item, companions, options, notes).read()
 
 
 class _VolcanoJob(JobReader):
@@ -140,27 +92,28 @@ class _VolcanoJob(JobReader):
     kind = "VolcanoJob"
 
     def read(self) -> ForeignJob | None:
-        tasks = dict(self.job.entries("spec", "tasks"))
+        tasks = by_role(self.job.items("spec", "tasks"), self._role)
         if not tasks:
-            self.report.refuse(self.item, "the Volcano Job has no tasks; add spec.tasks")
+            self.notes.refuse(self.item, "the Volcano Job has no tasks; add spec.tasks")
             return None
-        self.commands = {key: command_of(task, "template") for key, task in tasks.items()}
+        self.commands = {key: self.command_of(task, "template") for key, task in tasks.items()}
         if not self._is_tensorflow(tasks):
             expected = "the plugin tensorflow, TF_CONFIG, or --ps_hosts and --worker_hosts"
             message = no_cluster_message("Volcano Job", self.commands.values(), expected)
-            self.report.refuse(self.job.value["spec"], message)
+            self.notes.refuse(self.job.value["spec"], message)
             return None
         roles = self._roles(tasks)
         if not roles:
-            if not self.report.problems:
-                self.report.refuse(self.job.value["spec"], "the Volcano Job has no tasks; set replicas to 1 or more")
+            if not self.notes.problems:
+                self.notes.refuse(self.job.value["spec"], "the Volcano Job has no tasks; set replicas to 1 or more")
             return None
         self.metadata()
-        plan = training_plan(roles, self._completion_by(tasks, roles), self.report, self.options.single_task_strategy)
+        plan = self.plan(roles, self._completion_by(tasks, roles))
         if plan.completion_by not in (None, "Chief") or "chief" not in plan.roles:
             self.set_value(plan.completion_by, "spec", "completion", "by")
         self._workload()
         self._read_spec(plan)
+        self.drop_hosts((task.get("template") or task, self.commands[key]) for key, task in tasks.items())
         return self.foreign_job(plan)
 
     def _is_tensorflow(self, tasks: Mapping[str, Part]) -> bool:
@@ -176,6 +129,16 @@ class _VolcanoJob(JobReader):
 
     # -- tasks ----------------------------------------------------------------------------------------------------
 
+    def _role(self, task: Part) -> RoleName | None:
+        """Return the role of a task, or None for a task without a role.
+
+        The role comes from Volcano's plugin, from the command, or from the name of the task, in this order.
+        """
+        name = task.text_at("name").lower()
+        texts = ((self.command_of(task, "template").role or "").lower(), name, re.split(r"[-_]", name)[-1])
+        roles = (ROLE_WORDS[text] for text in texts if text in ROLE_WORDS)
+        return _plugin_roles(self.item).get(task.text_at("name")) or next(roles, None)
+
     def _roles(self, tasks: Mapping[str, Part]) -> dict[RoleName, ForeignRole]:
         roles: dict[RoleName, ForeignRole] = {}
         default: RoleName | None = "worker" if len(tasks) == 1 else None
@@ -185,10 +148,10 @@ class _VolcanoJob(JobReader):
                 self._refuse_role(task)
             elif read_role := self._read_task(role, key, task):
                 roles[role] = read_role
-        return {} if self.report.problems else roles
+        return {} if self.notes.problems else roles
 
     def _refuse_role(self, task: Part) -> None:
-        role = _role(task, _plugin_roles(self.item))
+        role = self._role(task)
         if role:
             message = f"two tasks have the role {role}; change the role of this task in TF_CONFIG or --job_name"
         else:
@@ -196,21 +159,20 @@ class _VolcanoJob(JobReader):
             message = (
                 f"the task {name} has no role; name the task {ROLE_LIST}, or set the role in TF_CONFIG or --job_name"
             )
-        self.report.refuse(task, message)
+        self.notes.refuse(task, message)
 
     def _read_task(self, role: RoleName, key: str, task: Part) -> ForeignRole | None:
         template, command = task.get("template"), self.commands[key]
         if template is None or not isinstance(template.value, Mapping):
-            self.report.refuse(task, "the task has no pod template; add template")
+            self.notes.refuse(task, "the task has no pod template; add template")
             return None
         task_name = task.get("name")
-        if task_name and task_name.as_text != role:
-            self.report.change(
-                task_name, *ROLES, role, why="in job.yaml, a role has the name of its task type in TensorFlow"
-            )
-        elif task_name:
-            self.report.carry(task_name, *ROLES, role)
-        replicas = number_of_tasks(task, role, self.report)
+        if task_name:
+            self.notes.target(task_name, *ROLES, role)
+            if task_name.as_text != role:
+                why = "in job.yaml, a role has the name of its task type in TensorFlow"
+                self.notes.reason(task_name, why, "changed")
+        replicas = self.number_of_tasks(task, role)
         if not replicas:
             return None
         if policy := template.get("spec", "restartPolicy"):
@@ -219,19 +181,17 @@ class _VolcanoJob(JobReader):
             if policy.value == default:
                 self.apply_row(policy, TFGEN_DEFAULT)
             else:
-                self.report.change(policy, "spec", "retries", why=why)
-        if main := pod_template.main_container(template):
+                self.notes.reason(policy, why, "changed")
+        if main := main_container(template):
             if command.refusal:
-                self.report.refuse(main.get("command") or main, command.refusal)
+                self.notes.refuse(main.get("command") or main, command.refusal)
             for note in command.notes:
-                self.report.note(main.get("command") or main, note)
-        pod = read_pod(template, role, command, self.report, _PORT_NAMES)
+                self.notes.remark(main.get("command") or main, note)
+        pod = self.read_pod(template, role, command, _PORT_NAMES)
         self.fields(task, _TASK)
         if pod is None:
             return None
-        if scheduler := pod.scheduler:
-            self.report.carry(scheduler, "spec", "gang", "scheduler")
-        return ForeignRole(task, replicas, pod)
+        return ForeignRole(task, replicas, pod, [OriginPod(self._with_volumes(template))])
 
     # -- the job --------------------------------------------------------------------------------------------------
 
@@ -243,14 +203,12 @@ class _VolcanoJob(JobReader):
             for policy in task.items("policies"):
                 if self._event(policy) == ("TaskCompleted", "CompleteJob"):
                     policy_roles.add(ROLE_WORDS.get(key, "worker"))
-                    self.report.carry(policy, "spec", "completion", "by")
+                    self.ends.append(policy)
                 else:
                     self._read_policy(policy)
         for policy in self.job.items("spec", "policies"):
             if self._event(policy) == ("TaskCompleted", "CompleteJob"):
-                self.report.change(
-                    policy, "spec", "completion", "by", why=f"the imported job ends when its {last_role} ends"
-                )
+                self.notes.reason(policy, f"the imported job ends when its {last_role} ends", "changed")
                 policy_roles.add(last_role)
             else:
                 self._read_policy(policy)
@@ -259,9 +217,9 @@ class _VolcanoJob(JobReader):
             ends = either(sorted(policy_roles))
             fix = f"set the policy TaskCompleted: CompleteJob for the {last_role}"
             problem = f"the Volcano Job ends when its {ends} ends, but the imported job ends when its {last_role} ends"
-            self.report.refuse(spec, f"{problem}; {fix}")
+            self.notes.refuse(spec, f"{problem}; {fix}")
         if not policy_roles and "ps" in roles:
-            self.report.note(
+            self.notes.remark(
                 spec,
                 f"no policy completes the job, and a ps never ends; the imported job ends when its {last_role} ends",
             )
@@ -277,23 +235,19 @@ class _VolcanoJob(JobReader):
         return (events[0] if len(events) == 1 else "", action.as_text if action else "")
 
     def _read_policy(self, policy: Part) -> None:
-        """Add a policy to the import report. Another function reads the policy that completes the job."""
+        """Note the reason for a policy. Another function reads the policy that completes the job."""
         event, action = self._event(policy)
         if (event, action) in _RESTART_POLICIES and self.keeps_kind:
             self.apply_row(policy, TFGEN_DEFAULT)
         elif (event, action) in _RESTART_POLICIES:
-            self.report.change(
-                policy,
-                "spec",
-                "retries",
-                why="Volcano restarts all tasks after the loss of a pod; tfgen restarts only the lost task",
-            )
+            why = "Volcano restarts all tasks after the loss of a pod; tfgen restarts only the lost task"
+            self.notes.reason(policy, why, "changed")
         else:
             code = policy.get("exitCode")
             trigger = f"exit code {code.as_text}" if code else event or "a list of events"
             unsupported = f"the action {action}" if action else "a policy without an action"
             why = f"tfgen does not support {unsupported} for {trigger}; tfgen restarts lost tasks"
-            self.report.drop(policy, why)
+            self.notes.reason(policy, why)
 
     def _workload(self) -> None:
         if self.keeps_kind:
@@ -301,73 +255,78 @@ class _VolcanoJob(JobReader):
         self.fields(self.job.get("spec", "plugins"), {**_PLUGINS, "tensorflow": self._plugin})
 
     def _plugin(self, _key: str, part: Part) -> None:
-        self.report.carry(part, why="" if self.keeps_kind else "tfgen sets TF_CONFIG")
+        if self.keeps_kind:
+            self.set_value("Plugin", *_VOLCANO_JOB, "tfConfig")
+            self.notes.target(part, *_VOLCANO_JOB, "tfConfig")
+            self.notes.reason(part, "tfgen sets the same plugin", "carried", "Plugin")
+        else:
+            self.notes.reason(part, "tfgen sets TF_CONFIG, as this plugin does", is_quiet=True)
         for argument in part.texts_at():
             if match := re.fullmatch(r"--?port=(\d{1,5})", argument):
                 self.set_value(int(match[1]), "spec", "port")
-        if self.keeps_kind:
-            self.set_value("Plugin", *_VOLCANO_JOB, "tfConfig")
 
     def _read_spec(self, plan: TrainingPlan) -> None:
-        members = sum(role.replicas for key, role in plan.roles.items() if key != "evaluator")
-        members_with_evaluator = sum(role.replicas for role in plan.roles.values())
         spec = self.job.value["spec"]
-        tasks = spec.get("minAvailable")
-        defaults = {
-            "minAvailable": tasks.value if tasks and tasks.value in (members, members_with_evaluator) else None,
-            "priorityClassName": None,
-            "queue": "default",
-            "schedulerName": "volcano",
-        }
-        for key, default in defaults.items():
-            part = spec.get(key)
-            if part and default is not None and part.value == default:
-                self.report.carry(part, "spec", "gang", why="tfgen's default")
-            elif part:
-                self.apply_row(part, carried("spec", "gang", key))
+        policy = mapping(spec, {key: spec.get(key) for key in ("minAvailable", "priorityClassName", "queue")})
+        gang = self.read_gang(plan, policy)
+        if plan.strategy == "Single" and self.keeps_kind:
+            self.spec["gang"] = dict(gang.data)
+        elif plan.strategy == "Single" and len(gang.data) > 1:
+            self.notes.remark(spec, "a job with a single task needs no gang")
+        if scheduler := spec.get("schedulerName"):
+            row = carried("spec", "gang", "schedulerName", default="volcano")
+            self.apply_row(scheduler, row if "gang" in self.spec else dropped("a job with a single task needs no gang"))
         by_kind = _VOLCANO_JOB_SPEC if self.keeps_kind else {}
-        readers: Fields = {**dict.fromkeys(defaults), "maxRetry": self._retries, "volumes": self._volumes}
-        self.fields(spec, {**_SPEC, **by_kind, **readers})
-        gang = self.spec.pop("gang", {})
-        if plan.strategy != "Single" or self.keeps_kind:
-            self.spec["gang"] = {"scheduler": "volcano", **gang}
-        elif gang:
-            self.report.note(spec, "a job with a single task needs no gang")
+        read = dict.fromkeys((*policy.value, "schedulerName"))
+        self.fields(spec, {**_SPEC, **by_kind, **read, "maxRetry": self._retries, "volumes": self._volumes})
 
     def _retries(self, _key: str, part: Part) -> None:
         if not isinstance(part.value, int) or part.value < 1:
-            self.report.drop(part, f"Volcano ignores this value, and uses its default {_MAX_RETRY}")
+            self.notes.reason(part, f"Volcano ignores this value, and uses its default {_MAX_RETRY}")
             return
         # maxRetry also counts the first start.
-        self.set_value(part.value - 1, "spec", "retries")
+        self.put(part, part.value - 1, "spec", "retries")
         if self.keeps_kind:
-            self.report.carry(part, "spec", "retries", why="maxRetry includes the first start")
+            self.notes.reason(part, "maxRetry includes the first start", "carried", part.value - 1)
         else:
-            self.report.change(
-                part,
-                "spec",
-                "retries",
-                why="spec.retries limits the failures of each task, and maxRetry limited the restarts of the job",
-            )
+            why = "spec.retries limits the failures of each task, and maxRetry limited the restarts of the job"
+            self.notes.reason(part, why, "changed", part.value - 1)
 
     def _volumes(self, _key: str, volumes: Part) -> None:
         """Convert the volumes that all tasks mount: existing claims, and claims that Volcano creates for the job."""
         storage = self.spec.setdefault("storage", {})
         for volume in volumes.items():
-            path, claim = volume.get("mountPath"), volume.get("volumeClaimName")
-            if path is None:
-                self.report.refuse(volume, "the volume has no mountPath; add mountPath")
+            if (path := volume.get("mountPath")) is None:
+                self.notes.refuse(volume, "the volume has no mountPath; add mountPath")
                 continue
-            key = volume_name(path.as_text)
-            source: dict[str, Any] | None = {"name": claim.as_text} if claim else _claim(volume.get("volumeClaim"))
-            if source is None:
-                self.report.drop(
-                    volume, "the volume has no claim and no size, so Volcano and tfgen mount an empty folder"
-                )
-                storage[key] = {"mountPath": path.as_text, "emptyDir": {}}
-                continue
-            storage[key] = {"mountPath": path.as_text, "claim": source}
-            self.report.carry(volume, "spec", "storage", key)
+            key, claim = volume_name(path.as_text), volume.get("volumeClaimName")
+            source = {"name": claim.as_text} if claim else _claim(volume.get("volumeClaim"))
+            storage[key] = {"mountPath": path.as_text, **({"claim": source} if source else {"emptyDir": {}})}
+            if source:
+                self.notes.target(volume, "spec", "storage", key, becomes=storage[key])
+            else:
+                why = "the volume has no claim and no size, so Volcano and tfgen mount an empty folder"
+                self.notes.reason(volume, why)
+
+    def _with_volumes(self, template: Part) -> Part:
+        """Return a pod template with the volumes of the Volcano Job, which Volcano mounts in each pod."""
+        main = main_container(template)
+        volumes, mounts = list(template.items("spec", "volumes")), list(main.items("volumeMounts")) if main else []
+        own = [volume for volume in self.job.items("spec", "volumes") if volume.get("mountPath")]
+        for volume in own:
+            key = volume_name(volume.text_at("mountPath"))
+            new_claim = f"{self.name}-{key}" if _claim(volume.get("volumeClaim")) else None
+            claim = volume.get("volumeClaimName") or new_claim
+            source = {"persistentVolumeClaim": {"claimName": claim}} if claim else {"emptyDir": {}}
+            mounts.append(build_part(volume, {"name": key, "mountPath": volume.get("mountPath")}))
+            volumes.append(build_part(volume, {"name": key, **source}))
+        if main is None or not own:
+            return template
+        new_main = main.with_part(("volumeMounts",), sequence(own[0], mounts))
+        containers = template.value["spec"].value["containers"]
+        items = [new_main if item is main else item for item in containers.items()]
+        template = template.with_part(("spec", "containers"), sequence(containers, items))
+        return template.with_part(("spec", "volumes"), sequence(own[0], volumes))
 
 
 def _claim(part: Part | None) -> dict[str, Any] | None:

@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Any, Final, Literal, TypeAlias, get_args
 
+from tfgen import data_path
 from tfgen.kubernetes.pods import Profile
 from tfgen.record import Record
 from tfgen.schema import file as schema_file
@@ -25,7 +26,7 @@ from tfgen.schema.kinds import EQUAL_WORKERS, CompletionBy, WorkloadKind, ended_
 RoleName: TypeAlias = Literal["chief", "ps", "worker", "evaluator"]
 ROLE_NAMES: tuple[RoleName, ...] = get_args(RoleName)
 Strategy: TypeAlias = Literal["ParameterServer", "MultiWorkerMirrored", "KerasDistribution", "Single"]
-Scheduler: TypeAlias = Literal["volcano", "kube-batch", "coscheduling", "kubernetes", "kueue"]
+Scheduler: TypeAlias = Literal["volcano", "kube-batch", "coscheduling", "kai", "koordinator", "kubernetes", "kueue"]
 Output: TypeAlias = Literal["charts", "overlays"]
 OUTPUTS: tuple[Output, ...] = get_args(Output)
 """The outputs of a job. Each output is the name of a folder that tfgen writes."""
@@ -43,6 +44,7 @@ class Role(Record):
         init_containers: the init containers of the job, then those of the role. Each is a Container of Kubernetes.
         sidecars: the sidecar containers of the job, then those of the role.
         pod_template: a PodTemplateSpec of Kubernetes, merged over the pod template of the job.
+        claims_devices: whether the tasks may claim GPUs of a device class.
     """
 
     name: RoleName
@@ -51,6 +53,7 @@ class Role(Record):
     init_containers: Containers
     sidecars: Containers
     pod_template: Mapping[str, Any]
+    claims_devices: bool
 
 
 class GitCode(Record):
@@ -156,7 +159,6 @@ class Structure(Record):
             of an environment include the patches of the job.
     """
 
-    name: str
     strategy: Strategy
     port: int
     roles: tuple[Role, ...]
@@ -182,11 +184,17 @@ class Structure(Record):
 
     @cached_property
     def text(self) -> str:
-        """The structure as text, without the name of the job. The text serves for comparisons and as a cache key.
+        """The structure as text. The text serves for comparisons and as a cache key.
 
         The text keeps the order of the keys, so two structures that differ only in this order have different texts.
         """
-        return repr(self.replaced(name=""))
+        return repr(self)
+
+    def __eq__(self, value: object) -> bool:
+        return isinstance(value, Structure) and self.text == value.text
+
+    def __hash__(self) -> int:
+        return hash(self.text)
 
     def patches_in(self, environment: str | None) -> tuple[Patch, ...]:
         """Return the patches that apply in an environment, or to the job without an environment."""
@@ -212,9 +220,20 @@ class Structure(Record):
         return self.strategy == "KerasDistribution"
 
     @property
+    def claims_devices(self) -> bool:
+        """True if the tasks of a role may claim GPUs of a device class."""
+        return any(role.claims_devices for role in self.roles)
+
+    @property
     def has_equal_workers(self) -> bool:
         """True for the strategies MultiWorkerMirrored and KerasDistribution, whose training needs every worker."""
         return self.strategy in EQUAL_WORKERS
+
+
+MAX_STRUCTURES: Final = 64
+"""Number of structures whose results a function caches. Most jobs of a team have one of a few structures.
+
+Callers must not change a cached result."""
 
 
 class GitOps(Record):
@@ -285,6 +304,7 @@ class TrainingJob(Record):
     """A valid job: the structure, the complete values, the environments and the settings for the rendered files.
 
     Attributes:
+        name: the name of the job and of its chart, and the default name of the Helm release.
         namespace: the namespace of the job; None if the job sets no namespace.
         values: the complete chart values of the job without an environment: the content of values.yaml.
         outputs: the folders that tfgen writes for the job: `charts`, `overlays` or both folders.
@@ -292,6 +312,7 @@ class TrainingJob(Record):
         gitops: the settings for the GitOps tool; None for a job without `gitops`.
     """
 
+    name: str
     structure: Structure
     namespace: str | None
     values: Mapping[str, Any]
@@ -299,11 +320,6 @@ class TrainingJob(Record):
     chart_page: ChartPage
     environments: tuple[Environment, ...]
     gitops: GitOps | None
-
-    @property
-    def name(self) -> str:
-        """The name of the job and of its chart, and the default name of the Helm release."""
-        return self.structure.name
 
     def namespace_of(self, environment: str | None) -> str | None:
         """Return the namespace of an environment; None without a namespace.
@@ -338,7 +354,8 @@ def _job(data: Mapping[str, Any]) -> TrainingJob:
     job_values, by_environment = tunables.all_values(spec)
     overrides = tunables.chart_overrides(spec)
     return TrainingJob(
-        structure=_structure(metadata["name"], spec),
+        name=metadata["name"],
+        structure=_structure(spec),
         namespace=metadata.get("namespace"),
         values=job_values,
         outputs=frozenset(spec.get("outputs", OUTPUTS)),
@@ -358,11 +375,10 @@ def _job(data: Mapping[str, Any]) -> TrainingJob:
     )
 
 
-def _structure(name: str, spec: Mapping[str, Any]) -> Structure:
+def _structure(spec: Mapping[str, Any]) -> Structure:
     init_containers, sidecars = spec.get("initContainers", ()), spec.get("sidecars", ())
     roles = spec["roles"]
     return Structure(
-        name=name,
         strategy=spec.get("strategy", "ParameterServer"),
         port=spec.get("port", 2222),
         roles=tuple(
@@ -373,6 +389,7 @@ def _structure(name: str, spec: Mapping[str, Any]) -> Structure:
                 init_containers=(*init_containers, *roles[role].get("initContainers", ())),
                 sidecars=(*sidecars, *roles[role].get("sidecars", ())),
                 pod_template=roles[role].get("podTemplate", {}),
+                claims_devices=data_path.has(roles[role], ("resources", "gpu", "deviceClass")),
             )
             for role in ROLE_NAMES
             if role in roles

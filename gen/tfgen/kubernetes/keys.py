@@ -44,6 +44,10 @@ GROUP_NAME: Final = "scheduling.k8s.io/group-name"  # of kube-batch and Volcano
 TASK_SPEC: Final = "volcano.sh/task-spec"
 VOLCANO_QUEUE: Final = "scheduling.volcano.sh/queue-name"
 POD_GROUP: Final = "scheduling.x-k8s.io/pod-group"
+KOORDINATOR_GROUP: Final = "pod-group.scheduling.sigs.k8s.io"
+KAI_GROUP: Final = "pod-group-name"
+KAI_SKIP: Final = "kai.scheduler/skip-podgrouper"
+KAI_QUEUE: Final = "kai.scheduler/queue"
 
 # Labels of Kueue, on the queued object and on its pods:
 # https://kueue.sigs.k8s.io/docs/reference/labels-and-annotations/
@@ -98,6 +102,11 @@ KEEP: Final[Mapping[str, str]] = {
 SYNC_WAVE: Final = "argocd.argoproj.io/sync-wave"
 BEFORE_PODS: Final[Mapping[str, str]] = {SYNC_WAVE: "-1"}
 
+# Argo CD 3.6 or newer does not compare the field that this annotation names. With the sync option
+# RespectIgnoreDifferences=true of the Application, a sync also does not write the field:
+# ExtractIgnoreDifferencesFromAnnotations in https://github.com/argoproj/argo-cd/blob/v3.6.1/util/argo/diff/ignore.go
+IGNORED_REPLICAS: Final[Mapping[str, str]] = {"argocd.argoproj.io/ignore-differences": "jsonPointers: [/spec/replicas]"}
+
 # The folders of an Application in the repository. Argo CD ignores commits outside these folders:
 # https://argo-cd.readthedocs.io/en/stable/operator-manual/high_availability/#manifest-paths-annotation
 MANIFEST_PATHS: Final = "argocd.argoproj.io/manifest-generate-paths"
@@ -108,3 +117,43 @@ POD_SECURITY: Final = "pod-security.kubernetes.io/enforce"
 # https://helm.sh/docs/topics/charts_hooks/
 HOOK: Final = "helm.sh/hook"
 HOOK_DELETE: Final = "helm.sh/hook-delete-policy"
+
+
+# -- pods on Alibaba Cloud's Elastic Container Instance ----------------------------------------------------------------
+#
+# Annotations of pods on Alibaba Cloud's Elastic Container Instance, by the keys of ``cloud.eci`` in job.yaml.
+#
+# Annotations: https://www.alibabacloud.com/help/en/eci/user-guide/pod-annotations; scheduling:
+# https://www.alibabacloud.com/help/en/ack/ack-managed-and-ack-dedicated/user-guide/comparison-and-introduction-of-virtual-node-scheduling-scheme-ack.
+
+
+ECI_TEXTS: Final[Mapping[str, str]] = {
+    "gpu-type": "gpuType",
+    "gpu-driver-version": "gpuDriverVersion",
+    "instance-family": "instanceFamily",
+    "spot-strategy": "spot.strategy",
+    "spot-price-limit": "spot.priceLimit",
+    "schedule-strategy": "vSwitchStrategy",
+    "security-group": "securityGroup",
+    "ram-role-name": "ramRole",
+    "extra-ephemeral-storage": "ephemeralStorage",
+    "image-snapshot-id": "imageCache.id",
+}
+"""The keys of `cloud.eci` with a single value, by the name of the pod annotation without the prefix."""
+ECI_LISTS: Final[Mapping[str, str]] = {"use-specs": "specs", "vswitch": "vSwitches"}
+"""The keys of `cloud.eci` with a list, by the name of the pod annotation without the prefix.
+
+The value of such an annotation is a comma-separated list.
+"""
+ECI_IMAGE_CACHE: Final = "image-cache"
+"""The annotation that requests an image cache. The only value of the annotation is "true"."""
+ECI_NODE_LABELS: Final[Mapping[str, tuple[str, str]]] = {
+    "VirtualNode": ("type", "virtual-kubelet"),
+    "VNode": ("k8s.aliyun.com/vnode", "true"),
+}
+"""For each way to schedule pods to ECI, the key and the value of the label of the virtual nodes."""
+ECI_TAINTS: Final[Mapping[str, tuple[str, str]]] = {
+    "VirtualNode": ("virtual-kubelet.io/provider", "alibabacloud"),
+    "VNode": ("k8s.aliyun.com/vnode", "true"),
+}
+"""For each way to schedule pods to ECI, the key and the value of the NoSchedule taint of the virtual nodes."""

@@ -1,4 +1,6 @@
-"""Patches merged into objects by the rules of kubectl, of kustomize, or of a JSON merge patch.
+"""Patches of objects: merged by the rules of kubectl, of kustomize, or of a JSON merge patch, and JSON patches.
+
+The module also knows the fields in which kustomize replaces the names of other objects.
 
     >>> merge({"spec": {"a": 1, "b": 2}}, {"spec": {"b": None}}, KUBECTL)
     {'spec': {'a': 1}}
@@ -9,21 +11,24 @@ the same key. If a list of the patch contains ``$patch: replace``, the other ite
 list of the object. A patch mapping with ``$patch: replace`` replaces the whole mapping of the object.
 https://github.com/kubernetes/community/blob/master/contributors/devel/sig-api-machinery/strategic-merge-patch.md
 
-The function `pair` matches the items of two lists, for this module and for `graph.patches.edits`, which merges patches
+The function `pair` matches the items of two lists, for this module and for `graph.patch_edits`, which merges patches
 into objects with holes (placeholders for values of the chart). `pair` differs from kubectl in one case: kubectl merges
 two ports that have the same number and different protocols (https://github.com/kubernetes/kubernetes/issues/39188).
 
 Three other modules merge by other rules. `tunables.merge` merges Helm values, and keeps a null for a key that the
-chart's values do not have. `job.defaults` merges the layers of a job: if the schema allows only one of several keys,
-the key in the job replaces the other keys in the layers. `importers.train_job` keeps the position of each merged value
+chart's values do not have. `job.sources` merges the layers of a job: if the schema allows only one of several keys,
+the key in the job replaces the other keys in the layers. `importers.job_set` keeps the position of each merged value
 in the file, and reports each overridden value.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Final
+import copy
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple, TypeAlias
 
+from tfgen.data_path import Path
+from tfgen.kubernetes.object import group
 from tfgen.record import EMPTY, Record
 
 # -- merge keys --------------------------------------------------------------------------------------------------------
@@ -247,3 +252,295 @@ def _is_alike(item: Mapping[str, Any], patch: Mapping[str, Any], field: str) -> 
 def _key(item: Any, names: Sequence[str]) -> Any:
     """Return the values of the key fields of a list item; None for an item that is not a mapping."""
     return tuple(item.get(name) for name in names) if isinstance(item, dict) else None
+
+
+# -- JSON patches ------------------------------------------------------------------------------------------------------
+#
+# JSON patches: ordered lists of operations that change one object into another object.
+#
+# A JSON patch can change a single item of a list, but a merge patch must contain the whole list. An operation refers to
+# an item by its index. So tfgen adds a `test` operation before each change. The `test` operation compares the name of
+# the item. If the items of the list have changed in the meantime, the patch fails and changes nothing.
+# https://www.rfc-editor.org/rfc/rfc6902
+
+
+Operation: TypeAlias = dict[str, Any]
+"""An operation of a JSON patch: ``op``, ``path`` and, except for ``remove``, ``value``."""
+
+
+def json_patch(before: Any, after: Any) -> list[Operation]:
+    """Return the operations that turn `before` into `after`.
+
+    >>> json_patch({"args": ["a"], "old": 1}, {"args": ["b"], "a/b": 2})  # doctest: +NORMALIZE_WHITESPACE
+    [{'op': 'replace', 'path': '/args', 'value': ['b']}, {'op': 'add', 'path': '/a~1b', 'value': 2},
+     {'op': 'remove', 'path': '/old'}]
+    """
+    return list(_operations(before, after, ""))
+
+
+def changes_items(before: Any, after: Any) -> bool:
+    """Return True if a list has changed, but some of its named items are in both versions of the list.
+
+    A merge patch would have to repeat these items.
+    """
+    if isinstance(before, dict) and isinstance(after, dict):
+        return any(changes_items(before[key], after[key]) for key in before if key in after)
+    return before != after and bool(_kept_names(before, after))
+
+
+def patched(data: Any, operations: Sequence[Operation]) -> Any:
+    """Apply the operations of `json_patch` to a copy of `data`, and return the copy.
+
+    Raises:
+        ValueError: a `test` operation fails, or an operation has a type that `json_patch` does not return.
+        LookupError: the path does not exist in the data.
+    """
+    data = copy.deepcopy(data)
+    for operation in operations:
+        _apply(data, operation["op"], operation["path"].split("/")[1:], operation.get("value"))
+    return data
+
+
+def _operations(before: Any, after: Any, path: str) -> Iterator[Operation]:
+    if isinstance(before, dict) and isinstance(after, dict):
+        for key in [*after, *(key for key in before if key not in after)]:
+            child = f"{path}/{_escaped(key)}"
+            if key not in after:
+                yield {"op": "remove", "path": child}
+            elif key not in before:
+                yield {"op": "add", "path": child, "value": after[key]}
+            elif before[key] != after[key]:
+                yield from _operations(before[key], after[key], child)
+    elif kept_names := _kept_names(before, after):
+        yield from _item_operations(before, after, kept_names, path)
+    else:
+        yield {"op": "replace", "path": path, "value": after}
+
+
+def _item_operations(
+    before: Sequence[Any], after: Sequence[Any], kept_names: Sequence[str], path: str
+) -> Iterator[Operation]:
+    """Yield the operations that turn the list `before` into the list `after`.
+
+    The first operations remove items, from the end of the list. The other operations add and change items, in the order
+    of `after`.
+
+    Args:
+        before: the items of the old list.
+        after: the items of the new list.
+        kept_names: the names of the items that are in both lists.
+        path: the JSON pointer of the list, such as `/spec/containers`.
+    """
+    for place, item in reversed([*enumerate(before)]):
+        if item["name"] not in kept_names:
+            yield _test(path, place, item)
+            yield {"op": "remove", "path": f"{path}/{place}"}
+    old = {item["name"]: item for item in before}
+    for place, item in enumerate(after):
+        if item["name"] not in kept_names:
+            yield {"op": "add", "path": f"{path}/{place}", "value": item}
+        elif old[item["name"]] != item:
+            yield _test(path, place, item)
+            yield from _operations(old[item["name"]], item, f"{path}/{place}")
+
+
+def _test(path: str, place: int, item: Any) -> Operation:
+    return {"op": "test", "path": f"{path}/{place}/name", "value": item["name"]}
+
+
+def _kept_names(before: Any, after: Any) -> Sequence[str]:
+    """Return the names that occur in both lists; empty if an item has no name, or if the order of the names differs."""
+    old, new = _names(before), _names(after)
+    names = [name for name in old if name in new]
+    return names if names == [name for name in new if name in old] else ()
+
+
+def _names(items: Any) -> Sequence[str]:
+    """Return the names of the items of a list; empty if a name is missing or not unique."""
+    if not isinstance(items, list | tuple):
+        return ()
+    names = [item.get("name") for item in items if isinstance(item, dict)]
+    words = [name for name in names if isinstance(name, str)]
+    return words if len(items) == len(words) == len({*words}) else ()
+
+
+def _escaped(key: str) -> str:
+    return key.replace("~", "~0").replace("/", "~1")
+
+
+def _apply(data: Any, name: str, path: Sequence[str], value: Any) -> None:
+    """Apply the operation `name`, such as `add`, to data in place."""
+    *parents, last = path
+    for step in parents:
+        data = data[_step(data, step)]
+    key = _step(data, last)
+    match name:
+        case "test" if data[key] == value:
+            pass
+        case "remove":
+            del data[key]
+        case "add" if isinstance(data, list):
+            data.insert(key, copy.deepcopy(value))
+        case "add" | "replace":
+            data[key] = copy.deepcopy(value)
+        case _:
+            raise ValueError(f"{name} of {value!r} at /{'/'.join(path)}")
+
+
+def _step(data: Any, step: str) -> Any:
+    return int(step) if isinstance(data, list) else step.replace("~1", "/").replace("~0", "~")
+
+
+# -- the references that kustomize reads -------------------------------------------------------------------------------
+#
+# The fields that kustomize reads as names of other objects, and the values of such fields that make kustomize fail.
+#
+# kustomize 5 reads these fields in each object of a kind, mostly without regard to the API group. Each value on the
+# path to a field must be a mapping, or a list of mappings. The table `_FIELDS` has the fields of
+# https://github.com/kubernetes-sigs/kustomize/blob/master/api/internal/konfig/builtinpluginconsts/namereference.go and
+# of namespace.go in the same folder.
+
+
+_CONTAINER: Final = (
+    "env/valueFrom/configMapKeyRef/name",
+    "env/valueFrom/secretKeyRef/name",
+    "envFrom/configMapRef/name",
+    "envFrom/secretRef/name",
+)
+_CONFIG_NAMES: Final = (
+    *(f"{containers}/{field}" for containers in ("containers", "initContainers") for field in _CONTAINER),
+    "imagePullSecrets/name",
+    "volumes/configMap/name",
+    "volumes/projected/sources/configMap/name",
+    "volumes/projected/sources/secret/name",
+    "volumes/secret/secretName",
+)
+"""The fields of a PodSpec that contain the name of a ConfigMap or a Secret."""
+
+_REMAINING_NAMES: Final = ("priorityClassName", "serviceAccountName", "volumes/persistentVolumeClaim/claimName")
+"""The fields of a PodSpec that contain the name of an object of another kind."""
+
+_PODS: Final = {
+    "CronJob": ("spec/jobTemplate/spec/template/spec", (*_CONFIG_NAMES, *_REMAINING_NAMES)),
+    "DaemonSet": ("spec/template/spec", (*_CONFIG_NAMES, *_REMAINING_NAMES)),
+    "Deployment": ("spec/template/spec", (*_CONFIG_NAMES, *_REMAINING_NAMES)),
+    "Job": ("spec/template/spec", (*_CONFIG_NAMES, *_REMAINING_NAMES)),
+    "Pod": ("spec", (*_CONFIG_NAMES, *_REMAINING_NAMES)),
+    "PodTemplate": ("template/spec", _CONFIG_NAMES),
+    "ReplicaSet": ("spec/template/spec", _CONFIG_NAMES),
+    "ReplicationController": ("spec/template/spec", _REMAINING_NAMES),
+    "StatefulSet": ("spec/template/spec", (*_CONFIG_NAMES, *_REMAINING_NAMES)),
+}
+"""For each kind, the path of the PodSpec in an object, and the fields of the PodSpec with names of other objects."""
+
+_FIELDS: Final[Mapping[tuple[str, str], Sequence[str]]] = {
+    **{("", kind): tuple(f"{pod}/{field}" for field in fields) for kind, (pod, fields) in _PODS.items()},
+    ("", "ClusterRole"): ("rules/resourceNames",),
+    ("", "HorizontalPodAutoscaler"): ("spec/scaleTargetRef/name",),
+    ("", "Ingress"): (
+        "spec/backend/serviceName",
+        "spec/defaultBackend/service/name",
+        "spec/ingressClassName",
+        "spec/rules/http/paths/backend/service/name",
+        "spec/rules/http/paths/backend/serviceName",
+        "spec/tls/secretName",
+    ),
+    ("", "Node"): ("spec/configSource/configMap",),
+    ("", "PersistentVolume"): ("spec/azureFile/secretName", "spec/storageClassName"),
+    ("", "PersistentVolumeClaim"): ("spec/storageClassName", "spec/volumeName"),
+    ("", "Role"): ("rules/resourceNames",),
+    ("", "ServiceAccount"): ("imagePullSecrets/name",),
+    ("", "StorageClass"): tuple(
+        f"parameters/{name}" for name in ("adminSecretName", "secretName", "secretRef", "userSecretName")
+    ),
+    ("admissionregistration.k8s.io", "MutatingWebhookConfiguration"): ("webhooks/clientConfig/service",),
+    ("admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding"): ("spec/policyName",),
+    ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration"): ("webhooks/clientConfig/service",),
+    ("apiextensions.k8s.io", "CustomResourceDefinition"): ("spec/conversion/webhook/clientConfig/service/namespace",),
+    ("apiregistration.k8s.io", "APIService"): ("spec/service/name",),
+    ("rbac.authorization.k8s.io", "ClusterRoleBinding"): ("roleRef/name", "subjects"),
+    ("rbac.authorization.k8s.io", "RoleBinding"): ("roleRef/name", "subjects"),
+    ("serving.knative.dev", "Service"): ("spec/template/spec/containers/env/valueFrom/secretKeyRef/name",),
+}
+"""The fields with names of other objects, by the API group and the kind. An empty group means all API groups."""
+
+_VOLUME_CLAIMS: Final = "spec/volumeClaimTemplates/spec/storageClassName"
+_BINDINGS: Final = ("ClusterRoleBinding", "RoleBinding")
+"""The kinds in which kustomize sets the namespace of each item of `subjects`."""
+
+
+class Unreadable(NamedTuple):
+    """A value that makes kustomize fail.
+
+    Attributes:
+        path: the path of the value in the object.
+        value: the value.
+        expected: a description of the values that kustomize accepts, such as `a mapping or a list`.
+    """
+
+    path: Path
+    value: Any
+    expected: str
+
+
+def unreadable(item: Mapping[str, Any]) -> Iterator[Unreadable]:
+    """Yield the values of an object that make kustomize fail, without duplicates.
+
+    >>> next(unreadable({"apiVersion": "example.com/v1", "kind": "CronJob", "spec": "text"}))
+    Unreadable(path=('spec',), value='text', expected='a mapping or a list')
+    """
+    kind = item["kind"]
+    fields = (*_FIELDS.get(("", kind), ()), *_FIELDS.get((group(item), kind), ()))
+    if kind == "StatefulSet":
+        fields = (*fields, _VOLUME_CLAIMS, *(["spec/serviceName"] if group(item) == "apps" else []))
+    paths: set[Path] = set()
+    for field in fields:
+        for value in _unreadable_on_path((), item, field.split("/")):
+            if value.path not in paths:
+                paths.add(value.path)
+                yield value
+    if kind in _BINDINGS:
+        yield from (value for value in _subjects(item.get("subjects")) if value.path not in paths)
+
+
+def _unreadable_on_path(path: Path, value: Any, steps: Sequence[str]) -> Iterator[Unreadable]:
+    if value is None:
+        return
+    if not steps:
+        yield from _unreadable_names(path, value)
+    elif isinstance(value, list):
+        for index, element in enumerate(value):
+            yield from _unreadable_on_path((*path, index), element, steps)
+    elif isinstance(value, Mapping):
+        yield from _unreadable_on_path((*path, steps[0]), value.get(steps[0]), steps[1:])
+    else:
+        yield Unreadable(path, value, "a mapping or a list")
+
+
+def _unreadable_names(path: Path, value: Any) -> Iterator[Unreadable]:
+    """Yield the values of a field that kustomize cannot read as the name of an object.
+
+    kustomize cannot read a mapping without the key `name`. If the field is a list of names, kustomize also cannot read
+    an item that is a list.
+
+    Args:
+        path: the path of the field.
+        value: the value of the field.
+    """
+    items = [((*path, index), element) for index, element in enumerate(value)] if isinstance(value, list) else []
+    for place, element in items or [(path, value)]:
+        if isinstance(element, list) and items:
+            yield Unreadable(place, element, "a name")
+        elif isinstance(element, Mapping) and "name" not in element:
+            yield Unreadable(place, element, "a name, or a mapping with a name")
+
+
+def _subjects(subjects: Any) -> Iterator[Unreadable]:
+    if subjects is None:
+        return
+    if not isinstance(subjects, list):
+        yield Unreadable(("subjects",), subjects, "a list")
+        return
+    for index, subject in enumerate(subjects):
+        if not isinstance(subject, Mapping):
+            yield Unreadable(("subjects", index), subject, "a mapping")

@@ -365,6 +365,49 @@ def gpu_product(spec: Mapping[str, Any]) -> str:
     return next((str(value) for label, value in selector.items() if label.endswith("gpu.product")), "")
 
 
+# -- device claims -----------------------------------------------------------------------------------------------------
+#
+# The devices that a pod claims with dynamic resource allocation. No resource request of a pod counts these devices.
+
+
+_DEVICE_CLASS: Final = "deviceclass.resource.kubernetes.io/"
+"""The beginning of the resource name that Kubernetes derives from the name of a DeviceClass."""
+
+
+def device_templates(objects: Iterable[Object]) -> dict[str, dict[str, Amount]]:
+    """Return the numbers of devices in each ResourceClaimTemplate that tfgen generates, by the name of the template.
+
+    Example: {"mnist-worker": {"deviceclass.resource.kubernetes.io/gpu.nvidia.com": 2}}.
+    """
+    return {
+        item["metadata"]["name"]: {
+            _DEVICE_CLASS + exactly["deviceClassName"]: exactly["count"]
+            for request in item["spec"]["spec"]["devices"]["requests"]
+            if (exactly := request.get("exactly"))
+        }
+        for item in objects
+        if item["kind"] == "ResourceClaimTemplate" and literal_name(item) is None
+    }
+
+
+def claimed_devices(spec: Mapping[str, Any], templates: Mapping[str, Mapping[str, Amount]]) -> dict[str, Amount]:
+    """Return the number of devices that a pod claims, by resource. `templates` is the result of `device_templates`."""
+    devices: dict[str, Amount] = {}
+    for claim in spec.get("resourceClaims") or ():
+        devices = _sum(devices, templates.get(claim.get("resourceClaimTemplateName"), EMPTY))
+    return devices
+
+
+def counts_gpus(resource: str) -> bool:
+    """Return whether a resource name counts whole GPUs, such as `nvidia.com/gpu`, or the devices of a device class."""
+    return resource.endswith("/gpu") or resource.startswith(_DEVICE_CLASS)
+
+
+def device_name(resource: str) -> str:
+    """Return the name of a resource for a message: the device class for devices of a class."""
+    return resource.removeprefix(_DEVICE_CLASS)
+
+
 # -- totals ------------------------------------------------------------------------------------------------------------
 #
 # Totals of the objects of an environment: the number of pods, and the requests of each resource.
@@ -383,10 +426,12 @@ class Totals(Record):
 
 def totals(objects: Iterable[Mapping[str, Any]]) -> Totals:
     """Return the sums over all pods of objects, including pods that do not run at the same time."""
-    all_pods = [pods for item in objects for pods in pods_of(item)]
+    items = [*objects]
+    all_pods, templates = [pods for item in items for pods in pods_of(item)], device_templates(items)
     requests: dict[str, Amount] = {}
     for pods in all_pods:
         _add(requests, pod_requests(pods.spec), pods.count)
+        _add(requests, claimed_devices(pods.spec, templates), pods.count)
     return Totals(sum(pods.count for pods in all_pods), requests)
 
 

@@ -25,9 +25,6 @@ from tfgen.kubernetes.object import Object
 from tfgen.live.connection import Connection
 from tfgen.record import EMPTY, Record
 
-# -- answers -----------------------------------------------------------------------------------------------------------
-
-
 Shape: TypeAlias = Callable[[Any], bool]
 
 
@@ -91,9 +88,6 @@ def _is_resource(item: Any) -> bool:
     return isinstance(item, Mapping) and {"name", "kind", "namespaced"} <= item.keys()
 
 
-# -- error messages ----------------------------------------------------------------------------------------------------
-
-
 _LONGEST: Final = 300
 """Maximum length of a message that tfgen prints unchanged, in characters."""
 _VALUE: Final = re.compile(r"Invalid value: .*[}\])\"]: ", re.DOTALL)
@@ -127,9 +121,6 @@ def is_immutable(message: str) -> bool:
 
 def _without_value(message: str) -> str:
     return _VALUE.sub("", message) if len(message) > _LONGEST else message
-
-
-# -- time limits -------------------------------------------------------------------------------------------------------
 
 
 LONGEST: Final = 3.0
@@ -182,9 +173,6 @@ def pause(tries: int, headers: Mapping[str, str], between: Callable[[float, floa
         return min(float(retry_after), _LONGEST_RETRY_AFTER)
     longest = min(_FIRST * 2.0**tries, LONGEST)
     return between(longest / 2, longest)
-
-
-# -- client ------------------------------------------------------------------------------------------------------------
 
 
 _CHUNK: Final = 500

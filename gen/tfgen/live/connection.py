@@ -10,6 +10,7 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Final
 
 import yaml
@@ -18,27 +19,14 @@ from tfgen.errors import MissingPackageError, TfgenError, UsageError
 from tfgen.record import Record
 from tfgen.words import either, meant, nearest
 
-try:
-    from kubernetes import client, config
-except ImportError as _error:
-    raise MissingPackageError("the Kubernetes client is not installed", "kubernetes", "urllib3") from _error
-
 DEFAULT_NAMESPACE: Final = "default"
 _HOME_FILE: Final = "~/.kube/config"
 _POD_NAMESPACE: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 _CONNECTIONS: Final = 256
 """Maximum number of connections to the server. Each log that tfgen follows uses a separate connection."""
 _IN_CLUSTER: Final = "KUBERNETES_SERVICE_HOST"
-_UNREADABLE: Final = (
-    config.ConfigException,
-    yaml.YAMLError,
-    OSError,
-    ValueError,
-    KeyError,
-    TypeError,
-    AttributeError,
-)
-"""Errors that the kubernetes client raises for an invalid kubeconfig."""
+_UNREADABLE: Final = (yaml.YAMLError, OSError, ValueError, KeyError, TypeError, AttributeError)
+"""Errors that the kubernetes client raises for an invalid kubeconfig, apart from its own ConfigException."""
 
 
 class Access(Record):
@@ -85,6 +73,7 @@ class Connection:
             UsageError: the file or the context does not exist.
             TfgenError: the kubeconfig cannot be read, or the exec plugin fails.
         """
+        client, config = _kubernetes()
         files = _files(self._access)
         configuration = client.Configuration()
         with _client_errors(", ".join(files) or "the pod's service account"):
@@ -116,12 +105,26 @@ def context_names(access: Access) -> tuple[str, ...]:
         UsageError: no kubeconfig exists.
         TfgenError: the kubeconfig cannot be read.
     """
+    _, config = _kubernetes()
     files = _files(access)
     if not files:
         return ()
     with _client_errors(", ".join(files)):
         contexts, _ = config.list_kube_config_contexts(os.pathsep.join(files))
         return tuple(context["name"] for context in contexts)
+
+
+def _kubernetes() -> tuple[ModuleType, ModuleType]:
+    """Import the kubernetes client, and return its modules (client, config).
+
+    Raises:
+        MissingPackageError: the package is not installed.
+    """
+    try:
+        from kubernetes import client, config  # takes 300 ms, which only a request to a cluster needs
+    except ImportError as error:
+        raise MissingPackageError("the Kubernetes client is not installed", "kubernetes", "urllib3") from error
+    return client, config
 
 
 def _files(access: Access) -> list[str]:
@@ -143,6 +146,7 @@ def _load(files: Sequence[str], context: str | None, configuration: Any) -> str:
 
     Return the namespace of the context.
     """
+    config = _kubernetes()[1]
     path = os.pathsep.join(files)
     contexts, active = config.list_kube_config_contexts(path)
     if context is not None:
@@ -181,7 +185,7 @@ def _client_errors(source: str) -> Iterator[None]:
         yield
     except TfgenError:
         raise
-    except _UNREADABLE as error:
+    except (_kubernetes()[1].ConfigException, *_UNREADABLE) as error:
         raise TfgenError(f"{source}: {error}") from error
     finally:
         logger.handlers = handlers

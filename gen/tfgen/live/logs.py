@@ -22,9 +22,6 @@ from tfgen.live.run import DeclaredRun, Deletion, End, Snapshot
 from tfgen.live.tasks import ENDED, container_status, index_of, main_container, role_of, task_name
 from tfgen.record import Record
 
-# -- lines -------------------------------------------------------------------------------------------------------------
-
-
 _TIME: Final = re.compile(r"(?P<whole>[\d-]{10}T[\d:]{8})(?:\.(?P<part>\d{1,9}))?(?P<zone>Z|[+-]\d\d:\d\d)")
 
 
@@ -85,9 +82,6 @@ class LogPosition:
         elif line.time:
             self._last, self._lines_of_last = line.at, 1
         return True
-
-
-# -- containers --------------------------------------------------------------------------------------------------------
 
 
 _UPDATE_SECONDS: Final = 2.0

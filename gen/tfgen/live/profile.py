@@ -8,12 +8,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from tfgen.errors import TfgenError
+from tfgen import data_path
+from tfgen.errors import Problem, ProblemsError, TfgenError
 from tfgen.kubernetes.object import Object
 from tfgen.live.connection import Access
 from tfgen.live.tasks import index_of, role_of, task_name
 from tfgen.live.trace_server import NO_SERVER, NO_TENSORFLOW, NO_TRACE, TOO_OLD
 from tfgen.live.transport import Executed, Execution, collect
+from tfgen.text.document import Document
 
 _PROGRAM: Final = Path(__file__).with_name("trace_server.py")
 """The program that runs in the container of each task, with the Python of the image."""
@@ -93,3 +95,30 @@ def _files(archive: bytes) -> dict[str, bytes]:
     with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
         members = ((member, tar.extractfile(member)) for member in tar if member.isfile())
         return {member.name.rpartition("/")[2]: file.read() for member, file in members if file}
+
+
+_UNTRACEABLE: Final = "untraceable-strategy"
+RULES: Final[Mapping[str, str]] = {
+    _UNTRACEABLE: "The tasks of the strategy have no TensorFlow server that `tfgen profile` can trace.",
+}
+"""The description of each rule, by the id of the rule, for the problems of `tfgen profile`."""
+
+
+_NO_SERVER: Final[Mapping[str, str]] = {
+    "KerasDistribution": (
+        "tfgen profile cannot trace the tasks, because the tasks run JAX; call jax.profiler.start_trace in the program"
+    ),
+    "Single": (
+        "tfgen profile cannot trace the task, because the task has no TensorFlow server; call "
+        "tf.profiler.experimental.start in the program"
+    ),
+}
+"""The message with the reason and the fix, by the strategy whose tasks cannot be traced."""
+
+
+def check_traceable(document: Document) -> None:
+    """Raise ProblemsError for a job whose strategy has no TensorFlow server to trace."""
+    path = ("spec", "strategy")
+    message = _NO_SERVER.get(data_path.at(document.data, path) or "")
+    if message:
+        raise ProblemsError([Problem(*document.place(path), message, _UNTRACEABLE)])

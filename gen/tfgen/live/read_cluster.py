@@ -11,19 +11,16 @@ from tfgen.kubernetes import keys
 from tfgen.kubernetes.object import Object, creation_time, identity
 from tfgen.live.api import Api, ApiError
 from tfgen.live.missed_start import end_of_run
-from tfgen.live.nodes import doubtful_nodes
 from tfgen.live.run import DeclaredRun, Identity, Snapshot, event_time
 from tfgen.live.run_state import leading_pod, query_parameters, queue_of, workload_kind
-from tfgen.live.tasks import failed_pods, index_of, is_running, main_container, role_of, task_state
+from tfgen.live.tasks import doubtful_nodes, failed_pods, index_of, is_running, main_container, role_of, task_state
 from tfgen.scheduling.cluster import KINDS
 from tfgen.words import either
-
-# -- snapshots of runs -------------------------------------------------------------------------------------------------
-
 
 _POD: Final = ("v1", "Pod")
 _NODE: Final = ("v1", "Node")
 _EVENT: Final = ("v1", "Event")
+_PENDING: Final = "/apis/visibility.kueue.x-k8s.io/v1beta2/namespaces/{namespace}/localqueues/{queue}/pendingworkloads"
 _LINES: Final = "200"
 """Number of lines at the end of a log in which tfgen searches for the last training step."""
 _FAILED_TASKS: Final = 3
@@ -63,7 +60,14 @@ def read_snapshot(api: Api, namespace: str, runs: Sequence[DeclaredRun], *, with
     warnings = reader.objects_if_allowed(_EVENT, {"fieldSelector": "type=Warning"})
     queued = [item for run in runs if run.deciding_object in objects and queue_of(item := objects[run.deciding_object])]
     workloads = reader.objects_if_allowed(workload_kind(api), query_parameters(queued)) if queued else []
-    snapshot = Snapshot(tuple(pods), objects, tuple(sorted(warnings, key=event_time)), workloads=tuple(workloads))
+    pending = {queue: reader.pending(queue) for queue in sorted(set(map(queue_of, queued)))} if workloads else {}
+    snapshot = Snapshot(
+        tuple(pods),
+        objects,
+        tuple(sorted(warnings, key=event_time)),
+        workloads=tuple(workloads),
+        pending={queue: names for queue, names in pending.items() if names},
+    )
     logged = [pod for run in runs if with_logs for pod in _logged_pods(run, snapshot)]
     containers = {pod["metadata"]["name"]: main_container(pod) for pod in logged}
     logs = {pod: reader.log(pod, container) for pod, container in containers.items()}
@@ -201,6 +205,19 @@ class _Reader:
                     break
         return nodes
 
+    def pending(self, queue: str) -> tuple[str, ...]:
+        """Return the names of the pending Workloads of a queue of Kueue, in the order of the queue.
+
+        The result is empty if the cluster does not serve the list, or if the account may not read the list.
+        https://kueue.sigs.k8s.io/docs/tasks/manage/monitor_pending_workloads/pending_workloads_on_demand/
+        """
+        try:
+            summary = self._api.data("GET", _PENDING.format(namespace=self._namespace, queue=queue))
+        except ApiError:
+            return ()
+        items = sorted(summary.get("items") or (), key=lambda item: item.get("positionInLocalQueue", 0))
+        return tuple(item["metadata"]["name"] for item in items)
+
     def log(self, pod: str, container: str) -> str:
         """Return the last lines of a container's log; empty if the container has not started."""
         resource = self._api.resource(*_POD)
@@ -222,9 +239,6 @@ def _by_identity(kind: tuple[str, str], items: Iterable[Object]) -> dict[Identit
     """
     whole = [{"apiVersion": kind[0], "kind": kind[1], **item} for item in items]
     return {identity(item): item for item in whole}
-
-
-# -- pods of tasks -----------------------------------------------------------------------------------------------------
 
 
 def run_pods(api: Api, namespace: str, run: DeclaredRun) -> list[Object]:
@@ -284,9 +298,6 @@ def _state(pods: Sequence[Object]) -> str:
     state = task_state(max(pods, key=creation_time))
     parts = [state.word, *((state.reason.word, state.reason.message) if state.reason else ())]
     return ": ".join(part for part in dict.fromkeys(parts) if part)
-
-
-# -- nodes for a plan --------------------------------------------------------------------------------------------------
 
 
 _NEEDED: Final = ("Node", "Pod")

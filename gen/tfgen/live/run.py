@@ -9,23 +9,23 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 from tfgen import data_path
-from tfgen.graph.built import BuiltJob, TaskObjects, variant_objects
+from tfgen.errors import TfgenError
+from tfgen.graph.graph import BuiltJob, TaskObjects, build, task_objects, variant_objects
 from tfgen.graph.objects import finisher, tensorboard
 from tfgen.graph.objects.finisher import ROLE as FINISHER
 from tfgen.graph.task_pods import pods
+from tfgen.job.facts import check_environment
 from tfgen.job.training_job import Environment, Structure, TrainingJob
 from tfgen.kubernetes import keys
 from tfgen.kubernetes.object import Object, creation_time, group, identity
 from tfgen.record import EMPTY, Record
 from tfgen.schema.kinds import RESOURCES
-from tfgen.targets.gitops.delivery import DeployedVariant
-from tfgen.targets.gitops.gitops import ARGOCD_VERSION, KUSTOMIZATION, RELEASE
-
-# -- declared run ------------------------------------------------------------------------------------------------------
-
+from tfgen.targets.gitops import ARGOCD_VERSION, KUSTOMIZATION, RELEASE, DeployedVariant
+from tfgen.text.document import Document
+from tfgen.words import either
 
 Identity = tuple[str, str, str]
 """API version, kind and name of an object."""
@@ -65,6 +65,7 @@ class DeclaredRun(Record):
         deliveries: namespace and identity of each object of a GitOps tool that delivers the job: an Application, a
             Kustomization or a HelmRelease. The namespace is empty for an object in another cluster.
         tensorboard_port: port of TensorBoard's pod; None for a job without TensorBoard.
+        rendered: rendered objects that create the pods of the tasks.
     """
 
     job: str
@@ -83,6 +84,7 @@ class DeclaredRun(Record):
     live_runs: Mapping[str, str] = EMPTY
     deliveries: tuple[tuple[str, Identity], ...] = ()
     tensorboard_port: int | None = None
+    rendered: tuple[Object, ...] = ()
 
     @property
     def title(self) -> str:
@@ -131,6 +133,7 @@ def declared_run(built: BuiltJob, tasks: TaskObjects, environment: str | None) -
         for item in objects
         if identity(item)[:2] in _CONTROLLERS and keys.COMPONENT in _labels(item)
     }
+    deciding_object = _deciding_object(objects, structure)
     return DeclaredRun(
         job=job.name,
         full_name=job.name,
@@ -141,12 +144,13 @@ def declared_run(built: BuiltJob, tasks: TaskObjects, environment: str | None) -
         is_enabled=place is None or place.enabled,
         roles=Counter(pod.role for pod in pods(tasks.objects, _UNUSED_NAMESPACE)),
         controllers=controllers,
-        deciding_object=_deciding_object(objects, structure),
+        deciding_object=deciding_object,
         finisher=_first_identity(item for item in objects if is_finisher(item)),
         gang=next(((identity(item), _size(item)) for item in objects if item["kind"] == _GANG), None),
         claims=tuple(identity(item) for item in objects if item["kind"] == _CLAIM),
         deliveries=tuple(_deliveries(job, place)) if place and place.enabled else (),
         tensorboard_port=structure.tensorboard_port if any(map(_is_tensorboard, objects)) else None,
+        rendered=tuple(item for item in objects if identity(item) in (*controllers.values(), deciding_object)),
     )
 
 
@@ -199,9 +203,6 @@ def _size(group_object: Object) -> int:
     return size
 
 
-# -- snapshot ----------------------------------------------------------------------------------------------------------
-
-
 _STEPS: Final = ("PodScheduled", "PodReadyToStartContainers", "Initialized")
 """The conditions of a pod that are true after a step of its start."""
 NO_OBJECTS: Final[Mapping[Identity, Object]] = MappingProxyType({})
@@ -217,6 +218,8 @@ class Snapshot(Record):
         warnings: events of type Warning, the oldest first.
         unreadable: messages about the kinds and the logs that tfgen could not read. Each message contains the reason.
         workloads: Kueue's Workloads of the runs.
+        pending: the names of all pending Workloads of a queue, in the order of the queue, by the name of the queue. A
+            queue that the account may not read is missing.
         logs: last lines of the logs that tfgen read, by name of the pod.
         nodes: nodes that have pods of the runs and may be lost, by name.
     """
@@ -227,6 +230,7 @@ class Snapshot(Record):
     unreadable: tuple[str, ...] = ()
     logs: Mapping[str, str] = EMPTY
     workloads: tuple[Object, ...] = ()
+    pending: Mapping[str, tuple[str, ...]] = EMPTY
     nodes: Mapping[str, Object] = EMPTY
 
     def deciding_object_of(self, run: DeclaredRun) -> Object | None:
@@ -281,9 +285,6 @@ def _last_step(item: Object) -> str:
         if condition["type"] in _STEPS and condition.get("status") == "True"
     )
     return max(times, default="")
-
-
-# -- end ---------------------------------------------------------------------------------------------------------------
 
 
 Result: TypeAlias = Literal["Succeeded", "Failed", "NotStarted"]
@@ -348,9 +349,6 @@ def suspend_path(api_version: str, kind: str) -> tuple[str, ...]:
     return ("spec", "suspend") if (api_version, kind) == ("batch/v1", "Job") else ()
 
 
-# -- deletion ----------------------------------------------------------------------------------------------------------
-
-
 class Deletion:
     """The answers of the server about the objects of a run."""
 
@@ -374,3 +372,93 @@ class Deletion:
         self._was_present |= is_present
         self._had_deciding_object |= has_deciding_object
         return is_deleted
+
+
+class RunObjects(Record):
+    """A run of a job, and the objects of the run.
+
+    For a retired environment, the objects are those that the job has while the environment is enabled.
+    """
+
+    run: DeclaredRun
+    objects: tuple[Object, ...]
+
+
+def declared_runs(documents: Iterable[Document], environment: str | None, *, in_all: bool = False) -> list[RunObjects]:
+    """Return the run of each job in an environment, or in all environments.
+
+    Args:
+        documents: the valid jobs.
+        environment: the environment of the runs; None for the job without an environment.
+        in_all: whether to return the runs of all environments. The option has an effect only if `environment` is None.
+            A job without environments has a single run.
+
+    Raises:
+        UsageError: a job does not have the environment.
+    """
+    runs = []
+    selection = () if environment is None else (environment,)
+    for document in documents:
+        if environment is not None:
+            check_environment(document, environment)
+        built = build(document.data, None if in_all and environment is None else selection)
+        places = {place.name: place for place in built.job.environments}
+        names: Sequence[str | None] = list(built.environments) or [None]
+        for name in names:
+            if name is None or places[name].enabled:
+                runs.append(_run_objects(document.data, built, name))
+            else:
+                data: Mapping[str, Any] = data_path.with_value(
+                    document.data, ("spec", "environments", name, "enabled"), True
+                )
+                item = _run_objects(data, build(data, (name,)), name)
+                live_runs = _live_runs(places[name], built.job.environments)
+                runs.append(item.replaced(run=item.run.replaced(is_enabled=False, live_runs=live_runs)))
+    return runs
+
+
+def find_run(document: Document, environment: str | None, *, may_be_retired: bool = False) -> RunObjects:
+    """Return the run of a job in an environment, with its objects.
+
+    Raises:
+        UsageError: the job does not have the environment.
+        TfgenError: the job is retired in the environment, and `may_be_retired` is false.
+    """
+    (item,) = declared_runs([document], environment)
+    if not (item.run.is_enabled or may_be_retired):
+        raise TfgenError(f"{item.run.title}: the job is retired in the environment (enabled: false)")
+    return item
+
+
+def _run_objects(data: Mapping[str, Any], built: BuiltJob, environment: str | None) -> RunObjects:
+    objects = built.base if environment is None else built.environments[environment]
+    return RunObjects(declared_run(built, task_objects(data, environment), environment), tuple(objects.values()))
+
+
+def _live_runs(retired: Environment, environments: Iterable[Environment]) -> Mapping[str, str]:
+    """Return the run names of the enabled environments with the cluster and namespace of `retired`, by environment."""
+    place = retired.cluster, retired.namespace
+    return {
+        item.name: item.values.get("run", "")
+        for item in environments
+        if item.enabled and (item.cluster, item.namespace) == place
+    }
+
+
+def check_place(run: DeclaredRun, command: str) -> None:
+    """Raise TfgenError if the objects of a retired environment now belong to an enabled environment.
+
+    Two environments with the same cluster, namespace and run name have objects of the same names. For example, a team
+    retires `dev` and uses the namespace for `prod`. Then `tfgen delete --env dev` would delete the objects of `prod`.
+
+    Args:
+        run: the run that the command changes.
+        command: the name of the command, for the message.
+    """
+    names = [name for name, run_name in run.live_runs.items() if run_name == run.run]
+    if names:
+        raise TfgenError(
+            f"{run.title}: the job is retired in the environment, and the objects in the namespace belong to the "
+            f"environment {either(names, 'and')}; for these objects: tfgen {command} JOB --env {names[0]}; for a "
+            "different cluster or namespace, add --context or --namespace"
+        )

@@ -11,11 +11,11 @@ from tfgen.kubernetes import keys
 from tfgen.kubernetes.object import Object, creation_time
 from tfgen.live.api import Api, brief_reason
 from tfgen.live.missed_start import end_of_run
-from tfgen.live.nodes import LostNode, lost_nodes
 from tfgen.live.run import APPLICATION, DeclaredRun, End, Identity, Snapshot, end_of, is_suspended
 from tfgen.live.tasks import (
     ENDED,
     TERMINATING,
+    LostNode,
     Reason,
     TaskError,
     TaskState,
@@ -24,22 +24,16 @@ from tfgen.live.tasks import (
     index_of,
     live_gang_size,
     live_task_counts,
+    lost_nodes,
     role_of,
     task_counts,
     task_errors,
     task_state,
     task_states,
 )
+from tfgen.live.template_edits import TemplateEdit, template_edits
 from tfgen.record import Record
 from tfgen.words import count, listed, printable
-
-# -- Workloads of Kueue ------------------------------------------------------------------------------------------------
-#
-# Reads the Workload that Kueue creates for an object in a queue: https://kueue.sigs.k8s.io/docs/concepts/workload/.
-#
-# While the Workload of an object, such as a Job, has quota, Kueue starts the object again after a user suspends the
-# object. A Workload with `spec.active: false` has no quota, so Kueue suspends the object.
-
 
 WORKLOAD: Final = "Workload"
 _VERSIONS: Final = ("kueue.x-k8s.io/v1beta2", "kueue.x-k8s.io/v1beta1")
@@ -119,17 +113,6 @@ def _workload_reason(condition: Mapping[str, Any] | None) -> Reason | None:
     return Reason(condition.get("reason", condition["type"]), condition.get("message", "")) if condition else None
 
 
-# -- GitOps tools ------------------------------------------------------------------------------------------------------
-#
-# Reads the reason why a GitOps tool cannot apply a job, from the object of the tool that delivers the job.
-#
-# The object is an Application of Argo CD, or a Kustomization or a HelmRelease of Flux:
-#
-# - https://argo-cd.readthedocs.io/en/stable/operator-manual/application.yaml
-# - https://fluxcd.io/flux/components/kustomize/kustomizations/#conditions
-# - https://fluxcd.io/flux/components/helm/helmreleases/#conditions
-
-
 _NOISE: Final = re.compile(
     r"\AHelm \w+ failed for release \S+ with chart \S+: |error when \w+ \"[^\"]*\": |\.? Retrying attempt #.*",
     re.DOTALL,
@@ -174,9 +157,6 @@ def _tool_reason(word: str, item: Mapping[str, Any]) -> Reason:
     """Return a reason with the message of a condition, an operation or a result."""
     message = _NOISE.sub("", item.get("message") or "").strip()
     return Reason(word, brief_reason({"message": message}) if message else "")
-
-
-# -- state of a run ----------------------------------------------------------------------------------------------------
 
 
 Phase: TypeAlias = Literal[
@@ -255,6 +235,7 @@ class RunState(Record):
         unreleased: roles whose pods occupy nodes although the run has ended.
         step: last training step in the leading task's log; None without a step.
         differences: messages such as "worker: the cluster has 3 tasks, but job.yaml sets 4".
+        edits: fields of containers that somebody changed in the cluster without a new hash of the pod template.
         unreadable: messages about the kinds and the logs that tfgen could not read. Each message contains the reason.
         errors: common training errors that the logs of the failed tasks contain.
         lost: nodes that are not ready and to which pods of the run are assigned.
@@ -280,6 +261,7 @@ class RunState(Record):
     unreadable: tuple[str, ...]
     errors: tuple[TaskError, ...] = ()
     lost: tuple[LostNode, ...] = ()
+    edits: tuple[TemplateEdit, ...] = ()
     is_stuck: bool = False
     is_deleted: bool = False
 
@@ -329,6 +311,7 @@ def state_of_run(run: DeclaredRun, snapshot: Snapshot, namespace: str) -> RunSta
         unreleased=tuple(role.role for role in roles if end and any(task.holds_node for task in role.tasks)),
         step=last_step(snapshot.logs.get(leader["metadata"]["name"], "")) if leader else None,
         differences=tuple(differences(run, snapshot)),
+        edits=tuple(template_edits(run, snapshot)),
         unreadable=snapshot.unreadable,
         lost=tuple(lost_nodes(pods, snapshot.nodes)),
         errors=tuple(task_errors([*failed_pods(run, snapshot), *([leader] if leader else [])], snapshot.logs)),
@@ -509,6 +492,17 @@ def _finisher_causes(run: DeclaredRun, snapshot: Snapshot) -> Iterator[Cause]:
             yield Cause(("finisher",), reason)
 
 
+_WAITING: Final[Mapping[str, str]] = {
+    "Unschedulable": "True",  # of Volcano
+    "UnschedulableOnNodePool": "True",  # of KAI, in the list schedulingConditions
+    "PodGroupScheduled": "False",  # of Kubernetes 1.36
+    "PodGroupInitiallyScheduled": "False",  # of Kubernetes 1.37
+}
+"""The conditions of a PodGroup that name the reason why the gang waits, with their status."""
+_UNEQUAL_PRIORITY: Final = "should have the same priority as the pod group's priority"
+"""Part of the message with which the scheduler of Kubernetes 1.37 refuses a gang."""
+
+
 def _gang_causes(run: DeclaredRun, snapshot: Snapshot) -> Iterator[Cause]:
     """Yield the reason why the gang waits, if the gang waits.
 
@@ -522,12 +516,23 @@ def _gang_causes(run: DeclaredRun, snapshot: Snapshot) -> Iterator[Cause]:
     placed = sum("nodeName" in pod["spec"] or pod["status"].get("phase") in ENDED for pod in pods)
     if placed < size:
         status = snapshot.objects[identity].get("status") or {}
-        conditions = [item for item in status.get("conditions") or () if item.get("status") == "True"]
         text = f"{placed} of {count(size, 'pod')} have a node; the gang waits for {size - placed} more"
-        message = next((item["message"] for item in conditions if item["type"] == "Unschedulable"), "")
+        message = _waiting_message(status)
+        if _UNEQUAL_PRIORITY in message:
+            message += "; the PodGroup cannot change, so set one priorityClassName, and start a new run: tfgen rerun"
         yield Cause(
             (f"gang {identity[2]}",), Reason(status.get("phase", "Pending"), f"{text}{': ' * bool(message)}{message}")
         )
+
+
+def _waiting_message(status: Mapping[str, Any]) -> str:
+    """Return the reason that a scheduler wrote into the status of a PodGroup; empty without a reason."""
+    conditions = (*(status.get("conditions") or ()), *(status.get("schedulingConditions") or ()))
+    for item in conditions:
+        if _WAITING.get(item.get("type", "")) == item.get("status", ""):
+            reasons = (reason["message"] for reason in item.get("reasons") or () if reason.get("message"))
+            return str(item.get("message") or ", ".join(reasons))
+    return ""
 
 
 def _queue_causes(run: DeclaredRun, snapshot: Snapshot) -> Iterator[Cause]:
@@ -535,7 +540,11 @@ def _queue_causes(run: DeclaredRun, snapshot: Snapshot) -> Iterator[Cause]:
     lead = snapshot.deciding_object_of(run)
     if lead is None or not queue_of(lead) or any(WORKLOAD in text for text in snapshot.unreadable):
         return
-    reason = queue_reason(lead, workload_of(lead, snapshot.workloads))
+    workload = workload_of(lead, snapshot.workloads)
+    reason, pending = queue_reason(lead, workload), snapshot.pending.get(queue_of(lead), ())
+    if reason and workload and workload["metadata"]["name"] in pending:
+        place = pending.index(workload["metadata"]["name"]) + 1
+        reason = reason.replaced(message=f"{reason.message}; place {place} of {len(pending)} in the queue")
     if reason:
         yield Cause((f"queue {queue_of(lead)}",), reason)
 

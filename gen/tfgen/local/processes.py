@@ -11,17 +11,17 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import select
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
 
 from tfgen.errors import TfgenError
-from tfgen.local.task import Task
 from tfgen.record import Record
 
 _PROGRAM: Final = Path(__file__).with_name("supervisor.py")
@@ -121,3 +121,109 @@ class Processes:
         return TfgenError(
             f"the process that supervises the tasks has ended, and so have all tasks; see {self._log} for the reason"
         )
+
+
+class Task(Record):
+    """The settings of the process that runs a task.
+
+    Attributes:
+        name: the role and the index of the task, such as `worker-1`.
+        command: the program and its arguments.
+        variables: all environment variables of the process.
+        folder: the working directory.
+        log: the log file for the output of the process.
+        grace: the time in seconds from SIGTERM to SIGKILL.
+        retries: the number of restarts that the task's controller allows; None for no limit.
+        port: the port at which the task, or the coordinator of Keras, listens on this machine; 0 without a cluster.
+    """
+
+    name: str
+    role: str
+    index: int
+    command: tuple[str, ...]
+    variables: Mapping[str, str]
+    folder: Path
+    log: Path
+    grace: int
+    retries: int | None = None
+    port: int = 0
+
+
+_FAILURE: Final = re.compile(r"(?P<role>[a-z]+)(?:=(?P<index>[0-9]{1,5}))?@(?P<seconds>[0-9]{1,6}(?:\.[0-9]+)?)s?")
+
+
+class Failure(Record):
+    """The task to kill, and the time of the kill in seconds after the start of the run."""
+
+    task: str
+    seconds: float
+
+
+def read_failure(text: str) -> Failure:
+    """Parse an intentional failure, the value of `--fail`.
+
+    >>> read_failure("worker=1@30s"), read_failure("chief@2.5s")
+    (Failure(task='worker-1', seconds=30.0), Failure(task='chief-0', seconds=2.5))
+
+    Raises:
+        ValueError: the text has a different format.
+    """
+    match = _FAILURE.fullmatch(text)
+    if match is None:
+        raise ValueError(f"{text!r} is not a task and a time; write for example worker=1@30s")
+    return Failure(f"{match['role']}-{match['index'] or 0}", float(match["seconds"]))
+
+
+_MOST: Final = 1 << 20
+"""Maximum number of bytes that tfgen reads from one log before tfgen reads the next log."""
+
+
+class Line(Record):
+    """A line of output, and the name of the task that printed the line."""
+
+    task: str
+    text: str
+
+
+class Output:
+    """The log files of the tasks.
+
+    Each task writes directly to its log file, so that no output is lost if tfgen ends first.
+    """
+
+    def __init__(self, tasks: Sequence[Task]) -> None:
+        self._tasks = tasks
+        self._read = {task.name: 0 for task in tasks}
+        self._tail = {task.name: b"" for task in tasks}
+
+    def add(self, task: Task, text: str) -> None:
+        """Write a message of tfgen to the log of a task."""
+        with task.log.open("ab") as log:
+            log.write(f"{text}\n".encode())
+
+    def new_lines(self) -> Iterator[Line]:
+        """Yield the complete lines that the tasks have printed since the last call."""
+        for task in self._tasks:
+            yield from self._lines(task)
+
+    def last_lines(self) -> Iterator[Line]:
+        """Yield all remaining lines, even a last line without a line break."""
+        for task in self._tasks:
+            while True:
+                before = self._read[task.name]
+                yield from self._lines(task)
+                if self._read[task.name] == before:
+                    break
+            if self._tail[task.name]:
+                yield Line(task.name, self._tail.pop(task.name).decode(errors="replace"))
+
+    def _lines(self, task: Task) -> Iterator[Line]:
+        if not task.log.exists():
+            return
+        with task.log.open("rb") as log:
+            log.seek(self._read[task.name])
+            data = log.read(_MOST)
+        self._read[task.name] += len(data)
+        *lines, self._tail[task.name] = (self._tail[task.name] + data).split(b"\n")
+        for line in lines:
+            yield Line(task.name, line.rstrip(b"\r").decode(errors="replace"))

@@ -16,11 +16,8 @@ import signal
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
-from tfgen.local.addresses import listening_ports
-from tfgen.local.failure import Failure
-from tfgen.local.output import Line, Output
-from tfgen.local.processes import Ended, Processes
-from tfgen.local.task import Task
+from tfgen.local.processes import Ended, Failure, Line, Output, Processes, Task
+from tfgen.local.variables import listening_ports
 from tfgen.record import Record
 from tfgen.schema.kinds import CompletionBy
 from tfgen.words import either

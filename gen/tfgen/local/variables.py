@@ -8,12 +8,20 @@ Some values exist only in the cluster, for example in Secrets. The user can pass
 
 from __future__ import annotations
 
+import itertools
+import json
 import math
 import os
+import random
 import re
-from collections.abc import Iterator, Mapping
+import socket
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Final, TypeAlias
 
+from tfgen.errors import TfgenError
+from tfgen.graph.objects.cluster import CLUSTER, EVALUATOR_CLUSTER
 from tfgen.graph.task_pods import Pod
 from tfgen.kubernetes import quantity
 from tfgen.kubernetes.pods import expand
@@ -70,7 +78,7 @@ def variables(pod: Pod, maps: ConfigMaps, user_values: Mapping[str, str]) -> Var
         value = _value(pod, source, maps)
         if value is not None:
             values[name] = value
-        elif name not in user_values and not _is_optional(source):
+        elif name not in user_values and not any(reference.get("optional", False) for reference in source.values()):
             missing.append(MissingVariable(name, _source_name(source)))
     return Variables(values, tuple(missing))
 
@@ -136,11 +144,137 @@ def _of_machine(resource: str) -> int:
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if resource == "memory" else 0
 
 
-def _is_optional(source: Mapping[str, Any]) -> bool:
-    return any(reference.get("optional", False) for reference in source.values())
-
-
 def _source_name(source: Mapping[str, Any]) -> str:
     ((kind, reference),) = source.items()
     noun = {"secretKeyRef": "Secret", "configMapKeyRef": "ConfigMap"}.get(kind, kind)
     return f"the key {reference.get('key')} of the {noun} {reference.get('name')}"
+
+
+_LOOPBACK: Final = "127.0.0.1"
+_PORTS: Final = range(20_000, 32_000)
+"""Ports for the tasks, below the ports for outgoing connections (from 32768 on Linux, from 49152 on other systems).
+
+Therefore, no outgoing connection can take a free port before the task listens on the port.
+"""
+_TRIES: Final = 200
+_ADDRESS: Final = re.compile(r"[\w.-]+:\d+")
+_TABLES: Final = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
+_LISTENS: Final = "0A"
+"""The state TCP_LISTEN in Linux' include/net/tcp_states.h."""
+
+
+def loopback(maps: ConfigMaps) -> dict[str, str]:
+    """Return a local address for each host in the job's ConfigMaps; empty without a TensorFlow cluster.
+
+    Example: {"mnist-worker-0.mnist:2222": "127.0.0.1:21345"}.
+
+    Raises:
+        TfgenError: not enough consecutive ports are free.
+    """
+    hosts = dict.fromkeys(
+        host
+        for data in maps.values()
+        for key in (CLUSTER, EVALUATOR_CLUSTER)
+        for role_hosts in json.loads(data.get(key, "{}")).values()
+        for host in role_hosts
+    )
+    return dict(zip(hosts, (f"{_LOOPBACK}:{port}" for port in _free_ports(len(hosts))), strict=True))
+
+
+def replace_addresses(text: str, local: Mapping[str, str]) -> str:
+    """Return a text with local addresses in place of the hosts. `local` has the local address of each host."""
+    return _ADDRESS.sub(lambda match: local.get(match[0], match[0]), text) if local else text
+
+
+def _free_ports(number: int) -> range:
+    """Return `number` consecutive free ports.
+
+    The first port is random, so that two simultaneous runs rarely use the same ports.
+    """
+    for _ in range(_TRIES):
+        first = random.randrange(_PORTS.start, _PORTS.stop - number)  # noqa: S311 - no secret
+        ports = range(first, first + number)
+        if all(map(_is_free, ports)):
+            return ports
+    raise TfgenError(
+        f"found no range of {number} free ports between {_PORTS.start} and {_PORTS.stop}; stop a program that uses "
+        "these ports"
+    )
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        # With this option, a port is free as soon as its server has ended. TensorFlow's servers set the option as well.
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((_LOOPBACK, port))
+        except OSError:
+            return False
+        return True
+
+
+def port_of(variables: Mapping[str, str]) -> int:
+    """Return the port that a task, or the coordinator of keras.distribution, opens; 0 for a task without a cluster.
+
+    >>> port_of({"TF_CONFIG": '{"cluster": {"ps": ["127.0.0.1:20001"]}, "task": {"type": "ps", "index": 0}}'})
+    20001
+    """
+    try:
+        config = json.loads(variables.get("TF_CONFIG", "{}"))
+        task = config.get("task", {})
+        hosts = config.get("cluster", {}).get(task.get("type"), ())
+        address = hosts[task["index"]] if hosts else variables.get("KERAS_DISTRIBUTION_JOB_ADDRESSES", "").split(",")[0]
+        return int(address.rpartition(":")[2] or 0)
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError):  # the job sets the variables itself
+        return 0
+
+
+def listening_ports() -> frozenset[int] | None:
+    """Return the TCP ports at which a process of this machine listens; None on a system other than Linux."""
+    ports = set()
+    try:
+        for table in _TABLES:
+            for line in table.read_text(encoding="ascii").splitlines()[1:]:
+                _, local, _, state, *_ = line.split()
+                if state == _LISTENS:
+                    ports.add(int(local.rpartition(":")[2], 16))
+    except OSError:
+        return None
+    return frozenset(ports)
+
+
+VISIBLE: Final = "CUDA_VISIBLE_DEVICES"
+"""Environment variable that limits a process to the listed GPUs.
+
+https://docs.nvidia.com/cuda/cuda-c-programming-guide/#cuda-environment-variables
+"""
+
+
+def find_gpus() -> list[str]:
+    """Return the indexes of the GPUs that this process may use; empty without NVIDIA's driver."""
+    if VISIBLE in os.environ:
+        # CUDA ignores the first invalid index, such as -1, and all later indexes.
+        named = itertools.takewhile(lambda name: name and name != "-1", os.environ[VISIBLE].split(","))
+        return [name.strip() for name in named]
+    try:
+        listed = subprocess.run(
+            ("nvidia-smi", "--query-gpu=index", "--format=csv,noheader"),  # noqa: S607 - as the PATH has it
+            capture_output=True,
+            text=True,
+            timeout=20,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return []
+    return listed.stdout.split() if listed.returncode == 0 else []
+
+
+def shares(numbers: Sequence[int], gpus: Sequence[str]) -> list[str]:
+    """Return the GPU indexes for each task as text, such as "0,1". If the machine has too few GPUs, tasks share GPUs.
+
+    Args:
+        numbers: the number of GPUs that each task requests.
+        gpus: the indexes of the GPUs of the machine.
+    """
+    turn = itertools.cycle(gpus)
+    return [",".join(itertools.islice(turn, min(number, len(gpus)))) for number in numbers]

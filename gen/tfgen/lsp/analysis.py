@@ -1,63 +1,63 @@
-"""Check one open file, with the steps of `tfgen check` that need no other job file and no rendered file.
-
-analyse(Source("job.yaml", "..."))  # Analysis(problems=(Problem("job.yaml", ...), ...), ...)
-"""
+"""The open files of an editor, and the problems of the Kubernetes objects of a file."""
 
 from __future__ import annotations
 
-from tfgen.check.checked import CheckedFile
-from tfgen.check.jobs import Checker
-from tfgen.check.source import read_layer
-from tfgen.commands.pipeline.object_problems import find_object_problems
-from tfgen.errors import Position, Problem, has_errors, in_order
-from tfgen.graph.built import build
-from tfgen.job.sources import Source, parse_source
-from tfgen.lsp.open_files import is_defaults
-from tfgen.record import Record
-from tfgen.text.document import Document
+from pathlib import Path
+
+from tfgen.check.fixes import Analysis, is_defaults
+from tfgen.disk_file import real_path
+from tfgen.errors import has_errors, in_order
+from tfgen.graph.graph import build
+from tfgen.job.sources import Source, contains_job, defaults_under, read_defaults_file
+from tfgen.pipeline.objects import find_object_problems
+
+JOB_FILE = "job.yaml"
+"""The name of a job file. tfgen checks an empty file with this name as a job."""
 
 
-class Analysis(Record):
-    """The documents of a file, and the problems of the file.
+class OpenFiles:
+    """The texts of the open files, by the path of each file."""
 
-    Attributes:
-        documents: the documents with the defaults from each tfgen.yaml, including documents with errors.
-        accepted: the documents without schema errors; empty if a tfgen.yaml that applies to the file has schema errors.
-        problems: the problems of the file and of each tfgen.yaml that applies to the file.
-        is_parsed: whether the file is valid YAML.
-        of_objects: the problems of the jobs' Kubernetes objects; empty before a call of `check_built_objects`.
-    """
+    def __init__(self) -> None:
+        self._texts: dict[Path, str] = {}
 
-    source: Source
-    documents: tuple[Document, ...]
-    accepted: tuple[Document, ...]
-    problems: tuple[Problem, ...]
-    is_parsed: bool
-    of_objects: tuple[Problem, ...] = ()
+    def update(self, file: str, text: str) -> None:
+        """Set the text of an open file."""
+        self._texts[real_path(Path(file))] = text
 
-    def accepted_at(self, root: Position) -> Document | None:
-        """Return the document without schema errors that begins at the position `root`; None without such a document.
+    def remove(self, file: str) -> None:
+        """Remove a closed file. tfgen then reads the text on disk again."""
+        self._texts.pop(real_path(Path(file)), None)
 
-        A document whose tfgen.yaml has schema errors does not count.
+    def text(self, file: str) -> str:
+        """Return the text of an open file; empty for any other file."""
+        return self._texts.get(real_path(Path(file)), "")
+
+    def source(self, file: str) -> Source:
+        """Return the unsaved text of an open file as a `Source`. `Source.defaults` is the nearest tfgen.yaml.
+
+        The text of a tfgen.yaml comes from the editor, or from the disk if the editor has not opened the tfgen.yaml.
+
+        Raises:
+            UsageError: a tfgen.yaml on disk cannot be read.
         """
-        return next((document for document in self.accepted if document.root.position == root), None)
+        under = defaults_under(Path(file), self._defaults)
+        if is_defaults(file) and under is not None:
+            return under
+        return Source(file, self.text(file), under)
 
-    def document_above(self, line: int) -> Document | None:
-        """Return the document that contains a line, even a document with errors; None above the first document."""
-        return next((document for document in reversed(self.documents) if document.root.position.line <= line), None)
+    def _defaults(self, path: Path) -> bytes | None:
+        text = self._texts.get(real_path(path))
+        return read_defaults_file(path) if text is None else _encode(text)
 
 
-def analyse(source: Source) -> Analysis:
-    """Check a job file or a tfgen.yaml."""
-    parsed = parse_source(source)
-    if is_defaults(source.file):
-        layer = read_layer(source, {}, is_guarded=True)
-        accepted = (layer.defaults,) if layer.defaults else ()
-        return Analysis(source, accepted or parsed.documents[:1], accepted, layer.problems, not parsed.problems)
-    checker = Checker()
-    file = checker.check(source)
-    problems = checker.check_together([CheckedFile(source, file.result)], {source.file: file}).problems
-    return Analysis(source, file.documents, file.accepted, problems, not parsed.problems)
+def is_checked(file: str, text: str) -> bool:
+    """Test whether tfgen checks a file: a tfgen.yaml or a job. Editors also open YAML files of other programs."""
+    return is_defaults(file) or Path(file).name == JOB_FILE or contains_job(_encode(text))
+
+
+def _encode(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
 
 
 def check_built_objects(analysis: Analysis) -> Analysis:

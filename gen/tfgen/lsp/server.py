@@ -14,9 +14,8 @@ from lsprotocol import types
 from pygls.lsp.server import LanguageServer
 
 from tfgen import __version__
-from tfgen.job.defaults import FILE
-from tfgen.lsp.definition import set_or_enforced
-from tfgen.lsp.hover import explain_key
+from tfgen.job.sources import FILE
+from tfgen.lsp.answers import explain_key, set_or_enforced
 from tfgen.lsp.session import Session
 
 _DEFAULTS_ON_DISK: Final = types.Registration(

@@ -17,14 +17,11 @@ from pygls import uris
 from pygls.lsp.server import LanguageServer
 from pygls.workspace import PositionCodec
 
+from tfgen.check.fixes import Analysis, analyse, fixed_texts, is_defaults
 from tfgen.errors import Place, Problem, TfgenError, in_order
-from tfgen.lsp.analysis import Analysis, analyse, check_built_objects
-from tfgen.lsp.completion import complete
-from tfgen.lsp.cursor import Cursor, find_key
-from tfgen.lsp.open_files import OpenFiles, is_checked, is_defaults
-from tfgen.lsp.quick_fix import quick_fixes
-from tfgen.lsp.ranges import apply_change, from_lsp, lines_of, to_edit, to_lsp, to_range
-from tfgen.lsp.spot import find_spot
+from tfgen.lsp.analysis import OpenFiles, check_built_objects, is_checked
+from tfgen.lsp.answers import complete
+from tfgen.lsp.places import Cursor, apply_change, find_key, find_spot, from_lsp, lines_of, to_edit, to_lsp, to_range
 from tfgen.schema import file as schema_file
 
 PAUSE: Final = 0.05
@@ -160,11 +157,11 @@ class Session:
         for problem in analysis.problems if analysis else ():
             if problem.file != file or problem.position.line not in selected_lines:
                 continue
-            for fix in quick_fixes(analysis, problem) if analysis else ():
-                edit = to_edit(self._codec, self._files.text(file), fix.text)
+            for fixed in fixed_texts(analysis, problem) if analysis else ():
+                edit = to_edit(self._codec, self._files.text(file), fixed.text)
                 actions.append(
                     types.CodeAction(
-                        fix.title,
+                        fixed.fix.title,
                         kind=types.CodeActionKind.QuickFix,
                         diagnostics=[_diagnostic(self._codec, lines, problem)],
                         edit=types.WorkspaceEdit({uri: [edit]}),

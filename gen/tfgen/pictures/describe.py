@@ -6,22 +6,28 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from tfgen.graph.built import BuiltJob, build, task_objects, variant_objects
+from tfgen.graph.graph import BuiltJob, build, task_objects, variant_objects
 from tfgen.graph.objects.storage import SHM, TMP
 from tfgen.graph.task_pods import pods
 from tfgen.job.facts import check_environment
 from tfgen.job.training_job import GitOps, Structure
 from tfgen.kubernetes import keys
 from tfgen.kubernetes.object import Object, group, identity, literal_name
-from tfgen.kubernetes.pods import amount, gpu_product, pod_requests, pods_of
+from tfgen.kubernetes.pods import (
+    amount,
+    claimed_devices,
+    device_name,
+    device_templates,
+    gpu_product,
+    pod_requests,
+    pods_of,
+)
 from tfgen.live.run import DeclaredRun, declared_run
 from tfgen.pictures.picture import Panel, Picture, Tasks, Volume
 from tfgen.places import CHARTS, OVERLAYS
 from tfgen.record import Record
 from tfgen.text.document import Document
 from tfgen.words import count, either
-
-# -- network policies --------------------------------------------------------------------------------------------------
 
 
 def network_notes(objects: Sequence[Object]) -> Iterator[tuple[str, str]]:
@@ -65,9 +71,6 @@ def _peer(peer: Mapping[str, Any]) -> str:
 def _ports(ports: Sequence[Mapping[str, Any]]) -> str:
     numbers = [*dict.fromkeys(str(port["port"]) for port in ports if "port" in port)]
     return f" on port{'s' if len(numbers) > 1 else ''} {either(numbers, 'and')}" if numbers else ""
-
-
-# -- pictures ----------------------------------------------------------------------------------------------------------
 
 
 _CLAIM: Final = "PersistentVolumeClaim"
@@ -179,7 +182,7 @@ def _gang_text(size: int, spec: Mapping[str, Any], api_group: str) -> str:
 
 def _tasks(role: str, variant: _Variant) -> Tasks:
     run, structure, spec = variant.run, variant.structure, variant.specs[role]
-    requests = pod_requests(spec)
+    requests = pod_requests(spec) | claimed_devices(spec, device_templates(variant.objects))
     in_gang = bool(variant.gang) and role != _EVALUATOR
     return Tasks(
         role=role,
@@ -200,7 +203,7 @@ def _tasks(role: str, variant: _Variant) -> Tasks:
 def _devices(requests: Mapping[str, Any], product: str) -> str:
     """Return the GPUs of a pod as text, with the GPU model from the node selector, such as "1 NVIDIA-T4"."""
     return ", ".join(
-        f"{amount(name, value)} {product if product and name.endswith('/gpu') else name}"
+        f"{amount(name, value)} {product if product and name.endswith('/gpu') else device_name(name)}"
         for name, value in requests.items()
         if value and "/" in name
     )

@@ -10,8 +10,6 @@ from typing import Any
 
 from tfgen.record import Record
 
-# -- records -----------------------------------------------------------------------------------------------------------
-
 
 class Tasks(Record):
     """The equal tasks of one role.
@@ -83,9 +81,6 @@ class Picture(Record):
     panels: tuple[Panel, ...]
 
 
-# -- texts -------------------------------------------------------------------------------------------------------------
-
-
 def panel_title(picture: Picture, panel: Panel) -> str:
     """Return the heading of a panel, such as "mnist in prod: namespace ml, run 2"."""
     title = picture.title if panel.title == picture.title else f"{picture.title} in {panel.title}"
@@ -111,9 +106,6 @@ def mounts_of(panel: Panel) -> Iterator[tuple[str, int, str]]:
     for tasks in panel.tasks:
         for name, path in tasks.mounts.items():
             yield tasks.role, positions[name], path
-
-
-# -- JSON --------------------------------------------------------------------------------------------------------------
 
 
 def as_data(picture: Picture) -> dict[str, Any]:
@@ -148,3 +140,38 @@ def as_data(picture: Picture) -> dict[str, Any]:
             for panel in picture.panels
         ],
     }
+
+
+def as_mermaid(picture: Picture) -> str:
+    """Return the picture as Mermaid text."""
+    lines = ["flowchart LR"]
+    for index, panel in enumerate(picture.panels):
+        lines += [f'  subgraph p{index}["{_text([panel_title(picture, panel)])}"]', *_panel(index, panel), "  end"]
+    return "\n".join(lines) + "\n"
+
+
+def _panel(index: int, panel: Panel) -> Iterator[str]:
+    in_gang = [tasks for tasks in panel.tasks if tasks.in_gang]
+    if in_gang:
+        yield f'    subgraph p{index}_gang["{_text([panel.gang])}"]'
+    for tasks in in_gang:
+        yield f'      p{index}_{tasks.role}["{_text(task_lines(tasks))}"]'
+    if in_gang:
+        yield "    end"
+    for tasks in panel.tasks:
+        if not tasks.in_gang:
+            yield f'    p{index}_{tasks.role}["{_text(task_lines(tasks))}"]'
+    for number, volume in enumerate(panel.volumes):
+        yield f'    p{index}_v{number}[("{_text(volume_lines(volume))}")]'
+    for role, number, path in mounts_of(panel):
+        yield f'    p{index}_{role} -- "{_text([path])}" --> p{index}_v{number}'
+    for number, (label, text) in enumerate(panel.notes):
+        yield f'    p{index}_n{number}(["{_text([f"{label}: {text}"])}"])'
+
+
+def _text(lines: list[str]) -> str:
+    """Join lines into the text of a Mermaid node. Entity codes replace characters that Mermaid may read as syntax."""
+    return "<br/>".join("".join(c if c.isalnum() or c in _PLAIN else f"#{ord(c)};" for c in line) for line in lines)
+
+
+_PLAIN = frozenset(" ./:,-_()=+×")

@@ -1,4 +1,4 @@
-"""Writes the picture of a job as SVG, with one column for each environment.
+"""Writes the picture of a job as SVG, with two environments in each row.
 
 Each task is a square. The square is filled if the task has a GPU. A dot in the column of a volume shows that the tasks
 of the row mount the volume. Each text has a separate row, and long text is wrapped, so that labels never overlap. The
@@ -7,9 +7,9 @@ colours follow the light or dark scheme of the browser.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from html import escape
-from textwrap import wrap
 from typing import Final
 
 from tfgen.pictures.picture import Panel, Picture, Tasks, Volume
@@ -17,6 +17,7 @@ from tfgen.record import Record
 from tfgen.words import count, either
 
 _WIDTH: Final = 560  # width of a panel with two columns of volumes, in pixels
+_PER_ROW: Final = 2  # number of panels side by side: a page of 1,280 pixels shows two panels
 _GAP: Final = 24  # space between two panels, and around all panels
 _PAD: Final = 14  # space between a box and its content
 _LINE: Final = 18  # height of a line of text
@@ -67,9 +68,10 @@ def as_svg(picture: Picture) -> str:
     columns = max(len(panel.volumes) for panel in picture.panels)
     width = _WIDTH + _COLUMN * max(columns - 2, 0)
     blocks = [_panel(panel, width) for panel in picture.panels]
-    tallest = max(block.height for block in blocks)
+    rows = [blocks[start : start + _PER_ROW] for start in range(0, len(blocks), _PER_ROW)]
+    heights = [max(block.height for block in row) for row in rows]
     title = f"{picture.title}: {', '.join(panel.title for panel in picture.panels)}"
-    total, height = (width + _GAP) * len(blocks) + _GAP, tallest + 2 * _GAP
+    total, height = (width + _GAP) * len(rows[0]) + _GAP, sum(heights) + _GAP * (len(rows) + 1)
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {total:g} {height:g}" width="{total:g}" '
         f'height="{height:g}" role="img" aria-label="{escape(title)}">',
@@ -77,13 +79,16 @@ def as_svg(picture: Picture) -> str:
         f"<desc>{escape('; '.join(map(_summary, picture.panels)))}</desc>",
         f"<style>\n{_STYLE}\n</style>",
     ]
-    for index, block in enumerate(blocks):
-        lines += [
-            f'<g transform="translate({_GAP + index * (width + _GAP):g} {_GAP})">',
-            f'<rect class="panel" width="{width:g}" height="{tallest:g}" rx="8"/>',
-            *block.lines,
-            "</g>",
-        ]
+    top: float = _GAP
+    for row, tallest in zip(rows, heights, strict=True):
+        for index, block in enumerate(row):
+            lines += [
+                f'<g transform="translate({_GAP + index * (width + _GAP):g} {top:g})">',
+                f'<rect class="panel" width="{width:g}" height="{tallest:g}" rx="8"/>',
+                *block.lines,
+                "</g>",
+            ]
+        top += tallest + _GAP
     return "\n".join([*lines, "</svg>"]) + "\n"
 
 
@@ -117,10 +122,14 @@ def _panel(panel: Panel, width: float) -> _Block:
 
 
 def _volume_heads(panel: Panel, content_width: float) -> _Block:
-    """Return the headings of the volume columns. The heading of a column is the number of the volume."""
-    columns = ((number, _column(number - 1, panel, content_width)) for number, _ in _numbered(panel))
+    """Return the heading of the volume columns: the word "volume", and the number of each volume above its column."""
+    columns = [(number, _column(number - 1, panel, content_width)) for number, _ in _numbered(panel)]
+    left = columns[0][1] - _COLUMN / 2 - _CHARACTER * len("volume")
     return _Block(
-        tuple(f'<text class="volume" x="{x:g}" y="12" text-anchor="middle">{number}</text>' for number, x in columns),
+        (
+            f'<text class="volume" x="{left:g}" y="12">volume</text>',
+            *(f'<text class="volume" x="{x:g}" y="12" text-anchor="middle">{number}</text>' for number, x in columns),
+        ),
         _LINE,
     )
 
@@ -192,15 +201,39 @@ def _row(tasks: Tasks, panel: Panel, width: float) -> _Block:
 
 
 def _text(text: str, style: str, width: float) -> _Block:
-    """Return a drawing of a text that is wrapped to the available width. `style` is the CSS class of the text."""
+    """Return a drawing of a text that is wrapped to the available width. `style` is the CSS class of the text.
+
+    A line never ends between the word "port" and its number, or inside the port of a host such as `mnist-ps-0:2222`.
+    """
     size = 1.4 if style == "title" else 1
-    parts = wrap(text, max(int(width / (_CHARACTER * size)), 8), break_on_hyphens=False) if text else []
+    parts = _wrapped(text, max(int(width / (_CHARACTER * size)), 8))
     step = 24 if style == "title" else _LINE
     lines = [
         f'<text class="{style}" y="{step * (index + 1) - 5:g}">{escape(part)}</text>'
         for index, part in enumerate(parts)
     ]
     return _Block(tuple(lines), step * len(parts))
+
+
+_PORTS: Final = re.compile(r"\b(ports?) (?=\d)")
+_ADDRESS: Final = re.compile(r"(.*?)((?::\d+)?\W*)")
+"""An address such as `mnist-ps-{0..1}.mnist:2222`: the host, and the port with the punctuation after it."""
+
+
+def _wrapped(text: str, columns: int) -> list[str]:
+    """Break a text into lines. The word "port" stays with its number, and the port of a host is never cut."""
+    lines: list[str] = []
+    for word in _PORTS.sub("\\1\u00a0", text).split(" ") if text else ():
+        if lines and len(lines[-1]) + 1 + len(word) <= columns:
+            lines[-1] += f" {word}"
+            continue
+        host, port = _ADDRESS.fullmatch(word).groups()  # type: ignore[union-attr] # the pattern matches every word
+        lines += [host[start : start + columns] for start in range(0, len(host), columns)]
+        if host and len(lines[-1]) + len(port) <= columns:
+            lines[-1] += port
+        else:
+            lines.append(port)
+    return [line.replace("\u00a0", " ") for line in lines]
 
 
 def _labelled(label: str, text: str, style: str, width: float) -> _Block:

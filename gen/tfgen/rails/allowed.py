@@ -6,7 +6,7 @@
     allowedKinds: [ConfigMap, batch/Job]
 
 A tfgen.yaml in a subfolder may shorten a list, but cannot name a different project. The project is also the default of
-`spec.gitops.argocd.project` (`job.defaults`).
+`spec.gitops.argocd.project` (`job.sources`).
 """
 
 from __future__ import annotations
@@ -18,12 +18,13 @@ from typing import Any, Final
 from tfgen import data_path
 from tfgen.data_path import Path
 from tfgen.errors import Place, Problem
+from tfgen.fix import Assignment, Hint, Rename, meant, removal
 from tfgen.kubernetes.object import group
 from tfgen.rails.enforce import ENFORCED, literal_path
 from tfgen.rails.rail import Comparison, Rail
 from tfgen.schema import tunables
 from tfgen.text.document import Document
-from tfgen.words import either, in_environments, meant, nearest, path_name, shown
+from tfgen.words import either, in_environments, nearest, path_name, shown
 
 PROJECT: Final[Path] = ("argocd", "project")
 
@@ -82,8 +83,7 @@ def _project_words(comparison: Comparison) -> str:
     enforced = f"{comparison.base} enforces {shown(comparison.old)}"
     if comparison.is_change and comparison.new is None:
         return f"jobs may now name any Argo CD project, but {enforced}"
-    message = f"{path_name(PROJECT)}: found {shown(comparison.new)}, but {enforced}"
-    return message if comparison.is_change else f"{message}; remove the key"
+    return f"{path_name(PROJECT)}: found {shown(comparison.new)}, but {enforced}"
 
 
 def _added(old: Sequence[str], new: Sequence[str] | None) -> list[Path]:
@@ -96,8 +96,7 @@ def _name_words(comparison: Comparison) -> str:
         names = either(map(shown, comparison.old))
         return f"jobs may now name any {_NAMES[key]}, but {comparison.base} allows only {names}"
     (index,) = comparison.part
-    message = f"{key}: found {shown(comparison.new[index])}, which {comparison.base} does not list"
-    return message if comparison.is_change else f"{message}; remove this entry"
+    return f"{key}: found {shown(comparison.new[index])}, which {comparison.base} does not list"
 
 
 def _uncovered(old: Sequence[str], new: Sequence[str] | None) -> list[Path]:
@@ -118,17 +117,21 @@ def _covers(patterns: Sequence[str], pattern: str) -> bool:
 
 
 ALLOWED_RAILS: Final = (
-    Rail(read=_read_project, looser=lambda old, new: [()] if new != old else [], words=_project_words),
+    Rail(
+        read=_read_project, looser=lambda old, new: [()] if new != old else [], words=_project_words, removed="the key"
+    ),
     Rail(
         read=lambda layer: (((key,), layer.data[key]) for key in _NAMES if key in layer.data),
         looser=_added,
         words=_name_words,
+        removed="this entry",
     ),
     Rail(
         read=lambda layer: (((key,), layer.data[key]) for key in (_UNLISTED_FILES,) if key in layer.data),
         looser=_uncovered,
         words=_name_words,
-        default=(),
+        removed="this entry",
+        default=lambda _: (),
         is_of_file=True,
     ),
 )
@@ -142,11 +145,11 @@ def _other_projects(document: Document, layer: Document) -> Iterator[Problem]:
     alone = document.alone()
     project = data_path.at(alone.data, _PROJECT_OF_JOB)
     if project is not None and project != enforced:
+        fix = removal(_PROJECT_OF_JOB)
         message = (
-            f"{path_name(_PROJECT_OF_JOB)}: found {shown(project)}, but {place} enforces {shown(enforced)}; remove the "
-            "key"
+            f"{path_name(_PROJECT_OF_JOB)}: found {shown(project)}, but {place} enforces {shown(enforced)}; {fix.words}"
         )
-        yield Problem(*alone.place(_PROJECT_OF_JOB), message, ENFORCED)
+        yield Problem(*alone.place(_PROJECT_OF_JOB), message, ENFORCED, fixes=(fix,))
     for environment, path, item in _literals(document):
         if group(item) != _ARGO_CD:
             continue
@@ -175,7 +178,8 @@ def _other_namespaces(document: Document, allowed: Sequence[str], place: Place) 
         if namespace is None:
             without.append(environment)
         elif namespace not in allowed and (document.data["kind"] != "Defaults" or data_path.has(alone.data, path)):
-            yield Problem(*document.place(path), _not_listed(path, namespace, allowed, place), ENFORCED)
+            hint = _not_listed(path, namespace, allowed, place)
+            yield Problem(*document.place(path), hint.text, ENFORCED, fixes=hint.fixes)
     if without:
         message = (
             f"the job sets no namespace, but {place} allows only {either(allowed)}; set an allowed namespace"
@@ -186,7 +190,7 @@ def _other_namespaces(document: Document, allowed: Sequence[str], place: Place) 
     for environment, path, item in _literals(document):
         for field, value in _fields(item, path):
             if _places_objects(field) and value not in allowed:
-                yield _problem(document, environment, field, _not_listed(field, value, allowed, place))
+                yield _problem(document, environment, field, _not_listed(field, value, allowed, place).text)
         target: Path = ("spec", "targetNamespace")
         if group(item) == _FLUX and item["kind"] == "Kustomization" and not data_path.has(item, target):
             message = f"{path_name((*path, *target))}: found no value, but {place} allows {either(allowed)}"
@@ -218,9 +222,10 @@ def _places_objects(field: Path) -> bool:
     return field[-1] == "targetNamespace" or field[-2:] in (("metadata", "namespace"), ("destination", "namespace"))
 
 
-def _not_listed(path: Path, name: Any, allowed: Sequence[str], place: Place) -> str:
+def _not_listed(path: Path, name: Any, allowed: Sequence[str], place: Place) -> Hint:
     near = nearest(name, allowed) if isinstance(name, str) else None
-    return f"{path_name(path)}: found {shown(name)}, but {place} allows {either(allowed)}{meant(near)}"
+    hint = meant(near, Assignment(path, near), written=name)
+    return Hint(f"{path_name(path)}: found {shown(name)}, but {place} allows {either(allowed)}{hint.text}", hint.fixes)
 
 
 # -- environments --------------------------------------------------------------------------------------------------
@@ -232,7 +237,9 @@ def _other_environments(document: Document, allowed: Sequence[str], place: Place
         if name not in allowed and data_path.has(document.data, (*_ENVIRONMENTS, name)):
             path = (*_ENVIRONMENTS, name)
             message = f"{path_name(_ENVIRONMENTS)}: found {shown(name)}, but {place} allows {either(allowed)}"
-            yield Problem(alone.file, alone.key(path), f"{message}{meant(nearest(name, allowed))}", ENFORCED)
+            near = nearest(name, allowed)
+            hint = meant(near, Rename(path, near or name), written=name)
+            yield Problem(alone.file, alone.key(path), f"{message}{hint.text}", ENFORCED, fixes=hint.fixes)
 
 
 # -- kinds ---------------------------------------------------------------------------------------------------------

@@ -19,12 +19,20 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from tfgen import data_path
 from tfgen.data_path import Path
 from tfgen.errors import Place, Problem
-from tfgen.graph.built import BuiltJob, Objects, build
+from tfgen.graph.graph import BuiltJob, Objects, build
 from tfgen.graph.objects.naming import CONTAINER
 from tfgen.kubernetes.object import Object, literal_name
 from tfgen.kubernetes.pods import PROFILES
-from tfgen.rails.enforce import ENFORCED, is_in_registry, literal_path
-from tfgen.rails.paths import ENVIRONMENTS, REGISTRY, SECURITY, Enforced, all_enforced
+from tfgen.rails.enforce import (
+    ENFORCED,
+    ENVIRONMENTS,
+    REGISTRY,
+    SECURITY,
+    Enforced,
+    all_enforced,
+    is_in_registry,
+    literal_path,
+)
 from tfgen.rules.pod_parts import PodPart
 from tfgen.rules.security import find_weak_fields
 from tfgen.schema.kinds import POD_KEYS
@@ -46,6 +54,7 @@ CARRIED: Final[Mapping[Path, tuple[Path, ...]]] = {
     ("priorityClassName",): (("spec", "priorityClassName"), ("spec", "podPriorityClassName")),
     **{(key,): ((*_MAIN, key),) for key in _OF_TASKS},
     ("security", "fsGroup"): (("spec", _CONTEXT, "fsGroup"),),
+    ("security", "hostUsers"): (("spec", "hostUsers"),),
     ("security", "readOnlyRootFilesystem"): ((*_MAIN, _CONTEXT, "readOnlyRootFilesystem"),),
     ("security", "runAsGroup"): (("spec", _CONTEXT, "runAsGroup"), (*_MAIN, _CONTEXT, "runAsGroup")),
     ("security", "runAsUser"): (("spec", _CONTEXT, "runAsUser"), (*_MAIN, _CONTEXT, "runAsUser")),

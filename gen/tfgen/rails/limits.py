@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 from tfgen import data_path
 from tfgen.data_path import Path
 from tfgen.errors import Place, Problem
-from tfgen.graph.built import BuiltJob
+from tfgen.graph.graph import BuiltJob
 from tfgen.graph.objects.podspec import IS_GPU
 from tfgen.kubernetes import keys, quantity
 from tfgen.kubernetes.object import Object, literal_name
@@ -194,12 +194,12 @@ def _scaled(items: Iterable[Object]) -> Iterator[tuple[tuple[str, str], int]]:
 
 
 def _claimed_devices(items: Iterable[Object]) -> Iterator[tuple[str, int | None]]:
-    """Yield the name of each ResourceClaim and ResourceClaimTemplate in `objects`, with the number of its devices.
+    """Yield the name of each ResourceClaim and ResourceClaimTemplate, with the number of its devices.
 
     The number is None if the claim takes all devices of a node.
     """
     for item in items:
-        if literal_name(item) is not None and item["kind"] in ("ResourceClaim", "ResourceClaimTemplate"):
+        if item["kind"] in ("ResourceClaim", "ResourceClaimTemplate"):
             specs = [data_path.at(item, path) for path in (("spec", "devices"), ("spec", "spec", "devices"))]
             requests = [request for spec in specs if isinstance(spec, Mapping) for request in _maps(spec, "requests")]
             exact = [part for request in requests for part in (request, request.get("exactly")) if part]
@@ -268,7 +268,7 @@ def _uncounted(pods: Pods, devices: Mapping[str, int | None]) -> Iterator[str]:
         requested = {**(resources.get("limits") or {}), **(resources.get("requests") or {})}
         for entry in _maps(container, "env"):
             is_open = entry.get("name") == _VISIBLE_DEVICES and entry.get("value", "all") not in ("", "none", "void")
-            if is_open and not any(map(_is_device, requested)):
+            if is_open and not resources.get("claims") and not any(map(_is_device, requested)):
                 yield f"{_VISIBLE_DEVICES} gives the container {container.get('name')} GPUs that no request counts"
 
 

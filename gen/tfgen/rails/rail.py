@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
+from tfgen import fix
 from tfgen.data_path import Path
 from tfgen.errors import Place, Problem
 from tfgen.record import Record
@@ -67,14 +68,16 @@ class Rail(Record):
         looser: yields the path of each part of the second value that is looser than the first value. The path is empty
             if the whole value is looser. The second value is None if no file sets the value.
         words: returns the message of a comparison.
-        default: the value without a setting; None if a guard rail without a setting does not restrict jobs.
+        removed: the name of what a subfolder removes to keep the rail, such as `the key`; empty if a removal is no fix.
+        default: returns the value of a path without a setting; None if jobs are not restricted without a setting.
         is_of_file: True if the setting applies only to the folder of the tfgen.yaml, so that no subfolder inherits it.
     """
 
     read: Callable[[Document], Iterable[tuple[Path, Any]]]
     looser: Callable[[Any, Any], Iterable[Path]]
     words: Callable[[Comparison], str]
-    default: Any = None
+    removed: str = ""
+    default: Callable[[Path], Any] = lambda _: None
     is_of_file: bool = False
 
     def settings(self, nearest_layer: Document | None) -> Mapping[Path, Setting]:
@@ -150,7 +153,10 @@ def find_looser_than_parents(rails: Iterable[Rail], defaults: Document) -> Itera
                 continue
             for part in rail.looser(old.value, new.value):
                 comparison = Comparison(new.path, old.value, new.value, str(old.place), part, is_change=False)
-                yield Problem(*new.layer.place((*new.path, *part)), rail.words(comparison), GUARD_RAIL)
+                path, message = (*new.path, *part), rail.words(comparison)
+                advice = fix.hint(fix.removal(path, rail.removed)) if rail.removed else fix.NO_HINT
+                text = f"{message}{advice.text}"
+                yield Problem(*new.layer.place(path), text, GUARD_RAIL, fixes=advice.fixes)
 
 
 def find_looser_than_before(rails: Iterable[Rail], layers: Layers) -> Iterator[Loosening]:
@@ -159,9 +165,10 @@ def find_looser_than_before(rails: Iterable[Rail], layers: Layers) -> Iterator[L
         before, after = rail.settings(layers.before), rail.settings(layers.after)
         for key in dict.fromkeys((*before, *after)):
             old, new = before.get(key), after.get(key)
-            old_value, new_value = old.value if old else rail.default, new.value if new else None
             path = (old or new or before[key]).path
-            for part in rail.looser(old_value, new_value) if old_value is not None else ():
+            default = rail.default(path)
+            old_value, new_value = old.value if old else default, new.value if new else None
+            for part in rail.looser(old_value, new.value if new else default) if old_value is not None else ():
                 base = layers.in_base(old.place) if old and not rail.is_of_file else layers.revision
                 message = rail.words(
                     Comparison(path, old_value, new_value, base, part, is_change=True, is_default=not old)

@@ -1,9 +1,9 @@
-"""Severities of warnings that tfgen.yaml files set: `rules` and `warningsAsErrors`.
+"""Severities of problems that tfgen.yaml files set: `rules` and `warningsAsErrors`.
 
     tfgen.yaml      rules: {latest-tag: {severity: error}}
 
-A problem that is an error by default always remains an error, because a cluster would refuse the job, or the chart
-would give different objects than the overlays.
+A problem that is an error by default remains an error, because a cluster would refuse the job, or the chart would give
+different objects than the overlays. Only the error of a soft rule has another severity if a tfgen.yaml sets one.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from tfgen.data_path import Path
-from tfgen.errors import Place, Problem
+from tfgen.errors import Place, Problem, Severity
 from tfgen.rails.rail import Comparison, Rail, all_layers
 from tfgen.record import EMPTY, Record
 from tfgen.text.document import Document
@@ -52,19 +52,21 @@ class Severities(Record):
 
     def applied(self, problem: Problem) -> Problem | None:
         """Return a problem with the severity of its rule; None for a rule that is off."""
-        setting = self.rules.get(problem.rule)
-        if problem.severity == "error":
+        if not problem.is_ignorable:
             return problem
-        if setting and setting.severity == "off":
+        setting = self.rules.get(problem.rule)
+        severity = setting.severity if setting else problem.severity
+        if severity == "off":
             return None
-        if setting and setting.severity == "error":
-            unless = "" if setting.is_ignorable else ", and comments cannot ignore it"
-            why = f"{setting.place} makes this an error{unless}"
-        elif self.as_errors:
-            why = f"{self.as_errors} turns warnings into errors"
+        if severity == "warning" and self.as_errors:
+            severity, why = "error", f"{self.as_errors} turns warnings into errors"
+        elif setting and severity == "error" and not setting.is_ignorable:
+            why = f"{setting.place} makes this an error, and comments cannot ignore it"
+        elif setting and severity != problem.severity:
+            why = f"{setting.place} makes this {'an error' if severity == 'error' else 'a warning'}"
         else:
             return problem
-        return problem.replaced(severity="error", message=f"{problem.message} ({why})")
+        return problem.replaced(severity=severity, message=f"{problem.message} ({why})")
 
 
 def severities_of(nearest_layer: Document | None) -> Severities:
@@ -102,6 +104,12 @@ def _read_rules(key: str) -> Any:
     return read
 
 
+def _severity_by_default(path: Path) -> Severity:
+    from tfgen.rules.table import RULES  # takes 60 ms, which all commands save that compare no tfgen.yaml
+
+    return next((rule.severity for rule in RULES if rule.id == path[1]), "warning")
+
+
 def _severity_words(comparison: Comparison) -> str:
     name, new, old = path_name(comparison.path), comparison.new, comparison.old
     if not comparison.is_change:
@@ -109,19 +117,19 @@ def _severity_words(comparison: Comparison) -> str:
             f"{path_name(comparison.path[:2])}: found {new}, but {comparison.base} sets {old}; a tfgen.yaml in a "
             "subfolder may only raise the severity"
         )
-    set_by = f"{comparison.base} reports the warnings" if comparison.is_default else f"{comparison.base} sets {old}"
+    set_by = f"{comparison.base} reports the {old}s" if comparison.is_default else f"{comparison.base} sets {old}"
     return f"{name}: found {new or 'no entry'}, but {set_by}"
 
 
 def _ignorable_words(comparison: Comparison) -> str:
     if not comparison.is_change:
-        return f"{path_name(comparison.path)}: found true, but {comparison.base} sets false; remove ignorable"
+        return f"{path_name(comparison.path)}: found true, but {comparison.base} sets false"
     return f"a comment in a job may now ignore {comparison.path[1]}, which {comparison.base} forbids"
 
 
 def _as_errors_words(comparison: Comparison) -> str:
     if not comparison.is_change:
-        return f"warningsAsErrors: found false, but {comparison.base} sets true; remove the key"
+        return f"warningsAsErrors: found false, but {comparison.base} sets true"
     return f"warnings are no longer errors, but {comparison.base} makes them errors"
 
 
@@ -130,16 +138,18 @@ SEVERITY_RAILS: Final = (
         read=lambda layer: ((path, layer.data[path[0]]) for path in [("warningsAsErrors",)] if path[0] in layer.data),
         looser=lambda old, new: [()] if old and not new else [],
         words=_as_errors_words,
+        removed="the key",
     ),
     Rail(
         read=_read_rules("severity"),
-        looser=lambda old, new: [()] if _ORDER.index(new or "warning") < _ORDER.index(old) else [],
+        looser=lambda old, new: [()] if _ORDER.index(new) < _ORDER.index(old) else [],
         words=_severity_words,
-        default="warning",
+        default=_severity_by_default,
     ),
     Rail(
         read=_read_rules("ignorable"),
         looser=lambda old, new: [()] if old is False and new is not False else [],
         words=_ignorable_words,
+        removed="ignorable",
     ),
 )

@@ -19,13 +19,11 @@ from tfgen.data_path import Path as DataPath
 from tfgen.disk_file import whole_path
 from tfgen.errors import Place, Problem
 from tfgen.git.tree import DISK, CommitTree, Tree
-from tfgen.job import defaults
-from tfgen.job.defaults import FILE
-from tfgen.job.sources import Source, defaults_in, parse_source
+from tfgen.job import sources
+from tfgen.job.sources import FILE, Source, defaults_in, parse_source
 from tfgen.rails.allowed import ALLOWED_RAILS
-from tfgen.rails.enforce import find_unenforced
+from tfgen.rails.enforce import check_enforced_paths, find_unenforced
 from tfgen.rails.limits import LIMITS
-from tfgen.rails.paths import check_enforced_paths
 from tfgen.rails.rail import LOOSENED, Layers, Loosening, find_looser_than_before, find_looser_than_parents
 from tfgen.rails.severity import SEVERITY_RAILS, with_severities
 from tfgen.record import Record
@@ -126,13 +124,13 @@ def read_rails(source: Source, parent: _ReadLayer) -> _ReadLayer:
     readable = parent.readable
     for document in parsed.documents[:1]:
         faults = [*schema.check_defaults_alone(document)]
-        merged = defaults.merge_layer(document, parent.readable)
+        merged = sources.merge_layer(document, parent.readable)
         faults += schema.check_defaults(merged) if not faults else ()
         faults += check_enforced_paths(merged) if not faults else ()
         if isinstance(document.data, Mapping):
             is_whole = not faults and not parsed.problems
             corrected = document if is_whole else document.replaced(data=_without_faults(document))
-            readable = defaults.merge_layer(corrected, parent.readable)
+            readable = sources.merge_layer(corrected, parent.readable)
         problems += faults
     return _ReadLayer(readable, tuple(problems))
 

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from tfgen.targets.gitops.delivery import ChangedField
-from tfgen.targets.gitops.gitops import flux_ignore, ignore_differences
-from tfgen.text.yaml_text import dump
+from tfgen.targets.gitops import REPLICAS, ChangedField
 from tfgen.words import count, either
 
 _MOST: Final = 3
 """Maximum number of jobs that the advice names."""
 
+_PAGE: Final = "docs/gitops.md#an-application-or-a-kustomization-of-your-own"
+
 
 def gitops_advice(jobs: Mapping[str, Sequence[ChangedField]]) -> str:
-    """Return the lines that a hand-written Application or Kustomization needs; empty if no job needs such lines.
+    """Return a line about the fields that a hand-written Application or Kustomization must ignore.
+
+    The result is empty if no job has such fields.
 
     Args:
         jobs: the fields that a controller in the cluster changes, by name of the job.
@@ -26,24 +27,12 @@ def gitops_advice(jobs: Mapping[str, Sequence[ChangedField]]) -> str:
         return ""
     names = [name for name, of_job in jobs.items() if of_job]
     subject = either(names, "and") if len(names) <= _MOST else count(len(names), "job")
-    application = {
-        "ignoreDifferences": ignore_differences(fields),
-        "syncPolicy": {"syncOptions": ["RespectIgnoreDifferences=true"]},
-    }
+    suspended = [(kind, field) for _, kind, field in fields if field != REPLICAS]
+    needs = ["set RespectIgnoreDifferences=true"] if len(suspended) < len(fields) else []
+    needs += [f"ignore {field} of each {kind}" for kind, field in suspended]
+    effects = ["starts the tasks of a finished run again"] if len(suspended) < len(fields) else []
+    effects += ["stops a run that has left its queue"] if suspended else []
     return (
-        f"note: {subject}: gitops is not set. A hand-written Application or Kustomization {_effect(fields)}.\n"
-        f"To the spec of an Application of Argo CD, add:\n\n{_indented(application)}\n"
-        f"To the spec of a Kustomization of Flux, add:\n\n{_indented({'ignore': flux_ignore(fields)})}"
+        f"note: {subject}: gitops is not set. A hand-written Application must {either(needs, 'and')}; otherwise "
+        f"each sync {' and '.join(effects)}. For Flux, and for Argo CD before 3.6: {_PAGE}\n"
     )
-
-
-def _effect(fields: Mapping[ChangedField, None]) -> str:
-    """Return the harm of a sync without the advised lines, such as "starts the tasks of a finished run again"."""
-    scaled = any(field == "/spec/replicas" for _, _, field in fields)
-    started = any(field != "/spec/replicas" for _, _, field in fields)
-    effects = {"starts the tasks of a finished run again": scaled, "stops a run that has left its queue": started}
-    return " and ".join(effect for effect, happens in effects.items() if happens)
-
-
-def _indented(data: object) -> str:
-    return textwrap.indent(dump(data), "  ")

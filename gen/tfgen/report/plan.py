@@ -17,8 +17,7 @@ from itertools import groupby
 from typing import Any, Final
 
 from tfgen.kubernetes.pods import amount
-from tfgen.scheduling.pods import PODS, amount_of
-from tfgen.scheduling.slots import (
+from tfgen.scheduling.place import (
     SHARED_LETTER,
     NodeGroup,
     NodeSlots,
@@ -28,7 +27,8 @@ from tfgen.scheduling.slots import (
     role_counts,
     slot_letters,
 )
-from tfgen.scheduling.verdict import FITS, Doubt, Lack, Verdict
+from tfgen.scheduling.pods import PODS, amount_of
+from tfgen.scheduling.verdict import FITS, Lack, Verdict
 from tfgen.words import count, either, printable
 
 
@@ -38,7 +38,10 @@ def verdict_text(verdict: Verdict) -> str:
     Example: "mnist: does not fit: worker lacks 3 nvidia.com/gpu (3 pods without a node)".
     """
     competitors = f"together with {either(verdict.competitors, 'and')}: " if verdict.competitors else ""
-    reasons = [*_lack_texts(verdict.lacks), *map(_doubt_text, verdict.doubts)]
+    reasons = [
+        *_lack_texts(verdict.lacks),
+        *(f"{either(doubt.roles, 'and')}: {doubt.reason}" for doubt in verdict.doubts),
+    ]
     text = ": ".join(filter(None, (verdict.run.title, verdict.answer, competitors + "; ".join(reasons))))
     if verdict.assumptions:
         text += f" (tfgen assumes that {either(verdict.assumptions, 'and')})"
@@ -84,10 +87,6 @@ def _amount_text(lack: Lack) -> str:
     return f"{_amount(lack)} {lack.resource}" if lack.resource != PODS else f"room for {count(lack.count, 'pod')}"
 
 
-def _doubt_text(doubt: Doubt) -> str:
-    return f"{either(doubt.roles, 'and')}: {doubt.reason}"
-
-
 def _lack_row(lack: Lack) -> dict[str, Any]:
     return {
         "role": lack.role,
@@ -102,8 +101,6 @@ def _lack_row(lack: Lack) -> dict[str, Any]:
 def _amount(lack: Lack) -> str:
     return amount(lack.resource, amount_of(lack.resource, lack.count))
 
-
-# -- nodes -------------------------------------------------------------------------------------------------------------
 
 _MOST: Final = 20
 """Maximum number of lines about nodes. A last line has the number of the remaining nodes."""

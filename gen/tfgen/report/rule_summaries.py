@@ -8,9 +8,10 @@ from tfgen.change import new_run, run_back
 from tfgen.check import files as drift
 from tfgen.check import namespace, repository, severities
 from tfgen.check import objects as object_problems
-from tfgen.commands import local, profile, rerun
-from tfgen.commands.importing import import_jobs
-from tfgen.commands.pipeline import orphans, unlisted_files
+from tfgen.importers import table as importers
+from tfgen.live import profile
+from tfgen.local import plan as local
+from tfgen.pipeline import check, read
 from tfgen.rails import enforce, limits
 from tfgen.rules.across import ACROSS
 from tfgen.rules.table import RULES
@@ -28,11 +29,10 @@ def rule_summaries() -> Mapping[str, str]:
         **new_run.RULES,
         **run_back.RULES,
         **drift.RULES,
-        **orphans.RULES,
-        **unlisted_files.RULES,
+        **read.RULES,
+        **check.RULES,
         **repository.RULES,
-        **rerun.RULES,
-        **import_jobs.RULES,
+        **importers.RULES,
         **local.RULES,
         **profile.RULES,
         **object_problems.RULES,

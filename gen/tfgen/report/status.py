@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import re
+import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
+from itertools import repeat
 from typing import TYPE_CHECKING, Any, Final
 
-from tfgen.live.nodes import LostNode
 from tfgen.live.run_state import RoleState, RunState
-from tfgen.live.tasks import TaskState
+from tfgen.live.tasks import LostNode, TaskState
 from tfgen.words import columns, count, either, printable
 
 if TYPE_CHECKING:
-    from tfgen.commands.status import UndeclaredRun
+    from tfgen.live.clusters import UndeclaredRun
+
 
 _TASKS: Final = 8
 """Maximum number of tasks that are listed for a healthy role. For a healthy role with more tasks, no task is listed."""
@@ -97,7 +100,7 @@ def age(timestamp: str, now: datetime) -> str:
     """Return the time since a timestamp in at most two units, such as 2d3h. The format is that of kubectl."""
     if not timestamp:
         return ""
-    seconds = max(int((now - _time(timestamp)) / timedelta(seconds=1)), 0)
+    seconds = max(int((now - datetime.fromisoformat(timestamp)) / timedelta(seconds=1)), 0)
     for size, unit, smaller, small_unit in ((86400, "d", 3600, "h"), (3600, "h", 60, "m"), (60, "m", 1, "s")):
         if seconds >= size:
             small_units = seconds % size // smaller
@@ -142,9 +145,9 @@ def progress_lines(state: RunState) -> Iterator[str]:
 
 
 def note_lines(state: RunState) -> Iterator[str]:
-    """Yield the lines about numbers of tasks that differ from job.yaml, and about objects that tfgen could not read."""
-    for text in state.differences:
-        yield f"differs:  {text}"
+    """Yield the lines about what differs from job.yaml, and about objects that tfgen could not read."""
+    for text in (*state.differences, *map(str, state.edits)):
+        yield f"differs:  {printable(text)}"
     for text in state.unreadable:
         yield f"not seen: {printable(text)}"
 
@@ -216,10 +219,6 @@ def _task_row(task: TaskState, now: datetime) -> list[str]:
     return [f"  {task.task}", ready, task.word, str(task.restarts), task.node, age(task.since, now)]
 
 
-def _time(timestamp: str) -> datetime:
-    return datetime.fromisoformat(timestamp)
-
-
 def _row(state: RunState) -> dict[str, Any]:
     return {
         "job": state.run.job,
@@ -254,6 +253,18 @@ def _row(state: RunState) -> dict[str, Any]:
             for item in state.errors
         ],
         "differences": list(state.differences),
+        "templateEdits": [
+            {
+                "role": edit.role,
+                "owners": list(edit.owners),
+                "container": edit.container,
+                "field": edit.field,
+                "found": edit.found,
+                "expected": edit.expected,
+                "onlyInPods": edit.is_of_pods,
+            }
+            for edit in state.edits
+        ],
         "notSeen": list(state.unreadable),
     }
 
@@ -269,3 +280,95 @@ def _task(task: TaskState) -> dict[str, Any]:
         "since": task.since,
         "gpus": task.gpus,
     }
+
+
+_LABEL: Final = 10
+"""Number of characters of a label such as "why:", including the spaces after the label."""
+_READY, _WAITING = "█", "░"
+_LONGEST_BAR: Final = 20
+"""Maximum number of characters of a bar. A shorter bar has one character for each task."""
+_GREEN, _YELLOW = 32, 33
+
+
+def tree_lines(states: Sequence[RunState], now: datetime) -> list[str]:
+    """Return the lines of the tree. For several runs, the tree omits the tasks of roles that are ready."""
+    is_single = len(states) == 1
+    lines = []
+    for state in states:
+        run = "" if is_single else f"{state.run.title}: "
+        lines += [f"{line[:_LABEL]}{run}{line[_LABEL:]}" for line in reason_lines(state, now)]
+    lines += [""] if lines else []
+    for state in states:
+        roles = [role for role in state.roles if role.tasks or state.phase not in ("Absent", "Disabled")]
+        lines += [title(state, now), *_role_lines(roles, now, is_single=is_single)]
+        if is_single and roles:
+            lines += ["", *progress_lines(state), *note_lines(state)]
+    return lines
+
+
+def screen(lines: Iterable[str], columns: int, rows: int, *, colour: bool) -> str:
+    """Join lines into a text that fits a terminal. If lines do not fit, the last line shows their number."""
+    fitting = [part for line in lines for part in (_wrapped(line, columns) if len(line) > columns else [line])]
+    room = max(rows - 1, 1)
+    if len(fitting) > room:
+        fitting = [*fitting[: room - 1], f"... and {count(len(fitting) - room + 1, 'more line')}"]
+    return "".join(f"{_painted(line) if colour else line}\n" for line in fitting)
+
+
+def _wrapped(line: str, columns: int) -> list[str]:
+    """Split a long line into at most three lines. Indent the later lines by the width of a label such as "why:"."""
+    indent = " " * _LABEL
+    return textwrap.wrap(
+        line, columns, subsequent_indent=indent, max_lines=3, placeholder=" ...", break_on_hyphens=False
+    )
+
+
+def _role_lines(roles: Sequence[RoleState], now: datetime, *, is_single: bool) -> Iterator[str]:
+    bars = [_bar(role) for role in roles]
+    names_width = max((len(role.role) for role in roles), default=0)
+    bars_width = max(map(len, bars), default=0)
+    tasks = [listed_tasks(role) if is_single else listed_tasks(role, 0) for role in roles]
+    widths = _widths([task for of_role in tasks for task in of_role])
+    for (branch, indent), role, bar, of_role in zip(_tree_prefixes(roles), roles, bars, tasks, strict=True):
+        restarts = f"  {count(role.restarts, 'restart')}" if role.restarts else ""
+        yield f"{branch}{role.role:<{names_width}}  {bar:<{bars_width}}  {role.ready}/{role.requested}{restarts}"
+        for (task_branch, _), task in zip(_tree_prefixes(of_role), of_role, strict=True):
+            yield f"{indent}{task_branch}{_task_text(task, widths, now)}".rstrip()
+
+
+def _tree_prefixes(items: Sequence[object]) -> Iterator[tuple[str, str]]:
+    """Yield two prefixes for each item of the tree: for the line of the item, and for the lines below.
+
+    Example: ("├─ ", "│  "), and for the last item ("└─ ", "   ").
+    """
+    if items:
+        yield from repeat(("├─ ", "│  "), len(items) - 1)
+        yield "└─ ", "   "
+
+
+def _bar(role: RoleState) -> str:
+    """Return a bar that shows the share of ready tasks. The last character is full only if all tasks are ready."""
+    size = min(role.requested, _LONGEST_BAR)
+    ready = min(role.ready, role.requested) * size // max(role.requested, 1)
+    return _READY * ready + _WAITING * (size - ready)
+
+
+def _widths(tasks: Iterable[TaskState]) -> list[int]:
+    rows = [_cells(task) for task in tasks]
+    return [max(map(len, column)) for column in zip(*rows, strict=True)]
+
+
+def _cells(task: TaskState) -> tuple[str, str, str]:
+    return task.task, task.word, task.node
+
+
+def _task_text(task: TaskState, widths: Sequence[int], now: datetime) -> str:
+    cells = [f"{cell:<{width}}" for cell, width in zip(_cells(task), widths, strict=True)]
+    restarts = f"  {count(task.restarts, 'restart')}" if task.restarts else ""
+    return f"{'  '.join(cells)}  {age(task.since, now)}{restarts}"
+
+
+def _painted(line: str) -> str:
+    for symbol, code in ((_READY, _GREEN), (_WAITING, _YELLOW)):
+        line = re.sub(f"({symbol}+)", f"\033[{code}m\\1\033[0m", line)
+    return line

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from tfgen import data_path
 from tfgen.data_path import Path
+from tfgen.fix import Fix, Hint, assignment, hint
 from tfgen.job.facts import environments_of
 from tfgen.job.training_job import OUTPUTS, GitOps, Output, TrainingJob
 from tfgen.kubernetes.object import CLUSTER_KINDS
 from tfgen.kubernetes.pods import Profile
-from tfgen.rules.rule import AcrossRule, Clash, Finding, Recorded, rule_alone
+from tfgen.rules.rule import AcrossRule, Clash, Finding, Recorded, advise, rule_alone
 from tfgen.text.document import Document
-from tfgen.text.json_text import digest
+from tfgen.text.yaml_text import digest
 from tfgen.words import shown
 
 # -- duplicate job -----------------------------------------------------------------------------------------------------
@@ -61,7 +63,9 @@ def _incomplete(document: Document) -> Iterator[Finding]:
     settings = _gitops(document)
     if settings is not None:
         if "argocd" not in settings and "flux" not in settings:
-            yield Finding(_GITOPS, "gitops names no tool that applies the job; add argocd: {} or flux: {}")
+            argocd, flux = (assignment((*_GITOPS, tool), {}, f"add {tool}: {{}}") for tool in ("argocd", "flux"))
+            text = f"; {argocd.words} or flux: {{}}"
+            yield advise(_GITOPS, "gitops names no tool that applies the job", Hint(text, (argocd, flux)))
         if settings.get("source") == "Chart" and _is_in_sets(document):
             message = (
                 "an ApplicationSet applies overlays, not charts; write source: Kustomize, or remove argocd.generator"
@@ -76,19 +80,25 @@ def _unrendered(document: Document) -> Iterator[Finding]:
         return
     job, settings = applied
     if settings.is_chart and "charts" not in job.outputs:
-        message = "gitops.source is Chart, but outputs does not list charts; add charts, or write source: Kustomize"
-        yield Finding(_OUTPUTS, message)
+        message = "gitops.source is Chart, but outputs does not list charts"
+        yield advise(_OUTPUTS, message, hint(_added(job, "charts"), other="write source: Kustomize"))
     elif not settings.is_chart and "overlays" not in job.outputs:
-        fix = "add overlays" if _is_in_sets(document) else "add overlays, or write source: Chart"
-        yield Finding(_OUTPUTS, f"gitops applies overlays, but outputs does not list overlays; {fix}")
+        other = "" if _is_in_sets(document) else "write source: Chart"
+        message = "gitops applies overlays, but outputs does not list overlays"
+        yield advise(_OUTPUTS, message, hint(_added(job, "overlays"), other=other))
     elif "overlays" not in job.outputs:
         for environment in job.environments:
             if not environment.enabled:
                 message = (
                     f"the environment {environment.name} is disabled, and gitops applies a disabled environment from "
-                    "its overlay, but outputs does not list overlays; add overlays, or remove the environment"
+                    "its overlay, but outputs does not list overlays"
                 )
-                yield Finding((*_ENVIRONMENTS, environment.name, "enabled"), message)
+                advice = hint(_added(job, "overlays"), other="remove the environment")
+                yield advise((*_ENVIRONMENTS, environment.name, "enabled"), message, advice)
+
+
+def _added(job: TrainingJob, output: str) -> Fix:
+    return assignment((*_OUTPUTS, len(job.outputs)), output, f"add {output}")
 
 
 def _environments(document: Document) -> Iterator[Finding]:
@@ -272,7 +282,7 @@ def _files(document: Document) -> dict[str, Any]:
 
     Omit files that contain a Namespace, because `_namespace_profiles` compares the Namespaces.
     """
-    from tfgen.targets.gitops.gitops import gitops  # takes 5 ms, which a job without gitops saves
+    from tfgen.targets.gitops import gitops  # takes 20 ms, which jobs without gitops save
 
     job = TrainingJob.from_document(document.data)
     files = gitops(job, {environment.name: {} for environment in job.environments})
@@ -384,7 +394,7 @@ def _objects_record(document: Document) -> Any:
     and namespaces, and the objects. The objects are grouped by the positions of their environments and by the path that
     causes their names. For a job whose objects tfgen cannot build, return None.
     """
-    from tfgen.graph.identities import identities  # the three imports take 60 ms, which a check of cached files saves
+    from tfgen.graph.graph import identities  # the three imports take 60 ms, which a check of cached files saves
     from tfgen.rules.pod_fields import has_objects  # 60 ms, as above
     from tfgen.rules.view import views  # 60 ms, as above
 
@@ -468,30 +478,50 @@ def _pairs(jobs: Sequence[Recorded]) -> Iterator[tuple[_Created, _Created]]:
     Omit two jobs of one name, which have their own rule. For two environments of one job, yield only cluster-wide
     objects and entries of `objects`, because the job itself gives the other objects the same names in each namespace.
     """
-    variants_of: dict[int, tuple[str, bool, Sequence[Sequence[str | None]]]] = {}
-    found: dict[tuple[str, str], list[tuple[Recorded, Sequence[int], Path]]] = {}
+    # Most objects belong to one job, so only the second pass keeps objects in memory: those that several jobs create.
+    numbers = Counter(hash(item) for job in jobs for item, _ in _entries(job))
+    found: dict[tuple[str, str], list[_Entry]] = {}
     for job in jobs:
-        job_place, has_gitops, all_variants, groups = json.loads(job.record)
-        variants_of[job.number] = job_place, has_gitops, all_variants
-        for variants, path, items in groups:
-            for item in items:
-                kinds, _, name = item.partition(" ")
-                for kind in kinds.split(","):
-                    found.setdefault((kind, name), []).append((job, variants, tuple(path)))
-    for (kind_and_group, name), entries in found.items():
-        if len(entries) == 1 and len(entries[0][1]) == 1:
-            continue
-        kind = kind_and_group.partition(".")[0]
-        owners: dict[_Place, _Created] = {}
-        for job, variants, path in entries:
-            job_place, has_gitops, all_variants = variants_of[job.number]
-            for number in variants:
-                environment, cluster, namespace = all_variants[number]
-                place = _Place(cluster, None if kind in CLUSTER_KINDS else namespace)
-                current = _Created(kind, name, place, job, job_place, has_gitops, environment, path)
-                owner = owners.setdefault(place, current)
-                if _is_clash(owner, current):
-                    yield owner, current
+        for item, entry in _entries(job):
+            if numbers[hash(item)] > 1:
+                found.setdefault(item, []).append(entry)
+            elif len(entry.variants) > 1:
+                yield from _pairs_of_object(item, [entry])
+    for item, entries in found.items():
+        yield from _pairs_of_object(item, entries)
+
+
+class _Entry(NamedTuple):
+    """An object of a job in `_objects_record`. Each variant is an environment, its cluster and its namespace."""
+
+    job: Recorded
+    job_place: str
+    has_gitops: bool
+    variants: Sequence[Sequence[str | None]]
+    path: Path
+
+
+def _entries(job: Recorded) -> Iterator[tuple[tuple[str, str], _Entry]]:
+    """Yield each object of a job, with the kind and the name of the object."""
+    job_place, has_gitops, all_variants, groups = json.loads(job.record)
+    for numbers, path, items in groups:
+        entry = _Entry(job, job_place, has_gitops, [all_variants[number] for number in numbers], tuple(path))
+        for item in items:
+            kinds, _, name = item.partition(" ")
+            yield from (((kind, name), entry) for kind in kinds.split(","))
+
+
+def _pairs_of_object(item: tuple[str, str], entries: Iterable[_Entry]) -> Iterator[tuple[_Created, _Created]]:
+    kind, name = item[0].partition(".")[0], item[1]
+    owners: dict[_Place, _Created] = {}
+    for entry in entries:
+        for environment, cluster, namespace in entry.variants:
+            place = _Place(cluster, None if kind in CLUSTER_KINDS else namespace)
+            job = (entry.job, entry.job_place, entry.has_gitops)
+            current = _Created(kind, name, place, *job, environment, entry.path)
+            owner = owners.setdefault(place, current)
+            if _is_clash(owner, current):
+                yield owner, current
 
 
 def _is_clash(owner: _Created, current: _Created) -> bool:

@@ -12,6 +12,7 @@ from functools import partial
 from typing import Final
 
 from tfgen.data_path import Path
+from tfgen.fix import NO_HINT, Hint, assignment, hint
 from tfgen.graph.fill import Scope, evaluate
 from tfgen.graph.holes import ABSENT, Guard
 from tfgen.rules.rule import Finding, Rule
@@ -26,9 +27,10 @@ SUMMARIES: Final[Mapping[str, str]] = {
         "A gang starts before the cluster has enough free resources for all workers, but no worker can train alone."
     ),
     "gang-field": "The scheduler of a gang does not support a key of `gang`.",
-    "gang-label": "A name in a label of Kueue exceeds the maximum length of a label value.",
+    "gang-label": "A name in a label of Kueue or KAI exceeds the maximum length of a label value.",
     "gang-min-available": "A gang waits for more tasks than the gang has.",
-    "gang-queue": "A job whose gang scheduler is Kueue has no queue.",
+    "gang-network-topology": "The network topology of a gang sets both `highestTierAllowed` and `highestTierName`.",
+    "gang-queue": "A job whose gang scheduler is Kueue or KAI has no queue.",
     "gang-start-deadline": "A job whose gang scheduler is Kueue has a start deadline.",
     "gang-topology": "A gang sets both `requiredTopology` and `preferredTopology`.",
     "host-name": "The host name of a task exceeds the maximum length of a DNS label.",
@@ -50,21 +52,18 @@ def find_broken_guards(rule: str, view: View) -> Iterator[Finding]:
 
     If several guards fail for the same path, yield only the finding with the longest message.
     """
-    message_by_path: dict[Path, str] = {}
+    found: dict[Path, Finding] = {}
     for guard, scope in view.failing_guards(rule):
         steps = guard.at.split(".") if isinstance(guard.at, str) else guard.at
         path: Path = tuple(step for step in (evaluate(step, scope) for step in steps) if step is not ABSENT)
-        message = f"{evaluate(guard.say, scope)}{_ADVICE.get(rule, _no_advice)(guard, view)}"
+        advice = _ADVICE[rule](guard, view) if rule in _ADVICE else NO_HINT
+        finding = Finding(path, f"{evaluate(guard.say, scope)}{advice.text}", fixes=guard.fixes or advice.fixes)
         # A long run name makes the hosts of all roles too long. Report only the longest host.
-        message_by_path[path] = max(message, message_by_path.get(path, ""), key=len)
-    yield from map(Finding, message_by_path.keys(), message_by_path.values())
+        found[path] = max(finding, found.get(path, finding), key=lambda item: len(item.message))
+    yield from found.values()
 
 
-def _no_advice(_guard: Guard, _view: View) -> str:
-    return ""
-
-
-def _max_workers(guard: Guard, view: View) -> str:
+def _max_workers(guard: Guard, view: View) -> Hint:
     """Return advice that names the largest number of workers that `guard` accepts. A bisection finds the number."""
     roles = view.values["roles"]
 
@@ -73,19 +72,20 @@ def _max_workers(guard: Guard, view: View) -> str:
         return bool(evaluate(guard.when, Scope(values, release=view.job.name, chart=view.job.name)))
 
     if "worker" not in roles or too_many(1):
-        return ""
+        return NO_HINT
     max_workers = bisect_left(range(roles["worker"]["replicas"]), True, lo=1, key=too_many) - 1
-    return f"; at most {max_workers} workers fit"
+    return Hint(f"; at most {max_workers} workers fit")
 
 
-def _new_priority_syntax(_guard: Guard, view: View) -> str:
+def _new_priority_syntax(_guard: Guard, view: View) -> Hint:
     """Return the advice to replace ``high=0.5``, the syntax of ElasticDL in 2020, by ``0.5``."""
     priority: str = view.values["workload"]["elasticDL"]["workerPriority"]
     name, equals, fraction = priority.partition("=")
-    return f"; write {fraction}" if equals and name == "high" else ""
+    path = ("workload", "elasticDL", "workerPriority")
+    return hint(assignment(path, fraction, f"write {fraction}")) if equals and name == "high" else NO_HINT
 
 
-_ADVICE: Final[Mapping[str, Callable[[Guard, View], str]]] = {
+_ADVICE: Final[Mapping[str, Callable[[Guard, View], Hint]]] = {
     "elasticdl-priority": _new_priority_syntax,
     "tf-config-size": _max_workers,
 }

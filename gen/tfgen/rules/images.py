@@ -10,9 +10,9 @@ from urllib.parse import urlsplit
 from tfgen import data_path
 from tfgen.data_path import Path
 from tfgen.errors import Position, Problem
-from tfgen.job.defaults import names_registry
+from tfgen.job.sources import names_registry
 from tfgen.job.training_job import FileCode, GitCode
-from tfgen.kubernetes.limits import CONFIG_MAP_MAX
+from tfgen.kubernetes.object import CONFIG_MAP_MAX
 from tfgen.rules import pod_parts
 from tfgen.rules.rule import Finding, rule
 from tfgen.rules.view import View

@@ -9,14 +9,13 @@ from typing import Any, Final, TypeVar
 from tfgen import data_path
 from tfgen.data_path import Path
 from tfgen.graph.fill import Scope
-from tfgen.graph.graph import patched_graph
-from tfgen.graph.identities import identities
-from tfgen.graph.patches.field import Fault
-from tfgen.graph.patches.patch_job import name_hint, target_path
+from tfgen.graph.graph import identities, patched_graph
+from tfgen.graph.patch_edits import Fault
+from tfgen.graph.patch_job import name_hint, target_path
 from tfgen.rules import pod_parts
 from tfgen.rules.across import rank_cause
 from tfgen.rules.pod_fields import has_objects, misfits_of_patches
-from tfgen.rules.rule import Finding, rule
+from tfgen.rules.rule import Finding, advise, rule
 from tfgen.rules.view import View
 from tfgen.schema.kinds import FACTS
 from tfgen.text.yaml_text import is_misread_by_kustomize
@@ -68,15 +67,15 @@ _Item = TypeVar("_Item")
 def patch_target(view: View) -> Iterator[Finding]:
     if not _has_patches(view):
         return
-    yield from (Finding(fault.path, fault.message) for fault in _faults(view) if fault.has_no_target)
+    yield from (Finding(fault.path, fault.message, fixes=fault.fixes) for fault in _faults(view) if fault.has_no_target)
     entries = patched_graph(view.job.structure).entry_patches
     variants = view.all_values if view.environment is None else (view.values,)
     scopes = [Scope(values, release=view.job.name, chart=view.job.name) for values in variants]
     for patch, template in ((entry.patch, entry.template) for entry in _items_of_variant(view, entries)):
         names = [*dict.fromkeys(name for scope in scopes for name, _ in template.objects(scope))]
         if patch.target not in names:
-            message = f"the job has no {patch.kind} {patch.target}{name_hint(patch.target, names)}"
-            yield Finding((*target_path(patch), "name"), message)
+            path = (*target_path(patch), "name")
+            yield advise(path, f"the job has no {patch.kind} {patch.target}", name_hint(path, patch.target, names))
 
 
 @rule("patch-field", "error", "A patch changes a field that tfgen, or a key of the job, controls.")
@@ -87,7 +86,7 @@ def patch_field(view: View) -> Iterator[Finding]:
     misfits = [misfit.path for misfit in misfits_of_patches(view)]
     for fault in _faults(view):
         if not fault.has_no_target and not any(path[: len(fault.path)] == fault.path for path in misfits):
-            yield Finding(fault.path, fault.message)
+            yield Finding(fault.path, fault.message, fixes=fault.fixes)
 
 
 def _has_patches(view: View) -> bool:

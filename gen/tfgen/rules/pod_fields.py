@@ -7,18 +7,18 @@ from typing import Any, Final
 
 from tfgen import data_path
 from tfgen.data_path import Path
+from tfgen.fix import REMOVED, Assignment, Fix, Hint, hint, removal
 from tfgen.graph.objects import storage, supporting
 from tfgen.graph.objects.naming import CONTAINER
 from tfgen.graph.objects.storage import SHM
 from tfgen.graph.schedulers import GANGS, GangBinding
 from tfgen.graph.workloads import WORKLOADS, role_pod
 from tfgen.job.training_job import Role, RoleName, Structure
-from tfgen.kubernetes.kustomize_references import unreadable
-from tfgen.kubernetes.merge import KUBECTL, KUSTOMIZE_KEYS, STRATEGIC_GROUPS, kustomize_keys, merge
+from tfgen.kubernetes.merge import KUBECTL, KUSTOMIZE_KEYS, STRATEGIC_GROUPS, kustomize_keys, merge, unreadable
 from tfgen.kubernetes.object import group
 from tfgen.rules import pod_parts
 from tfgen.rules.pod_parts import PodPart
-from tfgen.rules.rule import Finding, rule
+from tfgen.rules.rule import Finding, advise, rule
 from tfgen.rules.view import View
 from tfgen.schema import file as schema_file
 from tfgen.schema import kubernetes_fields
@@ -113,8 +113,9 @@ def _controller_keys(view: View, keys: PodPart, noun: str) -> Iterator[Finding]:
     reserved = FACTS[view.job.structure.kind].controller_keys
     for key in keys.data:
         if any(key == name or (name.endswith("/") and key.startswith(name)) for name in reserved):
-            message = f"podTemplate sets the {noun} {key}, which a controller sets on the pod; remove the {noun}"
-            yield Finding((*keys.path, key), message)
+            path = (*keys.path, key)
+            message = f"podTemplate sets the {noun} {key}, which a controller sets on the pod"
+            yield advise(path, message, hint(removal(path, f"the {noun}")))
 
 
 def _binding(view: View, role: RoleName) -> GangBinding:
@@ -123,25 +124,29 @@ def _binding(view: View, role: RoleName) -> GangBinding:
 
 
 def _refusal(path: Path, action: str, reason: str) -> Finding:
-    return Finding(path, f"podTemplate cannot {action}, because {reason}; remove this entry")
+    entry = path[:-1] if path[-1] == "name" else path
+    return advise(path, f"podTemplate cannot {action}, because {reason}", hint(removal(entry, "this entry")))
 
 
 def _fields(part: PodPart, role: RoleName, overriding: tuple[str, ...], lists: tuple[str, ...]) -> Iterator[Finding]:
-    for field in part.data:
+    for field, data in part.data.items():
+        if field == "resources" and isinstance(data, Mapping) and data.keys() == {"claims"}:
+            continue  # no key of a role sets the claims of devices that are no GPUs
         if field in overriding:
             key = _job_key(part, role, field)
-            message = (
-                f"podTemplate sets {field}, which an environment cannot change in podTemplate; set {key} of the job"
-            )
-            yield Finding((*part.path, field), message)
+            path, words = (*part.path, field), f"set {path_name(key)} of the job"
+            edits = (Assignment(key, part.data[field]), Assignment(path, REMOVED))
+            advice = hint(Fix(words, edits)) if "ROLE" not in key else Hint(f"; {words}")
+            message = f"podTemplate sets {field}, which an environment cannot change in podTemplate"
+            yield advise(path, message, advice)
         elif field in lists and part.data[field] is None:
             yield _refusal((*part.path, field), f"set {field} to null", "tfgen adds items to the list")
 
 
-def _job_key(part: PodPart, role: RoleName, field: str) -> str:
-    """Return the key of job.yaml to set instead of a field of a podTemplate, such as `roles.worker.resources`.
+def _job_key(part: PodPart, role: RoleName, field: str) -> Path:
+    """Return the path of the key to set instead of a field of a podTemplate, such as `roles.worker.resources`.
 
-    For a field in the podTemplate of the job, the result may contain the word ROLE: `roles.ROLE.resources`.
+    For a field in the podTemplate of the job, the path may contain the step ROLE: `roles.ROLE.resources`.
 
     Args:
         part: the part of a podTemplate that contains the field, such as the container.
@@ -152,8 +157,8 @@ def _job_key(part: PodPart, role: RoleName, field: str) -> str:
     is_in_role = part.path[:1] == ("roles",)
     job_has, role_has = (schema_file.node(schema_file.load(), ("spec", *path, field)) for path in ((), ("roles", role)))
     if role_has and (is_in_role or not job_has):
-        return f"roles.{role if is_in_role else 'ROLE'}.{field}"
-    return field
+        return ("roles", role if is_in_role else "ROLE", field)
+    return (field,)
 
 
 # -- duplicate entry ---------------------------------------------------------------------------------------------------
@@ -237,11 +242,9 @@ def _find_reserved_ports(view: View, path: Path, ports: Sequence[Mapping[str, An
     port = view.job.structure.port
     for index, item in enumerate(ports):
         if item["containerPort"] == port:
-            message = (
-                f"{path_name(path)}: TensorFlow uses containerPort {port}; remove the port, or change spec.port of "
-                "the job"
-            )
-            yield Finding((*path, index), message)
+            message = f"{path_name(path)}: TensorFlow uses containerPort {port}"
+            fix = removal((*path, index), "the port")
+            yield advise((*path, index), message, hint(fix, other="change spec.port of the job"))
 
 
 def _find_duplicates(path: Path, items: Sequence[Any], keys: Sequence[str]) -> Iterator[Finding]:
@@ -256,8 +259,10 @@ def _find_duplicates(path: Path, items: Sequence[Any], keys: Sequence[str]) -> I
             continue  # The rule wrong-shape reports this item.
         namesakes = items_by_name.setdefault(name, [])
         if any(_has_equal_keys(item, namesake, keys[1:]) for namesake in namesakes):
-            message = f"{path_name(path)}: {_name_item(item, keys)} is already in the list; {_fix(keys)}"
-            yield Finding((*path, index), message)
+            message = f"{path_name(path)}: {_name_item(item, keys)} is already in the list"
+            fix = removal((*path, index), "one of the two entries", is_choice=item not in namesakes)
+            other = "set the protocol of both entries" if _PROTOCOL in keys else ""
+            yield advise((*path, index), message, hint(fix, other=other))
         else:
             namesakes.append(item)
 
@@ -275,11 +280,6 @@ def _has_equal_keys(item: Any, namesake: Any, keys: Sequence[str]) -> bool:
 
 def _name_item(item: Any, keys: Sequence[str]) -> str:
     return " with ".join(f"{key} {shown(item[key])}" for key in keys if key in item) if keys else shown(item)
-
-
-def _fix(keys: Sequence[str]) -> str:
-    fix = "remove one of the two entries"
-    return f"{fix}, or set the protocol of both entries" if _PROTOCOL in keys else fix
 
 
 # -- names taken -------------------------------------------------------------------------------------------------------
@@ -495,4 +495,8 @@ def wrong_shape(view: View) -> Iterator[Finding]:
 
 
 def _with_mistake(view: View, mistake: str) -> Iterator[Finding]:
-    return (Finding(misfit.path, misfit.message) for misfit in _misfits(view) if misfit.mistake == mistake)
+    return (
+        Finding(misfit.path, misfit.message, fixes=misfit.fixes)
+        for misfit in _misfits(view)
+        if misfit.mistake == mistake
+    )

@@ -8,12 +8,13 @@ from typing import Any, Final
 
 from tfgen import data_path
 from tfgen.data_path import Path
+from tfgen.fix import assignment, hint, removal
 from tfgen.graph.objects import podspec, tensorboard
 from tfgen.graph.objects.podspec import DEVICES
 from tfgen.graph.workloads import WORKLOADS
 from tfgen.job.facts import own_data
 from tfgen.job.training_job import RoleName, Strategy
-from tfgen.rules.rule import Finding, rule
+from tfgen.rules.rule import Finding, advise, rule
 from tfgen.rules.view import View
 from tfgen.schema import file as schema_file
 from tfgen.schema import kinds
@@ -45,7 +46,8 @@ def missing_role(view: View) -> Iterator[Finding]:
     strategy = view.job.structure.strategy
     for role, purpose in _REQUIRED[strategy].items():
         if role not in view.values["roles"]:
-            yield Finding(("roles",), f"strategy {strategy} needs the role {role}, {purpose}; add roles.{role}: {{}}")
+            added = assignment(("roles", role), {}, f"add roles.{role}: {{}}")
+            yield advise(("roles",), f"strategy {strategy} needs the role {role}, {purpose}", hint(added))
 
 
 @rule("unused-role", "error", "The job has a role that the strategy does not use.")
@@ -54,8 +56,9 @@ def unused_role(view: View) -> Iterator[Finding]:
     for role in view.roles:
         if role.name not in _USED[strategy]:
             used = either(_USED[strategy], "and")
-            message = f"strategy {strategy} does not use the role {role.name}, only {used}; remove the key"
-            yield Finding(("roles", role.name), message)
+            path = ("roles", role.name)
+            message = f"strategy {strategy} does not use the role {role.name}, only {used}"
+            yield advise(path, message, hint(removal(path)))
 
 
 @rule("nothing-ends-the-job", "error", "The job has no task whose exit ends the job.")
@@ -64,26 +67,19 @@ def nothing_ends_the_job(view: View) -> Iterator[Finding]:
     by, chief = structure.completion, structure.role("chief")
     # Without completion.by, the workload kind determines the task that ends the job, and reports a missing role.
     sets_by = bool(view.spec.get("completion", {}).get("by"))
+    path = ("completion", "by")
+    chief_ends = hint(assignment(path, "Chief", "set completion.by to Chief"))
+    worker_ends = assignment(path, "Worker0", "set completion.by to Worker0", is_choice=True)
     if structure.strategy == "ParameterServer" and by == "Chief" and not chief:
-        yield Finding(
-            ("roles",), "no task ends this job; add roles.chief: {}, or set completion.by to Worker0 or AllWorkers"
-        )
+        added = assignment(("roles", "chief"), {}, "add roles.chief: {}")
+        yield advise(("roles",), "no task ends this job", hint(added, worker_ends, end=" or AllWorkers"))
     if structure.strategy == "ParameterServer" and by != "Chief" and chief and sets_by:
-        yield Finding(
-            ("completion", "by"),
-            f"completion.by is {by}, so the end of the chief would not end the job; set completion.by to Chief",
-        )
+        yield advise(path, f"completion.by is {by}, so the end of the chief would not end the job", chief_ends)
     if structure.has_equal_workers and by == "Chief":
-        yield Finding(
-            ("completion", "by"),
-            f"completion.by is Chief, but strategy {structure.strategy} has no chief; set completion.by to Worker0 or "
-            "AllWorkers",
-        )
+        message = f"completion.by is Chief, but strategy {structure.strategy} has no chief"
+        yield advise(path, message, hint(worker_ends, end=" or AllWorkers"))
     if structure.strategy == "Single" and by != "Chief" and sets_by:
-        yield Finding(
-            ("completion", "by"),
-            f"completion.by is {by}, but strategy Single has no workers; set completion.by to Chief",
-        )
+        yield advise(path, f"completion.by is {by}, but strategy Single has no workers", chief_ends)
 
 
 @rule(
@@ -96,10 +92,9 @@ def legacy_flags(view: View) -> Iterator[Finding]:
     for key, is_set in (("legacyFlags", structure.legacy_flags), ("legacyVariables", structure.legacy_variables)):
         if is_set and structure.strategy != "ParameterServer":
             message = (
-                f"{key} passes the hosts of ps and worker to the program, but strategy {structure.strategy} has no ps; "
-                f"remove {key}"
+                f"{key} passes the hosts of ps and worker to the program, but strategy {structure.strategy} has no ps"
             )
-            yield Finding((key,), message)
+            yield advise((key,), message, hint(removal((key,), key)))
 
 
 # -- unknown role ------------------------------------------------------------------------------------------------------
@@ -113,11 +108,9 @@ def unknown_role(view: View) -> Iterator[Finding]:
     for name, volume in view.values["storage"].items():
         for index, role in enumerate(volume.get("for", ())):
             if role not in roles:
-                message = (
-                    f"storage.{name}.for lists {role}, but the job has only {either(roles, 'and')}; remove this entry, "
-                    f"or add {role} to the job"
-                )
-                yield Finding(("storage", name, "for", index), message)
+                path = ("storage", name, "for", index)
+                message = f"storage.{name}.for lists {role}, but the job has only {either(roles, 'and')}"
+                yield advise(path, message, hint(removal(path, "this entry"), other=f"add {role} to the job"))
 
 
 # -- evaluator cluster -------------------------------------------------------------------------------------------------
@@ -139,12 +132,12 @@ def evaluator_in_cluster(view: View) -> Iterator[Finding]:
         return
     has_config_map = WORKLOADS[structure.kind].has_config_map(structure)
     if not has_config_map and not kinds.lacking(view.spec, path):
-        operator, fix = kinds.FACTS[structure.kind].tf_config_setter
+        operator, why = kinds.FACTS[structure.kind].tf_config_setter
         message = (
             f"{operator} adds the evaluator to the TF_CONFIG of every task, so that the chief waits forever for the "
-            f"evaluator; {fix}"
+            "evaluator"
         )
-        yield Finding(path, message)
+        yield advise(path, message, kinds.hint_of(f"; {why}", path))
 
 
 # -- gpu on ps ---------------------------------------------------------------------------------------------------------
@@ -158,7 +151,8 @@ def gpu_on_ps(view: View) -> Iterator[Finding]:
         return
     resources = view.values["roles"]["ps"]["resources"]
     gpu, limits = resources["gpu"], resources["limits"]
-    counted = {gpu["resource"]: gpu["count"]} if gpu["count"] and gpu["resource"] not in limits else {}
+    counted_resource = gpu.get("deviceClass") or gpu["resource"]
+    counted = {counted_resource: gpu["count"]} if gpu["count"] and counted_resource not in limits else {}
     for resource, amount in {**counted, **view.template_variables("ps")[DEVICES.name]}.items():
         if resource not in counted and resource not in limits:
             continue  # This resource is a share of the GPUs in gpu.count, so skip it.
@@ -201,7 +195,8 @@ def workload_kind(view: View) -> Iterator[Finding]:
         for path, data in _find_values(view.variant_data, lack.path.split(".")):
             value_text = "" if isinstance(data, (Mapping, list)) else f" (found {shown(data)})"
             name = ".".join(map(str, path))
-            yield Finding(path, f"the workload kind {kind} does not support {name}{value_text}: {lack.why}")
+            message = f"the workload kind {kind} does not support {name}{value_text}: "
+            yield advise(path, message, kinds.hint_of(lack.why, path))
     if view.environment is not None:
         yield from _unsupported_empty_mappings(view, view.variant_data)
     else:  # An environment cannot change the workload kind, so check only the job.
@@ -209,10 +204,9 @@ def workload_kind(view: View) -> Iterator[Finding]:
             value = kinds.value_of(view.spec, key.path)
             if value is not None and value not in key.values:
                 allowed = either([value or '""' for value in key.values], "and")
-                message = (
-                    f"the workload kind {kind} does not support {key.path} {shown(value)}, only {allowed}: {key.why}"
-                )
-                yield Finding(tuple(key.path.split(".")), message)
+                path = tuple(key.path.split("."))
+                message = f"the workload kind {kind} does not support {key.path} {shown(value)}, only {allowed}: "
+                yield advise(path, message, kinds.hint_of(key.why, path))
 
 
 def _unsupported_empty_mappings(view: View, settings: Any, parent: Path = ()) -> Iterator[Finding]:
@@ -228,7 +222,8 @@ def _unsupported_empty_mappings(view: View, settings: Any, parent: Path = ()) ->
             yield from _unsupported_empty_mappings(view, value, path)
             if not value and data_path.at(view.job.values, path) is None:
                 kind, name = view.job.structure.kind, ".".join(map(str, path))
-                yield Finding(path, f"an environment cannot set {name} with the workload kind {kind}; remove the key")
+                message = f"an environment cannot set {name} with the workload kind {kind}"
+                yield advise(path, message, hint(removal(path)))
 
 
 def _find_values(data: Any, steps: Sequence[str], parent: Path = ()) -> Iterator[tuple[Path, Any]]:
@@ -254,6 +249,13 @@ def idle_value(view: View) -> Iterator[Finding]:
             yield Finding(path, f"{path_name(path)} has no effect: {why}")
 
 
+def _idle_tiers(view: View, path: Path) -> Iterator[tuple[Path, str]]:
+    """Yield the tiers of a network topology without a mode. `path` is the path of the network topology."""
+    for key in ("highestTierAllowed", "highestTierName"):
+        if not any(data_path.at(values, (*path, "mode")) for values in _affected_values(view, (*path, key))):
+            yield (*path, key), "networkTopology.mode is empty, so Volcano ignores the tier"
+
+
 def _idle(view: View) -> Iterator[tuple[Path, str]]:
     structure = view.job.structure
     for idle in idle_values(view.spec):
@@ -266,11 +268,10 @@ def _idle(view: View) -> Iterator[tuple[Path, str]]:
         yield ("gitops",), "GitOps tools apply only environments, and the job has no environments"
     if structure.kind == "JobSet" and structure.ps_first and structure.role("ps") is None:
         yield ("workload", "jobSet", "startOrder"), "the job has no ps"
-    if structure.kind == "VolcanoJob" and not view.values["workload"]["volcanoJob"]["networkTopology"]["mode"]:
-        tier: Path = ("workload", "volcanoJob", "networkTopology", "highestTierAllowed")
-        modes = [values["workload"]["volcanoJob"]["networkTopology"]["mode"] for values in _affected_values(view, tier)]
-        if not any(modes):
-            yield tier, "networkTopology.mode is empty, so Volcano ignores the tier"
+    if structure.kind == "VolcanoJob":
+        yield from _idle_tiers(view, ("workload", "volcanoJob", "networkTopology"))
+    elif structure.gang == "volcano":
+        yield from _idle_tiers(view, ("gang", "networkTopology"))
     annotations: Path = ("serviceAccount", "annotations")
     accounts = [values.get("serviceAccount", {}) for values in _affected_values(view, annotations)]
     if not any(account.get("create", True) for account in accounts):
@@ -285,9 +286,9 @@ def _idle(view: View) -> Iterator[tuple[Path, str]]:
 def _idle_gpus(view: View) -> Iterator[tuple[Path, str]]:
     for role in view.roles:
         gpu: Path = ("roles", role.name, "resources", "gpu")
-        for key in ("product", "share"):
+        for key in ("product", "share", "deviceClass"):
             path = (*gpu, key)
-            setting = view.values["roles"][role.name]["resources"]["gpu"][key]
+            setting = view.values["roles"][role.name]["resources"]["gpu"].get(key)
             if setting and not any(_has_gpus(values, role.name) for values in _affected_values(view, path)):
                 yield path, f"the role has no GPU; set {path_name((*gpu, 'count'))}"
 

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from tfgen.data_path import Path
 from tfgen.errors import Severity
+from tfgen.fix import DataEdit, Fix, Hint, Replacement, meant
 from tfgen.record import Record
-from tfgen.words import meant, nearest
+from tfgen.words import nearest
 
 if TYPE_CHECKING:
     from tfgen.rules.view import View
@@ -30,11 +31,18 @@ class Finding(NamedTuple):
         message: the value in the job, the allowed values, and the correction.
         cause: a text that is equal for the same mistake in all variants of a job. A rule sets the cause if the messages
             of the variants differ, for example in a number. If the cause is empty, the message identifies the mistake.
+        fixes: the fixes that the message proposes, with paths of the values of the chart.
     """
 
     path: Path
     message: str
     cause: str = ""
+    fixes: tuple[Fix, ...] = ()
+
+
+def advise(path: Path, message: str, hint: Hint, cause: str = "") -> Finding:
+    """Return the finding whose message ends with a hint."""
+    return Finding(path, f"{message}{hint.text}", cause, hint.fixes)
 
 
 class Recorded(NamedTuple):
@@ -68,18 +76,29 @@ class Rule(Record):
     """A rule that checks a job and each of its environments.
 
     Attributes:
+        severity: the severity by default.
         summary: the first sentence of the rule's section in docs/rules.md.
+        is_soft: True for a rule whose errors a cluster would accept. A tfgen.yaml may set the severity of a soft rule,
+            and a comment may ignore its errors, as for a rule that warns.
     """
 
     id: str
     severity: Severity
     summary: str
     check: Callable[[View], Iterable[Finding]]
+    is_soft: bool = False
+
+    @property
+    def is_ignorable(self) -> bool:
+        """Return True if a tfgen.yaml may set the severity of the rule, and a comment may ignore its problems."""
+        return self.severity == "warning" or self.is_soft
 
 
-def rule(id_: str, severity: Severity, summary: str) -> Callable[[Callable[[View], Iterable[Finding]]], Rule]:
+def rule(
+    id_: str, severity: Severity, summary: str, *, is_soft: bool = False
+) -> Callable[[Callable[[View], Iterable[Finding]]], Rule]:
     """Return a decorator that makes a rule of the function that finds the mistakes."""
-    return lambda check: Rule(id_, severity, summary, check)
+    return lambda check: Rule(id_, severity, summary, check, is_soft)
 
 
 class AcrossRule(Record):
@@ -90,6 +109,7 @@ class AcrossRule(Record):
     Attributes:
         record: the function that returns the record of a document as JSON data, or None if no conflict is possible.
         check: the function that finds conflicts between the records. The function gets only records that are not None.
+        find: the function that finds the mistakes in a document alone; None for a rule that compares documents.
     """
 
     id: str
@@ -97,6 +117,12 @@ class AcrossRule(Record):
     summary: str
     record: Callable[[Document], Any]
     check: Callable[[Sequence[Recorded]], Iterable[Clash]]
+    find: Callable[[Document], Iterable[Finding]] | None = None
+
+    def fixes(self, document: Document, clash: Clash) -> tuple[Fix, ...]:
+        """Return the fixes of a conflict in a document. A record has no fixes, so the rule finds the mistake again."""
+        found = self.find(document) if self.find else ()
+        return next((item.fixes for item in found if item[:2] == (clash.path, clash.message)), ())
 
 
 def rule_alone(
@@ -110,8 +136,9 @@ def rule_alone(
         rule,
         severity,
         summary,
-        lambda document: [(path, message) for path, message, _ in find(document)],
+        lambda document: [(found.path, found.message) for found in find(document)],
         _recorded_clashes,
+        find,
     )
 
 
@@ -119,6 +146,12 @@ def _recorded_clashes(jobs: Sequence[Recorded]) -> Iterator[Clash]:
     return (Clash(job.number, tuple(path), message) for job in jobs for path, message in job.record)
 
 
-def did_you_mean(name: str, names: Collection[str]) -> str:
-    """Return a hint such as `; did you mean "data"?` for an unknown `name`; empty if none of `names` is similar."""
-    return meant(nearest(name, names)) if len(names) <= _MAX_NAMES else ""
+def did_you_mean(
+    name: str, names: Collection[str], edit: Callable[[str], DataEdit | Replacement] | None = None
+) -> Hint:
+    """Return a hint such as `; did you mean "data"?` for an unknown `name`; empty if none of `names` is similar.
+
+    `edit` returns the edit that writes the similar name.
+    """
+    near = nearest(name, names) if len(names) <= _MAX_NAMES else None
+    return meant(near, *([edit(near)] if near and edit else []), written=name)

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import base64
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
+from tfgen.credentials import find_credentials, has_credential
 from tfgen.data_path import Path, texts
-from tfgen.graph.guards import refused_volume_message
+from tfgen.fix import Fix, Hint, assignment, hint, removal
 from tfgen.graph.objects.storage import SOURCES
 from tfgen.kubernetes.pods import PROFILES, Profile, refuses, strictest_profile
 from tfgen.rules import pod_parts
 from tfgen.rules.pod_parts import PodPart
-from tfgen.rules.rule import Finding, rule
+from tfgen.rules.rule import Finding, advise, rule
 from tfgen.rules.view import View
 from tfgen.schema import kubernetes_fields
-from tfgen.schema.secret_text import find_secret_arguments, has_secret, looks_secret, names_secret
+from tfgen.schema.hints import find_secret_arguments, names_secret
+from tfgen.schema.unknown import known_part
 from tfgen.words import path_name, shown
 
 # -- pod security ------------------------------------------------------------------------------------------------------
@@ -74,13 +77,28 @@ class WeakField(NamedTuple):
         path: the path of the field.
         profile: the strongest profile that allows the field.
         description: the field and the value of the field, as words for a message.
-        fix: the fix, as words for a message. After the fix, a stronger profile allows the field.
+        fix: the fix after which a stronger profile allows the field, or its words if the fix is no edit; empty to
+            remove the field.
     """
 
     path: Path
     profile: Profile
     description: str
-    fix: str = "remove this entry"
+    fix: Fix | str = ""
+
+    @property
+    def hint(self) -> Hint:
+        """Return the fix of the field, or the weaker profile as an alternative."""
+        if isinstance(self.fix, str) and self.fix:
+            return Hint(f"; {self.fix}, or {_weaker(self.profile).words}", (_weaker(self.profile),))
+        is_name = self.path[-1] == "name"
+        entry = self.fix or removal(self.path[:-1] if is_name else self.path, "this entry")
+        return hint(entry, _weaker(self.profile))
+
+
+def _weaker(profile: Profile, *, is_choice: bool = False) -> Fix:
+    path = ("security", "profile")
+    return assignment(path, profile, f"set security.profile to {profile}", is_choice=is_choice)
 
 
 def find_weak_fields(part: PodPart) -> Iterator[WeakField]:
@@ -102,11 +120,8 @@ def pod_security(view: View) -> Iterator[Finding]:
     job_profile = view.job.structure.profile
     for field in _fields(view):
         if PROFILES.index(field.profile) > PROFILES.index(job_profile):
-            message = (
-                f"security.profile {job_profile} refuses {field.description}; {field.fix}, or set security.profile to "
-                f"{field.profile}"
-            )
-            yield Finding(field.path, message)
+            message = f"security.profile {job_profile} refuses {field.description}"
+            yield advise(field.path, message, field.hint)
 
 
 def _fields(view: View) -> Iterator[WeakField]:
@@ -191,7 +206,8 @@ def _check_context(context: PodPart) -> Iterator[WeakField]:
 def _check_capabilities(context: PodPart) -> Iterator[WeakField]:
     path, fields = (*context.path, "capabilities"), context.data
     if "capabilities" in fields and fields["capabilities"] is None:
-        yield WeakField(path, "baseline", "capabilities that are not dropped", "write drop: [ALL]")
+        fix = assignment(path, {"drop": ["ALL"]}, "write drop: [ALL]")
+        yield WeakField(path, "baseline", "capabilities that are not dropped", fix)
     for capabilities in pod_parts.child(context, "capabilities"):
         for index, name in enumerate(_list(capabilities.data, "add")):
             path = (*capabilities.path, "add", index)
@@ -201,7 +217,8 @@ def _check_capabilities(context: PodPart) -> Iterator[WeakField]:
                 yield WeakField(path, "baseline", f"the capability {name}")
         if "drop" in capabilities.data and "ALL" not in _list(capabilities.data, "drop"):
             path = (*capabilities.path, "drop")
-            yield WeakField(path, "baseline", "a container that does not drop ALL capabilities", "write drop: [ALL]")
+            fix = assignment(path, ["ALL"], "write drop: [ALL]")
+            yield WeakField(path, "baseline", "a container that does not drop ALL capabilities", fix)
 
 
 def _check_probes(container: PodPart) -> Iterator[WeakField]:
@@ -234,21 +251,28 @@ def volume_profile(view: View) -> Iterator[Finding]:
     for name, storage in view.values["storage"].items():
         for source in SOURCES:
             if source in storage and refuses(profile, source):
-                message = refused_volume_message(f"storage.{name}", source, profile)
-                yield Finding(("storage", name, source), view.evaluate(message))
+                yield _refused_volume(("storage", name, source), ("storage", name), profile)
     volumes = [part for role in view.roles for part in pod_parts.template_items(view, role.name, "volumes")]
     volumes += [part for spec in pod_parts.patch_specs(view) for part in pod_parts.items(spec, "volumes")]
     for volume in volumes:
         for key, value in volume.data.items():
             is_source = key != "name" and not key.startswith("$") and not kubernetes_fields.is_misspelt(key, "Volume")
             if is_source and value is not None and refuses(profile, key):
-                message = refused_volume_message(path_name(volume.path), key, profile)
-                yield Finding((*volume.path, key), view.evaluate(message))
+                yield _refused_volume((*volume.path, key), volume.path, profile)
 
 
-# -- plaintext secret --------------------------------------------------------------------------------------------------
+def _refused_volume(path: Path, volume: Path, profile: Profile) -> Finding:
+    source = str(path[-1])
+    replacement = "an emptyDir or a claim" if source == "hostPath" else "a claim or a CSI volume"
+    minimum = strictest_profile(source)
+    message = f"{path_name(volume)}: security.profile {profile} forbids {source} volumes, which need at least {minimum}"
+    weaker = _weaker(minimum, is_choice=True)
+    return advise(path, message, Hint(f"; use {replacement}, or {weaker.words}", (weaker,)))
+
+
+# -- secrets -----------------------------------------------------------------------------------------------------------
 #
-# Secrets in the text of a job, which would be committed to git.
+# Credentials and other secrets in the text of a job, which would be committed to git.
 #
 # A message never contains the value of the secret.
 
@@ -261,20 +285,53 @@ _SECRET_DATA: Final = ("data", "stringData")
 _REFERENCE: Final = {"flexVolume": "secretRef", "csi": "nodePublishSecretRef"}
 
 
+@rule("credential", "error", "A text of the job contains a credential.", is_soft=True)
+def credential(view: View) -> Iterator[Finding]:
+    variant = {key: value for key, value in view.variant_data.items() if key != "environments"}
+    for path, value in texts(known_part(variant)[0]):
+        is_of_secret = path[0] == "objects" and view.values["objects"][path[1]]["kind"] == "Secret"
+        text = _decoded(value) if is_of_secret and path[2] == "data" else value
+        for kind, line in find_credentials(text):
+            place = f"line {line} of {path_name(path)}" if "\n" in text.strip() else path_name(path)
+            yield Finding(path, f"{place} contains {kind}, and git would store it; {_cure(path, is_of_secret)}")
+
+
+def _decoded(text: str) -> str:
+    """Return the text that a value of a Secret's `data` encodes in base64; the value itself if it is not base64."""
+    try:
+        return base64.b64decode("".join(text.split()), validate=True).decode(errors="replace")
+    except ValueError:
+        return text
+
+
+def _cure(path: Path, is_of_secret: bool) -> str:
+    match path:
+        case ("objects", *_):
+            others = ", or write an ExternalSecret or a SealedSecret" if is_of_secret else ""
+            return f"create {'the' if is_of_secret else 'a'} Secret in the cluster{others}"
+        case (*_, "env", str()):
+            return "create a Secret, and write secretKeyRef: {name: ..., key: ...}"
+        case (*_, "env", int(), "value"):
+            return "create a Secret, and replace value by valueFrom: {secretKeyRef: {name: ..., key: ...}}"
+        case ("storage", _, ("flexVolume" | "csi") as source, *_):
+            return f"create a Secret, and write its name in {_REFERENCE[source]} of the volume"
+        case (*_, ("args" | "command"), int()) | ("code", "configMap", *_):
+            return "create a Secret, and pass a variable with secretKeyRef"
+        case _:
+            return "remove it, and create a Secret for the programs that need it"
+
+
 @rule("plaintext-secret", "warning", "A value of the job looks like a secret.")
 def plaintext_secret(view: View) -> Iterator[Finding]:
     for path, name, value in _variables(view):
-        if not isinstance(value, str):
-            continue
-        looks = "value" if has_secret(value) else "name" if names_secret(name, value) else None
-        if looks:
+        if isinstance(value, str) and names_secret(name, value) and not has_credential(value):
             message = (
-                f"the {looks} of the variable {name} looks like a secret, and git would store the secret; create a "
+                f"the name of the variable {name} looks like a secret, and git would store the secret; create a "
                 "Secret, and write secretKeyRef: {name: ..., key: ...}"
             )
             yield Finding(path, message)
     for path, name, value in _options(view):
-        if looks_secret(_HUMP.sub("-", name), value):
+        if names_secret(_HUMP.sub("-", name), value) and not has_credential(value):
             message = (
                 f"{path_name(path)} looks like a secret, and git would store the secret; create a Secret, and write "
                 f"its name in {_REFERENCE[str(path[2])]} of the volume"
@@ -282,33 +339,21 @@ def plaintext_secret(view: View) -> Iterator[Finding]:
             yield Finding(path, message)
     for path, arguments in _arguments(view):
         for index in find_secret_arguments(arguments):
-            message = (
-                "this argument looks like a secret, and git would store the secret; pass a variable with secretKeyRef"
-            )
-            yield Finding((*path, index), message)
-    for path, message in _literals(view):
-        yield Finding(path, message)
-
-
-def _literals(view: View) -> Iterator[tuple[Path, str]]:
-    """Yield a path and a message for each Secret in `objects`, and for each secret in a text of another object."""
+            if not has_credential(arguments[index]):
+                message = (
+                    "this argument looks like a secret, and git would store the secret; pass a variable with "
+                    "secretKeyRef"
+                )
+                yield Finding((*path, index), message)
     for name, item in view.values["objects"].items():
-        path: Path = ("objects", name)
-        if item["kind"] == "Secret" and any(item.get(field) for field in _SECRET_DATA):
-            field = next(field for field in _SECRET_DATA if item.get(field))
+        fields = [field for field in _SECRET_DATA if item["kind"] == "Secret" and item.get(field)]
+        values = [_decoded(text) if field == "data" else text for field in fields for _, text in texts(item[field])]
+        if fields and not any(map(has_credential, values)):
             message = (
-                f"{path_name((*path, field))}: git would store the values of the Secret; create the Secret in the "
-                "cluster, or write an ExternalSecret or a SealedSecret"
+                f"{path_name(('objects', name, fields[0]))}: git would store the values of the Secret; create the "
+                "Secret in the cluster, or write an ExternalSecret or a SealedSecret"
             )
-            yield (*path, field), message
-        else:
-            for text_path, text in texts(item, path):
-                if has_secret(text):
-                    message = (
-                        f"{path_name(text_path)} looks like a secret, and git would store the secret; create a Secret "
-                        "in the cluster"
-                    )
-                    yield text_path, message
+            yield Finding(("objects", name, fields[0]), message)
 
 
 def _variables(view: View) -> Iterator[tuple[Path, str, Any]]:

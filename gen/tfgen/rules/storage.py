@@ -6,13 +6,14 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from tfgen.data_path import Path
+from tfgen.fix import Hint, assignment, hint, removal
 from tfgen.graph.guards import duplicate_mount_message
 from tfgen.graph.holes import clean_path
 from tfgen.graph.objects import tensorboard
-from tfgen.graph.objects.storage import WRITABLE
+from tfgen.graph.objects.storage import WRITABLE, makes_claim
 from tfgen.job.training_job import RoleName
 from tfgen.rules import pod_parts
-from tfgen.rules.rule import Finding, rule
+from tfgen.rules.rule import Finding, advise, rule
 from tfgen.rules.view import View
 from tfgen.words import either, path_name, shown
 
@@ -24,9 +25,6 @@ from tfgen.words import either, path_name, shown
 # job creates, because the job does not state the access mode of an existing claim.
 
 
-_FIX: Final = "set accessMode to ReadWriteMany, or list fewer roles in storage.{}.for"
-
-
 @rule(
     "claim-access-mode",
     "warning",
@@ -35,19 +33,23 @@ _FIX: Final = "set accessMode to ReadWriteMany, or list fewer roles in storage.{
 def claim_access_mode(view: View) -> Iterator[Finding]:
     for path, mode, volume, description in _shared_claims(view):
         if mode == "ReadWriteOnce":
-            message = f"so all pods must run on one node; {_FIX.format(path[1])}"
-            yield Finding(path, f"{description}, {message}", cause=f"{mode} {path}")
+            message = f"{description}, so all pods must run on one node"
+            yield advise(path, message, _shared(path, f"list fewer roles in storage.{path[1]}.for"), f"{mode} {path}")
         elif mode == "ReadOnlyMany" and not volume.get("readOnly"):
-            message = "so the pods cannot write to the claim; set accessMode to ReadWriteMany, or set readOnly: true"
-            yield Finding(path, f"{description}, {message}", cause=f"{mode} {path}")
+            message = f"{description}, so the pods cannot write to the claim"
+            yield advise(path, message, _shared(path, "set readOnly: true"), f"{mode} {path}")
 
 
 @rule("claim-single-pod", "error", "Several pods mount a claim whose access mode allows only one pod.")
 def claim_single_pod(view: View) -> Iterator[Finding]:
     for path, mode, _, description in _shared_claims(view):
         if mode == "ReadWriteOncePod":
-            message = f"so only one pod would start; {_FIX.format(path[1])}"
-            yield Finding(path, f"{description}, {message}", cause=f"{mode} {path}")
+            message = f"{description}, so only one pod would start"
+            yield advise(path, message, _shared(path, f"list fewer roles in storage.{path[1]}.for"), f"{mode} {path}")
+
+
+def _shared(path: Path, other: str) -> Hint:
+    return hint(assignment(path, "ReadWriteMany", "set accessMode to ReadWriteMany"), other=other)
 
 
 def _shared_claims(view: View) -> Iterator[tuple[Path, str, Mapping[str, Any], str]]:
@@ -63,7 +65,7 @@ def _shared_claims(view: View) -> Iterator[tuple[Path, str, Mapping[str, Any], s
         pods: dict[str, int] = {role: view.values["roles"][role].get("replicas", 1) for role in mounting}
         if view.has_tensorboard and name in view.volumes(tensorboard.ROLE):
             pods[tensorboard.ROLE] = 1
-        if "size" in claim and sum(pods.values()) > 1:
+        if makes_claim(volume) and sum(pods.values()) > 1:
             counts = either((f"{count} of {role}" for role, count in pods.items()), "and")
             mode = claim.get("accessMode", "ReadWriteMany")
             description = f"storage.{name} is a {mode} claim of {sum(pods.values())} pods ({counts})"
@@ -102,7 +104,7 @@ def storage_not_on_ps(view: View) -> Iterator[Finding]:
 def _is_shared(volume: Mapping[str, Any]) -> bool:
     """Return True if pods on several nodes can write to a volume."""
     writable = any(source in volume for source in WRITABLE) and not volume.get("readOnly")
-    return writable and volume.get("claim", {}).get("accessMode") not in _SINGLE_NODE_MODES
+    return writable and not (makes_claim(volume) and volume["claim"].get("accessMode") in _SINGLE_NODE_MODES)
 
 
 # -- elasticdl volume --------------------------------------------------------------------------------------------------
@@ -198,11 +200,9 @@ def volume_runs(view: View) -> Iterator[Finding]:
         if "runs" not in volume:
             continue
         if volume.get("readOnly") or not any(source in volume for source in WRITABLE):
-            yield Finding(
-                ("storage", name, "runs"),
-                f"storage.{name} has runs, but a task cannot write to the volume; remove runs, or use a writable "
-                "volume",
-            )
+            path = ("storage", name, "runs")
+            message = f"storage.{name} has runs, but a task cannot write to the volume"
+            yield advise(path, message, hint(removal(path, "runs"), other="use a writable volume"))
         elif ends not in volume.get("for", [ends]):
             yield Finding(
                 ("storage", name, "runs"),

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from tfgen.rules import guarded, images, objects, pod_fields, programs, roles, scheduling, security, storage, variables
+from tfgen.rules import guarded, images, objects, pod_fields, programs, roles, scheduling, security, storage
 from tfgen.rules.rule import Rule
 
-_MODULES: Final = (images, objects, pod_fields, programs, roles, scheduling, security, storage, variables)
+_MODULES: Final = (images, objects, pod_fields, programs, roles, scheduling, security, storage)
 
 RULES: Final[tuple[Rule, ...]] = (
     *(item for module in _MODULES for item in vars(module).values() if isinstance(item, Rule)),

@@ -9,7 +9,8 @@ a list index.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import functools
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -20,11 +21,11 @@ from tfgen.graph.fill import Filler, Scope, compile_filler, evaluate, failing_sc
 from tfgen.graph.guards import file_guards, guards
 from tfgen.graph.holes import Guard, Node
 from tfgen.graph.objects import podspec
-from tfgen.graph.structure_cache import cached_by_structure
 from tfgen.graph.workloads import WORKLOADS, role_pod
-from tfgen.job.training_job import Patch, Role, RoleName, Structure, TrainingJob
+from tfgen.job.training_job import MAX_STRUCTURES, Patch, Role, RoleName, Structure, TrainingJob
 from tfgen.record import Record
 from tfgen.schema import tunables
+from tfgen.schema.unknown import UNKNOWN
 from tfgen.text.document import Document
 
 
@@ -32,7 +33,7 @@ class View(Record):
     """A variant of a job, for the rules.
 
     Attributes:
-        document: the document of the job. The schema accepts the document.
+        document: the document of the job. Each value that the schema refuses is `UNKNOWN`.
         job: the job that tfgen read from the document.
         values: the complete values of the variant, with defaults for all missing values.
         all_values: the complete values of the job itself, then of each environment.
@@ -182,6 +183,14 @@ class View(Record):
         base: Path = ("spec", "environments", self.environment or "") if self.is_set_in_environment(path) else ("spec",)
         return (*base, *path)
 
+    def written_path(self, owner: Path, path: Path) -> Path:
+        """Return the path in the document that an edit changes. The environment sets `owner`, or the job does.
+
+        A new key inside `owner` belongs where `owner` is.
+        """
+        is_inside = path[: len(owner)] == owner and self.is_set_in_environment(owner)
+        return (*self._in_document(owner), *path[len(owner) :]) if is_inside else self._in_document(path)
+
     def locate(self, path: Path) -> tuple[Place, str | None]:
         """Return the line of the mistake at `path`, and the environment that the message must name.
 
@@ -203,11 +212,18 @@ class _StructureFacts(Record):
 
 
 def views(document: Document) -> tuple[View, ...]:
-    """Return the views of a valid document: first the view of the job, then a view of each environment."""
-    job = TrainingJob.from_document(document.data)
-    job_values, by_environment = tunables.all_values(document.data["spec"], of_any_kind=True)
+    """Return the views of a document: first the view of the job, then a view of each environment.
+
+    An environment that is unknown has no view.
+
+    Raises:
+        UnknownValueError, TypeError: the structure of the job depends on an unknown value.
+    """
+    data, unknown = _with_readable_environments(document.data)
+    job = TrainingJob.from_document(data)
+    job_values, by_environment = tunables.all_values(data["spec"], of_any_kind=True)
     names = [environment.name for environment in job.environments]
-    all_values = (job_values, *(by_environment[name] for name in names))
+    all_values = (job_values, *(UNKNOWN if name in unknown else by_environment[name] for name in names))
     facts = _facts(job.structure)
     return tuple(
         View(
@@ -220,10 +236,22 @@ def views(document: Document) -> tuple[View, ...]:
             _facts=facts,
         )
         for name, values in zip((None, *names), all_values, strict=True)
+        if values is not UNKNOWN
     )
 
 
-@cached_by_structure
+def _with_readable_environments(data: Any) -> tuple[Any, Collection[str]]:
+    """Return the data with a mapping for each environment that is unknown, and the names of these environments."""
+    environments = data["spec"].get("environments", {})
+    unknown = [name for name, environment in environments.items() if environment is UNKNOWN]
+    if not unknown:
+        return data, ()
+    place = dict.fromkeys(("namespace", "cluster", "enabled"), UNKNOWN)
+    readable = {**environments, **dict.fromkeys(unknown, place)}
+    return {**data, "spec": {**data["spec"], "environments": readable}}, unknown
+
+
+@functools.lru_cache(MAX_STRUCTURES)
 def _facts(structure: Structure) -> _StructureFacts:
     by_rule: dict[str, list[Guard]] = {}
     for guard in (*guards(structure), *file_guards(structure)):

@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tfgen import data_path
 from tfgen.kubernetes import quantity
-from tfgen.kubernetes.labels import matches
-from tfgen.kubernetes.object import Object
+from tfgen.kubernetes.object import Object, matches
 from tfgen.kubernetes.pods import PROFILES, pod_requests
 from tfgen.record import EMPTY, Record
-from tfgen.scheduling.claims import claims_of
-from tfgen.scheduling.cluster import Cluster
+from tfgen.scheduling.cluster import NOT_FOUND, Cluster, claims_of
+from tfgen.scheduling.devices import Claimed
 from tfgen.scheduling.pods import (
     Counts,
     HostPort,
@@ -37,7 +36,7 @@ _DEFAULT_SCHEDULER: Final = "default-scheduler"
 _POD_AFFINITY: Final = ("affinity", "podAffinity", "requiredDuringSchedulingIgnoredDuringExecution")
 _PARTS: Final = ("initContainers", "containers")
 _REFUSED: Final = "Kubernetes refuses the pods, because"
-_NOT_FOUND: Final = "in the cluster or in the file of --nodes"
+_NO_DEVICES: Final = Claimed()
 
 
 class PodSet(Record):
@@ -85,13 +84,19 @@ class PodSet(Record):
         return self.namespace == namespace and matches(selector, self.labels)
 
 
-def pod_set(template: PodTemplate, cluster: Cluster, mounts: Mapping[tuple[str, str], int] = EMPTY) -> PodSet:
+def pod_set(
+    template: PodTemplate,
+    cluster: Cluster,
+    mounts: Mapping[tuple[str, str], int] = EMPTY,
+    claimed: Claimed = _NO_DEVICES,
+) -> PodSet:
     """Return the set of pods of a template, with the changes that admission controllers of the cluster make.
 
     Args:
         template: the template of the pods.
         cluster: the cluster, together with the objects that the planned runs create.
         mounts: the number of pods that mount each claim, by namespace and name of the claim.
+        claimed: the devices that each pod claims.
     """
     is_new = bool(template.owner)  # the API server has already changed and admitted a pod that waits
     limits = _limits(cluster, template.namespace) if is_new else []
@@ -107,7 +112,7 @@ def pod_set(template: PodTemplate, cluster: Cluster, mounts: Mapping[tuple[str, 
         labels=template.labels,
         spec=spec,
         count=template.count,
-        requests=counts_of_pod(spec),
+        requests={**counts_of_pod(spec), **claimed.counts},
         priority=cluster.priority(spec),
         may_preempt=policy != "Never",
         spreads=tuple(spreads_of(spec, template.labels)),
@@ -116,10 +121,14 @@ def pod_set(template: PodTemplate, cluster: Cluster, mounts: Mapping[tuple[str, 
         volumes=tuple(claim.volume for claim in claims if claim.volume),
         obstacles=(
             *(f"{_REFUSED} {reason}" for reason in refusals),
-            *(claim.obstacle for claim in claims if claim.obstacle),
+            *filter(None, (*(claim.obstacle for claim in claims), claimed.obstacle)),
         ),
-        doubts=(*template.doubts, *_doubts(template, cluster), *(claim.doubt for claim in claims if claim.doubt)),
-        escapes=(*_escapes(template.spec, cluster), *_offers(spec, cluster)),
+        doubts=(
+            *template.doubts,
+            *_doubts(template, cluster),
+            *filter(None, (*(claim.doubt for claim in claims), claimed.doubt)),
+        ),
+        escapes=(*_escapes(template.spec, cluster), *filter(None, (claimed.doubt, claimed.offer))),
         assumptions=(
             *(claim.assumption for claim in claims if claim.assumption),
             *_assumed_namespaces(template.namespace, cluster),
@@ -152,9 +161,6 @@ def _claims(spec: Mapping[str, Any]) -> Iterator[str]:
 def _containers(spec: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     for part in _PARTS:
         yield from spec.get(part) or ()
-
-
-# -- objects that pods need --------------------------------------------------------------------------------------------
 
 
 def _refusals(template: PodTemplate, cluster: Cluster) -> Iterator[str]:
@@ -231,9 +237,7 @@ def _doubts(template: PodTemplate, cluster: Cluster) -> Iterator[str]:
             kind == "PriorityClass" and cluster.priority_class(spec)
         )
         if name and not is_default and not is_found and kind not in cluster.known_kinds:
-            yield f"tfgen finds no {kind} {name} {_NOT_FOUND}"
-    if spec.get("resourceClaims"):
-        yield "tfgen cannot evaluate the resourceClaims of the pods"
+            yield f"tfgen finds no {kind} {name} {NOT_FOUND}"
     if spec.get("schedulingGates"):
         yield "the schedulingGates of the pods delay the scheduling"
 
@@ -241,29 +245,9 @@ def _doubts(template: PodTemplate, cluster: Cluster) -> Iterator[str]:
 def _escapes(spec: Mapping[str, Any], cluster: Cluster) -> Iterator[str]:
     name = spec.get("runtimeClassName")
     if name and cluster.find("RuntimeClass", name) is None and "RuntimeClass" not in cluster.known_kinds:
-        yield f"tfgen finds no RuntimeClass {name} {_NOT_FOUND}"
+        yield f"tfgen finds no RuntimeClass {name} {NOT_FOUND}"
     if spec.get("nodeName"):
         yield f"the nodeName of the pods is {spec['nodeName']}"
-
-
-def _offers(spec: Mapping[str, Any], cluster: Cluster) -> Iterator[str]:
-    """Yield a text for each requested resource whose devices a DeviceClass offers. No node lists these devices.
-
-    https://kubernetes.io/docs/concepts/scheduling-eviction/dynamic-resource-allocation/#extended-resource
-    """
-    requests = counts_of_pod(spec)
-    for item in cluster.of_kind("DeviceClass"):
-        name = item["metadata"]["name"]
-        for resource in {(item.get("spec") or {}).get("extendedResourceName"), f"{_IMPLICIT_RESOURCE}{name}"}:
-            if resource in requests:
-                yield f"the DeviceClass {name} offers {resource}, and tfgen does not know the devices of this class"
-
-
-_IMPLICIT_RESOURCE: Final = "deviceclass.resource.kubernetes.io/"
-
-# -- LimitRange --------------------------------------------------------------------------------------------------------
-#
-# https://kubernetes.io/docs/concepts/policy/limit-range/
 
 
 def _limits(cluster: Cluster, namespace: str) -> list[tuple[str, Mapping[str, Any]]]:
@@ -339,10 +323,6 @@ def _pod_limits(spec: Mapping[str, Any]) -> dict[str, Amount]:
         {**only_limits(spec), **{part: [only_limits(item) for item in spec.get(part) or ()] for part in _PARTS}}
     )
 
-
-# -- ResourceQuota -----------------------------------------------------------------------------------------------------
-#
-# https://kubernetes.io/docs/concepts/policy/resource-quotas/
 
 _WITHOUT_PREFIX: Final = ("cpu", "memory", "ephemeral-storage")
 _REQUIRED: Final = {

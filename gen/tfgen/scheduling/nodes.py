@@ -12,12 +12,19 @@ from functools import cached_property, partial
 from typing import Any, Final
 
 from tfgen import data_path
-from tfgen.kubernetes.labels import matches, meets
-from tfgen.kubernetes.object import Object
+from tfgen.kubernetes.object import Object, matches, meets
 from tfgen.record import Record
 from tfgen.scheduling.admission import PodSet
-from tfgen.scheduling.claims import CsiVolume, NodeVolumes, csi_volumes, is_new, node_volumes
-from tfgen.scheduling.cluster import Cluster, Node, RunningPod
+from tfgen.scheduling.cluster import (
+    Cluster,
+    CsiVolume,
+    Node,
+    NodeVolumes,
+    RunningPod,
+    csi_volumes,
+    is_new,
+    node_volumes,
+)
 from tfgen.scheduling.pods import NODE_ITSELF, Counts, Spread
 from tfgen.words import either, listed
 
@@ -384,9 +391,6 @@ class NodePool:
 def capacity(free: Counts, requests: Mapping[str, Any]) -> int:
     """Return the number of pods with the given requests that fit into the free resources of a node."""
     return max(0, min((free.get(resource, 0) // value for resource, value in requests.items()), default=UNBOUND))
-
-
-# -- selectors, taints and volumes -------------------------------------------------------------------------------------
 
 
 def is_selected(spec: Mapping[str, Any], node: Node) -> bool:

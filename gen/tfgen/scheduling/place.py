@@ -8,12 +8,17 @@ every order, and `Demand` is a proof that they do not in any order. Both are bou
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from string import ascii_letters
+from typing import Final, TypeAlias
 
 from tfgen.record import Record
 from tfgen.scheduling.admission import PodSet
+from tfgen.scheduling.cluster import Node
+from tfgen.scheduling.devices import DEVICE_CLASS
 from tfgen.scheduling.nodes import UNBOUND, NodePool, SpreadDomains, capacity
 from tfgen.scheduling.pods import NODE_ITSELF, Counts
 
@@ -213,9 +218,6 @@ class _DomainCounts:
             del self._levels[before]
 
 
-# -- a proof that all pods get a node ----------------------------------------------------------------------------------
-
-
 class _Rivals(Record):
     """Equal pods that compete with a set of pods for nodes.
 
@@ -400,9 +402,6 @@ class Certainty:
         return _Rivals(sum(1 << index for index, most in room.items() if most), requests, count, room)
 
 
-# -- a proof that not all pods get a node ------------------------------------------------------------------------------
-
-
 class Demand:
     """The sets of pods on a board that need nodes together."""
 
@@ -507,3 +506,130 @@ def _is_crowded(board: Board, set_index: int, together: Iterable[int]) -> bool:
         if None not in domains and sum(board.sets[member].count for member in separated) > len(domains):
             return True
     return False
+
+
+RoleKey: TypeAlias = tuple[str, str]
+"""The title of a run, and the name of a role in the run."""
+
+SHARED_LETTER: Final = "*"
+"""The letter that several roles share after all other letters are in use."""
+_GPU: Final = "/gpu"
+"""The suffix of resource names that count whole GPUs, such as `nvidia.com/gpu`."""
+
+
+class PlacedPods(Record):
+    """The pods of a role that a plan places on a node.
+
+    Attributes:
+        run: the title of the run; empty for pods that already wait for a node in the cluster.
+        role: the role in the run; for waiting pods, the name of a pod.
+        gpus: the number of GPUs of one pod.
+    """
+
+    run: str
+    role: str
+    pods: int
+    gpus: int
+
+
+class NodeSlots(Record):
+    """A node and the use of its GPUs.
+
+    Attributes:
+        gpus: the number of allocatable GPUs of the node.
+        running: for each running pod that uses GPUs, the number of these GPUs.
+        placed: the pods that the plan places on the node, in the order of the plan.
+    """
+
+    name: str
+    gpus: int
+    running: tuple[int, ...]
+    placed: tuple[PlacedPods, ...]
+
+    @property
+    def free(self) -> int:
+        """The number of GPUs that no pod uses; 0 if the pods request more GPUs than the node has."""
+        return max(self.gpus - sum(self.running) - sum(item.pods * item.gpus for item in self.placed), 0)
+
+
+class NodeGroup(Record):
+    """Nodes that have equal slots.
+
+    Attributes:
+        names: the names of all nodes of the group.
+        slots: the slots that all nodes of the group have, as the `NodeSlots` of the first node.
+    """
+
+    names: tuple[str, ...]
+    slots: NodeSlots
+
+
+def node_slots(placement: Placement) -> tuple[NodeSlots, ...]:
+    """Return the slots of each node after a placement, in the order of the nodes."""
+    return tuple(_slots(placement, node_index, node) for node_index, node in enumerate(placement.board.nodes))
+
+
+def grouped(nodes: Iterable[NodeSlots]) -> list[NodeGroup]:
+    """Group the nodes that have equal slots.
+
+    The groups with placed pods are first, then the groups that have GPUs but no placed pods, then all other groups.
+    """
+    groups: dict[NodeSlots, list[NodeSlots]] = {}
+    for node in sorted(nodes, key=lambda node: _natural(node.name)):
+        groups.setdefault(node.replaced(name=""), []).append(node)
+    ordered = sorted(groups.values(), key=lambda group: (not group[0].placed, not group[0].gpus))
+    return [NodeGroup(tuple(node.name for node in group), group[0]) for group in ordered]
+
+
+def slot_letters(nodes: Iterable[NodeSlots]) -> Mapping[RoleKey, str]:
+    """Return the letter of each role that has placed pods with GPUs. Example: {("mnist/prod", "worker"): "W"}.
+
+    The key contains the title of a run and the name of a role. The letter is the first letter of the role in upper
+    case, or in lower case if another role has the upper-case letter. If other roles have these two letters, the letter
+    is any unused letter, or `SHARED_LETTER` if all letters are in use.
+    """
+    letters: dict[RoleKey, str] = {}
+    for item in (item for node in nodes for item in node.placed):
+        key = (item.run, item.role)
+        if item.gpus and item.run and key not in letters:
+            candidates = (item.role[:1].upper(), item.role[:1], *ascii_letters)
+            letters[key] = next((letter for letter in candidates if letter not in letters.values()), SHARED_LETTER)
+    return letters
+
+
+def role_counts(node: NodeSlots) -> Mapping[str, str]:
+    """Return a text about the pods of each run on a node. Example: {"mnist/prod": "chief, 2 worker"}."""
+    counts: dict[str, dict[str, int]] = {}
+    for item in node.placed:
+        roles = counts.setdefault(item.run, {})
+        roles[item.role] = roles.get(item.role, 0) + item.pods
+    return {
+        run: ", ".join(f"{pods} {role}" if pods > 1 else role for role, pods in roles.items())
+        for run, roles in counts.items()
+    }
+
+
+def _slots(placement: Placement, node_index: int, node: Node) -> NodeSlots:
+    running = tuple(_gpus(pod.requests) for pod in node.pods)
+    placed: dict[tuple[str, str, int], int] = {}
+    for set_index, pods in sorted(placement.placed.get(node_index, {}).items()):
+        item = placement.board.sets[set_index]
+        key = (item.owner, item.role, _gpus(item.requests))
+        placed[key] = placed.get(key, 0) + pods
+    return NodeSlots(
+        name=node.name,
+        gpus=max(_gpus(node.free) + sum(running), 0),
+        running=tuple(gpus for gpus in running if gpus),
+        placed=tuple(PlacedPods(run, role, pods, gpus) for (run, role, gpus), pods in placed.items()),
+    )
+
+
+def _gpus(counts: Counts) -> int:
+    return sum(
+        value for resource, value in counts.items() if resource.endswith(_GPU) or resource.startswith(DEVICE_CLASS)
+    )
+
+
+def _natural(name: str) -> list[tuple[int, str]]:
+    """Return a sort key for a node's name. The key sorts node-2 before node-10."""
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", name)]

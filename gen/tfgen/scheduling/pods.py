@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from tfgen import data_path
 from tfgen.kubernetes import quantity
-from tfgen.kubernetes.labels import AddedLabels, matches
+from tfgen.kubernetes.object import AddedLabels, matches
 from tfgen.kubernetes.pods import Profile, pod_requests
 from tfgen.record import EMPTY, Record
 
@@ -34,8 +34,6 @@ _MOST: Final = (1 << 63) - 1
 _ANTI_AFFINITY: Final = ("affinity", "podAntiAffinity", "requiredDuringSchedulingIgnoredDuringExecution")
 _NO_POD: Final = {"matchExpressions": [{"key": "", "operator": "Exists"}]}
 _ANY_ADDRESS: Final = "0.0.0.0"  # noqa: S104  # the value of an empty hostIP, not a socket
-
-# -- amounts -----------------------------------------------------------------------------------------------------------
 
 
 def counts_of(quantities: Mapping[str, Any]) -> dict[str, int]:
@@ -82,9 +80,6 @@ def amount_of(resource: str, number: int) -> Amount:
 
 def _count(resource: str, value: Amount) -> int:
     return min(math.ceil(value * _MILLI if resource == _CPU else value), _MOST)
-
-
-# -- rules between pods ------------------------------------------------------------------------------------------------
 
 
 class Term(Record):
@@ -227,12 +222,6 @@ def _hard_spreads(spec: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     for constraint in spec.get("topologySpreadConstraints") or ():
         if constraint.get("whenUnsatisfiable", "DoNotSchedule") == "DoNotSchedule":
             yield constraint
-
-
-# -- templates ---------------------------------------------------------------------------------------------------------
-#
-# A StatefulSet sets labels on a pod, such as the pod's index, that no other pod has. A topology spread or an
-# anti-affinity that reads such a label treats the pods differently, so tfgen splits the template.
 
 
 class PodTemplate(Record):

@@ -12,10 +12,10 @@ from typing import Any, Final, Literal, TypeAlias
 from tfgen.record import Record
 from tfgen.scheduling.admission import PodSet, Quotas, mounts_of, pod_set
 from tfgen.scheduling.cluster import Cluster, namespace_of
+from tfgen.scheduling.devices import Devices
 from tfgen.scheduling.nodes import NodePool
-from tfgen.scheduling.place import Board, Certainty, Demand, Placement
+from tfgen.scheduling.place import Board, Certainty, Demand, NodeSlots, Placement, node_slots
 from tfgen.scheduling.pods import PODS, LabelReaders, PodTemplate, split
-from tfgen.scheduling.slots import NodeSlots, node_slots
 from tfgen.words import count, either
 
 Answer: TypeAlias = Literal["fits", "fits in one order", "does not fit", "not known"]
@@ -119,10 +119,13 @@ def plan_placement(cluster: Cluster, runs: Sequence[PlannedRun]) -> Plan:
     waiting = (pod["spec"] for pod in cluster.waiting)
     specs = (template.spec for run in runs for template in run.pods)
     readers = LabelReaders([*specs, *(pod.spec for pod in running if pod.spec.get("affinity")), *waiting])
-    mounts = mounts_of(template for run in runs for template in run.pods)
+    planned_pods, waiting_pods = [template for run in runs for template in run.pods], [*_waiting(cluster, readers)]
+    mounts = mounts_of(planned_pods)
+    devices = Devices(cluster, ((template.namespace, template.spec) for template in (*planned_pods, *waiting_pods)))
+    cluster = cluster.replaced(nodes=devices.nodes())
     sets = {
         run.title: [
-            pod_set(part, cluster, mounts)
+            pod_set(part, cluster, mounts, devices.claimed(part.namespace, part.spec))
             for template in run.pods
             if template.count
             for part in split(template, readers)
@@ -136,7 +139,10 @@ def plan_placement(cluster: Cluster, runs: Sequence[PlannedRun]) -> Plan:
         refusal = refusals[run.title]
         is_refused = refusal is not None and _is_refused_for_gang(refusal, sets[run.title])
         sets[run.title] = [item for item in sets[run.title] if not item.obstacles and not (is_refused and item.in_gang)]
-    waiting_sets = [pod_set(template, cluster) for template in _waiting(cluster, readers)]
+    waiting_sets = [
+        pod_set(template, cluster, claimed=devices.claimed(template.namespace, template.spec))
+        for template in waiting_pods
+    ]
     board = Board(pool, [*(item for of_run in sets.values() for item in of_run), *waiting_sets])
     risks = _risks(board)
     placement = Placement(board)

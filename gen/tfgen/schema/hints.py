@@ -1,26 +1,78 @@
 """Describes the constraints of the schema in words, and advises users who write a job in the notation of Kubernetes.
 
->>> expected({"type": "integer", "minimum": 1, "maximum": 65535})
-'an integer from 1 to 65535'
->>> advice_for(("spec", "roles", "worker", "resources", "nvidia.com/gpu"), 2)
-'; write gpu: {count: 2}'
+    >>> expected({"type": "integer", "minimum": 1, "maximum": 65535})
+    'an integer from 1 to 65535'
+    >>> advice_for(("spec", "roles", "worker", "resources", "nvidia.com/gpu"), 2)
+    '; write gpu: {count: 2}'
 
-A table has one line per notation of Kubernetes. The advice repeats the values of the user, except possible secrets.
+A table has one line per notation of Kubernetes. The advice repeats the values of the user, except possible secrets:
+credentials, and values whose name marks a secret by its last word (`HUB_TOKEN`, not `TOKEN_LIMIT`).
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
 
+from tfgen import fix
+from tfgen.credentials import has_credential
 from tfgen.data_path import MAX_INTEGER, Path
+from tfgen.fix import NO_HINT, REMOVED, Assignment, Fix, Hint, Rename
 from tfgen.schema import file as schema_file
 from tfgen.schema.file import Schema, is_record, resolve
-from tfgen.schema.secret_text import looks_secret
+from tfgen.text.parse import parse
 from tfgen.text.yaml_text import scalar
-from tfgen.words import NEAR, either, meant, nearest, path_name
+from tfgen.words import NEAR, either, nearest, path_name
+
+_SECRET_NAME: Final = re.compile(
+    r"(^|[-_.])(pass(word|wd|phrase)?|pwd|secret|token|credentials?"
+    r"|(access|account|api|auth|encryption|private|secret|signing|storage)[-_.]?key)$",
+    re.IGNORECASE,
+)
+
+# Paths, flags, references and placeholders (a tokenizer's <eos>) contain no secret.
+_HARMLESS: Final = re.compile(r"|true|false|/.*|<.*>|\[.*\]|.*\$\(.*", re.IGNORECASE | re.DOTALL)
+
+# A flag with a value, or an assignment, alone or in a shell command: --password=hunter2, db.password='hunter2'.
+_FLAG: Final = re.compile(
+    r"""(?<![^\s"';&|(])(?:--?(?P<flag>[A-Za-z][\w.-]*)(?:=|[ \t]+(?!-))|(?P<variable>[A-Za-z][\w.-]*)=)["']?"""
+    r"""(?P<value>[^\s"']*)"""
+)
+_FLAG_NAME: Final = re.compile(r"--?(?P<name>[A-Za-z][\w.-]*)")
+_SHELL_VARIABLE: Final = re.compile(r"\$[{(]?\w")
+
+
+def looks_secret(name: str, value: str) -> bool:
+    """Test whether a value contains a credential, or has a name that marks a secret."""
+    return has_credential(value) or names_secret(name, value)
+
+
+def names_secret(name: str, value: str) -> bool:
+    """Test whether a name marks a secret, such as `HUB_TOKEN`, and the value could be a secret.
+
+    A path or a placeholder, for example, is not a secret.
+    """
+    return _SECRET_NAME.search(name) is not None and not _HARMLESS.fullmatch(value)
+
+
+def find_secret_arguments(arguments: Sequence[Any]) -> Iterator[int]:
+    """Yield the index of each argument that contains the value of a flag such as --password."""
+    flag = ""
+    for index, text in enumerate(arguments):
+        if isinstance(text, str):
+            flags = [(flag, text)] if flag and not text.startswith("-") else []
+            flags += ((match["flag"] or match["variable"], match["value"]) for match in _FLAG.finditer(text))
+            if any(_is_secret_flag(name, value) for name, value in flags):
+                yield index
+        alone = _FLAG_NAME.fullmatch(text) if isinstance(text, str) else None
+        flag = alone["name"] if alone else ""
+
+
+def _is_secret_flag(name: str, value: str) -> bool:
+    return names_secret(name, value) and not _SHELL_VARIABLE.match(value)
+
 
 # -- constraints in words ----------------------------------------------------------------------------------------------
 
@@ -66,7 +118,7 @@ def choices(node: Schema) -> list[str]:
     return [key for choice in node["oneOf"] for key in choice["required"]]
 
 
-def hint_for_key(key: str, owner: Schema, schema: Schema, path: Path = ()) -> str:
+def hint_for_key(key: str, owner: Schema, schema: Schema, path: Path = (), value: Any = None) -> Hint:
     """Return a hint such as `; did you mean "image"?` for an unknown key, and a short list of the allowed keys.
 
     Args:
@@ -74,22 +126,54 @@ def hint_for_key(key: str, owner: Schema, schema: Schema, path: Path = ()) -> st
         owner: the schema of the mapping that contains the key.
         schema: the schema of the document.
         path: the path of the mapping in the document.
+        value: the value of the key.
     """
     allowed = owner["properties"] if "properties" in owner else owner["propertyNames"]["enum"]
     listed = f" (allowed: {', '.join(sorted(allowed))})" if len(allowed) <= _SHORT_LIST else ""
-    name = (
-        _in_our_words(key, allowed)
-        or nearest(key, allowed, NEAR)
-        or _path_one_level_deeper(key, owner, schema)
-        or _path_in_parent(key, path, schema)
-        or nearest(key, allowed)
-        or _path_in_spec(key, schema)
+    if name := _in_our_words(key, allowed) or nearest(key, allowed, NEAR) or _path_one_level_deeper(key, owner, schema):
+        target: Path = (*path, *name.split("."))
+    elif target := _path_in_parent(key, path, schema):
+        name = path_name(target)
+    elif name := nearest(key, allowed):
+        target = (*path, name)
+    elif name := _path_in_spec(key, schema):
+        target = ("spec", key)
+    if not target:
+        return Hint(listed)
+    written = (*path, key)
+    is_in_place = target[:-1] == path
+    edits = (
+        (Rename(written, str(target[-1])),)
+        if is_in_place
+        else (Assignment(target, value), Assignment(written, REMOVED))
     )
-    return meant(name) + listed
+    return fix.meant(name, *edits, written=key, end=listed)
 
 
-# Names in Kubernetes, in TFJob or in Volcano, each with the equivalent key of a job.
+CHART_WORDS: Final[Mapping[str, str]] = {
+    "commonAnnotations": "annotations",
+    "commonLabels": "labels",
+    "extraEnv": "env",
+    "extraEnvVars": "env",
+    "extraVolumeMounts": "storage",
+    "extraVolumes": "storage",
+    "persistence": "storage",
+    "podAnnotations": "annotations",
+    "podLabels": "labels",
+    "podSecurityContext": "security",
+    "replicaCount": "roles.worker.replicas",
+    "replicas": "roles.worker.replicas",
+    "resources": "roles.worker.resources",
+    "securityContext": "security",
+    "serviceAccount": "serviceAccountName",
+    "volumeMounts": "storage",
+    "volumes": "storage",
+}
+"""Names of values in other Helm charts, each with the equivalent key of a job."""
+
+# Names in Kubernetes, in TFJob, in Volcano or in a chart, each with the equivalent key of a job.
 _OTHER_WORDS = {
+    **CHART_WORDS,
     "activeDeadlineSeconds": "deadline",
     "backoffLimit": "retries",
     "containers": "podTemplate",
@@ -98,12 +182,8 @@ _OTHER_WORDS = {
     "parallelism": "replicas",
     "podFailurePolicy": "restart.ignoreExitCodes",
     "queue": "gang.queue",
-    "replicas": "roles.worker.replicas",
     "schedulerName": "gang.scheduler",
-    "securityContext": "security",
     "tfReplicaSpecs": "roles",
-    "volumeMounts": "storage",
-    "volumes": "storage",
 }
 
 
@@ -138,17 +218,17 @@ def _path_one_level_deeper(key: str, owner: Schema, schema: Schema) -> str | Non
     return None
 
 
-def _path_in_parent(key: str, path: Path, schema: Schema) -> str | None:
-    """Return the correct path of a key that belongs to a parent mapping, or None if no parent mapping has such a key.
+def _path_in_parent(key: str, path: Path, schema: Schema) -> Path:
+    """Return the correct path of a key that belongs to a parent mapping; empty if no parent mapping has such a key.
 
-    For example, return `spec.gitops.createNamespace` for the key `createNamespace` below `spec.gitops.argocd`. The
-    argument `path` is the path of the mapping that contains the misplaced key.
+    For example, return the path of `spec.gitops.createNamespace` for the key `createNamespace` below
+    `spec.gitops.argocd`. The argument `path` is the path of the mapping that contains the misplaced key.
     """
     for end in range(len(path) - 1, 0, -1):
         owner = schema_file.node(schema, path[:end])
         if owner is not None and is_record(owner) and key in owner["properties"]:
-            return path_name((*path[:end], key))
-    return None
+            return (*path[:end], key)
+    return ()
 
 
 # -- the notation of Kubernetes ----------------------------------------------------------------------------------------
@@ -157,15 +237,40 @@ def _path_in_parent(key: str, path: Path, schema: Schema) -> str | None:
 _ANY: Final = "*"
 _TOP: Final = ""
 
-_HABITS: Final[Mapping[tuple[str, ...], str]] = {
-    ("envFrom", _ANY): "write {{configMapRef: {named}}}, or {{secretRef: {named}}}",
-    (
-        "cleanPodPolicy",
-    ): "write completion: {{release: ScaleToZero}} for Running and All, or {{release: Keep}} for None",
-    ("env", _ANY, "value"): "write the value itself in its place, {{{name}: {value}}}",
-    ("env", _ANY, "valueFrom"): "write the content of valueFrom in its place, {name}: {value}",
-    ("gpu", "model"): "write product: {value}",
-    ("gpu", "type"): "write product: {value}",
+
+class _Removed(NamedTuple):
+    """The advice to remove a key. `why` is the reason."""
+
+    why: str
+
+
+class _Written(NamedTuple):
+    """The advice to write other YAML in place of a key and its value.
+
+    Attributes:
+        texts: an entry or a value as YAML, and the alternatives.
+        lead: the words before the first text.
+        tail: the words after the last text. They may name an alternative.
+        is_of_parent: whether the text replaces the mapping that contains the key.
+    """
+
+    texts: tuple[str, ...]
+    lead: str = ""
+    tail: str = ""
+    is_of_parent: bool = False
+
+
+_HABITS: Final[Mapping[tuple[str, ...], str | _Removed | _Written]] = {
+    ("envFrom", _ANY): _Written(("{{configMapRef: {named}}}", "{{secretRef: {named}}}")),
+    ("cleanPodPolicy",): _Written(
+        ("completion: {{release: ScaleToZero}}",), tail=" for Running and All, or {{release: Keep}} for None"
+    ),
+    ("env", _ANY, "value"): _Written(("{{{name}: {value}}}",), "the value itself in its place, ", is_of_parent=True),
+    ("env", _ANY, "valueFrom"): _Written(
+        ("{name}: {value}",), "the content of valueFrom in its place, ", is_of_parent=True
+    ),
+    ("gpu", "model"): _Written(("product: {value}",)),
+    ("gpu", "type"): _Written(("product: {value}",)),
     (
         "objects",
         _ANY,
@@ -176,28 +281,26 @@ _HABITS: Final[Mapping[tuple[str, ...], str]] = {
         "remove the key, and evaluate the policies in CI, with the Kyverno CLI or with kubectl apply --dry-run=server: "
         "see docs/guard-rails.md"
     ),
-    ("patches", _ANY, "patch"): "write merge: {{...}} for a merge patch, and json: [...] for operations of RFC 6902",
-    ("patches", _ANY, "target", "group"): "a target needs only the key kind; remove the key",
-    ("patches", _ANY, "target", "version"): "a target needs only the key kind; remove the key",
-    ("resources", "amd.com/gpu"): "write gpu: {{count: {value}, resource: amd.com/gpu}}",
-    ("resources", "ephemeral-storage"): "write requests: {{ephemeral-storage: {value}}}",
-    ("resources", "nvidia.com/gpu"): "write gpu: {{count: {value}}}",
-    ("resources", "gpu"): "write gpu: {{count: {value}}}",
-    ("roles", "chief", "replicas"): "the chief is always a single task; remove the key",
-    ("roles", "evaluator", "replicas"): "the evaluator is always a single task; remove the key",
-    ("security", "allowPrivilegeEscalation"): (
-        "the default security profile, restricted, already sets this field to false; remove the key"
+    ("patches", _ANY, "patch"): "write merge: {...} for a merge patch, and json: [...] for operations of RFC 6902",
+    ("patches", _ANY, "target", "group"): _Removed("a target needs only the key kind"),
+    ("patches", _ANY, "target", "version"): _Removed("a target needs only the key kind"),
+    ("resources", "amd.com/gpu"): _Written(("gpu: {{count: {value}, resource: amd.com/gpu}}",)),
+    ("resources", "ephemeral-storage"): _Written(("requests: {{ephemeral-storage: {value}}}",)),
+    ("resources", "nvidia.com/gpu"): _Written(("gpu: {{count: {value}}}",)),
+    ("resources", "gpu"): _Written(("gpu: {{count: {value}}}",)),
+    ("roles", "chief", "replicas"): _Removed("the chief is always a single task"),
+    ("roles", "evaluator", "replicas"): _Removed("the evaluator is always a single task"),
+    ("security", "allowPrivilegeEscalation"): _Removed(
+        "the default security profile, restricted, already sets this field to false"
     ),
-    ("security", "capabilities"): (
-        "the default security profile, restricted, already drops all capabilities; remove the key"
-    ),
-    ("security", "privileged"): "write profile: privileged for settings that no other profile allows",
-    ("security", "runAsNonRoot"): "the default security profile, restricted, already sets this field; remove the key",
-    ("security", "seccompProfile"): (
-        "the security profiles restricted, the default, and baseline already set this field; remove the key"
+    ("security", "capabilities"): _Removed("the default security profile, restricted, already drops all capabilities"),
+    ("security", "privileged"): _Written(("profile: privileged",), tail=" for settings that no other profile allows"),
+    ("security", "runAsNonRoot"): _Removed("the default security profile, restricted, already sets this field"),
+    ("security", "seccompProfile"): _Removed(
+        "the security profiles restricted, the default, and baseline already set this field"
     ),
     **{
-        (around, *name, field): f"write podTemplate: {{{{spec: {{{{{field}: {{value}}}}}}}}}}"
+        (around, *name, field): _Written((f"podTemplate: {{{{spec: {{{{{field}: {{value}}}}}}}}}}",))
         for around, *name in (("spec",), ("roles", _ANY))
         for field in ("hostIPC", "hostNetwork", "hostPID")
     },
@@ -213,24 +316,26 @@ _HABITS: Final[Mapping[tuple[str, ...], str]] = {
         "write retries for backoffLimit, deadline for activeDeadlineSeconds, and completion.release for cleanPodPolicy"
     ),
     ("spec", "run"): "only a job file can set this key, in spec or in an environment; move the key",
-    ("spec", "volumes"): "write storage: {value}, each volume with its mountPath",
-    ("storage", _ANY, "claim", "claimName"): "write name: {value}",
+    ("spec", "volumes"): _Written(("storage: {value}",), tail=", each volume with its mountPath"),
+    ("storage", _ANY, "claim", "claimName"): _Written(("name: {value}",)),
     (
         "storage",
         _ANY,
         "path",
-    ): "write mountPath: {value} for the path in the pod, and subPath for a folder of the volume",
-    ("storage", _ANY, "persistentVolumeClaim"): "write claim: {named}",
-    ("storage", _ANY, "pvc"): "write claim: {named}",
-    ("successPolicy",): "write completion: {{by: AllWorkers}} for AllWorkers, or {{by: Worker0}} for the default",
+    ): _Written(("mountPath: {value}",), tail=" for the path in the pod, and subPath for a folder of the volume"),
+    ("storage", _ANY, "persistentVolumeClaim"): _Written(("claim: {named}",)),
+    ("storage", _ANY, "pvc"): _Written(("claim: {named}",)),
+    ("successPolicy",): _Written(
+        ("completion: {{by: AllWorkers}}",), tail=" for AllWorkers, or {{by: Worker0}} for the default"
+    ),
     (
         "volumeMounts",
     ): 'set mountPath in the volume of spec.storage, and list the roles that mount the volume under "for"',
 }
 """The advice for a key, by the last keys in the path of the key. `_TOP` begins the path of a key at the top level.
 
-The advice has placeholders: `name` is the parent key, and `value` is the value in the notation of a job. `named` is the
-same value, but a text such as `data` becomes `{name: data}`.
+The texts of `_Written` have placeholders: `name` is the parent key, and `value` is the value in the notation of a job.
+`named` is the same value, but a text such as `data` becomes `{name: data}`.
 """
 
 LONG_FORMS: Final[Mapping[str, str]] = {
@@ -242,7 +347,7 @@ LONG_FORMS: Final[Mapping[str, str]] = {
 """The access mode of a volume, by the short form of the access mode that kubectl prints."""
 
 _IMPORTED: Final[Mapping[str, tuple[str, ...]]] = {
-    "TFJob": ("kubeflow.org",),
+    "TFJob": ("kubeflow.org", "training.kubedl.io"),
     "TfJob": ("kubeflow.org",),
     "TrainJob": ("trainer.kubeflow.org",),
     "JobSet": ("jobset.x-k8s.io",),
@@ -260,7 +365,7 @@ _LONGEST: Final = 80
 _PLAIN: Final = re.compile(r"[\w./:@+-]+", re.ASCII)
 
 
-def advice_for(path: Path, value: Any) -> str:
+def advice_for(path: Path, value: Any) -> Hint:
     """Return the advice for a value in the notation of Kubernetes, such as `; write gpu: {count: 2}`; else empty.
 
     Args:
@@ -268,15 +373,48 @@ def advice_for(path: Path, value: Any) -> str:
         value: the value at the path.
     """
     for end, advice in _HABITS.items():
-        if _ends(path, end):
-            around = "".join(map(str, path[-2:-1]))
-            named = {"name": value} if isinstance(value, str) else value
-            # The name of a variable shows whether its value is a secret. Other values have no such name.
-            words = _job_notation(value, around if end[-1] in _WRAPPERS else "")
-            return f"; {advice.format(name=_scalar(around), value=words, named=_job_notation(named))}"
+        if not _ends(path, end):
+            continue
+        if isinstance(advice, _Removed):
+            removal = fix.removal(path)
+            return Hint(f"; {advice.why}; {removal.words}", (removal,))
+        if isinstance(advice, str):
+            return Hint(f"; {advice}")
+        around = "".join(map(str, path[-2:-1]))
+        named = {"name": value} if isinstance(value, str) else value
+        # The name of a variable shows whether its value is a secret. Other values have no such name.
+        words = _job_notation(value, around if end[-1] in _WRAPPERS else "")
+        fill = {"name": _scalar(around), "value": words, "named": _job_notation(named)}
+        texts = [text.format(**fill) for text in advice.texts]
+        fixes = (fix_ for text in texts for fix_ in _written(path, text, advice))
+        return Hint(f"; write {advice.lead}{', or '.join(texts)}{advice.tail.format(**fill)}", tuple(fixes))
     if isinstance(value, list) and _first_by_name(value):
-        return f"; write the items by name: {_job_notation(value)}"
-    return ""
+        return write(path, _job_notation(value), "the items by name: ")
+    return NO_HINT
+
+
+def _written(path: Path, text: str, advice: _Written) -> Iterator[Fix]:
+    """Yield the fix that writes `text` in place of the key at a path."""
+    if "..." in text:
+        return
+    data = parse(text, "").documents[0].data
+    words, is_choice = f"write {text}", bool(advice.tail)
+    if advice.is_of_parent:
+        yield fix.assignment(path[:-1], next(iter(data.values())), words)
+    elif text.startswith("{"):
+        yield fix.assignment(path, data, words)
+    else:
+        ((key, value),) = data.items()
+        target = (*path[:-1], key)
+        rename = (Rename(path, key),) if target != path else ()
+        yield Fix(words, (*rename, Assignment(target, value)), is_choice)
+
+
+def write(path: Path, text: str, lead: str = "", end: str = "") -> Hint:
+    """Return the hint to write another value at a path. `text` is the value as YAML; "..." stands for an omission."""
+    words = f"write {lead}{text}"
+    fixes = () if "..." in text else (fix.assignment(path, parse(f"- {text}", "").documents[0].data[0], words),)
+    return Hint(f"; {words}{end}", fixes)
 
 
 def can_import(kind: str, version: Any) -> bool:

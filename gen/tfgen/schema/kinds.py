@@ -15,6 +15,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, Literal, TypeAlias, get_args
 
 from tfgen import data_path
+from tfgen.data_path import Path
+from tfgen.fix import Hint, assignment, removal
 from tfgen.record import Record
 from tfgen.schema import file as schema_file
 
@@ -38,7 +40,7 @@ class UnsupportedKey(Record):
 
     Attributes:
         path: the path of the key in the spec. The step ``*`` means any key.
-        why: the reason, and the fix for a job that sets the key.
+        why: the reason, and the fix for a job that sets the key, with the holes of `hint_of`.
         when: the condition on the spec under which the job cannot set the key.
     """
 
@@ -53,7 +55,7 @@ class LimitedKey(Record):
     Attributes:
         path: the path of the key in the spec.
         values: the supported values.
-        why: the reason, and the fix for a job that sets another value.
+        why: the reason, and the fix for a job that sets another value, with the holes of `hint_of`.
         when: the condition on the spec under which only these values are supported.
     """
 
@@ -71,7 +73,7 @@ class CustomResource(Record):
         kind: the kind in Kubernetes.
         completed: a CEL expression that is true for a completed object.
         failed: a CEL expression that is true for a failed object.
-        argocd_health: the name of the health check of Argo CD (targets/gitops/health).
+        argocd_health: the name of the health check of Argo CD (targets/health).
         suspend: the JSON pointer of the field that suspends the object; empty without such a field.
         free: the paths, below the spec of the object, of the fields that may change during a run.
     """
@@ -101,7 +103,7 @@ class Facts(Record):
         default_end: the role whose end completes a job by default; None if the default depends on the strategy.
         has_pod_that_calls_api_server: whether a pod of the job, such as the finisher, sends requests to the API server.
         tf_config_setter: the component that may set TF_CONFIG instead of tfgen, and the fix for a job whose chief would
-            wait for the evaluator. Example: ``("the plugin tensorflow", "set workload.volcanoJob.tfConfig to Own")``.
+            wait for the evaluator. Example: ``("the plugin tensorflow", "{own}")``.
             Both texts are empty if only tfgen sets TF_CONFIG, or if the kind does not support an evaluator.
     """
 
@@ -167,18 +169,18 @@ NO_FINISHER: Final = (
     UnsupportedKey(
         "startDeadline",
         "a job of this workload kind has no finisher, and only the finisher checks that all tasks start in time; "
-        "remove the key",
+        "{removed}",
     ),
-    UnsupportedKey("completion.onFailure", "the operator also releases a failed job; remove the key"),
-    UnsupportedKey("completion.evaluatorGrace", "the operator stops the evaluator when the job ends; remove the key"),
-    UnsupportedKey("completion.image", "a job of this workload kind has no finisher; remove the key"),
+    UnsupportedKey("completion.onFailure", "the operator also releases a failed job; {removed}"),
+    UnsupportedKey("completion.evaluatorGrace", "the operator stops the evaluator when the job ends; {removed}"),
+    UnsupportedKey("completion.image", "a job of this workload kind has no finisher; {removed}"),
     UnsupportedKey(
         "completion.notify",
-        "a job of this workload kind has no finisher, and only the finisher sends notifications; remove the key",
+        "a job of this workload kind has no finisher, and only the finisher sends notifications; {removed}",
     ),
     UnsupportedKey(
         "tensorboard.keep",
-        "a job of this workload kind has no finisher, and only the finisher scales TensorBoard down; remove the key",
+        "a job of this workload kind has no finisher, and only the finisher scales TensorBoard down; {removed}",
     ),
 )
 LEGACY: Final = ("legacyFlags", "legacyVariables")
@@ -217,7 +219,7 @@ def only_tf_config_strategies(setter: str, fix: str, when: Condition = None) -> 
 
 WHOLE_BUDGET: Final = UnsupportedKey(
     "podDisruptionBudget.maxUnavailable",
-    "maxUnavailable needs a controller with the subresource scale; remove the key, or use the kind StatefulSet",
+    "maxUnavailable needs a controller with the subresource scale; {removed}, or use the kind StatefulSet",
 )
 
 # Set by the controllers on their pods: https://kubernetes.io/docs/reference/labels-annotations-taints/
@@ -257,8 +259,7 @@ _JOB: Final = Facts(
 _OLD: Final = ("workload.tfJob.apiVersion", "v1beta1")
 _DYNAMIC: Final = ("workload.tfJob.enableDynamicWorker", True)
 _WITHOUT_ADDRESSES: Final = (
-    "with dynamic workers, the operator passes no addresses of tasks to this role; remove the key, or "
-    "enableDynamicWorker"
+    "with dynamic workers, the operator passes no addresses of tasks to this role; {removed}, or {static}"
 )
 
 _TF_JOB: Final = Facts(
@@ -266,7 +267,7 @@ _TF_JOB: Final = Facts(
         *NO_FINISHER,
         *NO_LEGACY,
         WHOLE_BUDGET,
-        UnsupportedKey("retries", "kubeflow.org/v1beta1 does not limit retries; remove the key, or use v1", _OLD),
+        UnsupportedKey("retries", "kubeflow.org/v1beta1 does not limit retries; {removed}, or use v1", _OLD),
         UnsupportedKey(
             "restart.inPlace", "the operator replaces each failed pod; use the kind Job, JobSet or StatefulSet"
         ),
@@ -276,14 +277,12 @@ _TF_JOB: Final = Facts(
         ),
         UnsupportedKey(
             "workload.tfJob.enableDynamicWorker",
-            "kubeflow.org/v1beta1 does not have this field; remove the key, or use v1",
+            "kubeflow.org/v1beta1 does not have this field; {removed}, or use v1",
             _OLD,
         ),
         UnsupportedKey("roles.chief", _WITHOUT_ADDRESSES, _DYNAMIC),
         UnsupportedKey("roles.evaluator", _WITHOUT_ADDRESSES, _DYNAMIC),
-        UnsupportedKey(
-            "workload.suspend", "kubeflow.org/v1beta1 cannot suspend a job; remove the key, or use v1", _OLD
-        ),
+        UnsupportedKey("workload.suspend", "kubeflow.org/v1beta1 cannot suspend a job; {removed}, or use v1", _OLD),
         UnsupportedKey(
             "workload.tfJob.activeDeadlineSeconds",
             "kubeflow.org/v1beta1 does not have this field; set deadline, which applies to the pods, or use v1",
@@ -291,8 +290,12 @@ _TF_JOB: Final = Facts(
         ),
         UnsupportedKey(
             "gang.schedulerName",
-            "a flag of the operator sets the name of the scheduler; remove the key, or set workload.tfJob.gang to "
-            "PodGroup",
+            "a flag of the operator sets the name of the scheduler; {removed}, or {pod_group}",
+            ("workload.tfJob.gang", "Operator"),
+        ),
+        UnsupportedKey(
+            "gang.networkTopology",
+            "the operator creates a PodGroup without this field; {pod_group}",
             ("workload.tfJob.gang", "Operator"),
         ),
     ),
@@ -300,34 +303,33 @@ _TF_JOB: Final = Facts(
         only_tf_config_strategies("the operator", "use the kind StatefulSet, Job, JobSet or VolcanoJob"),
         LimitedKey(
             "gang.scheduler",
-            ("volcano", "kube-batch", "coscheduling", "kueue"),
+            ("volcano", "kube-batch", "coscheduling", "kai", "koordinator", "kueue"),
             "this scheduler needs the field schedulingGroup of the pods, but the CRD of TFJob drops the field; use the "
             "kind Job",
         ),
         LimitedKey(
             "completion.by",
             ("", "Chief", "Worker0"),
-            "kubeflow.org/v1beta1 has no successPolicy; set workload.tfJob.apiVersion to v1",
+            "kubeflow.org/v1beta1 has no successPolicy; {v1}",
             _OLD,
         ),
         LimitedKey(
             "strategy",
             ("ParameterServer",),
-            "dynamic workers receive only the addresses of the ps; remove enableDynamicWorker",
+            "dynamic workers receive only the addresses of the ps; {static}",
             _DYNAMIC,
         ),
         LimitedKey(
             "workload.tfJob.gang",
             ("PodGroup",),
             "the operator creates a PodGroup from spec.runPolicy, which kubeflow.org/v1beta1 does not have; "
-            "set workload.tfJob.gang to PodGroup, or set workload.tfJob.apiVersion to v1",
+            "{pod_group}, or {v1}",
             _OLD,
         ),
         LimitedKey(
             "gang.scheduler",
             ("volcano",),
-            "the operator itself creates a PodGroup only for Volcano; set workload.tfJob.gang to PodGroup, so that "
-            "tfgen renders the PodGroup",
+            "the operator itself creates a PodGroup only for Volcano; {pod_group}, so that tfgen renders the PodGroup",
             ("workload.tfJob.gang", "Operator"),
         ),
     ),
@@ -371,23 +373,20 @@ _VOLCANO_JOB: Final = Facts(
     unsupported_keys=(
         *NO_FINISHER,
         WHOLE_BUDGET,
-        *(
-            UnsupportedKey(
-                key, "the plugin of Volcano sets only TF_CONFIG; set workload.volcanoJob.tfConfig to Own", _PLUGIN
-            )
-            for key in LEGACY
-        ),
-        UnsupportedKey("restart.inPlace", "Volcano always restarts a failed program in the same pod; remove the key"),
+        *(UnsupportedKey(key, "the plugin of Volcano sets only TF_CONFIG; {own}", _PLUGIN) for key in LEGACY),
+        UnsupportedKey("restart.inPlace", "Volcano always restarts a failed program in the same pod; {removed}"),
         UnsupportedKey(
             "restart.ignoreExitCodes",
-            "Volcano restarts a failed program in the same pod and counts no retry; remove the key, or use the kind "
-            "JobSet",
+            "Volcano restarts a failed program in the same pod and counts no retry; {removed}, or use the kind JobSet",
         ),
-        UnsupportedKey("gang.minResources", "Volcano computes the resources of the gang; remove the key"),
+        UnsupportedKey("gang.minResources", "Volcano computes the resources of the gang; {removed}"),
+        UnsupportedKey(
+            "gang.networkTopology", "a VolcanoJob has this setting in workload.volcanoJob.networkTopology; {removed}"
+        ),
     ),
     limited_keys=(
         RELEASES,
-        only_tf_config_strategies("the plugin of Volcano", "set workload.volcanoJob.tfConfig to Own", _PLUGIN),
+        only_tf_config_strategies("the plugin of Volcano", "{own}", _PLUGIN),
         LimitedKey(
             "completion.by",
             ("", "Chief", "AllWorkers"),
@@ -413,7 +412,7 @@ _VOLCANO_JOB: Final = Facts(
     controller_keys=tuple(
         f"volcano.sh/{key}" for key in ("job-name", "job-namespace", "job-version", "task-index", "task-spec")
     ),
-    tf_config_setter=("the plugin tensorflow", "set workload.volcanoJob.tfConfig to Own"),
+    tf_config_setter=("the plugin tensorflow", "{own}"),
 )
 
 
@@ -460,17 +459,15 @@ _POD: Final = Facts(
             for key in NO_FINISHER
             if key.path in ("startDeadline", "completion.image", "completion.notify", "tensorboard.keep")
         ),
-        UnsupportedKey("completion.onFailure", "a failed Pod has nothing to release; remove the key"),
-        UnsupportedKey("completion.evaluatorGrace", "a Pod has no evaluator; remove the key"),
-        UnsupportedKey(
-            "restart.inPlace", "the kubelet always restarts a failed container in the same pod; remove the key"
-        ),
+        UnsupportedKey("completion.onFailure", "a failed Pod has nothing to release; {removed}"),
+        UnsupportedKey("completion.evaluatorGrace", "a Pod has no evaluator; {removed}"),
+        UnsupportedKey("restart.inPlace", "the kubelet always restarts a failed container in the same pod; {removed}"),
         UnsupportedKey(
             "restart.ignoreExitCodes",
-            "the kubelet restarts a failed container without limit; remove the key, or use the kind Job",
+            "the kubelet restarts a failed container without limit; {removed}, or use the kind Job",
         ),
         UnsupportedKey(
-            "retries", "the kubelet restarts a failed container without limit; remove the key, or use the kind Job"
+            "retries", "the kubelet restarts a failed container without limit; {removed}, or use the kind Job"
         ),
         WHOLE_BUDGET,
     ),
@@ -501,9 +498,11 @@ _ROLE_EXTRAS: Final = (
     "labels",
     "nodeName",
     "ports",
+    "resources.gpu.deviceClass",
     "resources.gpu.product",
     "resources.gpu.productLabel",
     "resources.gpu.resource",
+    "resources.gpu.selectors",
     "resources.gpu.share",
     "resources.limits",
     "resources.requests",
@@ -518,27 +517,27 @@ _BY_ARGUMENT: Final = "the master creates the pods; pass the setting in args, wh
 _OF_ITS_PODS: Final = (
     "the master creates the pods; pass the setting and the labels of the run with --cluster_spec_json in args"
 )
-_NONE: Final = "the pods of ElasticDL do not support this field; remove the key"
+_NONE: Final = "the pods of ElasticDL do not support this field; {removed}"
 
 _ELASTIC_DL: Final = Facts(
     unsupported_keys=(
         *NO_FINISHER,
         *(
-            UnsupportedKey(f"roles.{role}", "the master leads the training and evaluates the model; remove the key")
+            UnsupportedKey(f"roles.{role}", "the master leads the training and evaluates the model; {removed}")
             for role in _LED
         ),
         UnsupportedKey(
             "roles.worker.priorityClassName",
             "set workload.elasticDL.workerPriority to high, low or a fraction",
         ),
-        UnsupportedKey("roles.worker.runs", "the workers end when the data ends; remove the key"),
+        UnsupportedKey("roles.worker.runs", "the workers end when the data ends; {removed}"),
         *(UnsupportedKey(f"roles.*.{key}", _BY_ARGUMENT) for key in ("args", "command", "env", "envFrom", "image")),
         *(UnsupportedKey(key, _BY_ARGUMENT) for key in ("command", "env", "envFrom")),
         *(UnsupportedKey(f"{at}{key}", _OF_ITS_PODS) for at in ("", "roles.*.") for key in _PLACES),
         *(UnsupportedKey(f"{at}{key}", _NONE) for at in ("", "roles.*.") for key in _EXTRAS),
         *(UnsupportedKey(f"roles.*.{key}", _NONE) for key in _ROLE_EXTRAS),
         *(
-            UnsupportedKey(f"storage.*.{key}", "every pod of ElasticDL mounts the whole volume; remove the key")
+            UnsupportedKey(f"storage.*.{key}", "every pod of ElasticDL mounts the whole volume; {removed}")
             for key in _PARTS_OF_A_MOUNT
         ),
         *(
@@ -554,10 +553,8 @@ _ELASTIC_DL: Final = Facts(
             "the pods use the service account default of the namespace; add the secret to this service account",
         ),
         UnsupportedKey("resumeFrom", "use --checkpoint_dir_for_init in args"),
-        UnsupportedKey(
-            "serviceAccount", "the pods use the service account default; remove the key, or use the kind Job"
-        ),
-        UnsupportedKey("deadline", "the deadline would end the master, but not the pods of the master; remove the key"),
+        UnsupportedKey("serviceAccount", "the pods use the service account default; {removed}, or use the kind Job"),
+        UnsupportedKey("deadline", "the deadline would end the master, but not the pods of the master; {removed}"),
         UnsupportedKey(
             "restart.inPlace", "the master replaces each failed pod; use the kind Job, JobSet or StatefulSet"
         ),
@@ -565,19 +562,19 @@ _ELASTIC_DL: Final = Facts(
             "restart.ignoreExitCodes",
             "the master counts every failure as a retry; use the kind Job, JobSet or StatefulSet",
         ),
-        UnsupportedKey("lockWait", "the pods have no deadline; remove the key"),
-        UnsupportedKey("helpers", "tfgen adds no helper container to the pods; remove the key"),
-        UnsupportedKey("port", "the ps use port 2222 and the workers use port 3333; remove the key"),
-        UnsupportedKey("gang", "ElasticDL starts with the workers that can be scheduled; remove the key"),
-        UnsupportedKey("podDisruptionBudget", "the master replaces lost workers; remove the key"),
+        UnsupportedKey("lockWait", "the pods have no deadline; {removed}"),
+        UnsupportedKey("helpers", "tfgen adds no helper container to the pods; {removed}"),
+        UnsupportedKey("port", "the ps use port 2222 and the workers use port 3333; {removed}"),
+        UnsupportedKey("gang", "ElasticDL starts with the workers that can be scheduled; {removed}"),
+        UnsupportedKey("podDisruptionBudget", "the master replaces lost workers; {removed}"),
         UnsupportedKey(
             "tensorboard",
             "tfgen creates no TensorBoard for ElasticDL; set --tensorboard_log_dir in args, or set tensorboard in a "
             "separate job",
         ),
         UnsupportedKey("code", "the master creates pods without a volume for code; add the code to the image"),
-        UnsupportedKey("completion.by", "the job ends when all workers end; remove the key"),
-        UnsupportedKey("completion.release", "the master deletes the pods at the end of the job; remove the key"),
+        UnsupportedKey("completion.by", "the job ends when all workers end; {removed}"),
+        UnsupportedKey("completion.release", "the master deletes the pods at the end of the job; {removed}"),
         *NO_LEGACY,
     ),
     limited_keys=(
@@ -650,11 +647,37 @@ def unsupported_keys(spec: Mapping[str, Any]) -> Iterator[UnsupportedKey]:
 def _owned_by_others(kind: WorkloadKind) -> tuple[UnsupportedKey, ...]:
     return tuple(
         UnsupportedKey(
-            path, f"only {' and '.join(owners)} {'support' if len(owners) > 1 else 'supports'} this key; remove the key"
+            path, f"only {' and '.join(owners)} {'support' if len(owners) > 1 else 'supports'} this key; {{removed}}"
         )
         for path, owners in _owners().items()
         if kind not in owners
     )
+
+
+_OTHER_FIXES: Final = {
+    "{own}": assignment(("workload", "volcanoJob", "tfConfig"), "Own", "set workload.volcanoJob.tfConfig to Own"),
+    "{pod_group}": assignment(("workload", "tfJob", "gang"), "PodGroup", "set workload.tfJob.gang to PodGroup"),
+    "{static}": removal(("workload", "tfJob", "enableDynamicWorker"), "enableDynamicWorker"),
+    "{v1}": assignment(("workload", "tfJob", "apiVersion"), "v1", "set workload.tfJob.apiVersion to v1"),
+}
+
+
+def hint_of(why: str, path: Path) -> Hint:
+    """Return the hint for a key or a value that the workload kind does not support.
+
+    Args:
+        why: the reason, with a hole for each fix: `{removed}` removes the key, the other holes are in `_OTHER_FIXES`.
+            Words after the last hole are an alternative, so that only the user can decide.
+        path: the path of the key in the spec.
+    """
+    by_hole = {"{removed}": removal(path), **_OTHER_FIXES}
+    fixes = []
+    text = why
+    for hole, fix in by_hole.items():
+        if hole in why:
+            fixes.append(fix._replace(is_choice=not why.endswith(hole)))
+            text = text.replace(hole, fix.words)
+    return Hint(text, tuple(fixes))
 
 
 def limited_keys(spec: Mapping[str, Any]) -> Iterator[LimitedKey]:
@@ -664,7 +687,8 @@ def limited_keys(spec: Mapping[str, Any]) -> Iterator[LimitedKey]:
 
 def lacking(spec: Mapping[str, Any], path: Sequence[str | int]) -> str:
     """Return the reason why the workload kind does not support the key at `path`, and the fix; empty if supported."""
-    return next((key.why for key in unsupported_keys(spec) if covers(key.path.split("."), path)), "")
+    why = next((key.why for key in unsupported_keys(spec) if covers(key.path.split("."), path)), "")
+    return hint_of(why, tuple(path)).text
 
 
 def _holds(spec: Mapping[str, Any], when: Condition) -> bool:
@@ -736,21 +760,33 @@ def serves(spec: Mapping[str, Any], role: str) -> bool:
 
 GangField: TypeAlias = Literal[
     "apiVersion",
+    "disruption",
     "minAvailable",
     "minResources",
+    "networkTopology.highestTierAllowed",
+    "networkTopology.highestTierName",
+    "networkTopology.mode",
     "preferredTopology",
     "priorityClassName",
     "queue",
     "requiredTopology",
     "scheduleTimeoutSeconds",
 ]
-"""A key of ``gang`` that not every scheduler uses."""
+"""The path of a key below ``gang`` that not every scheduler uses."""
+
+_NETWORK_TOPOLOGY: Final[tuple[GangField, ...]] = (
+    "networkTopology.highestTierAllowed",
+    "networkTopology.highestTierName",
+    "networkTopology.mode",
+)
 
 GANG_FIELDS: Final[Mapping[str, frozenset[GangField]]] = {
-    "volcano": frozenset(("minAvailable", "minResources", "priorityClassName", "queue")),
+    "volcano": frozenset(("minAvailable", "minResources", "priorityClassName", "queue", *_NETWORK_TOPOLOGY)),
     "kube-batch": frozenset(("minAvailable", "priorityClassName", "queue")),
     "coscheduling": frozenset(("minAvailable", "minResources", "scheduleTimeoutSeconds")),
-    "kubernetes": frozenset(("apiVersion", "minAvailable", "priorityClassName", "requiredTopology")),
+    "kai": frozenset(("minAvailable", "priorityClassName", "queue")),
+    "koordinator": frozenset(("minAvailable", "scheduleTimeoutSeconds")),
+    "kubernetes": frozenset(("apiVersion", "disruption", "minAvailable", "priorityClassName", "requiredTopology")),
     "kueue": frozenset(("preferredTopology", "priorityClassName", "queue", "requiredTopology")),
 }
 """The keys of ``gang`` that each scheduler uses, without the keys that all schedulers use."""

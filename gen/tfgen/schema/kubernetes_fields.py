@@ -17,12 +17,13 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from tfgen.data_path import MAX_INTEGER, Path
+from tfgen.fix import NO_HINT, Fix, Hint, Rename, meant
 from tfgen.kubernetes.merge import MERGE_KEYS
 from tfgen.schema import file as schema_file
 from tfgen.schema.file import Schema
-from tfgen.schema.hints import as_items, expected, flow, json_types
+from tfgen.schema.hints import as_items, expected, flow, json_types, write
 from tfgen.schema.messages import found_words, hint_for_value
-from tfgen.words import meant, nearest, path_name, shown
+from tfgen.words import nearest, path_name, shown
 
 NAME: Final = "kubernetes.fields.json"
 """The file name of the table of types."""
@@ -56,6 +57,7 @@ class Misfit(NamedTuple):
     path: Path
     mistake: Literal["unknown", "misspelt", "shape"]
     message: str
+    fixes: tuple[Fix, ...] = ()
 
 
 class KeyedList(NamedTuple):
@@ -166,7 +168,7 @@ def misfits(path: Path, value: Any, type_name: str, text: WrittenText, base: Any
     elif isinstance(value, Mapping):
         yield from _record(path, value, type_name, text, base)
     else:
-        yield _shape(path, value, {"type": "object"}, text, _record_hint(value, type_name))
+        yield _shape(path, value, {"type": "object"}, text, _record_hint(path, value, type_name))
 
 
 def _record(path: Path, value: Mapping[str, Any], type_name: str, text: WrittenText, base: Any) -> Iterator[Misfit]:
@@ -188,11 +190,12 @@ def _record(path: Path, value: Mapping[str, Any], type_name: str, text: WrittenT
                 f"unknown field {shown(key)} in {path_name(path)}" if unknown_count <= _MOST_UNKNOWN or near else ""
             )
             if near:
-                yield Misfit(field_path, "misspelt", message + meant(near))
+                hint = meant(near, Rename(field_path, near))
+                yield Misfit(field_path, "misspelt", f"{message}{hint.text}", hint.fixes)
             elif message:
-                yield Misfit(
-                    field_path, "unknown", f"{message} (Kubernetes type {type_name}){meant(nearest(key, fields))}"
-                )
+                near = nearest(key, fields)
+                hint = meant(near, Rename(field_path, near or key), written=key)
+                yield Misfit(field_path, "unknown", f"{message} (Kubernetes type {type_name}){hint.text}", hint.fixes)
             if key in MERGE_KEYS or isinstance(item, Mapping):
                 yield from _untyped(path, {key: item}, text)
     for field in _missing(value, type_name, base):
@@ -333,13 +336,14 @@ def _scalar(path: Path, value: Any, type_name: str, text: WrittenText) -> Iterat
     yield _shape(path, value, node, text)
 
 
-def _shape(path: Path, value: Any, node: Schema, text: WrittenText, instead: str = "") -> Misfit:
+def _shape(path: Path, value: Any, node: Schema, text: WrittenText, instead: Hint = NO_HINT) -> Misfit:
     written = "" if isinstance(value, (Mapping, list)) else text(path)
     message = f"{path_name(path)}: found {found_words(value, written)}, expected {expected(node)}"
-    return Misfit(path, "shape", message + (instead or hint_for_value(value, written, node)))
+    hint = instead or hint_for_value(path, value, written, node)
+    return Misfit(path, "shape", f"{message}{hint.text}", hint.fixes)
 
 
-def _list_hint(path: Path, value: Any, type_name: str) -> str:
+def _list_hint(path: Path, value: Any, type_name: str) -> Hint:
     """Return the end of a message that a value should be a list, such as `; write [{name: hub}]`, or an empty text."""
     key = MERGE_KEYS.get(str(path[-1]), "")
     if type_name in types() and key not in types()[type_name].fields:
@@ -354,10 +358,11 @@ def _list_hint(path: Path, value: Any, type_name: str) -> str:
     else:
         items = as_items(value, key) if key or type_name == "text" else ""
     if items:
-        return f"; write {items}"
-    return f" such as {flow([{key: '...'}])}" if key else ""
+        return write(path, items)
+    return Hint(f" such as {flow([{key: '...'}])}") if key else NO_HINT
 
 
-def _record_hint(value: Any, type_name: str) -> str:
+def _record_hint(path: Path, value: Any, type_name: str) -> Hint:
     """Return the hint to write `{name: hub}` instead of `hub`, for a type with the field `name`."""
-    return f"; write {flow({'name': value})}" if isinstance(value, str) and "name" in types()[type_name].fields else ""
+    has_name = isinstance(value, str) and "name" in types()[type_name].fields
+    return write(path, flow({"name": value})) if has_name else NO_HINT

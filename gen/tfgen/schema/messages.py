@@ -10,11 +10,12 @@ constraints, only the first violation is reported.
 from __future__ import annotations
 
 import re
-from itertools import islice
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from tfgen import data_path
 from tfgen.errors import Problem, UsageError
+from tfgen.fix import NO_HINT, Assignment, Fix, Hint, Rename, Replacement, assignment, meant, removal
+from tfgen.fix import hint as make_hint
 from tfgen.kubernetes import quantity
 from tfgen.record import Record
 from tfgen.schema import file as schema_file
@@ -30,12 +31,13 @@ from tfgen.schema.hints import (
     integers,
     json_types,
     one_line,
+    write,
 )
 from tfgen.text.yaml_text import find_odd_space
-from tfgen.words import NEAR, either, meant, nearest, path_name, shown
+from tfgen.words import NEAR, either, nearest, path_name, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from tfgen.data_path import Path
     from tfgen.schema.file import Schema
@@ -121,27 +123,67 @@ class CheckedData(Record):
         """Return the text of the scalar at a path, as the scalar is written in the file."""
         return self.document.text(self.path_in_file(path))
 
-    def problem(self, path: Path, message: str, rule: str, *, at_key: bool = False) -> Problem:
+    def problem(self, path: Path, message: str, rule: str, *, at_key: bool = False, hint: Hint = NO_HINT) -> Problem:
         """Return a problem whose position is the value at a path or, with `at_key`, the key of the value."""
         place = self.document.key if at_key else self.document.value
         written = self.path_in_file(path)
-        return Problem(self.document.source(written), place(written), message, rule)
+        fixes = tuple(fix.moved(self.path_in_file) for fix in hint.fixes)
+        return Problem(self.document.source(written), place(written), f"{message}{hint.text}", rule, fixes=fixes)
 
     def name(self, path: Path) -> str:
         """Convert a path in the checked data to the text of the path in the file, such as `spec.roles.worker`."""
         return path_name(self.path_in_file(path))
 
 
-def translate(checked: CheckedData, schema_errors: Iterable[SchemaError]) -> Iterator[Problem]:
-    """Translate the errors of the validator to problems. Yield one problem for each mistake, up to `MOST` problems."""
+class Mistakes(NamedTuple):
+    """The mistakes in checked data.
+
+    Attributes:
+        problems: one problem for each mistake.
+        unknown: the paths in the file whose values are unknown until the user corrects the mistakes: the refused
+            values, and the values of the keys that the user may mean with an unknown key. If tfgen does not know which
+            key the user means, the complete mapping is unknown.
+    """
+
+    problems: tuple[Problem, ...] = ()
+    unknown: tuple[Path, ...] = ()
+
+
+def translate(checked: CheckedData, schema_errors: Sequence[SchemaError]) -> Mistakes:
+    """Translate the errors of the validator to mistakes, up to `MOST` mistakes."""
+    if not schema_errors:
+        return Mistakes()
     other_kind = _other_kind(checked)
     if other_kind is not None:
-        yield other_kind
-        return
-    problems = (
-        problem for error in _root_causes(schema_errors) for problem in _TRANSLATIONS[error.keyword](checked, error)
-    )
-    yield from islice(problems, MOST)
+        return Mistakes((other_kind,), ((),))
+    problems: list[Problem] = []
+    unknown = [checked.path_in_file(path) for error in schema_errors for path in _refused_paths(error)]
+    for error in _root_causes(schema_errors):
+        found = (*_TRANSLATIONS[error.keyword](checked, error),)
+        problems += found
+        unknown += (path for problem in found for path in _meant_paths(checked.path_in_file(error.path), problem))
+        if len(problems) >= MOST:
+            break
+    is_complete = len(schema_errors) < MOST
+    return Mistakes(tuple(problems[:MOST]), tuple(dict.fromkeys(unknown)) if is_complete else ((),))
+
+
+def _refused_paths(error: SchemaError) -> tuple[Path, ...]:
+    return tuple((*error.path, name) for name in error.names) or (error.path,)
+
+
+def _meant_paths(mapping: Path, problem: Problem) -> Iterator[Path]:
+    """Yield the paths of the values that an unknown key in a mapping leaves unknown, except for the key itself."""
+    if problem.rule == "not-tunable":
+        yield mapping[: len(_OF_ENVIRONMENT)]
+    elif problem.rule in ("unknown-key", "wrong-format"):
+        for edit in (edit for fix in problem.fixes for edit in fix.edits):
+            if isinstance(edit, Rename):
+                yield (*edit.path[:-1], edit.key)
+            elif isinstance(edit, Assignment):
+                yield edit.path
+        if not problem.fixes and problem.rule == "unknown-key":
+            yield mapping
 
 
 def missing_section(document: Document, environment: str, section: tuple[str, ...]) -> Problem:
@@ -150,11 +192,12 @@ def missing_section(document: Document, environment: str, section: tuple[str, ..
     *_, name = section
     if _can_be_off(schema_file.load(), section):
         disabled = _disabled_section(section, {})
-        fix = f"write {disabled}, and enabled: true in each environment that uses {name}; or remove the key"
+        first = f"write {disabled}, and enabled: true in each environment that uses {name};"
     else:
-        fix = f"write {path_name(('spec', *section))} first, or remove the key"
-    message = f"{path_name(path[:3])} changes {shown(name)}, which the job does not have; {fix}"
-    return Problem(document.source(path), document.key(path), message, "not-tunable")
+        first = f"write {path_name(('spec', *section))} first,"
+    fix = removal(path, is_choice=True)
+    message = f"{path_name(path[:3])} changes {shown(name)}, which the job does not have; {first} or {fix.words}"
+    return Problem(document.source(path), document.key(path), message, "not-tunable", fixes=(fix,))
 
 
 def _can_be_off(schema: Schema, section: Path) -> bool:
@@ -219,14 +262,18 @@ def _unknown_key(checked: CheckedData, error: SchemaError) -> Iterator[Problem]:
             yield _not_tunable(checked, path)
         else:
             owner = {"propertyNames": error.node} if error.is_about_key else error.node
-            hint = _odd_space(key) or _advice(checked, path) or hint_for_key(key, owner, checked.schema, error.path)
+            hint = (
+                _odd_space(key)
+                or _advice(checked, path)
+                or hint_for_key(key, owner, checked.schema, error.path, checked.value(path))
+            )
             if key.startswith("x-"):
-                hint = "; move the key to the top level of the document, which allows keys that begin with x-"
-            message = f"unknown key {shown(key)} in {checked.name(error.path)}{hint}"
-            yield checked.problem(path, message, "unknown-key", at_key=True)
+                hint = Hint("; move the key to the top level of the document, which allows keys that begin with x-")
+            message = f"unknown key {shown(key)} in {checked.name(error.path)}"
+            yield checked.problem(path, message, "unknown-key", at_key=True, hint=hint)
 
 
-def _advice(checked: CheckedData, path: Path) -> str:
+def _advice(checked: CheckedData, path: Path) -> Hint:
     """Return the hint for a key in the notation of Kubernetes, such as `; write gpu: {count: 2}`; else empty."""
     return advice_for(path, checked.value(path))
 
@@ -253,8 +300,10 @@ def _missing_key(checked: CheckedData, error: SchemaError) -> Iterator[Problem]:
     (name,) = error.names
     node = schema_file.resolve(checked.schema, error.node["properties"][name])
     message = f"missing key {shown(name)} in {checked.name(error.path)}: {schema_file.first_sentence(node)}".rstrip(".")
-    fix = f"; write {name}: {node['const']}" if "const" in node else ""
-    yield checked.problem(error.path, message + fix, "missing-key", at_key=True)
+    hint = NO_HINT
+    if "const" in node:
+        hint = make_hint(assignment((*error.path, name), node["const"], f"write {name}: {node['const']}"))
+    yield checked.problem(error.path, message, "missing-key", at_key=True, hint=hint)
 
 
 def _missing_companion(checked: CheckedData, error: SchemaError) -> Iterator[Problem]:
@@ -271,44 +320,51 @@ def _wrong_type(checked: CheckedData, error: SchemaError) -> Iterator[Problem]:
         yield checked.problem(error.path, message, "nothing-to-remove")
         return
     text = checked.text(error.path) or ""
-    hint = _advice(checked, error.path) if json_types(error.node) == ["object"] else ""
+    hint = _advice(checked, error.path) if json_types(error.node) == ["object"] else NO_HINT
     hint = (
         hint
-        or (_instead_of_null(error.path, error.node) if value is None else "")
+        or (_instead_of_null(error.path, error.node) if value is None else NO_HINT)
         or _odd_space(value)
-        or _as_only_key(value, error.node)
-        or _as_items(checked, value, error.node)
+        or _as_only_key(error.path, value, error.node)
+        or _as_items(checked, error.path, value, error.node)
         or _as_text(checked, error)
     )
     requirement = expected(error.node) + ("" if hint else _such_as(checked, error))
     if not isinstance(value, (str, bool)) and text and "string" in json_types(error.node):
         requirement = _form(text, error.node) or requirement
     message = f"{checked.name(error.path)}: found {found_words(value, text)}, expected {requirement}"
-    yield checked.problem(error.path, message + (hint or hint_for_value(value, text, error.node)), "wrong-type")
+    hint = hint or hint_for_value(error.path, value, text, error.node)
+    yield checked.problem(error.path, message, "wrong-type", hint=hint)
 
 
-def _instead_of_null(path: Path, node: Schema) -> str:
+def _instead_of_null(path: Path, node: Schema) -> Hint:
     """Return the hint for a value that is null: disable the section, remove the key, or write the empty value."""
     if path[:1] != ("spec",):
-        return ""
+        return NO_HINT
     keys = tuple(map(str, path[len(_OF_ENVIRONMENT) :] if path[1:2] == ("environments",) else path[1:]))
     leaf = tunables.all_leaves().get(keys)
     if leaf and leaf.tunable.is_optional:
         # An empty map of a role changes nothing, and an empty image of a role is no image.
         empty = "" if json_types(node) == ["object"] or keys[-1] == "image" else _empty(node)
         value = "the value of the job" if keys[-1:] in tunables.all_leaves() else "the default"
-        return f"; remove the key: the role then has {value}" + (f", or write {empty}" if empty else "")
+        removed = make_hint(removal(path), end=f": the role then has {value}")
+        if not empty:
+            return removed
+        written = write(path, empty)
+        return Hint(f"{removed.text}, or {written.fixes[0].words}", (*removed.fixes, *written.fixes))
     if json_types(node) != ["object"]:
-        return ""
+        return NO_HINT
     if path[1:2] != ("environments",) or len(path) <= len(_OF_ENVIRONMENT):
         is_optional_section = schema_file.is_record(node) and "default" not in node and path[1:2] not in _BY_NAME
-        return "; remove the key" if is_optional_section else ""
+        return make_hint(removal(path)) if is_optional_section else NO_HINT
     environment = path[2]
     if "enabled" in node.get("properties", {}):
-        return "; write {enabled: false} to switch the section off"
+        return write(path, "{enabled: false}", end=" to switch the section off")
     if keys[0] == "roles" and len(keys) == len(("roles", "ROLE")):
-        return f"; each environment has all roles of the job: remove the key, or make {environment} a separate job"
-    return "; remove the key: the environment then has the values of the job"
+        fix = removal(path, is_choice=True)
+        words = f"each environment has all roles of the job: {fix.words}, or make {environment} a separate job"
+        return Hint(f"; {words}", (fix,))
+    return make_hint(removal(path), end=": the environment then has the values of the job")
 
 
 def _wrong_constant(checked: CheckedData, error: SchemaError) -> Iterator[Problem]:
@@ -325,7 +381,8 @@ def _not_allowed(checked: CheckedData, error: SchemaError) -> Iterator[Problem]:
     message = f"{checked.name(error.path)}: found {shown(value)}, expected {expected(error.node)}"
     long_form = LONG_FORMS.get(str(value).upper())
     near = long_form if long_form in error.node["enum"] else nearest(value, error.node["enum"], NEAR)
-    yield checked.problem(error.path, message + (_odd_space(value) or meant(near)), "not-allowed")
+    hint = _odd_space(value) or meant(near, Assignment(error.path, near))
+    yield checked.problem(error.path, message, "not-allowed", hint=hint)
 
 
 def _out_of_range(checked: CheckedData, error: SchemaError) -> Iterator[Problem]:
@@ -339,24 +396,26 @@ def _out_of_range(checked: CheckedData, error: SchemaError) -> Iterator[Problem]
 def _wrong_format(checked: CheckedData, error: SchemaError) -> Iterator[Problem]:
     rule = "quantity" if error.node.get("x-kind") == "quantity" else "wrong-format"
     if error.is_about_key:
-        hint = as_name(error.names[0], error.node)
+        name = valid_name(error.names[0], error.node)
+        hint = make_hint(Fix(f"write {name}", (Rename((*error.path, error.names[0]), name),))) if name else NO_HINT
     else:
         value = checked.value(error.path)
-        hint = _odd_space(value) or (_as_quantity(value) if rule == "quantity" else as_name(value, error.node))
-    yield _wrong_text(checked, error, error.node["x-pattern-says"] + hint, rule)
+        name = "" if rule == "quantity" else valid_name(value, error.node)
+        hint = _odd_space(value) or (write(error.path, name) if name else _as_quantity(error.path, value))
+    yield _wrong_text(checked, error, error.node["x-pattern-says"], rule, hint)
 
 
 def _refused(checked: CheckedData, error: SchemaError) -> Iterator[Problem]:
     yield _wrong_text(checked, error, error.node["x-not-says"], error.node.get("x-not-rule", "wrong-format"))
 
 
-def _wrong_text(checked: CheckedData, error: SchemaError, requirement: str, rule: str) -> Problem:
+def _wrong_text(checked: CheckedData, error: SchemaError, requirement: str, rule: str, hint: Hint = NO_HINT) -> Problem:
     if error.is_about_key:
         (key,) = error.names
         message = f"{checked.name(error.path)}: found the key {shown(key)}, expected {requirement}"
-        return checked.problem((*error.path, key), message, rule, at_key=True)
+        return checked.problem((*error.path, key), message, rule, at_key=True, hint=hint)
     message = f"{checked.name(error.path)}: found {shown(checked.value(error.path))}, expected {requirement}"
-    return checked.problem(error.path, message, rule)
+    return checked.problem(error.path, message, rule, hint=hint)
 
 
 def _too_long(checked: CheckedData, error: SchemaError) -> Iterator[Problem]:
@@ -457,25 +516,30 @@ def found_words(value: Any, text: str) -> str:
     return "a mapping" if isinstance(value, dict) else "a list"
 
 
-def hint_for_value(value: Any, text: str, node: Schema) -> str:
+def hint_for_value(path: Path, value: Any, text: str, node: Schema) -> Hint:
     """Return a hint such as `; write 4` for a value of a wrong type; empty if the intention of the user is unclear.
 
     Args:
+        path: the path of the value.
         value: the value in the job.
         text: the text of the value in the file; empty for a mapping or a list.
         node: the schema node that the value violates.
     """
     if isinstance(value, str):
-        return _in_seconds(value, node) or _hint_for_text(value, json_types(node))
+        return _in_seconds(path, value, node) or _hint_for_text(path, value, json_types(node))
     if isinstance(value, (dict, list)):
         empty = next((_EMPTY[json_type] for json_type in json_types(node) if json_type in ("array", "object")), None)
-        return f"; write {empty}" if empty and not value else ""
+        return write(path, empty) if empty and not value else NO_HINT
     if isinstance(value, float) and value.is_integer() and "integer" in json_types(node):
-        return f"; write {int(value)}"
+        return write(path, str(int(value)))
     if value is None:
         empty = _empty(node)
-        return f"; write {empty} for an empty value" if empty and empty != _EMPTY["boolean"] else ""
-    return f'; quote it: "{text}"' if "string" in json_types(node) and not _form(text, node) else ""
+        return write(path, empty, end=" for an empty value") if empty and empty != _EMPTY["boolean"] else NO_HINT
+    return _quoted(path, text) if "string" in json_types(node) and not _form(text, node) else NO_HINT
+
+
+def _quoted(path: Path, text: str) -> Hint:
+    return make_hint(assignment(path, text, f"quote it: {shown(text)}"))
 
 
 _PUNCTUATION: Final = re.compile(r"[^\w. -]")
@@ -491,13 +555,13 @@ def _empty(node: Schema) -> str:
     return "" if empty == _EMPTY["string"] and refuses_text else empty
 
 
-def _in_seconds(text: str, node: Schema) -> str:
+def _in_seconds(path: Path, text: str, node: Schema) -> Hint:
     """Return the hint to write seconds, such as 7200 for `2h`, for a key whose value is in seconds."""
     duration = _DURATION.fullmatch(text)
     if not (text and duration and "integer" in json_types(node) and "econds" in node.get("description", "")):
-        return ""
+        return NO_HINT
     seconds = sum(int(number or 0) * unit for number, unit in zip(duration.groups(), _SECONDS, strict=True))
-    return f"; write {seconds}, in seconds"
+    return write(path, str(seconds), end=", in seconds")
 
 
 _AMOUNT: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?([kmgt])i?b?", re.IGNORECASE)
@@ -516,29 +580,32 @@ def check_name(name: str, kind: str) -> None:
     node = schema_file.node(schema_file.load(), ("metadata", "name")) or {}
     if not re.fullmatch(node["pattern"], name) or len(name) > node["maxLength"]:
         rule = f"{node['x-pattern-says']}, at most {node['maxLength']} characters"
-        raise UsageError(f"{name!r} is not a valid {kind}: {rule}{as_name(name, node)}")
+        near = valid_name(name, node)
+        raise UsageError(f"{name!r} is not a valid {kind}: {rule}{f'; write {near}' if near else ''}")
     if name in node["not"]["enum"]:
         raise UsageError(f"{name!r} is not a valid {kind}: choose {node['x-not-says']}")
 
 
-def as_name(text: object, node: Schema) -> str:
-    """Return the hint to write a valid name instead of a text with upper-case letters or invalid characters.
+def valid_name(text: object, node: Schema) -> str:
+    """Return a valid name for a text with upper-case letters or invalid characters; empty if no name is obvious.
 
-    >>> as_name("My_Mnist", {"pattern": "^[a-z][-a-z0-9]*$"})
-    '; write my-mnist'
+    >>> valid_name("My_Mnist", {"pattern": "^[a-z][-a-z0-9]*$"})
+    'my-mnist'
     """
     name = re.sub("[^a-z0-9]+", "-", str(text).lower()).strip("-")
     fits = re.search(node.get("pattern", ""), name) and len(name) <= node.get("maxLength", len(name))
-    return f"; write {name}" if name and fits and not _PUNCTUATION.search(str(text)) else ""
+    return name if fits and not _PUNCTUATION.search(str(text)) else ""
 
 
-def _as_quantity(text: object) -> str:
+def _as_quantity(path: Path, text: object) -> Hint:
     """Return the hint to write a valid quantity, such as 4Gi for `4g`. Most users mean Gi, so Gi is first."""
     amount = _AMOUNT.fullmatch(str(text))
     if amount is None or quantity.is_quantity(text):
-        return ""
+        return NO_HINT
     number, unit = amount[1], amount[2].upper()
-    return f"; write {number}{unit}i, or {number}{unit.replace('K', 'k')} for powers of 1000"
+    binary, decimal = write(path, f"{number}{unit}i"), write(path, f"{number}{unit.replace('K', 'k')}")
+    words = f"{binary.text}, or {number}{unit.replace('K', 'k')} for powers of 1000"
+    return Hint(words, (*binary.fixes, *decimal.fixes))
 
 
 def _form(text: str, node: Schema) -> str:
@@ -549,36 +616,40 @@ def _form(text: str, node: Schema) -> str:
     return "" if fits else str(node["x-pattern-says"])
 
 
-def _as_only_key(value: Any, node: Schema) -> str:
+def _as_only_key(path: Path, value: Any, node: Schema) -> Hint:
     """Return the hint to write `{name: hub}` instead of `hub`, if the schema node requires a mapping with one key."""
     needed = node.get("required", ())
     if not isinstance(value, str) or json_types(node) != ["object"] or len(needed) != 1:
-        return ""
-    return f"; write {flow({needed[0]: value})}"
+        return NO_HINT
+    return write(path, flow({needed[0]: value}))
 
 
-def _odd_space(text: object) -> str:
+def _odd_space(text: object) -> Hint:
     """Return a hint if a key or a text contains a special space that looks like a normal space; else empty."""
-    odd = find_odd_space(text) if isinstance(text, str) else None
-    return f"; {odd}" if odd else ""
+    odd = find_odd_space(text) if isinstance(text, str) else NO_HINT
+    return Hint(f"; {odd.text}", odd.fixes) if odd else NO_HINT
 
 
-def _as_items(checked: CheckedData, value: Any, node: Schema) -> str:
+def _as_items(checked: CheckedData, path: Path, value: Any, node: Schema) -> Hint:
     """Return the hint to write a list with one item, such as `[{key: gpu}]`, instead of only the item, `{key: gpu}`."""
     items = schema_file.resolve(checked.schema, node.get("items", {}))
     is_item = isinstance(value, dict) and value and value.keys() <= items.get("properties", {}).keys()
-    return f"; write {one_line([value])}" if is_item and json_types(node) == ["array"] else ""
+    return write(path, one_line([value])) if is_item and json_types(node) == ["array"] else NO_HINT
 
 
-def _as_text(checked: CheckedData, error: SchemaError) -> str:
+def _as_text(checked: CheckedData, error: SchemaError) -> Hint:
     """Return the hint to quote a text with a colon, such as `"--x: y"`. Without quotes, YAML reads a mapping."""
     value = checked.value(error.path)
     is_item = isinstance(value, dict) and len(value) == 1 and isinstance(error.path[-1], int)
     if not is_item or json_types(error.node) != ["string"]:
-        return ""
+        return NO_HINT
     (key,) = value
     text = checked.text((*error.path, key))
-    return "" if text is None else f"; quote it: {shown(f'{key}: {text}'.rstrip())}"
+    if text is None:
+        return NO_HINT
+    quoted = shown(f"{key}: {text}".rstrip())
+    edit = Replacement(f"^{re.escape(key)}: *{re.escape(text)}", quoted, "rest")
+    return make_hint(Fix(f"quote it: {quoted}", (edit,)))
 
 
 def _such_as(checked: CheckedData, error: SchemaError) -> str:
@@ -598,11 +669,12 @@ _EMPTY = {"string": '""', "object": "{}", "array": "[]", "boolean": "false"}
 _TRUE, _FALSE = ("true", "yes", "on", "y"), ("false", "no", "off", "n")
 
 
-def _hint_for_text(value: str, allowed_types: list[str]) -> str:
+def _hint_for_text(path: Path, value: str, allowed_types: list[str]) -> Hint:
     if "boolean" in allowed_types and value.lower() in _TRUE + _FALSE:
-        return f"; write {str(value.lower() in _TRUE).lower()}, without quotes"
+        return write(path, str(value.lower() in _TRUE).lower(), end=", without quotes")
     if "integer" not in allowed_types:
-        return ""
+        return NO_HINT
     if re.fullmatch(r"0o?[0-7]{1,9}", value) and value != "0":
-        return f"; write {int(value.replace('o', ''), 8)}, which is octal {value} in decimal"
-    return "; write it without quotes" if re.fullmatch(r"[1-9][0-9]*|0", value) else ""
+        return write(path, str(int(value.replace("o", ""), 8)), end=f", which is octal {value} in decimal")
+    is_number = re.fullmatch(r"[1-9][0-9]*|0", value)
+    return make_hint(assignment(path, int(value), "write it without quotes")) if is_number else NO_HINT

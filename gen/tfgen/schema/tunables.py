@@ -8,9 +8,11 @@ a role. For a record, the keyword applies to all fields of the record, except fo
 values path is the path in the spec without `spec`.
 
 A record without a default is a section, such as a role or the gang. A job has the tunables of a section only if the job
-has the section. A job has no tunable for a value that its workload kind does not support (`kinds.unsupported_keys`),
-and no tunable for an idle value, which has no effect in the job (`kinds.idle_values`). For example,
-`completion.evaluatorGrace` is idle in a job without an evaluator.
+has the section. A key with `x-section` belongs to the section of the key that `x-section` names: a role has the
+tunables `deviceClass` and `selectors` of `gpu` only if the job sets the `deviceClass` of the role. A job has no tunable
+for a value that its workload kind does not support (`kinds.unsupported_keys`), and no tunable for an idle value, which
+has no effect in the job (`kinds.idle_values`). For example, `completion.evaluatorGrace` is idle in a job without an
+evaluator.
 
 values.yaml, values.schema.json and the allowed keys of an environment all come from this module. values.schema.json
 also accepts idle values, because an environment may set idle values.
@@ -30,6 +32,7 @@ from tfgen.schema import file as schema_file
 from tfgen.schema import kinds
 from tfgen.schema.file import Schema, is_record, resolve
 from tfgen.schema.kinds import idle_values
+from tfgen.schema.unknown import UNKNOWN
 
 if TYPE_CHECKING:
     from tfgen.data_path import ValueType
@@ -295,7 +298,7 @@ def _chart_part(data: Mapping[str, Any], parent: ValuesPath, present: _JobTunabl
         path = (*parent, key)
         if path in present.by_path:
             values_of_chart[key] = order_keys(value, present.by_path[path].schema)
-        elif path in present.records:
+        elif path in present.records and value is not UNKNOWN:
             values_of_chart[key] = _chart_part(value, path, present)
     return values_of_chart
 
@@ -304,12 +307,15 @@ def merge(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
     """Merge the values of a user over a chart's values, as Helm does. Both arguments remain unchanged.
 
     Two maps are merged key by key, at any depth. A null of the user removes the value of the chart. Any other value of
-    the user replaces the value of the chart. A null for a key that `under` does not have remains, as in Helm 4.
+    the user replaces the value of the chart. A null for a key that `under` does not have remains, as in Helm 4. A map
+    over an unknown value (`schema.unknown`) is unknown, because the keys of the lower map are unknown.
     """
     merged = {key: value for key, value in under.items() if key not in over or over[key] is not None}
     for key, value in over.items():
         lower = under.get(key)
-        if isinstance(value, dict) and isinstance(lower, dict):
+        if value is UNKNOWN or (lower is UNKNOWN and isinstance(value, dict)):
+            merged[key] = UNKNOWN
+        elif isinstance(value, dict) and isinstance(lower, dict):
             merged[key] = merge(lower, value)
         elif value is not None or key not in under:
             merged[key] = value
@@ -336,6 +342,8 @@ def order_keys(value: Any, node: Schema) -> Any:
     of number. A number in a map of quantities becomes a text: the schemas of custom kinds refuse a fraction, and
     kustomize keeps the quotes of a text that becomes a number.
     """
+    if value is UNKNOWN:
+        return value
     if isinstance(value, float) and value.is_integer():
         return int(value)
     if not isinstance(value, (dict, list)):
@@ -346,7 +354,10 @@ def order_keys(value: Any, node: Schema) -> Any:
         keys = ordered_keys + sorted(key for key in value if key not in ordered_keys)
         ordered = {key: order_keys(value[key], schema_file.entry(schema, node, key) or {}) for key in keys}
         if is_map_of_amounts(node):
-            return {key: str(amount) if isinstance(amount, int | float) else amount for key, amount in ordered.items()}
+            return {
+                key: str(amount) if amount is not UNKNOWN and isinstance(amount, int | float) else amount
+                for key, amount in ordered.items()
+            }
         return ordered
     items = schema_file.entry(schema, node, 0) or {}
     return [order_keys(item, items) for item in value]
@@ -388,6 +399,8 @@ def _merge_complete(
             elif not tunable.is_optional:
                 merged_values[key] = tunable.default
         elif isinstance(lower, dict):
+            if value is UNKNOWN:
+                value = {other[len(path)]: UNKNOWN for other in by_path if other[: len(path)] == path}
             merged_values[key] = _merge_complete(lower, dict.fromkeys(lower) if value is None else value, path, by_path)
     return merged_values
 
@@ -403,9 +416,11 @@ def _complete(spec: Mapping[str, Any], present: _JobTunables) -> dict[str, Any]:
         place, source = complete, spec
         for record in records:
             place = place.setdefault(record, {})
-            source = source.get(record, {})
+            source = UNKNOWN if source is UNKNOWN else source.get(record, {})
         for name, tunable in tunables_there:
-            if name in source:
+            if source is UNKNOWN:
+                place[name] = UNKNOWN
+            elif name in source:
                 place[name] = order_keys(source[name], tunable.schema)
             elif not tunable.is_optional:
                 place[name] = tunable.default
@@ -426,7 +441,7 @@ def _paths_without_effect(spec: Mapping[str, Any]) -> Iterator[str]:
     yield from (idle.path for idle in idle_values(spec))
 
 
-@functools.cache
+@functools.lru_cache(256)
 def _tunables_with(sections: frozenset[ValuesPath], omitted: tuple[str, ...]) -> _JobTunables:
     """Return the tunables of a job with the given sections. Omit each tunable at or below a path in `omitted`."""
     without = [path.split(".") for path in omitted]
@@ -468,7 +483,8 @@ def _walk(
             yield from _walk(schema, node, leaf_path, inside, inherited=tunable)
         elif tunable:
             tunable_there = Tunable(leaf_path, type_of(node), node.get("default"), node["description"], node)
-            yield Leaf(tunable_there, written, sections)
+            inside = (*sections, (*path, node["x-section"])) if "x-section" in node else sections
+            yield Leaf(tunable_there, written, inside)
 
 
 def type_of(node: Schema) -> ValueType:

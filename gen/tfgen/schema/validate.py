@@ -5,15 +5,17 @@
 
 A fast validator finds the errors, and `messages` translates the errors to words. tfgen checks an environment twice:
 alone, and merged over the job. For example, if the job and the environment set different sources of a volume, only the
-merged volume has two sources.
+merged volume has two sources. A problem of the job leaves a value unknown, and tfgen reports no problem of the merged
+job that depends on the value (`unknown`).
 """
 
 from __future__ import annotations
 
 import functools
 import math
+from contextlib import suppress
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from tfgen import data_path
 from tfgen.errors import Problem, in_order
@@ -22,10 +24,11 @@ from tfgen.schema import messages as schema_messages
 from tfgen.schema import tunables
 from tfgen.schema.file import load
 from tfgen.schema.hints import json_types
-from tfgen.schema.messages import CheckedData, SchemaError
+from tfgen.schema.messages import CheckedData, Mistakes, SchemaError
+from tfgen.schema.unknown import UnknownValueError, is_unknown, known_part, mark, until_unknown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from jsonschema_rs import Draft7Validator, ValidationError
 
@@ -36,6 +39,8 @@ if TYPE_CHECKING:
 # A limit, so that a file full of mistakes is checked quickly. Some errors are not reported, so the limit is above MOST.
 _MOST_ERRORS = 4 * schema_messages.MOST
 
+_ENVIRONMENTS: Final = ("spec", "environments")
+
 _BEYOND = 2.0**51  # larger than any limit in the schema; from 2^52 on, every float64 is a whole number
 
 # Problems of a single key or value. Defaults may still fix other problems, such as a missing key.
@@ -44,18 +49,49 @@ _OF_THE_VALUE = frozenset(
 )
 
 
-def check(document: Document) -> tuple[Problem, ...]:
-    """Return the problems of a job, in the order of the file; empty for a valid job.
+class Validated(NamedTuple):
+    """The result of the validation of a job.
 
-    If the document has problems, the function does not check the environments merged over the job, because the function
-    would report these problems again.
+    Attributes:
+        problems: the problems, in the order of the file; empty for a valid job.
+        document: the document, in which each value that a problem leaves unknown is `UNKNOWN`. For a valid job, the
+            document is unchanged.
     """
-    data = document.data
-    problems = list(schema_messages.translate(CheckedData(document, data, load()), schema_errors(data)))
-    if not problems:
-        for name in data["spec"].get("environments", {}):
-            problems += _environment(document, name)
-    return in_order(problems)
+
+    problems: tuple[Problem, ...]
+    document: Document
+
+
+def check(document: Document) -> tuple[Problem, ...]:
+    """Return the problems of a job, in the order of the file; empty for a valid job."""
+    return validate(document).problems
+
+
+def validate(document: Document) -> Validated:
+    """Validate a job, and each environment merged over the job.
+
+    In the merged data, the function ignores the values that are already unknown because of a problem of the document.
+    """
+    view = CheckedData(document, document.data, load())
+    problems, unknown = schema_messages.translate(view, schema_errors(document.data))
+    marked = _marked(document, unknown)
+    for name in until_unknown(_environment_names(marked.data)):
+        with suppress(UnknownValueError):  # the merge reads a value that is unknown
+            of_environment = _environment(marked, name)
+            problems += of_environment.problems
+            unknown += of_environment.unknown
+    return Validated(in_order(problems), _marked(document, unknown))
+
+
+def _environment_names(data: Any) -> Iterator[str]:
+    yield from data_path.at(data, _ENVIRONMENTS) or ()
+
+
+def _marked(document: Document, unknown: Sequence[Path]) -> Document:
+    if not unknown:
+        return document
+    unmerged = None if document.under is None else mark(document.unmerged, unknown)
+    return document.replaced(data=mark(document.data, unknown), unmerged=unmerged)
 
 
 def check_alone(document: Document) -> tuple[Problem, ...]:
@@ -64,7 +100,7 @@ def check_alone(document: Document) -> tuple[Problem, ...]:
     Omit problems that the defaults of a layer may fix, such as a missing key.
     """
     data = _without_nulls(document.data)
-    problems = schema_messages.translate(CheckedData(document, data, load()), schema_errors(data))
+    problems = schema_messages.translate(CheckedData(document, data, load()), schema_errors(data)).problems
     return in_order(problem for problem in problems if problem.rule in _OF_THE_VALUE)
 
 
@@ -80,19 +116,43 @@ def check_defaults_alone(document: Document) -> tuple[Problem, ...]:
 
 def _defaults_problems(document: Document, data: Any) -> tuple[Problem, ...]:
     view = CheckedData(document, data, load(schema_file.DEFAULTS))
-    return in_order(schema_messages.translate(view, schema_errors(data, schema_file.DEFAULTS)))
+    return in_order(schema_messages.translate(view, schema_errors(data, schema_file.DEFAULTS)).problems)
 
 
-def _environment(document: Document, name: str) -> Iterator[Problem]:
+def _environment(document: Document, name: str) -> Mistakes:
     data = document.data
     spec = tunables.without_environments(data["spec"])
     environment = tunables.overrides(data["spec"]["environments"][name])
-    merged = {**data, "spec": tunables.merge(spec, environment)}
-    missing = tunables.missing_sections(spec, environment)
-    for section in missing:
-        yield schema_messages.missing_section(document, name, section)
-    if not missing:
-        yield from schema_messages.translate(CheckedData(document, merged, load(), name), schema_errors(merged))
+    merged = {**data, "spec": tunables.merge(tunables.merge(spec, environment), _replaced_claims(spec, environment))}
+    missing = tuple(
+        section
+        for section in tunables.missing_sections(spec, environment)
+        if not is_unknown(spec, section) and not is_unknown(environment, section)
+    )
+    merged = mark(merged, (("spec", *section) for section in missing))
+    known, unknown = known_part(merged)
+    errors = [error for error in schema_errors(known) if not any(_contains(error.path, path) for path in unknown)]
+    found = schema_messages.translate(CheckedData(document, merged, load(), name), errors)
+    return Mistakes(
+        (*(schema_messages.missing_section(document, name, section) for section in missing), *found.problems),
+        (*((*_ENVIRONMENTS, name, *section) for section in missing), *found.unknown),
+    )
+
+
+def _contains(mapping: Path, path: Path) -> bool:
+    """Test whether a path is inside a mapping. The constraints of the mapping then depend on the value at the path."""
+    return path[: len(mapping)] == mapping
+
+
+def _replaced_claims(spec: Mapping[str, Any], environment: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the nulls that remove the keys of each new claim that an existing claim of the environment replaces."""
+    storage: dict[str, Any] = {}
+    for volume, settings in (environment.get("storage") or {}).items():
+        claim = settings.get("claim") if settings else None
+        if claim and claim.get("name"):
+            of_job = spec.get("storage", {}).get(volume, {}).get("claim") or {}
+            storage[volume] = {"claim": {key: None for key in of_job if key not in claim}}
+    return {"storage": storage} if storage else {}
 
 
 def schema_errors(data: Any, name: str = schema_file.NAME) -> tuple[SchemaError, ...]:

@@ -16,6 +16,7 @@ import json
 import operator
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any, Final, Self
 
 from tfgen import data_path
@@ -25,8 +26,10 @@ from tfgen.record import Record
 from tfgen.schema import file as schema_file
 from tfgen.schema import kinds, tunables
 from tfgen.schema.file import Schema, target, used_definitions
+from tfgen.schema.hints import CHART_WORDS, choices
 from tfgen.schema.tunables import CHART_ACCEPTS, ValuesPath, all_leaves, chart_values, environments_if_patched
-from tfgen.text import json_text
+from tfgen.text import yaml_text
+from tfgen.words import either
 
 # -- the paths of the values -------------------------------------------------------------------------------------------
 #
@@ -43,12 +46,15 @@ class ValuesForm(Record):
             as ``storage.*.nfs``.
         environments: the names of all environments if an environment of the job sets `patches`; or else empty.
         idle: the paths of values that a job or an environment may set, but that no template reads.
+        volumes: the name and the source of each volume in the job, such as ``("model", "claim")``. The source of an
+            existing claim is ``claim.name``.
     """
 
     paths: tuple[ValuesPath, ...]
     unsupported_paths: tuple[str, ...] = ()
     environments: tuple[str, ...] = ()
     idle: tuple[ValuesPath, ...] = ()
+    volumes: tuple[tuple[str, str], ...] = ()
 
 
 once_a_form: Final = functools.lru_cache(maxsize=64)
@@ -93,7 +99,15 @@ class ValuesPart(Record):
 def values_form(spec: Mapping[str, Any]) -> ValuesForm:
     """Return the paths of the values in the chart of a job."""
     paths = tuple(tunable.path for tunable in tunables.tunables(spec))
-    return ValuesForm(paths, _unsupported_paths(spec), environments_if_patched(spec), tunables.idle_paths(spec))
+    idle, volumes = tunables.idle_paths(spec), tuple(_sources(spec.get("storage", {})))
+    return ValuesForm(paths, _unsupported_paths(spec), environments_if_patched(spec), idle, volumes)
+
+
+def _sources(storage: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
+    sources = choices(schema_file.load()["definitions"]["volume"])
+    for name, volume in sorted(storage.items()):
+        is_named = "name" in volume.get("claim", {})
+        yield name, "claim.name" if is_named else next(source for source in sources if source in volume)
 
 
 def _unsupported_paths(spec: Mapping[str, Any]) -> tuple[str, ...]:
@@ -104,8 +118,7 @@ def _unsupported_paths(spec: Mapping[str, Any]) -> tuple[str, ...]:
 @functools.cache
 def _refused_volumes(profile: Profile) -> tuple[str, ...]:
     """Return the paths of the volume sources that a Pod Security profile refuses, such as ``storage.*.nfs``."""
-    keys = schema_file.load()["definitions"]["volume"]["oneOf"]
-    sources = (choice["required"][0] for choice in keys)
+    sources = choices(schema_file.load()["definitions"]["volume"])
     return tuple(f"storage.*.{source}" for source in sources if source != "claim" and refuses(profile, source))
 
 
@@ -142,7 +155,8 @@ def _describe(node: dict[str, Any], source: Schema, schema: Schema) -> None:
         schema: the complete schema of the values, which contains the definitions.
     """
     target = _target(node, schema)
-    for name, child in target.get("properties", {}).items():
+    children = [part.get("properties", {}).items() for part in (node, *([] if target is node else [target]))]
+    for name, child in chain.from_iterable(children):
         field = schema_file.entry(schema_file.load(), source, name)
         if field and "description" in field and isinstance(child, dict):
             child["description"] = field["description"]
@@ -154,6 +168,8 @@ def _describe(node: dict[str, Any], source: Schema, schema: Schema) -> None:
 
 def _target(node: Schema, schema: Schema) -> Schema:
     """Follow the `$ref` of a node, or the `$ref` in the `allOf` of the node. Return other nodes unchanged."""
+    if "properties" in node and node.get(_ENTRY) is False:
+        return node
     parts = [node, *node.get("allOf", ())]
     reference = next((part["$ref"] for part in parts if "$ref" in part), None)
     return node if reference is None else _target(schema_file.target(schema, reference), schema)
@@ -183,12 +199,13 @@ def values_schema(form: ValuesForm) -> Schema:
     schema refuses a null, with which Helm removes a key. A key that no template reads is optional, because an
     environment of the job may set the key.
 
-    The schema allows `global`, which Helm adds to the values of subcharts. The schema also allows `enabled`, because a
-    parent chart may use `enabled` as the condition for this chart.
+    The schema allows `global`, which Helm adds to the values of subcharts. The schema also allows `enabled: true`,
+    because a parent chart may use `enabled` as the condition for this chart. Helm validates no chart that a condition
+    disables, so a validated `enabled: false` has no effect, and the schema refuses this value.
     """
     root = _closed()
     chart_only = {name: _short(node) for name, node in chart_values(form.environments).items()}
-    root["properties"] = {"global": {"type": "object"}, "enabled": {"type": "boolean"}, **chart_only}
+    root["properties"] = {"global": {"type": "object"}, "enabled": {"const": True}, **chart_only}
     for path in form.paths:
         *records, key = path
         place = root
@@ -216,7 +233,7 @@ def values_schema(form: ValuesForm) -> Schema:
     roles.update({name: _reference_to_shared(role, schema["definitions"][_ROLE]) for name, role in roles.items()})
     schema["definitions"] = used_definitions(root, schema["definitions"])
     _share(schema)
-    _refer_to_bases(schema)
+    _advise(schema, form)
     return {**schema, "definitions": dict(sorted(schema["definitions"].items()))}
 
 
@@ -260,7 +277,7 @@ def _closed() -> dict[str, Any]:
 @once_a_form
 def values_schema_text(form: ValuesForm) -> str:
     """Return the text of values.schema.json, with descriptions."""
-    return json_text.dump(described(values_schema(form), form.environments), listings=_NAMED)
+    return yaml_text.json_lines(described(values_schema(form), form.environments), listings=_NAMED)
 
 
 @functools.cache
@@ -275,12 +292,147 @@ def _definitions() -> str:
     return json.dumps({**{name: _short(node) for name, node in used.items()}, **accepting, _CHARACTERS: _characters()})
 
 
+# -- advice --------------------------------------------------------------------------------------------------------
+#
+# Helm prints the value of a `const` that does not match, so a sentence as the `const` tells users what to set. A schema
+# such as `{"podLabels": {"const": "unset; use labels"}}` gives these messages of Helm 4 and of Helm 3.14:
+#
+#     at '/podLabels': value must be 'unset; use labels'
+#     podLabels: podLabels does not match: "unset; use labels"
+
+
+_RESERVED: Final = {"const": "unset; the name is reserved"}
+
+
+def _advise(schema: dict[str, Any], form: ValuesForm) -> None:
+    """Add messages about mistakes of people who know other charts. The messages name the key that works here."""
+    values, definitions = schema["properties"], schema["definitions"]
+    image = values["image"]["$ref"].rpartition("/")[2]
+    definitions[image] = _unless({"type": "object"}, "a text: REGISTRY/NAME:TAG", definitions[image])
+    if secrets := values.get("imagePullSecrets"):
+        mapping = "a mapping: {name: SECRET}"
+        secrets["items"] = _unless({"type": "string"}, mapping, secrets["items"])
+    schema["patternProperties"] = {
+        f"^({'|'.join(words)})$": {"const": f"unset; use {key}"} for key, words in _other_words(values, form).items()
+    }
+    _advise_on_volumes(values["storage"], definitions, form)
+    _locate_reserved_names(schema)
+
+
+def _insert(node: dict[str, Any], keyword: str, value: Any) -> None:
+    """Add a keyword to a schema node, before the keywords that constrain nested values."""
+    ordered = _ordered({**node, keyword: value})
+    node.clear()
+    node.update(ordered)
+
+
+def _at(key: str, node: Schema) -> dict[str, Any]:
+    """Return a schema for a single key. Unlike `properties`, the text of a pattern has no line of its own."""
+    return {"patternProperties": {f"^{key}$": node}}
+
+
+def _unless(mistake: Schema, message: str, node: Any) -> dict[str, Any]:
+    return {"if": mistake, "then": {"const": message}, "else": node}
+
+
+def _other_words(values: Mapping[str, Any], form: ValuesForm) -> Mapping[str, list[str]]:
+    """Return the names that other charts have for a value of this chart, by the name of the value."""
+    words: dict[str, list[str]] = {}
+    for word, key in CHART_WORDS.items():
+        is_of_role, last = key.startswith("roles."), key.rpartition(".")[2]
+        paths = (path for path in form.paths if is_of_role and path[0] == "roles" and path[2] == last)
+        roles = [*dict.fromkeys(path[1] for path in paths)]
+        if len(roles) > 1:
+            key = f"roles.ROLE.{last}, where ROLE is {either(roles)}"
+        elif roles:
+            key = f"roles.{roles[0]}.{last}"
+        if word not in values and (roles or key in values):
+            words.setdefault(key, []).append(word)
+    return words
+
+
+def _locate_reserved_names(schema: dict[str, Any]) -> None:
+    """Replace each `not` of a `propertyNames` by a pattern of properties.
+
+    Helm 4 reports a violated `propertyNames` at an arbitrary place.
+    """
+    definitions = schema["definitions"]
+    for node in [*_objects(schema)]:
+        names = node.get("propertyNames", {})
+        name = names.get("$ref", "").rpartition("/")[2]
+        allowed = dict(definitions[name] if name else names)
+        refused = allowed.pop("not", {})
+        patterns = (
+            [f"^({'|'.join(refused['enum'])})$"]
+            if "enum" in refused
+            else [one["pattern"] for one in refused.get("anyOf", [refused]) if one.get("pattern", "").startswith("^")]
+        )
+        if not patterns:
+            continue
+        base = next((base for base, definition in definitions.items() if definition == allowed), None)
+        rules = {
+            "propertyNames": {"$ref": f"#/definitions/{base}"} if base else allowed,
+            "patternProperties": dict.fromkeys(patterns, _RESERVED),
+        }
+        if name:
+            del node["propertyNames"]
+            definitions[f"{name}s"] = rules
+            _insert(node, "allOf", [{"$ref": f"#/definitions/{name}s"}])
+        else:
+            node.update(rules)
+    schema["definitions"] = used_definitions({**schema, "definitions": {}}, definitions)
+
+
+def _objects(node: Any) -> Iterator[dict[str, Any]]:
+    """Yield each mapping in a schema."""
+    if isinstance(node, dict):
+        yield node
+    for child in node.values() if isinstance(node, dict) else node if isinstance(node, list) else ():
+        yield from _objects(child)
+
+
+def _advise_on_volumes(storage: dict[str, Any], definitions: dict[str, Any], form: ValuesForm) -> None:
+    """Let the name of an existing claim replace a new claim, and add messages about volumes with several sources.
+
+    Helm merges a user's name of a claim over the claim of the job, so the claim also has the keys of the new claim. The
+    reverse is a mistake: without a message, the size of a new claim would have no effect beside the name in the job.
+    """
+    volume = definitions["volume"]
+    claim = volume["properties"]["claim"]
+    _insert(claim, "anyOf", claim.pop("oneOf"))
+    del claim["dependencies"]
+    definitions["oneSource"] = {"oneOf": volume.pop("oneOf")}
+    _insert(volume, "allOf", [{"$ref": "#/definitions/oneSource"}])
+    volumes: dict[str, Any] = {}
+    for name, source_path in form.volumes:
+        source, *key = source_path.split(".")
+        path = f"storage.{name}.{source}"
+        remove = {"const": f"null, by --set {path}=null"}
+        volumes[name] = {
+            "allOf": [{"$ref": "#/definitions/volume"}],
+            "if": {"$ref": "#/definitions/oneSource"},
+            "else": _at(source, remove),
+        }
+        if key:
+            size = {"const": f"unset; for a new claim, add --set {path}.name=null"}
+            volumes[name] |= _at("claim", {"if": {"required": ["name"]}, "then": _at("size", size)})
+    if volumes:
+        storage["properties"] = volumes
+
+
 # -- shared definitions --------------------------------------------------------------------------------------------
 
 
 def _shared(roles: Mapping[str, Schema]) -> dict[str, Any]:
-    """Return the shared definition of all roles, with each key that at least one role has."""
-    properties = {key: node for role in roles.values() for key, node in role["properties"].items()}
+    """Return the shared definition of all roles, with each key that at least one role has.
+
+    If the schemas of a key differ, as for the resources of a role with a device class, the definition accepts each
+    value of the key.
+    """
+    properties: dict[str, Any] = {}
+    for role in roles.values():
+        for key, node in role["properties"].items():
+            properties[key] = node if properties.get(key, node) == node else {}
     return {
         **_closed(),
         "required": [key for key in properties if all(key in role["required"] for role in roles.values())],
@@ -292,11 +444,15 @@ def _reference_to_shared(role: Schema, shared: Schema) -> dict[str, Any]:
     """Return the schema of a role as a `$ref` to `shared`, the schema of all roles.
 
     If the role requires more keys than `shared`, the result lists these keys under `required`. If the role lacks keys,
-    the result forbids these keys.
+    the result forbids these keys. If `shared` accepts each value of a key, the result has the schema of the key.
     """
     required = [key for key in role["required"] if key not in shared["required"]]
-    lacks = {key: False for key in shared["properties"] if key not in role["properties"]}
-    differences = {**({"required": required} if required else {}), **({"properties": lacks} if lacks else {})}
+    own = {
+        key: role["properties"].get(key, False)
+        for key, node in shared["properties"].items()
+        if key not in role["properties"] or node == {}
+    }
+    differences = {**({"required": required} if required else {}), **({"properties": own} if own else {})}
     reference = {"$ref": f"#/definitions/{_ROLE}"}
     return {"allOf": [reference], **differences} if differences else reference
 
@@ -320,22 +476,6 @@ def _share(schema: dict[str, Any]) -> None:
         schema["definitions"][names[0]] = first
         for parent, key, _ in remaining:
             parent[key] = {"$ref": f"#/definitions/{names[0]}"}
-
-
-def _refer_to_bases(schema: dict[str, Any]) -> None:
-    """Shorten each node that has the keyword `not` and repeats all keywords of a definition, such as its `pattern`.
-
-    A `$ref` to the definition replaces the repeated keywords.
-    """
-    definitions = schema["definitions"]
-    bases = {name: node for name, node in definitions.items() if "pattern" in node and "not" not in node}
-    candidates = [(parent, key) for parent, key, _ in _nodes(schema)]
-    for parent, key in [*candidates, *((definitions, name) for name in definitions)]:
-        node = parent[key]
-        name = next((name for name, base in bases.items() if "not" in node and base.items() <= node.items()), None)
-        if name is not None:
-            keywords = {keyword: value for keyword, value in node.items() if keyword not in bases[name]}
-            parent[key] = {"allOf": [{"$ref": f"#/definitions/{name}"}], **keywords}
 
 
 def _nodes(node: Any) -> Iterator[tuple[dict[str, Any], str, bool]]:

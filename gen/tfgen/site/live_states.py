@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from tfgen.commands.cluster.live_runs import Clusters, LiveRun
-from tfgen.commands.status import read_states
 from tfgen.errors import TfgenError
 from tfgen.live.api import ApiError
+from tfgen.live.clusters import Clusters, LiveRun, read_states
 from tfgen.live.run import DeclaredRun
 from tfgen.live.run_state import RunState
 from tfgen.record import Record
-from tfgen.site.facts import JobFacts, LiveState
+from tfgen.site.read_jobs import JobFacts, LiveState
 
 
 class LiveStates(Record):

@@ -13,9 +13,7 @@ import jinja2
 
 from tfgen.kubernetes.pods import amount
 from tfgen.record import Record
-from tfgen.site.facts import EnvironmentFacts, JobFacts, Requests, Site, total
-
-# -- sums --------------------------------------------------------------------------------------------------------------
+from tfgen.site.read_jobs import EnvironmentFacts, JobFacts, Requests, Site, total
 
 
 class Sum(Record):
@@ -67,9 +65,6 @@ def _table(title: str, rows: Sequence[tuple[str, JobFacts, EnvironmentFacts]]) -
     return SumTable(title, tuple(sums))
 
 
-# -- pages -------------------------------------------------------------------------------------------------------------
-
-
 _TEMPLATES: Final = jinja2.Environment(
     loader=jinja2.FileSystemLoader(Path(__file__).parent / "templates"),
     undefined=jinja2.StrictUndefined,
@@ -77,7 +72,7 @@ _TEMPLATES: Final = jinja2.Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
-_TEMPLATES.filters["amount"] = lambda value, resource: amount(resource, value)
+_TEMPLATES.filters["amount"] = lambda value, resource: "" if value is None else amount(resource, value)
 
 INDEX: Final = "index.html"
 MARK: Final = '<meta name="generator" content="tfgen site">'

@@ -1,4 +1,4 @@
-"""Collects the facts about the jobs of a repository for the site: requests, values, objects, problems and history."""
+"""Records with the facts about jobs that the pages of the web site show."""
 
 from __future__ import annotations
 
@@ -9,31 +9,31 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Final
 
 from tfgen import data_path
-from tfgen.change.field_diff import field_changes, in_words
+from tfgen.change.field_diff import FieldChange, field_changes, in_words
 from tfgen.check.checked import Checked, CheckedJobs
 from tfgen.errors import Problem
 from tfgen.git.history import Revision, histories
 from tfgen.git.tree import DISK, by_repository, has_commit
-from tfgen.graph.built import BuiltJob, build, variant_objects
-from tfgen.job.facts import name_of
-from tfgen.job.origin import origins
+from tfgen.graph.graph import BuiltJob, build, variant_objects
+from tfgen.job.facts import name_of, origins
 from tfgen.kubernetes import quantity
 from tfgen.kubernetes.object import Object
-from tfgen.kubernetes.pods import gpu_product, pod_requests, pods_of, queue_name, totals
+from tfgen.kubernetes.pods import (
+    amount,
+    claimed_devices,
+    counts_gpus,
+    device_name,
+    device_templates,
+    gpu_product,
+    pod_requests,
+    pods_of,
+    queue_name,
+    totals,
+)
 from tfgen.pictures.describe import describe_built
 from tfgen.pictures.svg import as_svg
 from tfgen.places import CHARTS, OVERLAYS
 from tfgen.record import Record
-from tfgen.site.facts import (
-    BrokenJob,
-    Change,
-    EnvironmentFacts,
-    JobFacts,
-    ObjectText,
-    ProblemLine,
-    Requests,
-    ValueOrigin,
-)
 from tfgen.text.document import Document
 from tfgen.text.parse import parse
 from tfgen.text.yaml_text import dump
@@ -44,7 +44,216 @@ if TYPE_CHECKING:
     from tfgen.kubernetes.quantity import Amount
 
 
-# -- problems ----------------------------------------------------------------------------------------------------------
+class Requests(Record):
+    """The resources that pods and claims request.
+
+    Attributes:
+        cpu: number of CPU cores; None if no pod requests CPU.
+        memory: number of bytes; None if no pod requests memory.
+        storage: number of bytes that the claims request; None without a claim.
+        gpus: number of GPUs of each model. For a job that selects no model, the name of the resource replaces the
+            model. Example: {"NVIDIA-A100": 8, "nvidia.com/gpu": 2}.
+    """
+
+    pods: int
+    cpu: Amount | None
+    memory: Amount | None
+    storage: Amount | None
+    gpus: Mapping[str, Amount]
+
+    @property
+    def gpu_text(self) -> str:
+        """Return the GPUs as text, such as `8 NVIDIA-A100, 2 nvidia.com/gpu`."""
+        return ", ".join(f"{amount('', number)} {product}" for product, number in sorted(self.gpus.items()))
+
+    @property
+    def gpu_count(self) -> Amount:
+        """Return the number of all GPUs together."""
+        return sum(self.gpus.values())
+
+
+def total(requests: Iterable[Requests]) -> Requests:
+    """Return the sum of several requests."""
+    parts = [*requests]
+    products = sorted({product for part in parts for product in part.gpus})
+    return Requests(
+        pods=sum(part.pods for part in parts),
+        cpu=_sum(part.cpu for part in parts),
+        memory=_sum(part.memory for part in parts),
+        storage=_sum(part.storage for part in parts),
+        gpus={product: sum(part.gpus.get(product, 0) for part in parts) for product in products},
+    )
+
+
+def _sum(amounts: Iterable[Amount | None]) -> Amount | None:
+    present = [value for value in amounts if value is not None]
+    return sum(present) if present else None
+
+
+class ObjectText(Record):
+    """A Kubernetes object as text.
+
+    Attributes:
+        title: kind and name.
+        text: the object in YAML.
+    """
+
+    title: str
+    text: str
+
+
+class ValueOrigin(Record):
+    """A row of the table of a job's values. The columns are path, value, and the file that sets the value."""
+
+    path: str
+    value: str
+    origin: str
+
+
+class ProblemLine(Record):
+    """A problem, and the text of the line that has the problem. The text is empty if the file cannot be read."""
+
+    problem: Problem
+    text: str
+
+
+class LiveState(Record):
+    """The state of a run in the cluster of the run.
+
+    Attributes:
+        ready: the number of ready tasks and the number of all tasks, such as 3/4.
+        reason: the first reason why the run waits or fails; empty without a reason.
+    """
+
+    phase: str
+    ready: str
+    reason: str
+
+
+class EnvironmentFacts(Record):
+    """The facts about an environment of a job, or about the job itself if the job has no environments.
+
+    Attributes:
+        name: name of the environment; empty for the job itself.
+        cluster: name of the cluster; empty for the cluster in which the GitOps tool runs.
+        queue: name of the queue of Volcano or Kueue; empty without a queue.
+        is_enabled: whether the job runs in the environment.
+        origins: the values that job.yaml or a layer sets. Defaults of the schema are not included.
+        state: the state of the run in the cluster; None if tfgen has not read the cluster.
+    """
+
+    name: str
+    namespace: str
+    cluster: str
+    queue: str
+    is_enabled: bool
+    requests: Requests
+    objects: tuple[ObjectText, ...]
+    origins: tuple[ValueOrigin, ...]
+    state: LiveState | None = None
+
+
+class Change(Record):
+    """A commit that changed a job file.
+
+    Attributes:
+        commit: the shortened id of the commit.
+        date: the date of the commit, such as 2026-11-25.
+        words: a text for each changed field of the job, such as "spec.retries was 3 and is 5"; or "the job is new" for
+            the first commit.
+        first: environment -> the first of these texts about a field of this environment. The key is empty for the
+            fields that all environments share.
+    """
+
+    commit: str
+    date: str
+    words: tuple[str, ...]
+    first: Mapping[str, str]
+
+    def of(self, environment: str) -> str | None:
+        """Return the first text about an environment; None if the change does not concern the environment."""
+        return self.first.get(environment, self.first.get(""))
+
+
+class JobFacts(Record):
+    """All facts that the page of a job shows.
+
+    Attributes:
+        file: path of the job file from the root of the repository.
+        team: the team that owns the job, from a label, from the project of Argo CD, or from the job's folder.
+        problems: the problems of the job file, in order.
+        history: the last changes of the job file, the newest first.
+        waiting: texts that describe the uncommitted changes of the job.
+        waits_in: the environments with an uncommitted change. The empty name stands for all environments.
+        delivery: texts that describe how GitOps tools apply the job.
+        picture: the picture of the job as SVG.
+    """
+
+    name: str
+    file: str
+    team: str
+    environments: tuple[EnvironmentFacts, ...]
+    problems: tuple[ProblemLine, ...]
+    history: tuple[Change, ...]
+    waiting: tuple[str, ...]
+    waits_in: frozenset[str]
+    delivery: tuple[str, ...]
+    picture: str
+
+    def last_change(self, environment: str) -> tuple[str, str] | None:
+        """Return the date and the text of the last commit that changed an environment; None without a commit."""
+        found = ((change.date, text) for change in self.history if (text := change.of(environment)))
+        return next(found, (self.history[-1].date, "no later change") if self.history else None)
+
+
+class BrokenJob(Record):
+    """A job with errors in its job file or in a layer.
+
+    Attributes:
+        name: name of the job; the path of the file for a job without a name.
+        file: path of the job file from the root of the repository.
+        page: file name of the job's page, without the extension.
+        problems: the problems of the job file and of its layers.
+    """
+
+    name: str
+    file: str
+    page: str
+    problems: tuple[ProblemLine, ...]
+
+    @property
+    def errors(self) -> int:
+        """Return the number of errors."""
+        return sum(line.problem.severity == "error" for line in self.problems)
+
+
+class Site(Record):
+    """All facts that the pages of the site show.
+
+    Attributes:
+        jobs: jobs without errors, in the order of their names.
+        broken: jobs with errors, in the order of their files.
+        notes: messages about clusters that tfgen could not read.
+        live_at: the time at which tfgen read the states of runs from the clusters, as text; empty without the states.
+    """
+
+    title: str
+    jobs: tuple[JobFacts, ...]
+    broken: tuple[BrokenJob, ...] = ()
+    notes: tuple[str, ...] = ()
+    live_at: str = ""
+
+    @property
+    def empty_columns(self) -> frozenset[str]:
+        """Return the columns of the table of jobs that have no value in any row."""
+        environments = [environment for job in self.jobs for environment in job.environments]
+        values = {
+            "Team": (job.team for job in self.jobs),
+            "Queue": (environment.queue for environment in environments),
+            "Cluster": (environment.cluster for environment in environments),
+            "Namespace": (environment.namespace for environment in environments),
+        }
+        return frozenset(column for column, texts in values.items() if not any(texts))
 
 
 def problem_lines(problems: Iterable[Problem]) -> Iterator[ProblemLine]:
@@ -63,9 +272,6 @@ def _read(file: str) -> list[str]:
         return Path(file).read_bytes().decode("utf-8-sig", errors="replace").splitlines()
     except (OSError, ValueError):
         return []
-
-
-# -- jobs with errors --------------------------------------------------------------------------------------------------
 
 
 _PAGE: Final = re.compile(r"[a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?")
@@ -102,9 +308,6 @@ def _free_page(name: str, taken: set[str]) -> str:
     return page
 
 
-# -- history -----------------------------------------------------------------------------------------------------------
-
-
 _MOST_FIELDS: Final = 8
 """Maximum number of changed fields that are listed for a commit. A last text has the number of the remaining fields."""
 _LONGEST_CHANGE: Final = 40
@@ -128,9 +331,8 @@ def changes(file: str, job: str, revisions: Sequence[Revision], most: int) -> It
     if len(revisions) <= most:
         versions.append(None)
     for revision, (data, before) in zip(revisions, pairwise(versions), strict=False):
-        words = difference(before, data)
-        if words:
-            yield Change(revision.commit[:10], revision.date, words)
+        if words := difference(before, data):
+            yield Change(revision.commit[:10], revision.date, words, first_by_environment(before, data))
 
 
 def job_data(file: str, job: str, content: bytes | None) -> Data | None:
@@ -151,12 +353,9 @@ def difference(before: Data | None, after: Data | None) -> tuple[str, ...]:
     if before is None or after is None:
         return () if before is after else _NEW if before is None else ("the job is removed",)
     changed = field_changes(before, after)
-    words = [f"{field.path} {in_words(field.before, field.after, _LONGEST_CHANGE)}" for field in changed[:_MOST_FIELDS]]
+    words = list(map(_words, changed[:_MOST_FIELDS]))
     remaining = len(changed) - len(words)
     return (*words, *([f"and {count(remaining, 'more field')}"] if remaining else []))
-
-
-# -- facts about a job -------------------------------------------------------------------------------------------------
 
 
 _CLAIM: Final = "PersistentVolumeClaim"
@@ -166,8 +365,30 @@ _LONGEST: Final = 80
 """Maximum number of characters of a value in the table of a job's values."""
 
 
+def first_by_environment(before: Data | None, after: Data | None) -> dict[str, str]:
+    """Return the first text of `difference` about each environment, and about all environments with an empty key."""
+    if before is None or after is None:
+        return {"": words[0]} if (words := difference(before, after)) else {}
+    first: dict[str, str] = {}
+    for field in field_changes(before, after):
+        match field.path.steps:
+            case ("spec", "environments", str(environment), *_):
+                first.setdefault(environment, _words(field))
+            case _:
+                first.setdefault("", _words(field))
+    return first
+
+
+def _words(field: FieldChange) -> str:
+    return f"{field.path} {in_words(field.before, field.after, _LONGEST_CHANGE)}"
+
+
 def job_facts(
-    document: Document, problems: Sequence[ProblemLine], history: Sequence[Change], waiting: Sequence[str]
+    document: Document,
+    problems: Sequence[ProblemLine],
+    history: Sequence[Change],
+    waiting: Sequence[str],
+    waits_in: Iterable[str],
 ) -> JobFacts:
     """Return the facts about a job that has no errors.
 
@@ -176,6 +397,7 @@ def job_facts(
         problems: the problems of the job file.
         history: the commits that changed the job file, the newest first.
         waiting: texts that describe the uncommitted changes of the job.
+        waits_in: the environments with an uncommitted change. The empty name stands for all environments.
     """
     built = build(document.data)
     names: Sequence[str | None] = [*built.environments] or [None]
@@ -191,6 +413,7 @@ def job_facts(
         problems=tuple(problems),
         history=tuple(history),
         waiting=tuple(waiting),
+        waits_in=frozenset(waits_in),
         delivery=tuple(dict.fromkeys(delivery)),
         picture=as_svg(picture),
     )
@@ -236,27 +459,24 @@ def _environment(document: Document, built: BuiltJob, name: str | None) -> Envir
 
 def _requests(objects: Sequence[Object]) -> Requests:
     """Return the sum of the requests of all pods and claims, even of pods that do not run at the same time."""
-    sums = totals(objects)
+    sums, templates = totals(objects), device_templates(objects)
     gpus: dict[str, Amount] = {}
     for pods in (pods for item in objects for pods in pods_of(item)):
-        for resource, value in pod_requests(pods.spec).items():
-            if resource.endswith("/gpu"):
-                product = gpu_product(pods.spec) or resource
+        for resource, value in (pod_requests(pods.spec) | claimed_devices(pods.spec, templates)).items():
+            if counts_gpus(resource):
+                product = gpu_product(pods.spec) or device_name(resource)
                 gpus[product] = gpus.get(product, 0) + value * pods.count
     return Requests(
         pods=sums.pods,
-        cpu=sums.requests.get("cpu", 0),
-        memory=sums.requests.get("memory", 0),
-        storage=sum(
+        cpu=sums.requests.get("cpu"),
+        memory=sums.requests.get("memory"),
+        storage=_sum(
             quantity.parse(item["spec"]["resources"]["requests"]["storage"])
             for item in objects
             if item["kind"] == _CLAIM
         ),
         gpus={key: value for key, value in gpus.items() if value},
     )
-
-
-# -- jobs --------------------------------------------------------------------------------------------------------------
 
 
 _HISTORY: Final = 10
@@ -315,17 +535,17 @@ class _Input(Record):
 def _facts(item: _Input) -> JobFacts:
     file, name = item.document.file, name_of(item.document)
     history = tuple(changes(file, name, item.revisions, _HISTORY))
-    return job_facts(item.document, tuple(problem_lines(item.problems)), history, tuple(_uncommitted_changes(item)))
-
-
-def _uncommitted_changes(item: _Input) -> Iterator[str]:
-    """Yield a text for each uncommitted change of a job."""
-    file, name = item.document.file, name_of(item.document)
+    waiting: list[str] = []
+    waits_in: set[str] = set()
     if item.is_in_git:
         committed = job_data(file, name, item.revisions[0].content) if item.revisions else None
-        yield from difference(committed, job_data(file, name, Path(file).read_bytes()))
+        current = job_data(file, name, Path(file).read_bytes())
+        waiting += difference(committed, current)
+        waits_in |= {*first_by_environment(committed, current)}
     if item.changed_files:
-        yield f"changes to {count(item.changed_files, 'rendered file')} are not committed"
+        waiting.append(f"changes to {count(item.changed_files, 'rendered file')} are not committed")
+        waits_in |= set() if waits_in else {""}  # the rendered files of a changed job follow its job file
+    return job_facts(item.document, tuple(problem_lines(item.problems)), history, waiting, waits_in)
 
 
 def _changed_files(root: Path) -> Mapping[str, int]:

@@ -10,21 +10,18 @@ import hashlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
-from tfgen.graph.built import BuiltJob, Objects, build
+from tfgen.graph.graph import BuiltJob, build
 from tfgen.job.facts import own_data
 from tfgen.job.sources import source_name
-from tfgen.job.training_job import TrainingJob
 from tfgen.places import placeholders
 from tfgen.targets.chart.chart import chart
+from tfgen.targets.gitops import gitops, yaml_texts
 from tfgen.targets.kustomize.overlays import kustomize
 from tfgen.text.document import Document
 from tfgen.tree.files import FileTree
 from tfgen.tree.staging import Rendering, Revision
-
-_ONE_JOB: Final = "one job"
-_SEVERAL_JOBS: Final = "several jobs"
 
 
 def render(
@@ -44,21 +41,25 @@ def render(
         uses_cache: whether to use the cache on disk for the texts that depend only on the structure of the job.
     """
     built = built or build(data)
-    job, environments = built.job, built.environments
-    sources = {template.name: template.files for template in built.templates if template.files}
-    delivery = _delivery(job, environments)
-    parts: dict[str, Mapping[str, str]] = {f"the objects of {name}": tree for name, tree in delivery.items()}
+    job = built.job
+    delivery = gitops(job, built.environments)
+    empty_files = dict.fromkeys(placeholders((*delivery.job_files, *delivery.shared_files)), "")
+    shared = {**yaml_texts(delivery.shared_files), **empty_files}
+    parts: dict[str, Mapping[str, str]] = {
+        "the objects of one job": yaml_texts(delivery.job_files),
+        "the objects of several jobs": shared,
+    }
     version: Revision | None = None
     if "charts" in job.outputs:
         parts["the chart"], version = chart(job, data["spec"], uses_cache=uses_cache)
     if "overlays" in job.outputs:
-        parts["the overlays"] = kustomize(built, sources)
+        parts["the overlays"] = kustomize(built)
     return Rendering(
         job=job.name,
         tree=FileTree.combine(parts),
         input_digest=_digest(data if job_data is None else job_data),
         defaults_digest=_digest(data) if job_data is not None else "",
-        shared=frozenset(delivery.get(_SEVERAL_JOBS, ())),
+        shared=frozenset(shared),
         revision=version,
     )
 
@@ -76,21 +77,3 @@ def render_document(document: Document, built: BuiltJob | None = None, *, uses_c
     """Render the job of a document. The result names the file of the job, so that the ledger can contain the path."""
     rendering = render(document.data, document.unmerged, built, uses_cache=uses_cache)
     return rendering.replaced(source=source_name(Path(document.file)))
-
-
-def _delivery(job: TrainingJob, environments: Mapping[str, Objects]) -> dict[str, dict[str, str]]:
-    """Return the GitOps files of a job in two groups: the files of only this job, and the files of several jobs.
-
-    Each group contains the text of each file by path. Example: {"one job": {"overlays/flux/mnist-prod.yaml": "..."}}.
-    For a job without ``gitops``, the result is empty.
-    """
-    if job.gitops is None:
-        return {}
-    from tfgen.targets.gitops.gitops import gitops, yaml_texts  # for gitops only: takes 5 ms, which other jobs save
-
-    delivery = gitops(job, environments)
-    empty_files = dict.fromkeys(placeholders((*delivery.job_files, *delivery.shared_files)), "")
-    return {
-        _ONE_JOB: yaml_texts(delivery.job_files),
-        _SEVERAL_JOBS: {**yaml_texts(delivery.shared_files), **empty_files},
-    }

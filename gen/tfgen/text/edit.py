@@ -12,12 +12,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from enum import Enum
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from tfgen import data_path
 from tfgen.data_path import Path
-from tfgen.errors import Position, Problem, ProblemsError, has_errors
+from tfgen.errors import Position, Problem, ProblemsError
+from tfgen.fix import REMOVED, Assignment, DataEdit, Rename
 from tfgen.text.document import Document, Entry, YamlNode
 from tfgen.text.parse import BYTE_ORDER_MARK, parse
 from tfgen.text.yaml_text import in_line
@@ -27,29 +27,6 @@ EDIT: Final = "edit"
 
 RULES: Final[Mapping[str, str]] = {EDIT: "tfgen cannot change a value without a change of other text in the job file."}
 """The summary of the rule that the error of this module names, by id of the rule."""
-
-
-class Removal(Enum):
-    """The type of `REMOVED`. The assignment of `REMOVED` to a path removes the key or the list item at the path."""
-
-    REMOVED = "removed"
-
-
-REMOVED: Final = Removal.REMOVED
-
-
-class Assignment(NamedTuple):
-    """A new value for the key or list item at a path. The index after the last item of a list appends an item.
-
-    Attributes:
-        value: plain data to set, or `REMOVED` to remove the key or list item.
-        after: for each step of `path`, the keys that precede the step in its mapping. tfgen inserts a new key after
-            these keys. If the mapping has none of these keys, the new key becomes the first key.
-    """
-
-    path: Path
-    value: Any
-    after: Sequence[Sequence[str]] = ()
 
 
 Changes: TypeAlias = Mapping[Path, Mapping[str, str | bool]]
@@ -79,12 +56,12 @@ def with_values(text: str, document: Document, changes: Changes) -> str:
     )
 
 
-def assign(text: str, document: Document, assignments: Sequence[Assignment]) -> str:
-    """Return the text of a file with new values in one document.
+def assign(text: str, document: Document, assignments: Sequence[DataEdit]) -> str:
+    """Return the text of a file with new values, or new names of keys, in one document.
 
     Args:
         text: the text of the file from `disk_file.read_text`.
-        document: a document of the file, in which `parse.parse` finds no problem.
+        document: a document of the file.
         assignments: the new values, in order. A later assignment may change the value of an earlier assignment.
 
     Raises:
@@ -93,8 +70,10 @@ def assign(text: str, document: Document, assignments: Sequence[Assignment]) -> 
     """
     mark = BYTE_ORDER_MARK if text.startswith(BYTE_ORDER_MARK) else ""
     text = text.removeprefix(mark)
-    documents = parse(text, document.file).documents
-    number = next(n for n, candidate in enumerate(documents) if candidate.root.position == document.root.position)
+    parsed = parse(text, document.file)
+    documents, problems = parsed.documents, len(parsed.problems)
+    places = [candidate.root.position for candidate in documents]
+    number = places.index(document.root.position)
     expected = [candidate.data for candidate in documents]
     for assignment in assignments:
         expected[number] = _assigned(expected[number], assignment)
@@ -106,7 +85,7 @@ def assign(text: str, document: Document, assignments: Sequence[Assignment]) -> 
             raise _by_hand(document, assignment)
         text = text[: edit.start] + edit.new + text[edit.end :]
         parsed = parse(text, document.file)
-        if has_errors(parsed.problems):
+        if len(parsed.problems) > problems:
             raise _by_hand(document, assignment)
         documents = parsed.documents
     if [candidate.data for candidate in documents] != expected:
@@ -153,7 +132,11 @@ def split_off(text: str, document: Document) -> tuple[str, str]:
     return text[start:end], mark + without
 
 
-def _assigned(data: Any, assignment: Assignment) -> Any:
+def _assigned(data: Any, assignment: DataEdit) -> Any:
+    if isinstance(assignment, Rename):
+        *parent, _ = assignment.path
+        moved = data_path.with_value(data, (*parent, assignment.key), data_path.follow(data, assignment.path))
+        return data_path.without(moved, assignment.path)
     if assignment.value is REMOVED:
         return data_path.without(data, assignment.path)
     return data_path.with_value(data, assignment.path, assignment.value)
@@ -167,12 +150,15 @@ class _Edit(NamedTuple):
     new: str
 
 
-def _edit(text: str, root: YamlNode, assignment: Assignment) -> _Edit | None:
-    """Return the edit that sets or removes a value.
+def _edit(text: str, root: YamlNode, assignment: DataEdit) -> _Edit | None:
+    """Return the edit that sets or removes a value, or renames a key.
 
     Return None if an edit in place is impossible, such as the removal of a key that `<<` merges.
     """
-    path, value = assignment.path, assignment.value
+    path = assignment.path
+    if isinstance(assignment, Rename):
+        return _rename(text, root, assignment)
+    value = assignment.value
     owner = Entry.of_item(0, root)
     style = _Style(root.is_flow, _quote(text, root.entries))
     for taken, step in enumerate(path, start=1):
@@ -199,6 +185,21 @@ def _edit(text: str, root: YamlNode, assignment: Assignment) -> _Edit | None:
             return _Edit(node.start, node.end, f"{{{pair}, <<: {text[node.start : node.end]}}}")
         owner, style = entry, style._replace(is_flow=style.is_flow or node.is_flow)
     return None
+
+
+def _rename(text: str, root: YamlNode, rename: Rename) -> _Edit | None:
+    owner = root
+    for step in rename.path[:-1]:
+        entry = owner.entry(step)
+        if entry is None:
+            return None
+        owner = entry.value
+    entry = owner.entry(rename.path[-1])
+    if entry is None or entry.is_item:
+        return None
+    quote = _quote(text, [entry])
+    key = f"{quote}{rename.key}{quote}" if quote else in_line(rename.key, is_flow=owner.is_flow)
+    return _Edit(entry.start, entry.end, key)
 
 
 class _Style(NamedTuple):
@@ -377,10 +378,13 @@ def _written(value: Any, style: _Style) -> str:
     return json.dumps(value, ensure_ascii=False) if style.quote == '"' else in_line(value, is_flow=style.is_flow)
 
 
-def _by_hand(document: Document, assignment: Assignment) -> ProblemsError:
+def _by_hand(document: Document, assignment: DataEdit) -> ProblemsError:
     *parent, key = assignment.path
     name = f"item {key}" if isinstance(key, int) else key
-    what = f"remove {name} from" if assignment.value is REMOVED else f"set {name} to {shown(assignment.value)} in"
+    if isinstance(assignment, Rename):
+        what = f"rename {name} to {assignment.key} in"
+    else:
+        what = f"remove {name} from" if assignment.value is REMOVED else f"set {name} to {shown(assignment.value)} in"
     return _problem(
         document,
         document.alone().value(tuple(parent)),

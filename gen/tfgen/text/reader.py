@@ -23,6 +23,7 @@ import yaml
 
 from tfgen.data_path import MAX_INTEGER
 from tfgen.errors import Position, Problem, in_order
+from tfgen.fix import Fix, Replacement, hint
 from tfgen.text.document import (
     MAX_DEPTH,
     MAX_PROBLEMS,
@@ -156,7 +157,8 @@ def _refused_characters(text: str, file: str) -> Iterator[Problem]:
         match = find_refused_character(line)
         if match:
             message = forbidden_character_message(match[0])
-            yield Problem(file, Position(number, match.start() + 1), message, "yaml-character")
+            fix = Fix("remove it", (Replacement(f"^{re.escape(match[0])}", "", "rest"),))
+            yield Problem(file, Position(number, match.start() + 1), message, "yaml-character", fixes=(fix,))
 
 
 def forbidden_character_message(character: str) -> str:
@@ -175,9 +177,9 @@ many directives."""
 def _tag_directives(text: str, file: str) -> Iterator[Problem]:
     for number, line in enumerate(text.split("\n"), 1):
         if _TAG_DIRECTIVE.match(line):
-            yield Problem(
-                file, Position(number, 1), "the directive %TAG is not supported; remove this line", "yaml-tag"
-            )
+            fix = Fix("remove this line", (Replacement(r"^.*\n?", "", "line"),))
+            message = f"the directive %TAG is not supported; {fix.words}"
+            yield Problem(file, Position(number, 1), message, "yaml-tag", fixes=(fix,))
 
 
 _Valued = yaml.ScalarEvent | yaml.SequenceStartEvent | yaml.MappingStartEvent
@@ -360,8 +362,11 @@ class _Builder:
             self._refuse_tag(event)
             self._refuse_characters(event)
             if _scalar_type(event) is not None:
-                message = f"a key must be text; quote it: {shown(event.value)}" if event.value else "a key is missing"
-                self._report(event, message, "yaml-key")
+                quoted = shown(event.value)
+                fix = Fix(f"quote it: {quoted}", (Replacement(f"^{re.escape(event.value)}", quoted, "rest"),))
+                fixes = (fix,) if event.value else ()
+                message = f"a key must be text; {fix.words}" if fixes else "a key is missing"
+                self._report(event, message, "yaml-key", fixes)
             elif event.value == "<<" and not _is_merge(event):
                 self._report(event, "kustomize loses the key <<, even in quotes; use a different key", "yaml-key")
             start, end = _offsets(event)
@@ -427,8 +432,9 @@ class _Builder:
     def _refuse_tag(self, event: _Valued) -> None:
         if event.tag is not None:
             tag = event.tag.replace("tag:yaml.org,2002:", "!!")
-            message = f"the tag {shown(tag)} is not supported; remove it, or put text that begins with ! in quotes"
-            self._report(event, message, "yaml-tag")
+            removed = Fix("remove it", (Replacement(rf"^{re.escape(tag)} *", "", "rest"),))
+            advice = hint(removed, other="put text that begins with ! in quotes")
+            self._report(event, f"the tag {shown(tag)} is not supported{advice.text}", "yaml-tag", advice.fixes)
 
     def _refuse_characters(self, event: yaml.ScalarEvent) -> None:
         """Report a forbidden character in a scalar in double quotes.
@@ -439,9 +445,9 @@ class _Builder:
         if match:
             self._report(event, forbidden_character_message(match[0]), "yaml-character")
 
-    def _report(self, event: yaml.Event, message: str, rule: str) -> None:
+    def _report(self, event: yaml.Event, message: str, rule: str, fixes: tuple[Fix, ...] = ()) -> None:
         if len(self.problems) < MAX_PROBLEMS:
-            self.problems.append(Problem(self._file, _position(event), message, rule))
+            self.problems.append(Problem(self._file, _position(event), message, rule, fixes=fixes))
 
 
 def _offsets(event: Any) -> tuple[int, int]:

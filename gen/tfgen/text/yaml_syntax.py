@@ -11,9 +11,10 @@ function of this module looks for the mistake in the surrounding text. Any other
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from tfgen.errors import Position, Problem
+from tfgen.fix import Fix, Replacement
 from tfgen.record import Record
 from tfgen.text.document import TOO_DEEP_MESSAGE
 from tfgen.text.yaml_text import find_odd_space, odd_space_column
@@ -83,6 +84,9 @@ _NO_BLANK_AFTER_COLON = re.compile(r"\s*(?:- +)*(?P<key>[A-Za-z_][\w./-]*):(?P<v
 """Pattern of a key and a value without a blank between them, as in `name:foo`, but not of a URL (`http://...`)."""
 
 
+_BLANKS: Final = Fix("use blanks", (Replacement("\t", "  ", where="line"),))
+_TAB: Final = f"a tab cannot indent YAML; {_BLANKS.words}"
+
 _QUOTED = re.compile(r""""(?:[^"\\]|\\.)*"|'[^']*'|#.*""")
 """Pattern of quoted text and comments, which may contain any character."""
 
@@ -100,15 +104,17 @@ def explain(error: yaml.MarkedYAMLError, text: str, file: str) -> Problem:
     failure = _Failure(at, _position(error.context_mark) if error.context_mark else at, lines)
     for number in sorted({failure.since.line, at.line, at.line - 1}):
         line = _QUOTED.sub(lambda match: "x" * len(match[0]), lines[number - 1]) if 0 < number <= len(lines) else ""
-        if message := find_odd_space(line):
-            return Problem(file, Position(number, odd_space_column(line)), message, "yaml-character")
+        if hint := find_odd_space(line):
+            place = Position(number, odd_space_column(line))
+            return Problem(file, place, hint.text, "yaml-character", fixes=hint.fixes)
     libyaml = str(error.problem)
     position, message = at, _AT.get(libyaml, libyaml)
     if libyaml in _SINCE:
         position, message = failure.since, _SINCE[libyaml].replace("{opening}", failure.opening)
     elif libyaml in _EXPLANATIONS:
         position, message = _EXPLANATIONS[libyaml](failure)
-    return Problem(file, position, message, _RULES.get(libyaml, "yaml-syntax"))
+    fixes = (_BLANKS,) if message == _TAB else ()
+    return Problem(file, position, message, _RULES.get(libyaml, "yaml-syntax"), fixes=fixes)
 
 
 def _position(mark: yaml.Mark | None) -> Position:
@@ -133,7 +139,7 @@ def _cut(text: str) -> str:
 
 def _character(failure: _Failure) -> _Explanation:
     if failure.character == "\t":
-        return failure.at, "a tab cannot indent YAML; use blanks"
+        return failure.at, _TAB
     return failure.at, f"text that begins with {failure.character} needs quotes"
 
 
@@ -280,8 +286,8 @@ TOO_DEEP = "exceeded maximum nesting depth"
 _RULES = {_SURROGATE: "yaml-character", TOO_DEEP: "yaml-depth"}
 
 _AT = {
-    "found a tab character that violates indentation": "a tab cannot indent YAML; use blanks",
-    "found a tab character where an indentation space is expected": "a tab cannot indent YAML; use blanks",
+    "found a tab character that violates indentation": _TAB,
+    "found a tab character where an indentation space is expected": _TAB,
     "block sequence entries are not allowed in this context": (
         'a list must begin on a separate line, below its key; text that begins with "- " needs quotes'
     ),

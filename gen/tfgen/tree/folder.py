@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import errno
 import fcntl
-import hashlib
 import os
 import stat
 import time
@@ -30,9 +29,11 @@ from types import TracebackType
 from typing import Self, TypeAlias, TypeVar
 
 from tfgen.disk_file import (
+    RESERVED_PREFIX,
     BlockedPathError,
     check_digest,
     describe_mode,
+    digests_of,
     digests_on_disk,
     errors_at,
     is_temporary,
@@ -135,15 +136,15 @@ class OutputFolder:
         except FileNotFoundError:
             return []
 
-    def abandoned(self, folder: str) -> list[str]:
-        """Return the sorted paths of the temporary files and staging folders that killed processes left in a folder.
+    def abandoned(self) -> list[str]:
+        """Return the sorted paths of the temporary files and staging folders that killed processes left.
 
-        A running process has a lock on its staging folder.
+        All are in the folder of the ledgers. A running process has a lock on its staging folder.
         """
         try:
-            with self._folder(folder) as descriptor, errors_at(folder), os.scandir(descriptor) as entries:
+            with self._folder(RESERVED_PREFIX) as folder, errors_at(RESERVED_PREFIX), os.scandir(folder) as entries:
                 names = [e.name for e in entries if is_temporary(e.name) and not e.is_symlink()]
-                return sorted(_joined(folder, name) for name in names if not _is_locked(descriptor, name))
+                return sorted(f"{RESERVED_PREFIX}/{name}" for name in names if not _is_locked(folder, name))
         except (FileNotFoundError, BlockedPathError):
             return []
 
@@ -161,17 +162,12 @@ class OutputFolder:
 
     # Writing.
 
-    def make_folder(self, path: str) -> None:
-        """Create a folder and its parent folders, if they are missing."""
-        with self._folders(make=True) as way:
-            way.open(path)
-
     def write(self, texts: Mapping[str, str]) -> None:
         """Write new files in a staging folder, and create missing parent folders. `texts` has the texts by path.
 
         The files are not yet synced to the disk.
         """
-        for folder, name, path, text in self._entries([texts], make=True):
+        for folder, name, path, text in self._entries(texts, make=True):
             with errors_at(path):
                 write_temporary(folder, name, text.encode(), _FILE_MODE, sync=False)
 
@@ -187,7 +183,7 @@ class OutputFolder:
             if not paths:
                 os.sync()
             return
-        for folder, name, path, _ in self._entries([dict.fromkeys(paths)]):
+        for folder, name, path, _ in self._entries(dict.fromkeys(paths)):
             with errors_at(path):
                 descriptor = open_file(folder, name, path)
                 try:
@@ -233,7 +229,7 @@ class OutputFolder:
             self._rename_folder(_joined(staged, own_folder), own_folder)
         single_files = {path: digest for path, digest in digests.items() if job_folder(path) not in new}
         with self._folders() as source:
-            for folder, name, path, digest in self._entries([single_files]):
+            for folder, name, path, digest in self._entries(single_files):
                 check_digest(folder, name, path, digest)
                 with errors_at(path):
                     staged_in = source.open(_split(_joined(staged, path))[0])
@@ -246,13 +242,13 @@ class OutputFolder:
             for name in names:
                 os.replace(name, name, src_dir_fd=staged_in, dst_dir_fd=moved_to)
 
-    def remove(self, batches: Iterable[Mapping[str, str | None]]) -> None:
-        """Remove files. Each mapping in `batches` has the expected digests of the files, by path.
+    def remove(self, digests: Mapping[str, str | None]) -> None:
+        """Remove files. `digests` has the expected digest of each file, by path.
 
         Raises:
             TfgenError: A file has changed. This file and all following files remain.
         """
-        for folder, name, path, digest in self._entries(batches):
+        for folder, name, path, digest in self._entries(digests):
             check_digest(folder, name, path, digest)
             with errors_at(path):
                 os.unlink(name, dir_fd=folder)
@@ -300,29 +296,29 @@ class OutputFolder:
                     _fsync(way.open(folder), folder or self.path)
 
     @contextmanager
-    def locked(self, folder: str, *, shared: bool = False) -> Iterator[None]:
-        """Lock a folder against other tfgen processes during the block.
+    def locked(self, *, shared: bool = False, make: bool | None = None) -> Iterator[None]:
+        """Lock the folder of the ledgers against other tfgen processes during the block.
 
         The lock is on the folder itself, so a killed process leaves no lock file.
 
         Args:
-            folder: The folder. An exclusive lock creates a missing folder; a shared lock of a missing folder does
-                nothing.
             shared: Whether several processes may have the lock at the same time, to read files.
+            make: Whether to create a missing folder; by default, only an exclusive lock creates the folder. Without
+                the folder, the function locks nothing.
 
         Raises:
             TfgenError: Another process had the lock for LOCK_WAIT_S seconds.
         """
         descriptor = None
-        with suppress(FileNotFoundError), self._folders(make=not shared) as way:
-            way.open(folder)
+        with suppress(FileNotFoundError), self._folders(make=not shared if make is None else make) as way:
+            way.open(RESERVED_PREFIX)
             descriptor = way.take()
         if descriptor is None:
             yield
             return
         try:
             deadline = time.monotonic() + LOCK_WAIT_S
-            while not _try_lock(descriptor, folder, fcntl.LOCK_SH if shared else fcntl.LOCK_EX):
+            while not _try_lock(descriptor, RESERVED_PREFIX, fcntl.LOCK_SH if shared else fcntl.LOCK_EX):
                 if time.monotonic() >= deadline:
                     raise TfgenError(
                         f"{self.path}: another tfgen process has used this folder for {LOCK_WAIT_S:g} s; "
@@ -334,24 +330,20 @@ class OutputFolder:
                 return
         finally:
             os.close(descriptor)
-        with self.locked(folder, shared=shared):  # another process removed the folder that this process locked
+        with self.locked(shared=shared, make=make):  # another process removed the folder that this process locked
             yield
 
-    def _entries(
-        self, batches: Iterable[Mapping[str, _Value]], *, make: bool = False
-    ) -> Iterator[tuple[int, str, str, _Value]]:
-        """Yield the items of the mappings in `batches`, each with the open parent folder of the path.
+    def _entries(self, values: Mapping[str, _Value], *, make: bool = False) -> Iterator[tuple[int, str, str, _Value]]:
+        """Yield each path of a mapping as the open parent folder, the file name, the path, and the value of the path.
 
-        The fields of an item are the descriptor of the parent folder, the file name, the path, and the value of the
-        path. With `make`, missing parent folders are created. Without `make`, the parent folders must exist.
+        With `make`, missing parent folders are created. Without `make`, the parent folders must exist.
         """
         with self._folders(make=make) as way:
-            for values in batches:
-                for parent, entries in _by_folder(values):
-                    with errors_at(parent or self.path):
-                        folder = way.open(parent)
-                    for name, path in entries:
-                        yield folder, name, path, values[path]
+            for parent, entries in _by_folder(values):
+                with errors_at(parent or self.path):
+                    folder = way.open(parent)
+                for name, path in entries:
+                    yield folder, name, path, values[path]
 
     def _rename_folder(self, staged: str, path: str) -> None:
         """Rename a staged folder to its final path, which must not exist."""
@@ -554,10 +546,8 @@ class GitFolder:
 
     def _state(self, path: str, whole: Path, content: bytes | None) -> DiskEntry:
         if content is not None:
-            unix = content.replace(b"\r\n", b"\n")
-            return DiskEntry(
-                hashlib.sha256(content).hexdigest(), None, hashlib.sha256(unix).hexdigest() if unix != content else None
-            )
+            digest, unix_digest = digests_of(content)
+            return DiskEntry(digest, None, unix_digest)
         kind = self._tree.kind(whole)
         return DiskEntry(obstacle=f"{path} is a {kind}, where tfgen needs a file") if kind else DiskEntry()
 
@@ -565,9 +555,8 @@ class GitFolder:
         """Return the sorted names of the files of a folder; empty for a missing folder."""
         return self._tree.names(self.path / folder)
 
-    def abandoned(self, folder: str) -> list[str]:
+    def abandoned(self) -> list[str]:
         """Return an empty list, because git contains no staging folder."""
-        del folder
         return []
 
     def read_text(self, path: str, limit: int = -1) -> str:
@@ -594,67 +583,42 @@ def open_tree(out: Path, tree: Tree) -> ReadableFolder:
 # -- a folder of generated files, which tfgen replaces as a whole --------------------------------------------------
 
 
-def replace_folder(folder: Path, files: Iterable[tuple[str, str]], file: str, mark: str) -> int:
-    """Replace all files in a folder by new files, and return the number of new files.
+def write_folder(folder: Path, files: Iterable[tuple[str, bytes]], *, mark: tuple[str, str] | None = None) -> int:
+    """Write a folder of generated files, completely or not at all, and return the number of files.
 
     Args:
-        folder: a new folder, an empty folder, or a folder with an earlier version of the files.
-        files: the path below the folder, and the text, of each new file.
-        file: the name of a file in the folder by which tfgen recognizes an earlier version.
-        mark: a text that this file must contain.
+        folder: the folder. Without `mark`, the folder must not exist.
+        files: the path, from the folder, and the content of each file.
+        mark: the path and a part of the text of a file that marks a folder of an earlier call. tfgen replaces such a
+            folder, or an empty folder.
 
     Raises:
-        UsageError: the folder contains files that tfgen did not write, or the path is a file.
-        TfgenError: the disk fails. The folder is unchanged.
+        UsageError: the folder exists, and tfgen may not replace it.
+        TfgenError: the disk fails. The folder is as before.
     """
-    folder = folder.resolve()
-    with errors_at(folder):
-        if folder.exists() and not _may_replace(folder, file, mark):
-            raise UsageError(f"{folder}: tfgen did not write this folder; name a new or an empty folder")
-        number = 0
-        with _temporary_sibling(folder) as staged:
-            for path, text in files:
-                target = staged / "new" / path
-                target.parent.mkdir(parents=True, exist_ok=True)
-                target.write_text(text, encoding="utf-8")
-                number += 1
-            _swap(folder, staged)
-    return number
-
-
-def write_new_folder(folder: Path, files: Mapping[str, bytes]) -> None:
-    """Write files to a new folder, completely or not at all.
-
-    Args:
-        folder: a folder that does not exist.
-        files: the content of each file, by file name.
-
-    Raises:
-        UsageError: the folder exists.
-        TfgenError: the disk fails. The folder does not exist.
-    """
-    with errors_at(folder):
-        if folder.exists():
-            raise UsageError(f"{folder}: the folder exists; name a new folder")
-        with _temporary_sibling(folder) as staged:
-            new = staged / "new"
-            new.mkdir()
-            for name, content in files.items():
-                (new / name).write_bytes(content)
-            new.rename(folder)
-
-
-@contextmanager
-def _temporary_sibling(folder: Path) -> Iterator[Path]:
     import shutil  # these imports take 13 ms, and most commands do not need them
     import tempfile
 
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    staged = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
-    try:
-        yield staged
-    finally:
-        shutil.rmtree(staged, ignore_errors=True)
+    folder = folder.resolve()
+    with errors_at(folder):
+        if folder.exists() and mark is None:
+            raise UsageError(f"{folder}: the folder exists; name a new folder")
+        if folder.exists() and mark and not _may_replace(folder, *mark):
+            raise UsageError(f"{folder}: tfgen did not write this folder; name a new or an empty folder")
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        staged = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+        try:
+            number = 0
+            (staged / "new").mkdir()
+            for path, content in files:
+                target = staged / "new" / path
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_bytes(content)
+                number += 1
+            _swap(folder, staged)
+        finally:
+            shutil.rmtree(staged, ignore_errors=True)
+    return number
 
 
 def _swap(folder: Path, staged: Path) -> None:

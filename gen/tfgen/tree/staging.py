@@ -24,6 +24,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Final, Generic, NamedTuple, Self, TypeVar, overload
 
+from tfgen import __version__
 from tfgen.disk_file import errors_at, open_folder, read_file, temporary_name
 from tfgen.errors import TfgenError
 from tfgen.record import Record
@@ -114,11 +115,11 @@ class Rendering(Record):
         """The paths of the rendered files in lower case."""
         return frozenset(path.casefold() for path in self.tree.files)
 
-    def ledger(self, tool_version: str) -> Ledger:
+    def ledger(self) -> Ledger:
         """Return the ledger that the job has after a complete write of the rendering."""
         revised = self.revision.digest if self.revision else self.earlier_revised_digest
         return Ledger(
-            tool_version,
+            __version__,
             self.input_digest,
             self.tree.digests,
             None,
@@ -256,11 +257,9 @@ class Staging:
         if self._folder is None:
             parents = (*reversed(self.out.parents), self.out, self.out / LEDGER_FOLDER)
             self._created = [folder for folder in parents if not folder.exists()]
-            with OutputFolder(self.out, create=True) as out:
-                out.make_folder(LEDGER_FOLDER)
-                # The lock prevents another process from removing the folder before it is locked.
-                with out.locked(LEDGER_FOLDER, shared=True):
-                    self._folder = self._begin_in(self.out / self.place)
+            # The lock prevents another process from removing the folder before it is locked.
+            with OutputFolder(self.out, create=True) as out, out.locked(shared=True, make=True):
+                self._folder = self._begin_in(self.out / self.place)
         return self._folder
 
     def _begin_in(self, path: Path) -> OutputFolder:

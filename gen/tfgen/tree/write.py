@@ -1,6 +1,6 @@
 """Write the files of many jobs below one output folder, completely or not at all.
 
-    plan = plan_write(Path("."), [Rendering("dist-mnist", tree, input_digest)])
+    plan = plan_write(WriteRequest(Path("."), [Rendering("dist-mnist", tree, input_digest)]))
     apply(plan)     # raises ConflictsError if the write would delete content of the user
 
 The order of the steps makes it harmless if tfgen is killed at any moment:
@@ -21,23 +21,12 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from tfgen import __version__
 from tfgen.errors import TfgenError
 from tfgen.git.tree import DISK, Tree
 from tfgen.tree.files import digest_of
 from tfgen.tree.folder import GitFolder, OutputFolder, ReadableFolder, open_tree
 from tfgen.tree.ledger import LEDGER_FOLDER, LEDGER_READ, Ledgers, job_of, ledger_path, parse_ledger
-from tfgen.tree.plan import (
-    ConflictsError,
-    FileAction,
-    FindCommitted,
-    HasJob,
-    WritePlan,
-    WriteRequest,
-    no_file_has_job,
-    nothing_committed,
-    plan_jobs,
-)
+from tfgen.tree.plan import ConflictsError, FileAction, PlannedJob, WritePlan, WriteRequest, plan_jobs
 from tfgen.tree.staging import Rendering, Staging
 from tfgen.workers import map_items
 
@@ -75,7 +64,7 @@ def digest_of_ledger(out: Path, rendering: Rendering, tree: Tree = DISK) -> str:
             before = parse_ledger(rendering.job, folder.read_text(ledger_path(rendering.job), LEDGER_READ))
         except TfgenError:  # no ledger, or an invalid one, which `plan_write` reports
             before = None
-    return digest_of(rendering.with_revision_number(before).ledger(__version__).to_text())
+    return digest_of(rendering.with_revision_number(before).ledger().to_text())
 
 
 def _is_unchanged(folder: ReadableFolder, job: str, digest: str) -> bool:
@@ -88,37 +77,14 @@ def _is_unchanged(folder: ReadableFolder, job: str, digest: str) -> bool:
     return all(on_disk[path].digest == files[path] for path in files)
 
 
-def plan_write(
-    out: Path,
-    renderings: Sequence[Rendering],
-    *,
-    done: Collection[str] = (),
-    force: bool = False,
-    find_committed: FindCommitted = nothing_committed,
-    has_job: HasJob = no_file_has_job,
-    staging: Staging | None = None,
-    tree: Tree = DISK,
-) -> WritePlan:
+def plan_write(request: WriteRequest) -> WritePlan:
     """Plan a write. The function reads the disk and writes nothing below the output folder.
-
-    Args:
-        out: The output folder.
-        renderings: The files of each job. The plan reads the sequence several times, one rendering after the other.
-        done: The names of the jobs that were not rendered, because their files on disk match their ledgers.
-        force: Whether to replace files that the user edited.
-        find_committed: Function that returns the names of the jobs whose rendered files are committed in git. tfgen
-            does not write such a job if only the version of tfgen or the defaults changed.
-        has_job: Function that tests whether the job file that a ledger names still has the job. If so, the ledger is a
-            conflict for a rendering of another job file.
-        staging: The staging folder of the renderings, which also stores the plan of each job.
-        tree: The version of the files with which the plan compares. A write needs the files on disk.
 
     Raises:
         FileTreeError: Two renderings have the same path.
         TfgenError: The disk or a ledger cannot be read.
     """
-    request = WriteRequest(out, renderings, done, force, find_committed, has_job, staging, tree)
-    with _reading(out, tree) as folder:
+    with _reading(request.out, request.tree) as folder:
         return plan_jobs(folder, request)
 
 
@@ -141,7 +107,7 @@ def apply(plan: WritePlan) -> WritePlan:
         of_plan = plan.request.staging
         staging = of_plan if of_plan and of_plan.place and of_plan.out == plan.out else own
         staging.begin_inside()
-        with OutputFolder(plan.out) as folder, folder.locked(LEDGER_FOLDER):
+        with OutputFolder(plan.out) as folder, folder.locked():
             if Ledgers(folder) != plan.ledgers:
                 plan = plan_jobs(folder, plan.request)
                 if plan.conflicts:
@@ -156,7 +122,7 @@ def _reading(out: Path, tree: Tree) -> Iterator[ReadableFolder]:
     if tree is not DISK:
         yield GitFolder(out, tree)
         return
-    with OutputFolder(out) as folder, folder.locked(LEDGER_FOLDER, shared=True):
+    with OutputFolder(out) as folder, folder.locked(shared=True):
         yield folder
 
 
@@ -182,35 +148,37 @@ class _Write:
         self._plan = plan
         self._staged_before = plan.request.staging is staging
         self._base = staging.place
-        self._touched = frozenset(plan.jobs.indices_with_any(*_WRITES, *_ENDS))
-        self._number = plan.jobs.count(*_WRITES, *_ENDS) + len(plan.jobs.undone)
+        self._undone = [at for at, job in enumerate(plan.jobs) if not job.is_done]
+        self._number = len(self._undone) + sum(
+            job.counts.get(action, 0) for job in plan.jobs for action in (*_WRITES, *_ENDS)
+        )
 
     def run(self) -> None:
         """Write the files and the ledgers. Before a file has changed, an error restores the old ledgers."""
-        folder, jobs = self._folder, self._plan.jobs
-        folder.discard(folder.abandoned(LEDGER_FOLDER))
-        for _ in map_items(self._stage, jobs.undone):
+        folder, plan = self._folder, self._plan
+        folder.discard(folder.abandoned())
+        for _ in map_items(self._stage, self._undone):
             pass
         folder.sync_files((), self._number)
-        written = jobs.indices_with_any(*_WRITES)
+        touched = [job for job in plan.jobs if job.has(*_WRITES, *_ENDS)]
+        written = [at for at, job in enumerate(plan.jobs) if job.has(*_WRITES)]
         new_folders: set[str] = set()
         try:
-            self._move_ledgers(_INTENTS, self._touched)
+            self._move_ledgers(_INTENTS, touched)
             for at in written:
-                new_folders |= folder.prepare({c.path: c.digest for c in jobs.changes_of(at, _WRITES)})
+                new_folders |= folder.prepare({c.path: c.before for c in plan.jobs[at].changes(*_WRITES)})
         except BaseException:
             with suppress(TfgenError):
-                self._move_ledgers(_OLD, self._touched)
-                folder.prune(change.path for changes in jobs.changes(*_WRITES) for change in changes)
+                self._move_ledgers(_OLD, touched)
+                folder.prune(change.path for change in plan.changes(*_WRITES))
             raise
         for _ in map_items(partial(self._replace, new_folders), written):
             pass
-        removed = jobs.changes(FileAction.REMOVE)
-        folder.remove({change.path: change.digest for change in changes} for changes in removed)
-        folder.prune(change.path for changes in jobs.changes(*_ENDS) for change in changes)
-        changed = (change.path for changes in jobs.changes(*_WRITES, *_ENDS) for change in changes)
-        folder.sync_folders(changed, self._number)
-        self._move_ledgers(_FINAL, jobs.undone)
+        for job in plan.jobs:
+            folder.remove({change.path: change.before for change in job.changes(FileAction.REMOVE)})
+        folder.prune(change.path for change in plan.changes(*_ENDS))
+        folder.sync_folders((change.path for change in plan.changes(*_WRITES, *_ENDS)), self._number)
+        self._move_ledgers(_FINAL, [plan.jobs[at] for at in self._undone])
 
     def _place(self, at: int, rendering: Rendering) -> str:
         """Return the folder with the staged files of a job. `at` is the index of the job in the plan."""
@@ -218,38 +186,40 @@ class _Write:
 
     def _stage(self, at: int) -> None:
         """Stage the files and ledgers of one job that are not staged yet. `at` is the index of the job in the plan."""
-        job = self._plan.jobs[at]
+        planned = self._plan.jobs[at]
+        job = planned.plan
         rendering = job.rendering
         place = self._place(at, rendering)
         texts: dict[str, str] = {}
         staged: list[str] = []
-        for change in job.changes_by(_WRITES, self._plan.jobs.repeated.get(at, frozenset())):
+        for change in planned.changes(*_WRITES):
             path = f"{place}/{change.path}"
             # The staged text has the number 0.
             has_number = bool(rendering.number and rendering.revision and rendering.revision.path == change.path)
             if has_number:
                 self._folder.discard([path])
             if has_number or not (self._folder.path / path).exists():
-                texts[path] = change.text or ""
+                texts[path] = job.text(change.path)
             else:
                 staged.append(path)
         for name, ledger in ((_OLD, job.before), (_INTENTS, job.intent()), (_FINAL, job.after)):
-            if ledger and (name == _FINAL or at in self._touched):
+            if ledger and (name == _FINAL or planned.has(*_WRITES, *_ENDS)):
                 texts[f"{self._base}/{name}/{_file_of(rendering.job)}"] = ledger.to_text()
         self._folder.write(texts)
         self._folder.sync_files((*texts, *staged), self._number)
 
     def _replace(self, new_folders: Set[str], at: int) -> None:
-        digests = {change.path: change.digest for change in self._plan.jobs.changes_of(at, _WRITES)}
-        self._folder.replace(self._place(at, self._plan.jobs[at].rendering), digests, new_folders)
+        job = self._plan.jobs[at]
+        digests = {change.path: change.before for change in job.changes(*_WRITES)}
+        self._folder.replace(self._place(at, job.plan.rendering), digests, new_folders)
 
-    def _move_ledgers(self, name: str, jobs: Collection[int]) -> None:
+    def _move_ledgers(self, name: str, jobs: Sequence[PlannedJob]) -> None:
         """Replace the ledgers of jobs by staged ledgers, and remove each ledger without a staged ledger.
 
         The existing ledgers need no check, because the folder is locked.
         """
         staged = f"{self._base}/{name}"
-        files = {_file_of(self._plan.jobs.names[at]) for at in jobs}
+        files = {_file_of(job.name) for job in jobs}
         present = files.intersection(self._folder.names(staged))
         if present:
             self._folder.move(staged, LEDGER_FOLDER, sorted(present))

@@ -32,7 +32,6 @@ from tests.e2e.servers import argocd as argocd_server
 from tests.e2e.servers import flux as flux_server
 from tests.e2e.servers.git_server import GitServer
 from tests.e2e.servers.program import MissingRequirementError
-from tests.support import git_author
 from tests.support.tools import ROOT
 
 FOLDER = Path(__file__).parent
@@ -61,12 +60,8 @@ def cluster(gang_cluster: ControlPlane) -> ControlPlane:
 def git_server(cluster: ControlPlane) -> Iterator[GitServer]:
     folder = cluster.folder / "git"
     folder.mkdir()
-    with pytest.MonkeyPatch.context() as patch:
-        # set before the start of the server's threads, which read them; the author's git uses them too
-        for name, value in git_author.VARIABLES.items():
-            patch.setenv(name, value)
-        with GitServer(folder, cluster.address) as server:
-            yield server
+    with GitServer(folder, cluster.address) as server:
+        yield server
 
 
 @pytest.fixture(scope="session")
@@ -128,11 +123,12 @@ def flux(cluster: ControlPlane) -> None:
 def argocd(cluster: ControlPlane) -> None:
     """Start Argo CD, with tfgen's health checks."""
     with skipped_without_requirements():
-        made = [*argocd_server.parts(cluster.folder, cluster.address, _argocd_kubeconfig(cluster), _environment())]
         folder = sources("argocd", "github.com/argoproj/argo-cd/v3")
+        kubeconfig = _argocd_kubeconfig(cluster)
+        made = [*argocd_server.parts(cluster.folder, cluster.address, kubeconfig, _environment(), folder / "hack")]
     cluster.install(definitions_in(folder / "manifests" / "crds"))
     cluster.namespace(argocd_server.NAMESPACE)
-    from tfgen.targets.gitops.gitops import health_checks
+    from tfgen.targets.gitops import health_checks
 
     settings = {"application.resourceTrackingMethod": "annotation", **health_checks()["data"]}
     labels = {"app.kubernetes.io/part-of": "argocd"}
@@ -264,7 +260,7 @@ def sources(tool: str, module: str) -> Path:
     said = subprocess.run(
         ["go", "mod", "download", "-json", module],
         cwd=ROOT / "tests" / "e2e" / "tools" / tool,
-        env={**os.environ, "GOFLAGS": "-mod=mod", "GOWORK": "off"},
+        env={**os.environ, "GOFLAGS": "-mod=mod", "GOWORK": "off", "GOTOOLCHAIN": "auto"},
         capture_output=True,
         text=True,
         check=True,

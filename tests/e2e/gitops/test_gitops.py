@@ -28,10 +28,8 @@ def test_a_commit_becomes_running_pods(repository: Repository) -> None:
 
 @pytest.mark.parametrize("repository", ["argocd", pytest.param("flux", marks=pytest.mark.nightly)], indirect=True)
 def test_a_gang_starts_whose_claim_waits_for_its_first_pod(repository: Repository) -> None:
-    """Use Kubernetes' own scheduler, without waiting for Synced: Argo CD 3.2 does not know `schedulingGroup`."""
-    repository.write(job(storage=CLAIM, gang={"scheduler": "kubernetes"}))
-    repository.commit()
-    repository.follow()
+    """Use Kubernetes' own scheduler. The Application is Synced, because Argo CD 3.6 knows `schedulingGroup`."""
+    started(repository, storage=CLAIM, gang={"scheduler": "kubernetes", "apiVersion": "v1beta1"})
     all_run(repository)
 
 
@@ -214,7 +212,8 @@ def test_an_environments_values_come_with_their_chart(repository: Repository) ->
     assert len(repository.state()["history"]) == 2
 
 
-REFUSED = "updates to statefulset spec for fields other than"
+# Kubernetes 1.37 names the selector, and earlier versions name the fields that may change.
+REFUSED = "(?:updates to statefulset spec for fields other than|field is immutable)"
 MISSING = "PodGroup mnist: The Kubernetes API could not find version"
 
 

@@ -1,7 +1,8 @@
-"""An Application or a Kustomization that a person writes by hand, with the lines that `tfgen render` prints for it."""
+"""An Application or a Kustomization that a person writes by hand, with the lines of docs/gitops.md."""
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ import yaml
 from tests.e2e.client import eventually
 from tests.e2e.gitops.jobs import job
 from tests.e2e.gitops.repository import GIT_REPOSITORY, KUSTOMIZATION, Repository
+from tests.support.tools import ROOT
 from tfgen import cli
 
 SOURCES = {
@@ -28,9 +30,7 @@ SOURCES = {
     ],
     indirect=["repository"],
 )
-def test_the_printed_lines_keep_a_finished_run_released(
-    repository: Repository, source: dict[str, Any], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_lines_of_the_page_keep_a_finished_run_released(repository: Repository, source: dict[str, Any]) -> None:
     team = {
         "apiVersion": "tfgen/v1alpha1",
         "kind": "Defaults",
@@ -39,7 +39,8 @@ def test_the_printed_lines_keep_a_finished_run_released(
     (repository.folder / "tfgen.yaml").write_text(yaml.safe_dump(team), encoding="utf-8")
     repository.write(job())
     assert repository.tfgen("render", "jobs") == cli.OK
-    lines = _lines(capsys.readouterr().err, "Kustomization" if repository.way.tool == "flux" else "Application")
+    application, kustomization = _lines_of_the_page()
+    lines = kustomization if repository.way.tool == "flux" else application
     namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": repository.namespace}}
     repository.cluster.client.create(namespace)
     spec = _spec(repository, source)
@@ -49,14 +50,14 @@ def test_the_printed_lines_keep_a_finished_run_released(
 
     repository.there("StatefulSet", "mnist-ps")
     repository.scale("mnist-ps", 0)
-    _change_page(repository, "The first page.\n")
+    _change_job(repository, "first")
     eventually(lambda: _replicas(repository) == 1, "the second start of the ps")
 
     _apply(repository, _with_lines(spec, lines))
-    repository.applied(_change_page(repository, "The page after the lines.\n"))
+    repository.applied(_change_job(repository, "after the lines"))
     repository.scale("mnist-ps", 0)
-    for text in ("The second page.\n", "The third page.\n"):
-        repository.applied(_change_page(repository, text))
+    for text in ("second", "third"):
+        repository.applied(_change_job(repository, text))
         assert _replicas(repository) == 0
     _check_end(repository)
 
@@ -100,13 +101,14 @@ def _apply(repository: Repository, spec: dict[str, Any]) -> None:
     repository.cluster.client.apply(repository.of_tool(kind, "mnist-prod", spec))
 
 
-def _lines(printed: str, kind: str) -> dict[str, Any]:
-    """Return the printed lines for the spec of a kind."""
-    _, _, after = printed.partition(f"To the spec of {'an' if kind == 'Application' else 'a'} {kind}")
-    _, _, block = after.partition(":\n\n")
-    text, _, _ = block.partition("\nTo the spec")
-    lines: dict[str, Any] = yaml.safe_load(text)
-    return lines
+def _lines_of_the_page() -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the lines for the spec of an Application, and the lines for the spec of a Kustomization."""
+    page = (ROOT / "docs" / "gitops.md").read_text(encoding="utf-8")
+    _, _, section = page.partition("## An Application or a Kustomization of your own\n")
+    application, _, kustomization = re.findall(
+        r"^```yaml\n(.*?)^```$", section.partition("\n## ")[0], re.DOTALL | re.MULTILINE
+    )
+    return yaml.safe_load(application), yaml.safe_load(kustomization)
 
 
 def _with_lines(spec: dict[str, Any], lines: dict[str, Any]) -> dict[str, Any]:
@@ -115,10 +117,11 @@ def _with_lines(spec: dict[str, Any], lines: dict[str, Any]) -> dict[str, Any]:
     return {**spec, **lines, **({"syncPolicy": policy} if policy else {})}
 
 
-def _change_page(repository: Repository, text: str) -> str:
-    """Commit and push a page beside the jobs."""
-    (repository.folder / "README.md").write_text(text, encoding="utf-8")
-    return repository.push("Write a page")
+def _change_job(repository: Repository, text: str) -> str:
+    """Commit and push a job with another ConfigMap, so that a sync applies all objects of the job."""
+    repository.write(job(objects={"page": {"apiVersion": "v1", "kind": "ConfigMap", "data": {"text": text}}}))
+    assert repository.tfgen("render", "jobs") == cli.OK
+    return repository.commit()
 
 
 def _replicas(repository: Repository) -> int:

@@ -17,7 +17,7 @@ from tests.e2e.client import Object, eventually
 from tests.e2e.custom_kinds import stand_in
 from tests.e2e.gitops.jobs import job
 from tests.e2e.gitops.repository import APPLICATION, Repository
-from tfgen.graph.built import plain_objects
+from tfgen.graph.graph import plain_objects
 
 
 def condition(kind: str) -> dict[str, Any]:

@@ -33,7 +33,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def gang_cluster(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
-    """Start a control plane with Kubernetes' own gang scheduling, an alpha of 1.36, and with eight GPUs in all."""
+    """Start a control plane with Kubernetes' own gang scheduling, a beta of 1.37, and with eight GPUs in all."""
     nodes = [fake_node(f"node-{number}", gpus=4) for number in range(2)]
     folder = tmp_path_factory.mktemp("gang-cluster")
     with up(request, ControlPlane(folder, nodes=nodes, feature_gates=GANG_SCHEDULING, apis=GANG_API)) as control_plane:

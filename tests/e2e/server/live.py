@@ -7,8 +7,8 @@ from pathlib import Path
 
 import yaml
 
+from tests.support.repository import Printed, tfgen
 from tests.support.tools import ROOT
-from tfgen import cli
 
 PAGE = (ROOT / "docs" / "live.md").read_text(encoding="utf-8")
 
@@ -20,13 +20,13 @@ def role(command: str, number: int = 0) -> dict[str, object]:
     return document
 
 
-def status(job: Path, kubeconfig: Path, *more: str) -> int:
-    return cli.run(["status", str(job), "--kubeconfig", str(kubeconfig), *more])
+def status(job: Path, kubeconfig: Path, *more: str, code: int = 0) -> Printed:
+    return tfgen("status", job, "--kubeconfig", kubeconfig, *more, code=code)
 
 
-def execute(job: Path, kubeconfig: Path, *more: str) -> int:
-    return cli.run(["exec", str(job), "--kubeconfig", str(kubeconfig), *more, "--", "true"])
+def execute(job: Path, kubeconfig: Path, *more: str, code: int = 0) -> Printed:
+    return tfgen("exec", job, "--kubeconfig", kubeconfig, *more, "--", "true", code=code)
 
 
-def tensorboard(job: Path, kubeconfig: Path, *more: str) -> int:
-    return cli.run(["tensorboard", str(job), "--kubeconfig", str(kubeconfig), *more])
+def tensorboard(job: Path, kubeconfig: Path, *more: str, code: int = 0) -> Printed:
+    return tfgen("tensorboard", job, "--kubeconfig", kubeconfig, *more, code=code)

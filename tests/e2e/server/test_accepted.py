@@ -27,7 +27,7 @@ from tests.support.generated import Document
 from tests.support.rendered import Rendered
 from tests.support.tools import ROOT
 from tfgen.check.jobs import check
-from tfgen.graph.built import plain_objects
+from tfgen.graph.graph import plain_objects
 from tfgen.schema import kinds
 
 CASES = environments([*EXAMPLES, *sorted(ROOT.glob("tests/golden/*/job.yaml"))])

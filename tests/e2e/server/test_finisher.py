@@ -10,7 +10,6 @@ from __future__ import annotations
 import calendar
 import http.client
 import json
-import re
 import ssl
 import time
 from collections.abc import Callable
@@ -207,21 +206,18 @@ def test_a_training_that_has_started_is_left_alone_by_a_finisher_that_has_not_se
     _assert_released(cluster.client, namespace)
 
 
-def test_the_end_is_seen_at_once_after_a_restart_of_the_api_server(
+def test_the_end_is_seen_soon_after_a_restart_of_the_api_server(
     cluster: ControlPlane, namespace: str, start: Callable[[str], None], finisher: Finisher
 ) -> None:
-    """The restarted API server has no event from before its start, so the last event of a long Job is missing."""
     start(CHIEF)
     finisher.run()
-    eventually(lambda: cluster.client.get("Job", "mnist-chief", namespace)["status"].get("ready"), "its status")
-    cluster.kubectl("create", "configmap", "newer", "-n", namespace)  # a newer version than the Job's
     cluster.restart_api_server()
-    eventually(lambda: _is_watched(cluster), "a watch by the finisher at the new API server")
     ended = time.monotonic()
     end(cluster.client, running(cluster.client, namespace, "chief")[0])
     log = finisher.finish()
-    assert time.monotonic() - ended < 15, log
-    assert "too old resource version" not in log
+    # A pause after an error, and a read every 5 seconds, both on a busy machine.
+    assert time.monotonic() - ended < 30, log
+    _assert_released(cluster.client, namespace)
 
 
 def test_it_is_evicted_twice_and_releases(
@@ -257,7 +253,7 @@ def test_an_end_while_it_is_away_is_seen(
 # -- permissions ----------------------------------------------------------------------------------------------------
 
 NEEDED = [
-    ("batch", "jobs", ["mnist-chief"], ["get", "watch"]),
+    ("batch", "jobs", ["mnist-chief"], ["get"]),
     ("batch", "jobs", ["mnist-evaluator"], ["get", "patch"]),
     ("apps", "statefulsets/scale", ["mnist-ps", "mnist-worker"], ["patch"]),
     ("apps", "deployments/scale", ["mnist-tensorboard"], ["patch"]),
@@ -265,7 +261,7 @@ NEEDED = [
 """The API group, resource, names and verbs that the release of a job with an evaluator and TensorBoard needs."""
 
 NEEDED_FOR_A_DEADLINE = [
-    ("batch", "jobs", ["mnist-chief"], ["get", "watch", "patch"]),
+    ("batch", "jobs", ["mnist-chief"], ["get", "patch"]),
     *NEEDED[1:],
     ("apps", "statefulsets", ["mnist-ps", "mnist-worker"], ["get"]),
 ]
@@ -279,6 +275,10 @@ FORBIDDEN = [
     (
         "GET",
         "/apis/batch/v1/namespaces/{namespace}/jobs?watch=true&timeoutSeconds=1&fieldSelector=metadata.name%3Dother",
+    ),
+    (
+        "GET",
+        "/apis/batch/v1/namespaces/{namespace}/jobs?watch=true&timeoutSeconds=1&fieldSelector=metadata.name%3Dmnist-chief",
     ),
     ("GET", "/apis/batch/v1/namespaces/default/jobs/mnist-chief"),
     ("GET", "/apis/batch/v1/jobs"),
@@ -380,12 +380,6 @@ def _ask(cluster: ControlPlane, token: str, method: str, path: str) -> int:
 
 
 # -- helpers --------------------------------------------------------------------------------------------------------
-
-
-def _is_watched(cluster: ControlPlane) -> bool:
-    """Test whether the finisher watches its Job: a controller watches the Jobs of all namespaces."""
-    gauges = cluster.kubectl("get", "--raw", "/metrics")
-    return bool(re.search(r'^apiserver_longrunning_requests\{.*resource="jobs",scope="resource".* [1-9]', gauges, re.M))
 
 
 def _seconds(timestamp: str) -> float:

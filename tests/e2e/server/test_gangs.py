@@ -1,6 +1,6 @@
 """Gangs on a busy cluster: no job occupies nodes with a part of its gang for long, and each job runs in the end.
 
-The tests use Kubernetes' own gang scheduling, an alpha of 1.36, on fake nodes with fake GPUs. If VOLCANO_BIN is a
+The tests use Kubernetes' own gang scheduling, a beta of 1.37, on fake nodes with fake GPUs. If VOLCANO_BIN is a
 folder with the programs vc-scheduler, vc-controller-manager and vc-webhook-manager, and with the definitions of its
 kinds in `crds`, the tests also use Volcano.
 """
@@ -42,7 +42,7 @@ spec:
   gang: {gang}
 """
 
-SCHEDULERS = {"kubernetes": "{scheduler: kubernetes}", "volcano": "{scheduler: volcano}"}
+SCHEDULERS = {"kubernetes": "{scheduler: kubernetes, apiVersion: v1beta1}", "volcano": "{scheduler: volcano}"}
 
 
 @pytest.fixture(
@@ -171,6 +171,38 @@ def test_a_job_that_can_never_fit(gpus: ControlPlane, start: Start) -> None:
         small.complete(watch)
     watch.assert_never_stuck()
     assert watch.gangs["huge"].most == 0
+
+
+PRIORITY = """  priorityClassName: training
+  priorityClasses: {{training: {{value: 1000}}}}
+"""
+
+
+def test_a_gang_with_a_priority_starts(gpus: ControlPlane, start: Start, scheduler: str, tmp_path: Path) -> None:
+    """Kubernetes 1.37 starts no gang whose PodGroup has another priority than its pods, so the PodGroup has it."""
+    text = f"{JOB}{PRIORITY}".format(workers=3, ps=2, gang=SCHEDULERS[scheduler])
+    overlay = write_job(text, tmp_path / "priority").overlay(None)
+    for namespace, line in (("priority", ""), ("no-priority", "  priorityClassName: training\n")):
+        file = overlay / "podgroup.yaml"
+        group = file.read_text(encoding="utf-8")
+        assert line in group
+        file.write_text(group.replace(line, ""), encoding="utf-8")
+        gpus.namespace(namespace)
+        gpus.kubectl("apply", "--server-side", "-n", namespace, "-k", overlay)
+    try:
+        with_priority, without = (Training(gpus.client, name, 6) for name in ("priority", "no-priority"))
+        eventually(with_priority.is_whole, "the gang with a priority")
+        eventually(lambda: "same priority" in _reason(gpus.client), "the reason of the other gang")
+        assert without.holds() == 0
+    finally:
+        for namespace in ("priority", "no-priority"):
+            gpus.client.delete("Namespace", namespace)
+        _await_free_nodes(gpus.client)
+
+
+def _reason(client: Client) -> str:
+    group = client.get("scheduling.k8s.io/v1beta1/PodGroup", "mnist", "no-priority")
+    return " ".join(condition.get("message", "") for condition in group.get("status", {}).get("conditions", ()))
 
 
 @nightly

@@ -22,7 +22,7 @@ from tests.support.command import CommandError
 from tests.support.runs import CASES, JOB, OBJECT_CASES, OBJECTS
 from tfgen.change.new_run import find_new_runs
 from tfgen.check.jobs import check
-from tfgen.graph.built import plain_objects
+from tfgen.graph.graph import plain_objects
 from tfgen.text.document import Document
 
 
@@ -60,6 +60,19 @@ CHANGES["exit codes that cost no retry"] = Change(
 )
 CHANGES["size of a cluster of Jobs"] = Change(MIRRORED, MIRRORED.replace("replicas: 4", "replicas: 5"))
 CHANGES["image of a cluster of Jobs"] = Change(MIRRORED, MIRRORED.replace("mnist:1", "mnist:2"))
+CLAIMING = """\
+apiVersion: tfgen/v1alpha1
+kind: TrainingJob
+metadata: {name: claiming}
+spec:
+  strategy: MultiWorkerMirrored
+  image: mnist:1
+  shm: 1Gi
+  roles: {worker: {resources: {gpu: {count: 2, deviceClass: gpu.example.com}}}}
+"""
+CHANGES["number of claimed devices"] = Change(CLAIMING, CLAIMING.replace("count: 2", "count: 4"))
+CHANGES["class of claimed devices"] = Change(CLAIMING, CLAIMING.replace("gpu.example.com", "gpu.example.org"))
+CHANGES["no claimed devices"] = Change(CLAIMING, CLAIMING.replace("count: 2", "count: 0"))
 CHANGES |= {name: Change(OBJECTS, OBJECTS.replace(old, new)) for name, (old, new, _) in OBJECT_CASES.items()}
 
 BOUND = {"phase": "Bound", "capacity": {"storage": "20Gi"}}
@@ -75,7 +88,7 @@ STORAGE_CLASS = {
 @pytest.fixture(scope="module")
 def running(cluster: ControlPlane) -> Iterator[str]:
     """A namespace in which all jobs run."""
-    objects = [obj for text in (BEFORE, MIRRORED, OBJECTS) for obj in _objects(text)]
+    objects = [obj for text in (BEFORE, MIRRORED, OBJECTS, CLAIMING) for obj in _objects(text)]
     cluster.install(definitions(cluster.client, objects))
     cluster.client.apply(STORAGE_CLASS)
     namespace = cluster.namespace("running")

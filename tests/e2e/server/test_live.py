@@ -26,6 +26,7 @@ from tests.e2e.server.live import execute, role, status, tensorboard
 from tests.e2e.servers.faulty_proxy import FaultyProxy
 from tests.e2e.servers.kubeconfig import write_kubeconfig
 from tests.support.command import Command
+from tests.support.repository import run_tfgen, tfgen
 from tfgen import cli
 from tfgen.live import api as live_api
 from tfgen.live.api import ONCE
@@ -73,31 +74,23 @@ def job(namespace: str, tmp_path: Path) -> Path:
 
 
 def test_plan_needs_the_role_of_its_page(
-    cluster: ControlPlane,
-    job: Path,
-    account: Callable[..., Path],
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    cluster: ControlPlane, job: Path, account: Callable[..., Path], tmp_path: Path
 ) -> None:
     job.write_text(job.read_text(encoding="utf-8").replace("name: mnist", "name: other"), encoding="utf-8")
-    assert cli.run(["plan", str(job), "--cluster", "--kubeconfig", str(account(role("plan")))]) == cli.OK
-    printed = capsys.readouterr()
+    printed = tfgen("plan", str(job), "--cluster", "--kubeconfig", str(account(role("plan"))))
     assert printed.out.startswith("other: fits\n\nNODES ")
     assert re.fullmatch(r".*: 4 nodes and [0-9]+ pods?\n", printed.err), "and no less"
     job.write_text(job.read_text(encoding="utf-8").replace("gpu: {count: 1}", "gpu: {count: 9}"), encoding="utf-8")
     nodes = tmp_path / "nodes.yaml"
     nodes.write_text(cluster.kubectl("get", "nodes,pods", "--all-namespaces", "-o", "yaml"), encoding="utf-8")
-    assert cli.run(["plan", str(job), "--nodes", str(nodes)]) == cli.PROBLEMS
-    assert "other: does not fit: worker lacks 18 nvidia.com/gpu (2 pods without a node)" in capsys.readouterr().out
+    output = tfgen("plan", str(job), "--nodes", str(nodes), code=cli.PROBLEMS).out
+    assert "other: does not fit: worker lacks 18 nvidia.com/gpu (2 pods without a node)" in output
 
 
-def test_a_plan_of_who_may_list_little_says_what_it_left_out(
-    job: Path, account: Callable[..., Path], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_plan_of_who_may_list_little_says_what_it_left_out(job: Path, account: Callable[..., Path]) -> None:
     rules = [{"apiGroups": [""], "resources": ["nodes", "pods"], "verbs": ["list"]}]
     least = {**role("plan"), "rules": rules}
-    assert cli.run(["plan", str(job), "--cluster", "--kubeconfig", str(account(least))]) == cli.OK
-    printed = capsys.readouterr()
+    printed = tfgen("plan", str(job), "--cluster", "--kubeconfig", str(account(least)))
     assert printed.out.startswith("mnist: fits\n\nNODES ")
     assert re.findall(r"^([\w.]+): tfgen ignores these objects, because", printed.err, re.MULTILINE) == [
         "namespaces",
@@ -111,17 +104,17 @@ def test_a_plan_of_who_may_list_little_says_what_it_left_out(
         "runtimeclasses.node.k8s.io",
         "priorityclasses.scheduling.k8s.io",
         "deviceclasses.resource.k8s.io",
+        "resourceclaims.resource.k8s.io",
+        "resourceclaimtemplates.resource.k8s.io",
+        "resourceslices.resource.k8s.io",
     ]
 
 
 # -- status and wait --------------------------------------------------------------------------------------------------
 
 
-def test_status_needs_the_role_of_its_page(
-    job: Path, account: Callable[..., Path], namespace: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert status(job, account(role("status")), "--format", "json") == cli.OK
-    (run,) = json.loads(capsys.readouterr().out)["runs"]
+def test_status_needs_the_role_of_its_page(job: Path, account: Callable[..., Path], namespace: str) -> None:
+    (run,) = json.loads(status(job, account(role("status")), "--format", "json").out)["runs"]
     assert (run["phase"], run["namespace"], run["gpus"]) == ("Running", namespace, 2)
     assert {role["role"]: (role["ready"], role["wanted"]) for role in run["roles"]} == {
         "chief": (1, 1),
@@ -133,12 +126,7 @@ def test_status_needs_the_role_of_its_page(
 
 
 def test_status_names_a_run_whose_job_file_is_gone(
-    cluster: ControlPlane,
-    job: Path,
-    account: Callable[..., Path],
-    namespace: str,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    cluster: ControlPlane, job: Path, account: Callable[..., Path], namespace: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """First another job is left in the namespace, and then no job is left."""
     repository = job.parent
@@ -155,34 +143,28 @@ def test_status_names_a_run_whose_job_file_is_gone(
         "the run, delete the Application, the Kustomization or the Helm release that applies the run, or run tfgen "
         "delete mnist if tfgen apply started the run"
     )
-    assert status(jobs, cluster.admin) == cli.OK
-    assert line not in capsys.readouterr().out
+    assert line not in status(jobs, cluster.admin).out
     for file in ("job.yaml", "other.yaml"):
         Command(("git", "add", "--all")).run()
         Command(("git", "commit", "--quiet", "--message=x")).run()
         (jobs / file).unlink()
-        assert status(jobs, account(role("status"))) == cli.OK
-        assert capsys.readouterr().out.splitlines()[-1] == line
+        assert status(jobs, account(role("status"))).out.splitlines()[-1] == line
     jobs.rmdir()
     Command(("git", "commit", "--quiet", "--all", "--message=x")).run()
     for words in (["jobs"], ["jobs/job.yaml"], []):
-        assert cli.run(["status", *words, "--kubeconfig", str(cluster.admin)]) == cli.OK
-        assert capsys.readouterr().out.splitlines() == [line]
-    assert status(jobs, cluster.admin, "--namespace", "default", "--watch") == cli.OK
-    assert capsys.readouterr().out == "the jobs were removed, and no pod of a removed job runs in their namespaces\n"
-    assert status(jobs, cluster.admin, "--format", "json") == cli.OK
-    assert json.loads(capsys.readouterr().out) == {
+        assert tfgen("status", *words, "--kubeconfig", str(cluster.admin)).out.splitlines() == [line]
+    printed = status(jobs, cluster.admin, "--namespace", "default", "--watch").out
+    assert printed == "the jobs were removed, and no pod of a removed job runs in their namespaces\n"
+    printed = status(jobs, cluster.admin, "--format", "json").out
+    assert json.loads(printed) == {
         "runs": [],
         "withoutJobFile": [{"run": "mnist", "job": "mnist", "namespace": namespace, "pods": 7, "gpus": 2}],
     }
 
 
-def test_all_runs_of_a_folder_have_a_line_each(
-    cluster: ControlPlane, job: Path, namespace: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_all_runs_of_a_folder_have_a_line_each(cluster: ControlPlane, job: Path, namespace: str) -> None:
     job.write_text(job.read_text(encoding="utf-8").replace("    far: {cluster: elsewhere}\n", ""), encoding="utf-8")
-    assert status(job.parent, cluster.admin) == cli.OK
-    lines = capsys.readouterr().out.splitlines()
+    lines = status(job.parent, cluster.admin).out.splitlines()
     assert [line.split()[:3] for line in lines] == [
         ["RUN", "NAMESPACE", "PHASE"],
         ["mnist/dev", namespace, "Running"],
@@ -207,31 +189,25 @@ def test_the_keys_of_a_kubeconfig_are_left_in_no_file(
     assert [*temporary.iterdir()] == []
 
 
-def test_an_account_that_may_do_nothing_is_told_what_it_lacks(
-    job: Path, account: Callable[..., Path], capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert status(job, account(None)) == cli.FAILED
-    error = capsys.readouterr().err
+def test_an_account_that_may_do_nothing_is_told_what_it_lacks(job: Path, account: Callable[..., Path]) -> None:
+    error = status(job, account(None), code=cli.FAILED).err
     assert re.fullmatch(
         r'tfgen: error: 403: pods is forbidden: User ".*:viewer-[0-9a-f]+" cannot list resource .*\n', error
     )
 
 
-def test_an_account_that_may_do_little_gets_what_it_may_see(
-    job: Path, account: Callable[..., Path], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_account_that_may_do_little_gets_what_it_may_see(job: Path, account: Callable[..., Path]) -> None:
     least = {
         **role("status"),
         "rules": [{"apiGroups": ["", "batch"], "resources": ["pods", "jobs"], "verbs": ["list"]}],
     }
-    assert status(job, account(least)) == cli.OK
-    out = capsys.readouterr().out
+    out = status(job, account(least)).out
     assert ": Running for " in out
     assert re.findall(r"not seen: (?:log of )?(\w+).*forbidden", out) == ["StatefulSet", "Event", "mnist"]
 
 
 def test_status_reads_the_object_that_delivers_the_job_with_the_role_of_its_page(
-    cluster: ControlPlane, job: Path, account: Callable[..., Path], namespace: str, capsys: pytest.CaptureFixture[str]
+    cluster: ControlPlane, job: Path, account: Callable[..., Path], namespace: str
 ) -> None:
     """No GitOps tool runs: tests/e2e/gitops tests the messages of the tools."""
     gitops = f"gitops: {{repository: https://git.example.com/a.git, argocd: {{namespace: {namespace}}}}}"
@@ -240,8 +216,8 @@ def test_status_reads_the_object_that_delivers_the_job_with_the_role_of_its_page
 
     def lines(label: str, *rules: object, environment: str = "dev") -> list[str]:
         kubeconfig = account({**role("status"), "rules": [*cast("list[object]", role("status")["rules"]), *rules]})
-        assert status(job, kubeconfig, "--env", environment, "--context", "e2e") == cli.OK
-        return re.findall(f"^{label}: +(Application.*)$", capsys.readouterr().out, re.MULTILINE)
+        printed = status(job, kubeconfig, "--env", environment, "--context", "e2e").out
+        return re.findall(f"^{label}: +(Application.*)$", printed, re.MULTILINE)
 
     rules = cast("list[object]", role("status", 1)["rules"])
     cluster.uninstall()
@@ -262,25 +238,20 @@ def test_status_reads_the_object_that_delivers_the_job_with_the_role_of_its_page
 
 @pytest.mark.parametrize("code", [429, pytest.param(500, marks=pytest.mark.nightly), 503])
 def test_a_server_that_fails_for_a_while_is_asked_again(
-    job: Path, through: Path, proxy: FaultyProxy, code: int, capsys: pytest.CaptureFixture[str]
+    job: Path, through: Path, proxy: FaultyProxy, code: int
 ) -> None:
     proxy.fail(code, times=3, headers={"Retry-After": "1"} if code == 429 else None)
     start = time.monotonic()
-    assert status(job, through) == cli.OK
-    assert ": Running for " in capsys.readouterr().out
+    assert ": Running for " in status(job, through).out
     assert code != 429 or time.monotonic() - start >= 3
 
 
-def test_an_answer_that_no_server_gives_is_asked_for_again(
-    job: Path, through: Path, proxy: FaultyProxy, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_answer_that_no_server_gives_is_asked_for_again(job: Path, through: Path, proxy: FaultyProxy) -> None:
     for body in (b"", b"null", b"[]", b'{"items": null}', b"\xff", b"[" * 100_000, b"<html>"):
         proxy.fail(200, times=1, path="/(pods|statefulsets)[?]", body=body)
-        assert status(job, through) == cli.OK
-        assert ": Running for " in capsys.readouterr().out
+        assert ": Running for " in status(job, through).out
     proxy.fail(404, times=1, path="/apis/batch/v1$", body=b"404 page not found")
-    assert status(job, through) == cli.OK
-    assert ": Running for " in capsys.readouterr().out
+    assert ": Running for " in status(job, through).out
 
 
 def test_a_list_that_is_too_old_to_go_on_with_begins_anew(
@@ -296,14 +267,10 @@ def test_a_list_that_is_too_old_to_go_on_with_begins_anew(
     assert sum("/pods?" in path and "continue=" not in path for path in proxy.requests) == 2
 
 
-def test_a_token_that_is_none_any_more_is_told(
-    cluster: ControlPlane, job: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_token_that_is_none_any_more_is_told(cluster: ControlPlane, job: Path, tmp_path: Path) -> None:
     old = write_kubeconfig(tmp_path / "old", cluster.url, cluster.authority.certificate, "expired")
-    assert status(job, old) == cli.FAILED
-    assert (
-        "401: the server rejects the account of the kubeconfig (Unauthorized); log in again" in capsys.readouterr().err
-    )
+    printed = status(job, old, code=cli.FAILED).err
+    assert "401: the server rejects the account of the kubeconfig (Unauthorized); log in again" in printed
 
 
 def exec_kubeconfig(cluster: ControlPlane, folder: Path, script: str) -> Path:
@@ -323,26 +290,21 @@ CREDENTIAL = '{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCreden
 
 
 def test_a_plugin_logs_in_and_again_when_its_token_has_expired(
-    cluster: ControlPlane,
-    job: Path,
-    account: Callable[..., Path],
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    cluster: ControlPlane, job: Path, account: Callable[..., Path], tmp_path: Path
 ) -> None:
     user = yaml.safe_load(account(role("status")).read_text(encoding="utf-8"))["users"][0]["user"]
     good = CREDENTIAL % user["token"]
     runs = tmp_path / "runs"
     script = f"echo x >> {runs}\nif [ $(wc -l < {runs}) = 1 ]; then echo '{CREDENTIAL % 'old'}'; else echo '{good}'; fi"
-    assert status(job, exec_kubeconfig(cluster, tmp_path, script)) == cli.OK
-    assert ": Running for " in capsys.readouterr().out
+    assert ": Running for " in status(job, exec_kubeconfig(cluster, tmp_path, script)).out
     assert runs.read_text(encoding="utf-8") == "x\nx\n"
 
 
-def test_a_plugin_that_fails_is_heard(
-    cluster: ControlPlane, job: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert status(job, exec_kubeconfig(cluster, tmp_path, "echo 'the session is over' >&2; exit 7")) == cli.FAILED
-    error = capsys.readouterr().err
+def test_a_plugin_that_fails_is_heard(cluster: ControlPlane, job: Path, tmp_path: Path) -> None:
+    printed = status(
+        job, exec_kubeconfig(cluster, tmp_path, "echo 'the session is over' >&2; exit 7"), code=cli.FAILED
+    ).err
+    error = printed
     assert re.fullmatch(r"tfgen: error: .*: exec: process returned 7. the session is over\n", error)
 
 
@@ -358,18 +320,16 @@ def test_a_plugin_that_fails_is_heard(
     ],
 )
 def test_a_place_that_is_none_is_an_error(
-    cluster: ControlPlane, job: Path, arguments: Sequence[str], message: str, capsys: pytest.CaptureFixture[str]
+    cluster: ControlPlane, job: Path, arguments: Sequence[str], message: str
 ) -> None:
-    assert status(job, cluster.admin, *arguments) in (cli.USAGE, cli.FAILED)
-    assert message in capsys.readouterr().err
+    code, _, error = run_tfgen("status", job, "--kubeconfig", cluster.admin, *arguments)
+    assert code in (cli.USAGE, cli.FAILED)
+    assert message in error
 
 
-def test_wait_needs_the_role_of_its_page(
-    job: Path, account: Callable[..., Path], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_wait_needs_the_role_of_its_page(job: Path, account: Callable[..., Path]) -> None:
     arguments = ["wait", str(job), "--kubeconfig", str(account(role("wait"))), "--timeout", "3s"]
-    assert cli.run(arguments) == cli.FAILED
-    captured = capsys.readouterr()
+    captured = tfgen(*arguments, code=cli.FAILED)
     assert captured.out == "mnist: Running, 5/5 ready\n"
     assert captured.err == "tfgen: error: mnist: still Running after 3 s\n"
 
@@ -388,27 +348,29 @@ def test_wait_gives_up_in_time_where_no_server_answers(
 # A fake node has no kubelet. tests/e2e/node/test_live.py tests the content of logs on a real node.
 
 
-def test_logs_needs_the_role_of_its_page(
-    job: Path, account: Callable[..., Path], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_logs_needs_the_role_of_its_page(job: Path, account: Callable[..., Path]) -> None:
     kubeconfig = account(role("logs"))
-    assert cli.run(["logs", str(job), "--kubeconfig", str(kubeconfig)]) == cli.FAILED
-    assert re.search(r"500: Get .*/containerLogs/.*connection refused", capsys.readouterr().err), "all but a kubelet"
+    printed = tfgen("logs", str(job), "--kubeconfig", str(kubeconfig), code=cli.FAILED).err
+    assert re.search(
+        r"500: Get .*/containerLogs/.*connection refused",
+        printed,
+    ), "all but a kubelet"
 
 
 @pytest.mark.parametrize("follow", [(), ("--follow",)])
 def test_an_account_that_may_read_no_logs_is_told(
-    job: Path, account: Callable[..., Path], follow: Sequence[str], capsys: pytest.CaptureFixture[str]
+    job: Path, account: Callable[..., Path], follow: Sequence[str]
 ) -> None:
-    assert cli.run(["logs", str(job), "--kubeconfig", str(account(role("wait"))), *follow]) == cli.FAILED
-    assert re.search(r'403: .* cannot get resource "pods/log"', capsys.readouterr().err)
+    printed = tfgen("logs", str(job), "--kubeconfig", str(account(role("wait"))), *follow, code=cli.FAILED).err
+    assert re.search(
+        r'403: .* cannot get resource "pods/log"',
+        printed,
+    )
 
 
-def test_logs_of_a_role_that_is_none_are_an_error(
-    cluster: ControlPlane, job: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert cli.run(["logs", str(job), "--kubeconfig", str(cluster.admin), "--role", "wrker"]) == cli.USAGE
-    assert "the run does not have this role; the roles are chief, ps, worker and finisher" in capsys.readouterr().err
+def test_logs_of_a_role_that_is_none_are_an_error(cluster: ControlPlane, job: Path) -> None:
+    printed = tfgen("logs", str(job), "--kubeconfig", str(cluster.admin), "--role", "wrker", code=cli.USAGE).err
+    assert "the run does not have this role; the roles are chief, ps, worker and finisher" in printed
 
 
 # -- exec and tensorboard --------------------------------------------------------------------------------------------
@@ -422,43 +384,33 @@ def lesser(command: str, rule: int) -> dict[str, object]:
     return rules
 
 
-def test_exec_needs_the_role_of_its_page(
-    job: Path, account: Callable[..., Path], capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert execute(job, account(role("exec"))) == cli.FAILED
-    error = capsys.readouterr().err
+def test_exec_needs_the_role_of_its_page(job: Path, account: Callable[..., Path]) -> None:
+    error = execute(job, account(role("exec")), code=cli.FAILED).err
     assert re.search(r"mnist-chief-0-\w+: .*dial .* connection refused", error), "all but a kubelet"
 
 
-def test_profile_needs_the_role_of_its_page(
-    job: Path, account: Callable[..., Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_profile_needs_the_role_of_its_page(job: Path, account: Callable[..., Path], tmp_path: Path) -> None:
     out = tmp_path / "trace"
     command = ["profile", str(job), "--kubeconfig", str(account(role("profile"))), "--out", str(out)]
-    assert cli.run(command) == cli.FAILED
-    assert re.search(r"mnist-chief-0-\w+: .*dial .* connection refused", capsys.readouterr().err), "all but a kubelet"
+    printed = tfgen(*command, code=cli.FAILED).err
+    assert re.search(r"mnist-chief-0-\w+: .*dial .* connection refused", printed), "all but a kubelet"
     assert not out.exists()
 
 
 @pytest.mark.parametrize("rule", [0, 1], ids=["pods", "subresource"])
-def test_an_account_that_may_run_nothing_is_told(
-    job: Path, account: Callable[..., Path], rule: int, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert execute(job, account(lesser("exec", rule))) == cli.FAILED
-    error = capsys.readouterr().err
+def test_an_account_that_may_run_nothing_is_told(job: Path, account: Callable[..., Path], rule: int) -> None:
+    error = execute(job, account(lesser("exec", rule)), code=cli.FAILED).err
     assert re.match(r'tfgen: error: mnist-chief-0-\w+: .*pods "mnist-chief-0-\w+" is forbidden: User ', error)
     assert error.endswith("; the account needs the verb get for pods, and the verb create for pods/exec\n")
 
 
-def test_exec_in_a_task_that_is_not_there_says_which_are(
-    cluster: ControlPlane, job: Path, namespace: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert execute(job, cluster.admin, "--role", "worker", "--index", "2") == cli.FAILED
+def test_exec_in_a_task_that_is_not_there_says_which_are(cluster: ControlPlane, job: Path, namespace: str) -> None:
+    printed = execute(job, cluster.admin, "--role", "worker", "--index", "2", code=cli.FAILED).err
     there = "chief-0, ps-0, ps-1, worker-0 and worker-1"
     message = f"mnist: worker-2 has no pod in the namespace {namespace}; the run has {there}"
-    assert capsys.readouterr().err == f"tfgen: error: {message}\n"
-    assert execute(job, cluster.admin, "--role", "wrker") == cli.USAGE
-    assert "the run does not have this role; the roles are chief, ps, worker and finisher" in capsys.readouterr().err
+    assert printed == f"tfgen: error: {message}\n"
+    printed = execute(job, cluster.admin, "--role", "wrker", code=cli.USAGE).err
+    assert "the run does not have this role; the roles are chief, ps, worker and finisher" in printed
 
 
 @pytest.mark.parametrize(
@@ -472,34 +424,29 @@ def test_exec_in_a_task_that_is_not_there_says_which_are(
     ],
 )
 def test_a_terminal_for_nobody_is_refused(
-    cluster: ControlPlane, job: Path, arguments: Sequence[str], message: str, capsys: pytest.CaptureFixture[str]
+    cluster: ControlPlane, job: Path, arguments: Sequence[str], message: str
 ) -> None:
-    assert execute(job, cluster.admin, *arguments) == cli.USAGE
-    assert capsys.readouterr().err == f"tfgen: error: {message}\n"
+    assert execute(job, cluster.admin, *arguments, code=cli.USAGE).err == f"tfgen: error: {message}\n"
 
 
-def test_tensorboard_needs_the_role_of_its_page(
-    job: Path, account: Callable[..., Path], capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert tensorboard(job, account(role("tensorboard"))) == cli.FAILED
-    assert re.search("dial .* connection refused", capsys.readouterr().err), "all but a kubelet"
+def test_tensorboard_needs_the_role_of_its_page(job: Path, account: Callable[..., Path]) -> None:
+    printed = tensorboard(job, account(role("tensorboard")), code=cli.FAILED).err
+    assert re.search("dial .* connection refused", printed), "all but a kubelet"
 
 
 @pytest.mark.parametrize("rule", [0, 1], ids=["pods", "subresource"])
-def test_an_account_that_may_forward_nothing_is_told(
-    job: Path, account: Callable[..., Path], rule: int, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert tensorboard(job, account(lesser("tensorboard", rule))) == cli.FAILED
-    error = capsys.readouterr().err
+def test_an_account_that_may_forward_nothing_is_told(job: Path, account: Callable[..., Path], rule: int) -> None:
+    error = tensorboard(job, account(lesser("tensorboard", rule)), code=cli.FAILED).err
     assert re.match(r'tfgen: error: mnist-tensorboard-\S+: .*pods "mnist-tensorboard-\S+" is forbidden: User ', error)
     assert error.endswith("; the account needs the verb get for pods, and the verb create for pods/portforward\n")
 
 
-def test_release_by_an_account_that_may_only_look_is_refused(
-    job: Path, account: Callable[..., Path], capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert cli.run(["release", str(job), "--kubeconfig", str(account(role("status")))]) == cli.FAILED
-    assert re.search(r'403: .* cannot get resource "statefulsets"', capsys.readouterr().err)
+def test_release_by_an_account_that_may_only_look_is_refused(job: Path, account: Callable[..., Path]) -> None:
+    printed = tfgen("release", str(job), "--kubeconfig", str(account(role("status"))), code=cli.FAILED).err
+    assert re.search(
+        r'403: .* cannot get resource "statefulsets"',
+        printed,
+    )
 
 
 @pytest.mark.parametrize(
@@ -512,8 +459,5 @@ def test_release_by_an_account_that_may_only_look_is_refused(
         (["--timeout", "5s"], "--timeout needs --wait"),
     ],
 )
-def test_a_wait_for_nothing_is_refused(
-    job: Path, arguments: Sequence[str], message: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert cli.run(["apply", str(job), *arguments]) == cli.USAGE
-    assert message in capsys.readouterr().err
+def test_a_wait_for_nothing_is_refused(job: Path, arguments: Sequence[str], message: str) -> None:
+    assert message in tfgen("apply", str(job), *arguments, code=cli.USAGE).err

@@ -27,6 +27,7 @@ from tests.e2e.kubelet import end
 from tests.e2e.server.live import execute, role, status, tensorboard
 from tests.e2e.servers.faulty_proxy import FaultyProxy
 from tests.support.command import Command
+from tests.support.repository import tfgen
 from tests.support.tools import helm_program
 from tfgen import cli
 from tfgen.kubernetes.keys import KEEP
@@ -90,98 +91,20 @@ class Following:
         eventually(lambda: re.search(pattern, "".join(self.lines)), pattern)
 
 
-# -- import ----------------------------------------------------------------------------------------------------------
-
-TASKS = """
-apiVersion: apps/v1
-kind: StatefulSet
-metadata: {name: resnet-ps}
-spec:
-  serviceName: resnet
-  replicas: 2
-  selector: {matchLabels: {app: resnet-ps}}
-  template:
-    metadata: {labels: {app: resnet-ps}}
-    spec:
-      containers:
-      - name: ps
-        image: registry.example.com/resnet:1
-        command: [python, train.py]
-        env:
-        - name: TF_CONFIG
-          value: '{"cluster": {"ps": ["a:2222"], "worker": ["b:2222"]}, "task": {"type": "ps", "index": 0}}'
----
-apiVersion: batch/v1
-kind: Job
-metadata: {name: resnet-worker}
-spec:
-  completions: 2
-  parallelism: 2
-  completionMode: Indexed
-  template:
-    spec:
-      restartPolicy: Never
-      containers:
-      - name: worker
-        image: registry.example.com/resnet:1
-        command: [python, train.py]
-        env:
-        - name: TF_CONFIG
-          value: '{"cluster": {"worker": ["b:2222"]}, "task": {"type": "worker", "index": $(JOB_COMPLETION_INDEX)}}'
-"""
-LITTLE = [{"apiGroups": ["apps", "batch"], "resources": ["statefulsets", "jobs"], "verbs": ["list"]}]
-
-
-@pytest.fixture
-def imported(cluster: ControlPlane, namespace: str, capsys: pytest.CaptureFixture[str]) -> Callable[[Path], list[str]]:
-    """Return a function that imports the tasks as an account, like the administrator, and returns the omitted kinds."""
-    for item in yaml.safe_load_all(TASKS):
-        cluster.client.apply(item, namespace)
-
-    def run(kubeconfig: Path) -> list[str]:
-        texts = []
-        for user in (cluster.admin, kubeconfig):
-            assert cli.run(["import", "--cluster", "--kubeconfig", str(user), "--namespace", namespace]) == cli.OK
-            printed = capsys.readouterr()
-            texts.append(printed.out)
-        assert texts[0] == texts[1]
-        assert {"name": "resnet", "namespace": namespace}.items() <= yaml.safe_load(texts[1])["metadata"].items()
-        return re.findall(r"^([\w.]+): omitted, because the user may not list this kind$", printed.err, re.MULTILINE)
-
-    return run
-
-
-def test_import_needs_the_role_of_its_page(account: Callable[..., Path], imported: Callable[[Path], list[str]]) -> None:
-    left_out = imported(account(role("import")))
-    assert set(left_out) <= {"clustertrainingruntimes.trainer.kubeflow.org"}, (
-        "where another test has installed its kind"
-    )
-
-
-def test_an_import_of_who_may_list_little_says_what_it_left_out(
-    account: Callable[..., Path], imported: Callable[[Path], list[str]]
-) -> None:
-    left_out = imported(account({**role("import"), "rules": LITTLE}))
-    assert {"deployments.apps", "replicasets.apps", "replicationcontrollers", "pods"} <= set(left_out)
-    assert not {"statefulsets.apps", "jobs.batch"} & set(left_out)
-
-
 # -- status ----------------------------------------------------------------------------------------------------------
 
 
 @nightly
 @pytest.mark.usefixtures("started")
 def test_status_counts_the_tasks_that_the_cluster_asks_for_and_names_the_difference(
-    cluster: ControlPlane, job: Path, namespace: str, capsys: pytest.CaptureFixture[str]
+    cluster: ControlPlane, job: Path, namespace: str
 ) -> None:
-    assert status(job, cluster.admin, "--env", "dev") == cli.OK
-    out = capsys.readouterr().out
+    out = status(job, cluster.admin, "--env", "dev").out
     assert re.search(r"^mnist/dev in .*: Running for .*^worker +2/2 ", out, re.MULTILINE | re.DOTALL)
     assert "differs:  worker: the cluster has 2 tasks, but job.yaml sets 1\n" in out
     cluster.kubectl("scale", "-n", namespace, "statefulset/mnist-worker", "--replicas=1")
     eventually(lambda: len(running(cluster.client, namespace)) == 5, "five running pods")
-    assert status(job, cluster.admin) == cli.OK
-    out = capsys.readouterr().out
+    out = status(job, cluster.admin).out
     assert re.search(r"^mnist in .*: Running for .*^worker +1/1 ", out, re.MULTILINE | re.DOTALL)
     assert "differs:  worker: the cluster has 1 task, but job.yaml sets 2\n" in out
 
@@ -204,13 +127,11 @@ def test_a_release_of_another_name_is_found_by_its_labels(
     job: Path,
     account: Callable[..., Path],
     install: Callable[[str], None],
-    capsys: pytest.CaptureFixture[str],
 ) -> None:
     install("other")
     eventually(lambda: len(running(cluster.client, namespace)) == 6, "six running pods")
     viewer = account(role("status"))
-    assert status(job, viewer, "--format", "json") == cli.OK
-    output = capsys.readouterr()
+    output = status(job, viewer, "--format", "json")
     (run,) = json.loads(output.out)["runs"]
     assert (run["phase"], run["gpus"]) == ("Running", 2)
     assert {role["role"]: role["ready"] for role in run["roles"]} == {"chief": 1, "ps": 2, "worker": 2}
@@ -218,29 +139,21 @@ def test_a_release_of_another_name_is_found_by_its_labels(
 
     install("night")
     eventually(lambda: len(running(cluster.client, namespace)) == 12, "twelve running pods")
-    assert status(job, viewer) == cli.USAGE
     several = "mnist: the job has the Helm releases night-mnist and other-mnist; add --release NAME"
-    assert several in capsys.readouterr().err
-    assert status(job, viewer, "--release", "night") == cli.OK
-    assert capsys.readouterr().out.startswith(f"night-mnist in {namespace}: Running")
-    assert status(job, viewer, "--release", "dawn") == cli.USAGE
+    assert several in status(job, viewer, code=cli.USAGE).err
+    assert status(job, viewer, "--release", "night").out.startswith(f"night-mnist in {namespace}: Running")
     missing = "the Helm release dawn has no pod; the releases with pods are night-mnist and other-mnist"
-    assert missing in capsys.readouterr().err
-    assert cli.run(["release", str(job), "--release", "night", "--kubeconfig", str(cluster.admin)]) == cli.OK
-    assert "StatefulSet night-mnist-ps released" in capsys.readouterr().out
+    assert missing in status(job, viewer, "--release", "dawn", code=cli.USAGE).err
+    printed = tfgen("release", str(job), "--release", "night", "--kubeconfig", str(cluster.admin)).out
+    assert "StatefulSet night-mnist-ps released" in printed
 
 
-def test_a_run_that_is_not_there_is_absent(
-    cluster: ControlPlane, job: Path, namespace: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert status(job, cluster.admin) == cli.OK
-    assert capsys.readouterr().out == f"mnist in {namespace}: Absent\n"
+def test_a_run_that_is_not_there_is_absent(cluster: ControlPlane, job: Path, namespace: str) -> None:
+    assert status(job, cluster.admin).out == f"mnist in {namespace}: Absent\n"
 
 
 @nightly
-def test_a_quota_is_why_a_run_waits(
-    cluster: ControlPlane, job: Path, namespace: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_quota_is_why_a_run_waits(cluster: ControlPlane, job: Path, namespace: str, tmp_path: Path) -> None:
     quota = {
         "apiVersion": "v1",
         "kind": "ResourceQuota",
@@ -255,8 +168,7 @@ def test_a_quota_is_why_a_run_waits(
     cluster.kubectl("apply", "--server-side", "-n", namespace, "-k", rendered.overlay(None))
 
     def why() -> str:
-        assert status(job, cluster.admin) == cli.OK
-        return "\n".join(re.findall("why: .*exceeded quota: small", capsys.readouterr().out))
+        return "\n".join(re.findall("why: .*exceeded quota: small", status(job, cluster.admin).out))
 
     eventually(lambda: why().count("\n") >= 2, "a reason for each role")
 
@@ -295,7 +207,6 @@ def test_wait_and_a_watch_end_with_the_run_though_the_server_was_lost(
     exit_code: int,
     code: int,
     phase: str,
-    capsys: pytest.CaptureFixture[str],
 ) -> None:
     finisher.run()
     with (
@@ -317,8 +228,8 @@ def test_wait_and_a_watch_end_with_the_run_though_the_server_was_lost(
         for command in (wait, watch):
             assert command.process.wait(PATIENCE) == code
     eventually(lambda: cluster.client.get("Job", "mnist-finisher", namespace)["status"].get("conditions"), "its end")
-    assert cli.run(["release", str(job), "--kubeconfig", str(cluster.admin)]) == cli.OK
-    outcomes = [line.partition("mnist-")[2] for line in capsys.readouterr().out.splitlines()]
+    printed = tfgen("release", str(job), "--kubeconfig", str(cluster.admin)).out
+    outcomes = [line.partition("mnist-")[2] for line in printed.splitlines()]
     ended = [f"{role} already ended" for role in ("finisher", "chief")]
     assert outcomes == ["ps already released", "worker already released", *ended]
 
@@ -341,12 +252,7 @@ def unscheduled(cluster: ControlPlane, namespace: str) -> set[str]:
 
 
 def test_a_run_that_missed_its_start_deadline_has_ended_for_every_command(
-    cluster: ControlPlane,
-    job: Path,
-    namespace: str,
-    account: Callable[..., Path],
-    finisher: Finisher,
-    capsys: pytest.CaptureFixture[str],
+    cluster: ControlPlane, job: Path, namespace: str, account: Callable[..., Path], finisher: Finisher
 ) -> None:
     text = job.read_text(encoding="utf-8").replace("  retries: 0\n", "  retries: 0\n  startDeadline: 5\n")
     job.write_text(text.replace("count: 1", "count: 50"), encoding="utf-8")
@@ -364,13 +270,10 @@ def test_a_run_that_missed_its_start_deadline_has_ended_for_every_command(
             assert command.process.wait(PATIENCE) == cli.PROBLEMS, command.lines
             command.wait_for("NotStarted")
             assert reason in "".join(command.lines), command.lines
-    capsys.readouterr()
-    assert cli.run(["wait", str(job), *admin]) == cli.PROBLEMS
-    assert capsys.readouterr().out == f"mnist: NotStarted, 0/5 ready, {reason}\n"
-    assert cli.run(["wait", str(job), "--kubeconfig", str(account(role("wait")))]) == cli.PROBLEMS
-    assert "Job mnist-chief: NotStarted: not started within 5 s\n" in capsys.readouterr().out
-    assert status(job, cluster.admin) == cli.OK
-    assert capsys.readouterr().out.startswith(f"mnist in {namespace}: NotStarted ")
+    assert tfgen("wait", str(job), *admin, code=cli.PROBLEMS).out == f"mnist: NotStarted, 0/5 ready, {reason}\n"
+    printed = tfgen("wait", str(job), "--kubeconfig", str(account(role("wait"))), code=cli.PROBLEMS).out
+    assert "Job mnist-chief: NotStarted: not started within 5 s\n" in printed
+    assert status(job, cluster.admin).out.startswith(f"mnist in {namespace}: NotStarted ")
 
 
 def with_tensorboard(job: Path) -> None:
@@ -393,34 +296,26 @@ def showing(cluster: ControlPlane, namespace: str, job: Path, tmp_path: Path) ->
     return eventually(look, "a pod of TensorBoard") or {}
 
 
-def test_exec_in_a_run_that_is_not_there_says_so(
-    cluster: ControlPlane, job: Path, namespace: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert execute(job, cluster.admin) == cli.FAILED
-    assert f"mnist: chief-0 has no pod in the namespace {namespace}; the run has no task\n" in capsys.readouterr().err
+def test_exec_in_a_run_that_is_not_there_says_so(cluster: ControlPlane, job: Path, namespace: str) -> None:
+    printed = execute(job, cluster.admin, code=cli.FAILED).err
+    assert f"mnist: chief-0 has no pod in the namespace {namespace}; the run has no task\n" in printed
 
 
 @nightly
 @pytest.mark.usefixtures("started")
-def test_exec_in_a_task_that_has_ended_says_so(
-    cluster: ControlPlane, job: Path, namespace: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_exec_in_a_task_that_has_ended_says_so(cluster: ControlPlane, job: Path, namespace: str) -> None:
     (chief,) = cluster.client.list("v1/Pod", namespace, labels="tfgen/role=chief")
     end(cluster.client, chief)
-    assert execute(job, cluster.admin) == cli.FAILED
-    assert capsys.readouterr().err == "tfgen: error: mnist: chief-0 does not run: Completed\n"
+    assert execute(job, cluster.admin, code=cli.FAILED).err == "tfgen: error: mnist: chief-0 does not run: Completed\n"
 
 
 @nightly
-def test_exec_in_a_task_without_a_node_says_why(
-    cluster: ControlPlane, job: Path, namespace: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_exec_in_a_task_without_a_node_says_why(cluster: ControlPlane, job: Path, namespace: str) -> None:
     job.write_text(job.read_text(encoding="utf-8").replace("count: 1", "count: 100"), encoding="utf-8")
-    assert cli.run(["apply", str(job), "--kubeconfig", str(cluster.admin)]) == cli.OK
+    tfgen("apply", job, "--kubeconfig", cluster.admin)
 
     def why() -> str:
-        assert execute(job, cluster.admin, "--role", "worker") == cli.FAILED
-        return capsys.readouterr().err
+        return execute(job, cluster.admin, "--role", "worker", code=cli.FAILED).err
 
     pattern = r"mnist: worker-0 does not run: Pending: Unschedulable: 0/\d+ nodes are available: .*nvidia.com/gpu"
     eventually(lambda: re.search(pattern, why()), pattern)
@@ -428,32 +323,28 @@ def test_exec_in_a_task_without_a_node_says_why(
 
 @nightly
 def test_a_tensorboard_that_is_not_ready_is_told_with_its_reason(
-    cluster: ControlPlane, job: Path, namespace: str, showing: Object, capsys: pytest.CaptureFixture[str]
+    cluster: ControlPlane, job: Path, namespace: str, showing: Object
 ) -> None:
     state = {"waiting": {"reason": "ImagePullBackOff", "message": "no such image"}}
     container = {"name": "tensorboard", "image": "a", "imageID": "", "ready": False, "restartCount": 0, "state": state}
     status = {"phase": "Pending", "containerStatuses": [container]}
     cluster.kubectl("delete", "-n", namespace, "deployment/mnist-tensorboard", "--cascade=orphan")
     cluster.client.patch("v1/Pod", showing["metadata"]["name"], namespace, {"status": status}, subresource="status")
-    assert tensorboard(job, cluster.admin) == cli.FAILED
     message = "mnist: TensorBoard is not ready: ImagePullBackOff: no such image"
-    assert capsys.readouterr().err == f"tfgen: error: {message}\n"
+    assert tensorboard(job, cluster.admin, code=cli.FAILED).err == f"tfgen: error: {message}\n"
 
 
-def test_a_tensorboard_that_is_nowhere_is_told(
-    cluster: ControlPlane, job: Path, namespace: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert tensorboard(job, cluster.admin) == cli.FAILED
-    assert "mnist: the job has no TensorBoard; set tensorboard.logDir" in capsys.readouterr().err
+def test_a_tensorboard_that_is_nowhere_is_told(cluster: ControlPlane, job: Path, namespace: str) -> None:
+    printed = tensorboard(job, cluster.admin, code=cli.FAILED).err
+    assert "mnist: the job has no TensorBoard; set tensorboard.logDir" in printed
     with_tensorboard(job)
-    assert tensorboard(job, cluster.admin) == cli.FAILED
     message = f"mnist: TensorBoard has no pod in the namespace {namespace}: the Deployment does not exist"
-    assert message in capsys.readouterr().err
+    assert message in tensorboard(job, cluster.admin, code=cli.FAILED).err
     dev = "    dev: {roles: {worker: {replicas: 1}}}"
     text = job.read_text(encoding="utf-8").replace(dev, "    dev: {tensorboard: {enabled: false}}")
     job.write_text(text, encoding="utf-8")
-    assert tensorboard(job, cluster.admin, "--env", "dev") == cli.FAILED
-    assert "mnist/dev: the job has no TensorBoard" in capsys.readouterr().err
+    printed = tensorboard(job, cluster.admin, "--env", "dev", code=cli.FAILED).err
+    assert "mnist/dev: the job has no TensorBoard" in printed
 
 
 # -- release ---------------------------------------------------------------------------------------------------------
@@ -468,26 +359,19 @@ Job mnist-chief FATE
 
 @pytest.mark.usefixtures("started")
 def test_release_needs_the_role_of_its_page(
-    cluster: ControlPlane, job: Path, namespace: str, account: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+    cluster: ControlPlane, job: Path, namespace: str, account: Callable[..., Path]
 ) -> None:
     arguments = ["release", str(job), "--kubeconfig", str(account(role("release")))]
-    assert cli.run(arguments) == cli.OK
-    assert capsys.readouterr().out == RELEASED.replace("FATE", "released")
+    assert tfgen(*arguments).out == RELEASED.replace("FATE", "released")
     eventually(lambda: not running(cluster.client, namespace), "the end of all pods")
-    assert cli.run(arguments) == cli.OK
-    assert capsys.readouterr().out == RELEASED.replace("FATE", "already released")
-    assert status(job, cluster.admin) == cli.OK
-    assert re.search(r": Suspended for .*^GPUs: +0 in use$", capsys.readouterr().out, re.DOTALL | re.MULTILINE)
+    assert tfgen(*arguments).out == RELEASED.replace("FATE", "already released")
+    assert re.search(r": Suspended for .*^GPUs: +0 in use$", status(job, cluster.admin).out, re.DOTALL | re.MULTILINE)
 
 
 @nightly
 @pytest.mark.usefixtures("started")
 def test_a_finisher_that_cannot_work_is_shown_and_release_leaves_the_result(
-    cluster: ControlPlane,
-    job: Path,
-    namespace: str,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    cluster: ControlPlane, job: Path, namespace: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (finisher,) = cluster.client.list("v1/Pod", namespace, labels="tfgen/role=finisher")
     state = {"waiting": {"reason": "ImagePullBackOff", "message": "no such image"}}
@@ -497,41 +381,34 @@ def test_a_finisher_that_cannot_work_is_shown_and_release_leaves_the_result(
     (chief,) = cluster.client.list("v1/Pod", namespace, labels="tfgen/role=chief")
     end(cluster.client, chief)
     eventually(lambda: cluster.client.get("Job", "mnist-chief", namespace)["status"].get("completionTime"), "its end")
-    assert status(job, cluster.admin) == cli.OK
-    assert capsys.readouterr().out.partition("\nGPUs: ")[2].splitlines()[:4] == [
+    output = status(job, cluster.admin).out
+    assert output.partition("\nGPUs: ")[2].splitlines()[:4] == [
         "    2 in use",
         "finisher: Pending",
         "held:     nodes of ps and worker; to free the nodes now: tfgen release",
         "why:      finisher: ImagePullBackOff: no such image",
     ]
-    monkeypatch.setattr("tfgen.commands.wait._RELEASE_SECONDS", 3)
-    assert cli.run(["wait", str(job), "--kubeconfig", str(cluster.admin)]) == cli.PROBLEMS
-    first, last = capsys.readouterr().out.splitlines()
+    monkeypatch.setattr("tfgen.live.clusters._RELEASE_SECONDS", 3)
+    first, last = tfgen("wait", str(job), "--kubeconfig", str(cluster.admin), code=cli.PROBLEMS).out.splitlines()
     assert first.endswith(", finisher: ImagePullBackOff: no such image")
     assert last == f"{first}, finisher: Pending, held: nodes of ps and worker; to free the nodes now: tfgen release"
-    assert cli.run(["release", str(job), "--kubeconfig", str(cluster.admin)]) == cli.OK
-    assert capsys.readouterr().out.splitlines()[-1] == "Job mnist-chief already ended"
-    assert status(job, cluster.admin) == cli.OK
-    assert ": Succeeded " in capsys.readouterr().out
+    printed = tfgen("release", str(job), "--kubeconfig", str(cluster.admin)).out
+    assert printed.splitlines()[-1] == "Job mnist-chief already ended"
+    assert ": Succeeded " in status(job, cluster.admin).out
 
 
-def test_release_of_what_is_not_there_says_so(
-    cluster: ControlPlane, job: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert cli.run(["release", str(job), "--kubeconfig", str(cluster.admin)]) == cli.OK
-    assert capsys.readouterr().out == RELEASED.replace("FATE", "not found")
+def test_release_of_what_is_not_there_says_so(cluster: ControlPlane, job: Path) -> None:
+    assert tfgen("release", str(job), "--kubeconfig", str(cluster.admin)).out == RELEASED.replace("FATE", "not found")
 
 
-def test_release_of_a_kind_that_nothing_holds_back_says_what_to_do(
-    cluster: ControlPlane, job: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_release_of_a_kind_that_nothing_holds_back_says_what_to_do(cluster: ControlPlane, job: Path) -> None:
     text = job.read_text(encoding="utf-8").split("  roles:")[0]
     text += "  strategy: Single\n  workload: {kind: Pod}\n  roles: {chief: {}}\n"
     job.write_text(text.replace("  retries: 0\n", ""), encoding="utf-8")
-    assert cli.run(["release", str(job), "--kubeconfig", str(cluster.admin)]) == cli.FAILED
+    printed = tfgen("release", str(job), "--kubeconfig", str(cluster.admin), code=cli.FAILED).err
     assert (
         "a Pod has no field that stops its pods; to free the GPUs, delete the object: kubectl delete pods mnist-chief"
-        in capsys.readouterr().err
+        in printed
     )
 
 
@@ -561,34 +438,28 @@ def with_claim(job: Path) -> None:
 
 
 def test_apply_needs_the_role_of_its_page(
-    cluster: ControlPlane, job: Path, namespace: str, account: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+    cluster: ControlPlane, job: Path, namespace: str, account: Callable[..., Path]
 ) -> None:
     with_claim(job)
     apply = ["apply", str(job), "--kubeconfig", str(account(role("apply")))]
-    assert cli.run([*apply, "--dry-run"]) == cli.OK
-    planned = fates(capsys.readouterr().out)
+    planned = fates(tfgen(*apply, "--dry-run").out)
     assert names(cluster, namespace) == set(), "a dry run makes nothing"
-    assert cli.run(apply) == cli.OK
-    assert fates(capsys.readouterr().out) == planned
+    assert fates(tfgen(*apply).out) == planned
     assert {"Job mnist-chief", "StatefulSet mnist-worker", "PersistentVolumeClaim mnist-model"} <= planned["created"]
-    assert cli.run(apply) == cli.OK
-    assert fates(capsys.readouterr().out) == {"unchanged": planned["created"]}
+    assert fates(tfgen(*apply).out) == {"unchanged": planned["created"]}
 
 
 def test_an_apply_shows_and_changes_what_differs_and_removes_what_is_gone(
-    cluster: ControlPlane, job: Path, namespace: str, capsys: pytest.CaptureFixture[str]
+    cluster: ControlPlane, job: Path, namespace: str
 ) -> None:
     with_claim(job)
     apply = ["apply", str(job), "--kubeconfig", str(cluster.admin)]
-    assert cli.run(apply) == cli.OK
-    capsys.readouterr()
+    tfgen(*apply)
     text = job.read_text(encoding="utf-8")
     job.write_text(text.replace("spec:\n", "spec:\n  run: r2\n  labels: {team: vision}\n", 1), encoding="utf-8")
-    assert cli.run([*apply, "--dry-run"]) == cli.OK
-    shown = capsys.readouterr().out
+    shown = tfgen(*apply, "--dry-run").out
     assert 'changed    PersistentVolumeClaim mnist-model\n    + metadata.labels.team: "vision"\n' in shown
-    assert cli.run(apply) == cli.OK
-    after = fates(capsys.readouterr().out)
+    after = fates(tfgen(*apply).out)
     assert after == fates(shown)
     assert {"StatefulSet mnist-ps", "StatefulSet mnist-worker", "Job mnist-chief"} <= after["deleted"]
     assert {"StatefulSet mnist-r2-ps", "StatefulSet mnist-r2-worker", "Job mnist-r2-chief"} <= after["created"]
@@ -596,31 +467,28 @@ def test_an_apply_shows_and_changes_what_differs_and_removes_what_is_gone(
 
 
 def test_nothing_is_applied_where_the_server_refuses_one_object(
-    cluster: ControlPlane, job: Path, namespace: str, capsys: pytest.CaptureFixture[str]
+    cluster: ControlPlane, job: Path, namespace: str
 ) -> None:
     text = job.read_text(encoding="utf-8")
     unheard = "{apiVersion: unheard.example/v1, kind: Unheard}"  # no other test defines this kind
     job.write_text(text.replace("spec:\n", f"spec:\n  objects: {{odd: {unheard}}}\n", 1), encoding="utf-8")
-    assert cli.run(["apply", str(job), "--kubeconfig", str(cluster.admin)]) == cli.FAILED
-    error = capsys.readouterr().err
+    error = tfgen("apply", str(job), "--kubeconfig", str(cluster.admin), code=cli.FAILED).err
     assert "nothing was applied:\nUnheard mnist-odd: the cluster has no kind Unheard of unheard.example" in error
     assert names(cluster, namespace) == set()
 
 
 @pytest.mark.parametrize("manager", ["tfgen", pytest.param("kubectl", marks=nightly)])
 def test_a_change_that_a_run_refuses_has_a_short_reason_and_its_cure(
-    cluster: ControlPlane, job: Path, namespace: str, manager: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    cluster: ControlPlane, job: Path, namespace: str, manager: str, tmp_path: Path
 ) -> None:
     apply = ["apply", str(job), "--kubeconfig", str(cluster.admin)]
     if manager == "tfgen":
-        assert cli.run(apply) == cli.OK
+        tfgen(*apply)
     else:
         rendered = write_job(job.read_text(encoding="utf-8"), tmp_path / "rendered")
         cluster.kubectl("apply", "--server-side", "-n", namespace, "-k", rendered.overlay(None))
     job.write_text(job.read_text(encoding="utf-8").replace("mnist:1", "mnist:2"), encoding="utf-8")
-    capsys.readouterr()
-    assert cli.run(apply) == cli.FAILED
-    lines = capsys.readouterr().err.splitlines()
+    lines = tfgen(*apply, code=cli.FAILED).err.splitlines()
     assert max(map(len, lines)) < 500
     refused = {line.split(":")[0]: line for line in lines if line.startswith(("Job ", "StatefulSet "))}
     assert {"Job mnist-chief", "StatefulSet mnist-ps", "StatefulSet mnist-worker"} <= refused.keys()
@@ -628,118 +496,96 @@ def test_a_change_that_a_run_refuses_has_a_short_reason_and_its_cure(
         assert line.endswith(f"; the pods of a run cannot change; for a new run: tfgen rerun {job}"), line
 
 
-def test_an_apply_waits_until_all_tasks_run(
-    cluster: ControlPlane, job: Path, account: Callable[..., Path], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_apply_waits_until_all_tasks_run(cluster: ControlPlane, job: Path, account: Callable[..., Path]) -> None:
     rules = {**role("apply"), "rules": [*role("apply")["rules"], *role("wait")["rules"]]}  # type: ignore[misc]
     apply = ["apply", str(job), "--kubeconfig", str(account(rules)), "--wait"]
-    assert cli.run([*apply, "--timeout", "120s"]) == cli.OK
-    lines = capsys.readouterr().out.splitlines()
+    lines = tfgen(*apply, "--timeout", "120s").out.splitlines()
     assert "created    Job mnist-chief" in lines
     assert lines[-1] == "mnist: Running, 5/5 ready"
-    assert cli.run([*apply, "--format", "json"]) == cli.OK
-    printed = capsys.readouterr()
+    printed = tfgen(*apply, "--format", "json")
     assert {row["action"] for row in json.loads(printed.out)["objects"]} == {"unchanged"}
     assert printed.err == "mnist: Running, 5/5 ready\n"
 
 
-def test_an_apply_waits_no_longer_than_it_may(
-    cluster: ControlPlane, job: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_apply_waits_no_longer_than_it_may(cluster: ControlPlane, job: Path) -> None:
     job.write_text(job.read_text(encoding="utf-8").replace("count: 1", "count: 100"), encoding="utf-8")
     apply = ["apply", str(job), "--kubeconfig", str(cluster.admin), "--wait", "--timeout", "5s"]
-    assert cli.run(apply) == cli.FAILED
-    printed = capsys.readouterr()
+    printed = tfgen(*apply, code=cli.FAILED)
     assert "Insufficient nvidia.com/gpu" in printed.out
     assert re.search(r"^tfgen: error: mnist: still Partial after 5 s$", printed.err, re.MULTILINE)
 
 
 def test_a_retired_run_is_disabled_and_can_be_released_and_deleted(
-    cluster: ControlPlane, job: Path, namespace: str, capsys: pytest.CaptureFixture[str]
+    cluster: ControlPlane, job: Path, namespace: str
 ) -> None:
     where = [str(job), "--env", "dev", "--kubeconfig", str(cluster.admin)]
-    assert cli.run(["apply", *where]) == cli.OK
+    tfgen("apply", *where)
     eventually(lambda: len(running(cluster.client, namespace)) == 5, "five running pods")
-    assert cli.run(["rm", str(job), "--env", "dev"]) == cli.OK
-    capsys.readouterr()
-    assert cli.run(["apply", *where]) == cli.FAILED
-    assert "mnist/dev: the job is retired in the environment (enabled: false)" in capsys.readouterr().err
-    assert status(job, cluster.admin, "--env", "dev") == cli.OK
-    out = capsys.readouterr().out
+    tfgen("rm", str(job), "--env", "dev")
+    printed = tfgen("apply", *where, code=cli.FAILED).err
+    assert "mnist/dev: the job is retired in the environment (enabled: false)" in printed
+    out = status(job, cluster.admin, "--env", "dev").out
     assert out.startswith(f"mnist/dev in {namespace}: Disabled for ")
     assert "\nGPUs:     1 in use\n" in out
     assert (
         "why:      chief, ps and worker: Disabled: the job is retired in this environment, but the tasks still run"
         in out
     )
-    assert cli.run(["release", *where]) == cli.OK
-    assert capsys.readouterr().out == RELEASED.replace("FATE", "released")
+    assert tfgen("release", *where).out == RELEASED.replace("FATE", "released")
     eventually(lambda: not running(cluster.client, namespace), "the end of all pods")
-    assert cli.run(["delete", *where]) == cli.OK
-    assert {"StatefulSet mnist-worker", "Job mnist-chief"} <= fates(capsys.readouterr().out)["deleted"]
+    assert {"StatefulSet mnist-worker", "Job mnist-chief"} <= fates(tfgen("delete", *where).out)["deleted"]
     eventually(lambda: names(cluster, namespace) == set(), "an empty namespace")
-    assert status(job, cluster.admin, "--env", "dev") == cli.OK
-    assert capsys.readouterr().out == f"mnist/dev in {namespace}: Disabled\n"
+    assert status(job, cluster.admin, "--env", "dev").out == f"mnist/dev in {namespace}: Disabled\n"
 
 
 def test_an_apply_forces_no_released_run_and_no_field_of_somebody_else_unless_asked(
-    cluster: ControlPlane, job: Path, namespace: str, capsys: pytest.CaptureFixture[str]
+    cluster: ControlPlane, job: Path, namespace: str
 ) -> None:
     apply = ["apply", str(job), "--kubeconfig", str(cluster.admin)]
-    assert cli.run(apply) == cli.OK
+    tfgen(*apply)
     cluster.kubectl("scale", "-n", namespace, "statefulset/mnist-worker", "--replicas=0")
-    capsys.readouterr()
-    assert cli.run(apply) == cli.FAILED
-    assert (
-        "nothing was applied:\nStatefulSet mnist-worker: the object is scaled to 0, and the apply would"
-        in capsys.readouterr().err
-    )
-    assert cli.run([*apply, "--force"]) == cli.OK
+    printed = tfgen(*apply, code=cli.FAILED).err
+    assert "nothing was applied:\nStatefulSet mnist-worker: the object is scaled to 0, and the apply would" in printed
+    tfgen(*apply, "--force")
     assert cluster.client.get("StatefulSet", "mnist-worker", namespace)["spec"]["replicas"] == 2
     cluster.client.patch("StatefulSet", "mnist-ps", namespace, {"spec": {"replicas": 3}})
-    capsys.readouterr()
-    assert cli.run(apply) == cli.FAILED
+    printed = tfgen(*apply, code=cli.FAILED).err
     assert re.search(
         r"StatefulSet mnist-ps: 409: .*\.spec\.replicas.*to take over the fields, add --force",
-        capsys.readouterr().err,
+        printed,
         re.S,
     )
-    assert cli.run([*apply, "--force"]) == cli.OK
+    tfgen(*apply, "--force")
     assert cluster.client.get("StatefulSet", "mnist-ps", namespace)["spec"]["replicas"] == 2
 
 
 def test_what_a_gitops_tool_looks_after_is_shown_by_diff_and_refused_unless_forced(
-    cluster: ControlPlane, job: Path, namespace: str, capsys: pytest.CaptureFixture[str]
+    cluster: ControlPlane, job: Path, namespace: str
 ) -> None:
     arguments = [str(job), "--kubeconfig", str(cluster.admin)]
     diff = ["diff", "--live", "--exit-code", *arguments]
-    assert cli.run(["apply", *arguments]) == cli.OK
-    capsys.readouterr()
-    assert cli.run(diff) == cli.OK
-    assert capsys.readouterr().out == ""
+    tfgen("apply", *arguments)
+    assert tfgen(*diff).out == ""
     by_flux = {"metadata": {"labels": {"kustomize.toolkit.fluxcd.io/name": "mnist"}}, "spec": {"replicas": 5}}
     by_argocd = {"metadata": {"annotations": {"argocd.argoproj.io/tracking-id": "a:apps/StatefulSet:ml/mnist-worker"}}}
     cluster.client.patch("StatefulSet", "mnist-ps", namespace, by_flux)
     cluster.client.patch("StatefulSet", "mnist-worker", namespace, by_argocd)
-    assert cli.run(diff) == cli.PROBLEMS
-    assert capsys.readouterr().out == "changed    StatefulSet mnist-ps\n    ~ spec.replicas: 5 -> 2\n"
+    assert tfgen(*diff, code=cli.PROBLEMS).out == "changed    StatefulSet mnist-ps\n    ~ spec.replicas: 5 -> 2\n"
     for command in ("apply", "delete"):
-        assert cli.run([command, *arguments]) == cli.FAILED
-        refused = capsys.readouterr().err
+        refused = tfgen(command, *arguments, code=cli.FAILED).err
         assert "StatefulSet mnist-ps: Flux manages the object" in refused
         assert "StatefulSet mnist-worker: Argo CD manages the object" in refused
     assert cluster.client.get("StatefulSet", "mnist-ps", namespace)["spec"]["replicas"] == 5
-    assert cli.run(["delete", *arguments, "--force"]) == cli.OK
+    tfgen("delete", *arguments, "--force")
 
 
 def test_delete_needs_the_role_of_its_page(
-    cluster: ControlPlane, job: Path, namespace: str, account: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+    cluster: ControlPlane, job: Path, namespace: str, account: Callable[..., Path]
 ) -> None:
     with_claim(job)
-    assert cli.run(["apply", str(job), "--kubeconfig", str(cluster.admin)]) == cli.OK
-    capsys.readouterr()
-    assert cli.run(["delete", str(job), "--kubeconfig", str(account(role("delete")))]) == cli.OK
-    assert fates(capsys.readouterr().out)["kept"] == {"PersistentVolumeClaim mnist-model"}
+    tfgen("apply", str(job), "--kubeconfig", str(cluster.admin))
+    printed = tfgen("delete", str(job), "--kubeconfig", str(account(role("delete")))).out
+    assert fates(printed)["kept"] == {"PersistentVolumeClaim mnist-model"}
     eventually(lambda: names(cluster, namespace) == {"mnist-model"}, "the claim alone")
 
 
@@ -767,26 +613,22 @@ spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
 """
 
 
-def test_delete_leaves_objects_that_tfgen_did_not_create(
-    cluster: ControlPlane, job: Path, namespace: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_delete_leaves_objects_that_tfgen_did_not_create(cluster: ControlPlane, job: Path, namespace: str) -> None:
     """The claim has the annotation with which tfgen keeps its own claims, and `--claim` names the claim."""
     with_claim(job)
     foreign = list(yaml.safe_load_all(FOREIGN))
     foreign[2]["metadata"]["annotations"] = {**KEEP}
     uids = {item["kind"]: cluster.client.create(item, namespace)["metadata"]["uid"] for item in foreign}
     where = [str(job), "--kubeconfig", str(cluster.admin)]
-    assert cli.run(["apply", *where]) == cli.FAILED
-    refused = capsys.readouterr().err
+    refused = tfgen("apply", *where, code=cli.FAILED).err
     assert "nothing was applied" in refused
     cure = "the job mnist did not create the object; rename the job, or delete the object with kubectl"
     assert refused.count(cure) == 2, "a line for the StatefulSet, and a line for the objects without pods"
     left = {f"{item['kind']} {item['metadata']['name']}: the job mnist did not create the object" for item in foreign}
     for more in ([], ["--dry-run"], ["--force"], ["--claim", "mnist-model"]):
-        assert cli.run(["delete", *where, *more]) == cli.PROBLEMS
-        assert fates(capsys.readouterr().out) == {"left": left}
-    assert cli.run(["delete", *where, "--claim", "mnist-data"]) == cli.USAGE
-    assert f"--claim: the namespace {namespace} has no claim mnist-data; choose mnist-model" in capsys.readouterr().err
+        assert fates(tfgen("delete", *where, *more, code=cli.PROBLEMS).out) == {"left": left}
+    printed = tfgen("delete", *where, "--claim", "mnist-data", code=cli.USAGE).err
+    assert f"--claim: the namespace {namespace} has no claim mnist-data; choose mnist-model" in printed
     live = [
         cluster.client.get(kind, item["metadata"]["name"], namespace)
         for kind, item in zip(("v1/Service", "StatefulSet", "PersistentVolumeClaim"), foreign, strict=True)
@@ -796,7 +638,7 @@ def test_delete_leaves_objects_that_tfgen_did_not_create(
 
 
 def test_delete_removes_what_the_inventory_lists_or_the_labels_name_and_the_finisher_last(
-    cluster: ControlPlane, job: Path, namespace: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    cluster: ControlPlane, job: Path, namespace: str, tmp_path: Path
 ) -> None:
     with_claim(job)
     rendered = write_job(job.read_text(encoding="utf-8"), tmp_path / "rendered")
@@ -804,11 +646,9 @@ def test_delete_removes_what_the_inventory_lists_or_the_labels_name_and_the_fini
     for item in ("service/mnist", "statefulset/mnist-ps"):
         cluster.kubectl("delete", "-n", namespace, item)
     where = [str(job), "--kubeconfig", str(cluster.admin)]
-    assert cli.run(["apply", *where, "--force"]) == cli.OK
+    tfgen("apply", *where, "--force")
     cluster.kubectl("label", "-n", namespace, "statefulset/mnist-ps", "app.kubernetes.io/managed-by-")
-    capsys.readouterr()
-    assert cli.run(["delete", *where, "--claim", "mnist-model"]) == cli.OK
-    out = capsys.readouterr().out
+    out = tfgen("delete", *where, "--claim", "mnist-model").out
     assert "kept" not in out
     assert {"StatefulSet mnist-ps", "StatefulSet mnist-worker"} <= fates(out)["deleted"]
     of_finisher = [" mnist-finisher" in line for line in out.splitlines()]
@@ -818,7 +658,7 @@ def test_delete_removes_what_the_inventory_lists_or_the_labels_name_and_the_fini
 
 
 def test_an_environment_leaves_the_objects_of_another_one_in_its_namespace(
-    cluster: ControlPlane, job: Path, namespace: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    cluster: ControlPlane, job: Path, namespace: str, tmp_path: Path
 ) -> None:
     with_claim(job)
     text = job.read_text(encoding="utf-8").partition("  environments:")[0]
@@ -826,19 +666,15 @@ def test_an_environment_leaves_the_objects_of_another_one_in_its_namespace(
     job.write_text(text + environments, encoding="utf-8")
     where = ["--kubeconfig", str(cluster.admin)]
     for environment in ("dev", "prod"):
-        assert cli.run(["apply", str(job), "--env", environment, *where]) == cli.OK
-        assert "deleted" not in capsys.readouterr().out
+        assert "deleted" not in tfgen("apply", str(job), "--env", environment, *where).out
     before = names(cluster, namespace)
     assert {"mnist-dev-chief", "mnist-prod-chief"} <= before
-    assert cli.run(["delete", str(job), "--env", "old", *where]) == cli.OK
-    assert fates(capsys.readouterr().out).keys() <= {"kept"}
-    assert cli.run(["delete", str(job), "--env", "dev", *where]) == cli.OK
-    shown = fates(capsys.readouterr().out)
+    assert fates(tfgen("delete", str(job), "--env", "old", *where).out).keys() <= {"kept"}
+    shown = fates(tfgen("delete", str(job), "--env", "dev", *where).out)
     assert not any("prod" in line.partition(":")[0] for line in shown["deleted"])
     eventually(lambda: not any("dev" in name for name in names(cluster, namespace)), "the end of dev")
     assert {name for name in before if "dev" not in name} == names(cluster, namespace)
     rendered = write_job(job.read_text(encoding="utf-8"), tmp_path / "rendered")
     cluster.kubectl("apply", "--server-side", "-n", namespace, "-k", rendered.overlay("dev"))
-    assert cli.run(["delete", str(job), "--env", "prod", *where, "--claim", "mnist-model"]) == cli.PROBLEMS
-    shown = fates(capsys.readouterr().out)
+    shown = fates(tfgen("delete", str(job), "--env", "prod", *where, "--claim", "mnist-model", code=cli.PROBLEMS).out)
     assert shown["left"] == {"PersistentVolumeClaim mnist-model: the environment dev also has the object"}

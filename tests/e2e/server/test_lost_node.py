@@ -18,6 +18,7 @@ import yaml
 from tests.e2e.client import Object, eventually
 from tests.e2e.control_plane import ControlPlane
 from tests.e2e.jobs import write_job
+from tests.support.repository import tfgen
 from tests.support.tools import ROOT
 from tfgen import cli
 from tfgen.kubernetes import keys
@@ -131,41 +132,33 @@ def is_stuck(pod: Object) -> bool:
     return conditions["Ready"] == "False" and "deletionTimestamp" in pod["metadata"]
 
 
-def test_a_node_that_answers_keeps_its_pods(
-    cluster: ControlPlane, namespace: str, job: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_node_that_answers_keeps_its_pods(cluster: ControlPlane, namespace: str, job: Path) -> None:
     before = uids(cluster, namespace)
     words = ["release", "--lost", str(job), "--kubeconfig", str(cluster.admin)]
-    assert cli.run(words) == cli.FAILED
-    assert "mnist: no pod is on a node that does not answer: lost-node is ready; node-" in capsys.readouterr().err
+    printed = tfgen(*words, code=cli.FAILED).err
+    assert "mnist: no pod is on a node that does not answer: lost-node is ready; node-" in printed
     report(cluster, "False", renewed=600)
-    assert cli.run(words) == cli.FAILED
-    assert "the kubelet of lost-node answers, and reports that the node is not ready" in capsys.readouterr().err
+    printed = tfgen(*words, code=cli.FAILED).err
+    assert "the kubelet of lost-node answers, and reports that the node is not ready" in printed
     report(cluster, "Unknown", renewed=5)
-    assert cli.run(words) == cli.FAILED
-    assert re.search(r"the kubelet of lost-node renewed its lease \d+ s ago", capsys.readouterr().err)
+    assert re.search(r"the kubelet of lost-node renewed its lease \d+ s ago", tfgen(*words, code=cli.FAILED).err)
     assert uids(cluster, namespace).items() >= before.items()
 
 
 def test_the_pods_of_a_lost_node_are_shown_and_replaced(
-    cluster: ControlPlane,
-    namespace: str,
-    job: Path,
-    account: Callable[..., Path],
-    capsys: pytest.CaptureFixture[str],
+    cluster: ControlPlane, namespace: str, job: Path, account: Callable[..., Path]
 ) -> None:
     before = pods(cluster, namespace)
     # The node controller misses the kubelet after 50 seconds: a state that the test reported would not mark the pods.
     eventually(lambda: all(is_stuck(pods(cluster, namespace)[role]) for role in ("chief", "worker")), "stuck pods")
-    assert cli.run(["status", str(job), "--kubeconfig", str(cluster.admin)]) == cli.OK
-    shown = capsys.readouterr().out
+    shown = tfgen("status", str(job), "--kubeconfig", str(cluster.admin)).out
     lost = r"lost:     chief-0 and worker-0 on lost-node, which has not been ready for \d+s \(Kubelet stopped posting "
     assert re.search(lost + r"node status\.\); still in use: 1 GPU\n", shown), shown
     assert "fix:      or delete only these pods: tfgen release --lost\n" in shown
     account(CLUSTER_ROLE)
     viewer = account(ROLE)
-    assert cli.run(["release", "--lost", str(job), "--kubeconfig", str(viewer)]) == cli.OK
-    deleted = {line.split()[1] for line in capsys.readouterr().out.splitlines() if line.endswith(" deleted")}
+    printed = tfgen("release", "--lost", str(job), "--kubeconfig", str(viewer)).out
+    deleted = {line.split()[1] for line in printed.splitlines() if line.endswith(" deleted")}
     assert deleted == {before[role]["metadata"]["name"] for role in ("chief", "worker")}
 
     def replaced(role: str) -> bool:
@@ -179,15 +172,13 @@ def test_the_pods_of_a_lost_node_are_shown_and_replaced(
     status = cluster.client.get("batch/v1/Job", "mnist-chief", namespace)["status"]
     assert status.get("failed", 0) == 0, "the lost pod costs no retry, and the Job has none"
     assert all(item["type"] != "Failed" for item in status.get("conditions", ()))
-    assert cli.run(["status", str(job), "--kubeconfig", str(cluster.admin)]) == cli.OK
-    assert "lost:" not in capsys.readouterr().out
+    assert "lost:" not in tfgen("status", str(job), "--kubeconfig", str(cluster.admin)).out
 
 
 def test_an_account_that_may_not_read_nodes_deletes_nothing(
-    cluster: ControlPlane, namespace: str, job: Path, account: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+    cluster: ControlPlane, namespace: str, job: Path, account: Callable[..., Path]
 ) -> None:
     before = uids(cluster, namespace)
     report(cluster, "Unknown", renewed=600)
-    assert cli.run(["release", "--lost", str(job), "--kubeconfig", str(account(ROLE))]) == cli.FAILED
-    assert "nodes" in capsys.readouterr().err
+    assert "nodes" in tfgen("release", "--lost", str(job), "--kubeconfig", str(account(ROLE)), code=cli.FAILED).err
     assert uids(cluster, namespace).items() >= before.items()

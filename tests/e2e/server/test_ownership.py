@@ -18,8 +18,7 @@ import yaml
 
 from tests.e2e.client import PATIENCE, Object, eventually
 from tests.e2e.control_plane import ControlPlane
-from tests.support import git_author
-from tests.support.commit_repository import git
+from tests.support.repository import git, tfgen
 from tfgen import cli
 
 JOB = """\
@@ -276,14 +275,12 @@ def test_a_delete_of_nothing_says_so(namespace: str, job: Path, run: Run) -> Non
 def test_a_removed_job_is_found_by_its_name(
     cluster: ControlPlane, namespace: str, job: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name, value in git_author.VARIABLES.items():
-        monkeypatch.setenv(name, value)
     monkeypatch.chdir(job.parent)
     git("init", "--quiet", ".")
-    assert cli.run(["render", "job.yaml"]) == cli.OK
+    tfgen("render", "job.yaml")
     git("add", "job.yaml", "charts", "overlays", ".tfgen")
     git("commit", "--quiet", "--message=add")
-    assert cli.run(["rm", "job.yaml"]) == cli.OK
+    tfgen("rm", "job.yaml")
     git("commit", "--quiet", "--all", "--message=remove")
     assert f"web in {namespace}: Running" in run("status", "web")[1]
     code, out = run("delete", "web")

@@ -22,7 +22,7 @@ from tests.e2e.jobs import write_job
 from tests.e2e.servers.kwok import ANNOTATION
 from tests.support.tools import ROOT
 from tfgen import cli
-from tfgen.graph.built import plain_objects
+from tfgen.graph.graph import plain_objects
 
 PLANS = ROOT / "tests" / "scheduling" / "plans"
 CASES = (

@@ -19,6 +19,7 @@ from tests.e2e.ways import WAYS as ALL_WAYS
 from tests.e2e.ways import helm, kubectl
 from tests.support.command import Command
 from tests.support.rendered import Rendered
+from tests.support.repository import tfgen
 from tests.support.tools import helm_program, kustomize_program
 from tfgen import cli
 
@@ -39,7 +40,7 @@ spec:
 def tfgen_apply(cluster: ControlPlane, job: Rendered, namespace: str) -> str:
     file = job.out / "job.yaml"
     file.write_text(JOB.replace("NAMESPACE", namespace), encoding="utf-8")
-    assert cli.run(["apply", str(file), "--kubeconfig", str(cluster.admin)]) == cli.OK
+    tfgen("apply", str(file), "--kubeconfig", str(cluster.admin))
     return ""
 
 

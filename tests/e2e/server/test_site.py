@@ -11,7 +11,7 @@ import pytest
 from tests.e2e.client import eventually
 from tests.e2e.control_plane import ControlPlane
 from tests.e2e.jobs import write_job
-from tfgen import cli
+from tests.support.repository import tfgen
 
 JOB = """
 apiVersion: tfgen/v1alpha1
@@ -55,11 +55,10 @@ def jobs(cluster: ControlPlane, namespace: str, tmp_path: Path) -> Path:
 
 
 def test_the_site_shows_states_and_the_reason_of_a_run_that_waits(
-    cluster: ControlPlane, jobs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    cluster: ControlPlane, jobs: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "public"
-    assert cli.run(["site", str(jobs), "--live", "--kubeconfig", str(cluster.admin), "--out", str(out)]) == cli.OK
-    assert "elsewhere" in capsys.readouterr().err
+    assert "elsewhere" in tfgen("site", str(jobs), "--live", "--kubeconfig", str(cluster.admin), "--out", str(out)).err
     states = states_of_rows((out / "index.html").read_text(encoding="utf-8"))
     assert re.fullmatch(f"Partial 2/4: {REASON}", states.pop(("large", "prod")))
     assert states == {

@@ -72,6 +72,8 @@ class ApiServer(Process):
                 "--authorization-mode=Node,RBAC",
                 "--enable-admission-plugins=NodeRestriction",
                 "--anonymous-auth=true",  # for /readyz
+                # Kubernetes 1.37 ends if it must publish a loopback address as the endpoint of its Service.
+                *(["--endpoint-reconciler-type=none"] if ipaddress.ip_address(address).is_loopback else []),
                 *flags,
             ),
             folder / "kube-apiserver.log",

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from shutil import which
+from shutil import copy, which
 
 from tests.e2e.loopback import free_port
 from tests.e2e.servers.process import Process, answers
@@ -22,8 +22,15 @@ _REDIS_PORT = 16490
 _REPO_PORT = 16491
 
 
-def parts(folder: Path, address: str, kubeconfig: Path, env: Mapping[str, str]) -> Iterator[Process]:
+def parts(folder: Path, address: str, kubeconfig: Path, env: Mapping[str, str], scripts: Path) -> Iterator[Process]:
     """Return all servers, in the order of their start.
+
+    Args:
+        folder: The folder for their logs and data.
+        address: The address where they listen.
+        kubeconfig: The access to the cluster.
+        env: The environment.
+        scripts: The folder of Argo CD's scripts, of which the image of Argo CD has `git-verify-wrapper.sh` on its PATH.
 
     Raises:
         MissingRequirementError: A program is not built or not installed.
@@ -32,14 +39,16 @@ def parts(folder: Path, address: str, kubeconfig: Path, env: Mapping[str, str]) 
     if redis is None:
         raise MissingRequirementError("needs redis-server, which `make packages` installs")
     home = folder / "argocd"
-    for name in ("tls", "ssh", "gpg/source", "gpg/keys", "plugins", "tmp"):
+    for name in ("tls", "ssh", "gpg/source", "gpg/keys", "plugins", "tmp", "bin"):
         (home / name).mkdir(parents=True, exist_ok=True)
     (home / "gpg" / "keys").chmod(0o700)
+    wrapper = Path(copy(scripts / "git-verify-wrapper.sh", home / "bin"))
+    wrapper.chmod(0o755)  # the sources of a Go module have no executable files
     variables = {
         **env,
         "HOME": str(home),
         "TMPDIR": str(home / "tmp"),
-        "PATH": f"{CACHE}:{env['PATH']}",
+        "PATH": f"{home / 'bin'}:{CACHE}:{env['PATH']}",
         "KUBECONFIG": str(kubeconfig),
         "ARGOCD_FAKE_IN_CLUSTER": "true",
         "ARGOCD_GPG_ENABLED": "false",
@@ -78,6 +87,7 @@ def parts(folder: Path, address: str, kubeconfig: Path, env: Mapping[str, str]) 
             "--metrics-port=16492",
             to_redis,
             "--disable-tls",
+            "--client-ca-path=",  # the default path contradicts --disable-tls
             "--revision-cache-expiration=1s",
         ],
         "16492/healthz",

@@ -26,12 +26,6 @@ from tfgen.check.files import HAND_EDITED, NOT_REPRODUCED, difference, first_dif
 from tfgen.check.manifests import read_foreign_manifests
 from tfgen.commands.git.message import commit_message, job_changes
 from tfgen.commands.git.replay import NOT_COMMITTED
-from tfgen.commands.pipeline.check_files import check_files
-from tfgen.commands.pipeline.check_report import Report
-from tfgen.commands.pipeline.check_scope import CheckScope
-from tfgen.commands.pipeline.job_files import find_job_at
-from tfgen.commands.pipeline.removed_jobs import find_removed_jobs
-from tfgen.commands.pipeline.track import untracked
 from tfgen.disk_file import real_path, repository_root
 from tfgen.errors import Position, Problem, UsageError, stop_at_errors
 from tfgen.git.commit import RefusedError, Repository
@@ -40,11 +34,13 @@ from tfgen.git.publish import Target, commit_all, find_tip, is_ancestor, publish
 from tfgen.git.tree import HEAD, CommitTree, is_shallow
 from tfgen.job.facts import name_of, rendered_branch, source_branch
 from tfgen.job.sources import no_job_below, read_documents, read_sources, removed_files
+from tfgen.pipeline.read import Report, check_files, find_job_at, find_removed_jobs
+from tfgen.pipeline.scope import CheckScope, untracked
 from tfgen.record import Record
 from tfgen.text.document import Document
 from tfgen.tree.folder import OutputFolder
 from tfgen.tree.ledger import ledger_path
-from tfgen.tree.plan import ConflictsError, FileAction, JobPlan
+from tfgen.tree.plan import ConflictsError, FileAction, JobPlan, WriteRequest
 from tfgen.tree.staging import Rendering, Staging, Stored
 from tfgen.tree.write import apply, plan_write, read_ledgers
 
@@ -199,18 +195,24 @@ def _render(tree: Repository, work: RenderWork, *, has_parent: bool) -> Rendered
         raise no_job_below(work.jobs)
     renderings = all_renderings(work.report, removals)
     plan = plan_write(
-        out,
-        renderings,
-        find_committed=committed_jobs(out, HEAD),
-        has_job=find_job_at(job.place.file for job in work.report.jobs),
-        staging=work.staging,
+        WriteRequest(
+            out,
+            renderings,
+            find_committed=committed_jobs(out, HEAD),
+            has_job=find_job_at(job.place.file for job in work.report.jobs),
+            staging=work.staging,
+        )
     )
     if plan.conflicts:
         raise ConflictsError(plan.conflicts, "tfgen render --force --out")
     again = compare_overlays(pairs, plan, HEAD, is_written=True, find_changed=changed_files(out, HEAD))
     stop_at_errors(again.problems, NOT_COMMITTED)
     apply(plan)
-    touched = [job.rendering.job for job in plan.jobs if job.touches_files() or job.before != job.after]
+    touched = [
+        job.rendering.job
+        for job in (planned.plan for planned in plan.jobs)
+        if job.touches_files() or job.before != job.after
+    ]
     message = work.message
     if not message:
         pair_by_name = {pair.name: pair for pair in pairs}
@@ -304,11 +306,11 @@ def _verify_tip(
         scope = CheckScope(find_manifests=find_manifests)
         results = check_files(read_sources([jobs.root], may_be_none=True), {}, staging, scope, untracked)
         rendered = [job for file in results.rendered.values() for job in file.jobs if job.name in names]
-        plan = plan_write(tree.root / folder, Stored(job.rendering for job in rendered), staging=staging)
+        plan = plan_write(WriteRequest(tree.root / folder, Stored(job.rendering for job in rendered), staging=staging))
         with OutputFolder(plan.out) as disk:
             for job, planned in zip(rendered, plan.jobs, strict=True):
                 file = Path(job.place.file).relative_to(jobs.root).as_posix()
-                of_job = [*_differences(planned, disk, prefix, file, source)]
+                of_job = [*_differences(planned.plan, disk, prefix, file, source)]
                 problems += of_job
                 files |= {file} if of_job else set()
     return problems, files
@@ -325,17 +327,17 @@ def _differences(job: JobPlan, disk: OutputFolder, prefix: str, file: str, sourc
     if job.before and job.before.tool_version != __version__:
         of_source += f" (the ledger names tfgen {job.before.tool_version})"
     for change in job.changes:
-        path, is_missing = change.path, change.digest is None
+        path, is_missing = change.path, change.before is None
         if change.action is FileAction.KEEP:
             continue
         line, what = 1, f"{renderer} does not render the file"
         if change.action is FileAction.CREATE:
             what = "the file is missing"
         elif change.action is FileAction.CHANGE:
-            line, actual, expected = first_difference(disk.read_text(path), change.text or "")
+            line, actual, expected = first_difference(disk.read_text(path), job.text(change.path))
             what = difference(actual, expected, renderer)
         is_edited = bool(
-            job.before and path in job.before.files and (is_missing or not job.before.wrote(path, change.digest or ""))
+            job.before and path in job.before.files and (is_missing or not job.before.wrote(path, change.before or ""))
         )
         rule = HAND_EDITED if is_edited else NOT_REPRODUCED
         yield Problem(f"{prefix}{path}", Position(line, 1), f"{what} {of_source}", rule)

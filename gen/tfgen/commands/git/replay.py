@@ -21,20 +21,16 @@ from typing import Any, Final, NamedTuple
 
 from tfgen import data_path
 from tfgen.check.manifests import read_foreign_manifests
-from tfgen.commands.pipeline.check_files import FileResults, check_files
-from tfgen.commands.pipeline.check_report import Report
-from tfgen.commands.pipeline.check_scope import CheckScope
-from tfgen.commands.pipeline.full_check import full_check
-from tfgen.commands.pipeline.loosened_rails import find_loosened_rails
-from tfgen.commands.pipeline.track import untracked
 from tfgen.commands.render import render_paths
 from tfgen.errors import ProblemsError, TfgenError, in_order, stop_at_errors
 from tfgen.git import publish
 from tfgen.git.commit import RefusedError, Repository
 from tfgen.git.publish import RebaseConflictError, Target
 from tfgen.git.tree import HEAD, CommitTree, resolved
-from tfgen.job.defaults import FILE
-from tfgen.job.sources import contains_job, has_name_of_job, output_root, read_sources
+from tfgen.job.sources import FILE, contains_job, has_name_of_job, output_root, read_sources
+from tfgen.pipeline.check import full_check
+from tfgen.pipeline.read import FileResults, Report, check_files, find_loosened_rails
+from tfgen.pipeline.scope import CheckScope, untracked
 from tfgen.record import Record
 from tfgen.text.parse import parse
 from tfgen.tree.ledger import LEDGER_FOLDER, job_of, parse_ledger

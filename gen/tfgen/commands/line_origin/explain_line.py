@@ -32,8 +32,7 @@ from tfgen.disk_file import real_path
 from tfgen.errors import TfgenError, UsageError, stop_at_errors
 from tfgen.graph.field_keys import JOB_NAME
 from tfgen.graph.guards import guards
-from tfgen.job.facts import choose_job
-from tfgen.job.origin import Origin, as_rows, as_table
+from tfgen.job.facts import Origin, as_rows, as_table, choose_job
 from tfgen.job.sources import read_sources, root_above
 from tfgen.places import CHARTS, OVERLAYS, job_folder
 from tfgen.record import Record
@@ -322,7 +321,8 @@ def _chart_line(changes: JobChanges, file: str, number: int, text: str) -> _Line
 def _program_line(file: str) -> _LineFacts:
     """Return the job keys, the reason and the documentation page for a line of a program in a ConfigMap."""
     if file.rpartition("/")[2] in ("finisher.py", "run_lock.py"):
-        return _LineFacts("The program is part of tfgen, and is the same for every job.", RUNS)
+        name = file.rpartition("/")[2].removesuffix(".py").replace("_", "-")
+        return _LineFacts("The program is part of tfgen, and is the same for every job.", purpose(name).page)
     return _LineFacts(
         "The file contains the training code in job.yaml.",
         "docs/storage.md#code-in-the-job",

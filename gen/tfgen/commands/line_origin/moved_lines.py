@@ -17,13 +17,13 @@ from typing import Any, Final, TypeAlias
 from tfgen import data_path
 from tfgen.commands.line_origin.template_values import LineKeys, keys_of_templates
 from tfgen.data_path import Path
-from tfgen.graph.built import BuiltJob, build, filled
 from tfgen.graph.field_keys import changed_jobs, jobs_without_a_key
-from tfgen.job.origin import Origin, origins
+from tfgen.graph.graph import BuiltJob, build, filled
+from tfgen.job.facts import Origin, origins
 from tfgen.job.training_job import Structure, TrainingJob
 from tfgen.places import OVERLAYS
 from tfgen.record import Record
-from tfgen.targets.chart.templates import template_files
+from tfgen.targets.chart.chart import template_files
 from tfgen.targets.kustomize.overlays import kustomize
 from tfgen.text.document import Document
 
@@ -85,7 +85,7 @@ class JobChanges(Record):
 
     @cached_property
     def _templates(self) -> _Files:
-        files = template_files(self.structure)
+        files = template_files(TrainingJob.from_document(self.document.data))
         return {file: text for file, text in files.items() if file.startswith("templates/")}
 
     @cached_property
@@ -95,7 +95,7 @@ class JobChanges(Record):
     @cached_property
     def _templates_without_a_key(self) -> Sequence[tuple[Path, _Files]]:
         jobs = ((key, TrainingJob.from_document(data)) for key, data in jobs_without_a_key(self.document.data))
-        return [(key, template_files(job.structure)) for key, job in jobs]
+        return [(key, template_files(job)) for key, job in jobs]
 
     @cached_property
     def _origins(self) -> dict[str | None, Mapping[Path, Origin]]:
@@ -151,16 +151,26 @@ def _overlays_after_changes(data: Mapping[str, Any], folder: str) -> tuple[_Chan
 
 
 def _refilled(built: BuiltJob, job: TrainingJob) -> BuiltJob:
-    """Return the objects of a job with the object graph of `built`, but with other values."""
-    environments = {variant.name: filled(job, built.templates, variant.name) for variant in job.environments}
-    return built.replaced(job=job, base=filled(job, built.templates, None), environments=environments)
+    """Return the objects of a job with the object graph of `built`, and with other values in the job or an environment.
+
+    The objects of unchanged values are the objects of `built`.
+    """
+    is_renamed = job.name != built.job.name
+    values_before = {variant.name: variant.values for variant in built.job.environments}
+    environments = {
+        variant.name: filled(job, built.templates, variant.name)
+        if is_renamed or variant.values is not values_before[variant.name]
+        else built.environments[variant.name]
+        for variant in job.environments
+    }
+    base = filled(job, built.templates, None) if is_renamed or job.values is not built.job.values else built.base
+    return built.replaced(job=job, base=base, environments=environments)
 
 
 def _overlays(built: BuiltJob) -> _Files:
     """Return the files of the base and of each overlay, by the path below ``overlays/NAME``."""
     prefix = f"{OVERLAYS}/{built.job.name}/"
-    sources = {template.name: template.files for template in built.templates if template.files}
-    return {path.removeprefix(prefix): text for path, text in kustomize(built, sources).items()}
+    return {path.removeprefix(prefix): text for path, text in kustomize(built).items()}
 
 
 def _moved(lines: Sequence[str], file: str, changes: _Changes) -> tuple[list[set[Path]], list[set[Path]]]:

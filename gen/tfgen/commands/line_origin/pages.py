@@ -51,6 +51,7 @@ _BY_NAME: Final[Mapping[str, Purpose]] = {
 }
 _BY_SUFFIX: Final = {
     "-poddisruptionbudget": Purpose("the limit on evictions of", "docs/scheduling.md#evictions"),
+    "-resourceclaimtemplate": Purpose("the claims for the GPUs of", "docs/gpus.md#dynamic-resource-allocation"),
     "-serviceaccount": Purpose("the ServiceAccount of", _ENDS),
     "-rolebinding": Purpose("the RoleBinding of", _ENDS),
     "-role": Purpose("the Role of", _ENDS),

@@ -23,24 +23,21 @@ for role, hosts in json.loads(os.environ["TF_CLUSTER"]).items():
 """
 
 
-def _program(structure: Structure) -> str:
-    """Return the program of the test. With keras.distribution, only the coordinator listens on a port."""
-    return _PROGRAM.replace(_LISTENERS, "hosts[:1]" if structure.uses_keras_distribution else "hosts")
-
-
 def connection_test(structure: Structure) -> Node:
     """Return the Pod for ``helm test``, with the image of the first role.
 
     The Pod has the labels of the run, because the network policy of the run blocks all other pods.
     """
     role = structure.roles[0].name
+    # With keras.distribution, only the coordinator listens on a port.
+    listeners = "hosts[:1]" if structure.uses_keras_distribution else "hosts"
     return {
         "apiVersion": "v1",
         "kind": "Pod",
         "metadata": {
-            "name": naming.connection_test(),
+            "name": naming.CONNECTION_TEST,
             "labels": {
-                Splice("selector"): naming.run_selector(),
+                Splice("selector"): naming.RUN_SELECTOR,
                 keys.NAME: naming.NAME,
                 keys.ISTIO_INJECT: "false",
             },
@@ -61,7 +58,7 @@ def connection_test(structure: Structure) -> Node:
                         "name": "connect",
                         "image": value_for_role(role, "image"),
                         "imagePullPolicy": if_set(value_for_role(role, "imagePullPolicy")),
-                        "command": ["python3", "-c", _program(structure)],
+                        "command": ["python3", "-c", _PROGRAM.replace(_LISTENERS, listeners)],
                         "env": [
                             {
                                 "name": "TF_CLUSTER",

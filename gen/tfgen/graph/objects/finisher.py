@@ -7,11 +7,11 @@ failure. The pod uses the default scheduler, requests no GPU, and is not a membe
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterator
 from typing import Final, Literal, TypeAlias
 
 from tfgen.graph import programs
+from tfgen.graph.fill import Template
 from tfgen.graph.holes import (
     ABSENT,
     Absent,
@@ -33,7 +33,6 @@ from tfgen.graph.holes import (
 from tfgen.graph.objects import naming, podspec, supporting
 from tfgen.graph.objects.podspec import HASH_LABEL, HASH_PARAMETER, PodParts, hashed, pod_spec
 from tfgen.graph.objects.values import value, value_for_role
-from tfgen.graph.template import Template
 from tfgen.job.training_job import RoleName, Structure
 from tfgen.kubernetes import keys
 from tfgen.record import Record
@@ -48,7 +47,7 @@ FILE: Final = "finisher.py"
 BACKOFF_LIMIT: Final = 10_000
 
 _PROGRAM: Final = programs.file("finisher")
-_DIGEST: Final = hashlib.sha256(_PROGRAM.text.encode()).hexdigest()[:8]
+_PROGRAM_NAME: Final = naming.data("finisher", _PROGRAM.text)
 _START_DEADLINE: Final = value("startDeadline")
 _IMAGE: Final = value("completion.image")
 NOTIFY: Final = value("completion.notify.secretKeyRef.name")
@@ -59,7 +58,7 @@ Kind: TypeAlias = Literal["jobs", "statefulsets"]
 
 
 class Plan(Record):
-    """The tasks that the finisher watches and releases.
+    """The tasks that the finisher waits for and releases.
 
     Attributes:
         ends: the role whose Job ends the run.
@@ -69,8 +68,8 @@ class Plan(Record):
             in `When(test, number)`. If the condition is false, or if `start_with` is `ABSENT`, all pods must start.
         scale: the roles whose StatefulSets the finisher scales to 0.
         suspend: the roles whose Jobs the finisher suspends. The Job of the evaluator gets a grace period first.
-        deployments: the names of the Deployments that the finisher scales to 0. A name may have a condition, as in
-            `When(test, name)`.
+        board: the name of TensorBoard's Deployment, which the finisher scales to 0, with the condition under which the
+            finisher releases TensorBoard; None for a job without TensorBoard.
     """
 
     ends: RoleName
@@ -78,23 +77,23 @@ class Plan(Record):
     start_with: When | Absent = ABSENT
     scale: tuple[RoleName, ...] = ()
     suspend: tuple[RoleName, ...] = ()
-    deployments: tuple[Node, ...] = ()
+    board: When | None = None
 
     @property
     def releases(self) -> bool:
         """True if the finisher scales down or suspends objects at the end of the run."""
-        return bool(self.scale or self.suspend or self.deployments)
+        return bool(self.scale or self.suspend or self.board is not None)
 
 
 def finisher(structure: Structure, plan: Plan) -> tuple[Template, ...]:
     """Return the objects of the finisher, in the order in which they must be applied."""
     return (
-        *supporting.rbac_templates(ROLE, naming.finisher(), rules(plan)),
+        *supporting.rbac_templates(ROLE, naming.FINISHER, rules(plan)),
         Template(f"{ROLE}-configmap", config_map()),
         Template(ROLE, job(structure, plan)),
         Template(
             f"{ROLE}-networkpolicy",
-            supporting.api_server_policy(naming.finisher(), ROLE, When(NOTIFY, supporting.WEBHOOK)),
+            supporting.api_server_policy(naming.FINISHER, ROLE, When(NOTIFY, supporting.WEBHOOK)),
         ),
     )
 
@@ -105,9 +104,8 @@ def rules(plan: Plan) -> list[Node]:
     A rule without object names would grant access to all objects, so the result does not contain such a rule.
     https://kubernetes.io/docs/reference/access-authn-authz/rbac/#referring-to-resources
     """
-    # RBAC authorises a watch by name if the field selector contains the name. The program patches the Job to note the
-    # start, and to suspend a Job that misses the start deadline.
-    verbs: list[Node] = ["get", "watch", When(_START_DEADLINE, "patch")]
+    # The program patches the Job to note the start, and to suspend a Job that misses the start deadline.
+    verbs: list[Node] = ["get", When(_START_DEADLINE, "patch")]
     needed: list[Node] = [_rule("batch", "jobs", [naming.workload(plan.ends)], verbs)]
     if plan.suspend:
         needed.append(_rule("batch", "jobs", [naming.workload(name) for name in plan.suspend], ["get", "patch"]))
@@ -118,9 +116,8 @@ def rules(plan: Plan) -> list[Node]:
     ]
     if plan.scale:
         needed.append(_rule("apps", "statefulsets/scale", [naming.workload(name) for name in plan.scale], ["patch"]))
-    needed += [
-        _map_name(name, lambda name: _rule("apps", "deployments/scale", [name], ["patch"])) for name in plan.deployments
-    ]
+    if plan.board is not None:
+        needed.append(When(plan.board.test, _rule("apps", "deployments/scale", [plan.board.if_true], ["patch"])))
     return needed
 
 
@@ -138,17 +135,12 @@ def _rule(group: str, resource: str, resource_names: list[Node], verbs: list[Nod
     return {"apiGroups": [group], "resources": [resource], "resourceNames": resource_names, "verbs": verbs}
 
 
-def _map_name(name: Node, make: Callable[[Node], Node]) -> Node:
-    """Return `make(name)`. For a name with a condition, `When(test, name)`, return `When(test, make(name))`."""
-    return When(name.test, make(name.if_true)) if isinstance(name, When) else make(name)
-
-
 def config_map() -> Node:
     """Return the ConfigMap with the program of the finisher."""
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",
-        "metadata": naming.metadata(naming.finisher_program(_DIGEST), annotations=naming.BEFORE_PODS),
+        "metadata": naming.metadata(_PROGRAM_NAME, annotations=naming.BEFORE_PODS),
         "immutable": True,
         "data": {FILE: _PROGRAM},
     }
@@ -159,7 +151,7 @@ def job(structure: Structure, plan: Plan) -> Node:
     job: dict[Key, Node] = {
         "apiVersion": "batch/v1",
         "kind": "Job",
-        "metadata": naming.metadata(naming.finisher()),
+        "metadata": naming.metadata(naming.FINISHER),
     }
     spec: dict[Key, Node] = {
         "completions": 1,
@@ -189,7 +181,7 @@ def _pod_metadata() -> Node:
     """Return the metadata of the finisher's pod. An autoscaler may evict the pod, because an eviction loses no work."""
     return {
         "labels": {
-            Splice("selector"): naming.run_selector(),
+            Splice("selector"): naming.RUN_SELECTOR,
             keys.ROLE: ROLE,
             keys.NAME: naming.NAME,
             keys.INSTANCE: naming.RELEASE,
@@ -206,7 +198,7 @@ def _pod(structure: Structure, plan: Plan) -> Node:
     return pod_spec(
         PodParts(
             copied={"priorityClassName": if_set(value("priorityClassName"))},
-            account=naming.finisher(),
+            account=naming.FINISHER,
             needs_token=True,
             lifecycle={"restartPolicy": "Never"},
             security_context=podspec.pod_context_template(structure.profile),
@@ -228,7 +220,7 @@ def _pod(structure: Structure, plan: Plan) -> Node:
                     "volumeMounts": [{"name": ROLE, "mountPath": FOLDER, "readOnly": True}],
                 }
             ],
-            volumes=[{"name": ROLE, "configMap": {"name": naming.finisher_program(_DIGEST)}}],
+            volumes=[{"name": ROLE, "configMap": {"name": _PROGRAM_NAME}}],
         )
     )
 
@@ -284,21 +276,22 @@ def _choose_image(
 
 def _arguments(plan: Plan) -> list[Node]:
     """Return the arguments of the program. Each list item contains the flag and its value, as in `--name=value`."""
+    board, pods = plan.board, plan.start_with
     grace = Text(("--grace-for=", naming.workload("evaluator"), "=", value("completion.evaluatorGrace")))
     return [
         Text(("--ends=", naming.workload(plan.ends))),
         *(Text(("--scale=statefulsets/", naming.workload(name))) for name in plan.scale),
-        *(_map_name(name, lambda name: Text(("--scale=deployments/", name))) for name in plan.deployments),
+        *([When(board.test, Text(("--scale=deployments/", board.if_true)))] if board is not None else []),
         *(Text(("--suspend=", naming.workload(name))) for name in plan.suspend),
         *([grace] if "evaluator" in plan.suspend else []),
         *([Text(("--on-failure=", value("completion.onFailure")))] if plan.releases else []),
         *(When(_START_DEADLINE, Text((f"--starts={kind}/", naming.workload(name)))) for kind, name in plan.starts),
-        *([_start_with(plan.start_with)] if isinstance(plan.start_with, When) else []),
+        *(
+            [When(AllOf((_START_DEADLINE, pods.test)), Text(("--start-with=", pods.if_true)))]
+            if isinstance(pods, When)
+            else []
+        ),
         When(_START_DEADLINE, Text(("--start-deadline=", _START_DEADLINE))),
         When(NOTIFY, Text(("--job=", naming.JOB))),
         When(NOTIFY, Text(("--run=", value("run")))),
     ]
-
-
-def _start_with(pods: When) -> Node:
-    return When(AllOf((_START_DEADLINE, pods.test)), Text(("--start-with=", pods.if_true)))

@@ -8,6 +8,7 @@ In all other outputs, both values are empty.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, TypeAlias
 
@@ -37,7 +38,7 @@ from tfgen.graph.holes import (
     plain_mapping,
     sentence,
 )
-from tfgen.graph.objects.values import ROLE_ENTRIES, ROLE_NAME, role_entry_value, role_value, value
+from tfgen.graph.objects.values import ROLE, ROLE_ENTRIES, ROLE_NAME, role_entry_value, role_value, value
 from tfgen.job.training_job import Role
 from tfgen.kubernetes import keys
 
@@ -69,6 +70,21 @@ RUN = NamedTemplate(
     Text((JOB, When(value("run"), Text(("-", value("run")))))),
 )
 
+TENSORBOARD: Final = Text((JOB, "-tensorboard"))
+"""The name of TensorBoard's Deployment, Service and network policy. The objects belong to the job."""
+
+CONNECTION_TEST: Final = Text((RUN, "-connection-test"))
+"""The name of the test pod that ``helm test`` runs."""
+
+FINISHER: Final = Text((RUN, "-finisher"))
+"""The name of the Job, ServiceAccount, Role and RoleBinding of the finisher."""
+
+ELASTIC_DL_MASTER: Final = Text(("elasticdl-", RUN, "-master"))
+"""The name of the ElasticDL master's pod. The pods and the client of ElasticDL require this name."""
+
+ELASTIC_DL_ACCOUNT: Final = Text((RUN, "-master"))
+"""The name of the ServiceAccount, Role and RoleBinding of the ElasticDL master."""
+
 CONTAINER: Final = "tensorflow"  # the TFJob operator requires this name, and tools look for the name
 PORT_NAME: Final = "tensorflow"
 
@@ -95,37 +111,15 @@ def literal(key: Node) -> Text:
     return Text((JOB, "-", key))
 
 
-def tensorboard() -> Text:
-    """Return the name of TensorBoard's Deployment, Service and network policy. The objects belong to the job."""
-    return Text((JOB, "-tensorboard"))
+def data(part: str, content: str, length: int = 8) -> Text:
+    """Return the name of an immutable ConfigMap. The name contains a digest of the content.
 
-
-def code(digest: str) -> Text:
-    """Return the name of the ConfigMap with the code of the job file."""
-    return Text((RUN, f"-code-{digest}"))
-
-
-def connection_test() -> Text:
-    """Return the name of the test pod that ``helm test`` runs."""
-    return Text((RUN, "-connection-test"))
-
-
-def finisher() -> Text:
-    """Return the name of the Job, ServiceAccount, Role and RoleBinding of the finisher."""
-    return Text((RUN, "-finisher"))
-
-
-def finisher_program(digest: str) -> Text:
-    """Return the name of the ConfigMap with the program of the finisher.
-
-    The ConfigMap is immutable, so the name contains the digest of the program.
+    Args:
+        part: the name of the part of the run that reads the ConfigMap, such as `finisher`.
+        content: the text of the files in the ConfigMap.
+        length: the number of hexadecimal digits of the digest.
     """
-    return Text((RUN, f"-finisher-{digest}"))
-
-
-def run_lock_program(digest: str) -> Text:
-    """Return the name of the run lock's ConfigMap. The name contains the digest of the run lock's program."""
-    return Text((RUN, f"-run-lock-{digest}"))
+    return Text((RUN, f"-{part}-{hashlib.sha256(content.encode()).hexdigest()[:length]}"))
 
 
 def pod(role: Node, index: Node) -> Text:
@@ -143,16 +137,6 @@ def job_set_pod(role: Node, index: Node) -> Text:
     return Text((workload(role), "-0-", index))
 
 
-def elastic_dl_master() -> Text:
-    """Return the name of the ElasticDL master's pod. The pods and the client of ElasticDL require this name."""
-    return Text(("elasticdl-", RUN, "-master"))
-
-
-def elastic_dl_account() -> Text:
-    """Return the name of the ServiceAccount, Role and RoleBinding of the ElasticDL master."""
-    return Text((RUN, "-master"))
-
-
 def host(pod_name: Node, port: int) -> Text:
     """Return the host of a task as ``POD.SERVICE:PORT``. A host without a namespace works in every namespace."""
     return Text((pod_name, ".", RUN, f":{port}"))
@@ -168,6 +152,12 @@ BEFORE_PODS: Final[Mapping[Key, Node]] = {
     **plain_mapping(keys.BEFORE_PODS),
 }
 """The annotation with an early sync wave of Argo CD, for an object that must exist before the pods."""
+
+IGNORED_REPLICAS: Final[Mapping[Key, Node]] = {
+    Comment("With RespectIgnoreDifferences=true, Argo CD 3.6 or newer does not start released tasks again."): None,
+    **plain_mapping(keys.IGNORED_REPLICAS),
+}
+"""The annotation of an object that the finisher and `tfgen release` scale to 0."""
 
 KEEP: Final[Mapping[Key, Node]] = {
     Comment(
@@ -207,7 +197,10 @@ LITERAL_LABELS: Final = Bound("labels", "map")
 LITERAL_ANNOTATIONS: Final = Bound("annotations", "map")
 
 _RUN_LABELS: Final[Mapping[str, Node]] = {keys.JOB: JOB, keys.RUN: value("run")}
-_RUN_SELECTOR = NamedTemplate("selector", "The selector of the pods of a run.", dict(_RUN_LABELS.items()))
+ROLE_LABELS: Final[Mapping[str, Node]] = {**_RUN_LABELS, keys.ROLE: ROLE}
+"""Each label of the selector of a role, by its key."""
+RUN_SELECTOR: Final = NamedTemplate("selector", "The selector of the pods of a run.", dict(_RUN_LABELS.items()))
+"""The labels that select the pods of a run."""
 
 
 def metadata(
@@ -233,18 +226,14 @@ def metadata(
     }
 
 
-def literal_metadata(name: Node, key: Node) -> Node:
-    """Return the metadata of an object under `objects` of the job file.
+def literal_metadata(name: Node) -> Node:
+    """Return the metadata of an object with the name `name` under `objects` of the job file.
 
     The labels and annotations of the object override the labels and annotations of the job.
-
-    Args:
-        name: the name of the object.
-        key: the key of the object in the job file.
     """
     return {
         "name": name,
-        "labels": {Splice("owner"): _OWNER, keys.OBJECT: key, Splice("labels"): LITERAL_LABELS},
+        "labels": {Splice("owner"): _OWNER, keys.OBJECT: Bound("name"), Splice("labels"): LITERAL_LABELS},
         "annotations": LITERAL_ANNOTATIONS,
     }
 
@@ -305,19 +294,9 @@ def _metadata_of(item: Mapping[Key, Node]) -> dict[Key, Node]:
     return node
 
 
-def run_selector() -> Node:
-    """Return the labels that select the pods of a run."""
-    return _RUN_SELECTOR
-
-
 def role_selector(role: Node) -> Node:
     """Return the labels that select the pods of a role in a run."""
-    return {Splice("selector"): _RUN_SELECTOR, keys.ROLE: role}
-
-
-def role_labels(role: Node) -> Mapping[str, Node]:
-    """Return each label of `role_selector` by its key."""
-    return {**_RUN_LABELS, keys.ROLE: role}
+    return {Splice("selector"): RUN_SELECTOR, keys.ROLE: role}
 
 
 def pod_labels() -> Merged:
@@ -362,7 +341,7 @@ def finisher_name_guard() -> Guard:
     at least as long as the finisher's name.
     """
     problem = "the finisher's Job would be named {}, which has {} characters, but a label value may have at most"
-    return _length_guard("finisher-name", Bound("finisher"), finisher(), problem, LABEL_VALUE_MAX)
+    return _length_guard("finisher-name", Bound("finisher"), FINISHER, problem, LABEL_VALUE_MAX)
 
 
 def host_name_guard(name: Node) -> Guard:

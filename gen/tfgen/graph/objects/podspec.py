@@ -95,6 +95,7 @@ def pod_spec(parts: PodParts) -> dict[Key, Node]:
         _NO_SERVICE_LINKS: None,
         "enableServiceLinks": False,
         **parts.lifecycle,
+        "hostUsers": When(Not(value("security.hostUsers")), False),
         "securityContext": parts.security_context,
         **parts.scheduling,
         "imagePullSecrets": parts.pull_secrets,
@@ -166,6 +167,7 @@ IS_GPU: Final = "gpu|nvidia|vcuda"
 
 
 _GPU_COUNT: Final = role_value("resources.gpu.count")
+_DEVICE_CLASS: Final = role_value("resources.gpu.deviceClass")
 
 
 def has_gpus() -> Expression:
@@ -191,9 +193,13 @@ def requests() -> Merged:
     return Merged((MapOf(_cpu_and_memory()), role_value("resources.requests")))
 
 
-def limits() -> Merged:
-    """Return the map of a role's resource limits. The caller gives the map the name `LIMITS`, in a `Let`."""
-    gpu: dict[Name, Node] = {role_value("resources.gpu.resource"): _GPU_COUNT}
+def limits(structure: Structure) -> Merged:
+    """Return the map of a role's resource limits. The caller gives the map the name `LIMITS`, in a `Let`.
+
+    Kubernetes counts the GPUs of a device class in a claim, and not in the limits.
+    """
+    count = When(Not(_DEVICE_CLASS), _GPU_COUNT) if structure.claims_devices else _GPU_COUNT
+    gpu: dict[Name, Node] = {role_value("resources.gpu.resource"): count}
     share = When(_GPU_COUNT, role_value("resources.gpu.share"), MapOf({}))
     return Merged((MapOf({**_cpu_and_memory(), **gpu}), share, role_value("resources.limits")))
 
@@ -204,6 +210,21 @@ def resources() -> Node:
     The caller must define both names around the result, as in Let(LIMITS.name, limits(), ...).
     """
     return {"requests": REQUESTS, "limits": LIMITS}
+
+
+def pod_claims(structure: Structure) -> Mapping[Key, Node]:
+    """Return the field `resourceClaims` of a pod, with a claim for the GPUs of a device class."""
+    return _claims(structure, "resourceClaims", {"resourceClaimTemplateName": naming.workload(ROLE)})
+
+
+def container_claims(structure: Structure) -> Mapping[Key, Node]:
+    """Return the field `claims` of the main container's `resources`, with the claim of the pod."""
+    return _claims(structure, "claims", {})
+
+
+def _claims(structure: Structure, field: str, source: Mapping[Key, Node]) -> Mapping[Key, Node]:
+    claim = When(AllOf((_GPU_COUNT, _DEVICE_CLASS)), {"name": supporting.DEVICE_CLAIM, **source})
+    return {field: [claim]} if structure.claims_devices else {}
 
 
 def helper_resources(path: str) -> Node:
@@ -307,7 +328,7 @@ def affinity() -> Node:
     """
     placement = role_or_job_value("placement")
     spread: Node = {"podAntiAffinity": _preferred(naming.role_selector(ROLE))}
-    pack: Node = {"podAffinity": _preferred(naming.run_selector())}
+    pack: Node = {"podAffinity": _preferred(naming.RUN_SELECTOR)}
     by_placement = When(Equal(placement, "spread"), spread, When(Equal(placement, "pack"), pack))
     return When(AFFINITY, NotEmpty(AFFINITY), by_placement)
 
@@ -337,8 +358,8 @@ def topology_spread_constraints() -> list[Node]:
 
 def _counted_pods() -> Node:
     """Return a selector of the role's pods. Kubernetes refuses a key of `matchLabelKeys` in the selector."""
-    chosen = {key: Not(HasItem(_MATCH_LABEL_KEYS, key)) for key in naming.role_labels(ROLE)}
-    selected: dict[Key, Node] = {key: When(chosen[key], node) for key, node in naming.role_labels(ROLE).items()}
+    chosen = {key: Not(HasItem(_MATCH_LABEL_KEYS, key)) for key in naming.ROLE_LABELS}
+    selected: dict[Key, Node] = {key: When(chosen[key], node) for key, node in naming.ROLE_LABELS.items()}
     return When(AnyOf(tuple(chosen.values())), {"matchLabels": selected}, {})
 
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping
 from functools import cache
-from typing import Final
+from typing import Any, Final
 
 from tfgen.data_path import ValueType
 from tfgen.graph import programs
@@ -126,18 +125,17 @@ def _mount() -> Node:
     }
 
 
-def reader_volumes(structure: Structure, reader: str) -> list[Node]:
-    """Return the volumes of a pod that only reads the data of the tasks, such as TensorBoard's pod.
-
-    Args:
-        structure: the job.
-        reader: the name of the pod in the field ``for`` of a volume, such as `tensorboard`.
-    """
-    return [{"name": TMP, "emptyDir": {}}, _for_role(reader, _volume(structure))]
+READER: Final = "tensorboard"
+"""The name in the field ``for`` of a volume for TensorBoard's pod, which only reads the data of the tasks."""
 
 
-def reader_mounts(reader: str) -> list[Node]:
-    """Return the read-only mounts of a pod, such as TensorBoard's pod, at the mount paths of the tasks.
+def reader_volumes(structure: Structure) -> list[Node]:
+    """Return the volumes of TensorBoard's pod."""
+    return [{"name": TMP, "emptyDir": {}}, _for_role(READER, _volume(structure))]
+
+
+def reader_mounts() -> list[Node]:
+    """Return the read-only mounts of TensorBoard's pod, at the mount paths of the tasks.
 
     Each mount contains the folders of all tasks and of all runs in the volume.
     """
@@ -147,7 +145,7 @@ def reader_mounts(reader: str) -> list[Node]:
         "subPath": if_set(_storage("subPath")),
         "readOnly": True,
     }
-    return [{"name": TMP, "mountPath": "/tmp"}, _for_role(reader, mount)]  # noqa: S108 - a path in the pod
+    return [{"name": TMP, "mountPath": "/tmp"}, _for_role(READER, mount)]  # noqa: S108 - a path in the pod
 
 
 def all_volumes(structure: Structure) -> list[Node]:
@@ -180,8 +178,16 @@ def claims() -> ForEach:
             "resources": {"requests": {"storage": Bound("storage", "quantity", "claim.size")}},
         },
     }
-    sized = When(AllOf((_tree("claim"), _storage("claim.size"))), claim)
+    # An existing claim replaces the new claim: Helm merges a name over the other keys of a claim.
+    is_new = (Bound("storage", "map", "claim"), Not(_storage("claim.name")), _storage("claim.size"))
+    sized = When(AllOf(is_new), claim)
     return ForEach(value("storage"), sized, item="storage")
+
+
+def makes_claim(volume: Any) -> bool:
+    """Return whether the job creates a claim for a volume, according to the values of the volume."""
+    claim = volume.get("claim") if isinstance(volume, dict) else None
+    return isinstance(claim, dict) and bool(claim.get("size")) and not claim.get("name")
 
 
 def _storage_class() -> Node:
@@ -200,10 +206,6 @@ def claim_name() -> Node:
 
 def _storage(field: str) -> Bound:
     return Bound("storage", "string", field)
-
-
-def _tree(field: str) -> Bound:
-    return Bound("storage", "map", field)
 
 
 def _parameter(field: str, value_type: ValueType = "string") -> Parameter:
@@ -289,7 +291,7 @@ def code_volumes(structure: Structure) -> list[dict[Key, Node]]:
     """Return the volumes of the code."""
     match structure.code:
         case FileCode(files=files):
-            return [{"name": CODE_VOLUME, "configMap": {"name": naming.code(_code_digest(files))}}]
+            return [{"name": CODE_VOLUME, "configMap": {"name": _code_name(files)}}]
         case GitCode(secret=secret) as git:
             # 0440, because with fsGroup the files belong to root and to the group of git-sync.
             key: dict[Key, Node] = {"name": SECRET_VOLUME, "secret": {"secretName": secret, "defaultMode": 0o440}}
@@ -313,19 +315,14 @@ def code_config_map(code: FileCode) -> Node:
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",
-        "metadata": naming.metadata(naming.code(_code_digest(code.files)), annotations=naming.BEFORE_PODS),
+        "metadata": naming.metadata(_code_name(code.files), annotations=naming.BEFORE_PODS),
         "immutable": True,
-        "data": {name: File(code_file_path(name), text) for name, text in sorted(code.files.items())},
+        "data": {name: File(f"files/code/{name}", text) for name, text in sorted(code.files.items())},
     }
 
 
-def code_file_path(name: str) -> str:
-    """Return the path of a code file in the chart and in the kustomize base, such as `files/code/train.py`."""
-    return f"files/code/{name}"
-
-
-def _code_digest(files: Mapping[str, str]) -> str:
-    return hashlib.sha256(json.dumps(files, sort_keys=True).encode()).hexdigest()[:10]
+def _code_name(files: Mapping[str, str]) -> Text:
+    return naming.data("code", json.dumps(files, sort_keys=True), length=10)
 
 
 def _fetch(structure: Structure, git: GitCode) -> Node:
@@ -391,7 +388,7 @@ _LOCK_PREFIX: Final = "lock-"
 _FOLDER: Final = "/volume"
 _PROGRAM_FOLDER: Final = "/run-lock"
 _PROGRAM: Final = programs.file("run_lock")
-_DIGEST: Final = hashlib.sha256(_PROGRAM.text.encode()).hexdigest()[:8]
+_PROGRAM_NAME: Final = naming.data("run-lock", _PROGRAM.text)
 _ATTEMPTS: Final = 1_000_000  # one attempt per second, practically without limit: the previous run may end late
 
 
@@ -413,7 +410,7 @@ def lock_config_map(role: RoleName) -> Node:
     program: Node = {
         "apiVersion": "v1",
         "kind": "ConfigMap",
-        "metadata": naming.metadata(naming.run_lock_program(_DIGEST), annotations=naming.BEFORE_PODS),
+        "metadata": naming.metadata(_PROGRAM_NAME, annotations=naming.BEFORE_PODS),
         "immutable": True,
         "data": {LOCK_FILE: _PROGRAM},
     }
@@ -426,7 +423,7 @@ def lock_volume() -> When:
     The pod volume is part of a named template with the parameter `LOCKED.name`. The caller must pass the result of
     `locked` as the argument: Let(LOCKED.name, locked(), call(template, locked=LOCKED)).
     """
-    source: Node = {"name": naming.run_lock_program(_DIGEST)}
+    source: Node = {"name": _PROGRAM_NAME}
     return When(Parameter(LOCKED.name, LOCKED.type), {"name": LOCK_VOLUME, "configMap": source})
 
 

@@ -7,6 +7,7 @@ from functools import cache
 from typing import Final
 
 from tfgen.data_path import ValueType
+from tfgen.graph.fill import Template
 from tfgen.graph.holes import (
     AllOf,
     AnyOf,
@@ -36,9 +37,8 @@ from tfgen.graph.holes import (
 from tfgen.graph.objects import cluster, naming
 from tfgen.graph.objects.naming import PORT_NAME
 from tfgen.graph.objects.values import role_or_job_value, value
-from tfgen.graph.template import Template
-from tfgen.job.training_job import GitCode, Role, Structure
-from tfgen.kubernetes import eci, keys
+from tfgen.job.training_job import GitCode, Role, RoleName, Structure
+from tfgen.kubernetes import keys
 
 # -- network -----------------------------------------------------------------------------------------------------------
 
@@ -68,7 +68,7 @@ def headless_service(structure: Structure) -> Node:
             "clusterIP": "None",
             Comment("Tasks resolve the names of their peers before any task is ready."): None,
             "publishNotReadyAddresses": True,
-            "selector": naming.run_selector(),
+            "selector": naming.RUN_SELECTOR,
             "ports": [{"name": PORT_NAME, "port": structure.port, "protocol": "TCP", "targetPort": PORT_NAME}],
         },
     }
@@ -79,17 +79,15 @@ def policy_types() -> list[Node]:
     return ["Ingress", When(_LIMITED, "Egress")]
 
 
-def network_policy(selector: Node) -> Node:
+def network_policy() -> Node:
     """Return the network policy that allows only traffic between the pods of a run, on all ports.
 
     The policy is necessary because the servers of TensorFlow execute all requests without authentication:
     https://github.com/tensorflow/tensorflow/blob/master/SECURITY.md. The policy allows all ports because NCCL and
     tf.data use additional ports.
-
-    Args:
-        selector: the labels of the pods of the run.
     """
-    run_pods: Node = [{"podSelector": {"matchLabels": selector}}]
+    of_run: Node = {"matchLabels": naming.RUN_SELECTOR}
+    run_pods: Node = [{"podSelector": of_run}]
     return When(
         ISOLATED,
         {
@@ -97,7 +95,7 @@ def network_policy(selector: Node) -> Node:
             "kind": "NetworkPolicy",
             "metadata": naming.metadata(naming.RUN, annotations=naming.BEFORE_PODS),
             "spec": {
-                "podSelector": {"matchLabels": selector},
+                "podSelector": of_run,
                 "ingress": [{"from": run_pods}],
                 "egress": When(_LIMITED, [{"to": run_pods}, _DNS, Items(value("network.egress.rules"))]),
                 "policyTypes": policy_types(),
@@ -301,6 +299,46 @@ def _budget(role: Role, is_scalable: bool) -> Node:
     )
 
 
+# -- device claims -----------------------------------------------------------------------------------------------------
+#
+#     resources: {gpu: {count: 2, deviceClass: gpu.nvidia.com}}
+#
+# Kubernetes creates a ResourceClaim for each pod from the template of its role. The spec of the template is immutable.
+# https://kubernetes.io/docs/concepts/scheduling-eviction/dynamic-resource-allocation/
+
+
+DEVICE_CLAIM: Final = "gpu"
+"""The name of the claim for GPUs in a pod, and of the only request in the claim."""
+
+
+def device_claims(structure: Structure) -> Iterator[Template]:
+    """Yield the ResourceClaimTemplate of each role that may claim GPUs of a device class."""
+    for role in structure.roles:
+        if role.claims_devices:
+            yield Template(f"{role.name}-resourceclaimtemplate", _claim_template(role.name))
+
+
+def _claim_template(role: RoleName) -> Node:
+    count, device_class, selectors = (
+        value(f"roles.{role}.resources.gpu.{key}") for key in ("count", "deviceClass", "selectors")
+    )
+    devices: dict[Key, Node] = {
+        "deviceClassName": device_class,
+        "selectors": [ForEach(selectors, {"cel": {"expression": Bound("selector")}}, "index", "selector")],
+        "allocationMode": "ExactCount",
+        "count": count,
+    }
+    return When(
+        AllOf((count, device_class)),
+        {
+            "apiVersion": "resource.k8s.io/v1",
+            "kind": "ResourceClaimTemplate",
+            "metadata": naming.metadata(naming.workload(role), role, annotations=naming.BEFORE_PODS),
+            "spec": {"spec": {"devices": {"requests": [{"name": DEVICE_CLAIM, "exactly": devices}]}}},
+        },
+    )
+
+
 # -- priority classes --------------------------------------------------------------------------------------------------
 #
 # A priority class belongs to the whole cluster, and other objects refer to the class by its name. So the name contains
@@ -376,7 +414,7 @@ def literal_objects() -> ForEach:
     item: Node = {
         "apiVersion": Bound(_OBJECT, "string", "apiVersion"),
         "kind": _KIND,
-        "metadata": naming.literal_metadata(Default(_metadata_field("name", "string"), naming.literal(_NAME)), _NAME),
+        "metadata": naming.literal_metadata(Default(_metadata_field("name", "string"), naming.literal(_NAME))),
         Splice("fields"): _FIELDS,
     }
     wave = MapOf({keys.SYNC_WAVE: When(_is_one_of(_KIND, KINDS_BEFORE_PODS), keys.BEFORE_PODS[keys.SYNC_WAVE])})
@@ -407,32 +445,25 @@ def _is_one_of(text: Node, choices: tuple[str, ...]) -> AnyOf:
 #
 #     cloud: {eci: {gpuType: P4, imageCache: {make: {size: 40}}}}
 #
-# Annotations of a pod (`kubernetes/eci.py`) select the instance. ECI reads the annotations only when the pod is
+# Annotations of a pod (`kubernetes/keys.py`) select the instance. ECI reads the annotations only when the pod is
 # created. The image cache:
 # https://www.alibabacloud.com/help/en/eci/user-guide/use-imagecache-to-accelerate-the-creation-of-pods.
 
 
-_WAY: Final = "cloud.eci.way"
-
-
-def _eci_is_enabled() -> Expression:
-    return value("cloud.eci.enabled")
+_ECI_ENABLED: Final = value("cloud.eci.enabled")
 
 
 def eci_pod_annotations(structure: Structure) -> Mapping[Key, Node]:
     """Return the pod annotations that select the instance type of Elastic Container Instance (ECI) for the tasks."""
     if not structure.eci:
         return {}
+    lists = {key: value(f"cloud.eci.{path}") for key, path in keys.ECI_LISTS.items()}
     annotations: dict[str, Node] = {
-        **{keys.ECI_PREFIX + key: if_set(value(f"cloud.eci.{path}")) for key, path in eci.TEXTS.items()},
-        **{keys.ECI_PREFIX + key: _joined(f"cloud.eci.{path}") for key, path in eci.LISTS.items()},
-        keys.ECI_PREFIX + eci.IMAGE_CACHE: When(value("cloud.eci.imageCache.match"), "true"),
+        **{keys.ECI_PREFIX + key: if_set(value(f"cloud.eci.{path}")) for key, path in keys.ECI_TEXTS.items()},
+        **{keys.ECI_PREFIX + key: When(items, Join(items)) for key, items in lists.items()},
+        keys.ECI_PREFIX + keys.ECI_IMAGE_CACHE: When(value("cloud.eci.imageCache.match"), "true"),
     }
-    return {key: When(_eci_is_enabled(), annotations[key]) for key in sorted(annotations)}
-
-
-def _joined(path: str) -> Node:
-    return When(value(path), Join(value(path)))
+    return {key: When(_ECI_ENABLED, annotations[key]) for key in sorted(annotations)}
 
 
 def eci_pod_labels(structure: Structure) -> Mapping[Key, Node]:
@@ -444,7 +475,7 @@ def eci_node_selector(structure: Structure) -> Mapping[Name, Node]:
     """Return the node selector for the virtual nodes, which run their pods on ECI."""
     if not structure.eci:
         return {}
-    return {label: When(_uses_way(way), text) for way, (label, text) in eci.NODE_LABELS.items()}
+    return {label: When(_uses_way(way), text) for way, (label, text) in keys.ECI_NODE_LABELS.items()}
 
 
 def eci_tolerations(structure: Structure) -> tuple[Node, ...]:
@@ -453,12 +484,12 @@ def eci_tolerations(structure: Structure) -> tuple[Node, ...]:
         return ()
     return tuple(
         When(_uses_way(way), {"key": key, "operator": "Equal", "value": text, "effect": "NoSchedule"})
-        for way, (key, text) in eci.TAINTS.items()
+        for way, (key, text) in keys.ECI_TAINTS.items()
     )
 
 
 def _uses_way(way: str) -> Expression:
-    return AllOf((_eci_is_enabled(), Equal(value(_WAY), way)))
+    return AllOf((_ECI_ENABLED, Equal(value("cloud.eci.way"), way)))
 
 
 def image_cache(structure: Structure) -> Node:
@@ -481,7 +512,7 @@ def image_cache(structure: Structure) -> Node:
             "retentionDays": if_set(value(f"{path}.retentionDays")),
         },
     }
-    return When(_eci_is_enabled(), cache)
+    return When(_ECI_ENABLED, cache)
 
 
 def _additional_images(structure: Structure) -> list[str]:

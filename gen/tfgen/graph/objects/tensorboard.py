@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from tfgen.graph.fill import Template
 from tfgen.graph.holes import (
     AllOf,
     Comment,
@@ -27,15 +28,18 @@ from tfgen.graph.holes import (
 from tfgen.graph.objects import naming, podspec, storage, supporting
 from tfgen.graph.objects.podspec import PodParts, pod_spec
 from tfgen.graph.objects.values import value
-from tfgen.graph.template import Template
 from tfgen.job.training_job import Structure
 from tfgen.kubernetes import keys
 
-ROLE: Final = "tensorboard"
-"""The name of TensorBoard in ``storage.NAME.for``, in the role label of the pod and in the container name."""
+ROLE: Final = storage.READER
+"""The name of TensorBoard in the role label of the pod and in the container name."""
 
 _PORT: Final = "http"
 _ENABLED: Final = value("tensorboard.enabled")
+
+_KEPT: Final = value("tensorboard.keep")
+RELEASED: Final = When(AllOf((_ENABLED, Not(_KEPT))), naming.TENSORBOARD)
+"""The name of TensorBoard's Deployment, with the condition under which the finisher releases TensorBoard."""
 
 # With half a CPU, the import of TensorFlow takes one or two minutes.
 _START: Final[Mapping[Key, Node]] = {"periodSeconds": 5, "failureThreshold": 60}
@@ -48,11 +52,6 @@ def tensorboard(structure: Structure, port: int) -> tuple[Template, ...]:
         Template(f"{ROLE}-networkpolicy", _policy(port)),
         Template(ROLE, _deployment(structure, port)),
     )
-
-
-def released_deployment() -> When:
-    """Return the name of TensorBoard's Deployment, with the condition under which the finisher releases TensorBoard."""
-    return When(AllOf((_ENABLED, Not(value("tensorboard.keep")))), naming.tensorboard())
 
 
 def requests() -> Merged:
@@ -77,7 +76,7 @@ def _service(port: int) -> Node:
     return {
         "apiVersion": "v1",
         "kind": "Service",
-        "metadata": naming.metadata(naming.tensorboard(), ROLE),
+        "metadata": naming.metadata(naming.TENSORBOARD, ROLE),
         "spec": {
             "type": "ClusterIP",
             "selector": _selector(),
@@ -94,7 +93,7 @@ def _policy(port: int) -> Node:
         {
             "apiVersion": "networking.k8s.io/v1",
             "kind": "NetworkPolicy",
-            "metadata": naming.metadata(naming.tensorboard(), ROLE),
+            "metadata": naming.metadata(naming.TENSORBOARD, ROLE),
             "spec": {
                 "podSelector": {"matchLabels": _selector()},
                 "ingress": [
@@ -114,7 +113,7 @@ def _deployment(structure: Structure, port: int) -> Node:
         {
             "apiVersion": "apps/v1",
             "kind": "Deployment",
-            "metadata": naming.metadata(naming.tensorboard(), ROLE),
+            "metadata": naming.metadata(naming.TENSORBOARD, ROLE, annotations=_ignored_replicas()),
             "spec": {
                 "replicas": 1,
                 Comment("A second pod could not mount a volume that only one node may mount."): None,
@@ -125,6 +124,13 @@ def _deployment(structure: Structure, port: int) -> Node:
         }
     )
     return Let(podspec.REQUESTS.name, requests(), Let(podspec.LIMITS.name, limits(), deployment))
+
+
+def _ignored_replicas() -> dict[Key, Node]:
+    return {
+        key: None if isinstance(key, Comment) else When(Not(_KEPT), node)
+        for key, node in naming.IGNORED_REPLICAS.items()
+    }
 
 
 def _cpu_and_memory() -> MapOf:
@@ -168,10 +174,10 @@ def _pod(structure: Structure, port: int) -> Node:
                     "readinessProbe": _probe(),
                     "livenessProbe": {**_probe(), "periodSeconds": 30},
                     "securityContext": podspec.container_context_template(structure.profile),
-                    "volumeMounts": storage.reader_mounts(ROLE),
+                    "volumeMounts": storage.reader_mounts(),
                 }
             ],
-            volumes=storage.reader_volumes(structure, ROLE),
+            volumes=storage.reader_volumes(structure),
         )
     )
 

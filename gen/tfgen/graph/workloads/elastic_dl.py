@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from tfgen.graph.fill import Template
 from tfgen.graph.holes import (
     AllOf,
     AnyOf,
@@ -40,7 +41,6 @@ from tfgen.graph.holes import (
 from tfgen.graph.objects import naming, podspec, storage, supporting
 from tfgen.graph.objects.podspec import PodParts, pod_spec
 from tfgen.graph.objects.values import value, value_for_role
-from tfgen.graph.template import Template
 from tfgen.graph.workloads.workload import Workload, never
 from tfgen.job.training_job import RoleName, Structure
 from tfgen.kubernetes import keys
@@ -70,7 +70,7 @@ def _pod(structure: Structure) -> Node:
         "apiVersion": "v1",
         "kind": "Pod",
         "metadata": {
-            "name": naming.elastic_dl_master(),
+            "name": naming.ELASTIC_DL_MASTER,
             "labels": {
                 Splice("selector"): naming.role_selector(_MASTER),
                 keys.ELASTIC_DL_JOB: naming.RUN,
@@ -86,7 +86,7 @@ def _pod(structure: Structure) -> Node:
         "spec": pod_spec(
             PodParts(
                 copied={"priorityClassName": if_set(value("priorityClassName"))},
-                account=naming.elastic_dl_account(),
+                account=naming.ELASTIC_DL_ACCOUNT,
                 needs_token=True,
                 lifecycle={"restartPolicy": "Never"},
                 security_context=podspec.pod_context_template(structure.profile),
@@ -219,7 +219,7 @@ def _cluster_spec() -> NamedTemplate:
 
 def _guards(_: Structure) -> list[Guard]:
     return [
-        naming.host_name_guard(naming.elastic_dl_master()),
+        naming.host_name_guard(naming.ELASTIC_DL_MASTER),
         Guard(
             "elasticdl-priority",
             at="workload.elasticDL.workerPriority",
@@ -234,7 +234,7 @@ def _guards(_: Structure) -> list[Guard]:
 
 
 def _templates(structure: Structure) -> tuple[Template, ...]:
-    account = naming.elastic_dl_account()
+    account = naming.ELASTIC_DL_ACCOUNT
     return (
         *supporting.rbac_templates(_MASTER, account, _rules()),
         Template(f"{_MASTER}-networkpolicy", supporting.api_server_policy(account, _MASTER)),

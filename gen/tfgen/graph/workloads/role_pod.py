@@ -7,6 +7,7 @@ arguments: the name and the values of the role.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
@@ -40,7 +41,7 @@ from tfgen.graph.objects.naming import CONTAINER, PORT_NAME
 from tfgen.graph.objects.podspec import PodParts, pod_spec
 from tfgen.graph.objects.values import ROLE, ROLE_VALUES, overridden, role_or_job_value, role_value, value
 from tfgen.graph.schedulers import GANGS, GangBinding
-from tfgen.job.training_job import Role, RoleName, Structure
+from tfgen.job.training_job import MAX_STRUCTURES, Role, RoleName, Structure
 from tfgen.kubernetes import keys
 from tfgen.kubernetes.merge import KUBECTL, merge
 from tfgen.record import EMPTY, Record
@@ -55,12 +56,6 @@ _GRACE_REASON: Final = Comment(
 _Lets: TypeAlias = Sequence[tuple[Bound, Expression]]
 """Pairs of a name and an expression, for the `Let` nodes of a named template. An expression may use earlier names."""
 
-_SHARED: Final[_Lets] = (
-    (podspec.LIMITS, podspec.limits()),
-    (podspec.DEVICES, podspec.devices()),
-    (Bound(podspec.GPUS.name, "boolean"), podspec.has_gpus()),
-    (storage.LOCKED, storage.locked()),
-)
 _LABELS: Final[_Lets] = (
     (naming.POD_LABELS, naming.pod_labels()),
     (naming.POD_ANNOTATIONS, naming.pod_annotations()),
@@ -163,7 +158,10 @@ def pods(structure: Structure, controller: Callable[[Role], Controller], *, has_
     joined: Any = join_alternatives(ordered, ROLE)
     metadata = joined["metadata"]
     spec = _named_template(
-        "pod.spec", "The spec of a task's pod.", _with_named_templates(joined["spec"], structure), _SHARED
+        "pod.spec",
+        "The spec of a task's pod.",
+        _with_named_templates(joined["spec"], structure),
+        _shared_lets(structure),
     )
     metadata_templates = {
         field: _named_template(f"pod.{field}", f"The {field} of a task's pod.", metadata.get(field, {}), _LABELS)
@@ -266,34 +264,33 @@ def role_scope(structure: Structure, scope: Scope, role: RoleName) -> Scope:
 
     The copy has a value for each parameter of the pod template, and for each name that a `Let` in the template defines.
     """
-    bound, template_arguments = _bind(_lets(structure), role, scope)
-    return Scope(scope.values, scope.release, scope.chart, bound, template_arguments)
+    bound: dict[str, Any] = {**scope.bound}
+    values = {name: evaluate(node, scope) for name, node in arguments(role).items()}
+    # An expression may use the preceding names in its list, and all names in the preceding lists.
+    for lets in (_shared_lets(structure), _REQUESTS, _LABELS, _ENV, _scheduling_lets(structure)):
+        inner = Scope(scope.values, scope.release, scope.chart, bound, values)
+        for name, expression in lets:
+            bound[name.name] = evaluate(expression, inner)
+        values = {name: evaluate(node, inner) for name, node in _ARGUMENTS.items()}
+    return Scope(scope.values, scope.release, scope.chart, bound, values)
 
 
-def _lets(structure: Structure) -> Sequence[_Lets]:
-    """Return the names in the named templates of a pod, and their expressions, as several lists of pairs.
+@functools.lru_cache(MAX_STRUCTURES)
+def _shared_lets(structure: Structure) -> _Lets:
+    return (
+        (podspec.LIMITS, podspec.limits(structure)),
+        (podspec.DEVICES, podspec.devices()),
+        (Bound(podspec.GPUS.name, "boolean"), podspec.has_gpus()),
+        (storage.LOCKED, storage.locked()),
+    )
 
-    An expression may use the preceding names in its list, and all names in the preceding lists.
-    """
-    return (_SHARED, _REQUESTS, _LABELS, _ENV, _scheduling_lets(structure))
 
-
+@functools.lru_cache(MAX_STRUCTURES)
 def _scheduling_lets(structure: Structure) -> _Lets:
     return (
         (podspec.NODE_SELECTOR, podspec.node_selector(structure)),
         (podspec.AFFINITY, podspec.merged_affinity()),
     )
-
-
-def _bind(all_lets: Sequence[_Lets], role: RoleName, scope: Scope) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-    template_arguments = {name: evaluate(node, scope) for name, node in arguments(role).items()}
-    bound_names: dict[str, Any] = {**scope.bound}
-    for lets in all_lets:
-        template_scope = Scope(scope.values, scope.release, scope.chart, bound_names, template_arguments)
-        for bound, expression in lets:
-            bound_names[bound.name] = evaluate(expression, template_scope)
-        template_arguments = {name: evaluate(node, template_scope) for name, node in _ARGUMENTS.items()}
-    return bound_names, template_arguments
 
 
 def template(structure: Structure, role: Role, controller: Controller) -> dict[str, Any]:
@@ -334,6 +331,7 @@ def generated_template(structure: Structure, role: Role, controller: Controller)
                     "tolerations": podspec.tolerations(structure),
                     "affinity": podspec.affinity(),
                     "topologySpreadConstraints": podspec.topology_spread_constraints(),
+                    **podspec.pod_claims(structure),
                 },
                 pull_secrets=value("imagePullSecrets"),
                 init_containers=_init_containers(structure, role, controller),
@@ -406,6 +404,8 @@ def _pod_annotations(structure: Structure, gang: GangBinding) -> Node:
 def _container(structure: Structure, role: Role, controller: Controller) -> Node:
     has_cluster = structure.is_distributed and not controller.sets_tf_config
     flags = cluster.flags() if structure.legacy_flags else []
+    # Only a Job requires the restart policy Never. The kubelet always restarts a container of a StatefulSet.
+    is_job = controller.fields.get("restartPolicy") == "Never"
     probe: dict[Key, Node] = {"readinessProbe": {"tcpSocket": {"port": controller.port_name}}}
     return {
         "name": CONTAINER,
@@ -418,9 +418,13 @@ def _container(structure: Structure, role: Role, controller: Controller) -> Node
         "env": podspec.variables(structure, role.name, index_label=controller.index_label, has_cluster=has_cluster),
         "envFrom": role_or_job_value("envFrom"),
         "ports": [_port({"name": controller.port_name, "containerPort": structure.port}), *map(_port, role.ports)],
-        "resources": {"requests": podspec.REQUESTS, "limits": Parameter(podspec.LIMITS.name, "map")},
+        "resources": {
+            "requests": podspec.REQUESTS,
+            "limits": Parameter(podspec.LIMITS.name, "map"),
+            **podspec.container_claims(structure),
+        },
         **(probe if role.serves and controller.publishes_unready else {}),
-        **(supporting.RESTART_IN_PLACE if structure.in_place and _is_job(controller) else {}),
+        **(supporting.RESTART_IN_PLACE if structure.in_place and is_job else {}),
         "securityContext": podspec.container_context(structure.profile),
         "volumeMounts": [*storage.mounts(), *storage.code_mounts(structure)],
     }
@@ -429,14 +433,6 @@ def _container(structure: Structure, role: Role, controller: Controller) -> Node
 def _port(port: Mapping[str, Any]) -> Node:
     """Return a port of a container, with its protocol, because kustomize merges ports by their number and protocol."""
     return plain_mapping({**port, "protocol": port.get("protocol", "TCP")})
-
-
-def _is_job(controller: Controller) -> bool:
-    """Return whether a Job creates the pods. Only the pods of a Job have the restart policy `Never`.
-
-    A container in a pod of a StatefulSet needs no restart rules, because the kubelet always restarts the container.
-    """
-    return controller.fields.get("restartPolicy") == "Never"
 
 
 def _init_containers(structure: Structure, role: Role, controller: Controller) -> Node:

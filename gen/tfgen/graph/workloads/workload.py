@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Final, TypeAlias
 
 from tfgen.graph import schedulers
+from tfgen.graph.fill import Template
 from tfgen.graph.holes import (
     ABSENT,
     Absent,
@@ -31,7 +32,6 @@ from tfgen.graph.objects.naming import PodName
 from tfgen.graph.objects.podspec import HASH, hashed
 from tfgen.graph.objects.values import overridden, value
 from tfgen.graph.schedulers import queue_labels
-from tfgen.graph.template import Template
 from tfgen.graph.workloads import role_pod
 from tfgen.job.training_job import Role, RoleName, Structure
 from tfgen.kubernetes import keys
@@ -75,7 +75,6 @@ class Workload(Record):
         has_pod_group: returns whether the gang needs the PodGroup of tfgen.
         pod_name: returns the name of the pod of a task, which is also the host name.
         port_name: the name of the port of TensorFlow in the pods.
-        pods: the labels that select every pod of a run.
         is_scalable: returns whether the controller of the pods of a role has a scale subresource.
         log_role: returns the role whose log shows the progress of the training.
         has_run_lock: whether the pods may contain the run lock.
@@ -89,7 +88,6 @@ class Workload(Record):
     has_pod_group: Test = always
     pod_name: PodName = naming.pod
     port_name: str = naming.PORT_NAME
-    pods: Node = naming.run_selector()
     is_scalable: Callable[[Role], bool] = never
     log_role: Callable[[Structure], str] = lead_role
     has_run_lock: bool = True
@@ -211,8 +209,8 @@ def _finisher_plan(structure: Structure, stateful: Collection[RoleName]) -> Plan
     if not structure.releases:
         return plan
     jobs = tuple(role.name for role in structure.roles if role.name not in (structure.ends, *stateful))
-    boards = (tensorboard.released_deployment(),) if structure.tensorboard_port else ()
-    return plan.replaced(scale=tuple(stateful), suspend=jobs, deployments=boards)
+    board = tensorboard.RELEASED if structure.tensorboard_port else None
+    return plan.replaced(scale=tuple(stateful), suspend=jobs, board=board)
 
 
 def _start_with(structure: Structure) -> When | Absent:
@@ -272,7 +270,7 @@ def stateful_set(role: Role, template: NamedTemplate) -> Node:
             }
         },
     }
-    metadata = naming.metadata(naming.workload(role.name), role.name)
+    metadata = naming.metadata(naming.workload(role.name), role.name, annotations=naming.IGNORED_REPLICAS)
     workload: dict[Key, Node] = {"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": metadata}
     return hashed(template, role_pod.arguments(role.name), lambda pod: {**workload, "spec": {**spec, "template": pod}})
 
@@ -400,9 +398,9 @@ def tf_job(structure: Structure) -> Node:
     """Return the TFJob of a run."""
     version = structure.tf_job.api_version
     pods = role_pod.pods(structure, lambda _: _tf_job_controller(structure))
-    policies = (
-        {"runPolicy": _run_policy(structure), **_tf_job_success(structure)} if version == "v1" else _clean_up(structure)
-    )
+    # By default, the job succeeds with its chief, or with worker 0 if no chief exists.
+    success: dict[Key, Node] = {"successPolicy": "AllWorkers"} if structure.completion == "AllWorkers" else {}
+    policies = {"runPolicy": _run_policy(structure), **success} if version == "v1" else _clean_up(structure)
     return {
         "apiVersion": f"kubeflow.org/{version}",
         "kind": "TFJob",
@@ -460,11 +458,6 @@ def _scheduling(structure: Structure) -> Node:
         "minResources": schedulers.MIN_RESOURCES,
     }
     return When(schedulers.ENABLED, policy)
-
-
-def _tf_job_success(structure: Structure) -> dict[Key, Node]:
-    """Return the success policy. By default, the job succeeds with its chief, or with worker 0 if no chief exists."""
-    return {"successPolicy": "AllWorkers"} if structure.completion == "AllWorkers" else {}
 
 
 def _tf_job_controller(structure: Structure) -> role_pod.Controller:
@@ -547,7 +540,7 @@ def volcano_job(structure: Structure) -> Node:
             # The Job fails at restart number maxRetry, so it restarts maxRetry - 1 times (state/restarting.go).
             "maxRetry": Sum(value("retries"), 1),
             "ttlSecondsAfterFinished": if_set(value("workload.ttlSecondsAfterFinished")),
-            "networkTopology": _topology(),
+            "networkTopology": schedulers.network_topology("workload.volcanoJob.networkTopology"),
             **({"plugins": _plugins(structure)} if structure.is_distributed else {}),
             "policies": list(_LOST),
             "tasks": [_task(structure, role, pods.for_role(role.name)) for role in structure.roles],
@@ -570,12 +563,6 @@ def _gang(structure: Structure) -> dict[Key, Node]:
         "queue": Default(schedulers.QUEUE, _QUEUE),
         "priorityClassName": if_set(schedulers.PRIORITY),
     }
-
-
-def _topology() -> Node:
-    path = "workload.volcanoJob.networkTopology"
-    mode = value(f"{path}.mode")
-    return When(mode, {"mode": mode, "highestTierAllowed": if_set(value(f"{path}.highestTierAllowed"))})
 
 
 def _plugins(structure: Structure) -> Node:

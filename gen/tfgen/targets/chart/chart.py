@@ -3,30 +3,70 @@
 from __future__ import annotations
 
 import fnmatch
+import functools
 import hashlib
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from tfgen.job.training_job import ChartPage, TrainingJob
+from tfgen.job.training_job import MAX_STRUCTURES, ChartPage, Structure, TrainingJob
 from tfgen.places import CHARTS
 from tfgen.schema.values_schema import ValuesForm, once_a_form, values_form
-from tfgen.targets.chart.readme import NOTES, environment_notes, readme
-from tfgen.targets.chart.templates import template_files
+from tfgen.targets.chart.readme import NOTES, environment_note, readme
 from tfgen.targets.chart.values_yaml import values_yaml
-from tfgen.targets.generated_note import generated_note
 from tfgen.text import yaml_text
 from tfgen.tree.cache import cached_texts
+from tfgen.tree.ledger import generated_note
 from tfgen.tree.staging import Revision
+
+# -- templates ---------------------------------------------------------------------------------------------------------
+#
+# The files of a chart that depend only on the structure of a job: templates, helper files, guards and notes.
+#
+# tfgen prints these files once for all jobs with the same structure. The files contain a placeholder for the name of
+# the chart, which tfgen then replaces. The wrapping of lines depends on the length of the name, so tfgen
+# wraps the lines once for all names of the same length. The cache on disk contains the files, because most edits of a
+# job do not change its structure.
+
+
+_NAME: Final = "\ufdd0"
+"""The character that stands for each character of the job's name in cached texts. No text of a job may contain it."""
+
+
+def template_files(job: TrainingJob, *, uses_cache: bool = False) -> dict[str, str]:
+    """Return the text of each template, of each helper file, of the guards file and of the notes.
+
+    The keys of the result are paths in the chart. Example: {"templates/worker.yaml": "apiVersion: ..."}.
+
+    Args:
+        job: the job.
+        uses_cache: whether to read the files from the cache on disk, and to write new files to the cache.
+    """
+    mark = _NAME * len(job.name)
+    return {path: text.replace(mark, job.name) for path, text in _printed(job.structure, mark, uses_cache).items()}
+
+
+@functools.lru_cache(MAX_STRUCTURES)
+def _printed(structure: Structure, mark: str, uses_cache: bool) -> Mapping[str, str]:
+    def print_files() -> Mapping[str, str]:
+        from tfgen.targets.chart.print_templates import print_templates  # takes 10 ms, which cached templates save
+
+        return print_templates(structure, mark)
+
+    parts = (b"templates", structure.text.encode(), b"%d" % len(mark))
+    return cached_texts(parts, print_files) if uses_cache else print_files()
+
 
 # -- Chart.yaml --------------------------------------------------------------------------------------------------------
 #
 # ``Chart.yaml`` and its version, such as ``1.3.69265643583774``.
 #
-# The second number is the revision in the ledger, which increases by one when any file of the chart changes. The third
-# number is the first 48 bits of the digest of these files. After a revert or a merge, two different contents may have
-# the same revision, and the third number distinguishes them. All three parts are numbers, so version ranges and ``helm
-# search repo`` find the newest chart: https://helm.sh/docs/chart_best_practices/conventions/#version-numbers. A version
-# has two other parts, which are not suitable for the digest:
+# The second number is the revision in the ledger, which increases by one when any file of the chart changes. A merge of
+# two branches with the same revision and different contents gets the next revision (`tree.ledger.merge_ledgers`), so
+# the versions of a job increase in the order of its commits. The third number is the first 48 bits of the digest of
+# these files, and distinguishes the contents of two branches with the same revision. All three parts are numbers, so
+# version ranges and ``helm search repo`` find the newest chart:
+# https://helm.sh/docs/chart_best_practices/conventions/#version-numbers. A version has two other parts, which are not
+# suitable for the digest:
 #
 # - Pre-release (``0.1.3-h3eff2a14b91e``): only ``--devel`` and ranges that end in ``-0`` find such a version.
 # - Build metadata (``0.1.3+h3eff2a14b91e``): versions that differ only in the build metadata, such as ``0.1.3+a`` and
@@ -41,6 +81,8 @@ from tfgen.tree.staging import Revision
 _KUBE_LEAST: Final = "1.31"
 _KUBE_LEAST_NEW_GATES: Final = "1.35"
 """The first Kubernetes version in which the feature gates ContainerRestartRules and ImageVolume are on by default."""
+_KUBE_LEAST_DEVICE_CLAIMS: Final = "1.34"
+"""The first Kubernetes version with the API resource.k8s.io/v1, which is on by default."""
 _CONTENT_LENGTH: Final = 12
 """Number of hexadecimal digits of the digest in the version: 48 bits, because some tools limit integers to 2^53."""
 
@@ -54,8 +96,18 @@ def chart_yaml(job: TrainingJob, files: Mapping[str, str]) -> Revision:
         job: the job.
         files: the text of each other file of the chart. Example: {"values.yaml": "image: ..."}.
     """
-    head = generated_note(job.name) + yaml_text.dump(_head_fields(job))
-    tail = yaml_text.dump(_tail_fields(job))
+    before = {
+        "apiVersion": "v2",
+        "name": job.name,
+        "description": f"The distributed TensorFlow job {job.name}.",
+        "type": "application",
+    }
+    after = {
+        **_app_version(job.values["image"]),
+        "kubeVersion": f">={_oldest_kubernetes(job)}.0-0",
+        **_page(job.chart_page),
+    }
+    head, tail = generated_note(job.name) + yaml_text.dump(before), yaml_text.dump(after)
     digest = hashlib.sha256()
     for path, text in sorted({**files, "Chart.yaml": head + tail}.items()):
         digest.update(f"{path}\0{text}\0".encode())
@@ -64,29 +116,12 @@ def chart_yaml(job: TrainingJob, files: Mapping[str, str]) -> Revision:
     return Revision(path, digest.hexdigest(), f"{head}version: 1.", f".{content}\n{tail}")
 
 
-def _head_fields(job: TrainingJob) -> dict[str, Any]:
-    """Return the fields of ``Chart.yaml`` before the version."""
-    return {
-        "apiVersion": "v2",
-        "name": job.name,
-        "description": f"The distributed TensorFlow job {job.name}.",
-        "type": "application",
-    }
-
-
-def _tail_fields(job: TrainingJob) -> dict[str, Any]:
-    """Return the fields of ``Chart.yaml`` after the version."""
-    return {
-        **_app_version(job.values["image"]),
-        "kubeVersion": f">={_oldest_kubernetes(job)}.0-0",
-        **_page(job.chart_page),
-    }
-
-
 def _oldest_kubernetes(job: TrainingJob) -> str:
     """Return the oldest version of Kubernetes that supports the objects of a job, without its environments."""
     has_image_volume = any(volume.get("image") for volume in job.values["storage"].values())
-    return _KUBE_LEAST_NEW_GATES if job.structure.in_place or has_image_volume else _KUBE_LEAST
+    if job.structure.in_place or has_image_volume:
+        return _KUBE_LEAST_NEW_GATES
+    return _KUBE_LEAST_DEVICE_CLAIMS if job.structure.claims_devices else _KUBE_LEAST
 
 
 def _page(page: ChartPage) -> dict[str, Any]:
@@ -135,14 +170,16 @@ def chart(job: TrainingJob, spec: Mapping[str, Any], *, uses_cache: bool = False
         uses_cache: whether to use the cache on disk for the texts that depend only on the structure of the job.
     """
     environments = [environment for environment in job.environments if environment.enabled]
-    files = template_files(job.structure, uses_cache=uses_cache)
-    files[NOTES] += environment_notes(environment.name for environment in environments)
+    files = template_files(job, uses_cache=uses_cache)
+    if environments:
+        files[NOTES] += environment_note(environments[0].name)
     form, note = values_form(spec), generated_note(job.name)
     files["values.yaml"] = (
         f"{note}# The values of {job.name}, each with its default.\n\n{values_yaml(job.values, form)}"
     )
     for environment in environments:
-        files[f"values-{environment.name}.yaml"] = note + _environment_values(environment.name, environment.overrides)
+        text = f"# The values that differ in {environment.name}.\n{yaml_text.dump(dict(environment.overrides))}"
+        files[f"values-{environment.name}.yaml"] = note + text
     files[_VALUES_SCHEMA] = _values_schema(form, uses_cache)
     files["README.md"] = readme(job, form, _oldest_kubernetes(job))
     files[".helmignore"] = _helm_ignore(files)
@@ -171,7 +208,3 @@ def _helm_ignore(files: Iterable[str]) -> str:
     names = [path.rpartition("/")[2] for path in files]
     patterns = [pattern for pattern in _STRAY_FILES if not fnmatch.filter(names, pattern)]
     return "\n".join(("# Files of editors and operating systems.", *patterns, ""))
-
-
-def _environment_values(name: str, overrides: Mapping[str, Any]) -> str:
-    return f"# The values that differ in {name}.\n{yaml_text.dump(dict(overrides))}"

@@ -10,6 +10,7 @@ from itertools import groupby
 from typing import Any, Final
 
 from tfgen import data_path
+from tfgen.graph.fill import Template
 from tfgen.graph.graph import graph
 from tfgen.graph.guards import guards
 from tfgen.graph.holes import (
@@ -26,9 +27,7 @@ from tfgen.graph.holes import (
     type_of,
 )
 from tfgen.graph.objects.podspec import HASH
-from tfgen.graph.structure_cache import NAME, cached_by_structure
-from tfgen.graph.template import Template
-from tfgen.job.training_job import Structure
+from tfgen.job.training_job import MAX_STRUCTURES, Structure
 from tfgen.kubernetes import keys
 from tfgen.record import Record
 from tfgen.targets.chart.go_template.expressions import argument, expression, range_action, text_of
@@ -373,7 +372,8 @@ def _camel_case(name: str) -> str:
 # -- all files ---------------------------------------------------------------------------------------------------------
 
 
-_CONTEXT: Final = Context(NAME)
+_CONTEXT: Final = Context(chart="\ufdd0")
+"""The context of the printed files. A text of a job cannot contain this name of the chart, a placeholder."""
 
 FILE_HEADS: Final[Mapping[str, str]] = {
     "helpers": "Names, labels and the cluster. A named template takes the root context or a dict with the listed keys.",
@@ -388,37 +388,28 @@ FILE_HEADS: Final[Mapping[str, str]] = {
 """Name of a helper file (`templates/_NAME.tpl`) -> comment at the top of the file."""
 
 
-def print_templates(structure: Structure, length: int) -> dict[str, str]:
+def print_templates(structure: Structure, name: str) -> dict[str, str]:
     """Return the text of each template, and of each other file that the templates read, such as the finisher's program.
 
-    The keys of the result are paths in the chart. A placeholder replaces the name of the chart in the templates. The
-    placeholder and the name have the same length `length`, on which the wrapping of lines depends.
+    The keys of the result are paths in the chart.
+
+    Args:
+        structure: the structure of the job.
+        name: the name of the chart, or a placeholder of the same length, on which the wrapping of lines depends.
     """
-    printed, mark = _printed(structure), NAME * length
-    templates = {path: wrap(text.replace(NAME, mark)) for path, text in printed.templates.items()}
-    return {**templates, **printed.files}
+    templates, files = _printed(structure)
+    return {**{path: wrap(text.replace(_CONTEXT.chart, name)) for path, text in templates.items()}, **files}
 
 
-class _Printed(Record):
-    """The printed files that all jobs with the same structure share. The keys are paths in the chart.
-
-    Attributes:
-        templates: the text of each template, with a placeholder for the name of the chart.
-        files: the text of each other file, such as a program that a template reads.
-    """
-
-    templates: Mapping[str, str]
-    files: Mapping[str, str]
-
-
-@cached_by_structure
-def _printed(structure: Structure) -> _Printed:
+@functools.lru_cache(MAX_STRUCTURES)
+def _printed(structure: Structure) -> tuple[Mapping[str, str], Mapping[str, str]]:
+    """Return the text of each template before the wrapping of lines, and the text of each other file."""
     templates, checks, notes_text = graph(structure), guards(structure), notes(structure)
     nodes = [*templates, *checks, notes_text]
     files = {f"templates/{template.name}.yaml": _template_text(template) for template in templates}
     files["templates/guards.yaml"] = guards_file(checks, templates, _CONTEXT)
     files[NOTES] = text_of(notes_text, _CONTEXT)
-    return _Printed({**files, **_helper_files(nodes)}, chart_files(nodes))
+    return {**files, **_helper_files(nodes)}, chart_files(nodes)
 
 
 @cached_on_record

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -25,6 +25,11 @@ from tfgen.schema.values_schema import ValuesForm, ValuesPart, once_a_form
 
 NOTES: Final = "templates/NOTES.txt"
 """The path of the notes in the chart."""
+
+
+_VERSION_NOTE: Final = (
+    "The chart has the version 1.REVISION.CONTENT: each change increases REVISION, and CONTENT is only a digest."
+)
 
 
 def notes(structure: Structure) -> Node:
@@ -54,14 +59,14 @@ def notes(structure: Structure) -> Node:
             namespace,
             " \\\n    --reset-then-reuse-values --set run=",
             When(value("run"), "NEXT", "2"),
-            "\n",
+            f"\n\n{_VERSION_NOTE}\n",
         )
     )
 
 
-def environment_notes(names: Iterable[str]) -> str:
-    """Return the last lines of the notes, which name the values file of each environment."""
-    return "".join(f"\nTo install with the values of {name}:  -f CHART/values-{name}.yaml\n" for name in names)
+def environment_note(name: str) -> str:
+    """Return the last lines of the notes, which name the values file of an environment, as an example."""
+    return f"\nTo install with the values of an environment, such as {name}:  -f CHART/values-{name}.yaml\n"
 
 
 def upgrade_note(structure: Structure) -> str:
@@ -94,6 +99,8 @@ _BY_GANG: Final[Mapping[Scheduler, str]] = {
     "volcano": "Volcano",
     "kube-batch": "kube-batch",
     "coscheduling": "a scheduler with the plugin Coscheduling",
+    "kai": "KAI Scheduler 0.15 or newer",
+    "koordinator": "the scheduler of Koordinator or ACK",
     "kueue": "Kueue",
 }
 _SEE_VALUES: Final = "see values.yaml"
@@ -132,6 +139,7 @@ To start a new run, set a new name for the run:
     helm upgrade {job.name} {chart} --reset-then-reuse-values --set run=2{namespace_flag}
 
 `helm uninstall` keeps the claims of the chart.
+{_VERSION_NOTE}
 
 ## Values
 
@@ -140,7 +148,7 @@ To start a new run, set a new name for the run:
 `run`, `env`, `args`, `command`, labels, annotations and node selectors accept integers and booleans as well as text:
 `--set run=2,env.STEPS=1000000`. In a values file, put a text such as "007" or "1.0" in quotes, because YAML drops the
 zeros of a number. The chart refuses null for a required value. To set an empty list, write
-`--set-json 'tolerations=[]'`.
+`--set-json 'tolerations=[]'`. In a volume with a claim, `--set storage.NAME.claim.name=CLAIM` uses an existing claim.
 
 | Value | Type | Default | Description |
 |---|---|---|---|

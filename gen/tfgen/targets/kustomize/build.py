@@ -14,8 +14,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from tfgen.errors import TfgenError
-from tfgen.kubernetes.json_patch import patched
-from tfgen.kubernetes.merge import JSON_MERGE, kustomize, merge
+from tfgen.kubernetes.merge import JSON_MERGE, kustomize, merge, patched
 from tfgen.kubernetes.object import Object, group, identity
 from tfgen.targets.kustomize.images import Image, with_images
 from tfgen.targets.kustomize.patch import merges_by_key, new_names, with_new_names

@@ -22,12 +22,11 @@ from typing import Any, Final, TypeAlias
 
 from tfgen import data_path
 from tfgen.data_path import texts
-from tfgen.graph.built import BuiltJob, Objects, objects_with_run_name_of_job
+from tfgen.graph.graph import BuiltJob, Objects, objects_with_run_name_of_job
 from tfgen.graph.holes import File
 from tfgen.kubernetes.object import NAMESPACED_BY_KUSTOMIZE, Object, group, identity, literal_name
 from tfgen.places import OVERLAYS
-from tfgen.record import EMPTY, Record
-from tfgen.targets.generated_note import generated_note
+from tfgen.record import Record
 from tfgen.targets.kustomize.images import image_changer, image_changes, with_images
 from tfgen.targets.kustomize.patch import (
     OverlayPatch,
@@ -40,6 +39,7 @@ from tfgen.targets.kustomize.patch import (
     with_new_names,
 )
 from tfgen.text import yaml_text
+from tfgen.tree.ledger import generated_note
 
 # -- resources and generators ------------------------------------------------------------------------------------------
 #
@@ -155,14 +155,10 @@ patch: |-
 _WHY_RENAMES: Final = "# The patches below rename the objects for the run of this environment."
 
 
-def kustomize(built: BuiltJob, sources: Sources = EMPTY) -> dict[str, str]:
-    """Return the files of the base and of each overlay.
-
-    Args:
-        built: the job and its objects.
-        sources: the files from which kustomize generates ConfigMaps.
-    """
+def kustomize(built: BuiltJob) -> dict[str, str]:
+    """Return the files of the base and of each overlay."""
     job, base = built.job, built.base
+    sources = {template.name: template.files for template in built.templates if template.files}
     files = {f"base/{path}": text for path, text in _base(base, sources, job.namespace).items()}
     retired = {item.name for item in job.environments if not item.enabled}
     files_by_content: dict[Hashable, dict[str, str]] = {}  # equal objects have equal files

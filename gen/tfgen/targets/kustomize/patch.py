@@ -11,12 +11,19 @@ from types import NoneType
 from typing import Any, Final, TypeAlias
 
 from tfgen.data_path import texts
-from tfgen.kubernetes.json_patch import Operation, changes_items, json_patch
-from tfgen.kubernetes.merge import REPLACE, STRATEGIC_GROUPS, TOP_LISTS, kustomize_keys
+from tfgen.kubernetes.merge import (
+    REPLACE,
+    STRATEGIC_GROUPS,
+    TOP_LISTS,
+    Operation,
+    changes_items,
+    json_patch,
+    kustomize_keys,
+)
 from tfgen.kubernetes.object import Object, group, literal_name
 from tfgen.record import EMPTY
 from tfgen.text import yaml_text
-from tfgen.text.json_text import have_equal_text
+from tfgen.text.yaml_text import have_equal_text
 
 # -- references to objects ---------------------------------------------------------------------------------------------
 #

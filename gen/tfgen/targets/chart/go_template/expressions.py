@@ -51,7 +51,7 @@ from tfgen.graph.holes import (
 )
 from tfgen.targets.chart.go_template.presence import is_constant, needs_root, parts_of_test, presence
 from tfgen.targets.chart.go_template.syntax import Context, escape, field, join, literal
-from tfgen.text import json_text, yaml_text
+from tfgen.text import yaml_text
 
 # -- expressions -------------------------------------------------------------------------------------------------------
 
@@ -114,7 +114,7 @@ def expression(node: Node, context: Context) -> str:  # noqa: C901 - a branch a 
         case NotEmpty(tree):
             return expression(tree, context)
         case Digest(tree):
-            return f"{_data(tree, context)} | mustToRawJson | sha256sum | trunc {json_text.DIGEST_LENGTH}"
+            return f"{_data(tree, context)} | mustToRawJson | sha256sum | trunc {yaml_text.DIGEST_LENGTH}"
         case MapOf(entries):
             return dict_of(entries, context)
         case str() | int():

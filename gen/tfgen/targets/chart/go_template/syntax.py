@@ -30,7 +30,7 @@ _SPACE: Final = (" ", "\t", "\r", "\n")
 """The white space that Go removes next to an action with a dash, such as ``{{-``."""
 
 
-@functools.cache
+@functools.lru_cache(1 << 12)
 def field(base: str, path: str) -> str:
     """Return the expression for a field. Example: ``.Values.gang.queue`` for base ``.Values`` and path `gang.queue`.
 

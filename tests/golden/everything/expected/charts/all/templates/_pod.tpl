@@ -64,8 +64,10 @@ volcano.sh/task-spec: {{ .role | quote }}
 {{- if .values.resources.memory }}
 {{- $_ := set $limits "memory" (toString .values.resources.memory) }}
 {{- end }}
-{{- if .values.resources.gpu.count }}
+{{- if and (not .values.resources.gpu.deviceClass) .values.resources.gpu.count }}
 {{- $_ := set $limits .values.resources.gpu.resource .values.resources.gpu.count }}
+{{- end }}
+{{- if .values.resources.gpu.count }}
 {{- $limits = mergeOverwrite $limits (include "all.amounts" .values.resources.gpu.share | fromYaml) }}
 {{- end }}
 {{- $limits = mergeOverwrite $limits (include "all.amounts" .values.resources.limits | fromYaml) }}
@@ -117,9 +119,17 @@ terminationGracePeriodSeconds: 30
 {{- else }}
 terminationGracePeriodSeconds: 5
 {{- end }}
+{{- if not .root.Values.security.hostUsers }}
+hostUsers: false
+{{- end }}
 securityContext:
   {{- include "all.podSecurityContext" .root | nindent 2 }}
 {{- include "all.pod.scheduling" (dict "root" .root "role" .role "values" .values "gpus" $gpus) }}
+{{- if and .values.resources.gpu.count .values.resources.gpu.deviceClass }}
+resourceClaims:
+- name: gpu
+  resourceClaimTemplateName: {{ printf "%v-%v" (include "all.run" .root) .role | quote }}
+{{- end }}
 {{- with .root.Values.imagePullSecrets }}
 imagePullSecrets:
 {{- toYaml . | nindent 0 }}
@@ -215,7 +225,7 @@ tty: true
 {{- $_ := set $requests "memory" (toString .values.resources.memory) }}
 {{- end }}
 {{- $requests = mergeOverwrite $requests (include "all.amounts" .values.resources.requests | fromYaml) -}}
-{{- if or $requests .limits }}
+{{- if or $requests .limits (and .values.resources.gpu.count .values.resources.gpu.deviceClass) }}
 resources:
   {{- with $requests }}
   requests:
@@ -224,6 +234,10 @@ resources:
   {{- with .limits }}
   limits:
     {{- toYaml . | nindent 4 }}
+  {{- end }}
+  {{- if and .values.resources.gpu.count .values.resources.gpu.deviceClass }}
+  claims:
+  - name: gpu
   {{- end }}
 {{- end }}
 {{- end }}

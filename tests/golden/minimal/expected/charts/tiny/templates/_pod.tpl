@@ -103,6 +103,9 @@ terminationGracePeriodSeconds: 30
 {{- else }}
 terminationGracePeriodSeconds: 5
 {{- end }}
+{{- if not .root.Values.security.hostUsers }}
+hostUsers: false
+{{- end }}
 securityContext:
   {{- include "tiny.podSecurityContext" .root | nindent 2 }}
 {{- include "tiny.pod.scheduling" (dict "root" .root "role" .role "values" .values "gpus" $gpus) }}

@@ -69,6 +69,9 @@ activeDeadlineSeconds: {{ .root.Values.deadline | int64 }}
 {{- end }}
 {{- end }}
 terminationGracePeriodSeconds: {{ dig "terminationGracePeriodSeconds" 30 .values | int64 }}
+{{- if not .root.Values.security.hostUsers }}
+hostUsers: false
+{{- end }}
 securityContext:
   {{- include "pod.podSecurityContext" .root | nindent 2 }}
 {{- include "pod.pod.scheduling" (dict "root" .root "role" .role "values" .values "gpus" $gpus) }}

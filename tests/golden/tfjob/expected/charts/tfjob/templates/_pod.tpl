@@ -89,6 +89,9 @@ terminationGracePeriodSeconds: 30
 {{- else }}
 terminationGracePeriodSeconds: 5
 {{- end }}
+{{- if not .root.Values.security.hostUsers }}
+hostUsers: false
+{{- end }}
 securityContext:
   {{- include "tfjob.podSecurityContext" .root | nindent 2 }}
 {{- include "tfjob.pod.scheduling" (dict "root" .root "role" .role "values" .values "gpus" $gpus) }}

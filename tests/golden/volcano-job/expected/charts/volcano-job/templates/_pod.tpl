@@ -90,6 +90,9 @@ terminationGracePeriodSeconds: 30
 {{- else }}
 terminationGracePeriodSeconds: 5
 {{- end }}
+{{- if not .root.Values.security.hostUsers }}
+hostUsers: false
+{{- end }}
 securityContext:
   {{- include "volcano-job.podSecurityContext" .root | nindent 2 }}
 {{- include "volcano-job.pod.scheduling" (dict "root" .root "role" .role "values" .values "gpus" $gpus) }}

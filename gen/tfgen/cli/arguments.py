@@ -1,0 +1,143 @@
+"""Arguments that several commands share, and the conversions of their values."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, ArgumentTypeError
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from tfgen.record import Record
+
+_UNITS: Final[Mapping[str, int]] = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+
+
+class Watched(Record):
+    """What a command with ``--watch`` reads and writes. Every such command reads jobs and their rendered files.
+
+    Attributes:
+        refuses: the names of options that do not fit to ``--watch``.
+        reads_repository: whether the command reads YAML files outside of JOB as well, and files with settings of git.
+        writes: whether the command writes rendered files.
+    """
+
+    refuses: tuple[str, ...]
+    reads_repository: bool = False
+    writes: bool = False
+
+
+def run_arguments(parser: ArgumentParser, *, may_be_removed: bool = False) -> None:
+    """Add the arguments JOB, --job and --env, which select the run of a job.
+
+    With `may_be_removed`, JOB may also be the name of a job that was removed from the repository.
+    """
+    job_argument(parser, may_be_removed=may_be_removed)
+    parser.add_argument("--env", metavar="ENV", help="the environment (default: none)")
+
+
+def cluster_arguments(parser: ArgumentParser) -> None:
+    """Add the arguments that select a cluster and a namespace, as in kubectl."""
+    parser.add_argument("--kubeconfig", metavar="FILE", help="the kubeconfig (default: $KUBECONFIG or ~/.kube/config)")
+    parser.add_argument(
+        "--context", help="the kubeconfig context (default: the cluster of the environment, or the current context)"
+    )
+    parser.add_argument(
+        "-n", "--namespace", help="the namespace (default: the namespace of the job, or of the context)"
+    )
+
+
+def release_arguments(parser: ArgumentParser) -> None:
+    """Add the arguments that select a Helm release of a job, a cluster and a namespace."""
+    parser.add_argument(
+        "--release", help="the Helm release (default: the release with the name of the job, or the only release)"
+    )
+    cluster_arguments(parser)
+
+
+def seconds(text: str) -> int:
+    """Convert a duration to seconds. A duration is `90s`, `10m`, `2h`, `1d`, or a number of seconds.
+
+    Raises:
+        ArgumentTypeError: the text is not a duration.
+    """
+    number, unit = (text[:-1], text[-1]) if text[-1:] in _UNITS else (text, "s")
+    if not number.isdecimal():
+        raise ArgumentTypeError(f"{text!r} is not a duration; write for example 90s, 10m, 2h or 1d")
+    return int(number) * _UNITS[unit]
+
+
+def change_arguments(parser: ArgumentParser, dry_run: str, force: str) -> None:
+    """Add the arguments of a command that changes the objects of a job in a cluster, without JOB and --env.
+
+    Args:
+        parser: the parser of the command.
+        dry_run: the help text of --dry-run.
+        force: the help text of --force.
+    """
+    parser.add_argument("--dry-run", action="store_true", help=dry_run)
+    parser.add_argument("--force", action="store_true", help=force)
+    cluster_arguments(parser)
+
+
+def path(text: str) -> Path:
+    """Convert an argument to a path.
+
+    Raises:
+        ArgumentTypeError: the argument is empty, for example because a shell variable is not set.
+    """
+    if not text:
+        raise ArgumentTypeError("the path is empty; write . for the working directory")
+    return Path(text)
+
+
+def number(text: str) -> int:
+    """Convert an argument to an integer of at least 0.
+
+    Raises:
+        ArgumentTypeError: the argument is not an integer, or is negative.
+    """
+    if not text.isdecimal():
+        raise ArgumentTypeError(f"{text!r} is not a valid number; write an integer of at least 0")
+    return int(text)
+
+
+def jobs_argument(parser: ArgumentParser, default: str = "") -> None:
+    """Add the argument JOB..., the job files and folders of a command, as `args.jobs`.
+
+    Args:
+        parser: the parser of the command.
+        default: the default of JOB in the words of the help, such as "the repository"; empty if JOB is required.
+    """
+    text = f"a job.yaml, or a folder that contains jobs{f' (default: {default})' if default else ''}"
+    parser.add_argument("jobs", nargs="*" if default else "+", type=path, metavar="JOB", help=text)
+
+
+def out_argument(parser: ArgumentParser) -> None:
+    """Add the argument --out, the output folder of a command, as `args.out`."""
+    parser.add_argument(
+        "--out", type=path, metavar="DIR", help="the folder of charts/ and overlays/ (default: the repository)"
+    )
+
+
+def against_argument(parser: ArgumentParser) -> None:
+    """Add the argument --against, the git revision to compare with, as `args.against`."""
+    parser.add_argument(
+        "--against", default="HEAD", metavar="REV", help="the git revision to compare with (default: HEAD)"
+    )
+
+
+def job_argument(parser: ArgumentParser, *, may_be_removed: bool = False) -> None:
+    """Add the arguments JOB and --job, the job file and the name of the job, as `args.job` and `args.job_name`."""
+    if may_be_removed:
+        help_text = "a job.yaml, or the name of a job that was removed from the repository"
+        parser.add_argument("job", type=path, metavar="JOB|NAME", help=help_text)
+    else:
+        parser.add_argument("job", type=path, metavar="JOB", help="a job.yaml")
+    job_name_argument(parser)
+
+
+def job_name_argument(parser: ArgumentParser) -> None:
+    """Add the argument --job, the name of a job in a file with several jobs, as `args.job_name`."""
+    parser.add_argument(
+        "--job", dest="job_name", metavar="JOB-NAME", help="the name of the job, if the file has several jobs"
+    )

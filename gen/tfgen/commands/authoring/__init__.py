@@ -1,1 +1,0 @@
-"""Steps of the commands that write and explain job files."""

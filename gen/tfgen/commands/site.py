@@ -1,0 +1,93 @@
+"""``tfgen site``: write a static website about the jobs of a repository."""
+
+from __future__ import annotations
+
+import os
+import re
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NoReturn
+
+from tfgen.cli.arguments import cluster_arguments, jobs_argument, path
+from tfgen.cli.output import OK, PROBLEMS, check_jobs, print_message, report
+from tfgen.disk_file import repository_root
+from tfgen.errors import UsageError, has_errors
+from tfgen.git.tree import remote_address
+from tfgen.job.sources import output_root
+from tfgen.site.pages import INDEX, MARK, pages
+from tfgen.site.read_jobs import Site, broken_jobs, read_jobs
+from tfgen.tree.folder import write_folder
+from tfgen.words import count
+
+if TYPE_CHECKING:
+    from tfgen.check.checked import CheckedJobs
+    from tfgen.text.document import Document
+
+
+EXAMPLE: Final = "tfgen site --out public"
+
+
+def arguments(parser: ArgumentParser) -> None:
+    jobs_argument(parser, default="the repository")
+    parser.add_argument("-o", "--out", type=path, required=True, metavar="DIR", help="the folder for the website")
+    parser.add_argument("--title", metavar="TEXT", help="the title (default: the name of the repository)")
+    parser.add_argument(
+        "--nodes", type=_no_nodes, metavar="FILE", help="removed; use tfgen plan --nodes FILE --format json"
+    )
+    parser.add_argument("--live", action="store_true", help="add the state of each job in its cluster")
+    cluster_arguments(parser)
+
+
+def run(args: Namespace) -> int:
+    if not args.live and (args.kubeconfig, args.context, args.namespace) != (None,) * 3:
+        raise UsageError("--kubeconfig, --context and --namespace need --live")
+    root = output_root(Path())
+    jobs = check_jobs(args.jobs or [Path(os.path.relpath(root))])  # the pages show these paths
+    site = _site(args, jobs, root)
+    number = write_folder(args.out, ((path, text.encode()) for path, text in pages(site)), mark=(INDEX, MARK))
+    names = [*(job.name for job in site.jobs), *(job.name for job in site.broken)]
+    if args.format == "json" or has_errors(jobs.problems):
+        report(args, jobs.problems, written={"folder": str(args.out), "jobs": names, "files": number})
+    if args.format != "json":
+        print_message(f"{args.out / INDEX}: {count(len(names), 'job')}, {count(number, 'file')}")
+    return PROBLEMS if has_errors(jobs.problems) else OK
+
+
+def _no_nodes(file: str) -> NoReturn:
+    raise ArgumentTypeError(f"the website has no page of nodes; run tfgen plan --nodes {file} --format json")
+
+
+def _site(args: Namespace, jobs: CheckedJobs, root: Path) -> Site:
+    facts = read_jobs(jobs, root)
+    site = Site(
+        title=args.title or _repository_name(root),
+        jobs=tuple(facts),
+        broken=tuple(broken_jobs(jobs, [job.name for job in facts])),
+    )
+    return _with_states(args, site, jobs.valid_jobs) if args.live else site
+
+
+def _repository_name(root: Path) -> str:
+    """Return the last part of the URL of the remote `origin`; without this remote, the name of the root folder."""
+    address = remote_address(root).rstrip("/").removesuffix(".git")
+    return re.split("[/:]", address)[-1] or (repository_root(root) or root).resolve().name
+
+
+def _with_states(args: Namespace, site: Site, documents: Sequence[Document]) -> Site:
+    """Return the site with the states of the jobs in their clusters, and a note for each cluster without an answer."""
+    from tfgen.cli.live import clusters_of  # takes 100 ms, which only --live needs
+    from tfgen.live.api import ONCE  # 50 ms
+    from tfgen.live.run import declared_runs  # 30 ms
+    from tfgen.site.live_states import read_live_states, with_states  # 10 ms
+
+    runs = [item.run for item in declared_runs(documents, None, in_all=True)]
+    live = read_live_states(clusters_of(args, ONCE), runs)
+    for note in live.notes:
+        print_message(f"note: {note}")
+    return site.replaced(
+        jobs=tuple(with_states(site.jobs, live.states, runs)),
+        notes=live.notes,
+        live_at=f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
+    )

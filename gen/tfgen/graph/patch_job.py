@@ -1,0 +1,388 @@
+"""The application of a job's patches to its object graph, so that all outputs contain the same patches.
+
+For example, this patch sets a field of the workers' StatefulSet:
+
+    {"target": {"kind": "StatefulSet", "name": "worker"}, "merge": {"spec": {"minReadySeconds": 10}}}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from tfgen import data_path
+from tfgen.data_path import Path
+from tfgen.fix import NO_HINT, Assignment, Hint, meant, removal
+from tfgen.graph.alternatives import join_alternatives
+from tfgen.graph.fill import Template
+from tfgen.graph.holes import AllOf, AnyOf, Bound, Equal, Expression, ForEach, Key, Let, MapOf, Node, Not, Value, When
+from tfgen.graph.objects import naming
+from tfgen.graph.objects.podspec import container_context
+from tfgen.graph.objects.supporting import LITERAL
+from tfgen.graph.patch_edits import Fault, Field, Merger, RefusedError, operate
+from tfgen.graph.workloads.role_pod import with_container_security
+from tfgen.job.training_job import Patch, Structure
+from tfgen.kubernetes.keys import KEEP
+from tfgen.kubernetes.merge import JSON_MERGE, STRATEGIC_GROUPS, kubectl
+from tfgen.kubernetes.object import group
+from tfgen.kubernetes.pods import Profile
+from tfgen.record import Record
+from tfgen.schema.tunables import ENVIRONMENT
+from tfgen.words import either, nearest
+
+
+class PatchedGraph(Record):
+    """The templates of a job with the job's patches applied.
+
+    Attributes:
+        faults: the faults in the patches, by the name of the environment. The name "" is for the patches of the job.
+        entry_patches: the patches for the claim of a volume or a similar object, by the name of the environment. Values
+            of the job decide whether such an object exists, so a rule checks that the object exists.
+    """
+
+    templates: tuple[Template, ...]
+    faults: Mapping[str, tuple[Fault, ...]]
+    entry_patches: Mapping[str, tuple[EntryPatch, ...]]
+
+
+class _Variant(Record):
+    """The templates of a job with the patches of a single variant applied.
+
+    Attributes:
+        nodes: the patched node of each template, without the labels and annotations in `added`.
+        added: the labels and annotations that the patches add to the objects of each template.
+        faults: the faults in the patches.
+        entry_patches: the patches for the claim of a volume or a similar object. Values of the job decide whether such
+            an object exists, so a rule checks that the object exists.
+    """
+
+    nodes: Sequence[Node]
+    added: Sequence[Sequence[AddedMetadata]]
+    faults: tuple[Fault, ...]
+    entry_patches: tuple[EntryPatch, ...]
+
+
+def patch_job(templates: Sequence[Template], structure: Structure) -> PatchedGraph:
+    """Apply the patches of a job to its templates, in the order of the patches.
+
+    If the patches of an environment differ from the job's patches, the templates test the name of the environment.
+    """
+    variants = {
+        name: _variant(templates, patches, structure.profile)
+        for name, patches in {"": structure.patches, **structure.environment_patches}.items()
+    }
+    patched: list[Template] = []
+    for place, template in enumerate(templates):
+        node = join_alternatives(
+            {name: variant.nodes[place] for name, variant in variants.items()}, IN_ENVIRONMENT, default=""
+        )
+        added = join_added_metadata({name: variant.added[place] for name, variant in variants.items()})
+        patched.append(template.replaced(node=with_added_metadata(node, added) if added else node))
+    return PatchedGraph(
+        tuple(patched),
+        {name: variant.faults for name, variant in variants.items()},
+        {name: variant.entry_patches for name, variant in variants.items()},
+    )
+
+
+def _variant(templates: Sequence[Template], patches: Sequence[Patch], profile: Profile) -> _Variant:
+    """Apply the patches of a variant. A container that a patch adds gets the security settings of the profile."""
+    faults: dict[Fault, None] = {}
+    nodes = [template.node for template in templates]
+    added: list[list[AddedMetadata]] = [[] for _ in templates]
+    entry_patches: list[EntryPatch] = []
+    for patch in patches:
+        places = [place for place, template in enumerate(templates) if is_target(template, patch)]
+        if not places:
+            faults[missing_target(templates, patch)] = None
+        if bool(patch.merge) is bool(patch.operations):
+            content = "both merge and json" if patch.merge else "neither merge nor json"
+            faults[Fault((*target_path(patch), "kind"), f"found {content}, expected either merge or json")] = None
+            continue
+        for place in places:
+            applied = ObjectPatch(patch, templates[place].replaced(node=nodes[place]), profile)
+            nodes[place] = applied.apply()
+            added[place] += [item for n, item in enumerate(applied.added) if item not in applied.added[:n]]
+            faults.update(applied.faults)
+            if entry_of(templates[place], patch) is not None:
+                entry_patches.append(EntryPatch(patch, templates[place]))
+    return _Variant(nodes, added, tuple(faults), tuple(entry_patches))
+
+
+# -- patch object ------------------------------------------------------------------------------------------------------
+#
+# The application of a patch to the objects of a template.
+
+
+_REMAINING: Final = ""
+"""The name of the alternative for all map entries that are not the target of the patch."""
+
+
+class ObjectPatch:
+    """The application of a patch to the objects of a template. The method `apply` sets `added` and `faults`.
+
+    Attributes:
+        added: the labels and annotations that the patch adds. The node that `apply` returns does not contain this
+            metadata.
+        faults: the faults in the patch, each as a key with the value None.
+    """
+
+    def __init__(self, patch: Patch, template: Template, profile: Profile) -> None:
+        self.patch = patch
+        self.template = template
+        self.profile = profile
+        self.added: list[AddedMetadata] = []
+        self.faults: dict[Fault, None] = {}
+
+    def apply(self) -> Node:
+        """Return the node of the template with the patch applied."""
+        node, entry = self.template.node, entry_of(self.template, self.patch)
+        if entry is None or not isinstance(node, ForEach):
+            return change_objects(node, lambda item: self._object(item, None))
+        name = Bound(node.key)
+        patched = change_objects(node.body, lambda item: self._object(item, Equal(name, entry)))
+        return node.replaced(body=join_alternatives({entry: patched, _REMAINING: node.body}, name, default=_REMAINING))
+
+    def _object(self, item: dict[Key, Node], test: Expression | None) -> Node:
+        over = self.template.node
+        bindings = (
+            {over.item: f"{over.over.path}.NAME"} if isinstance(over, ForEach) and isinstance(over.over, Value) else {}
+        )
+        field = Field(str(item["kind"]), self.template.name, bindings)
+        if self.patch.operations:
+            return self._operated(item, field)
+        path: Path = ("patches", self.patch.name, "merge")
+        merge = dict(self.patch.merge)
+        metadata = merge.pop("metadata", {})
+        if naming.has_labels_of_metadata(item):
+            self._metadata(item, metadata, (*path, "metadata"), test)
+        elif metadata:
+            self.faults[Fault((*path, "metadata"), field.child("metadata").pod_message)] = None
+        merger = Merger(kubectl(str(item["kind"])) if _is_strategic(item) else JSON_MERGE)
+        merged = merger.merge(item, self._secured(item, merge), path, field)
+        self.faults.update(merger.faults)
+        return merged
+
+    def _operated(self, item: Node, field: Field) -> Node:
+        for index, operation in enumerate(self.patch.operations):
+            try:
+                item = operate(item, operation, field)
+            except RefusedError as refusal:
+                self.faults[refusal.fault(("patches", self.patch.name, "json", index))] = None
+                break  # the following operations may need the result of this operation
+        return item
+
+    def _metadata(
+        self, item: Mapping[Key, Node], patch: Mapping[str, Any], path: Path, test: Expression | None
+    ) -> None:
+        for name, entries in patch.items():
+            reserved = naming.entries_set_by_tfgen(item, name)
+            for key, text in entries.items():
+                if key in reserved and (name == "labels" or key in KEEP):
+                    why = (
+                        "selectors need the label" if name == "labels" else "the annotation protects the trained model"
+                    )
+                    fix = removal((*path, name, key), "this entry")
+                    message = f"a patch must not change {key}, because {why}; {fix.words}"
+                    self.faults[Fault((*path, name, key), message, fixes=(fix,))] = None
+                elif not text:
+                    message = (
+                        f'found an empty text; to remove {key}, set {name}: {{{key}: ""}} in the job, not in a patch'
+                    )
+                    self.faults[Fault((*path, name, key), message)] = None
+            self.added.append(AddedMetadata(name, entries, test))
+
+    def _secured(self, item: Mapping[Key, Node], merge: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the patch `merge`, with the job's security settings in each container that is new in the object."""
+        template, over = data_path.at(item, ("spec", "template")), data_path.at(merge, ("spec", "template"))
+        if not isinstance(template, dict) or not _has_containers(over):
+            return merge
+        patch: Mapping[str, Any] = data_path.with_value(
+            merge, ("spec", "template"), with_container_security(template, over, container_context(self.profile))
+        )
+        return patch
+
+
+def _is_strategic(item: Mapping[Key, Node]) -> bool:
+    """Return whether Kubernetes supports strategic merge patches for an object's kind; False for custom kinds."""
+    version = item["apiVersion"]
+    return isinstance(version, str) and group({"apiVersion": version}) in STRATEGIC_GROUPS
+
+
+def _has_containers(template: Any) -> bool:
+    """Return whether a pod template has valid lists of containers. The rule `wrong-shape` reports an invalid list."""
+    spec = template.get("spec") if isinstance(template, Mapping) else None
+    if not isinstance(spec, Mapping):
+        return False
+    lists = [spec[key] for key in ("initContainers", "containers") if spec.get(key) is not None]
+    return all(
+        isinstance(item, Mapping) and "name" in item and isinstance(item.get("securityContext", {}), Mapping)
+        for items in lists
+        for item in (items if isinstance(items, list) else [items])
+    )
+
+
+# -- targets -----------------------------------------------------------------------------------------------------------
+#
+# Functions that find the templates whose objects a patch changes.
+
+
+_MAX_NAMES: Final = 12
+"""Maximum number of names that a message lists."""
+
+
+class EntryPatch(Record):
+    """A patch for a single object of a template that renders an object for each map entry.
+
+    For example, the target of the patch is `claim-model`, the claim of the volume `model`.
+
+    Attributes:
+        template: the template, such as the template of all claims.
+    """
+
+    patch: Patch
+    template: Template
+
+
+def is_target(template: Template, patch: Patch) -> bool:
+    """Return whether a patch changes objects of a template."""
+    if template.chart_only or patch.kind not in _kinds(template.node):
+        return False
+    return patch.target in ("", template.name) or entry_of(template, patch) is not None
+
+
+def entry_of(template: Template, patch: Patch) -> str | None:
+    """Return the key of the map entry that is the target of a patch, such as "model" for the target `claim-model`.
+
+    Return None if the target is the whole template.
+    """
+    prefix = f"{template.name}-"
+    is_entry = isinstance(template.node, ForEach) and patch.target.startswith(prefix)
+    return patch.target.removeprefix(prefix) if is_entry else None
+
+
+def _kinds(node: Node) -> Iterator[str]:
+    """Yield the kinds of the objects of a template, except for objects under `objects` of the job."""
+    match node:
+        case Let(body=body) | ForEach(body=body):
+            yield from _kinds(body)
+        case When(_, if_true, if_false):
+            yield from _kinds(if_true)
+            yield from _kinds(if_false)
+        case dict() if isinstance(kind := node["kind"], str):
+            yield kind
+
+
+def missing_target(templates: Sequence[Template], patch: Patch) -> Fault:
+    """Return the fault for a patch whose target does not exist."""
+    path = target_path(patch)
+    if patch.target.startswith(f"{LITERAL}-"):
+        name = patch.target.removeprefix(f"{LITERAL}-")
+        return Fault(
+            (*path, "name"), f"{patch.target} is an object of the job file; change the object in objects.{name}", True
+        )
+    targets = [(kind, t.name) for t in templates if not t.chart_only for kind in dict.fromkeys(_kinds(t.node))]
+    candidates = [name for kind, name in targets if kind == patch.kind]
+    if candidates:
+        hint = name_hint((*path, "name"), patch.target, candidates)
+        return Fault((*path, "name"), f"the job has no {patch.kind} {patch.target}{hint.text}", True, hint.fixes)
+    kinds = [*dict.fromkeys(kind for kind, _ in targets)]
+    target_kind = next((kind for kind, name in targets if name == patch.target), None)
+    path = (*path, "kind")
+    hint = Hint(f"; {patch.target} is a {target_kind}") if target_kind else name_hint(path, patch.kind, kinds)
+    return Fault(path, f"the job has no {patch.kind}{hint.text}", True, hint.fixes)
+
+
+def target_path(patch: Patch) -> Path:
+    """Return the path of a patch's `target` in the spec of the job."""
+    return ("patches", patch.name, "target")
+
+
+def name_hint(path: Path, name: str, names: Sequence[str]) -> Hint:
+    """Return a hint for an unknown name: `; did you mean "worker"?`, or `; choose ...` with the existing names."""
+    if not names:
+        return NO_HINT
+    omitted = len(names) - _MAX_NAMES
+    listed = either(names) if omitted <= 0 else f"{', '.join(names[:_MAX_NAMES])} or one of {omitted} more"
+    near = nearest(name, names)
+    return meant(near, Assignment(path, near), written=name) or Hint(f"; choose {listed}")
+
+
+# -- added metadata ----------------------------------------------------------------------------------------------------
+#
+# Labels and annotations that patches add to objects. Patches override the labels and annotations of the job.
+
+
+IN_ENVIRONMENT: Final = Value(ENVIRONMENT, "string")
+
+
+class AddedMetadata(Record):
+    """Labels or annotations that a patch adds to objects.
+
+    Attributes:
+        field: `labels` or `annotations`.
+        entries: the labels or annotations.
+        test: the condition under which the patch applies; None for a patch without a condition.
+    """
+
+    field: str
+    entries: Mapping[str, str]
+    test: Expression | None
+
+
+def join_added_metadata(by_variant: Mapping[str, Sequence[AddedMetadata]]) -> list[AddedMetadata]:
+    """Join the labels and annotations that patches add in each variant into a single list, for all variants.
+
+    The list begins with the items that all variants add first. Each later item gets a test, so that the item applies
+    only in its variant.
+
+    Args:
+        by_variant: the items of each variant, by the name of the environment. The name "" is for the job without an
+            environment.
+    """
+    first = by_variant[""]
+    common = 0
+    while all(added[common : common + 1] == first[common : common + 1] != [] for added in by_variant.values()):
+        common += 1
+    joined = [*first[:common]]
+    environments = [Equal(IN_ENVIRONMENT, name) for name in by_variant if name]
+    for name, added in by_variant.items():
+        if name:
+            in_variant: Expression = Equal(IN_ENVIRONMENT, name)
+        else:
+            in_variant = Not(environments[0] if len(environments) == 1 else AnyOf((*environments,)))
+        joined += [
+            item.replaced(test=in_variant if item.test is None else AllOf((in_variant, item.test)))
+            for item in added[common:]
+        ]
+    return joined
+
+
+def with_added_metadata(node: Node, added: Sequence[AddedMetadata]) -> Node:
+    """Add the labels and annotations in `added` to each object in a template's node, and return the changed node."""
+    by_field: dict[str, list[Expression]] = {"labels": [], "annotations": []}
+    for item in added:
+        entries = MapOf(dict(item.entries.items()))
+        by_field[item.field].append(entries if item.test is None else When(item.test, entries, MapOf({})))
+    return change_objects(
+        node, lambda changed: naming.with_overriding_metadata(changed, by_field["labels"], by_field["annotations"])
+    )
+
+
+# -- change objects ----------------------------------------------------------------------------------------------------
+#
+# A function that applies a change to each object in a template.
+
+
+def change_objects(node: Node, change: Callable[[dict[Key, Node]], Node]) -> Node:
+    """Apply a function to each object in a template's node, including objects inside `Let`, `When` and `ForEach`."""
+    match node:
+        case Let(name, expression, body):
+            return Let(name, expression, change_objects(body, change))
+        case When(test, if_true, if_false):
+            return When(test, change_objects(if_true, change), change_objects(if_false, change))
+        case ForEach():
+            return node.replaced(body=change_objects(node.body, change))
+        case dict():
+            return change(node)
+    return node

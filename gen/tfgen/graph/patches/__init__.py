@@ -1,1 +1,0 @@
-"""The application of a job's `patches` to its object graph."""

@@ -1,0 +1,370 @@
+"""Plan the local processes for the tasks of a job: their commands, variables, folders and ports."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import site
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from tfgen import data_path
+from tfgen.data_path import Path as DataPath
+from tfgen.disk_file import errors_at
+from tfgen.errors import Problem, ProblemsError, UsageError, in_order
+from tfgen.graph.graph import TaskObjects, task_objects
+from tfgen.graph.objects.storage import TMP
+from tfgen.graph.task_pods import Pod, gpu_count, pods
+from tfgen.job.facts import name_of
+from tfgen.kubernetes.pods import claimed_devices, device_templates, expand, find_program_file
+from tfgen.local.folders import Folders, Volumes
+from tfgen.local.processes import Failure, Task
+from tfgen.local.program_imports import advice, find_missing_packages
+from tfgen.local.run import Ending
+from tfgen.local.variables import (
+    VISIBLE,
+    ConfigMaps,
+    config_maps,
+    find_gpus,
+    loopback,
+    port_of,
+    replace_addresses,
+    shares,
+    unknown_sources,
+    variables,
+)
+from tfgen.record import EMPTY, Record
+from tfgen.schema import kinds
+from tfgen.text.document import Document
+from tfgen.words import count, either
+
+RULES: Final[Mapping[str, str]] = {
+    "local-command": "This machine does not have the program of a task.",
+    "local-import": "A program imports a package that the Python of this machine does not have.",
+    "local-variable": "The value of a variable is in the cluster and not on this machine.",
+}
+"""The description of each rule, by the id of the rule, for the problems of `tfgen local`."""
+
+
+_IMAGE: Final = ", or run the image by itself: see docs/local.md#a-program-of-the-image"
+_LOGS: Final = "logs"
+
+
+_PYTHON: Final = re.compile(r"python[0-9.]*")
+_DEFAULT_NAMESPACE: Final = "default"
+
+
+class LocalOptions(Record):
+    """The options of `tfgen local`.
+
+    Attributes:
+        environment: the environment of the job; None for the job without an environment.
+        workdir: the folder of the training code.
+        python: the Python program for the tasks; None for the Python on the PATH.
+        folders: the local folder of each volume that the user passes with `--mount`, by the name of the volume.
+        variables: the values of the variables from `--env-file`, by the name of the variable.
+        failures: the tasks that tfgen kills on purpose, to test the restart.
+        retries: the number of restarts of a failed task; None for the default.
+    """
+
+    environment: str | None
+    workdir: Path
+    python: str | None = None
+    folders: Mapping[str, Path] = EMPTY
+    variables: Mapping[str, str] = EMPTY
+    failures: tuple[Failure, ...] = ()
+    retries: int | None = None
+
+
+class LocalJob(Record):
+    """A job that is ready to start.
+
+    Attributes:
+        tasks: the tasks.
+        ending: the condition that ends the run.
+        folders: the local folders of the volumes that remain after the run, by the name of the volume.
+        notes: the differences from a run in the cluster.
+        mounts: the name of each mounted volume, by the mount path in the pods.
+    """
+
+    tasks: tuple[Task, ...]
+    ending: Ending
+    folders: Mapping[str, Path]
+    notes: tuple[str, ...]
+    mounts: Mapping[str, str]
+
+
+class LocalDocument(Record):
+    """The job to run, with the values of --set, and the warnings about the job."""
+
+    document: Document
+    warnings: tuple[Problem, ...]
+
+
+def plan_local_job(job: LocalDocument, options: LocalOptions, root: Path) -> LocalJob:
+    """Plan the local processes for the tasks of a job.
+
+    Args:
+        job: the job, with its warnings.
+        options: the options of the run.
+        root: the folder for the logs and the volumes of the run.
+
+    Raises:
+        UsageError: an option does not match the job, or the workload kind of the job needs a cluster.
+        ProblemsError: this machine lacks a program, a package or a variable of a task.
+    """
+    document = job.document
+    if kinds.of_spec(document.data["spec"]) == "ElasticDL":
+        raise UsageError(
+            f"{document.file}: the master of an ElasticDL job creates its workers as pods of a cluster, so tfgen local "
+            "cannot run this job"
+        )
+    built = task_objects(document.data, options.environment)
+    return _Planner(job, options, root, built).plan()
+
+
+class _Planner:
+    """Plan the local processes of a job from its pod templates and the folders, programs and GPUs of this machine."""
+
+    def __init__(self, job: LocalDocument, options: LocalOptions, root: Path, built: TaskObjects) -> None:
+        document = job.document
+        self._document, self._warnings, self._options, self._root = document, job.warnings, options, root
+        self._built = built
+        self._maps: ConfigMaps = config_maps(built.objects)
+        self._pods = tuple(pods(built.objects, document.data["metadata"].get("namespace") or _DEFAULT_NAMESPACE))
+        self._volumes = Volumes(built.structure, root, options.folders, options.workdir, self._maps)
+        self._addresses = loopback(self._maps)
+        self._problems: list[Problem] = []
+        self._programs: set[Path] = set()  # the programs whose imports are already checked
+
+    def plan(self) -> LocalJob:
+        self._volumes.check_user_folders(self._pods)
+        self._check_failures()
+        templates = device_templates(self._built.objects)
+        numbers = [
+            int(sum(claimed_devices(pod.spec, templates).values())) or gpu_count(pod.container) for pod in self._pods
+        ]
+        gpus = find_gpus() if any(numbers) else []
+        tasks = [
+            self._task(pod, share, number)
+            for pod, share, number in zip(self._pods, shares(numbers, gpus), numbers, strict=True)
+        ]
+        if self._problems:
+            raise ProblemsError((*self._warnings, *in_order(self._problems)))
+        (self._root / _LOGS).mkdir()
+        return LocalJob(
+            tuple(tasks),
+            self._ending(),
+            self._volumes.remaining_folders(self._pods),
+            tuple(dict.fromkeys(self._notes(sum(numbers), len(gpus)))),
+            {m["mountPath"]: m["name"] for pod in self._pods for m in pod.container.get("volumeMounts", ())},
+        )
+
+    def _task(self, pod: Pod, gpus: str, number: int) -> Task:
+        resolved = variables(pod, self._maps, self._options.variables)
+        for missing in resolved.missing:
+            self._report_missing_variable(pod, missing.name, missing.source)
+        values = {name: replace_addresses(value, self._addresses) for name, value in resolved.values.items()}
+        folders = self._volumes.folders(pod, values)
+        executable, arguments = pod.container.get("command", ()), pod.container.get("args", ())
+        words = [expand(word, resolved.values) for word in (*executable, *arguments)]
+        values = {name: folders.replace_paths(value) for name, value in values.items()}
+        environ = self._environ(pod, values, folders, gpus, number)
+        command = [folders.replace_paths(replace_addresses(word, self._addresses)) for word in words]
+        if executable:
+            command[0] = self._program(pod, command[0], environ)
+            self._check_program_file(pod, words, command, self._folder(pod, folders), environ)
+        else:
+            self._problem(
+                pod, "command", f"is in the image, which this machine does not use; set the key command{_IMAGE}"
+            )
+        return Task(
+            name=pod.task,
+            role=pod.role,
+            index=pod.index,
+            command=tuple(command),
+            variables=environ,
+            folder=self._folder(pod, folders),
+            log=self._log(pod),
+            grace=pod.spec.get("terminationGracePeriodSeconds", 30),
+            retries=pod.retries,
+            port=port_of(environ),
+        )
+
+    def _environ(self, pod: Pod, values: Mapping[str, str], folders: Folders, gpus: str, number: int) -> dict[str, str]:
+        """Return the environment variables of a task.
+
+        The result contains the variables of this machine, of tfgen and of the pod. If a name occurs twice, a variable
+        of the pod in `values` has precedence. `gpus` is the value of CUDA_VISIBLE_DEVICES, and `number` is the number
+        of GPUs that the pod requests.
+        """
+        tmp = next((str(mount.folder) for mount in folders.mounts if mount.folder.name == TMP), "")
+        environ = {key: value for key, value in os.environ.items() if key not in ("TF_CONFIG", VISIBLE)}
+        process = {
+            "PYTHONUNBUFFERED": "1",  # no delay of log lines
+            "PYTHONUSERBASE": site.getuserbase(),  # HOME is the folder of the pod, without the packages of the user
+            "HOSTNAME": pod.name,
+            **({"TMPDIR": tmp} if tmp else {}),
+        }
+        if not number:
+            process[VISIBLE] = ""
+        elif gpus:
+            process[VISIBLE] = gpus
+            process["TF_FORCE_GPU_ALLOW_GROWTH"] = "true"  # by default, a task takes all memory of a shared GPU
+        if self._options.python:
+            folder = str(Path(self._options.python).parent)
+            environ["PATH"] = os.pathsep.join((folder, environ.get("PATH", os.defpath)))
+        return {**environ, **process, **values}
+
+    def _program(self, pod: Pod, program: str, environ: Mapping[str, str]) -> str:
+        """Return the path, on this machine, of the program with which the command of a pod begins.
+
+        For Python, the path is the value of `--python` or the Python on the PATH. If the program is missing, the method
+        adds a problem.
+        """
+        name = Path(program).name
+        is_python = _PYTHON.fullmatch(name) is not None
+        if is_python and self._options.python:
+            return self._options.python
+        names = [program, name, "python3", sys.executable] if is_python else [program]
+        for candidate in names:
+            path = shutil.which(candidate, path=environ.get("PATH"))
+            if path:
+                return path
+        self._problem(pod, "command", f"starts {program}, which is not on this machine; install {program} here{_IMAGE}")
+        return program
+
+    def _check_program_file(
+        self, pod: Pod, words: Sequence[str], command: Sequence[str], folder: Path, environ: Mapping[str, str]
+    ) -> None:
+        """Check that this machine has the file that an interpreter runs, and the packages that the file imports.
+
+        Args:
+            pod: the pod.
+            words: the command of the pod.
+            command: the same command with the paths of this machine.
+            folder: the working directory of the command.
+            environ: the environment variables of the command.
+        """
+        file, local = find_program_file(words), find_program_file(command)
+        if not local or local == command[0]:
+            return
+        program = folder / local
+        if not program.exists():
+            self._problem(
+                pod,
+                "command",
+                f"runs {file}, which is not on this machine; set the folder of the file with --workdir",
+            )
+        elif _PYTHON.fullmatch(Path(words[0]).name) and program not in self._programs:
+            self._programs.add(program)
+            self._check_imports(pod, command[0], program, environ)
+
+    def _check_imports(self, pod: Pod, python: str, program: Path, environ: Mapping[str, str]) -> None:
+        missing = find_missing_packages(python, program, environ)
+        if missing:
+            lines = ", ".join(f"{package.name} (line {package.line})" for package in missing)
+            fix = advice(missing, python, program.with_name("requirements.txt"))
+            message = f"{program} imports {lines}, which {python} of this machine does not have; {fix}"
+            self._problem_at(self._path(pod, "command"), message, "local-import")
+
+    def _folder(self, pod: Pod, folders: Folders) -> Path:
+        path = pod.container.get("workingDir")
+        folder = Path(folders.local_path(path)) if path else self._options.workdir
+        return folder if folder.is_dir() else self._options.workdir
+
+    def _log(self, pod: Pod) -> Path:
+        return self._root / _LOGS / f"{pod.task}.log"
+
+    def _ending(self) -> Ending:
+        retries = self._options.retries
+        if retries is None and not self._options.failures:
+            retries = 0
+        grace = data_path.at(self._built.values, ("completion", "evaluatorGrace")) or 0
+        ignored = data_path.at(self._built.values, ("restart", "ignoreExitCodes")) or ()
+        return Ending(
+            by=self._built.structure.completion,
+            grace=grace,
+            retries=retries,
+            failures=self._options.failures,
+            ignored_codes=tuple(ignored),
+            restarts_successful=kinds.of_spec(self._document.data["spec"]) == "StatefulSet",
+        )
+
+    def _notes(self, number: int, gpus: int) -> Iterator[str]:
+        if gpus < number:
+            available = f"only {gpus}; the tasks share the GPUs" if gpus else "none"
+            yield f"the tasks request {count(number, 'GPU')}, and this machine has {available}"
+        for name in self._volumes.volumes_without_content(self._pods):
+            yield (
+                f"the volume {name} is empty, because its content is in the cluster; to use a local folder, add "
+                f"--mount {name}=DIR"
+            )
+        for pod in self._pods:
+            for source in unknown_sources(pod, self._maps):
+                yield f"the variables of the {source} exist only in the cluster; to set them, add --env-file FILE"
+            for container in (*pod.spec.get("initContainers", ()), *pod.spec["containers"]):
+                if container is not pod.container and not container["name"].startswith("lock-"):
+                    yield f"tfgen local does not run the container {container['name']} of the {pod.role}"
+
+    def _check_failures(self) -> None:
+        names = [pod.task for pod in self._pods]
+        messages = [
+            f"--fail {failure.task}: the job does not have this task; the tasks are {either(names, 'and')}"
+            for failure in self._options.failures
+            if failure.task not in names
+        ]
+        if messages:
+            raise UsageError("\n".join(messages))
+
+    def _report_missing_variable(self, pod: Pod, name: str, source: str) -> None:
+        message = (
+            f"{name} comes from {source}, which exists only in the cluster; write {name}=VALUE into a file, and add "
+            "--env-file FILE"
+        )
+        self._problem_at(self._path(pod, "env", name), message, "local-variable")
+
+    def _problem(self, pod: Pod, key: str, message: str) -> None:
+        self._problem_at(self._path(pod, key), f"the {key} of the {pod.role} {message}", "local-command")
+
+    def _problem_at(self, path: DataPath, message: str, rule: str) -> None:
+        self._problems.append(Problem(*self._document.place(path), message, rule))
+
+    def _path(self, pod: Pod, *keys: str) -> DataPath:
+        """Return the path in job.yaml of the value that a pod gets for a key, such as ("spec", "env", "HOME").
+
+        The method searches the role in the environment, then the environment, then the role in the job, then the job.
+        If no value exists, the result is the path of the role.
+
+        Args:
+            pod: the pod.
+            keys: the path of the key below `spec` or below a role, for example `"env", "HOME"`.
+        """
+        parents: list[DataPath] = [("spec",)]
+        if self._options.environment is not None:
+            parents.insert(0, ("spec", "environments", self._options.environment))
+        candidates = [(*parent, *role, *keys) for parent in parents for role in (("roles", pod.role), ())]
+        data = self._document.data
+        return next((path for path in candidates if data_path.has(data, path)), ("spec", "roles", pod.role))
+
+
+@contextmanager
+def new_root(document: Document) -> Iterator[Path]:
+    """Create a folder for a local run. At the end of the run, delete the files of the tasks, and keep the logs.
+
+    Raises:
+        TfgenError: the disk fails.
+    """
+    with errors_at(tempfile.gettempdir()):
+        root = Path(tempfile.mkdtemp(prefix=f"tfgen-{name_of(document)}-"))
+    try:
+        yield root
+    finally:
+        shutil.rmtree(root / "tasks", ignore_errors=True)
+        if not (root / _LOGS).exists():
+            shutil.rmtree(root, ignore_errors=True)

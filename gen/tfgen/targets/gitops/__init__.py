@@ -1,1 +1,0 @@
-"""Writes the objects with which Argo CD and Flux apply a job."""
