@@ -31,8 +31,12 @@ _PATIENCE: Final = 5.0
 """Seconds for the end of kubectl after SIGTERM."""
 _AT_ONCE: Final = 64
 """Maximum number of kubectl processes that run at the same time."""
-_HOLD: Final = 0.5
-"""Seconds for which a line that looks like a message of kubectl waits for the end of kubectl."""
+_HOLD: Final = 1.0
+"""Seconds for which a line that looks like a message of kubectl waits for the end of kubectl.
+
+kubectl ends immediately after its last message. On a machine without a free processor, the end takes half a second or
+more.
+"""
 _RETRY: Final = 1.0
 """Seconds between two tries to forward a port to a new pod."""
 _PART: Final = 1 << 16
@@ -266,7 +270,7 @@ def _copy_errors(source: IO[bytes], target: IO[bytes]) -> tuple[bytes, bool]:
     """Copy the standard error of kubectl, except the last message of kubectl.
 
     kubectl prints its last message immediately before its end. All other text comes from the command. A line of the
-    command that looks like a message of kubectl is copied half a second later.
+    command that looks like a message of kubectl is copied one second later.
 
     Returns:
         The last text that looks like a message of kubectl, and whether that text was copied.

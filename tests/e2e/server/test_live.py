@@ -400,7 +400,7 @@ def test_profile_needs_the_role_of_its_page(job: Path, account: Callable[..., Pa
 @pytest.mark.parametrize("rule", [0, 1], ids=["pods", "subresource"])
 def test_an_account_that_may_run_nothing_is_told(job: Path, account: Callable[..., Path], rule: int) -> None:
     error = execute(job, account(lesser("exec", rule)), code=cli.FAILED).err
-    assert re.match(r'tfgen: error: mnist-chief-0-\w+: .*pods "mnist-chief-0-\w+" is forbidden: User ', error)
+    assert re.search(r'(?m)^tfgen: error: mnist-chief-0-\w+: .*pods "mnist-chief-0-\w+" is forbidden: User ', error)
     assert error.endswith("; the account needs the verb get for pods, and the verb create for pods/exec\n")
 
 
