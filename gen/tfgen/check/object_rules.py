@@ -156,19 +156,23 @@ class _Branch:
         for step in steps[0].split("|"):
             self.children.setdefault(step, _Branch()).add(row, steps[1:])
 
-    def walk(self, field: Field) -> Iterator[tuple[Row, Field]]:
-        yield from ((row, field) for row in self.rows)
-        value = field.value
+    def walk(self, field: Field, found: list[tuple[Row, Field]]) -> None:
+        """Append each row to `found`, with each field of its path."""
+        found += [(row, field) for row in self.rows]
+        path, value, parents, owner, pods, destination = field
+        is_map = isinstance(value, dict)
+        if not is_map and not isinstance(value, list):
+            return
+        parents = (*parents, value)
         for step, branch in self.children.items():
             items: Iterable[tuple[Any, Any]] = ()
-            if isinstance(value, Mapping):
+            if is_map:
                 items = value.items() if step == "*" else ((step, value[step]),) if step in value else ()
-            elif isinstance(value, list) and step == "*":
+            elif step == "*":
                 items = enumerate(value)
             for key, child in items:
                 if child is not None:
-                    path, parents = (*field.path, key), (*field.parents, value)
-                    yield from branch.walk(field._replace(path=path, value=child, parents=parents))
+                    branch.walk(Field((*path, key), child, parents, owner, pods, destination), found)
 
 
 class Table:
@@ -211,18 +215,20 @@ class Table:
                 message = row.message(mistake, destination.version)
                 yield Fault(item, field.path, message, rule, severity, row.job_key)
 
-    def _fields(self, item: Object, destination: Destination) -> Iterator[tuple[Row, Field]]:
+    def _fields(self, item: Object, destination: Destination) -> list[tuple[Row, Field]]:
         branches = self._root.children
+        found: list[tuple[Row, Field]] = []
         for name in (item["kind"], "*"):
             if name in branches:
-                yield from branches[name].walk(Field((), item, (), item, None, destination))
+                branches[name].walk(Field((), item, (), item, None, destination), found)
         # The API server does not check the pod templates of a custom kind, whose operator may complete the templates.
         literals = literal_pods(item) if group(item) in KINDS else ()
         for pods in (*pods_of(item), *literals):
             template = data_path.follow(item, pods.path[:-1])
             for name, path, value in (("template", pods.path[:-1], template), ("pod", pods.path, pods.spec)):
                 if name in branches:
-                    yield from branches[name].walk(Field(path, value, (), item, pods, destination))
+                    branches[name].walk(Field(path, value, (), item, pods, destination), found)
+        return found
 
 
 CONTAINER: Final = "pod.initContainers|containers.*"

@@ -453,8 +453,14 @@ def _map_of(entries: Mapping[Name, Node]) -> Filler:
     ]
 
     def fill_map(scope: Scope) -> dict[str, Any]:
-        filled = ((key(scope), child(scope)) for key, is_present, child in compiled if is_present(scope))
-        return {key: item for key, item in filled if item is not ABSENT}
+        filled: dict[str, Any] = {}
+        for key, expression, child in compiled:
+            if item := expression(scope):
+                if child is not expression:
+                    item = child(scope)
+                if item is not ABSENT:
+                    filled[key(scope)] = item
+        return filled
 
     return fill_map
 

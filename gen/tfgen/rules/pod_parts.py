@@ -24,15 +24,15 @@ class PodPart(NamedTuple):
 
 def extra_containers(view: View, role: RoleName) -> Iterator[PodPart]:
     """Yield the init containers and the sidecars of a role's pods: first of the job, then of the role."""
-    for part in _levels(view, role):
+    for part in (PodPart((), view.spec), PodPart(("roles", role), view.spec["roles"][role])):
         yield from items(part, "initContainers")
         yield from items(part, "sidecars")
 
 
 def templates(view: View, role: RoleName) -> Iterator[PodPart]:
     """Yield the pod templates that tfgen merges into a role's pods: first podTemplate of the job, then of the role."""
-    for part in _levels(view, role):
-        yield from child(part, "podTemplate")
+    yield from child(PodPart((), view.spec), "podTemplate")
+    yield from child(PodPart(("roles", role), view.spec["roles"][role]), "podTemplate")
 
 
 def template_specs(view: View, role: RoleName) -> Iterator[PodPart]:
@@ -91,7 +91,3 @@ def name(part: PodPart) -> str:
 def is_delete_directive(part: PodPart) -> bool:
     """Return True if a list item has the directive `$patch: delete`, which removes the pod's item of the same name."""
     return part.data.get("$patch") == "delete"
-
-
-def _levels(view: View, role: RoleName) -> tuple[PodPart, PodPart]:
-    return PodPart((), view.spec), PodPart(("roles", role), view.spec["roles"][role])

@@ -232,7 +232,7 @@ def unmounted_folder(view: View) -> Iterator[Finding]:
         existing = {PurePosixPath(folder) for folder in _existing_folders(view, role.name)}
         for path, text in _folders(view, role.name):
             folder = PurePosixPath(text)
-            if any(folder.is_relative_to(parent) for parent in existing):
+            if folder in existing or not existing.isdisjoint(folder.parents):
                 continue
             mount = _similar_mount(folder, volumes)
             if mount is not None:
