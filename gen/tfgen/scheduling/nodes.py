@@ -16,6 +16,7 @@ from tfgen.kubernetes.object import Object, matches, meets
 from tfgen.record import Record
 from tfgen.scheduling.admission import PodSet
 from tfgen.scheduling.cluster import (
+    NOT_FOUND,
     Cluster,
     CsiVolume,
     Node,
@@ -338,7 +339,7 @@ class NodePool:
             on_node = self._volumes[self.nodes[index].name]
             if on_node.csi_node is None:
                 yield (
-                    f"tfgen finds no CSINode {on_node.node} in the cluster or in the file of --nodes, "
+                    f"tfgen finds no CSINode {on_node.node} {NOT_FOUND}, "
                     "so tfgen does not know the volume limit of the node"
                 )
             elif driver := on_node.exceeded(coming):
@@ -367,7 +368,7 @@ class NodePool:
                     namespaces.add(namespace)
         for namespace in sorted(namespaces):
             yield (
-                f"tfgen finds no Namespace {namespace} in the cluster or in the file of --nodes, "
+                f"tfgen finds no Namespace {namespace} {NOT_FOUND}, "
                 "but a podAntiAffinity reads the labels of this Namespace"
             )
 
