@@ -116,6 +116,7 @@ def explained(place: str) -> str:
     return tfgen("explain", place).out
 
 
+@pytest.mark.long
 def test_every_line_has_a_key_or_a_reason_and_a_page_that_exists() -> None:
     for path in files():
         for origin in origins(path):

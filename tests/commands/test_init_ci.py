@@ -18,6 +18,8 @@ import yaml
 from tests.support.command import Command, CommandError
 from tests.support.repository import tfgen
 
+pytestmark = pytest.mark.long
+
 Run = Callable[..., str]
 ZEROS = "0" * 40
 SERVICE = Path("overlays/mnist/base/service.yaml")
@@ -243,7 +245,6 @@ def test_a_fork_is_compared_with_the_target_project(repository: Path) -> None:
     assert not refuses(lambda: gitlab(repository, head, target="main", project="fork"))
 
 
-@pytest.mark.long
 def test_a_push_checks_a_revert_which_no_commit_hook_saw(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     monkeypatch.setenv("PATH", path)

@@ -257,6 +257,7 @@ def test_a_render_of_the_whole_repository_ends() -> None:
         assert len(TIMED.findall(text)) == 1
 
 
+@pytest.mark.long
 def test_many_jobs_are_rendered_in_processes_again_and_again() -> None:
     for number in range(24):
         write(JOB.replace("name: mnist", f"name: job-{number}"), f"jobs/job-{number}.yaml")

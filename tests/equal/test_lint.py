@@ -144,6 +144,7 @@ COMPANIONS: Sequence[tuple[str, Mapping[str, Any]]] = (
 """Values that have an effect only with other values, and the other values. `*` is the name of the role."""
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.parent.name)
 def test_every_value_changes_the_objects(case):
     """Each value has a setting that changes the objects of tfgen, and that tfgen accepts."""

@@ -184,6 +184,7 @@ def test_as_many_values_as_allowed() -> None:
     assert parse("- a\n" * MAX_SIZE, "job.yaml").problems[0].rule == "yaml-size"
 
 
+@pytest.mark.long
 @given(st.dictionaries(KEY, JSON, min_size=1), st.booleans())
 def test_json_and_yaml_of_pyyaml_are_read_with_the_places_of_pyyaml(data: dict[str, Any], flow: bool) -> None:
     """PyYAML writes the texts `y`, `1e3` and `0o7` without quotes, as in YAML 1.1. tfgen reads texts, too."""
