@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Final
 
 from tfgen.data_path import Path
-from tfgen.importers.part import POD_DEFAULTS, Part, api_group, kind, name, sequence
+from tfgen.importers.part import POD_DEFAULTS, Part, api_group, api_version, kind, mapping, name, sequence
 from tfgen.importers.pod import (
     PORT,
     RESTART_POLICY,
@@ -192,6 +192,7 @@ def _differences(chief: ForeignRole, worker: ForeignRole) -> list[str]:
 _BY_GROUP: Final[Mapping[str, Scheduler]] = {
     "scheduling.volcano.sh": "volcano",
     "scheduling.incubator.k8s.io": "kube-batch",
+    "scheduling.k8s.io": "kubernetes",
     "scheduling.x-k8s.io": "coscheduling",
     "scheduling.sigs.k8s.io": "koordinator",
     "scheduling.run.ai": "kai",
@@ -207,6 +208,7 @@ BY_SCHEDULER_NAME: Final[Mapping[str, Scheduler]] = {
 }
 """schedulerName of the default installation of a gang scheduler -> name of the scheduler in job.yaml."""
 _GANG_FIELDS: Final[Mapping[str, str]] = {
+    "disruption": "disruption",
     "minAvailable": "minAvailable",
     "minMember": "minAvailable",
     "minResources": "minResources",
@@ -214,6 +216,7 @@ _GANG_FIELDS: Final[Mapping[str, str]] = {
     "priorityClass": "priorityClassName",
     "priorityClassName": "priorityClassName",
     "queue": "queue",
+    "requiredTopology": "requiredTopology",
     "scheduleTimeoutSeconds": "scheduleTimeoutSeconds",
 }
 """Field of a PodGroup, or of an operator's scheduling policy -> equivalent key of ``gang``."""
@@ -292,6 +295,7 @@ class JobReader(FieldReader):
         self.comments: dict[Path, str] = {}
         self.commands: dict[str, TaskCommand] = {}
         self.board_storage: Mapping[str, Any] = EMPTY
+        self.has_kubernetes_gang = False
         self.ends: list[Part] = []
         """The parts that name the tasks whose exit completes the job, as `completion.by` does."""
 
@@ -429,7 +433,9 @@ class JobReader(FieldReader):
         pods = [role.pod for role in plan.roles.values()]
         group_keys = [part for pod in pods for part in pod.group_keys]
         schedulers = {pod.scheduler.as_text if pod.scheduler else "" for pod in pods}
+        scheduling_groups = [part for pod in pods for part in pod.scheduling_groups]
         names = {self.name, *(part.as_text for part in group_keys)} - {""}
+        names.update(part.text_at("podGroupName") for part in scheduling_groups)
         groups = (item for item in self.companions if kind(item) == "PodGroup" and api_group(item) in _BY_GROUP)
         group = next((item for item in groups if name(item) in names), None)
         # A scheduler of some roles is no scheduler of the gang: it stays in the podTemplate of these roles.
@@ -445,9 +451,10 @@ class JobReader(FieldReader):
             data = self._queue_of_kueue()
         else:
             data = {"scheduler": _BY_GROUP[api_group(group)] if group else pod_scheduler or policy_scheduler}
-            for part in group_keys:
+            self.has_kubernetes_gang = data["scheduler"] == "kubernetes"
+            for part in (*group_keys, *(scheduling_groups if self.has_kubernetes_gang else ())):
                 self.notes.target(part, "spec", "gang")
-                why = "tfgen sets the label that binds the pods to the PodGroup of the run"
+                why = "tfgen binds the pods to the PodGroup of the run"
                 self.notes.reason(part, why, is_quiet=True)
             if scheduler_name and pod_scheduler is None:
                 data["schedulerName"] = scheduler_name
@@ -460,7 +467,11 @@ class JobReader(FieldReader):
                 self.notes.target(group.value["metadata"], "spec", "gang")
                 why = "the PodGroup that tfgen creates has the name of the run"
                 self.notes.reason(group.value["metadata"], why, "changed", data)
-                _read_gang_fields(group.get("spec"), data, tasks, self.notes)
+                spec = group.get("spec")
+                if spec and self.has_kubernetes_gang:
+                    spec = _spec_of_kubernetes(spec)
+                    data |= {"apiVersion": "v1beta1"} if api_version(group) == "v1beta1" else {}
+                _read_gang_fields(spec, data, tasks, self.notes)
             _read_gang_fields(policy, data, tasks, self.notes)
             if data["scheduler"] == "kai" and "queue" not in data:
                 data["queue"] = self._queue_of_kai(group_keys)
@@ -511,12 +522,16 @@ class JobReader(FieldReader):
         self._read_boards(plan)
         if plan.comment:
             self.comments["spec", "strategy"] = plan.comment
+        roles = plan.roles
+        if self.has_kubernetes_gang:
+            unbound = {role: data.pod.replaced(scheduling_groups=()) for role, data in roles.items()}
+            roles = {role: data.replaced(pod=unbound[role]) for role, data in roles.items()}
         return ForeignJob(
             format=self.format,
             roots=[self.item],
             name=self.options.name or self.name,
             namespace=self.job.text_at("metadata", "namespace") or None,
-            roles=plan.roles,
+            roles=roles,
             strategy=plan.strategy,
             spec=self.spec,
             comments=self.comments,
@@ -552,6 +567,30 @@ def _read_gang_fields(part: Part | None, data: dict[str, Any], tasks: Sequence[i
         else:
             data.setdefault(target, field.data)
             notes.target(field, "spec", "gang", target)
+            if target == "disruption":
+                notes.reason(field, "", "carried", field.data)  # The source has another word for this value.
+
+
+_DISRUPTION_MODES: Final[Mapping[str, str]] = {"PodGroup": "All", "all": "All", "Pod": "Single", "single": "Single"}
+"""Text, or key of the mapping, in ``disruptionMode`` of a PodGroup of Kubernetes -> value of ``gang.disruption``."""
+
+
+def _spec_of_kubernetes(spec: Part) -> Part:
+    """Return the spec of a PodGroup of Kubernetes, with fields that are keys of `_GANG_FIELDS` where possible."""
+    levels = [*spec.items("schedulingConstraints", "topology")]
+    mode = spec.get("disruptionMode")
+    words = [mode.as_text, *(key for key, _ in mode.entries())] if mode else []
+    disruption = next((_DISRUPTION_MODES[word] for word in words if word in _DISRUPTION_MODES), "")
+    read = {
+        "schedulingPolicy": ("minMember", spec.get("schedulingPolicy", "gang", "minCount")),
+        "schedulingConstraints": ("requiredTopology", levels[0].get("key") if len(levels) == 1 else None),
+        "disruptionMode": ("disruption", mode.scalar(disruption) if mode and disruption else None),
+    }
+    fields: dict[str, Part] = {}
+    for key, part in spec.entries():
+        name_read, converted = read.get(key, (key, None))
+        fields[name_read if converted else key] = converted or part
+    return mapping(spec, fields)
 
 
 def by_role(parts: Iterable[Part], role_of: Callable[[Part], RoleName | None]) -> dict[str, Part]:

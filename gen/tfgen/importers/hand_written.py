@@ -260,6 +260,7 @@ class _HandWritten(JobReader):
             pull_secrets=join_pull_secrets(pods),
             restart_codes=codes,
             group_keys=[part for pod in pods for part in pod.group_keys],
+            scheduling_groups=[part for pod in pods for part in pod.scheduling_groups],
             boards=[board for pod in pods for board in pod.boards],
         )
         origins = [OriginPod(task.template, index) for task, index in zip(tasks, indexes, strict=True)]

@@ -51,11 +51,15 @@ def _full_spec(job: ForeignJob) -> dict[str, Any]:
         role = job.roles[name]
         replicas = {"replicas": role.replicas} if name in ("ps", "worker") else {}
         roles[name] = {**replicas, **role.fields, **json.loads(json.dumps(role.pod.role))}
-        if role.pod.scheduler and role.pod.scheduler.as_text != scheduler_of(job.spec.get("gang", {})):
-            path = (_POD_TEMPLATE, "spec")
-            scheduler = {"schedulerName": role.pod.scheduler.as_text}
-            roles[name] = with_value(roles[name], path, {**scheduler, **(at(roles[name], path) or {})})
-            job.notes.target(role.pod.scheduler, *ROLES, name, *path, "schedulerName")
+        scheduler = role.pod.scheduler
+        if scheduler and scheduler.as_text == scheduler_of(job.spec.get("gang", {})):
+            scheduler = None
+        group = next(iter(role.pod.scheduling_groups), None)
+        for key, part in (("schedulingGroup", group), ("schedulerName", scheduler)):
+            if part:
+                path = (_POD_TEMPLATE, "spec")
+                roles[name] = with_value(roles[name], path, {key: part.data, **(at(roles[name], path) or {})})
+                job.notes.target(part, *ROLES, name, *path, key)
     spec: dict[str, Any] = {"strategy": job.strategy, **json.loads(json.dumps(job.spec)), "roles": roles}
     spec["storage"] = {**spec.get("storage", {}), **_storage(job, names, roles)}
     _add_pods(spec, job)

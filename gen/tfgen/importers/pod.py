@@ -172,6 +172,7 @@ class PodData(Record):
         scheduler: the part of the source that names a scheduler other than the default, or None.
         restart_codes: the exit codes after which the kubelet restarts the main container in its pod.
         group_keys: the labels and annotations that bind the pod to its PodGroup.
+        scheduling_groups: the field that binds the pod to a PodGroup of Kubernetes; empty without the field.
         boards: pod templates with the containers of TensorBoard that ran beside the program.
     """
 
@@ -183,6 +184,7 @@ class PodData(Record):
     scheduler: Part | None
     restart_codes: frozenset[int] = frozenset()
     group_keys: Sequence[Part] = ()
+    scheduling_groups: Sequence[Part] = ()
     boards: Sequence[Part] = ()
 
 
@@ -294,7 +296,17 @@ class _PodReader(FieldReader):
         if containers := (data_path.at(role, ("podTemplate", "spec")) or {}).pop("containers", None):
             role["podTemplate"]["spec"]["containers"] = [{"name": CONTAINER, **containers[0]}]
         storage, codes = with_container(volumes.storage, self.name), self.restart_codes
-        return PodData(role, storage, self.pull_secrets, security, self.port, self.scheduler, codes, self.group_keys)
+        return PodData(
+            role,
+            storage,
+            self.pull_secrets,
+            security,
+            self.port,
+            self.scheduler,
+            codes,
+            self.group_keys,
+            [group] if (group := self.template.get("spec", "schedulingGroup")) else [],
+        )
 
     def _instance_keys(self, section: str, part: Part) -> list[str]:
         """Read the labels or annotations that select an instance of Alibaba Cloud, and return their keys.
@@ -317,6 +329,7 @@ class _PodReader(FieldReader):
             "affinity": self._affinity,
             "imagePullSecrets": self._pull_secrets,
             "schedulerName": self._scheduler,
+            "schedulingGroup": None,
             "securityContext": lambda _, part: self.fields(part, _POD_SECURITY),
             "nodeSelector": self._node_selector,
             "tolerations": self._tolerations,
