@@ -38,7 +38,7 @@ from tfgen.importers.job_yaml import (
 from tfgen.importers.part import WORKFLOWS, Part, is_generated, kind, name, objects, scalar_part
 from tfgen.importers.table import REFUSED, Notes, Options, Outcome, refuse_misshapen
 from tfgen.importers.tf_config import Word, commands, config_texts
-from tfgen.kubernetes.pods import PROFILES
+from tfgen.kubernetes.pods import PROFILES, Profile
 from tfgen.places import JOB_FILE
 from tfgen.record import EMPTY, Record
 from tfgen.text.document import Document, YamlNode
@@ -545,11 +545,13 @@ def _write(name: str, variants: Mapping[EnvironmentName, ForeignJob]) -> Importe
 
     Return None after a problem.
     """
-    if [*variants] == [None]:
-        (variant,) = variants.values()
-        base, data = None, job_data(variant)
-    else:
-        base, data = job_with_environments(name, variants)
+
+    def build(profile: Profile) -> tuple[EnvironmentName, dict[str, Any]]:
+        if [*variants] == [None]:
+            return None, job_data(variants[None], profile)
+        return job_with_environments(name, variants, profile)
+
+    base, data = build(PROFILES[0])
     for place, text in texts(data):
         # Before the slow check of the job.
         if len(text) > _LONGEST_TEXT:
@@ -562,12 +564,7 @@ def _write(name: str, variants: Mapping[EnvironmentName, ForeignJob]) -> Importe
     least = at(data, ("spec", "security", "profile")) or PROFILES[0]
     for profile in PROFILES[PROFILES.index(least) :]:
         if profile != least:
-            security = data["spec"].get("security", {})
-            spec = {
-                **data["spec"],
-                "security": {"profile": profile, **{k: v for k, v in security.items() if k != "profile"}},
-            }
-            data = {**data, "spec": spec}
+            _, data = build(profile)
             comments["spec", "security", "profile"] = "The strictest Pod Security profile that these pods meet."
         files = dict.fromkeys(variant.root.file for variant in variants.values())
         head = [f"From the {job.format} {data['metadata']['name']} in {either(files, 'and')}, by tfgen import."]

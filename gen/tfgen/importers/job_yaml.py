@@ -13,11 +13,13 @@ from typing import Any, Final, TypeAlias
 
 from tfgen.data_path import Path, at, follow, has, leaves, texts, with_value, without
 from tfgen.errors import Position, Problem
+from tfgen.graph.objects import podspec
 from tfgen.importers.foreign_job import ROLES, ForeignJob, scheduler_of
 from tfgen.importers.pod import CONTAINER, ECI_PATHS, PORT, RESTART_IN_PLACE, join_pull_secrets
 from tfgen.importers.table import REFUSED
 from tfgen.job.training_job import ROLE_NAMES, RoleName
 from tfgen.kubernetes import keys
+from tfgen.kubernetes.pods import PROFILES, Profile
 from tfgen.schema import file as schema_file
 from tfgen.schema import kinds, tunables
 from tfgen.schema.file import key_order
@@ -38,12 +40,17 @@ _ANNOTATIONS: Final[Path] = (_POD_TEMPLATE, "metadata", "annotations")
 _MATCH: Final = "imageCache.match"
 
 
-def job_data(job: ForeignJob) -> dict[str, Any]:
-    """Convert a foreign job to the data of its job.yaml."""
-    return document(job.name, job.namespace, _hoist_shared(_full_spec(job)))
+def job_data(job: ForeignJob, profile: Profile) -> dict[str, Any]:
+    """Convert a foreign job to the data of its job.yaml.
+
+    Args:
+        job: the foreign job.
+        profile: the strictest Pod Security profile that the imported job may have.
+    """
+    return document(job.name, job.namespace, _hoist_shared(_full_spec(job, profile)))
 
 
-def _full_spec(job: ForeignJob) -> dict[str, Any]:
+def _full_spec(job: ForeignJob, profile: Profile) -> dict[str, Any]:
     """Return the ``spec`` of job.yaml for a foreign job. Each role also contains the fields that all roles share."""
     names = [name for name in ROLE_NAMES if name in job.roles]
     roles: dict[str, dict[str, Any]] = {}
@@ -62,7 +69,7 @@ def _full_spec(job: ForeignJob) -> dict[str, Any]:
                 job.notes.target(part, *ROLES, name, *path, key)
     spec: dict[str, Any] = {"strategy": job.strategy, **json.loads(json.dumps(job.spec)), "roles": roles}
     spec["storage"] = {**spec.get("storage", {}), **_storage(job, names, roles)}
-    _add_pods(spec, job)
+    _add_pods(spec, job, profile)
     _add_restart_in_place(spec, job)
     return spec
 
@@ -190,7 +197,7 @@ def _remove(data: dict[Any, Any], path: Path) -> None:
         del data[key]
 
 
-def _add_pods(spec: dict[str, Any], job: ForeignJob) -> None:
+def _add_pods(spec: dict[str, Any], job: ForeignJob, profile: Profile) -> None:
     """Add the pod settings that job.yaml sets for the whole job, such as the pull secrets, the port and the user."""
     secrets = join_pull_secrets(role.pod for role in job.roles.values())
     if secrets:
@@ -204,7 +211,9 @@ def _add_pods(spec: dict[str, Any], job: ForeignJob) -> None:
                 job.notes.reason(part, why, "changed", spec["port"])
     # A command of ElasticDL has no pod templates, and its job gets the default user and rights.
     if any(role.pods for role in job.roles.values()):
-        _add_rights(spec, job)
+        _add_rights(spec, job, profile)
+    elif profile != PROFILES[0]:
+        spec["security"] = {"profile": profile}
     _add_instances(spec)
 
 
@@ -307,8 +316,8 @@ _IN_POD: Final[Mapping[str | int, Path]] = {
 _COMMENT: Final = "As before the import, the pods run as the user of their image, with a writable root file system."
 
 
-def _add_rights(spec: dict[str, Any], job: ForeignJob) -> None:
-    """Set the user of the pods in a spec, and the write access to the root file system.
+def _add_rights(spec: dict[str, Any], job: ForeignJob, profile: Profile) -> None:
+    """Set the Pod Security profile and the user of the pods in a spec, and the write access to the root file system.
 
     By default, the pods of tfgen run as user 1000 with a read-only root file system. Foreign pods without a user run as
     the user of their image, which is often root. To keep this behavior, the imported job sets the user to null.
@@ -326,12 +335,9 @@ def _add_rights(spec: dict[str, Any], job: ForeignJob) -> None:
     # spec.security is for all containers, so a writable sidecar makes the whole job writable.
     others = [c for role in spec["roles"].values() for key in ("initContainers", "sidecars") for c in role.get(key, ())]
     rights[_READ_ONLY] = all((*read_only.values(), *(at(c, ("securityContext", _READ_ONLY)) for c in others)))
-    path = ("podTemplate", "spec", "containers")
     for name, role in spec["roles"].items():
         if read_only[name] and not rights[_READ_ONLY]:
-            (main,) = at(role, path) or ({"name": CONTAINER},)
-            main = with_value(main, ("securityContext", _READ_ONLY), True)
-            spec["roles"][name] = with_value(role, path, [main])
+            spec["roles"][name] = _with_right(role, _IN_POD[_READ_ONLY], True)
     isolated = [name for name, fields in security.items() if fields.get(_HOST_USERS) is False]
     if len(isolated) == len(security):
         rights[_HOST_USERS] = False
@@ -340,9 +346,25 @@ def _add_rights(spec: dict[str, Any], job: ForeignJob) -> None:
             spec["roles"][name] = with_value(spec["roles"][name], _IN_POD[_HOST_USERS], False)
     # With runAsNonRoot, Kubernetes refuses an image that runs as root.
     non_root = [name for name, role in spec["roles"].items() if at(role, (*_CONTEXT, "runAsNonRoot"))]
-    if any("runAsUser" not in fields and name not in non_root for name, fields in security.items()):
-        rights = {"profile": "baseline", **rights}
+    if profile == "restricted" and any("runAsUser" not in security[name] and name not in non_root for name in security):
+        profile = "baseline"
+    if profile != PROFILES[0]:
+        rights = {"profile": profile, **rights}
+    given = {*podspec.pod_context(profile), *podspec.container_context(profile)}
+    for name, role in job.roles.items():
+        for path, value in role.pod.hardening.items():
+            if path[-1] not in given:
+                spec["roles"][name] = _with_right(spec["roles"][name], path, value)
     spec["security"] = {**rights, **spec.get("security", {})}
+
+
+def _with_right(role: Any, path: Path, value: Any) -> Any:
+    """Return the data of a role with a field of a security context. The index 0 in a path is the main container."""
+    if 0 not in path:
+        return with_value(role, path, value)
+    index = path.index(0)
+    (main,) = at(role, path[:index]) or ({"name": CONTAINER},)
+    return with_value(role, path[:index], [with_value(main, path[index + 1 :], value)])
 
 
 def comments_on_rights(data: Mapping[str, Any]) -> dict[Path, str]:
@@ -397,7 +419,7 @@ def base_name(names: Mapping[EnvironmentName, str]) -> str | None:
 
 
 def job_with_environments(
-    name: str, variants: Mapping[EnvironmentName, ForeignJob]
+    name: str, variants: Mapping[EnvironmentName, ForeignJob], profile: Profile
 ) -> tuple[EnvironmentName, dict[str, Any]]:
     """Merge several variants of a job into the data of one job.yaml.
 
@@ -407,8 +429,9 @@ def job_with_environments(
     Args:
         name: the name of the job.
         variants: the variant of each environment. The variant without an environment has the key None.
+        profile: the strictest Pod Security profile that the imported job may have.
     """
-    specs = _with_sections({env: _full_spec(variant) for env, variant in variants.items()})
+    specs = _with_sections({env: _full_spec(variant, profile) for env, variant in variants.items()})
 
     def distance(env: EnvironmentName) -> int:
         """Return the number of values that differ from the other specs."""

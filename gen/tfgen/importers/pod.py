@@ -79,17 +79,22 @@ _CONTAINER_FIELDS: Final[Fields] = {
 }
 """The conversion of each field of the main container."""
 _SECURITY: Final = carried(*_ROLE, "security", KEY)
-_PROFILE: Final = {"type": "RuntimeDefault"}
+_POD_HARDENING: Final[Mapping[str, Any]] = {"seccompProfile": {"type": "RuntimeDefault"}}
+_MAIN_HARDENING: Final[Mapping[str, Any]] = {
+    **_POD_HARDENING,
+    "allowPrivilegeEscalation": False,
+    "capabilities": {"drop": ["ALL"]},
+}
+"""Fields of a security context with the values that a strict Pod Security profile of tfgen sets."""
 _POD_SECURITY: Final[Fields] = {
     **dict.fromkeys(("runAsUser", "runAsGroup", "fsGroup"), _SECURITY),
-    **_with_defaults(*_POD, "securityContext", fsGroupChangePolicy="OnRootMismatch", seccompProfile=_PROFILE),
+    **_with_defaults(*_POD, "securityContext", fsGroupChangePolicy="OnRootMismatch", **_POD_HARDENING),
     ANY_KEY: carried(*_POD, "securityContext", KEY),
 }
 _CONTEXT: Final = (*_MAIN, "securityContext")
 _MAIN_SECURITY: Final[Fields] = {
     "readOnlyRootFilesystem": _SECURITY,
-    **_with_defaults(*_CONTEXT, allowPrivilegeEscalation=False, privileged=False, seccompProfile=_PROFILE),
-    **_with_defaults(*_CONTEXT, capabilities={"drop": ["ALL"]}),
+    **_with_defaults(*_CONTEXT, privileged=False, **_MAIN_HARDENING),
     ANY_KEY: carried(*_CONTEXT, KEY),
 }
 _TOKEN: Final = changed(
@@ -168,6 +173,8 @@ class PodData(Record):
         storage: the volumes that the main container mounts, by name.
         pull_secrets: the names of the pull secrets.
         security: the fields for ``security`` of the job.
+        hardening: the fields of the security contexts that a strict Pod Security profile of tfgen also sets, with their
+            values, by the path in a role.
         port: the part of the source that sets TensorFlow's port, or None.
         scheduler: the part of the source that names a scheduler other than the default, or None.
         restart_codes: the exit codes after which the kubelet restarts the main container in its pod.
@@ -180,6 +187,7 @@ class PodData(Record):
     storage: Mapping[str, Any]
     pull_secrets: Sequence[str]
     security: Mapping[str, Any]
+    hardening: Mapping[Path, Any]
     port: Part | None
     scheduler: Part | None
     restart_codes: frozenset[int] = frozenset()
@@ -301,12 +309,23 @@ class _PodReader(FieldReader):
             storage,
             self.pull_secrets,
             security,
+            self._hardening(),
             self.port,
             self.scheduler,
             codes,
             self.group_keys,
             [group] if (group := self.template.get("spec", "schedulingGroup")) else [],
         )
+
+    def _hardening(self) -> dict[Path, Any]:
+        pod, path = self.template.get("spec"), ("podTemplate", "spec")
+        contexts = ((pod, path, _POD_HARDENING), (self.main, (*path, "containers", 0), _MAIN_HARDENING))
+        return {
+            (*path, "securityContext", key): value
+            for part, path, values in contexts
+            for key, value in values.items()
+            if part and (field := part.get("securityContext", key)) and field.data == value
+        }
 
     def _instance_keys(self, section: str, part: Part) -> list[str]:
         """Read the labels or annotations that select an instance of Alibaba Cloud, and return their keys.

@@ -111,7 +111,7 @@ def pod_spec(parts: PodParts) -> dict[Key, Node]:
 # https://kubernetes.io/docs/concepts/security/pod-security-standards/
 
 
-def pod_context(profile: Profile) -> Node:
+def pod_context(profile: Profile) -> dict[Key, Node]:
     """Return the security context of a pod for a profile, such as `restricted`."""
     identity: dict[Key, Node] = {
         "runAsUser": value("security.runAsUser"),
