@@ -247,7 +247,7 @@ _VOLUMES: Final = (
     # ValidateVolumeMounts
     Row(
         "unknown-volume",
-        f"{CONTAINER}.volumeMounts.*.name",
+        f"{CONTAINER}.volumeMounts|volumeDevices.*.name",
         _is_not_in_pod,
         "declare the volume in storage, or add the role to storage.NAME.for",
     ),

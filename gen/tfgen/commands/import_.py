@@ -791,6 +791,9 @@ def report_text(imported: Imported) -> str:
     summary = ", ".join(f"{outcomes.count(outcome)} {outcome}" for outcome in get_args(Outcome))
     lines.append(f"{count(len(imported.jobs), 'job')}: {summary}")
     lines += [_verdict(job, environment) for job in imported.jobs for environment in job.comparisons]
+    of_jobs = [entry for job in imported.jobs for variant in job.comparisons.values() for entry in variant.all_entries]
+    if not all(entry.is_explained or entry in of_jobs for entry in imported.entries):
+        lines.append("other objects: differ; see the warnings")
     return "".join(f"{printable(line)}\n" for line in lines)
 
 

@@ -22,7 +22,7 @@ from tfgen.errors import Position
 from tfgen.importers.foreign_job import ROLES, ForeignJob, OriginPod
 from tfgen.importers.job_yaml import ENVIRONMENTS, EnvironmentName, has_key, key_of, value_of
 from tfgen.importers.part import POD_DEFAULTS, Part, Place, part_of, plain_data
-from tfgen.importers.pod import ALPHA_GPU, CONTAINER, NVIDIA_GPU, main_container, without_end_slash
+from tfgen.importers.pod import ALPHA_GPU, CONTAINER, HANDLERS, NVIDIA_GPU, main_container, without_end_slash
 from tfgen.importers.table import DEFAULTS_OF_COMMANDS, PRESENT, Notes, Outcome, Reason
 from tfgen.job.training_job import ROLE_NAMES
 from tfgen.kubernetes import keys, quantity
@@ -680,7 +680,8 @@ def _rename_container(tree: Any, name: str) -> None:
 
 def _unify_volumes(spec: dict[str, Any], main: dict[str, Any], containers: Sequence[dict[str, Any]]) -> None:
     names: dict[Any, str] = {}
-    mounted = {_value(mount, "name") for container in containers for mount in _mappings(container, "volumeMounts")}
+    fields = ("volumeMounts", "volumeDevices")
+    mounted = {_value(item, "name") for container in containers for key in fields for item in _mappings(container, key)}
     for mount in _mappings(main, "volumeMounts"):
         names.setdefault(_value(mount, "name"), f"at {without_end_slash(str(_value(mount, 'mountPath')))}")
     read_only = {}
@@ -725,6 +726,9 @@ def _unify_container(container: dict[str, Any], name: str) -> None:
         requests = {**{key: leaf._replace(parts=()) for key, leaf in limits.items()}, **amounts["requests"]}
         sections = {"limits": _without_zero(limits), "requests": _without_zero(requests)}
         container["resources"] = {**resources, **{key: value for key, value in sections.items() if value}}
+    numbers = {_value(port, "name"): _value(port, "containerPort") for port in _mappings(container, "ports")}
+    for key in HANDLERS:
+        _number_ports(container.get(key), numbers)
     for port in _mappings(container, "ports"):
         if _value(port, "protocol") == "TCP":
             port["protocol"] = port["protocol"]._replace(value="")
@@ -754,8 +758,20 @@ def _unify_container(container: dict[str, Any], name: str) -> None:
         if isinstance(field, dict) and _value(field, "containerName") == name:
             field["containerName"] = field["containerName"]._replace(value="")
         defined.add(_value(item, "name"))
+    named_variables: dict[str, Any] = {}
+    for index, item in reversed([*enumerate(variables)]):  # The last entry of a name applies.
+        variable = _text(_value(item, "name"))
+        named_variables[f"{variable} of entry {index}" if variable in named_variables else variable] = item
     if variables:
-        container["env"] = {_text(_value(item, "name")): item for item in variables}
+        container["env"] = dict(reversed(named_variables.items()))
+
+
+def _number_ports(handlers: Any, numbers: Mapping[Any, Any]) -> None:
+    """Replace each name of a port in the probes and hooks of a container by the number of the port."""
+    for key, child in handlers.items() if isinstance(handlers, dict) else ():
+        if key == "port" and _value(handlers, key) in numbers:
+            handlers[key] = child._replace(value=numbers[child.value])
+        _number_ports(child, numbers)
 
 
 def _order(named: Sequence[tuple[Any, Any]], matters: Callable[[Any, Any], bool]) -> _Leaf:

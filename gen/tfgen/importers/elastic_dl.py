@@ -156,7 +156,7 @@ class _ElasticDLJob(FieldReader):
         flag, default = _NUMBERS[role]
         number = self.flags.get(flag)
         return ForeignRole(
-            number or self.item, _number(number, default), PodData(fields, storage, (), {}, {}, None, None)
+            number or self.item, _number(number, default), PodData(fields, storage, (), {}, {}, None, "", None)
         )
 
     def _amounts(self, prefix: str, target: Path, *, is_master: bool = False) -> bool:

@@ -785,10 +785,15 @@ _FIELDS: Final = {"apiVersion", "kind", "metadata", "automountServiceAccountToke
 """The fields of a ServiceAccount that job.yaml supports. The lists of secrets have no equivalent."""
 
 
+_DEFAULT_ACCOUNT: Final = "default"
+"""The account of a pod without `serviceAccountName`, which all pods of a namespace share."""
+
+
 def _with_service_account(job: ForeignJob, companions: Iterable[Part]) -> ForeignJob:
     """Add `serviceAccount` to a job if all pods use one account, and the files contain the account with annotations."""
-    accounts = {role.pod.role.get("serviceAccountName", "default") for role in job.roles.values()} - {"default"}
-    part = next((item for item in companions if _is_account(item, job) and {name(item)} == accounts), None)
+    accounts = {role.pod.role.get("serviceAccountName", _DEFAULT_ACCOUNT) for role in job.roles.values()}
+    is_own = accounts != {_DEFAULT_ACCOUNT}
+    part = next((item for item in companions if is_own and _is_account(item, job) and {name(item)} == accounts), None)
     if part is None or kinds.lacking(job.spec, _ACCOUNT[1:]):
         return job
     if labels := part.get("metadata", "labels"):

@@ -15,7 +15,15 @@ from tfgen.data_path import Path, at, follow, has, leaves, texts, with_value, wi
 from tfgen.errors import Position, Problem
 from tfgen.graph.objects import podspec
 from tfgen.importers.foreign_job import ROLES, ForeignJob, scheduler_of
-from tfgen.importers.pod import CONTAINER, ECI_PATHS, PORT, RESTART_IN_PLACE, join_pull_secrets
+from tfgen.importers.pod import (
+    CONTAINER,
+    ECI_PATHS,
+    HANDLERS,
+    PORT,
+    RESTART_IN_PLACE,
+    join_pull_secrets,
+    with_port_number,
+)
 from tfgen.importers.table import REFUSED
 from tfgen.job.training_job import ROLE_NAMES, RoleName
 from tfgen.kubernetes import keys
@@ -209,6 +217,10 @@ def _add_pods(spec: dict[str, Any], job: ForeignJob, profile: Profile) -> None:
             if number != spec["port"]:
                 why = f"in the imported job, all tasks listen on port {spec['port']}"
                 job.notes.reason(part, why, "changed", spec["port"])
+        for name, role in job.roles.items():
+            (main,) = at(spec["roles"][name], (_POD_TEMPLATE, "spec", "containers")) or ({},)
+            for key in main.keys() & {*HANDLERS} if role.pod.port_name else ():  # tfgen has its own name for the port
+                main[key] = with_port_number(main[key], role.pod.port_name, spec["port"])
     # A command of ElasticDL has no pod templates, and its job gets the default user and rights.
     if any(role.pods for role in job.roles.values()):
         _add_rights(spec, job, profile)

@@ -388,7 +388,18 @@ _DEFAULTS: Final[Mapping[str, Any]] = {
     "type": "",
 }
 """Field of an object that runs tasks -> default that the API server writes."""
-_USER_MAPS: Final = ("nodeSelector", "matchLabels", "requests", "limits")
+_OF_PODS: Final = ("restartPolicy", "terminationGracePeriodSeconds")
+"""Fields whose default only the spec of a pod has: an init container and a probe have fields with the same names."""
+_USER_MAPS: Final = (
+    "annotations",
+    "labels",
+    "limits",
+    "matchLabels",
+    "nodeSelector",
+    "options",
+    "requests",
+    "volumeAttributes",
+)
 """Mappings whose keys are no fields."""
 _ACCESS_VOLUME: Final = "kube-api-access-"
 """The name prefix of the volume that the API server adds for the token of the service account."""
@@ -433,8 +444,7 @@ def _without_defaults(part: Part) -> Part:
     if not isinstance(part.value, Mapping):
         return part
     fields = {key: child if key in _USER_MAPS else _without_defaults(child) for key, child in part.entries()}
-    # The restartPolicy Always of an init container makes a sidecar.
-    defaults = {key for key in fields if key in _DEFAULTS and (key != "restartPolicy" or "containers" in fields)}
+    defaults = {key for key in fields if key in _DEFAULTS and (key not in _OF_PODS or "containers" in fields)}
     removed = {key for key in defaults if fields[key].data == _DEFAULTS[key]}
     if part.text_at("serviceAccount") == part.text_at("serviceAccountName"):
         removed.add("serviceAccount")

@@ -176,6 +176,7 @@ class PodData(Record):
         hardening: the fields of the security contexts that a strict Pod Security profile of tfgen also sets, with their
             values, by the path in a role.
         port: the part of the source that sets TensorFlow's port, or None.
+        port_name: the name of TensorFlow's port, which the probes and hooks of the main container may use; or "".
         scheduler: the part of the source that names a scheduler other than the default, or None.
         restart_codes: the exit codes after which the kubelet restarts the main container in its pod.
         group_keys: the labels and annotations that bind the pod to its PodGroup.
@@ -189,6 +190,7 @@ class PodData(Record):
     security: Mapping[str, Any]
     hardening: Mapping[Path, Any]
     port: Part | None
+    port_name: str
     scheduler: Part | None
     restart_codes: frozenset[int] = frozenset()
     group_keys: Sequence[Part] = ()
@@ -265,6 +267,7 @@ class _PodReader(FieldReader):
         self.container_path: Path = (*self.pod_path, "containers", 0)
         self.pull_secrets: list[str] = []
         self.port: Part | None = None
+        self.port_name = ""
         self.scheduler: Part | None = None
         self.group_keys: list[Part] = []
         self.restart_codes = _restart_codes(main)
@@ -311,6 +314,7 @@ class _PodReader(FieldReader):
             security,
             self._hardening(),
             self.port,
+            self.port_name,
             self.scheduler,
             codes,
             self.group_keys,
@@ -468,7 +472,7 @@ class _PodReader(FieldReader):
         extra_ports = []
         for port in ports:
             if port is main:
-                self.port = port.get("containerPort")
+                self.port, self.port_name = port.get("containerPort"), port.text_at("name")
                 self.notes.target(port, "spec", "port")
             else:
                 extra_ports.append(port.without(*_NODE_PORT_FIELDS).data)
@@ -552,6 +556,20 @@ def with_container(data: Any, name: str) -> Any:
         }
     if isinstance(data, list | tuple):
         return [with_container(item, name) for item in data]
+    return data
+
+
+HANDLERS: Final = ("lifecycle", "livenessProbe", "readinessProbe", "startupProbe")
+"""The fields of a container that may connect to a port of the container."""
+
+
+def with_port_number(data: Any, name: str, number: Any) -> Any:
+    """Return a copy of the probes and hooks of a container, with the number of a port instead of the name."""
+    if isinstance(data, Mapping):
+        return {
+            key: number if key == "port" and value == name else with_port_number(value, name, number)
+            for key, value in data.items()
+        }
     return data
 
 
@@ -652,7 +670,9 @@ class Volumes:
         claims = {name: source.data.get("persistentVolumeClaim", {}) for name, source in sources.items()}
         self.read_only = [name for name, claim in claims.items() if claim.get("readOnly")]
         sidecars = [c for key in ("containers", "initContainers") for c in template.items("spec", key) if c is not main]
-        self._sidecar_mounts = {mount.text_at("name") for c in sidecars for mount in c.items("volumeMounts")}
+        uses = [device for container in (main, *sidecars) for device in container.items("volumeDevices")]
+        uses += [mount for container in sidecars for mount in container.items("volumeMounts")]
+        self._other_uses = {use.text_at("name") for use in uses}
         for mount in mounts:
             if mount.text_at("name") not in sources:
                 notes.refuse(mount, f"the pod has no volume {mount.text_at('name')}; add the volume")
@@ -660,7 +680,7 @@ class Volumes:
             self._volume(name, source, [mount for mount in mounts if mount.text_at("name") == name])
 
     def _volume(self, name: str, source: Part, mounts: Sequence[Part]) -> None:
-        if not mounts and name not in self._sidecar_mounts:
+        if not mounts and name not in self._other_uses:
             self.notes.reason(source, "no container mounts this volume", is_quiet=True)
             return
         is_raw = not mounts or any(key not in _MOUNT_FIELDS for key, _ in mounts[0].entries())
@@ -690,7 +710,7 @@ class Volumes:
         self.notes.target(source, *target)
         self.notes.target(first, *target, "mountPath")
         for mount in extra_mounts:
-            self._raw_mount(mount)
+            self._raw_mount(mount, {"readOnly": True} if name in self.read_only else {})
 
     def _is_built_in(self, name: str, source: Part, storage_source: Mapping[str, Any], mounts: Sequence[Part]) -> bool:
         """Test whether tfgen adds the same volume to the pods, so that ``storage`` omits the volume.
@@ -699,7 +719,7 @@ class Volumes:
         role.
         """
         is_plain = {key for key, part in mounts[0].entries() if part.value is not False} <= {"name", "mountPath"}
-        if "emptyDir" not in storage_source or len(mounts) > 1 or name in self._sidecar_mounts or not is_plain:
+        if "emptyDir" not in storage_source or len(mounts) > 1 or name in self._other_uses or not is_plain:
             return False
         folder, mount_path = storage_source["emptyDir"], without_end_slash(mounts[0].value["mountPath"].as_text)
         if mount_path == _TMP and not folder.get("medium"):
@@ -711,9 +731,9 @@ class Volumes:
             return True
         return False
 
-    def _raw_mount(self, mount: Part) -> None:
+    def _raw_mount(self, mount: Part, access: Mapping[str, Any] = EMPTY) -> None:
         path, name = without_end_slash(mount.text_at("mountPath")), mount.text_at("name")
-        self.mounts.append({**mount.data, "name": self.names.get(name, name), "mountPath": path})
+        self.mounts.append({**mount.data, "name": self.names.get(name, name), "mountPath": path, **access})
         self.notes.target(mount, *self.role_path, "podTemplate", "spec", "containers", 0, "volumeMounts")
 
 
