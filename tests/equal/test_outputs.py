@@ -58,6 +58,14 @@ def of_class(**gpu: Any) -> Mapping[str, Any]:
     return job(roles=roles, environments={name: of_worker(gpu=changed) for name, changed in environments.items()})
 
 
+def with_claims_of_pods(document: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a job whose podTemplate names the claim of tfgen in all pods, also in pods without this claim."""
+    claims = [{"name": "gpu"}, {"name": "nic"}]
+    containers = [{"name": "tensorflow", "resources": {"claims": claims}}]
+    pod = {"resourceClaims": [{"name": "nic", "resourceClaimName": "nic"}], "containers": containers}
+    return {**document, "spec": {**document["spec"], "podTemplate": {"spec": pod}}}
+
+
 def last_text(text: str) -> Mapping[str, Any]:
     """Return a volume that is the last volume of each pod, and whose last text is `text`."""
     source = {"driver": "hub.example.com", "volumeAttributes": {"query": text}}
@@ -349,6 +357,7 @@ CASES: Mapping[str, Any] = {
     "another image leaves the image of a task of a custom kind": another_image({}, **TASK_IMAGES),
     **{f"gang of {scheduler}": gang(scheduler) for scheduler in GANGS},
     "claims of devices": of_class(),
+    "claims of devices and of a podTemplate": with_claims_of_pods(of_class()),
     "gang of a newer Kubernetes": job(gang={"scheduler": "kubernetes"}, environments=NEWER_KUBERNETES),
     "equal workers of a newer Kubernetes": job(
         strategy="MultiWorkerMirrored",

@@ -62,6 +62,11 @@ def said_of_spec(spec: str) -> str:
             " [wrong-type]\n",
         ),
         (
+            "roles: {worker: {resources: {gpu: }}}",
+            "5:37: spec.roles.worker.resources.gpu: found nothing, expected a mapping; write {} for an empty value"
+            " [wrong-type]\n",
+        ),
+        (
             "roles: {master: {}}",
             '5:11: unknown key "master" in spec.roles; did you mean "chief"? (allowed: chief, evaluator, ps, worker)'
             " [unknown-key]\n",

@@ -389,15 +389,20 @@ def device_class(view: View) -> Iterator[Finding]:
         if gpu["count"] > _MOST_CLAIMED:
             message = f"{claims}, but gpu.count is {gpu['count']}; a claim has at most {_MOST_CLAIMED} devices"
             yield Finding((*path, "gpu", "count"), message)
-        for container in pod_parts.main_container(view, role):
-            for part in pod_parts.child(container, "resources"):
-                names = [pod_parts.name(item) for item in pod_parts.items(part, "claims")]
-                if "claims" in part.data and DEVICE_CLAIM not in names:
-                    message = (
-                        f"{claims}, but the claims of the podTemplate replace the claim {DEVICE_CLAIM}; add "
-                        f"{{name: {DEVICE_CLAIM}}} to the list"
-                    )
-                    yield Finding((*part.path, "claims"), message)
+        for item in pod_parts.template_items(view, role, "resourceClaims"):
+            if pod_parts.is_delete_directive(item) and pod_parts.name(item) == DEVICE_CLAIM:
+                message = f"{claims}, but the podTemplate deletes the claim {DEVICE_CLAIM}; remove the item"
+                yield Finding(item.path, message)
+        containers = pod_parts.main_container(view, role)
+        parts = (part for container in containers for part in pod_parts.child(container, "resources"))
+        # The list of the role's podTemplate replaces the list of the job's podTemplate.
+        *_, last = (None, *(part for part in parts if "claims" in part.data))
+        if last and DEVICE_CLAIM not in [pod_parts.name(item) for item in pod_parts.items(last, "claims")]:
+            message = (
+                f"{claims}, but the claims of the podTemplate replace the claim {DEVICE_CLAIM}; add "
+                f"{{name: {DEVICE_CLAIM}}} to the list"
+            )
+            yield Finding((*last.path, "claims"), message)
 
 
 @rule("vgpu-scheduler", "warning", "A job requests a virtual GPU of Volcano, but Volcano does not schedule the pods.")

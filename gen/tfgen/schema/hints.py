@@ -380,6 +380,8 @@ def advice_for(path: Path, value: Any) -> Hint:
             return Hint(f"; {advice.why}; {removal.words}", (removal,))
         if isinstance(advice, str):
             return Hint(f"; {advice}")
+        if value is None:
+            break
         around = "".join(map(str, path[-2:-1]))
         named = {"name": value} if isinstance(value, str) else value
         # The name of a variable shows whether its value is a secret. Other values have no such name.

@@ -411,7 +411,7 @@ def _overlay_line(changes: JobChanges, file: str, number: int, text: str) -> _Li
 
 
 def _about_patch(item: Purpose, line: str, *, is_set: bool) -> _LineFacts:
-    if line == "$patch: delete":
+    if line.removeprefix("- ") == "$patch: delete":
         return _LineFacts(
             f"The environment does not have {item.text}, or a part of it, so the patch deletes it.", ENVIRONMENTS
         )

@@ -7,8 +7,9 @@ https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/pod-v1/#P
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Final
+from typing import Any, Final
 
+from tfgen import data_path
 from tfgen.data_path import ValueType
 from tfgen.graph.holes import (
     ABSENT,
@@ -223,8 +224,24 @@ def container_claims(structure: Structure) -> Mapping[Key, Node]:
 
 
 def _claims(structure: Structure, field: str, source: Mapping[Key, Node]) -> Mapping[Key, Node]:
-    claim = When(AllOf((_GPU_COUNT, _DEVICE_CLASS)), {"name": supporting.DEVICE_CLAIM, **source})
+    claim = _if_claimed({"name": supporting.DEVICE_CLAIM, **source})
     return {field: [claim]} if structure.claims_devices else {}
+
+
+def _if_claimed(node: Node) -> Node:
+    return When(AllOf((_GPU_COUNT, _DEVICE_CLASS)), node)
+
+
+def with_own_claim(container: Any, structure: Structure) -> Any:
+    """Return a container of a podTemplate that names the claim for GPUs only in pods that have the claim."""
+    claims = data_path.at(container, ("resources", "claims"))
+    if not structure.claims_devices or not isinstance(claims, list):
+        return container
+    own = [
+        _if_claimed(item) if isinstance(item, dict) and item.get("name") == supporting.DEVICE_CLAIM else item
+        for item in claims
+    ]
+    return {**container, "resources": {**container["resources"], "claims": own}}
 
 
 def helper_resources(path: str) -> Node:

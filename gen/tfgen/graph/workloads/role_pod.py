@@ -298,6 +298,10 @@ def template(structure: Structure, role: Role, controller: Controller) -> dict[s
     pod: Any = generated_template(structure, role, controller)
     for over in (structure.pod_template, role.pod_template):
         pod = merge(pod, with_container_security(pod, over, podspec.container_context(structure.profile)), KUBECTL)
+    for key in ("initContainers", "containers"):
+        if isinstance(containers := pod["spec"].get(key), list):
+            spec = {**pod["spec"], key: [podspec.with_own_claim(item, structure) for item in containers]}
+            pod = {**pod, "spec": spec}
     return _with_security_templates(_with_cluster_names(pod), structure)
 
 
