@@ -205,6 +205,13 @@ def test_a_line_of_an_environment_names_the_line_of_the_environment(folder: Path
     )
 
 
+def test_a_line_that_deletes_an_item_of_the_base_says_so() -> None:
+    path = "overlays/tf1-translate/plugin/worker.patch.yaml"
+    number = 1 + lines((ROOT / path).read_text(encoding="utf-8")).index("      - $patch: delete")
+    printed = tfgen("explain", f"{ROOT / path}:{number}").out
+    assert "so the patch deletes it.\n" in printed
+
+
 def test_the_reason_is_that_of_the_key_that_a_file_sets() -> None:
     """A role may have its own image, but this role has none."""
     (line,) = [line for line in origins("overlays/mnist/base/ps.yaml") if line.line.strip().endswith("mnist:1.4.0")]
