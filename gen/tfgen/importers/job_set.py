@@ -418,11 +418,11 @@ def _gang(runtime: Part, notes: Notes) -> tuple[Part | None, Scheduler]:
         return None, "coscheduling"
     scheduler: Scheduler = "volcano" if "volcano" in policy.value else "coscheduling"
     notes.reason(policy, f"the imported job gets a gang of all tasks, with the scheduler {scheduler}", "changed")
-    if topology := policy.get("volcano", "networkTopology"):
-        notes.reason(topology, "to place the tasks near each other, set spec.placement")
     queue = runtime.get("spec", "template", "metadata", "annotations", _QUEUE) if scheduler == "volcano" else None
     timeout = policy.get("coscheduling", "scheduleTimeoutSeconds")
-    return mapping(policy, {"queue": queue, "scheduleTimeoutSeconds": timeout}), scheduler
+    topology = policy.get("volcano", "networkTopology")
+    fields = {"networkTopology": topology, "queue": queue, "scheduleTimeoutSeconds": timeout}
+    return mapping(policy, fields), scheduler
 
 
 def _note_train_job(item: Part, runtime: Part | None, notes: Notes) -> None:

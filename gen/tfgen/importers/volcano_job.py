@@ -49,12 +49,13 @@ _PLUGINS: Final[Fields] = {
     "ssh": dropped("the tasks of TensorFlow do not connect by ssh"),
     ANY_KEY: dropped("tfgen does not support the plugin {key}"),
 }
+_WHY_NO_GANG: Final = "a job with a single task needs no gang"
 _VOLCANO_JOB: Final = ("spec", "workload", "volcanoJob")
 _SPEC: Final[Fields] = {
     **AS_PODS,
     **dict.fromkeys(("tasks", "policies", "plugins")),
     "minSuccess": dropped("in tfgen, a job ends when one of its roles ends; see spec.completion"),
-    "networkTopology": dropped("only a Volcano Job can set this field; import with --workload VolcanoJob"),
+    "networkTopology": dropped(_WHY_NO_GANG),
     "runningEstimate": dropped("only the simulator of Volcano reads this field"),
     ANY_KEY: dropped("job.yaml has no field for {key} of a Volcano Job"),
 }
@@ -80,6 +81,13 @@ def _plugin_roles(item: Part) -> dict[str, RoleName]:
     return {task: role for role, task in tasks.items()}
 
 
+def _plugin_port(item: Part) -> int | None:
+    """Return the port in the arguments of Volcano's plugin `tensorflow`, or None without such an argument."""
+    arguments = item.texts_at("spec", "plugins", "tensorflow")
+    matches = [match for argument in arguments if (match := re.fullmatch(r"--?port=(\d{1,5})", argument))]
+    return int(matches[-1][1]) if matches else None
+
+
 def read(item: Part, companions: Sequence[Part], options: Options, notes: Notes) -> ForeignJob | None:
     """Read a Volcano Job. Return None if the import report has problems."""
     return _VolcanoJob(item, item, companions, options, notes).read()
@@ -96,7 +104,10 @@ class _VolcanoJob(JobReader):
         if not tasks:
             self.notes.refuse(self.item, "the Volcano Job has no tasks; add spec.tasks")
             return None
-        self.commands = {key: self.command_of(task, "template") for key, task in tasks.items()}
+        port = _plugin_port(self.item)
+        for key, task in tasks.items():
+            command = self.command_of(task, "template")
+            self.commands[key] = command.replaced(port=command.port or port)
         if not self._is_tensorflow(tasks):
             expected = "the plugin tensorflow, TF_CONFIG, or --ps_hosts and --worker_hosts"
             message = no_cluster_message("Volcano Job", self.commands.values(), expected)
@@ -261,21 +272,20 @@ class _VolcanoJob(JobReader):
             self.notes.reason(part, "tfgen sets the same plugin", "carried", "Plugin")
         else:
             self.notes.reason(part, "tfgen sets TF_CONFIG, as this plugin does", is_quiet=True)
-        for argument in part.texts_at():
-            if match := re.fullmatch(r"--?port=(\d{1,5})", argument):
-                self.set_value(int(match[1]), "spec", "port")
 
     def _read_spec(self, plan: TrainingPlan) -> None:
         spec = self.job.value["spec"]
-        policy = mapping(spec, {key: spec.get(key) for key in ("minAvailable", "priorityClassName", "queue")})
+        has_topology = plan.strategy != "Single" and not self.keeps_kind
+        in_gang = ("minAvailable", "priorityClassName", "queue", *(("networkTopology",) if has_topology else ()))
+        policy = mapping(spec, {key: spec.get(key) for key in in_gang})
         gang = self.read_gang(plan, policy)
         if plan.strategy == "Single" and self.keeps_kind:
             self.spec["gang"] = dict(gang.data)
         elif plan.strategy == "Single" and len(gang.data) > 1:
-            self.notes.remark(spec, "a job with a single task needs no gang")
+            self.notes.remark(spec, _WHY_NO_GANG)
         if scheduler := spec.get("schedulerName"):
             row = carried("spec", "gang", "schedulerName", default="volcano")
-            self.apply_row(scheduler, row if "gang" in self.spec else dropped("a job with a single task needs no gang"))
+            self.apply_row(scheduler, row if "gang" in self.spec else dropped(_WHY_NO_GANG))
         by_kind = _VOLCANO_JOB_SPEC if self.keeps_kind else {}
         read = dict.fromkeys((*policy.value, "schedulerName"))
         self.fields(spec, {**_SPEC, **by_kind, **read, "maxRetry": self._retries, "volumes": self._volumes})
