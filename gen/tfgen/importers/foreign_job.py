@@ -734,6 +734,31 @@ def _codes(rule: Part, job: Part) -> frozenset[int]:
     return frozenset(code for code in codes if type(code) is int and 0 < code < 256)
 
 
+# -- deadlines -----------------------------------------------------------------------------------------------------
+#
+#     activeDeadlineSeconds: 600   -> deadline: 600
+
+DEADLINE: Final = "activeDeadlineSeconds"
+
+
+def read_deadlines(jobs: Sequence[Part], plan: TrainingPlan, reader: JobReader) -> None:
+    """Read the time limit of each Job, and set `deadline` from the limit of the tasks that end the imported job."""
+    ending = plan.roles["chief" if plan.completion_by == "Chief" else "worker"]
+    ends = {pod.template.place for pod in ending.pods}
+    limits = [(limit, job.value["template"].place in ends) for job in jobs if (limit := job.get(DEADLINE))]
+    values = {limit.value for limit, is_end in limits if is_end}
+    for limit, is_end in limits:
+        if not is_end:
+            reader.notes.reason(limit, "spec.deadline limits only the tasks that end the job")
+        elif len(values) > 1:
+            why = "the Jobs have different limits, but spec.deadline is one limit for all tasks; set spec.deadline"
+            reader.notes.reason(limit, why)
+        else:
+            why = "the field limited all attempts of a Job together, and spec.deadline limits each attempt of a task"
+            reader.put(limit, limit.value, "spec", "deadline")
+            reader.notes.reason(limit, f"{why} that ends the job", "changed")
+
+
 # -- the ServiceAccount --------------------------------------------------------------------------------------------
 #
 # The annotations of the account give the pods an identity in a cloud.

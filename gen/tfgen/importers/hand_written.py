@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from tfgen.data_path import shared
 from tfgen.importers.foreign_job import (
+    DEADLINE,
     POLICY,
     RESTARTS,
     ROLE_WORDS,
@@ -21,6 +22,7 @@ from tfgen.importers.foreign_job import (
     ForeignRole,
     JobReader,
     OriginPod,
+    read_deadlines,
     read_failure_policies,
     training_plan,
 )
@@ -140,6 +142,7 @@ class _HandWritten(JobReader):
             self.set_value(self.limit.value, "spec", "retries")
         jobs = [part for task in tasks if kind(task.item) == "Job" and (part := task.item.get("spec"))]
         read_failure_policies(jobs, self)
+        read_deadlines(jobs, plan, self)
         if self.options.kind != "StatefulSet":
             self.set_value(self.options.kind, "spec", "workload", "kind")
         self.read_gang(plan)
@@ -305,7 +308,8 @@ class _HandWritten(JobReader):
             )
         why = f"the field belongs to the {kind(item)}, and tfgen may render the tasks as another kind"
         harmless = dict.fromkeys(_CONTROLLER_FIELDS, dropped(why, is_quiet=True))
-        job_fields: Fields = {"backoffLimit": _SHARED_LIMIT if self.limit else _LIMITS, POLICY: None} if is_job else {}
+        limit = _SHARED_LIMIT if self.limit else _LIMITS
+        job_fields: Fields = {"backoffLimit": limit, DEADLINE: None, POLICY: None} if is_job else {}
         read = dict.fromkeys(("template", "replicas", "completions", "parallelism", "volumeClaimTemplates"))
         self.fields(item.get("spec"), {ANY_KEY: dropped(why), **harmless, **read, **job_fields})
 

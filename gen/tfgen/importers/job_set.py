@@ -18,6 +18,7 @@ from typing import Final
 from tfgen.importers.foreign_job import (
     AS_PODS,
     AS_WORKLOAD,
+    DEADLINE,
     POLICY,
     RESTARTS,
     ROLE_LIST,
@@ -28,6 +29,7 @@ from tfgen.importers.foreign_job import (
     ForeignRole,
     JobReader,
     OriginPod,
+    read_deadlines,
     read_failure_policies,
 )
 from tfgen.importers.part import Part, api_group, build_part, kind, mapping, name, sequence
@@ -68,7 +70,7 @@ _REPLICATED_JOB: Final[Fields] = {
     ANY_KEY: dropped("job.yaml has no field for {key} of a JobSet"),
 }
 _JOB: Final[Fields] = {
-    **dict.fromkeys(("template", "parallelism", "completions", POLICY)),
+    **dict.fromkeys(("template", "parallelism", "completions", DEADLINE, POLICY)),
     ANY_KEY: dropped("tfgen sets this field of the Jobs that it creates; see spec.retries"),
 }
 
@@ -124,7 +126,9 @@ class _JobSet(JobReader):
             self.set_value(plan.completion_by, "spec", "completion", "by")
         self._read_spec()
         self.read_gang(plan, policy, policy_scheduler)
-        read_failure_policies([part for job in jobs if (part := job.get("template", "spec"))], self)
+        specs = [part for job in jobs if (part := job.get("template", "spec"))]
+        read_failure_policies(specs, self)
+        read_deadlines(specs, plan, self)
         self.drop_hosts((job.get(*_PODS) or job, command) for job, command in zip(jobs, commands, strict=True))
         self.commands = {str(number): command for number, command in enumerate(commands)}
         return self.foreign_job(plan)
