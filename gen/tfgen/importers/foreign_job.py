@@ -442,7 +442,7 @@ class JobReader(FieldReader):
                     "the file of the PodGroup as well, or set spec.gang in the imported job"
                 )
                 self.notes.reason(part, why)
-            data = self._queue_of_kueue()
+            data = self._queue_of_kueue(plan)
         else:
             data = {"scheduler": _BY_GROUP[api_group(group)] if group else pod_scheduler or policy_scheduler}
             for part in group_keys:
@@ -477,15 +477,31 @@ class JobReader(FieldReader):
         self.notes.target(queue, "spec", "gang", "queue")
         return queue.as_text
 
-    def _queue_of_kueue(self) -> dict[str, Any]:
+    def _queue_of_kueue(self, plan: TrainingPlan) -> dict[str, Any]:
         if self.queue is None:
             return {}
-        if self.options.kind in ("TFJob", "JobSet"):
-            self.notes.target(self.queue, "spec", "gang", "queue")
-            return {"scheduler": "kueue", "queue": self.queue.as_text}
-        why = "Kueue can queue the job only if the job is a single object; import with --workload"
-        self.notes.reason(self.queue, f"{why} {self.kinds_for_kueue}")
-        return {}
+        if self.options.kind not in ("TFJob", "JobSet"):
+            why = "Kueue can queue the job only if the job is a single object; import with --workload"
+            self.notes.reason(self.queue, f"{why} {self.kinds_for_kueue}")
+            return {}
+        data = {"scheduler": "kueue"}
+        templates = [pod.template for role in plan.roles.values() for pod in role.pods]
+        found = {
+            "queue": [self.queue],
+            "priorityClassName": [self.job.get("metadata", "labels", keys.QUEUE_PRIORITY)],
+            "requiredTopology": [pod.get("metadata", "annotations", keys.REQUIRED_TOPOLOGY) for pod in templates],
+            "preferredTopology": [pod.get("metadata", "annotations", keys.PREFERRED_TOPOLOGY) for pod in templates],
+        }
+        for key, parts in found.items():
+            is_shared = len({part.as_text if part else "" for part in parts}) == 1
+            for part in filter(None, parts):
+                if is_shared:
+                    data[key] = part.as_text
+                    self.notes.target(part, "spec", "gang", key)
+                    self.notes.reason(part, "", "carried")
+                else:
+                    self.notes.reason(part, f"spec.gang.{key} is the same for all roles; set spec.gang.{key}")
+        return data
 
     def plan(self, roles: Mapping[RoleName, ForeignRole], completion_by: CompletionBy) -> TrainingPlan:
         """Choose the strategy of the imported job, with an end that the workload kind supports."""

@@ -37,6 +37,7 @@ from tfgen.importers.pod import main_container
 from tfgen.importers.table import ANY_KEY, Fields, Notes, Options, carried, changed, dropped, refuse_misshapen
 from tfgen.importers.tf_config import TaskCommand, config_texts, no_cluster_message, read_command
 from tfgen.job.training_job import RoleName, Scheduler
+from tfgen.kubernetes import keys
 from tfgen.kubernetes.merge import MERGE_KEYS
 from tfgen.schema.kinds import CompletionBy, default_end
 from tfgen.words import either
@@ -199,6 +200,12 @@ class _JobSet(JobReader):
         else:
             self.ends.append(policy)
         return completion_by
+
+    def _labels_or_annotations(self, key: str, part: Part) -> None:
+        topology = part.get(keys.EXCLUSIVE_TOPOLOGY) if self.keeps_kind else None
+        if topology:
+            self.apply_row(topology, carried(*_JOB_SET, "exclusiveTopology"))
+        super()._labels_or_annotations(key, part.without(keys.EXCLUSIVE_TOPOLOGY) if topology else part)
 
     def _read_spec(self) -> None:
         if self.options.kind != "StatefulSet":

@@ -561,6 +561,16 @@ def _variable(item: Part, container: str) -> Any:
     return None
 
 
+_WHY_PLACES: Final[Mapping[str, str]] = {
+    keys.EXCLUSIVE_TOPOLOGY: "only workload.jobSet.exclusiveTopology has this effect; import with --workload JobSet",
+    **dict.fromkeys(
+        (keys.QUEUE, keys.QUEUE_PRIORITY, keys.REQUIRED_TOPOLOGY, keys.PREFERRED_TOPOLOGY),
+        "only spec.gang with the scheduler kueue sets this key; import with --workload JobSet, and set spec.gang",
+    ),
+}
+"""Labels and annotations that a user sets, and that decide where a pod runs -> reason for their loss."""
+
+
 def user_keys(part: Part, target: Path, notes: Notes) -> dict[str, str]:
     """Return the labels or annotations that the user set, without those of tools, controllers and tfgen.
 
@@ -576,6 +586,8 @@ def user_keys(part: Part, target: Path, notes: Notes) -> dict[str, str]:
         if key in helm_labels:
             why = "a Helm chart set the label on the manifest; the chart of tfgen sets its own labels"
             notes.reason(value, why, is_quiet=True)
+        elif why := _WHY_PLACES.get(key):
+            notes.reason(value, why)
         elif any(re.search(one["pattern"], key) for one in reserved):
             notes.reason(value, "tfgen or a controller sets this label or annotation", is_quiet=True)
         else:
