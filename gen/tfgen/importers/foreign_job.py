@@ -25,6 +25,7 @@ from tfgen.importers.pod import (
     without_end_slash,
 )
 from tfgen.importers.table import PRESENT, TFGEN_DEFAULT, FieldReader, Fields, Notes, Options, carried, changed, dropped
+from tfgen.importers.task_index import with_task_index
 from tfgen.importers.tf_config import WHY_CLUSTER, TaskCommand, change_reason, config_texts, legacy_keys, read_command
 from tfgen.job.training_job import ROLE_NAMES, RoleName, Scheduler, Strategy
 from tfgen.kubernetes import keys
@@ -484,9 +485,9 @@ class JobReader(FieldReader):
             why = "Kueue can queue the job only if the job is a single object; import with --workload"
             self.notes.reason(self.queue, f"{why} {self.kinds_for_kueue}")
             return {}
-        data = {"scheduler": "kueue"}
+        data: dict[str, Any] = {"scheduler": "kueue"}
         templates = [pod.template for role in plan.roles.values() for pod in role.pods]
-        found = {
+        found: dict[str, list[Part | None]] = {
             "queue": [self.queue],
             "priorityClassName": [self.job.get("metadata", "labels", keys.QUEUE_PRIORITY)],
             "requiredTopology": [pod.get("metadata", "annotations", keys.REQUIRED_TOPOLOGY) for pod in templates],
@@ -532,13 +533,20 @@ class JobReader(FieldReader):
             roots=[self.item],
             name=self.options.name or self.name,
             namespace=self.job.text_at("metadata", "namespace") or None,
-            roles=plan.roles,
+            roles={name: self._with_task_index(role, plan) for name, role in plan.roles.items()},
             strategy=plan.strategy,
             spec=self.spec,
             comments=self.comments,
             notes=self.notes,
             tensorboard_storage=self.board_storage,
             **fields,
+        )
+
+    def _with_task_index(self, role: ForeignRole, plan: TrainingPlan) -> ForeignRole:
+        templates = [(origin.template, origin.index) for origin in role.pods]
+        is_single = plan.strategy == "Single"
+        return role.replaced(
+            pod=with_task_index(role.pod, templates, self.options.kind, self.notes, is_single=is_single)
         )
 
     def _read_boards(self, plan: TrainingPlan) -> None:

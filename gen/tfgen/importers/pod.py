@@ -594,8 +594,8 @@ def user_keys(part: Part, target: Path, notes: Notes) -> dict[str, str]:
         if key in helm_labels:
             why = "a Helm chart set the label on the manifest; the chart of tfgen sets its own labels"
             notes.reason(value, why, is_quiet=True)
-        elif why := _WHY_PLACES.get(key):
-            notes.reason(value, why)
+        elif key in _WHY_PLACES:
+            notes.reason(value, _WHY_PLACES[key])
         elif _is_reserved(key):
             notes.reason(value, "tfgen or a controller sets this label or annotation", is_quiet=True)
         else:

@@ -45,7 +45,6 @@ _PORT_OF_HOST: Final = re.compile(r"[\w.)}-]:(\d{2,5})\\?[\"']")
 _TYPE: Final = re.compile(r'\\?["\']type\\?["\']\s*:\s*\\?["\']\s*(\w+)')
 _VARIABLE: Final = re.compile(r"\$\{?(\w+)\}?")
 _REFERENCE: Final = re.compile(r"\$\((\w+)\)|\$\{?(\w+)\}?")
-_INDEX: Final = re.compile(r"\$\{?V[KC]_TASK_INDEX\}?")
 _INDEX_NAMES: Final = ("VK_TASK_INDEX", "VC_TASK_INDEX")
 WHY_TF_CONFIG: Final = "tfgen sets TF_CONFIG for each task"
 _KERAS_PREFIX: Final = "KERAS_DISTRIBUTION_"
@@ -499,7 +498,7 @@ def _read_script(command: list[str], args: list[str], env: Mapping[str, Part]) -
     text = "".join(part.text + part.end for part in statements[:-1]) + "".join(p.text for p in statements[-1:])
     text = re.sub(r";(?=\S)", "; ", text)
     refusal = _script_problem(text, hosts)
-    program = _program(head, _INDEX.sub("${TASK_INDEX}", text), script_args, has_flags=bool(flags))
+    program = _program(head, text, script_args, has_flags=bool(flags))
     if flags:
         read = _legacy_command(flags, program)
     else:

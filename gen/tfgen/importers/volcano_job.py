@@ -26,9 +26,10 @@ from tfgen.importers.foreign_job import (
 )
 from tfgen.importers.part import Part, build_part, mapping, sequence
 from tfgen.importers.pod import main_container, volume_name
-from tfgen.importers.table import ANY_KEY, TFGEN_DEFAULT, Fields, Notes, Options, carried, dropped
+from tfgen.importers.table import ANY_KEY, TFGEN_DEFAULT, Fields, Notes, Options, Row, carried, dropped
 from tfgen.importers.tf_config import no_cluster_message
 from tfgen.job.training_job import RoleName
+from tfgen.schema import kinds
 from tfgen.schema.kinds import CompletionBy
 from tfgen.words import either
 
@@ -44,7 +45,6 @@ _TASK: Final[Fields] = {
     "topologyPolicy": dropped("tfgen does not support NUMA policies; the topology policy of the kubelet applies"),
 }
 _PLUGINS: Final[Fields] = {
-    "env": dropped("tfgen passes the index to each task, as this plugin does", is_quiet=True),
     "svc": dropped("tfgen gives each task a host name, as this plugin does", is_quiet=True),
     "ssh": dropped("the tasks of TensorFlow do not connect by ssh"),
     ANY_KEY: dropped("tfgen does not support the plugin {key}"),
@@ -122,7 +122,7 @@ class _VolcanoJob(JobReader):
         plan = self.plan(roles, self._completion_by(tasks, roles))
         if plan.completion_by not in (None, "Chief") or "chief" not in plan.roles:
             self.set_value(plan.completion_by, "spec", "completion", "by")
-        self._workload()
+        self._workload(plan)
         self._read_spec(plan)
         self.drop_hosts((task.get("template") or task, self.commands[key]) for key, task in tasks.items())
         return self.foreign_job(plan)
@@ -260,10 +260,22 @@ class _VolcanoJob(JobReader):
             why = f"tfgen does not support {unsupported} for {trigger}; tfgen restarts lost tasks"
             self.notes.reason(policy, why)
 
-    def _workload(self) -> None:
+    def _workload(self, plan: TrainingPlan) -> None:
         if self.keeps_kind:
             self.set_value("VolcanoJob", "spec", "workload", "kind")
-        self.fields(self.job.get("spec", "plugins"), {**_PLUGINS, "tensorflow": self._plugin})
+        self.fields(self.job.get("spec", "plugins"), {**_PLUGINS, "env": self._index(plan), "tensorflow": self._plugin})
+
+    def _index(self, plan: TrainingPlan) -> Row:
+        """Return the row for the plugin that passes the index to the tasks in variables."""
+        if self.keeps_kind:
+            return dropped("tfgen sets the same plugin", is_quiet=True)
+        if plan.strategy == "Single":
+            return dropped("a job with a single task needs no index", is_quiet=True)
+        names = kinds.FACTS[self.kind].index_variables
+        is_in_manifest = any(name in text.as_text for text in self.job.leaves() for name in names)
+        why = f"tfgen passes the index of the task in TASK_INDEX, and not in {either(names)}"
+        fix = "" if is_in_manifest else "; make sure that the program reads TASK_INDEX"
+        return dropped(why + fix, is_quiet=is_in_manifest)
 
     def _plugin(self, _key: str, part: Part) -> None:
         if self.keeps_kind:
