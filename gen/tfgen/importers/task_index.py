@@ -35,7 +35,10 @@ _VARIABLES: Final[Mapping[str, Sequence[WorkloadKind]]] = {
     for name in facts.index_variables
 }
 """Variable with the index of a task -> workload kinds whose controllers set the variable."""
-VARIABLES: Final = tuple(_VARIABLES)
+INDEX_VARIABLES: Final = tuple(_VARIABLES)
+"""The variables with the index of a task that controllers set."""
+INDEX_KEYS: Final = tuple(_FIELDS)
+"""The labels and annotations with the index of a task that controllers set."""
 _FIELD: Final = re.compile(r"metadata\.(?:labels|annotations)\['([^']+)'\]")
 _TASK_INDEX: Final = "TASK_INDEX"
 _REFERENCE: Final = f"$({_TASK_INDEX})"
