@@ -57,6 +57,8 @@ _CAUSES: Final = re.compile(
     r"spec\.(hostNetwork|containers\.tensorflow\.resources\..*|topologySpreadConstraints[.\[](?!.*\.labelSelector\.).*)"
 )
 """Fields of a pod for which tfgen adds other fields: `bare_job` keeps them, but they are no fields of tfgen."""
+_FIELD: Final = ("valueFrom", "fieldRef", "fieldPath")
+"""The path of a field in a variable. A variable with a value in place of the field is no added variable."""
 _ORDER: Final = "order of "
 """The beginning of the name of a leaf with the order of the items in a list."""
 _HOST_NETWORK: Final = ("podTemplate", "spec", "hostNetwork")
@@ -313,7 +315,7 @@ class Comparison:
                     found = self._compare(path, leaf, result.get(path), own_leaves.get(path))
                     for part in leaf.parts:
                         self._pods[part.place] = _worse(self._pods.get(part.place), found)
-                added = {path: leaf for path, leaf in result.items() if path not in origin}
+                added = {p: leaf for p, leaf in result.items() if p not in origin and (*p[:-1], *_FIELD) not in origin}
                 self._note_added(pod.template, role, added, own_leaves, origins)
 
     def _with_port(self, leaves: Mapping[Path, _Leaf], template: Part) -> Mapping[Path, _Leaf]:

@@ -25,6 +25,7 @@ from tfgen.importers.pod import (
     without_end_slash,
 )
 from tfgen.importers.table import PRESENT, TFGEN_DEFAULT, FieldReader, Fields, Notes, Options, carried, changed, dropped
+from tfgen.importers.task_index import with_task_index
 from tfgen.importers.tf_config import WHY_CLUSTER, TaskCommand, change_reason, config_texts, legacy_keys, read_command
 from tfgen.job.training_job import ROLE_NAMES, RoleName, Scheduler, Strategy
 from tfgen.kubernetes import keys
@@ -448,7 +449,7 @@ class JobReader(FieldReader):
                     "the file of the PodGroup as well, or set spec.gang in the imported job"
                 )
                 self.notes.reason(part, why)
-            data = self._queue_of_kueue()
+            data = self._queue_of_kueue(plan)
         else:
             data = {"scheduler": _BY_GROUP[api_group(group)] if group else pod_scheduler or policy_scheduler}
             self.has_kubernetes_gang = data["scheduler"] == "kubernetes"
@@ -488,15 +489,31 @@ class JobReader(FieldReader):
         self.notes.target(queue, "spec", "gang", "queue")
         return queue.as_text
 
-    def _queue_of_kueue(self) -> dict[str, Any]:
+    def _queue_of_kueue(self, plan: TrainingPlan) -> dict[str, Any]:
         if self.queue is None:
             return {}
-        if self.options.kind in ("TFJob", "JobSet"):
-            self.notes.target(self.queue, "spec", "gang", "queue")
-            return {"scheduler": "kueue", "queue": self.queue.as_text}
-        why = "Kueue can queue the job only if the job is a single object; import with --workload"
-        self.notes.reason(self.queue, f"{why} {self.kinds_for_kueue}")
-        return {}
+        if self.options.kind not in ("TFJob", "JobSet"):
+            why = "Kueue can queue the job only if the job is a single object; import with --workload"
+            self.notes.reason(self.queue, f"{why} {self.kinds_for_kueue}")
+            return {}
+        data: dict[str, Any] = {"scheduler": "kueue"}
+        templates = [pod.template for role in plan.roles.values() for pod in role.pods]
+        found: dict[str, list[Part | None]] = {
+            "queue": [self.queue],
+            "priorityClassName": [self.job.get("metadata", "labels", keys.QUEUE_PRIORITY)],
+            "requiredTopology": [pod.get("metadata", "annotations", keys.REQUIRED_TOPOLOGY) for pod in templates],
+            "preferredTopology": [pod.get("metadata", "annotations", keys.PREFERRED_TOPOLOGY) for pod in templates],
+        }
+        for key, parts in found.items():
+            is_shared = len({part.as_text if part else "" for part in parts}) == 1
+            for part in filter(None, parts):
+                if is_shared:
+                    data[key] = part.as_text
+                    self.notes.target(part, "spec", "gang", key)
+                    self.notes.reason(part, "", "carried")
+                else:
+                    self.notes.reason(part, f"spec.gang.{key} is the same for all roles; set spec.gang.{key}")
+        return data
 
     def plan(self, roles: Mapping[RoleName, ForeignRole], completion_by: CompletionBy) -> TrainingPlan:
         """Choose the strategy of the imported job, with an end that the workload kind supports."""
@@ -522,16 +539,12 @@ class JobReader(FieldReader):
         self._read_boards(plan)
         if plan.comment:
             self.comments["spec", "strategy"] = plan.comment
-        roles = plan.roles
-        if self.has_kubernetes_gang:
-            unbound = {role: data.pod.replaced(scheduling_groups=()) for role, data in roles.items()}
-            roles = {role: data.replaced(pod=unbound[role]) for role, data in roles.items()}
         return ForeignJob(
             format=self.format,
             roots=[self.item],
             name=self.options.name or self.name,
             namespace=self.job.text_at("metadata", "namespace") or None,
-            roles=roles,
+            roles={name: self._of_imported_job(role, plan) for name, role in plan.roles.items()},
             strategy=plan.strategy,
             spec=self.spec,
             comments=self.comments,
@@ -539,6 +552,13 @@ class JobReader(FieldReader):
             tensorboard_storage=self.board_storage,
             **fields,
         )
+
+    def _of_imported_job(self, role: ForeignRole, plan: TrainingPlan) -> ForeignRole:
+        """Return a role without the fields of a pod that the imported job sets in another way."""
+        templates = [(origin.template, origin.index) for origin in role.pods]
+        is_single = plan.strategy == "Single"
+        pod = with_task_index(role.pod, templates, self.options.kind, self.notes, is_single=is_single)
+        return role.replaced(pod=pod.replaced(scheduling_groups=()) if self.has_kubernetes_gang else pod)
 
     def _read_boards(self, plan: TrainingPlan) -> None:
         """Set ``tensorboard`` from the first sidecar with TensorBoard. The job has one TensorBoard for all tasks."""
@@ -771,6 +791,31 @@ def _codes(rule: Part, job: Part) -> frozenset[int]:
     if (name := on_codes.get("containerName")) is not None and (container is None or name != container.value):
         return frozenset()
     return frozenset(code for code in codes if type(code) is int and 0 < code < 256)
+
+
+# -- deadlines -----------------------------------------------------------------------------------------------------
+#
+#     activeDeadlineSeconds: 600   -> deadline: 600
+
+DEADLINE: Final = "activeDeadlineSeconds"
+
+
+def read_deadlines(jobs: Sequence[Part], plan: TrainingPlan, reader: JobReader) -> None:
+    """Read the time limit of each Job, and set `deadline` from the limit of the tasks that end the imported job."""
+    ending = plan.roles["chief" if plan.completion_by == "Chief" else "worker"]
+    ends = {pod.template.place for pod in ending.pods}
+    limits = [(limit, job.value["template"].place in ends) for job in jobs if (limit := job.get(DEADLINE))]
+    values = {limit.value for limit, is_end in limits if is_end}
+    for limit, is_end in limits:
+        if not is_end:
+            reader.notes.reason(limit, "spec.deadline limits only the tasks that end the job")
+        elif len(values) > 1:
+            why = "the Jobs have different limits, but spec.deadline is one limit for all tasks; set spec.deadline"
+            reader.notes.reason(limit, why)
+        else:
+            why = "the field limited all attempts of a Job together, and spec.deadline limits each attempt of a task"
+            reader.put(limit, limit.value, "spec", "deadline")
+            reader.notes.reason(limit, f"{why} that ends the job", "changed")
 
 
 # -- the ServiceAccount --------------------------------------------------------------------------------------------

@@ -8,11 +8,13 @@ their index.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any, Final
 
 from tfgen.data_path import shared
 from tfgen.importers.foreign_job import (
+    DEADLINE,
     POLICY,
     RESTARTS,
     ROLE_WORDS,
@@ -21,11 +23,12 @@ from tfgen.importers.foreign_job import (
     ForeignRole,
     JobReader,
     OriginPod,
+    read_deadlines,
     read_failure_policies,
     training_plan,
 )
 from tfgen.importers.part import Part, api_group, kind, mapping, name
-from tfgen.importers.pod import GROUP_KEYS, PodData, join_pull_secrets, main_container
+from tfgen.importers.pod import PodData, join_pull_secrets, main_container
 from tfgen.importers.table import ANY_KEY, Fields, Notes, Options, carried, changed, dropped, refuse_misshapen
 from tfgen.importers.tf_config import TASK_TYPES, ConfigTexts, TaskCommand, read_command
 from tfgen.job.training_job import ROLE_NAMES, RoleName
@@ -112,6 +115,8 @@ class _HandWritten(JobReader):
     format = FORMAT
     limit: Part | None = None
     """The backoffLimit of all Jobs, which becomes `retries` of the imported job."""
+    identity: AbstractSet[str] = frozenset()
+    """The keys of labels that only the selectors of the tasks' controllers and Services use."""
 
     def read(self, items: Sequence[Part]) -> ForeignJob | None:
         tasks = [task for item in items if (task := self._task(item))]
@@ -123,7 +128,8 @@ class _HandWritten(JobReader):
             self.notes.refuse(items[0], message)
             return None
         self._refuse_missing_tasks(tasks)
-        self._drop_services(tasks)
+        selectors = [self._drop_services(tasks), *(_selected(task.item.get("spec", "selector")) for task in tasks)]
+        self.identity = frozenset[str]().union(*selectors) - _used_labels(tasks, self.companions)
         self.drop_hosts((task.template, task.command) for task in tasks)
         self.limit = _shared_limit(tasks)
         roles = {role: merged for role in ROLE_NAMES if (merged := self._merge_tasks(role, tasks))}
@@ -140,6 +146,7 @@ class _HandWritten(JobReader):
             self.set_value(self.limit.value, "spec", "retries")
         jobs = [part for task in tasks if kind(task.item) == "Job" and (part := task.item.get("spec"))]
         read_failure_policies(jobs, self)
+        read_deadlines(jobs, plan, self)
         if self.options.kind != "StatefulSet":
             self.set_value(self.options.kind, "spec", "workload", "kind")
         self.read_gang(plan)
@@ -206,7 +213,9 @@ class _HandWritten(JobReader):
                     self.notes.refuse(task.item, f"{problem}; add the files of the missing tasks")
                     return
 
-    def _drop_services(self, tasks: Sequence[_Task]) -> None:
+    def _drop_services(self, tasks: Sequence[_Task]) -> frozenset[str]:
+        """Note the reason for each Service of the tasks. Return the keys of the labels in their selectors."""
+        selected: set[str] = set()
         pod_labels = [
             {key: part.as_text for key, part in task.template.entries("metadata", "labels")} for task in tasks
         ]
@@ -218,6 +227,8 @@ class _HandWritten(JobReader):
                 and any(selector.items() <= labels.items() for labels in pod_labels)
             ):
                 self.notes.reason(item, "tfgen creates one Service, which gives each task a host name", is_quiet=True)
+                selected |= selector.keys()
+        return frozenset(selected)
 
     def _merge_tasks(self, role: RoleName, tasks: Sequence[_Task]) -> ForeignRole | None:
         """Merge all tasks of a role. Return None for a role without tasks, or after a problem."""
@@ -241,6 +252,7 @@ class _HandWritten(JobReader):
         pods = [pod for task in tasks if (pod := self._pod(task, tasks))]
         if len(pods) < len(tasks):
             return None
+        pods = [self._with_shared_labels(task, pod, pods) for task, pod in zip(tasks, pods, strict=True)]
         storage = _shared_storage(pods)
         data = [{"role": pod.role, "storage": {**storage, **pod.storage}} for pod in pods]
         try:
@@ -279,20 +291,34 @@ class _HandWritten(JobReader):
         return self.read_pod(template, task.role, task.command) if len(self.notes.problems) == problems else None
 
     def _without_labels(self, task: _Task) -> Part:
-        """Return the pod template of a task without its labels, because tfgen selects the pods by different labels."""
+        """Return the pod template of a task without the labels that only identify the pods of a replaced object."""
         template = task.template
         if kind(task.item) == "Pod":
             for key in ("name", "namespace"):
                 if part := template.get("metadata", key):
                     self.notes.target(part, "metadata", key)
                     template = template.without_path(("metadata", key))
-        others = [key for key, _ in template.entries("metadata", "labels") if key not in GROUP_KEYS]
+        others = [key for key, _ in template.entries("metadata", "labels") if key in self.identity]
         for key in others:
             part = template.value["metadata"].value["labels"].value[key]
-            why = f"tfgen selects the pods by its own labels, such as tfgen/role, and not by the label {key}"
-            self.notes.reason(part, why, is_quiet=True)
+            why = f"only the objects that the import replaces select the label {key}; tfgen selects the pods by its own"
+            self.notes.reason(part, f"{why} labels, such as tfgen/role", is_quiet=True)
         labels = template.get("metadata", "labels")
         return template.with_part(("metadata", "labels"), labels.without(*others)) if labels else template
+
+    def _with_shared_labels(self, task: _Task, pod: PodData, pods: Sequence[PodData]) -> PodData:
+        """Return a pod with the labels and annotations that have the same value in all tasks of the role."""
+        fields = dict(pod.role)
+        for section in ("labels", "annotations"):
+            own = fields.pop(section, {})
+            shared = {key: own[key] for key in own if all(own[key] == p.role.get(section, {}).get(key) for p in pods)}
+            if shared:
+                fields[section] = shared
+            for key, part in task.template.entries("metadata", section):
+                if key in own.keys() - shared.keys():
+                    why = f"in job.yaml, the tasks of a role have the same {section}, but these tasks differ in {key}"
+                    self.notes.reason(part, why)
+        return pod.replaced(role=fields)
 
     def _read_object(self, task: _Task) -> None:
         """Read the fields of an object that runs tasks. Another function reads the pod template."""
@@ -306,7 +332,8 @@ class _HandWritten(JobReader):
             )
         why = f"the field belongs to the {kind(item)}, and tfgen may render the tasks as another kind"
         harmless = dict.fromkeys(_CONTROLLER_FIELDS, dropped(why, is_quiet=True))
-        job_fields: Fields = {"backoffLimit": _SHARED_LIMIT if self.limit else _LIMITS, POLICY: None} if is_job else {}
+        limit = _SHARED_LIMIT if self.limit else _LIMITS
+        job_fields: Fields = {"backoffLimit": limit, DEADLINE: None, POLICY: None} if is_job else {}
         read = dict.fromkeys(("template", "replicas", "completions", "parallelism", "volumeClaimTemplates"))
         self.fields(item.get("spec"), {ANY_KEY: dropped(why), **harmless, **read, **job_fields})
 
@@ -315,6 +342,27 @@ def _shared_limit(tasks: Sequence[_Task]) -> Part | None:
     """Return the backoffLimit of the Jobs. If two Jobs have different limits, or no Job has a limit, return None."""
     limits = [limit for task in tasks if kind(task.item) == "Job" and (limit := task.item.get("spec", "backoffLimit"))]
     return limits[0] if len({limit.value for limit in limits}) == 1 else None
+
+
+def _selected(selector: Part | None) -> frozenset[str]:
+    """Return the keys of the labels in the selector of a controller. Only new controllers have `matchLabels`."""
+    if selector is None:
+        return frozenset()
+    plain = {key for key, part in selector.entries() if not isinstance(part.value, (Mapping, list))}
+    return frozenset(plain | {key for part in selector.walk() for key in _selector_keys(part)})
+
+
+def _used_labels(tasks: Sequence[_Task], companions: Sequence[Part]) -> frozenset[str]:
+    """Return the keys of the labels that the pods of the tasks, or objects other than controllers, select."""
+    parts = [*(task.template for task in tasks), *(item for item in companions if kind(item) not in _KINDS)]
+    return frozenset(key for part in parts for inner in part.walk() for key in _selector_keys(inner))
+
+
+def _selector_keys(part: Part) -> Iterator[str]:
+    """Yield the keys of labels in the fields of a label selector, or of a constraint, that a part contains."""
+    yield from (key for key, _ in part.entries("matchLabels"))
+    yield from (text for item in part.items("matchExpressions") if (text := item.text_at("key")))
+    yield from (text for field in ("matchLabelKeys", "mismatchLabelKeys") for text in part.texts_at(field))
 
 
 def _template(item: Part) -> Part | None:

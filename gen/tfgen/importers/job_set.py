@@ -18,6 +18,7 @@ from typing import Final
 from tfgen.importers.foreign_job import (
     AS_PODS,
     AS_WORKLOAD,
+    DEADLINE,
     POLICY,
     RESTARTS,
     ROLE_LIST,
@@ -28,6 +29,7 @@ from tfgen.importers.foreign_job import (
     ForeignRole,
     JobReader,
     OriginPod,
+    read_deadlines,
     read_failure_policies,
 )
 from tfgen.importers.part import Part, api_group, build_part, kind, mapping, name, sequence
@@ -35,6 +37,7 @@ from tfgen.importers.pod import main_container
 from tfgen.importers.table import ANY_KEY, Fields, Notes, Options, carried, changed, dropped, refuse_misshapen
 from tfgen.importers.tf_config import TaskCommand, config_texts, no_cluster_message, read_command
 from tfgen.job.training_job import RoleName, Scheduler
+from tfgen.kubernetes import keys
 from tfgen.kubernetes.merge import MERGE_KEYS
 from tfgen.schema.kinds import CompletionBy, default_end
 from tfgen.words import either
@@ -68,7 +71,7 @@ _REPLICATED_JOB: Final[Fields] = {
     ANY_KEY: dropped("job.yaml has no field for {key} of a JobSet"),
 }
 _JOB: Final[Fields] = {
-    **dict.fromkeys(("template", "parallelism", "completions", POLICY)),
+    **dict.fromkeys(("template", "parallelism", "completions", DEADLINE, POLICY)),
     ANY_KEY: dropped("tfgen sets this field of the Jobs that it creates; see spec.retries"),
 }
 
@@ -124,7 +127,9 @@ class _JobSet(JobReader):
             self.set_value(plan.completion_by, "spec", "completion", "by")
         self._read_spec()
         self.read_gang(plan, policy, policy_scheduler)
-        read_failure_policies([part for job in jobs if (part := job.get("template", "spec"))], self)
+        specs = [part for job in jobs if (part := job.get("template", "spec"))]
+        read_failure_policies(specs, self)
+        read_deadlines(specs, plan, self)
         self.drop_hosts((job.get(*_PODS) or job, command) for job, command in zip(jobs, commands, strict=True))
         self.commands = {str(number): command for number, command in enumerate(commands)}
         return self.foreign_job(plan)
@@ -195,6 +200,12 @@ class _JobSet(JobReader):
         else:
             self.ends.append(policy)
         return completion_by
+
+    def _labels_or_annotations(self, key: str, part: Part) -> None:
+        topology = part.get(keys.EXCLUSIVE_TOPOLOGY) if self.keeps_kind else None
+        if topology:
+            self.apply_row(topology, carried(*_JOB_SET, "exclusiveTopology"))
+        super()._labels_or_annotations(key, part.without(keys.EXCLUSIVE_TOPOLOGY) if topology else part)
 
     def _read_spec(self) -> None:
         if self.options.kind != "StatefulSet":
@@ -418,11 +429,11 @@ def _gang(runtime: Part, notes: Notes) -> tuple[Part | None, Scheduler]:
         return None, "coscheduling"
     scheduler: Scheduler = "volcano" if "volcano" in policy.value else "coscheduling"
     notes.reason(policy, f"the imported job gets a gang of all tasks, with the scheduler {scheduler}", "changed")
-    if topology := policy.get("volcano", "networkTopology"):
-        notes.reason(topology, "to place the tasks near each other, set spec.placement")
     queue = runtime.get("spec", "template", "metadata", "annotations", _QUEUE) if scheduler == "volcano" else None
     timeout = policy.get("coscheduling", "scheduleTimeoutSeconds")
-    return mapping(policy, {"queue": queue, "scheduleTimeoutSeconds": timeout}), scheduler
+    topology = policy.get("volcano", "networkTopology")
+    fields = {"networkTopology": topology, "queue": queue, "scheduleTimeoutSeconds": timeout}
+    return mapping(policy, fields), scheduler
 
 
 def _note_train_job(item: Part, runtime: Part | None, notes: Notes) -> None:

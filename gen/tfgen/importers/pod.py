@@ -414,6 +414,9 @@ class _PodReader(FieldReader):
                     uses = f"the selector uses the operator's label {key}, which pods of tfgen lack"
                     why = f"{uses}; use the label tfgen/role"
                     self.notes.remark(scalar, why)
+                elif _is_reserved(key):
+                    why = f"tfgen or a controller sets the label {key}, so the selector may match no pod"
+                    self.notes.remark(scalar, f"{why}; use the label tfgen/role")
 
     def _read_main_container(self, ports: Sequence[str | int], program: Program) -> None:
         name = self.main.get("name")
@@ -611,6 +614,22 @@ def _variable(item: Part, container: str) -> Any:
     return None
 
 
+_WHY_PLACES: Final[Mapping[str, str]] = {
+    keys.EXCLUSIVE_TOPOLOGY: "only workload.jobSet.exclusiveTopology has this effect; import with --workload JobSet",
+    **dict.fromkeys(
+        (keys.QUEUE, keys.QUEUE_PRIORITY, keys.REQUIRED_TOPOLOGY, keys.PREFERRED_TOPOLOGY),
+        "only spec.gang with the scheduler kueue sets this key; import with --workload JobSet, and set spec.gang",
+    ),
+}
+"""Labels and annotations that a user sets, and that decide where a pod runs -> reason for their loss."""
+
+
+def _is_reserved(key: str) -> bool:
+    """Return whether tfgen or a controller sets the label or annotation."""
+    reserved = schema_file.target(schema_file.load(), "#/definitions/ownLabelKey")["not"]["anyOf"]
+    return any(re.search(one["pattern"], key) for one in reserved)
+
+
 def user_keys(part: Part, target: Path, notes: Notes) -> dict[str, str]:
     """Return the labels or annotations that the user set, without those of tools, controllers and tfgen.
 
@@ -619,14 +638,15 @@ def user_keys(part: Part, target: Path, notes: Notes) -> dict[str, str]:
         target: the path of the labels or annotations in the job.
         notes: the notes of the import.
     """
-    reserved = schema_file.target(schema_file.load(), "#/definitions/ownLabelKey")["not"]["anyOf"]
     entries: dict[str, str] = {}
     helm_labels = _HELM_2_LABELS if part.get("heritage") else ()
     for key, value in part.entries():
         if key in helm_labels:
             why = "a Helm chart set the label on the manifest; the chart of tfgen sets its own labels"
             notes.reason(value, why, is_quiet=True)
-        elif any(re.search(one["pattern"], key) for one in reserved):
+        elif key in _WHY_PLACES:
+            notes.reason(value, _WHY_PLACES[key])
+        elif _is_reserved(key):
             notes.reason(value, "tfgen or a controller sets this label or annotation", is_quiet=True)
         else:
             entries[key] = value.as_text

@@ -24,6 +24,7 @@ from tfgen.errors import Position
 from tfgen.importers.part import Part, kind, mapping
 from tfgen.importers.part import name as name_of
 from tfgen.importers.pod import Program
+from tfgen.importers.task_index import INDEX_KEYS, INDEX_VARIABLES
 from tfgen.kubernetes.pods import expand
 from tfgen.record import EMPTY, Record
 from tfgen.words import either
@@ -45,8 +46,6 @@ _PORT_OF_HOST: Final = re.compile(r"[\w.)}-]:(\d{2,5})\\?[\"']")
 _TYPE: Final = re.compile(r'\\?["\']type\\?["\']\s*:\s*\\?["\']\s*(\w+)')
 _VARIABLE: Final = re.compile(r"\$\{?(\w+)\}?")
 _REFERENCE: Final = re.compile(r"\$\((\w+)\)|\$\{?(\w+)\}?")
-_INDEX: Final = re.compile(r"\$\{?V[KC]_TASK_INDEX\}?")
-_INDEX_NAMES: Final = ("VK_TASK_INDEX", "VC_TASK_INDEX")
 WHY_TF_CONFIG: Final = "tfgen sets TF_CONFIG for each task"
 _KERAS_PREFIX: Final = "KERAS_DISTRIBUTION_"
 _HOST_VARIABLES: Final = ("PS_HOSTS", "WORKER_HOSTS")
@@ -58,11 +57,7 @@ _VARIABLES: Final[Mapping[str, str]] = {
 }
 """Variable that tfgen sets for a job with `legacyVariables` -> reason to omit the variable from ``env``."""
 _WHOLE_REFERENCE: Final = re.compile(r"\$(?:\((\w+)\)|\{(\w+)\}|(\w+))")
-_INDEX_FIELD: Final = re.compile(
-    r"metadata\.(labels|annotations)\["
-    r"'(apps\.kubernetes\.io/pod-index|batch\.kubernetes\.io/job-completion-index|(training\.kubeflow\.org/|tf-)?"
-    r"replica-index|jobset\.sigs\.k8s\.io/job-index|volcano\.sh/task-index)'\]"
-)
+_INDEX_FIELD: Final = re.compile(rf"metadata\.(labels|annotations)\['({'|'.join(map(re.escape, INDEX_KEYS))})'\]")
 """Pattern for the fieldPath of a label or annotation that contains the index of a task. Controllers set such keys."""
 
 
@@ -341,7 +336,7 @@ def _index_problem(variable: Part | None) -> str:
     if variable is None:
         return ""
     value, field = variable.get("value"), variable.get("valueFrom", "fieldRef", "fieldPath")
-    if value and (value.as_text.isdecimal() or value.as_text == "$(JOB_COMPLETION_INDEX)"):
+    if value and (value.as_text.isdecimal() or value.as_text in [f"$({name})" for name in INDEX_VARIABLES]):
         return ""
     if field and _INDEX_FIELD.fullmatch(field.as_text):
         return ""
@@ -499,7 +494,7 @@ def _read_script(command: list[str], args: list[str], env: Mapping[str, Part]) -
     text = "".join(part.text + part.end for part in statements[:-1]) + "".join(p.text for p in statements[-1:])
     text = re.sub(r";(?=\S)", "; ", text)
     refusal = _script_problem(text, hosts)
-    program = _program(head, _INDEX.sub("${TASK_INDEX}", text), script_args, has_flags=bool(flags))
+    program = _program(head, text, script_args, has_flags=bool(flags))
     if flags:
         read = _legacy_command(flags, program)
     else:
@@ -510,7 +505,7 @@ def _read_script(command: list[str], args: list[str], env: Mapping[str, Part]) -
     notes = tuple(
         f"the script used ${name} in TF_CONFIG without setting the variable; tfgen sets a complete TF_CONFIG"
         for name in dict.fromkeys(_VARIABLE.findall(config or ""))
-        if name not in (*hosts, *env, *_INDEX_NAMES) and not re.search(rf"\b{name}=", script)
+        if name not in (*hosts, *env, *INDEX_VARIABLES) and not re.search(rf"\b{name}=", script)
     )
     return read.replaced(port=port or read.port, refusal=refusal, notes=notes)
 

@@ -26,9 +26,10 @@ from tfgen.importers.foreign_job import (
 )
 from tfgen.importers.part import Part, build_part, mapping, sequence
 from tfgen.importers.pod import main_container, volume_name
-from tfgen.importers.table import ANY_KEY, TFGEN_DEFAULT, Fields, Notes, Options, carried, dropped
+from tfgen.importers.table import ANY_KEY, TFGEN_DEFAULT, Fields, Notes, Options, Row, carried, dropped
 from tfgen.importers.tf_config import no_cluster_message
 from tfgen.job.training_job import RoleName
+from tfgen.schema import kinds
 from tfgen.schema.kinds import CompletionBy
 from tfgen.words import either
 
@@ -44,17 +45,17 @@ _TASK: Final[Fields] = {
     "topologyPolicy": dropped("tfgen does not support NUMA policies; the topology policy of the kubelet applies"),
 }
 _PLUGINS: Final[Fields] = {
-    "env": dropped("tfgen passes the index to each task, as this plugin does", is_quiet=True),
     "svc": dropped("tfgen gives each task a host name, as this plugin does", is_quiet=True),
     "ssh": dropped("the tasks of TensorFlow do not connect by ssh"),
     ANY_KEY: dropped("tfgen does not support the plugin {key}"),
 }
+_WHY_NO_GANG: Final = "a job with a single task needs no gang"
 _VOLCANO_JOB: Final = ("spec", "workload", "volcanoJob")
 _SPEC: Final[Fields] = {
     **AS_PODS,
     **dict.fromkeys(("tasks", "policies", "plugins")),
     "minSuccess": dropped("in tfgen, a job ends when one of its roles ends; see spec.completion"),
-    "networkTopology": dropped("only a Volcano Job can set this field; import with --workload VolcanoJob"),
+    "networkTopology": dropped(_WHY_NO_GANG),
     "runningEstimate": dropped("only the simulator of Volcano reads this field"),
     ANY_KEY: dropped("job.yaml has no field for {key} of a Volcano Job"),
 }
@@ -80,6 +81,13 @@ def _plugin_roles(item: Part) -> dict[str, RoleName]:
     return {task: role for role, task in tasks.items()}
 
 
+def _plugin_port(item: Part) -> int | None:
+    """Return the port in the arguments of Volcano's plugin `tensorflow`, or None without such an argument."""
+    arguments = item.texts_at("spec", "plugins", "tensorflow")
+    matches = [match for argument in arguments if (match := re.fullmatch(r"--?port=(\d{1,5})", argument))]
+    return int(matches[-1][1]) if matches else None
+
+
 def read(item: Part, companions: Sequence[Part], options: Options, notes: Notes) -> ForeignJob | None:
     """Read a Volcano Job. Return None if the import report has problems."""
     return _VolcanoJob(item, item, companions, options, notes).read()
@@ -96,7 +104,10 @@ class _VolcanoJob(JobReader):
         if not tasks:
             self.notes.refuse(self.item, "the Volcano Job has no tasks; add spec.tasks")
             return None
-        self.commands = {key: self.command_of(task, "template") for key, task in tasks.items()}
+        port = _plugin_port(self.item)
+        for key, task in tasks.items():
+            command = self.command_of(task, "template")
+            self.commands[key] = command.replaced(port=command.port or port)
         if not self._is_tensorflow(tasks):
             expected = "the plugin tensorflow, TF_CONFIG, or --ps_hosts and --worker_hosts"
             message = no_cluster_message("Volcano Job", self.commands.values(), expected)
@@ -111,7 +122,7 @@ class _VolcanoJob(JobReader):
         plan = self.plan(roles, self._completion_by(tasks, roles))
         if plan.completion_by not in (None, "Chief") or "chief" not in plan.roles:
             self.set_value(plan.completion_by, "spec", "completion", "by")
-        self._workload()
+        self._workload(plan)
         self._read_spec(plan)
         self.drop_hosts((task.get("template") or task, self.commands[key]) for key, task in tasks.items())
         return self.foreign_job(plan)
@@ -249,10 +260,22 @@ class _VolcanoJob(JobReader):
             why = f"tfgen does not support {unsupported} for {trigger}; tfgen restarts lost tasks"
             self.notes.reason(policy, why)
 
-    def _workload(self) -> None:
+    def _workload(self, plan: TrainingPlan) -> None:
         if self.keeps_kind:
             self.set_value("VolcanoJob", "spec", "workload", "kind")
-        self.fields(self.job.get("spec", "plugins"), {**_PLUGINS, "tensorflow": self._plugin})
+        self.fields(self.job.get("spec", "plugins"), {**_PLUGINS, "env": self._index(plan), "tensorflow": self._plugin})
+
+    def _index(self, plan: TrainingPlan) -> Row:
+        """Return the row for the plugin that passes the index to the tasks in variables."""
+        if self.keeps_kind:
+            return dropped("tfgen sets the same plugin", is_quiet=True)
+        if plan.strategy == "Single":
+            return dropped("a job with a single task needs no index", is_quiet=True)
+        names = kinds.FACTS[self.kind].index_variables
+        is_in_manifest = any(name in text.as_text for text in self.job.leaves() for name in names)
+        why = f"tfgen passes the index of the task in TASK_INDEX, and not in {either(names)}"
+        fix = "" if is_in_manifest else "; make sure that the program reads TASK_INDEX"
+        return dropped(why + fix, is_quiet=is_in_manifest)
 
     def _plugin(self, _key: str, part: Part) -> None:
         if self.keeps_kind:
@@ -261,21 +284,20 @@ class _VolcanoJob(JobReader):
             self.notes.reason(part, "tfgen sets the same plugin", "carried", "Plugin")
         else:
             self.notes.reason(part, "tfgen sets TF_CONFIG, as this plugin does", is_quiet=True)
-        for argument in part.texts_at():
-            if match := re.fullmatch(r"--?port=(\d{1,5})", argument):
-                self.set_value(int(match[1]), "spec", "port")
 
     def _read_spec(self, plan: TrainingPlan) -> None:
         spec = self.job.value["spec"]
-        policy = mapping(spec, {key: spec.get(key) for key in ("minAvailable", "priorityClassName", "queue")})
+        has_topology = plan.strategy != "Single" and not self.keeps_kind
+        in_gang = ("minAvailable", "priorityClassName", "queue", *(("networkTopology",) if has_topology else ()))
+        policy = mapping(spec, {key: spec.get(key) for key in in_gang})
         gang = self.read_gang(plan, policy)
         if plan.strategy == "Single" and self.keeps_kind:
             self.spec["gang"] = dict(gang.data)
         elif plan.strategy == "Single" and len(gang.data) > 1:
-            self.notes.remark(spec, "a job with a single task needs no gang")
+            self.notes.remark(spec, _WHY_NO_GANG)
         if scheduler := spec.get("schedulerName"):
             row = carried("spec", "gang", "schedulerName", default="volcano")
-            self.apply_row(scheduler, row if "gang" in self.spec else dropped("a job with a single task needs no gang"))
+            self.apply_row(scheduler, row if "gang" in self.spec else dropped(_WHY_NO_GANG))
         by_kind = _VOLCANO_JOB_SPEC if self.keeps_kind else {}
         read = dict.fromkeys((*policy.value, "schedulerName"))
         self.fields(spec, {**_SPEC, **by_kind, **read, "maxRetry": self._retries, "volumes": self._volumes})

@@ -26,6 +26,7 @@ from tfgen.rules.pod_parts import PodPart
 from tfgen.rules.rule import Finding, advise, did_you_mean, rule
 from tfgen.rules.storage import FOLDERS_OF_EVERY_POD, mounts_of
 from tfgen.rules.view import View
+from tfgen.schema import kinds
 from tfgen.words import NEAR, either, nearest, shown
 
 # -- command text ------------------------------------------------------------------------------------------------------
@@ -448,9 +449,15 @@ def expansion_order(view: View) -> Iterator[Finding]:
 def unknown_variable(view: View) -> Iterator[Finding]:
     yield from _check_words(view)
     for reference in _references(view):
-        if reference.target not in reference.order and not reference.has_env_from:
-            message = f"the variable {reference.name} refers to $({reference.target}), which is not set"
-            yield advise(reference.path, message, _unset(reference.target, reference.order))
+        if reference.target in reference.order or reference.has_env_from:
+            continue
+        message = f"the variable {reference.name} refers to $({reference.target})"
+        if reference.target in _index_variables(view):
+            is_set = "TASK_INDEX" in reference.order
+            hint = Hint("; write $(TASK_INDEX)" if is_set else f"; use {reference.target} in the command")
+            yield advise(reference.path, f"{message}, which the controller sets after the variables of the job", hint)
+        else:
+            yield advise(reference.path, f"{message}, which is not set", _unset(reference.target, reference.order))
 
 
 def _check_words(view: View) -> Iterator[Finding]:
@@ -459,14 +466,20 @@ def _check_words(view: View) -> Iterator[Finding]:
         if not words or view.effective_field(role.name, "envFrom")[1]:
             continue
         order = _order(view, role.name)
+        known = {*order, *_index_variables(view)}
         is_shell = has_shell(view, role.name)
         for word in words:
             for target in find_references(word.text):
                 # In a shell, $(date) runs a command. Names of commands are in lower case.
-                if target in order or (is_shell and not _NAME.fullmatch(target)):
+                if target in known or (is_shell and not _NAME.fullmatch(target)):
                     continue
                 message = f"the word {shown(word.text)} refers to $({target}), which is not set"
                 yield advise(word.path, message, _unset(target, order))
+
+
+def _index_variables(view: View) -> Sequence[str]:
+    """Return the variables with the index of a task that the controller of the pods sets after all other variables."""
+    return kinds.FACTS[view.job.structure.kind].index_variables
 
 
 def _reference_to(name: str) -> str:
@@ -546,6 +559,7 @@ def _variables(view: View, role: RoleName) -> Iterator[str]:
     yield from (variable["name"] for variable in view.variables(role))
     for container in pod_parts.main_container(view, role):
         yield from (pod_parts.name(item) for item in pod_parts.items(container, "env"))
+    yield from _index_variables(view)
 
 
 def _hint(view: View, name: str, variables: set[str]) -> Hint:

@@ -105,6 +105,7 @@ class Facts(Record):
         tf_config_setter: the component that may set TF_CONFIG instead of tfgen, and the fix for a job whose chief would
             wait for the evaluator. Example: ``("the plugin tensorflow", "{own}")``.
             Both texts are empty if only tfgen sets TF_CONFIG, or if the kind does not support an evaluator.
+        index_variables: the variables with the index of the task that the controller appends to those of a container.
     """
 
     unsupported_keys: tuple[UnsupportedKey, ...] = ()
@@ -118,6 +119,7 @@ class Facts(Record):
     default_end: CompletionBy | None = None
     has_pod_that_calls_api_server: bool = False
     tf_config_setter: tuple[str, str] = ("", "")
+    index_variables: tuple[str, ...] = ()
 
 
 # -- keys of pods -----------------------------------------------------------------------------------------------------
@@ -248,6 +250,7 @@ _JOB: Final = Facts(
     controller_keys=JOB_KEYS,
     makes_object_per_role=True,
     has_pod_that_calls_api_server=True,
+    index_variables=("JOB_COMPLETION_INDEX",),
 )
 
 
@@ -413,6 +416,7 @@ _VOLCANO_JOB: Final = Facts(
         f"volcano.sh/{key}" for key in ("job-name", "job-namespace", "job-version", "task-index", "task-spec")
     ),
     tf_config_setter=("the plugin tensorflow", "{own}"),
+    index_variables=("VC_TASK_INDEX", "VK_TASK_INDEX"),
 )
 
 
@@ -444,6 +448,7 @@ _JOB_SET: Final = Facts(
     ),
     controller_keys=("jobset.sigs.k8s.io/", *JOB_KEYS),
     is_admitted_whole=True,
+    index_variables=("JOB_COMPLETION_INDEX",),
 )
 
 
