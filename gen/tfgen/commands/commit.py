@@ -72,7 +72,7 @@ from tfgen.tree.ledger import LEDGER_FOLDER, Ledger, ledger_path, parse_ledger
 from tfgen.tree.plan import ConflictsError, WritePlan, WriteRequest
 from tfgen.tree.staging import Staging
 from tfgen.tree.write import apply, plan_write, read_ledgers
-from tfgen.words import count
+from tfgen.words import command_line, count
 
 EXAMPLE: Final = "tfgen commit jobs --push"
 
@@ -241,7 +241,7 @@ def _operation_steps(operation: Operation, jobs: Sequence[Path], out: Path) -> s
     folders = [path for name in (LEDGER_FOLDER, CHARTS, OVERLAYS) if (path := out / name).is_dir()]
     steps = (
         "# resolve the conflicts in the files that git status lists, except rendered files",
-        *([f"tfgen render {shlex.join(map(str, jobs))}"] if folders else []),
+        *([command_line("render", *jobs)] if folders else []),
         "git add --update :/",
         f"git add {shlex.join(os.path.relpath(path) for path in (*jobs, *folders))}",
         operation.finish,
@@ -294,7 +294,7 @@ def _commit_with_files(work: _Work) -> Outcome:
     for pair in planned.pairs:
         if pair.name in plan.kept_jobs:
             file = pair.after.source.file if pair.after else ""
-            command = f"tfgen render --upgrade {file}"
+            command = command_line("render", "--upgrade", file)
             notes.append(f"{pair.name} keeps its rendered files until the job changes; to render the job: {command}")
     if outcome.commit and report.jobs:
         again = plan_write(WriteRequest(out, report.renderings, staging=work.staging))

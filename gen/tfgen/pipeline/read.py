@@ -40,7 +40,7 @@ from tfgen.tree.files import FileTree
 from tfgen.tree.ledger import LEDGER_FOLDER, Ledgers, ledger_path, parse_ledger
 from tfgen.tree.staging import Rendering, Staging, Stored
 from tfgen.tree.write import find_unchanged
-from tfgen.words import printable
+from tfgen.words import command_line, printable
 
 if TYPE_CHECKING:
     from tfgen.pipeline.render import RenderedFile, RenderedJob
@@ -276,7 +276,7 @@ def find_orphans(
 def _orphan(job: str, source: str, out: Path) -> Problem:
     message = (
         f"{source} no longer has the job {job}, but GitOps tools still apply its rendered files; to remove the files: "
-        f"tfgen rm {job}; to keep the job, restore the job in {source}"
+        f"{command_line('rm', job)}; to keep the job, restore the job in {source}"
     )
     return Problem(os.path.relpath(out / ledger_path(job)), Position(1, 1), message, ORPHAN)
 
