@@ -159,6 +159,21 @@ def test_rm_keeps_the_file_if_a_rendered_file_was_edited(repository: Path) -> No
     assert chart.exists()
 
 
+def test_rm_reads_no_file_with_a_merge_conflict(repository: Path) -> None:
+    """The second job has the conflict, so tfgen cannot read this job, and the removal of the first would lose both."""
+    first, separator, second = repository.read_text(encoding="utf-8").partition("---\n")
+    text = first + separator + second.replace("kind:", "<<<<<<< HEAD\nkind:")
+    repository.write_text(text, encoding="utf-8")
+    for options in ([], ["--job", "pong"], ["--job", "mnist", "--force"]):
+        assert tfgen("rm", "jobs.yaml", *options, code=1) == (
+            "",
+            "jobs.yaml:12:1: found a merge conflict of git; choose one side and remove the lines with the conflict "
+            "markers [yaml-syntax]\n",
+        )
+    assert repository.read_text(encoding="utf-8") == text
+    assert rendered_jobs() == {"mnist", "pong"}
+
+
 NAME = "jöb file.yaml"
 QUOTED = f"'{NAME}'"
 """Name of a job file, as in a command for a shell."""

@@ -25,7 +25,7 @@ from tfgen.cli.output import (
     read_job,
 )
 from tfgen.disk_file import read_text, real_path, replace_text
-from tfgen.errors import Problem, UsageError, has_errors
+from tfgen.errors import Problem, ProblemsError, UsageError, stop_at_errors
 from tfgen.git.tree import CommitTree
 from tfgen.job.facts import check_environment, choose_job, command_for, environments_of, name_of
 from tfgen.job.sources import output_root, root_above
@@ -161,6 +161,7 @@ def remove_job(job: Path, out: Path | None, *, force: bool, name: str | None = N
     Raises:
         UsageError: the job does not exist, or the file has several jobs and `name` is None. If `force` is false: the
             text of the job is not committed, or `job` is a name and a job file contains the job.
+        ProblemsError: the text of the job file is not valid YAML.
         ConflictsError: somebody edited a rendered file, and `force` is false.
         TfgenError: the disk fails, or the text of the job cannot be removed without a change of other jobs.
     """
@@ -248,20 +249,20 @@ def _text_of_job(path: Path, name: str | None, *, force: bool) -> _JobText:
     Raises:
         UsageError: the file does not have the job, the file has several jobs and `name` is None, or the text of the job
             is not committed and `force` is false.
+        ProblemsError: the text is not valid YAML, for example because of a merge conflict.
         TfgenError: the text of the job cannot be removed without a change of other jobs.
     """
     text = decode(path.read_bytes(), str(path))
     if isinstance(text, Problem):
-        raise UsageError(str(text))
+        raise ProblemsError([text])
     before = read_text(path)
     parsed = parse(text, str(path))
+    stop_at_errors(parsed.problems)
     document = choose_job(parsed.documents, str(path), name)
     job = data_path.at(document.data, ("metadata", "name"))
     if not isinstance(job, str):
         raise UsageError(f"{path}: the job has no name; set metadata.name")
     is_shared = len(parsed.documents) > 1
-    if is_shared and has_errors(parsed.problems):
-        raise UsageError(str(parsed.problems[0]))
     content, after = split_off(before, document) if is_shared else (text, "")
     if not force and not _has_committed(path, content, document):
         raise UsageError(
