@@ -366,7 +366,7 @@ def full_check(
     rendered = {**results.rendered, **dict(render_files(results.checker, staging, clashing, scope) if clashing else ())}
     files = [(file, rendered[file.source.file]) for file in changed]
     find_cached = _nothing_cached if is_verified else partial(_find_cached, scope)
-    compared = compare(checked, against, find_cached)
+    compared = compare(checked, against, find_cached, scope.tree)
     problems = [*checked.problems, *compared.problems]
     problems += (problem for _, file in files for problem in file.object_report.problems)
     problems += (problem for file, result in files for problem in _find_unused(results, file, result))
