@@ -1,9 +1,10 @@
-"""Functions for the text of messages: values, paths, lists of names, numbers, tables and the hint "did you mean"."""
+"""Functions for the text of messages: values, paths, commands, names, numbers, tables and the hint "did you mean"."""
 
 from __future__ import annotations
 
 import json
 import re
+import shlex
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
@@ -130,6 +131,15 @@ def path_name(path: Path) -> str:
         else:
             name += f".{step}" if re.fullmatch(r"[A-Za-z0-9_-]+", step) else f"[{shown(step)}]"
     return name.removeprefix(".") or "the document"
+
+
+def command_line(command: str, *arguments: object) -> str:
+    """Return a tfgen command for a message. A user can copy the text to a POSIX shell, whatever the arguments contain.
+
+    >>> command_line("render", "--upgrade", "my jobs/job.yaml")
+    "tfgen render --upgrade 'my jobs/job.yaml'"
+    """
+    return shlex.join(["tfgen", command, *map(str, arguments)])
 
 
 def columns(rows_of_cells: Sequence[Sequence[str]]) -> str:

@@ -94,7 +94,7 @@ def test_jobs_are_compared_by_their_names(job: Path) -> None:
     Path("more").mkdir()
     Path("more/job.yaml").write_text(JOB.replace("mnist}", "new}"), encoding="utf-8")
     assert tfgen("check", "--no-files", ".", code=1) == (
-        f"job.yaml:12:10: {CHANGE} [new-run]\n",
+        f"job.yaml:12:10: {CHANGE} --job mnist [new-run]\n",
         "1 error, 0 warnings; 1 job compared with HEAD\n",
     )
 

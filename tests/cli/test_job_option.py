@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from pathlib import Path
 
 import pytest
@@ -155,6 +157,103 @@ def test_rm_keeps_the_file_if_a_rendered_file_was_edited(repository: Path) -> No
     assert cli.run(["rm", "jobs.yaml", "--job", "pong"]) != 0
     assert repository.read_text(encoding="utf-8") == before
     assert chart.exists()
+
+
+def test_rm_reads_no_file_with_a_merge_conflict(repository: Path) -> None:
+    """The second job has the conflict, so tfgen cannot read this job, and the removal of the first would lose both."""
+    first, separator, second = repository.read_text(encoding="utf-8").partition("---\n")
+    text = first + separator + second.replace("kind:", "<<<<<<< HEAD\nkind:")
+    repository.write_text(text, encoding="utf-8")
+    for options in ([], ["--job", "pong"], ["--job", "mnist", "--force"]):
+        assert tfgen("rm", "jobs.yaml", *options, code=1) == (
+            "",
+            "jobs.yaml:12:1: found a merge conflict of git; choose one side and remove the lines with the conflict "
+            "markers [yaml-syntax]\n",
+        )
+    assert repository.read_text(encoding="utf-8") == text
+    assert rendered_jobs() == {"mnist", "pong"}
+
+
+NAME = "jöb file.yaml"
+QUOTED = f"'{NAME}'"
+"""Name of a job file, as in a command for a shell."""
+
+
+@pytest.fixture
+def two_jobs(repository: Path) -> None:
+    """Commit the two jobs in a file whose name needs quotes in a shell."""
+    repository.rename(NAME)
+    tfgen("commit", ".")
+
+
+def printed_commands(*arguments: str, code: int = 0) -> list[str]:
+    """Run tfgen, and return the commands of tfgen that the output proposes, in alphabetical order."""
+    printed = "".join(tfgen(*arguments, code=code))
+    return sorted(
+        {*re.findall(r"tfgen (?:delete|rerun|render|rm|set|commit) (?:--?[a-z]+ )*'[^\n\[]*[^\n\[ ]", printed)}
+    )
+
+
+PROPOSED = {
+    "set": (["set", NAME, "--job", "pong", "image=pong:2"], [], [f"tfgen render {QUOTED}"]),
+    "rename": (
+        ["rename", NAME, "video", "--job", "pong"],
+        [],
+        [
+            f"tfgen commit {QUOTED}",
+            f"tfgen rm {QUOTED} --job video --env dev",
+            f"tfgen rm {QUOTED} --job video --env prod",
+        ],
+    ),
+    "rm --env": (
+        ["rm", NAME, "--job", "pong", "--env", "dev"],
+        [],
+        [
+            f"tfgen delete {QUOTED} --job pong --env dev",
+            f"tfgen render {QUOTED}",
+            f"tfgen rerun {QUOTED} --job pong --env dev --enable",
+        ],
+    ),
+    "rerun": (["rerun", NAME, "--job", "pong"], [], [f"tfgen render {QUOTED}"]),
+    "check": (
+        ["check", NAME],
+        [["set", NAME, "--job", "pong", "image=pong:2"]],
+        [f"tfgen render {QUOTED}", f"tfgen rerun {QUOTED} --job pong"],
+    ),
+    "check of an earlier run": (
+        ["check", NAME, "--no-files"],
+        [
+            ["rerun", NAME, "--job", "pong", "--env", "prod", "--commit"],
+            ["set", NAME, "--job", "pong", "--env", "prod", "run=null"],
+        ],
+        [f"tfgen set {QUOTED} --job pong --env prod run=3"],
+    ),
+    "rerun of a retired job": (
+        ["rerun", NAME, "--job", "pong", "--env", "dev"],
+        [["rm", NAME, "--job", "pong", "--env", "dev"]],
+        [f"tfgen rerun {QUOTED} --job pong --env dev --enable"],
+    ),
+    "rm of a name": (
+        ["rm", "pong"],
+        [],
+        [f"tfgen rm {QUOTED} --job pong; to remove only the rendered files, add --force"],
+    ),
+}
+CODES = {"check": 1, "check of an earlier run": 1, "rerun of a retired job": 2, "rm of a name": 2}
+
+
+@pytest.mark.usefixtures("two_jobs")
+@pytest.mark.parametrize("case", PROPOSED)
+def test_a_proposed_command_works(case: str) -> None:
+    arguments, before, expected = PROPOSED[case]
+    for command in before:
+        tfgen(*command)
+    commands = printed_commands(*arguments, code=CODES.get(case, 0))
+    assert commands == expected
+    for line in commands:
+        words = shlex.split(line.partition(";")[0])
+        if words[1] != "delete":  # needs a cluster
+            tfgen(*words[1:])
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable
@@ -12,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.command import Command, CommandError
-from tests.support.repository import GANG_JOB, clone_fixture, commit_all, git, hook, tfgen, write
+from tests.support.repository import GANG_JOB, OTHER, clone_fixture, commit_all, git, hook, tfgen, write
 from tests.support.tools import ROOT
 from tfgen import cli
 from tfgen.commands import commit as commit_command
@@ -140,6 +141,76 @@ def test_a_job_that_moves_is_no_new_one(clone: Path) -> None:
     Path("jobs/mnist.yaml").rename("teams/mnist.yaml")
     run(".")
     assert git("log", "-1", "--format=%B").strip() == "mnist: moved to teams/mnist.yaml"
+
+
+@pytest.mark.parametrize("way", ["mv", "git mv", "render", "comment"])
+def test_a_commit_of_the_new_file_of_a_job_removes_the_old_file(clone: Path, tmp_path: Path, way: str) -> None:
+    Path("a b").mkdir()
+    if way == "git mv":
+        git("mv", "jobs/mnist.yaml", "a b/job.yaml")
+    else:
+        Path("jobs/mnist.yaml").rename("a b/job.yaml")
+    if way == "render":
+        tfgen("render", "a b")
+    if way == "comment":
+        write("jobs/mnist.yaml", "# moved\n")
+    run("a b/job.yaml")
+    assert git("log", "-1", "--format=%B").strip() == "mnist: moved to a b/job.yaml"
+    assert lines("show", "--format=", "--name-status", "--no-renames", "HEAD") == [
+        "M\t.tfgen/mnist.json",
+        "A\ta b/job.yaml",
+        f"{'M' if way == 'comment' else 'D'}\tjobs/mnist.yaml",
+    ]
+    assert git("status", "--porcelain") == ""
+    git("clone", "--quiet", ".", tmp_path / "fresh")
+    tfgen("check", tmp_path / "fresh")
+
+
+MOVED = (
+    "tfgen: error: new.yaml: the job mnist moved from jobs/mnist.yaml to new.yaml, so a commit of new.yaml alone would "
+    "leave the job in both files; to commit all changes of the files: tfgen commit new.yaml jobs/mnist.yaml"
+)
+LEFT = {
+    "another job": ({"jobs/mnist.yaml": OTHER}, ""),
+    "a new job": ({"jobs/mnist.yaml": OTHER.replace("other}", "third}")}, ""),
+    "another job in another file": (
+        {"jobs/mnist.yaml": None, "jobs/other file.yaml": OTHER},
+        " 'jobs/other file.yaml'",
+    ),
+    "a removed job": ({"jobs/mnist.yaml": None}, ""),
+}
+"""The files after the move of one of two jobs, and the end of the command in the message."""
+
+
+@pytest.mark.parametrize("case", LEFT)
+def test_a_moved_job_whose_old_file_has_more_is_committed_with_this_file(clone: Path, case: str) -> None:
+    files, end = LEFT[case]
+    write("jobs/mnist.yaml", GANG_JOB if case == "a new job" else f"{GANG_JOB}---\n{OTHER}")
+    run("jobs")
+    before = git("rev-parse", "HEAD")
+    write("new.yaml", GANG_JOB)
+    for path, text in files.items():
+        if text is None:
+            Path(path).unlink()
+        else:
+            write(path, text)
+    assert tfgen("commit", "new.yaml", code=1) == ("", f"{MOVED}{end}\n")
+    assert git("rev-parse", "HEAD") == before
+    tfgen(*shlex.split(f"{MOVED}{end}".partition(": tfgen ")[2]))
+    assert git("status", "--porcelain") == ""
+    tfgen("check", ".")
+
+
+def test_a_moved_job_is_compared_with_its_old_file(clone: Path) -> None:
+    Path("jobs/mnist.yaml").unlink()
+    write("new.yaml", GANG_JOB.replace("1.4.0", "1.5.0"))
+    assert tfgen("commit", "new.yaml", code=1) == (
+        "",
+        'new.yaml:5:10: image was "registry.example.com/ml/mnist:1.4.0" and is '
+        '"registry.example.com/ml/mnist:1.5.0": Kubernetes refuses to change the template of the Job mnist-chief; '
+        "for a new run: tfgen rerun new.yaml [new-run]\n"
+        "nothing was committed: the jobs have errors\n",
+    )
 
 
 def test_words_for_what_changes_no_object(clone: Path) -> None:
@@ -801,7 +872,7 @@ def test_a_cure_for_a_copy_of_a_job_file(clone: Path, cure: str) -> None:
         Path("jobs/mnist.yaml").unlink()
     else:
         write("jobs/mnist.yaml", GANG_JOB.replace("mnist}", "digits}"))
-    run("jobs/copy.yaml")
+    run("jobs" if cure == "other name there" else "jobs/copy.yaml")
     name = "copy" if cure == "name" else "mnist"
     assert json.loads(Path(f".tfgen/{name}.json").read_text(encoding="utf-8"))["source"] == "jobs/copy.yaml"
     tfgen("check", "jobs/copy.yaml")

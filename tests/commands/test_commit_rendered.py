@@ -70,6 +70,17 @@ def test_main_has_the_job_and_the_other_branch_what_comes_of_it(clone: Path) -> 
     assert out.endswith("pushed to origin/main\npushed to origin/rendered\n")
 
 
+def test_a_moved_job_leaves_its_old_file(clone: Path) -> None:
+    write("jobs/mnist.yaml", JOB)
+    tfgen("commit", "jobs")
+    git("mv", "jobs/mnist.yaml", "new.yaml")
+    tfgen("commit", "new.yaml")
+    assert files("main") == ["new.yaml", "tfgen.yaml"]
+    for branch in ("main", "rendered"):
+        assert git("log", "-1", "--format=%s", branch) == "mnist: moved to new.yaml\n"
+    assert git("status", "--porcelain") == ""
+
+
 @pytest.mark.parametrize("forge", ["github", "gitlab"])
 def test_the_first_commit_has_all_files_of_init(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, forge: str) -> None:
     (tmp_path / "new").mkdir()

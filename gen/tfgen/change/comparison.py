@@ -4,13 +4,17 @@
 
 A job is compared with the job of the same name in the committed version of its file. If that version does not contain
 the job, tfgen looks for the job in the committed versions of the other files, because a job may move to another file.
+The last step searches all files of the repository that differ from the commit, so that the comparison finds a moved job
+even if the caller does not pass the former file.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import os
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import chain
+from pathlib import Path
 from typing import TypeAlias
 
 from tfgen.change.new_run import environments_enabled_again, find_new_runs
@@ -19,10 +23,10 @@ from tfgen.check.checked import CachedFile, Checked, CheckedFile, read_cached_fi
 from tfgen.check.jobs import check_all
 from tfgen.errors import Problem, has_errors, in_order
 from tfgen.git import command
-from tfgen.git.tree import CommitTree
+from tfgen.git.tree import DISK, CommitTree, Tree, by_repository
 from tfgen.graph.graph import BuiltJob, build
 from tfgen.job.facts import environments_of, name_of, own_data, run_of
-from tfgen.job.sources import JobPlace, Source, read_files
+from tfgen.job.sources import JobPlace, Source, has_job, has_name_of_job, read_files, text_has_job
 from tfgen.record import Record
 from tfgen.text.document import Document
 from tfgen.workers import map_items
@@ -150,19 +154,22 @@ class Comparison(Record):
     notes: tuple[str, ...]
 
 
-def compare(checked: Checked, revision: str, find_cached: FindCached = read_cached_files) -> Comparison:
+def compare(
+    checked: Checked, revision: str, find_cached: FindCached = read_cached_files, tree: Tree = DISK
+) -> Comparison:
     """Compare each changed job with its committed version. Jobs in files with errors are skipped.
 
     Args:
         checked: current jobs.
         revision: revision of the committed versions.
         find_cached: function that takes committed job files, and returns the cached check results by file name.
+        tree: version of the current jobs.
 
     Raises:
         UsageError: the revision does not exist.
         TfgenError: git fails.
     """
-    matched = pair_jobs(checked, revision, find_cached=find_cached)
+    matched = pair_jobs(checked, revision, find_cached=find_cached, tree=tree)
     pairs = tuple(pair for pair in matched.pairs if pair.before and pair.after)
     problems = map_items(_new_runs, [pair for pair in pairs if not pair.is_unchanged])
     unpaired = tuple(pair for pair in matched.pairs if not (pair.before and pair.after))
@@ -174,7 +181,11 @@ def _new_runs(pair: PairPlaces) -> tuple[Problem, ...]:
 
 
 def pair_jobs(
-    checked: Checked, revision: str, gone: Sequence[str] = (), find_cached: FindCached = read_cached_files
+    checked: Checked,
+    revision: str,
+    gone: Sequence[str] = (),
+    find_cached: FindCached = read_cached_files,
+    tree: Tree = DISK,
 ) -> Pairs:
     """Pair each job with its committed version, and add the removed jobs. Jobs in files with errors are skipped.
 
@@ -183,6 +194,7 @@ def pair_jobs(
         revision: revision of the committed versions.
         gone: job files that exist in the revision, but no longer on disk.
         find_cached: function that takes committed job files, and returns the cached check results by file name.
+        tree: version of the current jobs.
 
     Raises:
         UsageError: the revision does not exist.
@@ -209,7 +221,28 @@ def pair_jobs(
             notes.append(f"{earlier.file} has errors in {revision}, so tfgen does not compare the file with {revision}")
             continue
         before |= {(earlier.file, place.name): place for place in places}
+    if missing := {place.name for places in now.values() for place in places} - {name for _, name in before}:
+        before |= {(place.source.file, place.name): place for place in _former_places(now, missing, revision, tree)}
     return Pairs(tuple(_match(tuple(chain.from_iterable(now.values())), before, revision)), tuple(notes))
+
+
+def _former_places(files: Iterable[str], jobs: Collection[str], revision: str, tree: Tree) -> Iterator[JobPlace]:
+    """Yield the location of each committed job with one of the names, in the files that no longer contain the job.
+
+    Args:
+        files: current job files, in the repositories that the function searches.
+        jobs: names of the jobs.
+        revision: revision of the commit.
+        tree: version of the current files.
+    """
+    changed = (root / name for root in by_repository(map(Path, files)) for name in tree.changed(root, revision))
+    names = sorted(os.path.relpath(path) for path in changed if has_name_of_job(path))
+    for source in read_files(names, CommitTree(revision)):
+        text = source.text()
+        if isinstance(text, str) and any(text_has_job(text, job) for job in jobs):
+            for place in _places(source, _committed_jobs(source) or ()):
+                if place.name in jobs and not has_job(Path(source.file), place.name, tree):
+                    yield place
 
 
 def _places(source: Source, jobs: Iterable[str]) -> tuple[JobPlace, ...]:

@@ -11,7 +11,6 @@ tfgen tests each changed value of the job separately.
 from __future__ import annotations
 
 import json
-import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any, Final, NamedTuple, get_args
@@ -22,7 +21,7 @@ from tfgen.data_path import Path
 from tfgen.errors import Problem
 from tfgen.graph.graph import BuiltJob, build, plain_objects, variant_objects
 from tfgen.graph.objects import finisher
-from tfgen.job.facts import environments_of, run_of
+from tfgen.job.facts import command_for, environments_of, run_of
 from tfgen.job.training_job import RoleName
 from tfgen.kubernetes import keys, quantity
 from tfgen.kubernetes.object import Object, group, identity, literal_name
@@ -260,8 +259,7 @@ def advice(document: Document, environment: str | None, rule: str) -> str:
     """Return the advice for a change that a rule forbids, such as `for a new claim, rename the volume`."""
     if rule in _ADVICE:
         return _ADVICE[rule]
-    command = ["tfgen", "rerun", document.file, *(["--env", environment] if environment else [])]
-    return f"for a new run: {shlex.join(command)}"
+    return f"for a new run: {command_for(document, 'rerun', *(('--env', environment) if environment else ()))}"
 
 
 def _value(data: Any, environment: str | None, path: Path) -> Any:

@@ -8,7 +8,6 @@ again in the folder with the results of the earlier run. The job file does not l
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import partial
 from itertools import dropwhile
@@ -22,7 +21,7 @@ from tfgen.data_path import Path
 from tfgen.errors import Problem
 from tfgen.git.history import all_contents, earlier_contents, histories
 from tfgen.git.tree import HEAD
-from tfgen.job.facts import environments_of, name_of, next_run, own_data, precedes, run_of
+from tfgen.job.facts import command_for, environments_of, name_of, next_run, own_data, precedes, run_of
 from tfgen.text.document import Document
 from tfgen.text.parse import decode, parse
 from tfgen.words import shown
@@ -158,5 +157,5 @@ def _message_of_enabled(after: Document, environment: str, run: str, earlier: Ru
 
 def _advice(after: Document, environment: str | None, was: str, earlier: Runs) -> str:
     unused = next_run(was, {name for _, name in earlier})
-    env = ["--env", environment] if environment else []
-    return f"for a new run: {shlex.join(['tfgen', 'set', after.file, *env, f'run={unused}'])}"
+    env = ("--env", environment) if environment else ()
+    return f"for a new run: {command_for(after, 'set', *env, f'run={unused}')}"

@@ -31,7 +31,7 @@ from tfgen.record import Record
 from tfgen.tree.folder import ReadableFolder, open_tree
 from tfgen.tree.ledger import has_conflict, ledger_path
 from tfgen.tree.plan import FileAction, FileChange, JobPlan, WritePlan
-from tfgen.words import count, shown_pair
+from tfgen.words import command_line, count, shown_pair
 
 HAND_EDITED: Final = "hand-edited"
 LINE_ENDS: Final = "line-ends"
@@ -108,7 +108,8 @@ def compare_files(places: Mapping[str, Place], plan: WritePlan, base: Base) -> F
             reason = _reason(job)
             if reason is not None:
                 if pending or not (job.before and edited):
-                    message = f"{reason}{_would_change(folder, plan, job, pending)}; run tfgen render {place.file}"
+                    changes = _would_change(folder, plan, job, pending)
+                    message = f"{reason}{changes}; run {command_line('render', place.file)}"
                     problems.append(Problem(*place, message, NOT_RENDERED))
                 continue
             foreign = [change for change in pending if not may_stay or change.path in base.changed]
@@ -202,9 +203,10 @@ def _hand_edited_problems(
     if remaining := changes[_MAX_FILES:]:
         verb = "was" if len(remaining) == 1 else "were"
         message = (
-            f"{count(len(remaining), 'more file')} {verb} edited by hand; to discard the edits: tfgen render --force"
+            f"{count(len(remaining), 'more file')} {verb} edited by hand; to discard the edits: "
+            f"{command_line('render', '--force', source)}"
         )
-        yield Problem(_shown(plan.out, remaining[0].path), Position(1, 1), f"{message} {source}", HAND_EDITED)
+        yield Problem(_shown(plan.out, remaining[0].path), Position(1, 1), message, HAND_EDITED)
 
 
 def _different_render_problems(
@@ -247,7 +249,8 @@ def _advice(source: str, job: JobPlan, base: Base) -> str:
     elif job.before and job.before.defaults_digest != job.target.defaults_digest:
         named = " (the defaults of the job changed)"
     return (
-        f"{files} must equal the files that this version of tfgen renders{named}; run: tfgen render --upgrade {source}"
+        f"{files} must equal the files that this version of tfgen renders{named}; "
+        f"run: {command_line('render', '--upgrade', source)}"
     )
 
 
@@ -255,9 +258,10 @@ def _hand_edited_problem(
     folder: ReadableFolder, source: str, plan: WritePlan, job: JobPlan, change: FileChange
 ) -> Problem:
     file = _shown(plan.out, change.path)
-    advice = f"change {source} instead, or discard the edit: tfgen render --force {source}"
+    render = command_line("render", source)
+    advice = f"change {source} instead, or discard the edit: {command_line('render', '--force', source)}"
     if change.before is None:
-        message = f"the file is missing; to restore the file: tfgen render {source}"
+        message = f"the file is missing; to restore the file: {render}"
         return Problem(file, Position(1, 1), message, HAND_EDITED)
     if change.action is FileAction.REMOVE:
         message = f"the file was edited by hand, but the job no longer renders the file; {advice}"
@@ -265,7 +269,7 @@ def _hand_edited_problem(
     text = folder.read_text(change.path, _MAX_CHARACTERS)
     line, on_disk, rendered = first_difference(text, job.text(change.path))
     if has_conflict(text):
-        message = f"the file has a merge conflict; resolve the conflict in {source}, then run: tfgen render {source}"
+        message = f"the file has a merge conflict; resolve the conflict in {source}, then run: {render}"
         return Problem(file, Position(line, 1), message, HAND_EDITED)
     return Problem(file, Position(line, 1), f"{difference(on_disk, rendered, 'tfgen')}; {advice}", HAND_EDITED)
 
@@ -291,7 +295,8 @@ def _note(folder: ReadableFolder, source: str, plan: WritePlan, job: JobPlan, pe
     )
     return (
         f"{job.rendering.job} keeps its committed files until the job changes: {cause}; "
-        f"{_pending_files(folder, plan, job, pending)}; to render the job now: tfgen render --upgrade {source}"
+        f"{_pending_files(folder, plan, job, pending)}; to render the job now: "
+        f"{command_line('render', '--upgrade', source)}"
     )
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from tfgen.cli.output import print_json, print_message, print_result, read_job, read_jobs
 from tfgen.errors import UsageError, stop_at_errors
+from tfgen.job.facts import command_for
 from tfgen.job.sources import output_root
 from tfgen.kubernetes import keys
 from tfgen.kubernetes.object import Object
@@ -167,13 +168,12 @@ def target_of(args: Namespace, document: Document, run: DeclaredRun, *, needs_in
     except ApiError as error:
         if needs_inventory or not error.is_forbidden:
             raise
-    rerun = " ".join(["tfgen", "rerun", str(args.job), *(["--env", args.env] if args.env else [])])
     return Target(
         api=api,
         namespace=live.namespace,
         job=run.job,
         full_name=run.full_name,
-        rerun=rerun,
+        rerun=command_for(document, "rerun", *(("--env", args.env) if args.env else ())),
         environment=args.env,
         neighbors=neighbors_of(document, args.env),
         is_forced=getattr(args, "force", False),

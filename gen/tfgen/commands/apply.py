@@ -39,6 +39,7 @@ from tfgen.live.target import (
     refusal_lines,
     write_inventory,
 )
+from tfgen.words import command_line
 
 EXAMPLE: Final = "tfgen apply job.yaml --env dev --dry-run"
 
@@ -205,7 +206,7 @@ def _cure_of_claim(item: Object, live: Object) -> str:
     name, size = item["metadata"]["name"], data_path.at(live, _SIZE)
     if size is not None and parse(data_path.at(item, _SIZE) or 0) < parse(size):
         return f"a claim cannot shrink: the claim in the cluster has {size}; set its size to at least {size}"
-    return f"to create the claim again, without its data: tfgen delete JOB --claim {name}"
+    return f"to create the claim again, without its data: {command_line('delete', 'JOB', '--claim', name)}"
 
 
 def _replicas(item: Object) -> int | None:

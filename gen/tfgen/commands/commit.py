@@ -45,7 +45,7 @@ from tfgen.commands.git.rendered import (
     rendered_branches,
 )
 from tfgen.commands.git.replay import Replayed, check_for_commit, publish_jobs
-from tfgen.disk_file import real_path
+from tfgen.disk_file import real_path, whole_path
 from tfgen.errors import Problem, TfgenError, UsageError
 from tfgen.git.commit import (
     RefusedError,
@@ -60,10 +60,19 @@ from tfgen.git.commit import (
 )
 from tfgen.git.merge import Operation
 from tfgen.git.publish import NO_BRANCH, Target, find_pushed, find_tip, is_remote_tip, target
-from tfgen.git.tree import HEAD, CommitTree, resolved
-from tfgen.job.sources import Source, no_job_below, output_root_of, read_sources, removed_files
+from tfgen.git.tree import DISK, HEAD, CommitTree, resolved
+from tfgen.job.facts import name_of
+from tfgen.job.sources import (
+    Source,
+    contains_job,
+    no_job_below,
+    output_root_of,
+    read_documents,
+    read_sources,
+    removed_files,
+)
 from tfgen.pipeline.check import find_run_ends
-from tfgen.pipeline.read import FileResults, Report, check_files, find_job_at, find_removed_jobs
+from tfgen.pipeline.read import FileResults, Report, check_files, find_job_at, find_job_files, find_removed_jobs
 from tfgen.pipeline.scope import CheckScope, Track, untracked
 from tfgen.places import CHARTS, EXTENDED_FILES, OVERLAYS, PROJECTS, REPOSITORY_FILES, placeholders
 from tfgen.record import Record
@@ -72,7 +81,7 @@ from tfgen.tree.ledger import LEDGER_FOLDER, Ledger, ledger_path, parse_ledger
 from tfgen.tree.plan import ConflictsError, WritePlan, WriteRequest
 from tfgen.tree.staging import Staging
 from tfgen.tree.write import apply, plan_write, read_ledgers
-from tfgen.words import count
+from tfgen.words import command_line, count
 
 EXAMPLE: Final = "tfgen commit jobs --push"
 
@@ -241,7 +250,7 @@ def _operation_steps(operation: Operation, jobs: Sequence[Path], out: Path) -> s
     folders = [path for name in (LEDGER_FOLDER, CHARTS, OVERLAYS) if (path := out / name).is_dir()]
     steps = (
         "# resolve the conflicts in the files that git status lists, except rendered files",
-        *([f"tfgen render {shlex.join(map(str, jobs))}"] if folders else []),
+        *([command_line("render", *jobs)] if folders else []),
         "git add --update :/",
         f"git add {shlex.join(os.path.relpath(path) for path in (*jobs, *folders))}",
         operation.finish,
@@ -294,7 +303,7 @@ def _commit_with_files(work: _Work) -> Outcome:
     for pair in planned.pairs:
         if pair.name in plan.kept_jobs:
             file = pair.after.source.file if pair.after else ""
-            command = f"tfgen render --upgrade {file}"
+            command = command_line("render", "--upgrade", file)
             notes.append(f"{pair.name} keeps its rendered files until the job changes; to render the job: {command}")
     if outcome.commit and report.jobs:
         again = plan_write(WriteRequest(out, report.renderings, staging=work.staging))
@@ -311,7 +320,7 @@ def _plan(work: _Work, pushed: str) -> _Planned:
     """Check the jobs against HEAD and the last pushed commit, and plan the write. The function writes no file."""
     jobs, results, staging, out = work.jobs, work.results, work.staging, work.out
     report = check_for_commit(results, staging, out, HEAD, pushed)
-    pairs = pairs_at(jobs, results.checked, HEAD)
+    pairs = _pairs(work)
     removed = removed_files(jobs, CommitTree())
     removals = find_removed_jobs(read_ledgers(out).sources, jobs, {job.name for job in report.jobs}, removed)
     if not (pairs or removals):
@@ -328,6 +337,33 @@ def _plan(work: _Work, pushed: str) -> _Planned:
     if plan.conflicts:
         raise ConflictsError(plan.conflicts, "tfgen render --force")
     return _Planned(report, pairs, plan)
+
+
+def _pairs(work: _Work) -> tuple[PairPlaces, ...]:
+    """Return the committed and the current version of each job. The commit includes the files of both versions.
+
+    So the commit removes the former file of a moved job, even if the command line lacks this file.
+
+    Raises:
+        RefusedError: the command line lacks the former file of a moved job, and this file has or had other jobs. A
+            commit of this file would then commit more than the move of the job.
+    """
+    pairs = pairs_at(work.jobs, work.results.checked, HEAD)
+    passed = {*(source.file for source in work.results.checked.sources), *removed_files(work.jobs, CommitTree())}
+    names = {pair.name for pair in pairs}
+    for pair in pairs:
+        if not (pair.before and pair.after) or pair.before.source.file in passed | {pair.after.source.file}:
+            continue
+        former, file = pair.before.source.file, pair.after.source.file
+        others = [name for job in read_documents(pair.before.source) if (name := name_of(job)) not in names]
+        if others or contains_job(DISK.read(Path(former)) or b""):
+            files = chain((former,), *(find_job_files(name, work.out) for name in others))
+            paths = {whole_path(path): path for path in (*work.jobs, *map(Path, files))}
+            raise RefusedError(
+                f"{file}: the job {pair.name} moved from {former} to {file}, so a commit of {file} alone would leave "
+                f"the job in both files; to commit all changes of the files: {command_line('commit', *paths.values())}"
+            )
+    return pairs
 
 
 def _check_ledgers(plan: WritePlan, out: Path) -> None:
@@ -391,7 +427,7 @@ def _commit_without_files(work: _Work, branches: Branches) -> Outcome:
     is_rendered = name == branches.source
     since = last_source_commit(before, find_tip(before, branches.rendered, to_rendered)) if is_rendered else HEAD
     report = check_for_commit(results, staging, out, since, find_pushed(before, to) if to else "")
-    pairs = pairs_at(jobs, results.checked, HEAD)
+    pairs = _pairs(work)
     if not (is_rendered or pairs):
         raise no_job_below(jobs)
     files = {pair.name: {*_paths_from_root(before, _source_paths(pair)).values()} for pair in pairs}

@@ -46,7 +46,7 @@ from tfgen.text.parse import MAX_BYTES, decode, parse
 from tfgen.text.reader import forbidden_character_message
 from tfgen.text.yaml_text import find_forbidden_character
 from tfgen.tree.new_files import NewFile, add_files
-from tfgen.words import count, either, path_name, printable
+from tfgen.words import command_line, count, either, path_name, printable
 
 EXAMPLE: Final = "tfgen import tfjob.yaml --out mnist/job.yaml"
 
@@ -142,7 +142,7 @@ def run(args: Namespace) -> int:
     if args.format == "text":
         print_message(report_text(imported), end="")
         if out:
-            print_message(f"\nNext:\n\n  tfgen check {out}\n  tfgen render {out}")
+            print_message(f"\nNext:\n\n  {command_line('check', out)}\n  {command_line('render', out)}")
         print_message(advice(imported.jobs), end="")
     return PROBLEMS if args.verify and not imported.is_explained else OK
 

@@ -43,6 +43,7 @@ from tfgen.schema import file as schema_file
 from tfgen.schema.editor_schema import editor_schema
 from tfgen.schema.messages import check_name
 from tfgen.tree.new_files import IfPresent, NewFile, add_files
+from tfgen.words import command_line
 
 EXAMPLE: Final = "tfgen init mnist --repo"
 
@@ -109,7 +110,7 @@ def run(args: Namespace) -> int:
             print_message(f"note: {file} does not run `{new.command}`; add the lines for hooks and CI from docs/git.md")
     if is_configured:
         print_result("set      merge.tfgen.driver in the git configuration of this clone")
-    print_result(f"\nNext:\n\n  tfgen render {added.created[0]}")
+    print_result(f"\nNext:\n\n  {command_line('render', added.created[0])}")
     return OK
 
 
@@ -247,7 +248,7 @@ def new_repository(options: JobOptions, folder: Path, *, team: str = "", ci: Ci 
         NewFile(owners, _text("codeowners", ci=ci_path, owner=_owner(repository), **values), IfPresent.ADD_LINES),
     )
     base = top if folder.is_absolute() else Path(os.path.relpath(top))
-    return NewFiles(base, files, f"tfgen check {values['jobs']}")
+    return NewFiles(base, files, command_line("check", values["jobs"]))
 
 
 def _of_team(team: str, jobs: str, repository: str, environments: tuple[str, ...]) -> tuple[NewFile, ...]:

@@ -39,7 +39,7 @@ from tfgen.text.parse import BYTE_ORDER_MARK
 from tfgen.tree.ledger import ledger_path
 from tfgen.tree.plan import ConflictsError
 from tfgen.tree.write import read_ledgers
-from tfgen.words import count
+from tfgen.words import command_line, count
 
 EXAMPLE: Final = "tfgen rename job.yaml video --keep-data"
 
@@ -98,7 +98,7 @@ def _print_result(file: str, job: str, result: Rename) -> None:
     print_ended_runs(result.ends)
     for start in result.starts:
         print_result(start)
-    print_result(f"\nNext:\n\n  tfgen {'commit' if result.has_runs else 'render'} {file}")
+    print_result(f"\nNext:\n\n  {command_line('commit' if result.has_runs else 'render', file)}")
 
 
 _NAME: Final = ("metadata", "name")
@@ -197,7 +197,7 @@ def _check_new_name(document: Document, name: str, out: Path) -> None:
     if path := next((path for path in paths if os.path.lexists(out / path)), None):
         raise UsageError(
             f"{name!r}: {os.path.relpath(out / path)} exists already; choose another name, or remove the files of the "
-            f"deleted job: tfgen rm {name}"
+            f"deleted job: {command_line('rm', name)}"
         )
 
 

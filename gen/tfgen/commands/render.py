@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Collection, Iterator, Mapping, Sequence, Set
@@ -24,7 +23,7 @@ from tfgen.tree.ledger import Ledger, LedgerConflictError, ledger_path
 from tfgen.tree.plan import FileAction, WritePlan, WriteRequest
 from tfgen.tree.staging import Rendering, Staging, Stored
 from tfgen.tree.write import apply, plan_write, read_ledgers
-from tfgen.words import columns, count
+from tfgen.words import columns, command_line, count
 
 if TYPE_CHECKING:
     from tfgen.pipeline.render import MergedFiles, RenderedFile
@@ -109,12 +108,11 @@ def _print_written(args: Namespace, written: Written) -> None:
 
 def _next_steps(args: Namespace) -> str:
     """Return the commands that a user at a terminal can run next, with a description of each command."""
-    out = f" --out {shlex.quote(str(args.out))}" if args.out else ""
-    jobs = shlex.join(map(str, args.jobs))
+    out = ("--out", args.out) if args.out else ()
     steps = {
-        f"tfgen diff {jobs}": "print the changes in each environment",
-        f"tfgen check {jobs}{out}": "report problems, and changes that need a new run",
-        f"tfgen commit {jobs}{out} --push": "commit to git; Argo CD or Flux then applies the files",
+        command_line("diff", *args.jobs): "print the changes in each environment",
+        command_line("check", *args.jobs, *out): "report problems, and changes that need a new run",
+        command_line("commit", *args.jobs, *out, "--push"): "commit to git; Argo CD or Flux then applies the files",
     }
     # The empty first column indents the table.
     return f"\nNext:\n\n{columns([('', *step) for step in steps.items()])}".rstrip("\n")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -18,7 +17,7 @@ from tfgen.errors import Problem, UsageError
 from tfgen.git.commit import RefusedError
 from tfgen.git.tree import CommitTree, is_shallow
 from tfgen.graph.objects.storage import WRITABLE
-from tfgen.job.facts import UNNAMED, check_environment, environments_of, next_run, rendered_branch
+from tfgen.job.facts import UNNAMED, check_environment, command_for, environments_of, next_run, rendered_branch
 from tfgen.job.sources import output_root_of, read_sources
 from tfgen.record import Record
 from tfgen.report.problems import rows
@@ -26,6 +25,7 @@ from tfgen.schema import tunables
 from tfgen.text.document import Document
 from tfgen.text.edit import with_values
 from tfgen.tree.write import read_ledgers
+from tfgen.words import command_line
 
 EXAMPLE: Final = "tfgen rerun job.yaml --env prod --resume"
 
@@ -72,7 +72,7 @@ def run(args: Namespace) -> int:
     if commit:
         print_commit(commit)
     else:
-        print_result(f"\nNext:\n\n  tfgen {'commit' if rendered_branch(document) else 'render'} {file}")
+        print_result(f"\nNext:\n\n  {command_line('commit' if rendered_branch(document) else 'render', file)}")
     return OK
 
 
@@ -207,7 +207,7 @@ def _check_enabled(document: Document, environment: str, *, enables: bool) -> No
     of_environment: DataPath = (*_JOB, "environments", environment)
     is_retired = not environments_of(document)[environment].get("enabled", True)
     if is_retired and not enables:
-        command = shlex.join(["tfgen", "rerun", document.file, "--env", environment, "--enable"])
+        command = command_for(document, "rerun", "--env", environment, "--enable")
         raise UsageError(
             f"{document.place((*of_environment, 'enabled'))}: the job is retired in {environment} (enabled: false), so "
             f"no run would start; to enable the job again, run {command}"

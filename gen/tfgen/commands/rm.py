@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -24,9 +25,9 @@ from tfgen.cli.output import (
     read_job,
 )
 from tfgen.disk_file import read_text, real_path, replace_text
-from tfgen.errors import Problem, UsageError, has_errors
+from tfgen.errors import Problem, ProblemsError, UsageError, stop_at_errors
 from tfgen.git.tree import CommitTree
-from tfgen.job.facts import check_environment, choose_job, environments_of, name_of
+from tfgen.job.facts import check_environment, choose_job, command_for, environments_of, name_of
 from tfgen.job.sources import output_root, root_above
 from tfgen.pipeline.check import removal_ends, run_ends
 from tfgen.pipeline.read import find_job_files, remaining_files, removal
@@ -38,6 +39,7 @@ from tfgen.text.edit import split_off, with_values
 from tfgen.text.parse import decode, parse
 from tfgen.tree.plan import WriteRequest
 from tfgen.tree.write import apply, plan_write, read_ledgers
+from tfgen.words import command_line
 
 EXAMPLE: Final = "tfgen rm job.yaml --env prod"
 
@@ -75,11 +77,12 @@ def _retire(args: Namespace) -> int:
         print_json({"retired": args.env, "changed": after != before, "ends": ended_runs_data(ends)})
     elif after != before:
         print_result(
-            f"{file}: retired in {args.env}; to enable the job again, run tfgen rerun {file} --env {args.env} --enable"
+            f"{file}: retired in {args.env}; to enable the job again, run "
+            f"{command_for(document, 'rerun', '--env', args.env, '--enable')}"
         )
         print_ended_runs(ends)
-        _print_deletion(ends, f"{file}{f' --job {args.job_name}' if args.job_name else ''}")
-        print_result(f"\nNext:\n\n  tfgen render {file}")
+        _print_deletion(ends, document)
+        print_result(f"\nNext:\n\n  {command_line('render', file)}")
     else:
         print_result(f"{file}: already retired in {args.env}")
     return OK
@@ -104,20 +107,21 @@ def _remove(args: Namespace) -> int:
         print_result("".join(f"removed  {file}\n" for file in removed.files), end="")
         print_remaining(removed.remaining)
         print_ended_runs(removed.ends)
-        _print_deletion(removed.ends, "")
+        _print_deletion(removed.ends, None)
     return OK
 
 
-def _print_deletion(ends: Sequence[JobDiff], file: str) -> None:
+def _print_deletion(ends: Sequence[JobDiff], document: Document | None) -> None:
     """Print how to end the runs that `tfgen apply` started. A change in git does not end these runs.
 
     Args:
         ends: the runs that the change ends.
-        file: the job file, with the option --job if the file has several jobs; empty for a removed job.
+        document: the job; None for a removed job.
     """
     for job in ends:
+        delete = partial(command_for, document, "delete") if document else partial(command_line, "delete", job.name)
         names = [environment.environment for environment in job.environments if environment.ends_run]
-        commands = [f"tfgen delete {file or job.name}{f' --env {name}' if name else ''}" for name in names]
+        commands = [delete(*(("--env", name) if name else ())) for name in names]
         if commands:
             print_result(
                 "a run that tfgen apply started continues; to end the run:\n"
@@ -157,6 +161,7 @@ def remove_job(job: Path, out: Path | None, *, force: bool, name: str | None = N
     Raises:
         UsageError: the job does not exist, or the file has several jobs and `name` is None. If `force` is false: the
             text of the job is not committed, or `job` is a name and a job file contains the job.
+        ProblemsError: the text of the job file is not valid YAML.
         ConflictsError: somebody edited a rendered file, and `force` is false.
         TfgenError: the disk fails, or the text of the job cannot be removed without a change of other jobs.
     """
@@ -174,7 +179,7 @@ def remove_job(job: Path, out: Path | None, *, force: bool, name: str | None = N
     if not (is_file or force) and (files := find_job_files(name, out)):
         raise UsageError(
             f"{name}: {', '.join(files)} has the job, so the next render would write the files again; to remove the "
-            f"job: tfgen rm {files[0]} --job {name}; to remove only the rendered files, add --force"
+            f"job: {command_line('rm', files[0], '--job', name)}; to remove only the rendered files, add --force"
         )
     source = job if is_file else Path(os.path.relpath(out / ledgers.sources[name]))
     ends = removal_ends(name, source)
@@ -244,20 +249,20 @@ def _text_of_job(path: Path, name: str | None, *, force: bool) -> _JobText:
     Raises:
         UsageError: the file does not have the job, the file has several jobs and `name` is None, or the text of the job
             is not committed and `force` is false.
+        ProblemsError: the text is not valid YAML, for example because of a merge conflict.
         TfgenError: the text of the job cannot be removed without a change of other jobs.
     """
     text = decode(path.read_bytes(), str(path))
     if isinstance(text, Problem):
-        raise UsageError(str(text))
+        raise ProblemsError([text])
     before = read_text(path)
     parsed = parse(text, str(path))
+    stop_at_errors(parsed.problems)
     document = choose_job(parsed.documents, str(path), name)
     job = data_path.at(document.data, ("metadata", "name"))
     if not isinstance(job, str):
         raise UsageError(f"{path}: the job has no name; set metadata.name")
     is_shared = len(parsed.documents) > 1
-    if is_shared and has_errors(parsed.problems):
-        raise UsageError(str(parsed.problems[0]))
     content, after = split_off(before, document) if is_shared else (text, "")
     if not force and not _has_committed(path, content, document):
         raise UsageError(

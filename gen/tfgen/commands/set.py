@@ -25,7 +25,7 @@ from tfgen.text.edit import assign
 from tfgen.text.parse import BYTE_ORDER_MARK, parse
 from tfgen.text.reader import forbidden_character_message
 from tfgen.text.yaml_text import find_forbidden_character
-from tfgen.words import either, path_name, printable, shown
+from tfgen.words import command_line, either, path_name, printable, shown
 
 EXAMPLE: Final = "tfgen set job.yaml --env prod roles.worker.replicas=8"
 
@@ -59,7 +59,7 @@ def run(args: Namespace) -> int:
         if edited.text == text:
             print_result(f"{file}: unchanged")
         else:
-            print_result(f"{file}: changed\n\nNext:\n\n  tfgen render {file}")
+            print_result(f"{file}: changed\n\nNext:\n\n  {command_line('render', file)}")
     return OK
 
 

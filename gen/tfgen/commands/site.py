@@ -19,7 +19,7 @@ from tfgen.job.sources import output_root
 from tfgen.site.pages import INDEX, MARK, pages
 from tfgen.site.read_jobs import Site, broken_jobs, read_jobs
 from tfgen.tree.folder import write_folder
-from tfgen.words import count
+from tfgen.words import command_line, count
 
 if TYPE_CHECKING:
     from tfgen.check.checked import CheckedJobs
@@ -56,7 +56,8 @@ def run(args: Namespace) -> int:
 
 
 def _no_nodes(file: str) -> NoReturn:
-    raise ArgumentTypeError(f"the website has no page of nodes; run tfgen plan --nodes {file} --format json")
+    command = command_line("plan", "--nodes", file, "--format", "json")
+    raise ArgumentTypeError(f"the website has no page of nodes; run {command}")
 
 
 def _site(args: Namespace, jobs: CheckedJobs, root: Path) -> Site:

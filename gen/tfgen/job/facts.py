@@ -16,7 +16,7 @@ from tfgen.record import Record
 from tfgen.schema import file as schema_file
 from tfgen.schema import tunables
 from tfgen.text.document import Document
-from tfgen.words import columns, either, meant, nearest, path_name, shown
+from tfgen.words import columns, command_line, either, meant, nearest, path_name, shown
 
 # -- the fields --------------------------------------------------------------------------------------------------------
 
@@ -102,6 +102,18 @@ def choose_job(documents: Sequence[Document], file: str, name: str | None) -> Do
         hint = meant(nearest(name, names)) or f"; the jobs are {either(names, 'and')}" if names else ""
         raise UsageError(f"{file}: found no job {shown(name)}{hint}")
     return documents[names.index(name)]
+
+
+def command_for(document: Document, command: str, *options: str) -> str:
+    """Return a tfgen command for a job, for a message. If the file has several jobs, the command chooses the job.
+
+    Args:
+        document: the valid job.
+        command: a command with the option `--job`, such as "rerun".
+        options: further arguments of the command, such as "--env" and "prod".
+    """
+    job = ("--job", name_of(document)) if document.has_siblings else ()
+    return command_line(command, document.file, *job, *options)
 
 
 # -- the names of runs -------------------------------------------------------------------------------------------------

@@ -668,6 +668,23 @@ _LAYERS: Final = 8
 """Maximum number of cached tfgen.yaml files. The cached job files inherit defaults from these files."""
 
 
+def has_job(file: Path, job: str, tree: Tree = DISK) -> bool:
+    """Return whether a file in a version of the repository contains a job with this name. The job may be invalid.
+
+    Raises:
+        TfgenError: git or the disk fails.
+    """
+    content = None if file.is_dir() else tree.read(file, MAX_BYTES)
+    text = decode(content, str(file)) if content and contains_job(content) else None
+    return isinstance(text, str) and text_has_job(text, job)
+
+
+def text_has_job(text: str, job: str) -> bool:
+    """Return whether the text of a job file contains a job with this name. The job may be invalid."""
+    documents = parse(text, "").documents if job in text else ()
+    return any(data_path.at(document.data, ("metadata", "name")) == job for document in documents)
+
+
 class JobPlace(Record):
     """The position of a job in a valid job file. The job is not in memory; `read` reads the file again.
 

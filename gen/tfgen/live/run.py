@@ -25,7 +25,7 @@ from tfgen.record import EMPTY, Record
 from tfgen.schema.kinds import RESOURCES
 from tfgen.targets.gitops import ARGOCD_VERSION, KUSTOMIZATION, RELEASE, DeployedVariant
 from tfgen.text.document import Document
-from tfgen.words import either
+from tfgen.words import command_line, either
 
 Identity = tuple[str, str, str]
 """API version, kind and name of an object."""
@@ -459,6 +459,7 @@ def check_place(run: DeclaredRun, command: str) -> None:
     if names:
         raise TfgenError(
             f"{run.title}: the job is retired in the environment, and the objects in the namespace belong to the "
-            f"environment {either(names, 'and')}; for these objects: tfgen {command} JOB --env {names[0]}; for a "
-            "different cluster or namespace, add --context or --namespace"
+            f"environment {either(names, 'and')}; for these objects: "
+            f"{command_line(command, 'JOB', '--env', names[0])}; for a different cluster or "
+            "namespace, add --context or --namespace"
         )

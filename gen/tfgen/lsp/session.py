@@ -23,6 +23,7 @@ from tfgen.lsp.analysis import OpenFiles, check_built_objects, is_checked
 from tfgen.lsp.answers import complete
 from tfgen.lsp.places import Cursor, apply_change, find_key, find_spot, from_lsp, lines_of, to_edit, to_lsp, to_range
 from tfgen.schema import file as schema_file
+from tfgen.words import command_line
 
 PAUSE: Final = 0.05
 """Seconds between the last key press and the check of a file."""
@@ -209,7 +210,8 @@ class Session:
         except TfgenError as error:
             self._show(str(error))
         except Exception as error:
-            self._show(f"internal error: {type(error).__name__}: {error}; tfgen check --debug {file} shows the cause")
+            command = command_line("check", "--debug", file)
+            self._show(f"internal error: {type(error).__name__}: {error}; {command} shows the cause")
 
     def _show(self, message: str) -> None:
         if message not in self._shown:

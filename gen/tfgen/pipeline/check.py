@@ -7,7 +7,6 @@ errors is not rendered, because its objects and files would repeat the errors.
 from __future__ import annotations
 
 import os
-import shlex
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import partial
@@ -26,7 +25,7 @@ from tfgen.check.severities import report_unused, set_severities
 from tfgen.errors import Position, Problem, TfgenError, in_order
 from tfgen.git.tree import DISK, HEAD, CommitTree, Tree, has_commit, ignored
 from tfgen.graph.graph import BuiltJob, Objects, build
-from tfgen.job.facts import name_of
+from tfgen.job.facts import command_for, name_of
 from tfgen.job.sources import FILE, Source, read_documents
 from tfgen.kubernetes.object import Object, identity
 from tfgen.pipeline.read import ORPHAN, FileResults, Report, find_job_at, find_job_files, versions_of_job
@@ -43,7 +42,7 @@ from tfgen.tree.ledger import Ledger, ledger_path
 from tfgen.tree.plan import FileAction, WritePlan, WriteRequest
 from tfgen.tree.staging import Rendering, Staging, Stored
 from tfgen.tree.write import plan_write
-from tfgen.words import count
+from tfgen.words import command_line, count
 from tfgen.workers import map_items
 
 
@@ -235,7 +234,7 @@ def find_unmatched_ledgers(
         elif job not in checked:
             message = (
                 f"no file of the repository has the job {job}, and {reason}; "
-                f"to remove {path} and the files in this ledger: tfgen rm {job}"
+                f"to remove {path} and the files in this ledger: {command_line('rm', job)}"
             )
             yield Problem(os.path.relpath(out / path), Position(1, 1), message, ORPHAN)
 
@@ -319,8 +318,7 @@ def run_starts(document: Document) -> Iterator[str]:
 
 def _no_start(document: Document, use: JobUse) -> str:
     """Return the command that prevents the start of a run; empty for a job without environments."""
-    command = ["tfgen", "rm", document.file, "--env", str(use.environment)]
-    return f"; for no run: {shlex.join(command)}" if use.environment else ""
+    return f"; for no run: {command_for(document, 'rm', '--env', use.environment)}" if use.environment else ""
 
 
 def _ends_at(place: PairPlaces) -> tuple[JobDiff | None, dict[str, str]]:
@@ -368,7 +366,7 @@ def full_check(
     rendered = {**results.rendered, **dict(render_files(results.checker, staging, clashing, scope) if clashing else ())}
     files = [(file, rendered[file.source.file]) for file in changed]
     find_cached = _nothing_cached if is_verified else partial(_find_cached, scope)
-    compared = compare(checked, against, find_cached)
+    compared = compare(checked, against, find_cached, scope.tree)
     problems = [*checked.problems, *compared.problems]
     problems += (problem for _, file in files for problem in file.object_report.problems)
     problems += (problem for file, result in files for problem in _find_unused(results, file, result))

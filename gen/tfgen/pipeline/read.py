@@ -12,7 +12,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from tfgen import data_path
 from tfgen.check.checked import CachedFile, Checked, CheckedFile, from_cache, read_cached_files
 from tfgen.check.jobs import Checker, check_all
 from tfgen.check.manifests import Manifest
@@ -24,23 +23,23 @@ from tfgen.job.facts import name_of
 from tfgen.job.sources import (
     FILE,
     Source,
-    contains_job,
+    has_job,
     read_files,
     read_sources,
     removed_files,
     root_above,
     source_name,
+    text_has_job,
 )
 from tfgen.pipeline.scope import CheckScope, Track
 from tfgen.places import CHARTS, OVERLAYS
 from tfgen.record import Record
 from tfgen.text.document import Document
-from tfgen.text.parse import MAX_BYTES, decode, parse
 from tfgen.tree.files import FileTree
 from tfgen.tree.ledger import LEDGER_FOLDER, Ledgers, ledger_path, parse_ledger
 from tfgen.tree.staging import Rendering, Staging, Stored
 from tfgen.tree.write import find_unchanged
-from tfgen.words import printable
+from tfgen.words import command_line, printable
 
 if TYPE_CHECKING:
     from tfgen.pipeline.render import RenderedFile, RenderedJob
@@ -60,22 +59,11 @@ def find_job_files(job: str, out: Path, tree: Tree = DISK) -> list[str]:
     files = [
         Path(source.file)
         for source in read_sources(roots[:1], tree, may_be_none=True)
-        if isinstance(text := source.text(), str) and _has_job(text, job)
+        if isinstance(text := source.text(), str) and text_has_job(text, job)
     ]
     return [
         str(file.relative_to(working_directory) if file.is_relative_to(working_directory) else file) for file in files
     ]
-
-
-def has_job(file: Path, job: str, tree: Tree = DISK) -> bool:
-    """Return whether a file in a version of the repository contains a job with this name. The job may be invalid.
-
-    Raises:
-        TfgenError: git or the disk fails.
-    """
-    content = None if file.is_dir() else tree.read(file, MAX_BYTES)
-    text = decode(content, str(file)) if content and contains_job(content) else None
-    return isinstance(text, str) and _has_job(text, job)
 
 
 def find_job_at(files: Iterable[str], tree: Tree = DISK) -> Callable[[str, str], bool]:
@@ -89,11 +77,6 @@ def find_job_at(files: Iterable[str], tree: Tree = DISK) -> Callable[[str, str],
     """
     root = next((root_above(Path(file).parent, tree) for file in files), None)
     return lambda job, source: root is not None and has_job(root / source, job, tree)
-
-
-def _has_job(text: str, job: str) -> bool:
-    documents = parse(text, "").documents if job in text else ()
-    return any(data_path.at(document.data, ("metadata", "name")) == job for document in documents)
 
 
 _NAME: Final = re.compile(r"[a-z0-9-]+")
@@ -276,7 +259,7 @@ def find_orphans(
 def _orphan(job: str, source: str, out: Path) -> Problem:
     message = (
         f"{source} no longer has the job {job}, but GitOps tools still apply its rendered files; to remove the files: "
-        f"tfgen rm {job}; to keep the job, restore the job in {source}"
+        f"{command_line('rm', job)}; to keep the job, restore the job in {source}"
     )
     return Problem(os.path.relpath(out / ledger_path(job)), Position(1, 1), message, ORPHAN)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tfgen.live.run_state import RoleState, RunState
 from tfgen.live.tasks import LostNode, TaskState
-from tfgen.words import columns, count, either, printable
+from tfgen.words import columns, command_line, count, either, printable
 
 if TYPE_CHECKING:
     from tfgen.live.clusters import UndeclaredRun
@@ -53,7 +53,8 @@ def undeclared_text(runs: Sequence[UndeclaredRun], *, has_jobs: bool) -> str:
     lines = [
         f"{run.title} in {run.namespace}: {count(run.pods, 'pod')} and {count(run.gpus, 'GPU')} in use, but no job "
         f"file of the repository has the job {run.job}; to end the run, delete the Application, the Kustomization or "
-        f"the Helm release that applies the run, or run tfgen delete {run.job} if tfgen apply started the run\n"
+        f"the Helm release that applies the run, or run {command_line('delete', run.job)} if tfgen apply started the "
+        "run\n"
         for run in runs
     ]
     if lines or has_jobs:

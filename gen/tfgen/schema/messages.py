@@ -34,7 +34,7 @@ from tfgen.schema.hints import (
     write,
 )
 from tfgen.text.yaml_text import find_odd_space
-from tfgen.words import NEAR, either, nearest, path_name, shown
+from tfgen.words import NEAR, command_line, either, nearest, path_name, shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -499,7 +499,7 @@ def _other_kind(checked: CheckedData) -> Problem | None:
     of = f" of {shown(version)}" if isinstance(version, str) else ""
     message = f"found a document of kind {shown(kind)}{of}, expected kind {expected_kind} of tfgen/v1alpha1"
     if is_importable:
-        message += f"; to convert the document to a job.yaml, run tfgen import {checked.document.file}"
+        message += f"; to convert the document to a job.yaml, run {command_line('import', checked.document.file)}"
     return checked.problem(("kind",), message, "wrong-kind")
 
 

@@ -132,6 +132,7 @@ class Document(Record):
             layer; None without a layer.
         unmerged: the data before the merge with `under`; None if `under` is None.
         directives: the comments of the file that give instructions to tfgen, such as `# tfgen: ignore latest-tag`.
+        has_siblings: whether the file contains other documents.
     """
 
     file: str
@@ -140,6 +141,7 @@ class Document(Record):
     under: Document | None = None
     unmerged: Any = None
     directives: tuple[Directive, ...] = ()
+    has_siblings: bool = False
 
     @classmethod
     def without_places(cls, file: str, data: Any) -> Document:

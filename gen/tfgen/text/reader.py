@@ -220,6 +220,8 @@ class _Builder:
             self.problems.append(explain(error, plain, self._file))
         except _Stopped:
             pass
+        if len(documents) > 1:
+            documents = [document.replaced(has_siblings=True) for document in documents]
         return tuple(documents)
 
     def _node(self, event: _Event, depth: int) -> tuple[Any, YamlNode]:

@@ -25,7 +25,6 @@ from __future__ import annotations
 
 import json
 import re
-import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from fnmatch import fnmatchcase
@@ -39,6 +38,7 @@ from tfgen.places import OVERLAYS, is_in_job_folder, is_place_of, is_placeholder
 from tfgen.record import Record
 from tfgen.tree.files import digest_of, path_fault
 from tfgen.tree.folder import ReadableFolder, open_tree
+from tfgen.words import command_line
 
 LEDGER_FOLDER = RESERVED_PREFIX
 _SUFFIX = ".json"
@@ -71,10 +71,10 @@ class LedgerConflictError(TfgenError):
 
     def __init__(self, sources: Mapping[str, str]) -> None:
         ledgers = ", ".join(map(ledger_path, sources))
-        jobs = shlex.join(dict.fromkeys(source or "JOB" for source in sources.values()))
+        jobs = dict.fromkeys(source or "JOB" for source in sources.values())
         super().__init__(
             f"{ledgers}: a merge left conflicts in the rendered files; merge the job file, and then render the files "
-            f"again: tfgen render {jobs}"
+            f"again: {command_line('render', *jobs)}"
         )
         self.sources = sources
 

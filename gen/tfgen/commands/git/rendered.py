@@ -43,6 +43,7 @@ from tfgen.tree.ledger import ledger_path
 from tfgen.tree.plan import ConflictsError, FileAction, JobPlan, WriteRequest
 from tfgen.tree.staging import Rendering, Staging, Stored
 from tfgen.tree.write import apply, plan_write, read_ledgers
+from tfgen.words import command_line
 
 SOURCE_COMMIT: Final = "Source-commit"
 """Trailer of a commit of rendered files. The value is the id of the commit of the job files."""
@@ -361,7 +362,7 @@ def _steps(repository: Repository, branch: str, tip: str, files: Collection[str]
     steps = (
         f"cd {shlex.quote(str(repository.root))}",
         f"git worktree add --detach {shlex.quote(tree)} {tip[:12]}",
-        f"tfgen render {shlex.join(sorted(files))} --force --upgrade --out {shlex.quote(out)}",
+        command_line("render", *sorted(files), "--force", "--upgrade", "--out", out),
         f"{git_tree} add --all",
         f'{git_tree} commit --message "Render again" --message "{SOURCE_COMMIT}: $(git rev-parse HEAD)"',
         *ends,

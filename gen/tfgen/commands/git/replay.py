@@ -37,6 +37,7 @@ from tfgen.tree.ledger import LEDGER_FOLDER, job_of, parse_ledger
 from tfgen.tree.plan import ConflictsError
 from tfgen.tree.staging import Staging
 from tfgen.tree.write import read_ledgers
+from tfgen.words import command_line
 
 NOT_COMMITTED: Final = "nothing was committed: the jobs have errors"
 
@@ -198,12 +199,12 @@ def _check_names(tree: Repository, to: Target, commit: str, changed: Iterable[st
     renamed = sorted(changed_jobs - merged.keys())
     new = sorted(merged.keys() - before.keys() - after.keys())
     if renamed and new:
-        kept, file = f"{renamed[0]}-edit", shlex.quote(merged[new[0]])
+        kept, file = f"{renamed[0]}-edit", merged[new[0]]
         steps = (
             f"git branch {kept}  # this branch keeps the commit",
             f"git fetch {shlex.join((to.remote, to.branch))} && git reset --keep FETCH_HEAD",
             f"# change the job {new[0]} in {file}; git show {kept} prints the change of {renamed[0]}",
-            f"tfgen commit {file} --push",
+            command_line("commit", file, "--push"),
         )
         raise RefusedError(
             f"{to} renamed the job {renamed[0]} to {new[0]}, so the commit {commit[:12]} would change {new[0]}; the "

@@ -45,6 +45,7 @@ from tfgen.text.document import Document
 from tfgen.text.line_path import line_paths
 from tfgen.tree.folder import OutputFolder
 from tfgen.tree.ledger import Ledger, Ledgers
+from tfgen.words import command_line
 from tfgen.words import count as plural
 
 _PLACE: Final = re.compile(r"(?P<file>.+?):(?P<line>[0-9]+)(?::[0-9]+)?")
@@ -239,7 +240,7 @@ def _document(rendered: RenderedText, file: str) -> Document:
     if files.get(rendered.path) != rendered.text:
         raise TfgenError(
             f"{file}: differs from the file that {rendered.source} renders to; "
-            f"run tfgen render {rendered.source}, and repeat this command"
+            f"run {command_line('render', rendered.source)}, and repeat this command"
         )
     return document
 
