@@ -25,7 +25,7 @@ from tfgen.live.run import RunObjects, declared_runs
 from tfgen.report.plan import node_lines, node_rows, rows, verdict_text
 from tfgen.rules.pod_parts import PodPart
 from tfgen.rules.security import find_weak_fields
-from tfgen.scheduling.cluster import ENDED, KINDS, cluster_of, known_kinds_of, namespace_of
+from tfgen.scheduling.cluster import KINDS, cluster_of, is_ended, known_kinds_of, namespace_of, read
 from tfgen.scheduling.pods import PodTemplate
 from tfgen.scheduling.verdict import DOES_NOT_FIT, Plan, PlannedRun, plan_placement
 from tfgen.words import count
@@ -146,10 +146,10 @@ def plan_runs(
     run_keys = {(namespace, item.run.full_name, item.run.run) for item, namespace in placed}
     existing, replaced, earlier = [], defaultdict(list), Counter[tuple[str, str]]()
     for item in objects:
-        key = _run_key(item)
+        key = read(_run_key, item)
         if item["kind"] != "Pod" or not key[1]:
             existing.append(item)
-        elif (item.get("status") or {}).get("phase") in ENDED:
+        elif read(is_ended, item):
             continue
         elif key in run_keys:
             replaced[key].append((key[0], item["spec"]))

@@ -388,7 +388,7 @@ class Quotas:
     ) -> Iterator[tuple[dict[str, Amount], dict[str, Amount], str]]:
         """Yield what each quota leaves, what a pod uses of it, and the name of the quota."""
         for within, name, item in self._quotas:
-            if within == namespace and _is_in_scope(item["spec"], spec):
+            if within == namespace and _is_in_scope(item.get("spec") or {}, spec):
                 left, use = self._left[within, name], _use(spec)
                 yield left, {key: value for key, value in use.items() if key in left}, name
 

@@ -10,6 +10,7 @@ from tfgen import data_path
 from tfgen.errors import TfgenError
 from tfgen.kubernetes.object import Object
 from tfgen.record import EMPTY, Record
+from tfgen.scheduling.field_types import check_fields
 from tfgen.scheduling.pods import (
     NAMESPACE_NAME,
     NODE_ITSELF,
@@ -39,7 +40,7 @@ KINDS: Final[Mapping[str, str]] = {
 }
 """The kinds of objects that tfgen reads from a cluster, each with its API version."""
 
-ENDED: Final = ("Succeeded", "Failed")
+_ENDED: Final = ("Succeeded", "Failed")
 """The phases of a pod that occupies no node any more."""
 _UNSCHEDULABLE: Final = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
 _SYSTEM_PRIORITIES: Final = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
@@ -170,7 +171,7 @@ def cluster_of(objects: Iterable[Object], known_kinds: Collection[str] = ()) -> 
     pods_by_node: dict[str, list[RunningPod]] = defaultdict(list)
     waiting = []
     for pod in pods.values():
-        if (pod.get("status") or {}).get("phase") in ENDED:
+        if is_ended(pod):
             continue
         record = read(_running_pod, pod)
         if node := pod["spec"].get("nodeName"):
@@ -212,6 +213,11 @@ def known_kinds_of(objects: Iterable[Object]) -> frozenset[str]:
     return frozenset(complete_kinds | ({"StorageClass"} if names["StorageClass"] else set()))
 
 
+def is_ended(pod: Object) -> bool:
+    """Test whether a pod occupies no node any more."""
+    return (pod.get("status") or {}).get("phase") in _ENDED
+
+
 def namespace_of(item: Object) -> str:
     """Return the namespace of an object; `default`, as in kubectl, for an object without a namespace."""
     namespace: str = item["metadata"].get("namespace") or "default"
@@ -239,11 +245,9 @@ def _key(item: Object) -> Key:
     """Return the key of an object.
 
     Raises:
-        TypeError: the spec or the status is not a mapping. Later steps read both without a test.
+        ValueError: a field has a wrong type. Later steps read the fields without a test.
     """
-    for part in ("spec", "status"):
-        if not isinstance(item.get(part) or {}, Mapping):
-            raise TypeError(part)
+    check_fields(item)
     return namespace_of(item) if item["kind"] in _NAMESPACED else "", item["metadata"]["name"]
 
 
