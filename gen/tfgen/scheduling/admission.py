@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 _ENFORCE: Final = "pod-security.kubernetes.io/enforce"
 _DEFAULT_SCHEDULER: Final = "default-scheduler"
 _POD_AFFINITY: Final = ("affinity", "podAffinity", "requiredDuringSchedulingIgnoredDuringExecution")
+_PRIORITY_CLASS: Final = "PriorityClass"
+_SCOPE_EXPRESSIONS: Final = ("scopeSelector", "matchExpressions")
 _PARTS: Final = ("initContainers", "containers")
 _REFUSED: Final = "Kubernetes refuses the pods, because"
 _NO_DEVICES: Final = Claimed()
@@ -100,7 +102,7 @@ def pod_set(
     """
     is_new = bool(template.owner)  # the API server has already changed and admitted a pod that waits
     limits = _limits(cluster, template.namespace) if is_new else []
-    spec = _with_runtime_class(_with_defaults(template.spec, limits), cluster)
+    spec = _with_priority_class(_with_runtime_class(_with_defaults(template.spec, limits), cluster), cluster)
     pods = max((mounts.get((template.namespace, name), 1) for name in _claims(spec)), default=1)
     claims = tuple(claims_of(spec, template.namespace, pods, cluster))
     policy = spec.get("preemptionPolicy") or (cluster.priority_class(spec) or {}).get("preemptionPolicy")
@@ -220,8 +222,22 @@ def _with_runtime_class(spec: Mapping[str, Any], cluster: Cluster) -> Mapping[st
     }
 
 
+def _with_priority_class(spec: Mapping[str, Any], cluster: Cluster) -> Mapping[str, Any]:
+    """Return the PodSpec with the name of the default PriorityClass, unless the PodSpec names a class.
+
+    https://github.com/kubernetes/kubernetes/blob/v1.36.3/plugin/pkg/admission/priority/admission.go
+    """
+    default = None if spec.get("priorityClassName") else cluster.priority_class(spec)
+    return {**spec, "priorityClassName": default["metadata"]["name"]} if default else spec
+
+
 def _doubts(template: PodTemplate, cluster: Cluster) -> Iterator[str]:
     spec = template.spec
+    if cluster.priority_class(spec) is None and "PriorityClass" not in cluster.known_kinds:
+        for quota in cluster.of_kind("ResourceQuota", template.namespace):
+            if _PRIORITY_CLASS in _scopes(quota):
+                title = f"the ResourceQuota {quota['metadata']['name']}"
+                yield f"{title} counts pods by their PriorityClass, and tfgen finds no PriorityClass {NOT_FOUND}"
     scheduler = spec.get("schedulerName") or _DEFAULT_SCHEDULER
     if scheduler != _DEFAULT_SCHEDULER:
         yield f"the scheduler {scheduler} places the pods by its own rules"
@@ -388,7 +404,7 @@ class Quotas:
     ) -> Iterator[tuple[dict[str, Amount], dict[str, Amount], str]]:
         """Yield what each quota leaves, what a pod uses of it, and the name of the quota."""
         for within, name, item in self._quotas:
-            if within == namespace and _is_in_scope(item.get("spec") or {}, spec):
+            if within == namespace and _is_in_scope(item, spec):
                 left, use = self._left[within, name], _use(spec)
                 yield left, {key: value for key, value in use.items() if key in left}, name
 
@@ -405,20 +421,39 @@ def _use(spec: Mapping[str, Any]) -> dict[str, Amount]:
     }
 
 
-def _is_in_scope(quota: Mapping[str, Any], spec: Mapping[str, Any]) -> bool:
+def _scopes(quota: Object) -> list[str]:
+    spec = quota.get("spec") or {}
+    expressions = data_path.at(spec, _SCOPE_EXPRESSIONS) or ()
+    return [*(spec.get("scopes") or ()), *(item["scopeName"] for item in expressions)]
+
+
+def _is_in_scope(quota: Object, spec: Mapping[str, Any]) -> bool:
     resources = [item.get("resources") or {} for item in _containers(spec)]
     is_best_effort = not any(part.get("limits") or part.get("requests") for part in resources)
     is_terminating = spec.get("activeDeadlineSeconds") is not None
+    terms = [
+        term.get("podAffinityTerm", term)
+        for kind in ("podAffinity", "podAntiAffinity")
+        for of_kind in (data_path.at(spec, ("affinity", kind)) or {}).values()
+        for term in of_kind or ()
+    ]
     values = {
         "BestEffort": is_best_effort,
         "NotBestEffort": not is_best_effort,
         "Terminating": is_terminating,
         "NotTerminating": not is_terminating,
+        "CrossNamespacePodAffinity": any(
+            term.get("namespaces") or term.get("namespaceSelector") is not None for term in terms
+        ),
+        _PRIORITY_CLASS: True,
     }
-    expressions = data_path.at(quota, ("scopeSelector", "matchExpressions")) or ()
-    by_class = [{**item, "key": "class"} for item in expressions if item.get("scopeName") == "PriorityClass"]
-    scopes = [*(quota.get("scopes") or ()), *(item["scopeName"] for item in expressions)]
-    labels = {"class": spec["priorityClassName"]} if spec.get("priorityClassName") else {}
-    return all(values.get(scope, scope == "PriorityClass") for scope in scopes) and matches(
-        {"matchExpressions": by_class}, labels
+    return all(values.get(scope, False) for scope in _scopes(quota)) and _is_selected(
+        quota, _PRIORITY_CLASS, spec.get("priorityClassName")
     )
+
+
+def _is_selected(quota: Object, scope: str, name: str | None) -> bool:
+    """Test whether the expressions of a scope of a quota select the name of a class; None for no class."""
+    expressions = data_path.at(quota, ("spec", *_SCOPE_EXPRESSIONS)) or ()
+    of_scope = [{**item, "key": "class"} for item in expressions if item["scopeName"] == scope]
+    return matches({"matchExpressions": of_scope}, {"class": name} if name else {})

@@ -135,13 +135,16 @@ class Cluster(Record):
         }
 
     def priority_class(self, spec: Mapping[str, Any]) -> Object | None:
-        """Return the PriorityClass of a PodSpec, or else the default one; None without a known class."""
+        """Return the PriorityClass of a PodSpec, or else the default one; None without a known class.
+
+        Of several default classes, Kubernetes takes the one with the lowest value.
+        """
         name = spec.get("priorityClassName")
         if name:
             system = {"value": _SYSTEM_PRIORITIES[name]} if name in _SYSTEM_PRIORITIES else None
             return self.find("PriorityClass", name) or system
         defaults = [item for item in self.of_kind("PriorityClass") if item.get("globalDefault")]
-        return max(defaults, key=lambda item: int(item["value"]), default=None)
+        return min(defaults, key=lambda item: int(item["value"]), default=None)
 
     def priority(self, spec: Mapping[str, Any]) -> int | None:
         """Return the priority of a pod, from its PodSpec; None if the PriorityClass of the pod is not known."""
