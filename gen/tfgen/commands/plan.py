@@ -145,13 +145,15 @@ def plan_runs(
     placed = [(item, namespace or _DEFAULT_NAMESPACE) for item, namespace in runs]
     run_keys = {(namespace, item.run.full_name, item.run.run) for item, namespace in placed}
     existing, replaced, earlier = [], defaultdict(list), Counter[tuple[str, str]]()
+    gone = set()
     for item in objects:
         key = read(_run_key, item)
         if item["kind"] != "Pod" or not key[1]:
             existing.append(item)
         elif read(is_ended, item):
-            continue
+            gone.add((key[0], item["metadata"]["name"]))
         elif key in run_keys:
+            gone.add((key[0], item["metadata"]["name"]))
             replaced[key].append((key[0], item["spec"]))
         else:
             existing.append(item)
@@ -167,7 +169,7 @@ def plan_runs(
     ]
     created = (owned for item, namespace in placed for owned in _own_objects(item, namespace))
     kinds = known_kinds_of(objects) if known_kinds is None else known_kinds
-    return plan_placement(cluster_of([*created, *existing], kinds), planned)
+    return plan_placement(cluster_of([*created, *existing], kinds, gone), planned)
 
 
 def _own_objects(item: RunObjects, namespace: str) -> Iterator[Object]:

@@ -109,6 +109,7 @@ class Cluster(Record):
         objects: the objects of each kind in `KINDS`, except nodes and pods.
         known_kinds: the kinds of which `objects` has all objects of the cluster.
         unready: the names of the nodes that are left out, because they have no `status.allocatable`.
+        gone: the namespace and the name of each pod that has ended, or that a pod of the plan replaces.
     """
 
     nodes: tuple[Node, ...]
@@ -116,6 +117,7 @@ class Cluster(Record):
     objects: Mapping[str, Mapping[Key, Object]] = EMPTY
     known_kinds: frozenset[str] = frozenset()
     unready: tuple[str, ...] = ()
+    gone: frozenset[Key] = frozenset()
 
     def find(self, kind: str, name: str, namespace: str = "") -> Object | None:
         """Return an object; None if tfgen does not know the object."""
@@ -156,12 +158,13 @@ class Cluster(Record):
         return int(item["value"])
 
 
-def cluster_of(objects: Iterable[Object], known_kinds: Collection[str] = ()) -> Cluster:
+def cluster_of(objects: Iterable[Object], known_kinds: Collection[str] = (), replaced: Collection[Key] = ()) -> Cluster:
     """Build a cluster from its objects. Objects of kinds that are not in `KINDS` are ignored.
 
     Args:
         objects: the objects. Of two objects with the same kind and name, the last one counts.
         known_kinds: the kinds of which `objects` has all objects.
+        replaced: the namespace and the name of each pod that a pod of the plan replaces. `objects` has none of them.
 
     Raises:
         TfgenError: a node or a pod does not have the fields that Kubernetes requires, or a field has a wrong type.
@@ -172,9 +175,10 @@ def cluster_of(objects: Iterable[Object], known_kinds: Collection[str] = ()) -> 
             by_kind[item["kind"]][read(_key, item)] = item
     nodes, pods = by_kind.pop("Node"), by_kind.pop("Pod")
     pods_by_node: dict[str, list[RunningPod]] = defaultdict(list)
-    waiting = []
-    for pod in pods.values():
+    waiting, gone = [], {*replaced}
+    for key, pod in pods.items():
         if is_ended(pod):
+            gone.add(key)
             continue
         record = read(_running_pod, pod)
         if node := pod["spec"].get("nodeName"):
@@ -192,6 +196,7 @@ def cluster_of(objects: Iterable[Object], known_kinds: Collection[str] = ()) -> 
         objects=by_kind,
         known_kinds=frozenset(known_kinds),
         unready=tuple(sorted(unready)),
+        gone=frozenset(gone),
     )
 
 

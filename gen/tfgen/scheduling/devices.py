@@ -151,8 +151,7 @@ class Devices:
             ids = {number for number in self._ids[resource] if self._devices[number].node == node.name}
             used: Counter[PodId | None] = Counter()
             for number in ids & owners.keys():
-                users = [user for user in owners[number] if user is None or user in pods]
-                used.update(users[:1])
+                used[next((user for user in owners[number] if user in pods), None)] += 1
             free[resource] = len(ids) - used.total()
             for pod, count in used.items():
                 if pod is not None and resource not in pods[pod].requests:
@@ -261,12 +260,18 @@ def _quota_doubts(namespace: str, cluster: Cluster) -> Iterator[str]:
 
 
 def _owners(cluster: Cluster) -> Mapping[DeviceId, Sequence[PodId | None]]:
-    """Return the users of each allocated device: pods, and None for a user of another kind."""
+    """Return the users of each allocated device: pods, and None for a user of another kind.
+
+    The scheduler gives an allocated device to no other claim, even if no pod uses the device. Kubernetes frees the
+    devices of a claim whose pods are all gone. A waiting pod requests its devices in the plan.
+    """
     owners: dict[DeviceId, list[PodId | None]] = defaultdict(list)
+    without_devices = cluster.gone.union((namespace_of(pod), pod["metadata"]["name"]) for pod in cluster.waiting)
     for claim in cluster.objects.get("ResourceClaim", EMPTY).values():
         users, devices = read(_allocation, claim)
-        for device in devices:
-            owners[device] += users
+        present = [user for user in users if user not in without_devices]
+        for device in devices if present or not users else ():
+            owners[device] += present
     return owners
 
 
