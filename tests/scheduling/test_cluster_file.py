@@ -56,6 +56,11 @@ NODE = "{kind: Node, metadata: {name: a}, status: {allocatable: {cpu: 4, memory:
             "the Pod c is not valid: a field has a value of a wrong type",
         ),
         (
+            f"{NODE}\n---\n{{kind: ResourceQuota, metadata: {{name: q, namespace: [a]}}}}",
+            3,
+            "the ResourceQuota q is not valid: a field has a value of a wrong type",
+        ),
+        (
             f"{NODE}\n---\n{{kind: ResourceQuota, metadata: {{name: q}}, spec: {{hard: {{pods: 2x}}}}}}",
             3,
             "the ResourceQuota q is not valid: '2x' is not a Kubernetes quantity",
@@ -82,7 +87,7 @@ NODE = "{kind: Node, metadata: {name: a}, status: {allocatable: {cpu: 4, memory:
         ("? [a, b]\n: 1\n", 2, "nodes.yaml:1:3: the text is not YAML: found unhashable key"),
     ],
     ids=[
-        *("quantity", "shape", "spec", "taint", "pod", "quota", "limit", "default", "class"),
+        *("quantity", "shape", "spec", "taint", "pod", "namespace", "quota", "limit", "default", "class"),
         *("item", "syntax", "key"),
     ],
 )

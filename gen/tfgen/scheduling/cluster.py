@@ -227,8 +227,14 @@ def is_ended(pod: Object) -> bool:
 
 
 def namespace_of(item: Object) -> str:
-    """Return the namespace of an object; `default`, as in kubectl, for an object without a namespace."""
-    namespace: str = item["metadata"].get("namespace") or "default"
+    """Return the namespace of an object; `default`, as in kubectl, for an object without a namespace.
+
+    Raises:
+        TypeError: the namespace is not a text.
+    """
+    namespace = item["metadata"].get("namespace") or "default"
+    if not isinstance(namespace, str):
+        raise TypeError("namespace")
     return namespace
 
 
@@ -445,6 +451,15 @@ def _class(name: str | None, cluster: Cluster) -> Object | None:
         if (item["metadata"].get("annotations") or {}).get(_DEFAULT) == "true"
     ]
     return max(defaults, key=lambda item: str(item["metadata"].get("creationTimestamp", "")), default=None)
+
+
+def claim_class(spec: Mapping[str, Any], cluster: Cluster) -> str | None:
+    """Return the name of the StorageClass of a new claim; empty for no class, and None for an unknown default class."""
+    name: str | None = spec.get("storageClassName")
+    default = _class(None, cluster) if name is None else None
+    if default:
+        name = default["metadata"]["name"]
+    return "" if name is None and "StorageClass" in cluster.known_kinds else name
 
 
 def _is_available(volume: Object, class_name: str | None) -> bool:

@@ -126,7 +126,7 @@ class Devices:
         requests, obstacle, doubt = self._claims(namespace, spec)
         doubts = [doubt, *(self._reasons.get(request.resource, "") for request in requests)]
         if requests:
-            doubts += _quota_doubts(namespace, self._cluster)
+            doubts += _quota_doubts(namespace, requests, self._cluster)
         counts: Counter[str] = Counter()
         for request in requests:
             if request.resource not in self._reasons:
@@ -193,10 +193,14 @@ def _extended_requests(spec: Mapping[str, Any], cluster: Cluster) -> Iterator[De
     """
     counts = counts_of_pod(spec)
     for item in cluster.of_kind("DeviceClass"):
-        name = item["metadata"]["name"]
-        for resource in {(item.get("spec") or {}).get("extendedResourceName"), f"{DEVICE_CLASS}{name}"}:
-            if resource in counts:
-                yield DeviceRequest(name, extended=resource)
+        for resource in _extended_names(item) & counts.keys():
+            yield DeviceRequest(item["metadata"]["name"], extended=resource)
+
+
+def _extended_names(device_class: Object) -> set[str]:
+    """Return the names of the extended resources that a DeviceClass offers."""
+    own = (device_class.get("spec") or {}).get("extendedResourceName")
+    return {f"{DEVICE_CLASS}{device_class['metadata']['name']}", *([own] if own else [])}
 
 
 def _claim_requests(namespace: str, spec: Mapping[str, Any], cluster: Cluster) -> Iterator[DeviceRequest]:
@@ -252,10 +256,17 @@ def _find(kind: str, name: str, namespace: str, cluster: Cluster) -> Object:
     return item
 
 
-def _quota_doubts(namespace: str, cluster: Cluster) -> Iterator[str]:
+def _quota_doubts(namespace: str, requests: Iterable[DeviceRequest], cluster: Cluster) -> Iterator[str]:
+    """Yield a text for each key of a quota that counts the claims of a pod.
+
+    Kubernetes also counts a claimed device as the extended resource of its class:
+    https://github.com/kubernetes/kubernetes/blob/v1.36.3/pkg/quota/v1/evaluator/core/resource_claims.go
+    """
+    classes = (cluster.find("DeviceClass", request.device_class) for request in requests)
+    extended = {f"requests.{name}" for item in classes if item for name in _extended_names(item)}
     for quota in cluster.of_kind("ResourceQuota", namespace):
         for key in (quota.get("spec") or {}).get("hard") or ():
-            if key.endswith(_QUOTA_KEYS):
+            if key.endswith(_QUOTA_KEYS) or key in extended:
                 yield f"the ResourceQuota {quota['metadata']['name']} limits {key}, which tfgen does not count"
 
 
