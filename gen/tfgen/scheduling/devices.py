@@ -14,7 +14,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
-from tfgen.kubernetes.object import Object
+from tfgen.kubernetes import keys
+from tfgen.kubernetes.object import Object, literal_name
 from tfgen.record import EMPTY, Record
 from tfgen.scheduling.cluster import NOT_FOUND, Cluster, Node, namespace_of, read
 from tfgen.scheduling.pods import Counts, counts_of_pod
@@ -39,12 +40,14 @@ class DeviceRequest(Record):
     Attributes:
         selectors: the CEL expressions of the claim that each device must meet.
         extended: the extended resource that the class offers; empty for a claim.
+        is_gpu: False for a claim that the job does not make from `gpu.deviceClass`, such as a claim of a network card.
     """
 
     device_class: str
     selectors: tuple[str, ...] = ()
     count: int = 1
     extended: str = ""
+    is_gpu: bool = True
 
     @property
     def resource(self) -> str:
@@ -96,6 +99,9 @@ class _MissingError(Exception):
 class Devices:
     """The devices of a cluster that the pods of a plan claim.
 
+    Attributes:
+        others: the resource names of the devices that no pod claims as GPUs.
+
     Args:
         cluster: the cluster, together with the objects that the planned runs create.
         pods: the namespace and the PodSpec of each set of pods.
@@ -103,11 +109,13 @@ class Devices:
 
     def __init__(self, cluster: Cluster, pods: Iterable[tuple[str, Mapping[str, Any]]]) -> None:
         self._cluster = cluster
-        requests = {
-            request.resource: request
+        all_requests = [
+            request
             for namespace, spec in pods
             for request in (*_extended_requests(spec, cluster), *self._claims(namespace, spec)[0])
-        }
+        ]
+        requests = {request.resource: request for request in all_requests}
+        self.others = requests.keys() - {request.resource for request in all_requests if request.is_gpu}
         self._extended = {resource for resource, request in requests.items() if request.extended}
         self._devices = {device.id: device for device in _devices(cluster)} if requests else {}
         self._ids: dict[str, frozenset[DeviceId]] = {}
@@ -222,6 +230,7 @@ def _claim_requests(namespace: str, spec: Mapping[str, Any], cluster: Cluster) -
 def _template_requests(template: Object) -> list[DeviceRequest]:
     """Return the device requests of a ResourceClaimTemplate."""
     devices = (template["spec"]["spec"] or {}).get("devices") or {}
+    is_gpu = literal_name(template) is None and keys.COMPONENT in (template["metadata"].get("labels") or {})
     requests = []
     for request in devices.get("requests") or ():
         exact = request.get("exactly") or {}
@@ -234,7 +243,8 @@ def _template_requests(template: Object) -> list[DeviceRequest]:
         if unread:
             name = template["metadata"]["name"]
             raise _UnknownError(f"tfgen cannot evaluate the {unread[0]} of the ResourceClaimTemplate {name}")
-        requests.append(DeviceRequest(exact["deviceClassName"], _expressions(exact), int(exact.get("count", 1))))
+        number = int(exact.get("count", 1))
+        requests.append(DeviceRequest(exact["deviceClassName"], _expressions(exact), number, is_gpu=is_gpu))
     return requests
 
 

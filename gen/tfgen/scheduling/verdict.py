@@ -157,7 +157,7 @@ def plan_placement(cluster: Cluster, runs: Sequence[PlannedRun]) -> Plan:
     for owner in ("", *sets):
         placement.fit(index for index, item in enumerate(board.sets) if item.owner == owner and not item.obstacles)
     verdicts = tuple(refusals[run.title] or queue.acceptance(run, board, risks) for run in runs)
-    return Plan(verdicts, node_slots(placement), cluster.unready)
+    return Plan(verdicts, node_slots(placement, devices.others), cluster.unready)
 
 
 class _Queue:
