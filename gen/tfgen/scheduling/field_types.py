@@ -11,6 +11,7 @@ from typing import Any, Final, TypeAlias
 
 from tfgen.kubernetes import quantity
 from tfgen.kubernetes.object import Object
+from tfgen.record import Record
 
 Type: TypeAlias = "str | list[Type] | Mapping[str, Type]"
 """A scalar type, a list with the type of its items, or a mapping with the types of its fields.
@@ -150,39 +151,65 @@ _OF_EVERY_KIND: Final[Mapping[str, Type]] = {
 }
 
 
+class _Fields(Record):
+    """The types of the fields of a mapping, by name, and the names of the required fields."""
+
+    types: Mapping[str, Any]
+    required: tuple[str, ...]
+
+
+def _compiled(of: Type) -> Any:
+    """Return a type with a `_Fields` for each mapping. A file of nodes has many pods, so the check must be fast."""
+    if isinstance(of, list):
+        return [_compiled(of[0])]
+    if isinstance(of, str):
+        return of
+    required = tuple(name.removesuffix("!") for name in of if name.endswith("!"))
+    return _Fields({name.removesuffix("!"): _compiled(of_field) for name, of_field in of.items()}, required)
+
+
+_UNKNOWN_KIND: Final = _compiled(_OF_EVERY_KIND)
+_KINDS: Final = {kind: _compiled({**_OF_EVERY_KIND, **fields}) for kind, fields in _FIELDS.items()}
+
+
 def check_fields(item: Object) -> None:
     """Check the types of the fields of an object that a plan reads. A field with the value null has any type.
 
     Raises:
         ValueError: a field has a wrong type, or a required field is missing. The text of the error names the field.
     """
-    _check(item, {**_OF_EVERY_KIND, **_FIELDS.get(item["kind"], {})}, "")
+    _check(item, _KINDS.get(item["kind"], _UNKNOWN_KIND), ())
 
 
-def _check(value: Any, expected: Type, path: str) -> None:
-    if isinstance(expected, list):
+def _check(value: Any, expected: Any, path: tuple[Any, ...]) -> None:
+    """Check a value. `path` is a pair of the path of the parent and the key of the value; empty for the object."""
+    if isinstance(expected, _Fields):
+        _require(isinstance(value, (dict, Mapping)), path)
+        for name in expected.required:
+            if value.get(name) is None:
+                raise ValueError(f"the field {_text((path, name))} is missing")
+        of_all = expected.types.get("*")
+        for key, item in value.items():
+            of_field = expected.types.get(key, of_all)
+            if of_field is not None and item is not None:
+                _check(item, of_field, (path, key))
+    elif isinstance(expected, list):
         _require(isinstance(value, list | tuple), path)
         for index, item in enumerate(value):
-            _check(item, expected[0], f"{path}[{index}]")
-    elif isinstance(expected, Mapping):
-        _require(isinstance(value, Mapping), path)
-        for name, of_field in expected.items():
-            field = name.removesuffix("!")
-            if field != name and value.get(field) is None:
-                raise ValueError(f"the field {_joined(path, field)} is missing")
-            for key in value if field == "*" else (field,):
-                if value.get(key) is not None:
-                    _check(value[key], of_field, _joined(path, key))
+            _check(item, expected[0], (path, index))
     elif expected == _QUANTITY:
         quantity.parse(value)
     else:
         _require(type(value) is int if expected == _NUMBER else isinstance(value, str), path)
 
 
-def _joined(path: str, key: str) -> str:
-    return f"{path}.{key}" if path else key
-
-
-def _require(is_right: bool, path: str) -> None:
+def _require(is_right: bool, path: tuple[Any, ...]) -> None:
     if not is_right:
-        raise ValueError(f"the field {path} has a value of a wrong type")
+        raise ValueError(f"the field {_text(path)} has a value of a wrong type")
+
+
+def _text(path: tuple[Any, ...]) -> str:
+    if not path:
+        return ""
+    parent, key = _text(path[0]), path[1]
+    return f"{parent}[{key}]" if isinstance(key, int) else f"{parent}.{key}".removeprefix(".")
