@@ -46,6 +46,11 @@ NODE = "{kind: Node, metadata: {name: a}, status: {allocatable: {cpu: 4, memory:
             "the PersistentVolume v is not valid: the field spec has a value of a wrong type",
         ),
         (
+            f"{NODE}\n---\n{{kind: PersistentVolume, metadata: {{name: v}}}}",
+            3,
+            "the PersistentVolume v is not valid: the field spec is missing",
+        ),
+        (
             NODE.replace("status", "spec: {taints: [{effect: NoSchedule}]}, status"),
             3,
             "the Node a is not valid: the field spec.taints[0].key is missing",
@@ -87,7 +92,7 @@ NODE = "{kind: Node, metadata: {name: a}, status: {allocatable: {cpu: 4, memory:
         ("? [a, b]\n: 1\n", 2, "nodes.yaml:1:3: the text is not YAML: found unhashable key"),
     ],
     ids=[
-        *("quantity", "shape", "spec", "taint", "pod", "namespace", "quota", "limit", "default", "class"),
+        *("quantity", "shape", "spec", "volume", "taint", "pod", "namespace", "quota", "limit", "default", "class"),
         *("item", "syntax", "key"),
     ],
 )

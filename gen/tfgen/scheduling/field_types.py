@@ -120,7 +120,7 @@ _FIELDS: Final[Mapping[str, Mapping[str, Type]]] = {
     },
     "PersistentVolumeClaim": {"spec": _CLAIM, "status": {"phase": _TEXT}},
     "PersistentVolume": {
-        "spec": {
+        "spec!": {
             "storageClassName": _TEXT,
             "accessModes": [_TEXT],
             "claimRef": {"namespace": _TEXT, "name": _TEXT, "uid": _TEXT},
