@@ -38,18 +38,63 @@ NODE = "{kind: Node, metadata: {name: a}, status: {allocatable: {cpu: 4, memory:
         (
             f"{NODE}\n---\n{{kind: Pod, metadata: {{name: c}}, spec: {{nodeName: a, containers: 7}}}}",
             3,
-            "the Pod c is not valid: a field has a value of a wrong type",
+            "the Pod c is not valid: the field spec.containers has a value of a wrong type",
         ),
         (
             f"{NODE}\n---\n{{kind: PersistentVolume, metadata: {{name: v}}, spec: 7}}",
             3,
-            "the PersistentVolume v is not valid: a field has a value of a wrong type",
+            "the PersistentVolume v is not valid: the field spec has a value of a wrong type",
+        ),
+        (
+            f"{NODE}\n---\n{{kind: PersistentVolume, metadata: {{name: v}}}}",
+            3,
+            "the PersistentVolume v is not valid: the field spec is missing",
+        ),
+        (
+            NODE.replace("status", "spec: {taints: [{effect: NoSchedule}]}, status"),
+            3,
+            "the Node a is not valid: the field spec.taints[0].key is missing",
+        ),
+        (
+            f"{NODE}\n---\n{{kind: Pod, metadata: {{name: c, labels: {{tfgen/job: a}}}}, spec: {{}}, status: 7}}",
+            3,
+            "the Pod c is not valid: a field has a value of a wrong type",
+        ),
+        (
+            f"{NODE}\n---\n{{kind: ResourceQuota, metadata: {{name: q, namespace: [a]}}}}",
+            3,
+            "the ResourceQuota q is not valid: a field has a value of a wrong type",
+        ),
+        (
+            f"{NODE}\n---\n{{kind: ResourceQuota, metadata: {{name: q}}, spec: {{hard: {{pods: 2x}}}}}}",
+            3,
+            "the ResourceQuota q is not valid: '2x' is not a Kubernetes quantity",
+        ),
+        (
+            f"{NODE}\n---\n{{kind: LimitRange, metadata: {{name: l}}, "
+            "spec: {limits: [{type: Container, max: {cpu: 1z}}]}}",
+            3,
+            "the LimitRange l is not valid: '1z' is not a Kubernetes quantity",
+        ),
+        (
+            f"{NODE}\n---\n{{kind: LimitRange, metadata: {{name: l}}, "
+            "spec: {limits: [{type: Container, default: [cpu]}]}}",
+            3,
+            "the LimitRange l is not valid: the field spec.limits[0].default has a value of a wrong type",
+        ),
+        (
+            f"{NODE}\n---\n{{kind: PriorityClass, metadata: {{name: p}}, globalDefault: true}}",
+            3,
+            "the PriorityClass p is not valid: the field value is missing",
         ),
         ("kind: List\nitems: [7]", 2, "nodes.yaml: item 1 is not a Kubernetes object with a kind and a name"),
         ("kind: [\n", 2, "nodes.yaml:2:1: the text is not YAML: did not find expected node content"),
         ("? [a, b]\n: 1\n", 2, "nodes.yaml:1:3: the text is not YAML: found unhashable key"),
     ],
-    ids=["quantity", "shape", "spec", "item", "syntax", "key"],
+    ids=[
+        *("quantity", "shape", "spec", "volume", "taint", "pod", "namespace", "quota", "limit", "default", "class"),
+        *("item", "syntax", "key"),
+    ],
 )
 def test_a_mistake_is_told(
     tmp_path: Path, nodes: str, code: int, message: str, capsys: pytest.CaptureFixture[str]
@@ -58,6 +103,11 @@ def test_a_mistake_is_told(
     out, err = capsys.readouterr()
     assert out == ""
     assert message in err
+
+
+def test_a_quota_without_a_spec_limits_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert plan(tmp_path, f"{NODE}\n---\n{{kind: ResourceQuota, metadata: {{name: q}}}}\n") == cli.OK
+    assert capsys.readouterr().out == "mnist: fits\n\nNODES  TASKS\na      chief\n"
 
 
 def test_a_node_without_amounts_is_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

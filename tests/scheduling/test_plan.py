@@ -63,6 +63,45 @@ def test_the_data_of_a_plan(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
             },
         ),
         (
+            "quota-of-unknown-claims",
+            {
+                "run": "classes",
+                "answer": "not known",
+                "lacks": [],
+                "beside": [],
+                "assumes": ["the StorageClass of the cluster binds the new claim classes-model"],
+                "earlierPods": 0,
+                "doubts": [
+                    {
+                        "roles": [],
+                        "reason": "the ResourceQuota classes limits gold.storageclass.storage.k8s.io/requests.storage, "
+                        "and tfgen finds no default StorageClass in the cluster or in the file of --nodes",
+                    }
+                ],
+            },
+        ),
+        (
+            "quota-of-claims",
+            {
+                "run": "mnist",
+                "answer": "does not fit",
+                "lacks": [
+                    {
+                        "role": None,
+                        "pods": 0,
+                        "resource": None,
+                        "amount": None,
+                        "nodes": None,
+                        "reason": "the ResourceQuota storage has 10Gi requests.storage left, but the run needs 20Gi",
+                    }
+                ],
+                "beside": [],
+                "assumes": [],
+                "earlierPods": 0,
+                "doubts": [],
+            },
+        ),
+        (
             "new-claims-without-classes",
             {
                 "run": "mine",

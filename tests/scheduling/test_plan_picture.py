@@ -138,3 +138,59 @@ def test_letters_have_colours_on_a_terminal(tmp_path: Path, monkeypatch: pytest.
     assert plan(tmp_path, {"mnist": 1}, node("a", 4)) == cli.OK
     chief, worker = "\033[7;36mC\033[0m", "\033[7;33mW\033[0m"
     assert f"a      [{chief} {worker}{worker} .]  finisher, chief, 2 ps, worker\n" in terminal.getvalue()
+
+
+def test_a_claim_of_another_device_has_no_slot(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each worker claims a GPU by `gpu.deviceClass`, and a network card by its podTemplate."""
+
+    def devices(name: str, number: int) -> list[dict[str, object]]:
+        driver = f"{name}.example.com"
+        pool = {"name": f"a-{name}", "generation": 1, "resourceSliceCount": 1}
+        spec = {"driver": driver, "nodeName": "a", "pool": pool}
+        items = [{"name": f"{name}-{index}"} for index in range(number)]
+        selector = {"cel": {"expression": f"device.driver == '{driver}'"}}
+        return [
+            {"kind": "DeviceClass", "metadata": {"name": name}, "spec": {"selectors": [selector]}},
+            {"kind": "ResourceSlice", "metadata": {"name": f"a-{name}"}, "spec": {**spec, "devices": items}},
+        ]
+
+    (tmp_path / "job.yaml").write_text(
+        """\
+apiVersion: tfgen/v1alpha1
+kind: TrainingJob
+metadata: {name: mnist}
+spec:
+  image: registry.example.com/mnist:1
+  strategy: MultiWorkerMirrored
+  objects:
+    nic:
+      apiVersion: resource.k8s.io/v1
+      kind: ResourceClaimTemplate
+      metadata: {name: nic}
+      spec: {spec: {devices: {requests: [{name: nic, exactly: {deviceClassName: nic}}]}}}
+  roles:
+    worker:
+      replicas: 2
+      resources: {cpu: 1, memory: 1Gi, gpu: {count: 1, deviceClass: gpu}}
+      podTemplate:
+        spec:
+          resourceClaims: [{name: nic, resourceClaimTemplateName: nic}]
+          containers: [{name: tensorflow, resources: {claims: [{name: gpu}, {name: nic}]}}]
+""",
+        encoding="utf-8",
+    )
+    no_claim: dict[str, object] = {"kind": "ResourceClaim", "metadata": {"name": "unused"}}
+    nodes = [node("a"), *devices("gpu", 3), *devices("nic", 2), no_claim]
+    (tmp_path / "nodes.yaml").write_text(yaml.safe_dump_all(nodes), encoding="utf-8")
+    assert cli.run(["plan", str(tmp_path / "job.yaml"), "--nodes", str(tmp_path / "nodes.yaml")]) == cli.OK
+    assert (
+        capsys.readouterr().out
+        == """\
+mnist: fits
+
+NODES  SLOTS    TASKS
+a      [W W .]  2 worker
+
+GPUs: W worker 2, . free 1
+"""
+    )

@@ -7,6 +7,7 @@ import sys
 from argparse import ArgumentParser, Namespace
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
@@ -25,7 +26,7 @@ from tfgen.live.run import RunObjects, declared_runs
 from tfgen.report.plan import node_lines, node_rows, rows, verdict_text
 from tfgen.rules.pod_parts import PodPart
 from tfgen.rules.security import find_weak_fields
-from tfgen.scheduling.cluster import ENDED, KINDS, cluster_of, known_kinds_of, namespace_of
+from tfgen.scheduling.cluster import cluster_of, is_ended, known_kinds_of, namespace_of, read
 from tfgen.scheduling.pods import PodTemplate
 from tfgen.scheduling.verdict import DOES_NOT_FIT, Plan, PlannedRun, plan_placement
 from tfgen.words import count
@@ -118,6 +119,7 @@ def _print_size(source: str, objects: Iterable[Object]) -> None:
 
 
 _CLAIM_TEMPLATES: Final = ("spec", "volumeClaimTemplates")
+_CLAIM: Final = {"apiVersion": "v1", "kind": "PersistentVolumeClaim"}
 _OUTSIDE_GANG: Final = "evaluator"
 _DECIDERS: Final[Mapping[str, str]] = {
     keys.POD_GROUP: "the coscheduling plugin",
@@ -145,42 +147,55 @@ def plan_runs(
     placed = [(item, namespace or _DEFAULT_NAMESPACE) for item, namespace in runs]
     run_keys = {(namespace, item.run.full_name, item.run.run) for item, namespace in placed}
     existing, replaced, earlier = [], defaultdict(list), Counter[tuple[str, str]]()
+    gone = set()
     for item in objects:
-        key = _run_key(item)
+        key = read(_run_key, item)
         if item["kind"] != "Pod" or not key[1]:
             existing.append(item)
-        elif (item.get("status") or {}).get("phase") in ENDED:
-            continue
+        elif read(is_ended, item):
+            gone.add((key[0], item["metadata"]["name"]))
         elif key in run_keys:
+            gone.add((key[0], item["metadata"]["name"]))
             replaced[key].append((key[0], item["spec"]))
         else:
             existing.append(item)
             earlier[key[:2]] += bool(item["spec"].get("nodeName"))
+    created = {item.run.title: [*_own_objects(item, namespace)] for item, namespace in placed}
+    identities = {read(_identity, item) for item in objects}
     planned = [
         PlannedRun(
             title=item.run.title,
+            new_objects=tuple(owned for owned in created[item.run.title] if _identity(owned) not in identities),
             pods=tuple(_templates(item, namespace)),
             replaced_pods=tuple(replaced[namespace, item.run.full_name, item.run.run]),
             earlier_pods=earlier[namespace, item.run.full_name],
         )
         for item, namespace in placed
     ]
-    created = (owned for item, namespace in placed for owned in _own_objects(item, namespace))
     kinds = known_kinds_of(objects) if known_kinds is None else known_kinds
-    return plan_placement(cluster_of([*created, *existing], kinds), planned)
+    return plan_placement(cluster_of([*chain(*created.values()), *existing], kinds, gone), planned)
 
 
 def _own_objects(item: RunObjects, namespace: str) -> Iterator[Object]:
-    """Yield the objects of a run that pods refer to, such as claims. An object of the cluster takes precedence."""
+    """Yield the objects of a run except for pods, and the claims of its StatefulSets.
+
+    An object of the cluster takes precedence. The tests of Helm run only on demand.
+    """
     for owned in item.objects:
         kind = owned["kind"]
-        if kind in KINDS and kind not in ("Node", "Pod") and isinstance(owned.get("spec", {}), Mapping):
+        is_test = keys.HOOK in (owned["metadata"].get("annotations") or {})
+        if kind not in ("Node", "Pod") and not is_test and isinstance(owned.get("spec", {}), Mapping):
             yield {**owned, "metadata": {**owned["metadata"], "namespace": namespace}}
         if literal_name(owned) is None and kind == "StatefulSet":
             for numbered in added_labels(owned, owned["spec"].get("replicas", 1)).numbered:
                 for claim in data_path.at(owned, _CLAIM_TEMPLATES) or ():
                     metadata = {"name": _claim_name(claim, numbered), "namespace": namespace}
-                    yield {"kind": "PersistentVolumeClaim", "metadata": metadata, "spec": claim["spec"]}
+                    yield {**_CLAIM, "metadata": metadata, "spec": claim["spec"]}
+
+
+def _identity(item: Object) -> tuple[str, str, str]:
+    """Return the kind, the namespace and the name of an object."""
+    return item["kind"], namespace_of(item), item["metadata"]["name"]
 
 
 def _run_key(pod: Object) -> tuple[str, str, str]:

@@ -156,6 +156,22 @@ def find_groups(kind: str) -> tuple[str, ...]:
     return tuple(group for group, kinds in KINDS.items() if kind in kinds)
 
 
+def resource_name(item: Object) -> str:
+    """Return the plural name of an object's kind with the API group, as kubectl prints the resource.
+
+    >>> resource_name({"apiVersion": "apps/v1", "kind": "StatefulSet"})
+    'statefulsets.apps'
+    >>> resource_name({"apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy"})
+    'networkpolicies.networking.k8s.io'
+    """
+    name = item["kind"].lower()
+    if name[-1] == "y" and name[-2:-1] not in "aeo":
+        name = f"{name[:-1]}ies"
+    elif name != "endpoints":
+        name += "es" if name[-1] == "s" else "s"
+    return f"{name}.{group(item)}".removesuffix(".")
+
+
 # -- selectors ---------------------------------------------------------------------------------------------------------
 #
 # https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#label-selectors

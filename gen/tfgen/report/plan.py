@@ -40,7 +40,7 @@ def verdict_text(verdict: Verdict) -> str:
     competitors = f"together with {either(verdict.competitors, 'and')}: " if verdict.competitors else ""
     reasons = [
         *_lack_texts(verdict.lacks),
-        *(f"{either(doubt.roles, 'and')}: {doubt.reason}" for doubt in verdict.doubts),
+        *(f"{either(doubt.roles, 'and')}: {doubt.reason}" if doubt.roles else doubt.reason for doubt in verdict.doubts),
     ]
     text = ": ".join(filter(None, (verdict.run.title, verdict.answer, competitors + "; ".join(reasons))))
     if verdict.assumptions:
@@ -68,11 +68,14 @@ def rows(verdicts: Iterable[Verdict]) -> list[dict[str, Any]]:
 
 
 def _lack_texts(lacks: Iterable[Lack]) -> Iterator[str]:
-    """Yield a text for each role whose pods do not all fit.
+    """Yield a text for each role whose pods do not all fit, and for each reason why Kubernetes refuses objects.
 
     Example: "worker lacks 3 nvidia.com/gpu (3 pods without a node)".
     """
-    for _, of_role in groupby(lacks, key=lambda lack: lack.role):
+    for role, of_role in groupby(lacks, key=lambda lack: lack.role):
+        if not role:
+            yield from (lack.reason for lack in of_role)
+            continue
         first, *remaining = of_role
         nodes = f" on {first.nodes}" if first.nodes else ""
         unplaced = f"{count(first.pods, 'pod')} without a node"
@@ -89,7 +92,7 @@ def _amount_text(lack: Lack) -> str:
 
 def _lack_row(lack: Lack) -> dict[str, Any]:
     return {
-        "role": lack.role,
+        "role": lack.role or None,
         "pods": lack.pods,
         "resource": lack.resource or None,
         "amount": _amount(lack) if lack.resource else None,

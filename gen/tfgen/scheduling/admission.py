@@ -5,16 +5,25 @@ https://kubernetes.io/docs/reference/access-authn-authz/admission-controllers/
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from tfgen import data_path
 from tfgen.kubernetes import quantity
-from tfgen.kubernetes.object import Object, matches
+from tfgen.kubernetes.object import CLUSTER_KINDS, Object, matches
 from tfgen.kubernetes.pods import PROFILES, pod_requests
 from tfgen.record import EMPTY, Record
-from tfgen.scheduling.cluster import NOT_FOUND, Cluster, claims_of
+from tfgen.scheduling.cluster import NOT_FOUND, Cluster, claims_of, namespace_of
 from tfgen.scheduling.devices import Claimed
+from tfgen.scheduling.object_amounts import (
+    amount_text,
+    amounts_of,
+    claim_out_of_range,
+    counts_claims,
+    ephemeral_claims,
+    uncounted,
+)
 from tfgen.scheduling.pods import (
     Counts,
     HostPort,
@@ -34,8 +43,13 @@ if TYPE_CHECKING:
 _ENFORCE: Final = "pod-security.kubernetes.io/enforce"
 _DEFAULT_SCHEDULER: Final = "default-scheduler"
 _POD_AFFINITY: Final = ("affinity", "podAffinity", "requiredDuringSchedulingIgnoredDuringExecution")
+_PRIORITY_CLASS: Final = "PriorityClass"
+_ATTRIBUTES_CLASS: Final = "VolumeAttributesClass"
+_CLAIM: Final = "PersistentVolumeClaim"
+_SCOPE_EXPRESSIONS: Final = ("scopeSelector", "matchExpressions")
 _PARTS: Final = ("initContainers", "containers")
 _REFUSED: Final = "Kubernetes refuses the pods, because"
+_REFUSED_CLAIMS: Final = "Kubernetes refuses the claims of the pods, because"
 _NO_DEVICES: Final = Claimed()
 
 
@@ -100,7 +114,7 @@ def pod_set(
     """
     is_new = bool(template.owner)  # the API server has already changed and admitted a pod that waits
     limits = _limits(cluster, template.namespace) if is_new else []
-    spec = _with_runtime_class(_with_defaults(template.spec, limits), cluster)
+    spec = _with_priority_class(_with_runtime_class(_with_defaults(template.spec, limits), cluster), cluster)
     pods = max((mounts.get((template.namespace, name), 1) for name in _claims(spec)), default=1)
     claims = tuple(claims_of(spec, template.namespace, pods, cluster))
     policy = spec.get("preemptionPolicy") or (cluster.priority_class(spec) or {}).get("preemptionPolicy")
@@ -121,6 +135,11 @@ def pod_set(
         volumes=tuple(claim.volume for claim in claims if claim.volume),
         obstacles=(
             *(f"{_REFUSED} {reason}" for reason in refusals),
+            *(
+                f"{_REFUSED_CLAIMS} {reason}"
+                for claim in ephemeral_claims(spec)
+                for reason in claim_out_of_range(claim, limits)
+            ),
             *filter(None, (*(claim.obstacle for claim in claims), claimed.obstacle)),
         ),
         doubts=(
@@ -220,8 +239,22 @@ def _with_runtime_class(spec: Mapping[str, Any], cluster: Cluster) -> Mapping[st
     }
 
 
+def _with_priority_class(spec: Mapping[str, Any], cluster: Cluster) -> Mapping[str, Any]:
+    """Return the PodSpec with the name of the default PriorityClass, unless the PodSpec names a class.
+
+    https://github.com/kubernetes/kubernetes/blob/v1.36.3/plugin/pkg/admission/priority/admission.go
+    """
+    default = None if spec.get("priorityClassName") else cluster.priority_class(spec)
+    return {**spec, "priorityClassName": default["metadata"]["name"]} if default else spec
+
+
 def _doubts(template: PodTemplate, cluster: Cluster) -> Iterator[str]:
     spec = template.spec
+    if cluster.priority_class(spec) is None and "PriorityClass" not in cluster.known_kinds:
+        for quota in cluster.of_kind("ResourceQuota", template.namespace):
+            if _PRIORITY_CLASS in _scopes(quota):
+                title = f"the ResourceQuota {quota['metadata']['name']}"
+                yield f"{title} counts pods by their PriorityClass, and tfgen finds no PriorityClass {NOT_FOUND}"
     scheduler = spec.get("schedulerName") or _DEFAULT_SCHEDULER
     if scheduler != _DEFAULT_SCHEDULER:
         yield f"the scheduler {scheduler} places the pods by its own rules"
@@ -238,6 +271,9 @@ def _doubts(template: PodTemplate, cluster: Cluster) -> Iterator[str]:
         )
         if name and not is_default and not is_found and kind not in cluster.known_kinds:
             yield f"tfgen finds no {kind} {name} {NOT_FOUND}"
+    quotas = cluster.of_kind("ResourceQuota", template.namespace)
+    for claim in ephemeral_claims(spec):
+        yield from (text for quota in quotas for text in _uncounted(claim, quota, cluster))
     if spec.get("schedulingGates"):
         yield "the schedulingGates of the pods delay the scheduling"
 
@@ -334,8 +370,66 @@ _REQUIRED: Final = {
 https://github.com/kubernetes/kubernetes/blob/v1.36.3/pkg/quota/v1/evaluator/core/pods.go"""
 
 
+class _Quota:
+    """A ResourceQuota, and the amounts that it leaves.
+
+    Attributes:
+        left: the amounts that pods and new objects may still take, by key of the quota.
+    """
+
+    def __init__(self, item: Object) -> None:
+        hard = (item.get("spec") or {}).get("hard") or {}
+        used = (item.get("status") or {}).get("used") or {}
+        self.item = item
+        self.name: str = item["metadata"]["name"]
+        self.namespace = namespace_of(item)
+        self.hard = {key: quantity.parse(value) for key, value in hard.items()}
+        self.left = {key: value - quantity.parse(used.get(key, 0)) for key, value in self.hard.items()}
+        self._used = {key: value - self.left[key] for key, value in self.hard.items()}
+        self._new: Counter[str] = Counter()
+        self._unsure: Counter[str] = Counter()
+
+    def refusals(self, new: Counter[str], unsure: Counter[str]) -> tuple[list[str], list[str]]:
+        """Return the reasons why the quota refuses objects, and the reasons why the quota may refuse objects.
+
+        Args:
+            new: the amounts of objects that do not exist yet.
+            unsure: the amounts of objects that may exist.
+        """
+        certain, possible = [], []
+        for key, least, most in self._changes(new, unsure):
+            left = max(self.left[key], 0)
+            reason = f"the ResourceQuota {self.name} has {amount_text(key, left)} {key} left"
+            if least > left:
+                certain.append(f"{reason}, but the run needs {amount_text(key, new[key] + unsure[key])}")
+            elif most > left:
+                needed = f"the new objects need {amount_text(key, most)}"
+                possible.append(f"{reason}, {needed}, and tfgen does not know which of the objects exist")
+        return certain, possible
+
+    def take(self, new: Counter[str], unsure: Counter[str]) -> None:
+        """Take the amounts of objects, at least those of the objects that certainly do not exist yet."""
+        for key, least, _ in self._changes(new, unsure):
+            self.left[key] -= least
+        self._new += new
+        self._unsure += unsure
+
+    def _changes(self, new: Counter[str], unsure: Counter[str]) -> list[tuple[str, Amount, Amount]]:
+        """Return the least and the greatest amount that objects add to the taken amounts, by key of the quota.
+
+        The amounts of the objects that exist are part of the used amounts.
+        """
+        changes = []
+        for key in [key for key in self.hard if new[key] or unsure[key]]:
+            taken = self._new[key] + max(self._unsure[key] - self._used[key], 0)
+            of_new, of_unsure = self._new[key] + new[key], self._unsure[key] + unsure[key]
+            least = of_new + max(of_unsure - self._used[key], 0)
+            changes.append((key, least - taken, of_new + of_unsure - taken))
+        return changes
+
+
 class Quotas:
-    """The amounts that the ResourceQuotas of all namespaces leave. `take` reduces the amounts."""
+    """The amounts that the ResourceQuotas of all namespaces leave. The methods that take amounts reduce them."""
 
     def __init__(self, cluster: Cluster, replaced: Iterable[tuple[str, Mapping[str, Any]]] = ()) -> None:
         """Read the quotas.
@@ -344,81 +438,150 @@ class Quotas:
             cluster: the cluster.
             replaced: the namespace and the PodSpec of each running pod that a planned pod replaces.
         """
-        self._quotas: list[tuple[str, str, Object]] = []
-        self._hard: dict[tuple[str, str], dict[str, Amount]] = {}
-        self._left: dict[tuple[str, str], dict[str, Amount]] = {}
-        for namespace in {namespace for namespace, _ in cluster.objects.get("ResourceQuota", EMPTY)}:
-            for item in cluster.of_kind("ResourceQuota", namespace):
-                name, status = item["metadata"]["name"], item.get("status") or {}
-                hard, used = (item.get("spec") or {}).get("hard") or {}, status.get("used") or {}
-                self._quotas.append((namespace, name, item))
-                self._hard[namespace, name] = {key: quantity.parse(value) for key, value in hard.items()}
-                self._left[namespace, name] = {
-                    key: value - quantity.parse(used.get(key, 0)) for key, value in self._hard[namespace, name].items()
-                }
+        self._cluster = cluster
+        self._created: set[tuple[str, str, str]] = set()
+        namespaces = {namespace for namespace, _ in cluster.objects.get("ResourceQuota", EMPTY)}
+        self._quotas = [
+            _Quota(item) for namespace in namespaces for item in cluster.of_kind("ResourceQuota", namespace)
+        ]
         for namespace, spec in replaced:
-            for left, use, name in self._uses(namespace, spec):
+            for quota, use in self._uses(namespace, spec):
                 for key, value in use.items():
-                    left[key] = min(left[key] + value, self._hard[namespace, name][key])
+                    quota.left[key] = min(quota.left[key] + value, quota.hard[key])
 
     def take(self, pods: PodSet) -> tuple[int, str]:
         """Take the amounts of pods, and return the number of pods that a quota refuses, with the reason in words."""
         refused, reason = 0, ""
-        for left, use, name in [*self._uses(pods.namespace, pods.spec)]:
-            for key in _REQUIRED.keys() & left.keys():
+        uses = [*self._uses(pods.namespace, pods.spec)]
+        for quota, use in uses:
+            for key in _REQUIRED.keys() & quota.left.keys():
                 part, resource = _REQUIRED[key]
                 for container in _containers(pods.spec):
                     if resource not in _amounts(container, part):
                         text = f"the container {container['name']} must set {part}.{resource}"
-                        return pods.count, f"{_REFUSED} the ResourceQuota {name} counts {key}, so {text}"
+                        return pods.count, f"{_REFUSED} the ResourceQuota {quota.name} counts {key}, so {text}"
             for key, value in use.items():
-                allowed = max(int(left[key] // value), 0) if value else pods.count
+                left = max(quota.left[key], 0)
+                allowed = int(left // value) if value else pods.count
                 if pods.count - allowed > refused:
                     refused = pods.count - allowed
-                    number = max(left[key], 0)
-                    shown = str(number) if isinstance(number, int) else f"{float(number):g}"
-                    reason = f"{_REFUSED} the ResourceQuota {name} has {shown} {key} left"
-        for left, use, _ in self._uses(pods.namespace, pods.spec):
+                    start = _REFUSED_CLAIMS if counts_claims(key) else _REFUSED
+                    reason = f"{start} the ResourceQuota {quota.name} has {amount_text(key, left)} {key} left"
+        for quota, use in uses:
             for key, value in use.items():
-                left[key] -= (pods.count - refused) * value
+                quota.left[key] -= (pods.count - refused) * value
         return refused, reason
 
-    def _uses(
-        self, namespace: str, spec: Mapping[str, Any]
-    ) -> Iterator[tuple[dict[str, Amount], dict[str, Amount], str]]:
-        """Yield what each quota leaves, what a pod uses of it, and the name of the quota."""
-        for within, name, item in self._quotas:
-            if within == namespace and _is_in_scope(item["spec"], spec):
-                left, use = self._left[within, name], _use(spec)
-                yield left, {key: value for key, value in use.items() if key in left}, name
+    def take_objects(self, objects: Iterable[Object]) -> tuple[list[str], list[str]]:
+        """Take the amounts of objects that the cluster does not have, as far as tfgen knows the cluster.
+
+        Returns:
+            The reasons why Kubernetes refuses objects, and the reasons why Kubernetes may refuse objects. If Kubernetes
+            refuses an object, the method takes no amounts.
+        """
+        new = {(item["kind"], namespace_of(item), item["metadata"]["name"]): item for item in objects}
+        for key in [key for key in new if key in self._created or key[0] in CLUSTER_KINDS]:
+            del new[key]
+        certain, possible = self._refused_claims(new.values())
+        takes = []
+        for quota in self._quotas:
+            amounts: tuple[Counter[str], Counter[str]] = (Counter(), Counter())
+            for (kind, namespace, _), item in new.items():
+                if namespace == quota.namespace and _counts_object(quota.item, item):
+                    amounts[kind not in self._cluster.known_kinds].update(amounts_of(item, self._cluster))
+                    possible += _uncounted(item, quota.item, self._cluster)
+            of_quota = quota.refusals(*amounts)
+            certain, possible = [*certain, *of_quota[0]], [*possible, *of_quota[1]]
+            takes.append((quota, amounts))
+        if not certain:
+            self._created.update(new)
+            for quota, amounts in takes:
+                quota.take(*amounts)
+        return certain, possible
+
+    def _refused_claims(self, objects: Iterable[Object]) -> tuple[list[str], list[str]]:
+        """Return the reasons why a LimitRange refuses claims, and the reasons why a LimitRange may refuse claims."""
+        reasons = [
+            reason
+            for item in objects
+            if item["kind"] == _CLAIM
+            for reason in claim_out_of_range(item, _limits(self._cluster, namespace_of(item)))
+        ]
+        if _CLAIM in self._cluster.known_kinds:
+            return reasons, []
+        return [], [f"{reason}, and tfgen does not know whether the claim exists" for reason in reasons]
+
+    def _uses(self, namespace: str, spec: Mapping[str, Any]) -> Iterator[tuple[_Quota, dict[str, Amount]]]:
+        """Yield each quota of a pod, and what the pod uses of the quota."""
+        for quota in self._quotas:
+            if quota.namespace == namespace and _is_in_scope(quota.item, spec):
+                use = _use(spec, self._cluster)
+                yield quota, {key: value for key, value in use.items() if key in quota.left}
 
 
-def _use(spec: Mapping[str, Any]) -> dict[str, Amount]:
-    """Return the amounts that a quota counts for a pod, by key of the quota."""
+def _use(spec: Mapping[str, Any], cluster: Cluster) -> dict[str, Amount]:
+    """Return the amounts that a quota counts for a pod and its ephemeral volumes, by key of the quota."""
     requests, limits = pod_requests(spec), _pod_limits(spec)
+    claims: Counter[str] = Counter()
+    for claim in ephemeral_claims(spec):
+        claims.update(amounts_of(claim, cluster))
     return {
         "pods": 1,
         "count/pods": 1,
         **{name: value for name, value in requests.items() if name in _WITHOUT_PREFIX or name.startswith("hugepages-")},
         **{f"requests.{name}": value for name, value in requests.items()},
         **{f"limits.{name}": value for name, value in limits.items()},
+        **claims,
     }
 
 
-def _is_in_scope(quota: Mapping[str, Any], spec: Mapping[str, Any]) -> bool:
+def _uncounted(item: Object, quota: Object, cluster: Cluster) -> list[str]:
+    hard = (quota.get("spec") or {}).get("hard") or {}
+    return [f"the ResourceQuota {quota['metadata']['name']} {text}" for text in uncounted(item, hard, cluster)]
+
+
+def _counts_object(quota: Object, item: Object) -> bool:
+    """Test whether the scopes of a quota select an object other than a pod."""
+    if not (item["kind"] == _CLAIM and item.get("spec")):
+        return not _scopes(quota)
+    return {*_scopes(quota)} <= {_ATTRIBUTES_CLASS} and _is_selected(
+        quota, _ATTRIBUTES_CLASS, item["spec"].get("volumeAttributesClassName")
+    )
+
+
+def _scopes(quota: Object) -> list[str]:
+    spec = quota.get("spec") or {}
+    expressions = data_path.at(spec, _SCOPE_EXPRESSIONS) or ()
+    return [*(spec.get("scopes") or ()), *(item["scopeName"] for item in expressions)]
+
+
+def _is_in_scope(quota: Object, spec: Mapping[str, Any]) -> bool:
     resources = [item.get("resources") or {} for item in _containers(spec)]
     is_best_effort = not any(part.get("limits") or part.get("requests") for part in resources)
     is_terminating = spec.get("activeDeadlineSeconds") is not None
+    terms = [
+        term.get("podAffinityTerm", term)
+        for kind in ("podAffinity", "podAntiAffinity")
+        for of_kind in (data_path.at(spec, ("affinity", kind)) or {}).values()
+        for term in of_kind or ()
+    ]
     values = {
         "BestEffort": is_best_effort,
         "NotBestEffort": not is_best_effort,
         "Terminating": is_terminating,
         "NotTerminating": not is_terminating,
+        "CrossNamespacePodAffinity": any(
+            term.get("namespaces") or term.get("namespaceSelector") is not None for term in terms
+        ),
+        _PRIORITY_CLASS: True,
     }
-    expressions = data_path.at(quota, ("scopeSelector", "matchExpressions")) or ()
-    by_class = [{**item, "key": "class"} for item in expressions if item.get("scopeName") == "PriorityClass"]
-    scopes = [*(quota.get("scopes") or ()), *(item["scopeName"] for item in expressions)]
-    labels = {"class": spec["priorityClassName"]} if spec.get("priorityClassName") else {}
-    return all(values.get(scope, scope == "PriorityClass") for scope in scopes) and matches(
-        {"matchExpressions": by_class}, labels
+    return all(values.get(scope, False) for scope in _scopes(quota)) and _is_selected(
+        quota, _PRIORITY_CLASS, spec.get("priorityClassName")
     )
+
+
+def _is_selected(quota: Object, scope: str, name: str | None) -> bool:
+    """Test whether the expressions of a scope of a quota select the name of a class; None for no class."""
+    expressions = data_path.at(quota, ("spec", *_SCOPE_EXPRESSIONS)) or ()
+    of_scope = [{**item, "key": "class"} for item in expressions if item["scopeName"] == scope]
+    return matches({"matchExpressions": of_scope}, {"class": name} if name else {})

@@ -10,6 +10,7 @@ from tfgen import data_path
 from tfgen.errors import TfgenError
 from tfgen.kubernetes.object import Object
 from tfgen.record import EMPTY, Record
+from tfgen.scheduling.field_types import check_fields
 from tfgen.scheduling.pods import (
     NAMESPACE_NAME,
     NODE_ITSELF,
@@ -39,7 +40,7 @@ KINDS: Final[Mapping[str, str]] = {
 }
 """The kinds of objects that tfgen reads from a cluster, each with its API version."""
 
-ENDED: Final = ("Succeeded", "Failed")
+_ENDED: Final = ("Succeeded", "Failed")
 """The phases of a pod that occupies no node any more."""
 _UNSCHEDULABLE: Final = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
 _SYSTEM_PRIORITIES: Final = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
@@ -108,6 +109,7 @@ class Cluster(Record):
         objects: the objects of each kind in `KINDS`, except nodes and pods.
         known_kinds: the kinds of which `objects` has all objects of the cluster.
         unready: the names of the nodes that are left out, because they have no `status.allocatable`.
+        gone: the namespace and the name of each pod that has ended, or that a pod of the plan replaces.
     """
 
     nodes: tuple[Node, ...]
@@ -115,6 +117,7 @@ class Cluster(Record):
     objects: Mapping[str, Mapping[Key, Object]] = EMPTY
     known_kinds: frozenset[str] = frozenset()
     unready: tuple[str, ...] = ()
+    gone: frozenset[Key] = frozenset()
 
     def find(self, kind: str, name: str, namespace: str = "") -> Object | None:
         """Return an object; None if tfgen does not know the object."""
@@ -134,13 +137,16 @@ class Cluster(Record):
         }
 
     def priority_class(self, spec: Mapping[str, Any]) -> Object | None:
-        """Return the PriorityClass of a PodSpec, or else the default one; None without a known class."""
+        """Return the PriorityClass of a PodSpec, or else the default one; None without a known class.
+
+        Of several default classes, Kubernetes takes the one with the lowest value.
+        """
         name = spec.get("priorityClassName")
         if name:
             system = {"value": _SYSTEM_PRIORITIES[name]} if name in _SYSTEM_PRIORITIES else None
             return self.find("PriorityClass", name) or system
         defaults = [item for item in self.of_kind("PriorityClass") if item.get("globalDefault")]
-        return max(defaults, key=lambda item: int(item["value"]), default=None)
+        return min(defaults, key=lambda item: int(item["value"]), default=None)
 
     def priority(self, spec: Mapping[str, Any]) -> int | None:
         """Return the priority of a pod, from its PodSpec; None if the PriorityClass of the pod is not known."""
@@ -152,12 +158,13 @@ class Cluster(Record):
         return int(item["value"])
 
 
-def cluster_of(objects: Iterable[Object], known_kinds: Collection[str] = ()) -> Cluster:
+def cluster_of(objects: Iterable[Object], known_kinds: Collection[str] = (), replaced: Collection[Key] = ()) -> Cluster:
     """Build a cluster from its objects. Objects of kinds that are not in `KINDS` are ignored.
 
     Args:
         objects: the objects. Of two objects with the same kind and name, the last one counts.
         known_kinds: the kinds of which `objects` has all objects.
+        replaced: the namespace and the name of each pod that a pod of the plan replaces. `objects` has none of them.
 
     Raises:
         TfgenError: a node or a pod does not have the fields that Kubernetes requires, or a field has a wrong type.
@@ -168,9 +175,10 @@ def cluster_of(objects: Iterable[Object], known_kinds: Collection[str] = ()) -> 
             by_kind[item["kind"]][read(_key, item)] = item
     nodes, pods = by_kind.pop("Node"), by_kind.pop("Pod")
     pods_by_node: dict[str, list[RunningPod]] = defaultdict(list)
-    waiting = []
-    for pod in pods.values():
-        if (pod.get("status") or {}).get("phase") in ENDED:
+    waiting, gone = [], {*replaced}
+    for key, pod in pods.items():
+        if is_ended(pod):
+            gone.add(key)
             continue
         record = read(_running_pod, pod)
         if node := pod["spec"].get("nodeName"):
@@ -188,6 +196,7 @@ def cluster_of(objects: Iterable[Object], known_kinds: Collection[str] = ()) -> 
         objects=by_kind,
         known_kinds=frozenset(known_kinds),
         unready=tuple(sorted(unready)),
+        gone=frozenset(gone),
     )
 
 
@@ -212,9 +221,20 @@ def known_kinds_of(objects: Iterable[Object]) -> frozenset[str]:
     return frozenset(complete_kinds | ({"StorageClass"} if names["StorageClass"] else set()))
 
 
+def is_ended(pod: Object) -> bool:
+    """Test whether a pod occupies no node any more."""
+    return (pod.get("status") or {}).get("phase") in _ENDED
+
+
 def namespace_of(item: Object) -> str:
-    """Return the namespace of an object; `default`, as in kubectl, for an object without a namespace."""
-    namespace: str = item["metadata"].get("namespace") or "default"
+    """Return the namespace of an object; `default`, as in kubectl, for an object without a namespace.
+
+    Raises:
+        TypeError: the namespace is not a text.
+    """
+    namespace = item["metadata"].get("namespace") or "default"
+    if not isinstance(namespace, str):
+        raise TypeError("namespace")
     return namespace
 
 
@@ -239,11 +259,9 @@ def _key(item: Object) -> Key:
     """Return the key of an object.
 
     Raises:
-        TypeError: the spec or the status is not a mapping. Later steps read both without a test.
+        ValueError: a field has a wrong type. Later steps read the fields without a test.
     """
-    for part in ("spec", "status"):
-        if not isinstance(item.get(part) or {}, Mapping):
-            raise TypeError(part)
+    check_fields(item)
     return namespace_of(item) if item["kind"] in _NAMESPACED else "", item["metadata"]["name"]
 
 
@@ -433,6 +451,15 @@ def _class(name: str | None, cluster: Cluster) -> Object | None:
         if (item["metadata"].get("annotations") or {}).get(_DEFAULT) == "true"
     ]
     return max(defaults, key=lambda item: str(item["metadata"].get("creationTimestamp", "")), default=None)
+
+
+def claim_class(spec: Mapping[str, Any], cluster: Cluster) -> str | None:
+    """Return the name of the StorageClass of a new claim; empty for no class, and None for an unknown default class."""
+    name: str | None = spec.get("storageClassName")
+    default = _class(None, cluster) if name is None else None
+    if default:
+        name = default["metadata"]["name"]
+    return "" if name is None and "StorageClass" in cluster.known_kinds else name
 
 
 def _is_available(volume: Object, class_name: str | None) -> bool:

@@ -14,7 +14,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
-from tfgen.kubernetes.object import Object
+from tfgen.kubernetes import keys
+from tfgen.kubernetes.object import Object, literal_name
 from tfgen.record import EMPTY, Record
 from tfgen.scheduling.cluster import NOT_FOUND, Cluster, Node, namespace_of, read
 from tfgen.scheduling.pods import Counts, counts_of_pod
@@ -39,12 +40,14 @@ class DeviceRequest(Record):
     Attributes:
         selectors: the CEL expressions of the claim that each device must meet.
         extended: the extended resource that the class offers; empty for a claim.
+        is_gpu: False for a claim that the job does not make from `gpu.deviceClass`, such as a claim of a network card.
     """
 
     device_class: str
     selectors: tuple[str, ...] = ()
     count: int = 1
     extended: str = ""
+    is_gpu: bool = True
 
     @property
     def resource(self) -> str:
@@ -96,6 +99,9 @@ class _MissingError(Exception):
 class Devices:
     """The devices of a cluster that the pods of a plan claim.
 
+    Attributes:
+        others: the resource names of the devices that no pod claims as GPUs.
+
     Args:
         cluster: the cluster, together with the objects that the planned runs create.
         pods: the namespace and the PodSpec of each set of pods.
@@ -103,11 +109,13 @@ class Devices:
 
     def __init__(self, cluster: Cluster, pods: Iterable[tuple[str, Mapping[str, Any]]]) -> None:
         self._cluster = cluster
-        requests = {
-            request.resource: request
+        all_requests = [
+            request
             for namespace, spec in pods
             for request in (*_extended_requests(spec, cluster), *self._claims(namespace, spec)[0])
-        }
+        ]
+        requests = {request.resource: request for request in all_requests}
+        self.others = requests.keys() - {request.resource for request in all_requests if request.is_gpu}
         self._extended = {resource for resource, request in requests.items() if request.extended}
         self._devices = {device.id: device for device in _devices(cluster)} if requests else {}
         self._ids: dict[str, frozenset[DeviceId]] = {}
@@ -126,7 +134,7 @@ class Devices:
         requests, obstacle, doubt = self._claims(namespace, spec)
         doubts = [doubt, *(self._reasons.get(request.resource, "") for request in requests)]
         if requests:
-            doubts += _quota_doubts(namespace, self._cluster)
+            doubts += _quota_doubts(namespace, requests, self._cluster)
         counts: Counter[str] = Counter()
         for request in requests:
             if request.resource not in self._reasons:
@@ -151,8 +159,7 @@ class Devices:
             ids = {number for number in self._ids[resource] if self._devices[number].node == node.name}
             used: Counter[PodId | None] = Counter()
             for number in ids & owners.keys():
-                users = [user for user in owners[number] if user is None or user in pods]
-                used.update(users[:1])
+                used[next((user for user in owners[number] if user in pods), None)] += 1
             free[resource] = len(ids) - used.total()
             for pod, count in used.items():
                 if pod is not None and resource not in pods[pod].requests:
@@ -194,10 +201,14 @@ def _extended_requests(spec: Mapping[str, Any], cluster: Cluster) -> Iterator[De
     """
     counts = counts_of_pod(spec)
     for item in cluster.of_kind("DeviceClass"):
-        name = item["metadata"]["name"]
-        for resource in {(item.get("spec") or {}).get("extendedResourceName"), f"{DEVICE_CLASS}{name}"}:
-            if resource in counts:
-                yield DeviceRequest(name, extended=resource)
+        for resource in _extended_names(item) & counts.keys():
+            yield DeviceRequest(item["metadata"]["name"], extended=resource)
+
+
+def _extended_names(device_class: Object) -> set[str]:
+    """Return the names of the extended resources that a DeviceClass offers."""
+    own = (device_class.get("spec") or {}).get("extendedResourceName")
+    return {f"{DEVICE_CLASS}{device_class['metadata']['name']}", *([own] if own else [])}
 
 
 def _claim_requests(namespace: str, spec: Mapping[str, Any], cluster: Cluster) -> Iterator[DeviceRequest]:
@@ -219,6 +230,7 @@ def _claim_requests(namespace: str, spec: Mapping[str, Any], cluster: Cluster) -
 def _template_requests(template: Object) -> list[DeviceRequest]:
     """Return the device requests of a ResourceClaimTemplate."""
     devices = (template["spec"]["spec"] or {}).get("devices") or {}
+    is_gpu = literal_name(template) is None and keys.COMPONENT in (template["metadata"].get("labels") or {})
     requests = []
     for request in devices.get("requests") or ():
         exact = request.get("exactly") or {}
@@ -231,7 +243,8 @@ def _template_requests(template: Object) -> list[DeviceRequest]:
         if unread:
             name = template["metadata"]["name"]
             raise _UnknownError(f"tfgen cannot evaluate the {unread[0]} of the ResourceClaimTemplate {name}")
-        requests.append(DeviceRequest(exact["deviceClassName"], _expressions(exact), int(exact.get("count", 1))))
+        number = int(exact.get("count", 1))
+        requests.append(DeviceRequest(exact["deviceClassName"], _expressions(exact), number, is_gpu=is_gpu))
     return requests
 
 
@@ -253,20 +266,33 @@ def _find(kind: str, name: str, namespace: str, cluster: Cluster) -> Object:
     return item
 
 
-def _quota_doubts(namespace: str, cluster: Cluster) -> Iterator[str]:
+def _quota_doubts(namespace: str, requests: Iterable[DeviceRequest], cluster: Cluster) -> Iterator[str]:
+    """Yield a text for each key of a quota that counts the claims of a pod.
+
+    Kubernetes also counts a claimed device as the extended resource of its class:
+    https://github.com/kubernetes/kubernetes/blob/v1.36.3/pkg/quota/v1/evaluator/core/resource_claims.go
+    """
+    classes = (cluster.find("DeviceClass", request.device_class) for request in requests)
+    extended = {f"requests.{name}" for item in classes if item for name in _extended_names(item)}
     for quota in cluster.of_kind("ResourceQuota", namespace):
         for key in (quota.get("spec") or {}).get("hard") or ():
-            if key.endswith(_QUOTA_KEYS):
+            if key.endswith(_QUOTA_KEYS) or key in extended:
                 yield f"the ResourceQuota {quota['metadata']['name']} limits {key}, which tfgen does not count"
 
 
 def _owners(cluster: Cluster) -> Mapping[DeviceId, Sequence[PodId | None]]:
-    """Return the users of each allocated device: pods, and None for a user of another kind."""
+    """Return the users of each allocated device: pods, and None for a user of another kind.
+
+    The scheduler gives an allocated device to no other claim, even if no pod uses the device. Kubernetes frees the
+    devices of a claim whose pods are all gone. A waiting pod requests its devices in the plan.
+    """
     owners: dict[DeviceId, list[PodId | None]] = defaultdict(list)
+    without_devices = cluster.gone.union((namespace_of(pod), pod["metadata"]["name"]) for pod in cluster.waiting)
     for claim in cluster.objects.get("ResourceClaim", EMPTY).values():
         users, devices = read(_allocation, claim)
-        for device in devices:
-            owners[device] += users
+        present = [user for user in users if user not in without_devices]
+        for device in devices if present or not users else ():
+            owners[device] += present
     return owners
 
 

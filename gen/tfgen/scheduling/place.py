@@ -10,15 +10,15 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from functools import cached_property
 from string import ascii_letters
 from typing import Final, TypeAlias
 
+from tfgen.kubernetes.pods import counts_gpus
 from tfgen.record import Record
 from tfgen.scheduling.admission import PodSet
 from tfgen.scheduling.cluster import Node
-from tfgen.scheduling.devices import DEVICE_CLASS
 from tfgen.scheduling.nodes import UNBOUND, NodePool, SpreadDomains, capacity
 from tfgen.scheduling.pods import NODE_ITSELF, Counts
 
@@ -513,8 +513,6 @@ RoleKey: TypeAlias = tuple[str, str]
 
 SHARED_LETTER: Final = "*"
 """The letter that several roles share after all other letters are in use."""
-_GPU: Final = "/gpu"
-"""The suffix of resource names that count whole GPUs, such as `nvidia.com/gpu`."""
 
 
 class PlacedPods(Record):
@@ -564,9 +562,18 @@ class NodeGroup(Record):
     slots: NodeSlots
 
 
-def node_slots(placement: Placement) -> tuple[NodeSlots, ...]:
-    """Return the slots of each node after a placement, in the order of the nodes."""
-    return tuple(_slots(placement, node_index, node) for node_index, node in enumerate(placement.board.nodes))
+def node_slots(placement: Placement, others: Set[str]) -> tuple[NodeSlots, ...]:
+    """Return the slots of each node after a placement, in the order of the nodes.
+
+    Args:
+        placement: the placement.
+        others: the resource names of claimed devices that are no GPUs.
+    """
+
+    def gpus_of(counts: Counts) -> int:
+        return sum(value for resource, value in counts.items() if resource not in others and counts_gpus(resource))
+
+    return tuple(_slots(placement, node_index, node, gpus_of) for node_index, node in enumerate(placement.board.nodes))
 
 
 def grouped(nodes: Iterable[NodeSlots]) -> list[NodeGroup]:
@@ -609,24 +616,18 @@ def role_counts(node: NodeSlots) -> Mapping[str, str]:
     }
 
 
-def _slots(placement: Placement, node_index: int, node: Node) -> NodeSlots:
-    running = tuple(_gpus(pod.requests) for pod in node.pods)
+def _slots(placement: Placement, node_index: int, node: Node, gpus_of: Callable[[Counts], int]) -> NodeSlots:
+    running = tuple(gpus_of(pod.requests) for pod in node.pods)
     placed: dict[tuple[str, str, int], int] = {}
     for set_index, pods in sorted(placement.placed.get(node_index, {}).items()):
         item = placement.board.sets[set_index]
-        key = (item.owner, item.role, _gpus(item.requests))
+        key = (item.owner, item.role, gpus_of(item.requests))
         placed[key] = placed.get(key, 0) + pods
     return NodeSlots(
         name=node.name,
-        gpus=max(_gpus(node.free) + sum(running), 0),
+        gpus=max(gpus_of(node.free) + sum(running), 0),
         running=tuple(gpus for gpus in running if gpus),
         placed=tuple(PlacedPods(run, role, pods, gpus) for (run, role, gpus), pods in placed.items()),
-    )
-
-
-def _gpus(counts: Counts) -> int:
-    return sum(
-        value for resource, value in counts.items() if resource.endswith(_GPU) or resource.startswith(DEVICE_CLASS)
     )
 
 

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, Literal, TypeAlias
 
+from tfgen.kubernetes.object import Object
 from tfgen.record import Record
 from tfgen.scheduling.admission import PodSet, Quotas, mounts_of, pod_set
 from tfgen.scheduling.cluster import Cluster, namespace_of
@@ -29,7 +30,7 @@ _OF_ONE_POD: Final = ("hostname",)
 """Fields of a PodSpec that may differ between equal pods, because the scheduler does not read these fields."""
 _EARLIER: Final = "pods that the scheduler places earlier may take the room"
 _EVICTED: Final = "pods of higher priority may evict the pods"
-_CONTESTED: Final = "the pods of another run may use up the ResourceQuota"
+_CONTESTED: Final = "another run may use up the ResourceQuota"
 
 
 class PlannedRun(Record):
@@ -37,12 +38,15 @@ class PlannedRun(Record):
 
     Attributes:
         title: the unique title of the run.
+        new_objects: the objects that the run creates, except for pods. The cluster, as far as tfgen knows the cluster,
+            has none of them.
         replaced_pods: the namespace and the PodSpec of each existing pod of the run. A pod of the plan takes its place.
         earlier_pods: the number of pods on nodes that belong to an earlier run of the job.
     """
 
     title: str
     pods: tuple[PodTemplate, ...]
+    new_objects: tuple[Object, ...] = ()
     replaced_pods: tuple[tuple[str, Mapping[str, Any]], ...] = ()
     earlier_pods: int = 0
 
@@ -51,6 +55,7 @@ class Lack(Record):
     """The shortage that leaves pods of a role without a node.
 
     Attributes:
+        role: the role; empty if Kubernetes refuses an object of the run.
         pods: the number of the role's pods without a node.
         resource: the scarce resource; empty if the reason is not a resource.
         count: the missing amount of the resource, in the units of the module `pods`.
@@ -67,7 +72,10 @@ class Lack(Record):
 
 
 class Doubt(Record):
-    """A reason, in words, why pods may get no node, and the roles of these pods."""
+    """A reason, in words, why pods may get no node, and the roles of these pods.
+
+    Without a role, the reason is about the objects of the run.
+    """
 
     reason: str
     roles: tuple[str, ...]
@@ -149,7 +157,7 @@ def plan_placement(cluster: Cluster, runs: Sequence[PlannedRun]) -> Plan:
     for owner in ("", *sets):
         placement.fit(index for index, item in enumerate(board.sets) if item.owner == owner and not item.obstacles)
     verdicts = tuple(refusals[run.title] or queue.acceptance(run, board, risks) for run in runs)
-    return Plan(verdicts, node_slots(placement), cluster.unready)
+    return Plan(verdicts, node_slots(placement, devices.others), cluster.unready)
 
 
 class _Queue:
@@ -170,6 +178,7 @@ class _Queue:
         self._quotas = Quotas(cluster, self._replaced)
         self._contested: set[str] = set()
         self._unplaced: dict[str, dict[str, int]] = {}
+        self._object_doubts: dict[str, list[str]] = {}
 
     def refusal(self, run: PlannedRun, sets: Sequence[PodSet]) -> Verdict | None:
         """Return the answer for a run that does not fit; None if the run may fit."""
@@ -201,6 +210,7 @@ class _Queue:
             for _, item in sets
             for reason in (*item.doubts, *self._pool.doubts(item), *self._pool.volume_doubts(item, board.sets))
         ]
+        doubts += [(reason, "") for reason in self._object_doubts[run.title]]
         for role, left in self._unplaced.get(run.title, {}).items():
             total = sum(item.count for _, item in sets if item.role == role)
             doubts.append((f"tfgen finds no node for {left} of {count(total, 'pod')}", role))
@@ -211,11 +221,11 @@ class _Queue:
         return Verdict(run, answer, doubts=_by_reason(doubts or orders), assumptions=assumptions)
 
     def _over_quota(self, run: PlannedRun, sets: Sequence[PodSet]) -> Verdict | None:
-        """Return the answer for a run whose pods a ResourceQuota refuses; None if the quotas are large enough."""
-        lacks = _refused_by_quota(self._quotas, sets)
+        """Return the answer for a run whose pods or objects the namespace refuses; None if the namespace has room."""
+        lacks, self._object_doubts[run.title] = _refused_by_quota(self._quotas, run, sets)
         if not lacks:
             return None
-        alone = _refused_by_quota(Quotas(self._cluster, self._replaced), sets)
+        alone, _ = _refused_by_quota(Quotas(self._cluster, self._replaced), run, sets)
         if alone:
             return Verdict(run, DOES_NOT_FIT, alone)
         namespaces = {item.namespace for item in sets}
@@ -259,13 +269,15 @@ class _Queue:
         return Verdict(run, DOES_NOT_FIT, lacks, competitors=tuple(dict.fromkeys(item.owner for item in before)))
 
 
-def _refused_by_quota(quotas: Quotas, sets: Iterable[PodSet]) -> tuple[Lack, ...]:
-    lacks = []
+def _refused_by_quota(quotas: Quotas, run: PlannedRun, sets: Iterable[PodSet]) -> tuple[tuple[Lack, ...], list[str]]:
+    """Take the amounts of a run, and return the shortages, and the reasons why a quota may refuse objects."""
+    certain, possible = quotas.take_objects(run.new_objects)
+    lacks = [Lack("", 0, reason=reason) for reason in certain]
     for item in sets:
         refused, reason = quotas.take(item)
         if refused:
             lacks.append(Lack(item.role, refused, reason=reason))
-    return _summed(lacks)
+    return _summed(lacks), possible
 
 
 def _all_lacks(placement: Placement, set_indexes: Iterable[int]) -> tuple[Lack, ...]:
@@ -363,7 +375,7 @@ def _by_reason(doubts: Iterable[tuple[str, str]]) -> tuple[Doubt, ...]:
     roles: dict[str, dict[str, None]] = {}
     for reason, role in doubts:
         roles.setdefault(reason, {})[role] = None
-    return tuple(Doubt(reason, tuple(of_reason)) for reason, of_reason in roles.items())
+    return tuple(Doubt(reason, tuple(filter(None, of_reason))) for reason, of_reason in roles.items())
 
 
 def _waiting(cluster: Cluster, readers: LabelReaders) -> Iterator[PodTemplate]:
