@@ -26,6 +26,9 @@ import pytest
 
 from tests.support.tools import helm_template, kustomize_program
 from tfgen import cli, disk_file
+from tfgen.graph.objects import podspec
+from tfgen.importers.job_yaml import HARDENING
+from tfgen.kubernetes.pods import PROFILES, Profile
 
 CASES = sorted(path for path in Path(__file__).parent.iterdir() if path.is_dir() and path.name != "__pycache__")
 by_name = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
@@ -99,3 +102,9 @@ def test_its_chart_is_one_for_helm(case: Path, tmp_path: Path) -> None:
     assert charts
     for chart in charts:
         assert "kind: NetworkPolicy" in helm_template(chart, chart.name, "--skip-tests")
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_each_profile_gives_the_hardening_that_the_import_omits(profile: Profile) -> None:
+    given = {*podspec.pod_context(profile), *podspec.container_context(profile)}
+    assert {*HARDENING[profile]} == given & {*HARDENING["restricted"]}

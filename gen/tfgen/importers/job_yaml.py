@@ -13,7 +13,6 @@ from typing import Any, Final, TypeAlias
 
 from tfgen.data_path import Path, at, follow, has, leaves, texts, with_value, without
 from tfgen.errors import Position, Problem
-from tfgen.graph.objects import podspec
 from tfgen.importers.foreign_job import ROLES, ForeignJob, scheduler_of
 from tfgen.importers.pod import (
     CONTAINER,
@@ -325,6 +324,12 @@ _IN_POD: Final[Mapping[str | int, Path]] = {
     _READ_ONLY: (*_POD, "containers", 0, "securityContext", _READ_ONLY),
 }
 """Field of `security` -> path of the field in a job or a role, if the value is not the value of all pods."""
+HARDENING: Final[Mapping[Profile, Sequence[str]]] = {
+    "restricted": ("seccompProfile", "allowPrivilegeEscalation", "capabilities"),
+    "baseline": ("seccompProfile",),
+    "privileged": (),
+}
+"""Fields of `PodData.hardening` that the pods of tfgen have with each Pod Security profile."""
 _COMMENT: Final = "As before the import, the pods run as the user of their image, with a writable root file system."
 
 
@@ -362,10 +367,9 @@ def _add_rights(spec: dict[str, Any], job: ForeignJob, profile: Profile) -> None
         profile = "baseline"
     if profile != PROFILES[0]:
         rights = {"profile": profile, **rights}
-    given = {*podspec.pod_context(profile), *podspec.container_context(profile)}
     for name, role in job.roles.items():
         for path, value in role.pod.hardening.items():
-            if path[-1] not in given:
+            if path[-1] not in HARDENING[profile]:
                 spec["roles"][name] = _with_right(spec["roles"][name], path, value)
     spec["security"] = {**rights, **spec.get("security", {})}
 
