@@ -120,7 +120,7 @@ def test_a_renamed_job_file_keeps_its_history(branch: str) -> None:
     revert_rerun()
     write("jobs/team/.keep", "")
     git("mv", FILE, "jobs/team/mnist.yaml")
-    tfgen("commit", "jobs")
+    git("commit", "--quiet", "--message", "Move the job")
     tfgen("rerun", "jobs/team/mnist.yaml", "--env", "prod", "--commit")
     assert run_of("HEAD", file="jobs/team/mnist.yaml") == "4"
 
