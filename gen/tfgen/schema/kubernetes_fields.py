@@ -287,7 +287,7 @@ def misspelt(name: str, fields: Collection[str]) -> str | None:
     return _slip_of(name, _by_length(fields))
 
 
-@functools.lru_cache(maxsize=1 << 12)  # cached, because each role, rule and environment looks up the same names
+@functools.lru_cache(maxsize=1 << 16)  # cached, because each role, rule and environment looks up the same names
 def _misspelt(name: str, type_name: str) -> str | None:
     return _slip_of(name, _fields_by_length(type_name))
 
