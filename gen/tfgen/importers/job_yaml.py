@@ -217,9 +217,12 @@ def _add_pods(spec: dict[str, Any], job: ForeignJob, profile: Profile) -> None:
                 why = f"in the imported job, all tasks listen on port {spec['port']}"
                 job.notes.reason(part, why, "changed", spec["port"])
         for name, role in job.roles.items():
-            (main,) = at(spec["roles"][name], (_POD_TEMPLATE, "spec", "containers")) or ({},)
-            for key in main.keys() & {*HANDLERS} if role.pod.port_name else ():  # tfgen has its own name for the port
-                main[key] = with_port_number(main[key], role.pod.port_name, spec["port"])
+            if not role.pod.port_name:
+                continue
+            containers: Sequence[dict[str, Any]] = at(spec["roles"][name], (_POD_TEMPLATE, "spec", "containers")) or ()
+            for main in containers:
+                for key in main.keys() & {*HANDLERS}:  # tfgen has its own name for the port
+                    main[key] = with_port_number(main[key], role.pod.port_name, spec["port"])
     # A command of ElasticDL has no pod templates, and its job gets the default user and rights.
     if any(role.pods for role in job.roles.values()):
         _add_rights(spec, job, profile)

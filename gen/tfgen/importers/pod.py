@@ -307,18 +307,19 @@ class _PodReader(FieldReader):
         if containers := (data_path.at(role, ("podTemplate", "spec")) or {}).pop("containers", None):
             role["podTemplate"]["spec"]["containers"] = [{"name": CONTAINER, **containers[0]}]
         storage, codes = with_container(volumes.storage, self.name), self.restart_codes
+        group = self.template.get("spec", "schedulingGroup")
         return PodData(
-            role,
-            storage,
-            self.pull_secrets,
-            security,
-            self._hardening(),
-            self.port,
-            self.port_name,
-            self.scheduler,
-            codes,
-            self.group_keys,
-            [group] if (group := self.template.get("spec", "schedulingGroup")) else [],
+            role=role,
+            storage=storage,
+            pull_secrets=self.pull_secrets,
+            security=security,
+            hardening=self._hardening(),
+            port=self.port,
+            port_name=self.port_name,
+            scheduler=self.scheduler,
+            restart_codes=codes,
+            group_keys=self.group_keys,
+            scheduling_groups=[group] if group else [],
         )
 
     def _hardening(self) -> dict[Path, Any]:
