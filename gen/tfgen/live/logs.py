@@ -221,7 +221,7 @@ class Follower:
             log.update(pods.get(uid), is_lost=is_lost)
         self.end = end_of_run(self._run, snapshot) or self.end
         self.is_deleted = self._deletion.is_deleted(
-            has_deciding_object=snapshot.deciding_object_of(self._run) is not None, has_tasks=bool(snapshot.pods)
+            has_deciding_object=snapshot.find(self._run.deciding_object) is not None, has_tasks=bool(snapshot.pods)
         )
         return bool(self.end or self.is_deleted) and all(log.is_done for log in self._followed.values())
 
