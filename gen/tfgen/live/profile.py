@@ -19,8 +19,6 @@ from tfgen.text.document import Document
 
 _PROGRAM: Final = Path(__file__).with_name("trace_server.py")
 """The program that runs in the container of each task, with the Python of the image."""
-_CLOSED: Final = "Socket closed"
-"""Error message of gRPC if the server ends during a request."""
 
 
 def trace_tasks(access: Access, pods: Sequence[Object], seconds: int) -> list[Mapping[str, bytes] | TfgenError]:
@@ -43,12 +41,12 @@ def _trace(pod: Object, result: Executed | TfgenError) -> Mapping[str, bytes] | 
         lines = result.stderr.decode("utf-8", "replace").strip().splitlines()
         return TfgenError(f"{name}: {_failure(result.code, lines, task_name(pod))}")
     try:
-        files = _files(result.stdout)
+        with tarfile.open(fileobj=io.BytesIO(result.stdout)) as tar:
+            members = ((member, tar.extractfile(member)) for member in tar if member.isfile())
+            files = {member.name.rpartition("/")[2]: file.read() for member, file in members if file}
     except (tarfile.TarError, EOFError) as error:
         return TfgenError(f"{name}: the archive of the trace is incomplete: {error}; try again")
-    if not files:
-        return TfgenError(f"{name}: the trace has no events; trace more seconds with --seconds")
-    return files
+    return files or TfgenError(f"{name}: the trace has no events; trace more seconds with --seconds")
 
 
 def _failure(code: int, lines: Sequence[str], task: str) -> str:
@@ -72,7 +70,7 @@ def _failure(code: int, lines: Sequence[str], task: str) -> str:
                 f"TF_CONFIG has no address of {task}, so no TensorFlow server answers a trace; call "
                 "tf.profiler.experimental.start in the program"
             )
-        case _ if code == NO_TRACE and any(_CLOSED in line for line in lines):
+        case _ if code == NO_TRACE and any("Socket closed" in line for line in lines):  # the server has ended
             return (
                 f"{task} ended during the trace; tfgen logs shows the reason. The profiler of TensorFlow can end a "
                 "worker of MultiWorkerMirroredStrategy; the run then resumes from its last checkpoint"
@@ -83,18 +81,6 @@ def _failure(code: int, lines: Sequence[str], task: str) -> str:
                 "import of TensorFlow, so wait for the first step and try again"
             )
     return f"the profiler client exited with code {code}: {last}"
-
-
-def _files(archive: bytes) -> dict[str, bytes]:
-    """Return the content of each regular file in a tar archive, by file name.
-
-    Raises:
-        tarfile.TarError: the archive is incomplete.
-        EOFError: the archive is incomplete.
-    """
-    with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
-        members = ((member, tar.extractfile(member)) for member in tar if member.isfile())
-        return {member.name.rpartition("/")[2]: file.read() for member, file in members if file}
 
 
 _UNTRACEABLE: Final = "untraceable-strategy"

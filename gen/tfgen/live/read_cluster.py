@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from http import HTTPStatus
 from typing import Final
 
 from tfgen.errors import TfgenError
 from tfgen.graph.objects.tensorboard import ROLE as TENSORBOARD
 from tfgen.kubernetes import keys
 from tfgen.kubernetes.object import Object, creation_time, identity
-from tfgen.live.api import Api, ApiError
+from tfgen.live.api import NOT_FOUND, Api, ApiError
 from tfgen.live.missed_start import end_of_run
 from tfgen.live.run import DeclaredRun, Identity, Snapshot, event_time
 from tfgen.live.run_state import leading_pod, query_parameters, queue_of, workload_kind
@@ -21,12 +22,6 @@ _POD: Final = ("v1", "Pod")
 _NODE: Final = ("v1", "Node")
 _EVENT: Final = ("v1", "Event")
 _PENDING: Final = "/apis/visibility.kueue.x-k8s.io/v1beta2/namespaces/{namespace}/localqueues/{queue}/pendingworkloads"
-_LINES: Final = "200"
-"""Number of lines at the end of a log in which tfgen searches for the last training step."""
-_FAILED_TASKS: Final = 3
-"""Maximum number of failed tasks whose logs tfgen reads. The earliest failures show the cause."""
-_NO_LOG: Final = (400, 404)
-"""Status codes of a log request for a container that has not started, and for a deleted pod."""
 
 
 def read_snapshot(api: Api, namespace: str, runs: Sequence[DeclaredRun], *, with_logs: bool = False) -> Snapshot:
@@ -55,24 +50,23 @@ def read_snapshot(api: Api, namespace: str, runs: Sequence[DeclaredRun], *, with
     for kind in sorted({item[:2] for item in identities}):
         query = {"labelSelector": f"{keys.NAME} in ({names})"}
         listed = reader.objects(kind, query) if kind in needed else reader.objects_if_allowed(kind, query)
-        objects |= {item: live for item, live in _by_identity(kind, listed).items() if item in identities}
+        objects |= {identity(live): live for live in listed if identity(live) in identities}
     objects |= _delivery_objects(reader, runs)
     warnings = reader.objects_if_allowed(_EVENT, {"fieldSelector": "type=Warning"})
-    queued = [item for run in runs if run.deciding_object in objects and queue_of(item := objects[run.deciding_object])]
+    snapshot = Snapshot(tuple(pods), objects, tuple(sorted(warnings, key=event_time)))
+    leads = filter(None, (snapshot.find(run.deciding_object) for run in runs))
+    queued = [*filter(queue_of, leads)]
     workloads = reader.objects_if_allowed(workload_kind(api), query_parameters(queued)) if queued else []
     pending = {queue: reader.pending(queue) for queue in sorted(set(map(queue_of, queued)))} if workloads else {}
-    snapshot = Snapshot(
-        tuple(pods),
-        objects,
-        tuple(sorted(warnings, key=event_time)),
-        workloads=tuple(workloads),
-        pending={queue: names for queue, names in pending.items() if names},
-    )
     logged = [pod for run in runs if with_logs for pod in _logged_pods(run, snapshot)]
     containers = {pod["metadata"]["name"]: main_container(pod) for pod in logged}
-    logs = {pod: reader.log(pod, container) for pod, container in containers.items()}
-    nodes = reader.nodes_if_allowed(doubtful_nodes(pods))
-    return snapshot.replaced(logs=logs, nodes=nodes, unreadable=tuple(reader.unreadable))
+    return snapshot.replaced(
+        workloads=tuple(workloads),
+        pending={queue: names for queue, names in pending.items() if names},
+        logs={pod: reader.log(pod, container) for pod, container in containers.items()},
+        nodes=reader.nodes_if_allowed(doubtful_nodes(pods)),
+        unreadable=tuple(reader.unreadable),
+    )
 
 
 def read_progress(api: Api, namespace: str, run: DeclaredRun) -> Snapshot:
@@ -84,16 +78,13 @@ def read_progress(api: Api, namespace: str, run: DeclaredRun) -> Snapshot:
         ApiError: the account may not list the objects.
         TfgenError: the server does not answer in time.
     """
-    reader = _Reader(api, namespace)
-    pods = read_pods(api, namespace, {keys.JOB: run.full_name, keys.RUN: run.run})
-    objects: dict[Identity, Object] = {}
+    pods = run_pods(api, namespace, run)
+    listed: list[Object] = []
     if run.deciding_object:
-        listed = _by_identity(
-            run.deciding_object[:2],
-            reader.objects(run.deciding_object[:2], {"labelSelector": f"{keys.NAME}={run.job}"}),
-        )
-        objects = {item: live for item, live in listed.items() if item in (run.deciding_object, run.finisher)}
-    return Snapshot(tuple(pods), objects)
+        query = {"labelSelector": f"{keys.NAME}={run.job}"}
+        listed = _Reader(api, namespace).objects(run.deciding_object[:2], query)
+    wanted = (run.deciding_object, run.finisher)
+    return Snapshot(tuple(pods), {identity(live): live for live in listed if identity(live) in wanted})
 
 
 def read_pods(api: Api, namespace: str, labels: Mapping[str, str | None]) -> list[Object]:
@@ -120,10 +111,12 @@ def _delivery_objects(reader: _Reader, runs: Sequence[DeclaredRun]) -> dict[Iden
             continue
         query = {"fieldSelector": f"metadata.name={min(wanted)}"} if len(wanted) == 1 else {}
         known = len(reader.unreadable)
-        listed = _by_identity((version, kind), reader.objects_if_allowed((version, kind), query, namespace))
-        objects |= {item: live for item, live in listed.items() if item[2] in wanted}
+        listed = {
+            live["metadata"]["name"]: live for live in reader.objects_if_allowed((version, kind), query, namespace)
+        }
+        objects |= {(version, kind, name): live for name, live in listed.items() if name in wanted}
         if known == len(reader.unreadable):
-            missing = sorted(wanted - {item[2] for item in listed})
+            missing = sorted(wanted - listed.keys())
             reader.unreadable += [f"{kind} {name}: the namespace {namespace} has no such object" for name in missing]
     return objects
 
@@ -135,22 +128,20 @@ def _check_kinds(api: Api, runs: Iterable[DeclaredRun], snapshot: Snapshot) -> N
     """
     for run in runs:
         if run.deciding_object and snapshot.pods_of(run) and api.resource(*run.deciding_object[:2]) is None:
+            version, kind, _ = run.deciding_object
             raise TfgenError(
-                f"{run.title}: the server has pods of the run, but no kind {run.deciding_object[1]} of "
-                f"{run.deciding_object[0]}; "
-                "check the address of the server"
+                f"{run.title}: the server has pods of the run, but no kind {kind} of {version}; check the address of "
+                "the server"
             )
 
 
 def _logged_pods(run: DeclaredRun, snapshot: Snapshot) -> Iterator[Object]:
-    """Yield the pods whose logs tfgen reads: the leading task, failed tasks, and the finisher of an ended run."""
-    leader = leading_pod(run, snapshot)
-    if leader:
-        yield leader
-    yield from failed_pods(run, snapshot)[:_FAILED_TASKS]
-    finisher = snapshot.finisher_pod(run)
-    if finisher and end_of_run(run, snapshot):
-        yield finisher
+    """Yield the pods whose logs tfgen reads: the leading task, failed tasks, and the finisher of an ended run.
+
+    tfgen reads the logs of the three earliest failures, because they show the cause.
+    """
+    finisher = snapshot.finisher_pod(run) if end_of_run(run, snapshot) else None
+    yield from filter(None, (leading_pod(run, snapshot), *failed_pods(run, snapshot)[:3], finisher))
 
 
 class _Reader:
@@ -167,6 +158,8 @@ class _Reader:
     def objects(self, kind: tuple[str, str], query: Mapping[str, str], namespace: str = "") -> list[Object]:
         """Return the objects of a kind. The list is empty if the cluster does not serve the kind.
 
+        Add `apiVersion` and `kind` to each object, because the items of a list lack these fields.
+
         Args:
             kind: the API version and the kind, such as ("apps/v1", "StatefulSet").
             query: the query of the list request.
@@ -176,7 +169,8 @@ class _Reader:
         if resource is None:
             self.unreadable.append(f"{kind[1]} of {kind[0]}: the cluster has no such kind")
             return []
-        return self._api.objects(resource, namespace or self._namespace, query)
+        items = self._api.objects(resource, namespace or self._namespace, query)
+        return [{"apiVersion": kind[0], "kind": kind[1], **item} for item in items]
 
     def objects_if_allowed(self, kind: tuple[str, str], query: Mapping[str, str], namespace: str = "") -> list[Object]:
         """Return the objects of a kind. The list is empty if the account or the server cannot list the kind."""
@@ -224,21 +218,14 @@ class _Reader:
         if resource is None:
             return ""
         try:
-            query = {"container": container, "tailLines": _LINES}
+            query = {"container": container, "tailLines": "200"}
             return self._api.text(resource.at(self._namespace, pod, "log"), query)
         except TfgenError as error:
-            if not (isinstance(error, ApiError) and error.status in _NO_LOG):
+            # The container of the pod has not started, or the pod was deleted.
+            has_no_log = isinstance(error, ApiError) and error.status in (HTTPStatus.BAD_REQUEST, NOT_FOUND)
+            if not has_no_log:
                 self.unreadable.append(f"log of {pod}: {error}")
             return ""
-
-
-def _by_identity(kind: tuple[str, str], items: Iterable[Object]) -> dict[Identity, Object]:
-    """Return listed objects of a kind, by API version, kind and name.
-
-    Add `apiVersion` and `kind` to each object, because the items of a list lack these fields.
-    """
-    whole = [{"apiVersion": kind[0], "kind": kind[1], **item} for item in items]
-    return {identity(item): item for item in whole}
 
 
 def run_pods(api: Api, namespace: str, run: DeclaredRun) -> list[Object]:
@@ -300,9 +287,6 @@ def _state(pods: Sequence[Object]) -> str:
     return ": ".join(part for part in dict.fromkeys(parts) if part)
 
 
-_NEEDED: Final = ("Node", "Pod")
-
-
 def read_cluster(api: Api, tell: Callable[[str], None]) -> tuple[list[Object], frozenset[str]]:
     """Return all nodes, all pods, and the objects that pods refer to, such as claims, and the kinds of these objects.
 
@@ -325,7 +309,7 @@ def read_cluster(api: Api, tell: Callable[[str], None]) -> tuple[list[Object], f
         try:
             items = api.objects(resource.replaced(is_namespaced=False), "")
         except ApiError as error:
-            if kind in _NEEDED or not error.is_unreadable:
+            if kind in ("Node", "Pod") or not error.is_unreadable:
                 raise
             reason = "the account may not list the objects" if error.is_forbidden else f"the server answers {error}"
             kinds.remove(kind)

@@ -26,9 +26,6 @@ from tfgen.record import Record
 
 LOOPBACK: Final = "127.0.0.1"
 
-_MISSING: Final = "the PATH has no kubectl; install kubectl: https://kubernetes.io/docs/tasks/tools/"
-_PATIENCE: Final = 5.0
-"""Seconds for the end of kubectl after SIGTERM."""
 _AT_ONCE: Final = 64
 """Maximum number of kubectl processes that run at the same time."""
 _HOLD: Final = 1.0
@@ -39,7 +36,6 @@ more.
 """
 _RETRY: Final = 1.0
 """Seconds between two tries to forward a port to a new pod."""
-_PART: Final = 1 << 16
 
 _EXIT_CODE: Final = re.compile(rb"(command terminated with exit code \d+)\s*\Z")
 """The last message of kubectl after a program with another exit code than 0. kubectl exits with the same code."""
@@ -102,8 +98,7 @@ def execute(access: Access, execution: Execution, errors: IO[bytes]) -> int:
         TfgenError: kubectl is not installed, the command cannot start, or the connection is lost.
         BrokenPipeError: the reader of the standard output has exited.
     """
-    stdin = None if execution.has_stdin else subprocess.DEVNULL
-    with _kubectl(access, execution.words, stdin=stdin, stdout=None, stderr=subprocess.PIPE) as process:
+    with _kubectl(access, execution.words, None, subprocess.PIPE, has_stdin=execution.has_stdin) as process:
         message, is_copied = _copy_errors(cast("IO[bytes]", process.stderr), errors)
         code = process.wait()
     if code == -signal.SIGPIPE:
@@ -122,18 +117,13 @@ def collect(access: Access, executions: Sequence[Execution]) -> list[Executed | 
     for start in range(0, len(executions), _AT_ONCE):
         part = executions[start : start + _AT_ONCE]
         with contextlib.ExitStack() as stack:
-            started = [_start(access, execution, stack) for execution in part]
-            results += [_result(execution, *files) for execution, files in zip(part, started, strict=True)]
+            started = []
+            for execution in part:
+                out, err = (stack.enter_context(tempfile.TemporaryFile()) for _ in range(2))
+                process = _kubectl(access, execution.words, out, err, has_stdin=execution.has_stdin)
+                started.append((execution, stack.enter_context(process), out, err))
+            results += [_result(*files) for files in started]
     return results
-
-
-def _start(access: Access, execution: Execution, stack: contextlib.ExitStack) -> tuple[Kubectl, IO[bytes], IO[bytes]]:
-    """Start a command. Return the process of kubectl, and the files of the standard output and the standard error."""
-    stdout = stack.enter_context(tempfile.TemporaryFile())  # noqa: SIM115 - the stack closes the file
-    stderr = stack.enter_context(tempfile.TemporaryFile())  # noqa: SIM115
-    stdin = None if execution.has_stdin else subprocess.DEVNULL
-    process = stack.enter_context(_kubectl(access, execution.words, stdin=stdin, stdout=stdout, stderr=stderr))
-    return process, stdout, stderr
 
 
 def _result(execution: Execution, process: Kubectl, stdout: IO[bytes], stderr: IO[bytes]) -> Executed | TfgenError:
@@ -220,7 +210,7 @@ def _forwarding(access: Access, pod: Object, ports: tuple[int, int]) -> Iterator
     name = pod["metadata"]["name"]
     words = ("port-forward", f"pod/{name}", f"{ports[0]}:{ports[1]}", f"--address={LOOPBACK}")
     message = b""
-    with _kubectl(access, words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
+    with _kubectl(access, words, subprocess.PIPE, subprocess.STDOUT) as process:
         for line in cast("IO[bytes]", process.stdout):
             if line.startswith(b"Forwarding from "):
                 yield
@@ -232,7 +222,12 @@ def _forwarding(access: Access, pod: Object, ports: tuple[int, int]) -> Iterator
 
 @contextlib.contextmanager
 def _kubectl(
-    access: Access, words: Sequence[str], *, stdin: int | None, stdout: int | IO[bytes] | None, stderr: int | IO[bytes]
+    access: Access,
+    words: Sequence[str],
+    stdout: int | IO[bytes] | None,
+    stderr: int | IO[bytes],
+    *,
+    has_stdin: bool = False,
 ) -> Iterator[Kubectl]:
     """Start kubectl, and end kubectl at the end of the block.
 
@@ -241,29 +236,27 @@ def _kubectl(
     """
     context = (f"--context={access.context}",) if access.context else ()
     argv = ("kubectl", *context, f"--namespace={access.namespace}", *words)
+    stdin = None if has_stdin else subprocess.DEVNULL
     environment = {**os.environ, **({"KUBECONFIG": access.kubeconfig} if access.kubeconfig else {})}
     try:
         process = subprocess.Popen(  # noqa: S603 - no shell, and the words of the user come after --
             argv, env=environment, stdin=stdin, stdout=stdout, stderr=stderr
         )
     except FileNotFoundError as error:
-        raise TfgenError(_MISSING) from error
+        message = "the PATH has no kubectl; install kubectl: https://kubernetes.io/docs/tasks/tools/"
+        raise TfgenError(message) from error
     except OSError as error:
         raise TfgenError(f"kubectl cannot start: {error.strerror}") from error
     with process:
         try:
             yield process
         finally:
-            _end(process)
-
-
-def _end(process: Kubectl) -> None:
-    if process.poll() is None:
-        process.terminate()
-        try:
-            process.wait(_PATIENCE)
-        except subprocess.TimeoutExpired:
-            process.kill()
+            if process.poll() is None:
+                process.terminate()
+                try:
+                    process.wait(5)
+                except subprocess.TimeoutExpired:
+                    process.kill()
 
 
 def _copy_errors(source: IO[bytes], target: IO[bytes]) -> tuple[bytes, bool]:
@@ -281,7 +274,7 @@ def _copy_errors(source: IO[bytes], target: IO[bytes]) -> tuple[bytes, bool]:
             target.write(held)
             target.flush()
             is_copied = True
-        data = os.read(source.fileno(), _PART)
+        data = os.read(source.fileno(), 1 << 16)
         if not data:
             return held, is_copied
         text = data if is_copied else held + data
