@@ -18,7 +18,6 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Final, Self
 
 from tfgen.errors import TfgenError
@@ -41,10 +40,6 @@ class Ended(Record):
     error: str = ""
 
 
-CANNOT_START: Final = 127
-"""The exit code of a shell for a command that cannot be started."""
-
-
 class Processes:
     """The processes of the tasks. The context manager starts the supervisor, and ends all remaining processes."""
 
@@ -62,28 +57,19 @@ class Processes:
                 stderr=log,
                 start_new_session=True,  # Ctrl-C in a terminal must reach only tfgen
             )
+        assert self._supervisor.stdin and self._supervisor.stdout  # noqa: S101, PT018 - for the type
+        self._commands, self._events = self._supervisor.stdin, self._supervisor.stdout
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        assert self._supervisor.stdin  # noqa: S101 - for the type
-        assert self._supervisor.stdout  # noqa: S101 - for the type
-        self._supervisor.stdin.close()
+    def __exit__(self, *_error: object) -> None:
+        self._commands.close()
         self._supervisor.wait()
-        self._supervisor.stdout.close()
+        self._events.close()
 
     def start(self, task: Task) -> None:
         """Start a task. A task that has ended can be started again."""
-        self._command(
-            {
-                "start": task.name,
-                "command": task.command,
-                "variables": dict(task.variables),
-                "folder": str(task.folder),
-                "log": str(task.log),
-            }
-        )
+        files = {"folder": str(task.folder), "log": str(task.log)}
+        self._command({"start": task.name, "command": task.command, "variables": dict(task.variables), **files})
 
     def send(self, task: str, number: signal.Signals) -> None:
         """Send a signal to the first process of a task. SIGKILL goes to all processes of the task."""
@@ -95,25 +81,22 @@ class Processes:
         Raises:
             TfgenError: the supervisor has ended.
         """
-        assert self._supervisor.stdout  # noqa: S101 - for the type
-        stream = self._supervisor.stdout.fileno()
-        while select.select([stream], [], [], seconds)[0]:
-            data = os.read(stream, 1 << 16)
+        while select.select([self._events], [], [], seconds)[0]:
+            data = os.read(self._events.fileno(), 1 << 16)
             if not data:
                 raise self._is_gone()
             *lines, self._tail = (self._tail + data).split(b"\n")
             for event in map(json.loads, lines):
                 if "error" in event:
-                    yield Ended(event["task"], CANNOT_START, event["error"])
+                    yield Ended(event["task"], 127, event["error"])  # the exit code of a shell for such a command
                 elif "code" in event:
                     yield Ended(event["task"], event["code"])
             seconds = 0
 
     def _command(self, command: dict[str, Any]) -> None:
-        assert self._supervisor.stdin  # noqa: S101 - for the type
         try:
-            self._supervisor.stdin.write(json.dumps(command).encode() + b"\n")
-            self._supervisor.stdin.flush()
+            self._commands.write(json.dumps(command).encode() + b"\n")
+            self._commands.flush()
         except BrokenPipeError as error:
             raise self._is_gone() from error
 

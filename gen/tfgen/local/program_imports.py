@@ -9,11 +9,9 @@ from __future__ import annotations
 import ast
 import re
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final
-
-from tfgen.record import Record
 
 _FIND: Final = """
 import importlib.util, sys
@@ -21,8 +19,6 @@ sys.path.insert(0, sys.argv[1])
 print(*[name for name in sys.argv[2:] if importlib.util.find_spec(name) is None])
 """
 """Python code that prints the missing packages. The arguments are the folder of the program and the packages."""
-
-_TIMEOUT_S: Final = 30.0
 
 _DISTRIBUTIONS: Final[Mapping[str, str]] = {
     "PIL": "pillow",
@@ -34,50 +30,41 @@ _DISTRIBUTIONS: Final[Mapping[str, str]] = {
 """The usual packages whose name for `pip install` differs from the name in the import statement."""
 
 
-class MissingPackage(Record):
-    """A package that a program imports but that is not installed.
-
-    Attributes:
-        name: the name in the import statement. The name for `pip install` may differ.
-        line: the number of the first line that imports the package.
-    """
-
-    name: str
-    line: int
-
-
-def find_missing_packages(python: str, program: Path, environ: Mapping[str, str]) -> tuple[MissingPackage, ...]:
+def find_missing_packages(python: str, program: Path, environ: Mapping[str, str]) -> dict[str, int]:
     """Return the packages that a program imports at its start but that the interpreter `python` cannot find.
+
+    The result has the number of the first line that imports the package, by the name in the import statement. The name
+    for `pip install` may differ.
 
     The result is empty if the program is not valid Python or if the interpreter fails, because the task itself then
     reports the error.
     """
     lines = _imported_packages(program)
     if not lines:
-        return ()
+        return {}
     try:
         done = subprocess.run(  # noqa: S603 - the interpreter of the tasks, with names that `ast` has read
             [python, "-c", _FIND, str(program.parent), *lines],
             env={**environ},
             capture_output=True,
             text=True,
-            timeout=_TIMEOUT_S,
+            timeout=30,
             check=True,
         )
     except (OSError, subprocess.SubprocessError):
-        return ()
-    return tuple(MissingPackage(name, lines[name]) for name in done.stdout.split())
+        return {}
+    return {name: lines[name] for name in done.stdout.split()}
 
 
-def advice(missing: Sequence[MissingPackage], python: str, requirements: Path) -> str:
+def advice(missing: Iterable[str], python: str, requirements: Path) -> str:
     """Return what to do about missing packages on this machine, as the last clause of a message.
 
     Args:
-        missing: the missing packages.
+        missing: the names of the missing packages in the import statements.
         python: the interpreter of the tasks.
         requirements: the path of the requirements.txt beside the program, which may not exist.
     """
-    names = [_DISTRIBUTIONS.get(package.name, package.name) for package in missing]
+    names = [_DISTRIBUTIONS.get(name, name) for name in missing]
     if requirements.is_file():
         text = requirements.read_text(encoding="utf-8", errors="replace")
         listed = [_normalized(name) for name in re.findall(r"^\s*([A-Za-z0-9][\w.-]*)", text, re.MULTILINE)]

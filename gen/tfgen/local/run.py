@@ -70,11 +70,6 @@ class State:
         self.is_to_fail = False
         self.has_listened = False
 
-    def end(self, code: int) -> None:
-        """Record that the task has ended with an exit code."""
-        self.is_running = False
-        self.code = code
-
 
 class Run:
     """A run of a job on this machine. The caller reads all items of `lines()`, and then the exit code in `code`.
@@ -153,7 +148,8 @@ class Run:
 
     def _take_end(self, ended: Ended) -> None:
         state = self.states[ended.task]
-        state.end(128 - ended.code if ended.code < 0 else ended.code)
+        state.is_running = False
+        state.code = 128 - ended.code if ended.code < 0 else ended.code
         if ended.error:
             self._output.add(state.task, f"tfgen: {ended.error}")
         if self.code is not None:
@@ -163,10 +159,8 @@ class Run:
             state.start_at = self._clock() + _FIRST_PAUSE
         elif not ended.error and state.code in self._ending.ignored_codes:
             state.start_at = self._clock() + _FIRST_PAUSE
-            self._output.add(
-                state.task,
-                f"tfgen: ended with exit code {state.code}, which uses no retry; starts again in {_FIRST_PAUSE:g} s",
-            )
+            text = f"ended with exit code {state.code}, which uses no retry; starts again in {_FIRST_PAUSE:g} s"
+            self._output.add(state.task, f"tfgen: {text}")
         elif state.code and not ended.error and self._may_retry(state):
             state.retried += 1
             seconds = min(_FIRST_PAUSE * 2 ** (state.retried - 1), _LONGEST_PAUSE)
@@ -174,8 +168,8 @@ class Run:
             self._output.add(state.task, f"tfgen: failed with exit code {state.code}; starts again in {seconds:g} s")
         elif state.code == 0 and (waited_for := [s.task.name for s in self._waited_for() if s.code != 0]):
             restart = "in a cluster, the task starts again; " if self._ending.restarts_successful else ""
-            end = f"{restart}the run waits for {either(waited_for, 'and')}"
-            self._output.add(state.task, f"tfgen: ended with exit code 0; {end}")
+            waits = f"{restart}the run waits for {either(waited_for, 'and')}"
+            self._output.add(state.task, f"tfgen: ended with exit code 0; {waits}")
 
     def _observe_ports(self) -> None:
         waiting = [state for state in self.states.values() if state.task.port and not state.has_listened]

@@ -152,11 +152,8 @@ class Supervisor:
             return [process.pid for process in self._processes.values()]
         parents = dict(_parents())
         descendants = {os.getpid()}
-        grown = True
-        while grown:
-            children = {pid for pid, parent in parents.items() if parent in descendants} - descendants
+        while children := {pid for pid, parent in parents.items() if parent in descendants} - descendants:
             descendants |= children
-            grown = bool(children)
         return sorted(descendants - {os.getpid()})
 
 
