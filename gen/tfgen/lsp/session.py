@@ -31,11 +31,6 @@ PAUSE: Final = 0.05
 OBJECTS_PAUSE: Final = 0.5
 """Seconds between the last key press and the check of a job's objects. The check takes up to 0.3 s."""
 
-_SEVERITIES: Final = {
-    "error": types.DiagnosticSeverity.Error,
-    "warning": types.DiagnosticSeverity.Warning,
-}
-
 
 class Session:
     """The open files of one editor, and the analyses of the files.
@@ -170,9 +165,11 @@ class Session:
                 )
         return actions
 
-    def cursor(self, uri: str, position: types.Position) -> Cursor | None:
-        """Return the key or the value at a position of the protocol; None if the text has neither at the position."""
-        return find_key(self._files.text(file_of(uri)), from_lsp(self._codec, self._lines(uri), position))
+    def find(self, uri: str, position: types.Position) -> tuple[Analysis, Cursor] | None:
+        """Return the analysis of a file, and the key or the value at a position; None without one of the two."""
+        analysis = self.analysis(uri)
+        cursor = find_key(self._files.text(file_of(uri)), from_lsp(self._codec, self._lines(uri), position))
+        return (analysis, cursor) if analysis and cursor else None
 
     def location(self, place: Place) -> types.Location:
         """Convert a file and a position of tfgen to a location of the protocol."""
@@ -266,7 +263,7 @@ def _diagnostic(codec: PositionCodec, lines: Sequence[str], problem: Problem) ->
     return types.Diagnostic(
         range=to_range(codec, lines, problem.position),
         message=problem.message,
-        severity=_SEVERITIES[problem.severity],
+        severity=types.DiagnosticSeverity[problem.severity.capitalize()],
         code=problem.rule,
         source="tfgen",
     )
