@@ -5,7 +5,7 @@ The modules `svg` and `mermaid` read only these records, so all formats show the
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from tfgen.record import Record
@@ -81,33 +81,6 @@ class Picture(Record):
     panels: tuple[Panel, ...]
 
 
-def panel_title(picture: Picture, panel: Panel) -> str:
-    """Return the heading of a panel, such as "mnist in prod: namespace ml, run 2"."""
-    title = picture.title if panel.title == picture.title else f"{picture.title} in {panel.title}"
-    return f"{title}: {', '.join(panel.facts)}" if panel.facts else title
-
-
-def task_lines(tasks: Tasks) -> list[str]:
-    """Return the lines of text about the tasks of a role."""
-    ends = "its exit ends the job" if tasks.ends else ""
-    size = ", ".join(filter(None, (tasks.resources, tasks.devices)))
-    lines = [f"{tasks.role} × {tasks.count}", size, tasks.controller, tasks.hosts, tasks.start, ends]
-    return [line for line in lines if line]
-
-
-def volume_lines(volume: Volume) -> list[str]:
-    """Return the lines of text about a volume."""
-    return [volume.name, volume.source, *(["kept after the run"] if volume.is_kept else [])]
-
-
-def mounts_of(panel: Panel) -> Iterator[tuple[str, int, str]]:
-    """Yield (role, index of the volume in `Panel.volumes`, mount path) for each mount in a panel."""
-    positions = {volume.name: position for position, volume in enumerate(panel.volumes)}
-    for tasks in panel.tasks:
-        for name, path in tasks.mounts.items():
-            yield tasks.role, positions[name], path
-
-
 def as_data(picture: Picture) -> dict[str, Any]:
     """Return the description of the picture as dicts and lists."""
     return {
@@ -146,7 +119,9 @@ def as_mermaid(picture: Picture) -> str:
     """Return the picture as Mermaid text."""
     lines = ["flowchart LR"]
     for index, panel in enumerate(picture.panels):
-        lines += [f'  subgraph p{index}["{_text([panel_title(picture, panel)])}"]', *_panel(index, panel), "  end"]
+        title = picture.title if panel.title == picture.title else f"{picture.title} in {panel.title}"
+        title = f"{title}: {', '.join(panel.facts)}" if panel.facts else title
+        lines += [f'  subgraph p{index}["{_text([title])}"]', *_panel(index, panel), "  end"]
     return "\n".join(lines) + "\n"
 
 
@@ -155,23 +130,30 @@ def _panel(index: int, panel: Panel) -> Iterator[str]:
     if in_gang:
         yield f'    subgraph p{index}_gang["{_text([panel.gang])}"]'
     for tasks in in_gang:
-        yield f'      p{index}_{tasks.role}["{_text(task_lines(tasks))}"]'
+        yield f"  {_tasks(index, tasks)}"
     if in_gang:
         yield "    end"
-    for tasks in panel.tasks:
-        if not tasks.in_gang:
-            yield f'    p{index}_{tasks.role}["{_text(task_lines(tasks))}"]'
+    yield from (_tasks(index, tasks) for tasks in panel.tasks if not tasks.in_gang)
     for number, volume in enumerate(panel.volumes):
-        yield f'    p{index}_v{number}[("{_text(volume_lines(volume))}")]'
-    for role, number, path in mounts_of(panel):
-        yield f'    p{index}_{role} -- "{_text([path])}" --> p{index}_v{number}'
+        lines = [volume.name, volume.source, "kept after the run" if volume.is_kept else ""]
+        yield f'    p{index}_v{number}[("{_text(lines)}")]'
+    numbers = {volume.name: number for number, volume in enumerate(panel.volumes)}
+    for tasks in panel.tasks:
+        for name, path in tasks.mounts.items():
+            yield f'    p{index}_{tasks.role} -- "{_text([path])}" --> p{index}_v{numbers[name]}'
     for number, (label, text) in enumerate(panel.notes):
         yield f'    p{index}_n{number}(["{_text([f"{label}: {text}"])}"])'
 
 
-def _text(lines: list[str]) -> str:
+def _tasks(index: int, tasks: Tasks) -> str:
+    size = ", ".join(filter(None, (tasks.resources, tasks.devices)))
+    ends = "its exit ends the job" if tasks.ends else ""
+    lines = [f"{tasks.role} × {tasks.count}", size, tasks.controller, tasks.hosts, tasks.start, ends]
+    return f'    p{index}_{tasks.role}["{_text(lines)}"]'
+
+
+def _text(lines: Iterable[str]) -> str:
     """Join lines into the text of a Mermaid node. Entity codes replace characters that Mermaid may read as syntax."""
-    return "<br/>".join("".join(c if c.isalnum() or c in _PLAIN else f"#{ord(c)};" for c in line) for line in lines)
-
-
-_PLAIN = frozenset(" ./:,-_()=+×")
+    plain = " ./:,-_()=+×"
+    texts = ("".join(c if c.isalnum() or c in plain else f"#{ord(c)};" for c in line) for line in lines if line)
+    return "<br/>".join(texts)

@@ -8,7 +8,7 @@ colours follow the light or dark scheme of the browser.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from html import escape
 from typing import Final
 
@@ -94,12 +94,10 @@ def as_svg(picture: Picture) -> str:
 
 def _summary(panel: Panel) -> str:
     """Describe a panel in one sentence, for a screen reader."""
-    roles = [f"{count(tasks.count, f'{tasks.role} task')}{_per_task(tasks)}" for tasks in panel.tasks]
+    devices = [f" with {tasks.devices} each" if tasks.devices else "" for tasks in panel.tasks]
+    numbers = [count(tasks.count, f"{tasks.role} task") for tasks in panel.tasks]
+    roles = map("".join, zip(numbers, devices, strict=True))
     return f"{panel.title}: {', '.join([*roles, *filter(None, [panel.gang])]) or 'no tasks'}"
-
-
-def _per_task(tasks: Tasks) -> str:
-    return f" with {tasks.devices} each" if tasks.devices else ""
 
 
 def _panel(panel: Panel, width: float) -> _Block:
@@ -115,7 +113,7 @@ def _panel(panel: Panel, width: float) -> _Block:
     ]
     blocks += [
         _labelled(f"volume {number}", _volume_text(volume, panel), "volume", content_width)
-        for number, volume in _numbered(panel)
+        for number, volume in enumerate(panel.volumes, start=1)
     ]
     blocks += [_labelled(label, text, "accent", content_width) for label, text in panel.notes]
     return _stack([block for block in blocks if block.height])
@@ -123,19 +121,12 @@ def _panel(panel: Panel, width: float) -> _Block:
 
 def _volume_heads(panel: Panel, content_width: float) -> _Block:
     """Return the heading of the volume columns: the word "volume", and the number of each volume above its column."""
-    columns = [(number, _column(number - 1, panel, content_width)) for number, _ in _numbered(panel)]
-    left = columns[0][1] - _COLUMN / 2 - _CHARACTER * len("volume")
-    return _Block(
-        (
-            f'<text class="volume" x="{left:g}" y="12">volume</text>',
-            *(f'<text class="volume" x="{x:g}" y="12" text-anchor="middle">{number}</text>' for number, x in columns),
-        ),
-        _LINE,
-    )
-
-
-def _numbered(panel: Panel) -> Iterator[tuple[int, Volume]]:
-    yield from enumerate(panel.volumes, start=1)
+    left = content_width - _PAD - _COLUMN * len(panel.volumes)
+    lines = [f'<text class="volume" x="{left - _CHARACTER * len("volume"):g}" y="12">volume</text>']
+    for index in range(len(panel.volumes)):
+        x = left + _COLUMN * index + _COLUMN / 2
+        lines.append(f'<text class="volume" x="{x:g}" y="12" text-anchor="middle">{index + 1}</text>')
+    return _Block(tuple(lines), _LINE)
 
 
 def _volume_text(volume: Volume, panel: Panel) -> str:
@@ -144,21 +135,10 @@ def _volume_text(volume: Volume, panel: Panel) -> str:
     return f"{volume.name}{where}: {volume.source}{', kept after the run' if volume.is_kept else ''}"
 
 
-def _column(index: int, panel: Panel, content_width: float) -> float:
-    """Return the x coordinate of the middle of a volume's column. `index` is the index of the volume in the panel.
-
-    The left edge of the content of the panel has x = 0.
-    """
-    return content_width - _PAD - _COLUMN * (len(panel.volumes) - index) + _COLUMN / 2
-
-
 def _gang(text: str, rows: Sequence[_Block], content_width: float) -> _Block:
-    head = _text(text, "gang-text", content_width - 2 * _PAD)
-    content = _stack([head, *rows])
-    return _Block(
-        (f'<rect class="gang" width="{content_width:g}" height="{content.height:g}" rx="8"/>', *content.lines),
-        content.height,
-    )
+    content = _stack([_text(text, "gang-text", content_width - 2 * _PAD), *rows])
+    box = f'<rect class="gang" width="{content_width:g}" height="{content.height:g}" rx="8"/>'
+    return _Block((box, *content.lines), content.height)
 
 
 def _row(tasks: Tasks, panel: Panel, width: float) -> _Block:
@@ -173,22 +153,11 @@ def _row(tasks: Tasks, panel: Panel, width: float) -> _Block:
         for index in range(tasks.count)
     ]
     slots = -(-tasks.count // per_line) * step
-    label = _stack(
-        [
-            _text(f"{tasks.role} × {tasks.count}", "role", _LABEL - 2 * _PAD),
-            *(_text(text, "small", _LABEL - 2 * _PAD) for text in (tasks.resources, tasks.devices) if text),
-        ],
-    )
-    facts = [tasks.controller, tasks.hosts, tasks.start]
-    right = _stack(
-        [
-            *(_text(text, "small", space) for text in facts if text),
-            *([_text("its exit ends the job", "accent", space)] if tasks.ends else []),
-        ],
-        left=0,
-        top=_PAD + slots + 4,
-        gap=0,
-    )
+    sizes = [_text(text, "small", _LABEL - 2 * _PAD) for text in (tasks.resources, tasks.devices) if text]
+    label = _stack([_text(f"{tasks.role} × {tasks.count}", "role", _LABEL - 2 * _PAD), *sizes])
+    facts = [_text(text, "small", space) for text in (tasks.controller, tasks.hosts, tasks.start) if text]
+    facts += [_text("its exit ends the job", "accent", space)] if tasks.ends else []
+    right = _stack(facts, left=0, top=_PAD + slots + 4, gap=0)
     height = max(label.height, right.height)
     lines = [f'<rect class="row" width="{width:g}" height="{height:g}" rx="6"/>', *label.lines, *squares]
     lines += [f'<g transform="translate({_LABEL} 0)">', *right.lines, "</g>"]
@@ -205,13 +174,9 @@ def _text(text: str, style: str, width: float) -> _Block:
 
     A line never ends between the word "port" and its number, or inside the port of a host such as `mnist-ps-0:2222`.
     """
-    size = 1.4 if style == "title" else 1
+    size, step = (1.4, 24) if style == "title" else (1, _LINE)
     parts = _wrapped(text, max(int(width / (_CHARACTER * size)), 8))
-    step = 24 if style == "title" else _LINE
-    lines = [
-        f'<text class="{style}" y="{step * (index + 1) - 5:g}">{escape(part)}</text>'
-        for index, part in enumerate(parts)
-    ]
+    lines = [f'<text class="{style}" y="{step * n - 5:g}">{escape(part)}</text>' for n, part in enumerate(parts, 1)]
     return _Block(tuple(lines), step * len(parts))
 
 
@@ -241,11 +206,8 @@ def _labelled(label: str, text: str, style: str, width: float) -> _Block:
 
     `style` is the CSS class of the label.
     """
-    content = _text(text, "small", width - _INDENT)
-    return _Block(
-        (f'<text class="{style}" y="{_LINE - 5}">{escape(label)}</text>', *_shifted(content, _INDENT).lines),
-        content.height,
-    )
+    content = _shifted(_text(text, "small", width - _INDENT), _INDENT)
+    return _Block((f'<text class="{style}" y="{_LINE - 5}">{escape(label)}</text>', *content.lines), content.height)
 
 
 def _shifted(block: _Block, x: float) -> _Block:
