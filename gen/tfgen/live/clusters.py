@@ -22,16 +22,13 @@ from tfgen.record import Record
 from tfgen.words import either
 
 
-class LiveRun(Record):
-    """A run, and the cluster and namespace that contain the objects of the run.
+class RunPlace(Record):
+    """The cluster and the namespace that contain the objects of a run.
 
     Attributes:
-        run: the run.
         context: the context of the kubeconfig; None for the current context.
-        namespace: the namespace of the objects of the run.
     """
 
-    run: DeclaredRun
     context: str | None
     namespace: str
 
@@ -66,7 +63,7 @@ class Clusters:
             self._apis[context] = Api(connection, self._patience, self._print_message)
         return self._apis[context]
 
-    def place(self, run: DeclaredRun) -> LiveRun:
+    def place(self, run: DeclaredRun) -> RunPlace:
         """Find the cluster and namespace of a run.
 
         An option of the command line has priority over job.yaml, and job.yaml has priority over the kubeconfig.
@@ -85,11 +82,11 @@ class Clusters:
                     f"this name{contexts}; add --context NAME"
                 )
             context = run.cluster
-        return LiveRun(run, context, self._access.namespace or run.namespace or self.api(context).connection.namespace)
+        return RunPlace(context, self._access.namespace or run.namespace or self.api(context).connection.namespace)
 
-    def access(self, live: LiveRun) -> Access:
+    def access(self, place: RunPlace) -> Access:
         """Return the kubeconfig, and the context and the namespace of a run, for kubectl."""
-        return self._access.replaced(context=live.context, namespace=live.namespace)
+        return self._access.replaced(context=place.context, namespace=place.namespace)
 
     def with_release_names(self, run: DeclaredRun, release: str | None) -> DeclaredRun:
         """Return a copy of the run with the names that its objects have in the cluster.
@@ -118,9 +115,8 @@ class Clusters:
             if release is None and error.is_forbidden:  # then assume the release with the name of the job
                 return run
             raise
-        labels = [pod["metadata"]["labels"] for pod in pods]
-        releases = {pod[keys.JOB]: pod.get(keys.INSTANCE, "") for pod in labels if keys.JOB in pod}
-        releases = dict(sorted(releases.items()))
+        labels = [pod["metadata"]["labels"] for pod in pods if keys.JOB in pod["metadata"]["labels"]]
+        releases = dict(sorted({of_pod[keys.JOB]: of_pod.get(keys.INSTANCE, "") for of_pod in labels}.items()))
         if release is None and (run.full_name in releases or not releases):
             return run
         names = [name for name, instance in releases.items() if release in (None, name, instance)]
@@ -129,12 +125,11 @@ class Clusters:
             fix = "add --release NAME" if release is None else f"the Helm release {release} has no pod{existing}"
             several = f"the job has the Helm releases {either(names, 'and')}; " if names else ""
             raise UsageError(f"{run.title}: {several}{fix}")
-        if names[0] != run.full_name:
-            self._print_message(
-                f"{run.title}: the run is in the Helm release {releases[names[0]]}, and its object names begin with "
-                f"{names[0]}"
-            )
-        return run.with_full_name(names[0])
+        (name,) = names
+        if name != run.full_name:
+            text = f"the run is in the Helm release {releases[name]}, and its object names begin with {name}"
+            self._print_message(f"{run.title}: {text}")
+        return run.with_full_name(name)
 
     def by_namespace(self, runs: Iterable[DeclaredRun]) -> Iterator[tuple[Api, str, list[DeclaredRun]]]:
         """Group runs by cluster and namespace. Yield the API client, the namespace and the runs of each group."""

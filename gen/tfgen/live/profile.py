@@ -58,34 +58,25 @@ def _failure(code: int, lines: Sequence[str], task: str) -> str:
         task: name of the task.
     """
     last = lines[-1] if lines else ""
-    match code:
-        case _ if code == NO_TENSORFLOW:
-            return (
-                f"python3 of the container cannot import TensorFlow ({last}); trace a task whose image has TensorFlow"
-            )
-        case _ if code == TOO_OLD:
-            return f"TensorFlow {last} has no profiler client; the client needs TensorFlow 2.2 or later in the image"
-        case _ if code == NO_SERVER:
-            return (
-                f"TF_CONFIG has no address of {task}, so no TensorFlow server answers a trace; call "
-                "tf.profiler.experimental.start in the program"
-            )
-        case _ if code == NO_TRACE and any("Socket closed" in line for line in lines):  # the server has ended
-            return (
-                f"{task} ended during the trace; tfgen logs shows the reason. The profiler of TensorFlow can end a "
-                "worker of MultiWorkerMirroredStrategy; the run then resumes from its last checkpoint"
-            )
-        case _ if code == NO_TRACE:
-            return (
-                f"no TensorFlow server of {task} answers a trace ({last}); a task starts its server after the "
-                "import of TensorFlow, so wait for the first step and try again"
-            )
-    return f"the profiler client exited with code {code}: {last}"
+    if code == NO_TRACE and any("Socket closed" in line for line in lines):  # the server has ended
+        return (
+            f"{task} ended during the trace; tfgen logs shows the reason. The profiler of TensorFlow can end a "
+            "worker of MultiWorkerMirroredStrategy; the run then resumes from its last checkpoint"
+        )
+    texts = {
+        NO_TENSORFLOW: f"python3 of the container cannot import TensorFlow ({last}); trace a task whose image has "
+        "TensorFlow",
+        TOO_OLD: f"TensorFlow {last} has no profiler client; the client needs TensorFlow 2.2 or later in the image",
+        NO_SERVER: f"TF_CONFIG has no address of {task}, so no TensorFlow server answers a trace; call "
+        "tf.profiler.experimental.start in the program",
+        NO_TRACE: f"no TensorFlow server of {task} answers a trace ({last}); a task starts its server after the import "
+        "of TensorFlow, so wait for the first step and try again",
+    }
+    return texts.get(code, f"the profiler client exited with code {code}: {last}")
 
 
-_UNTRACEABLE: Final = "untraceable-strategy"
 RULES: Final[Mapping[str, str]] = {
-    _UNTRACEABLE: "The tasks of the strategy have no TensorFlow server that `tfgen profile` can trace.",
+    "untraceable-strategy": "The tasks of the strategy have no TensorFlow server that `tfgen profile` can trace.",
 }
 """The description of each rule, by the id of the rule, for the problems of `tfgen profile`."""
 
@@ -107,4 +98,4 @@ def check_traceable(document: Document) -> None:
     path = ("spec", "strategy")
     message = _NO_SERVER.get(data_path.at(document.data, path) or "")
     if message:
-        raise ProblemsError([Problem(*document.place(path), message, _UNTRACEABLE)])
+        raise ProblemsError([Problem(*document.place(path), message, "untraceable-strategy")])
