@@ -32,7 +32,7 @@ from tfgen.kubernetes.pods import (
     totals,
 )
 from tfgen.pictures.describe import describe_built
-from tfgen.pictures.svg import as_svg
+from tfgen.pictures.picture import as_svg
 from tfgen.places import CHARTS, OVERLAYS
 from tfgen.record import Record
 from tfgen.text.document import Document
