@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tfgen.local.program_imports import advice, find_missing_packages
+from tfgen.local.plan import advice, find_missing_packages
 
 
 @pytest.mark.parametrize(
