@@ -17,9 +17,8 @@ from tfgen.errors import TfgenError
 from tfgen.graph.objects.naming import CONTAINER
 from tfgen.kubernetes.object import Object
 from tfgen.live.api import NOT_FOUND, Api, ApiError
-from tfgen.live.missed_start import end_of_run
-from tfgen.live.read_cluster import read_progress
-from tfgen.live.run import DeclaredRun, Deletion, End, Snapshot
+from tfgen.live.clusters import read_progress
+from tfgen.live.run import DeclaredRun, Deletion, End, Snapshot, end_of_run
 from tfgen.live.tasks import ENDED, container_status, index_of, main_container, role_of, task_name
 from tfgen.record import Record
 

@@ -10,8 +10,7 @@ from tfgen import data_path
 from tfgen.kubernetes import keys
 from tfgen.kubernetes.object import Object, creation_time
 from tfgen.live.api import Api, brief_reason
-from tfgen.live.missed_start import end_of_run
-from tfgen.live.run import APPLICATION, DeclaredRun, End, Reason, Snapshot, condition, end_of, is_suspended
+from tfgen.live.run import APPLICATION, DeclaredRun, End, Reason, Snapshot, condition, end_of, end_of_run, is_suspended
 from tfgen.live.tasks import (
     ENDED,
     TERMINATING,
