@@ -174,8 +174,6 @@ _CHUNK: Final = 500
 """Objects per page of a list, the same number as kubectl requests."""
 NOT_FOUND: Final = 404
 CONFLICT: Final = 409
-_BUILT_IN: Final = ("/api/v1", "/apis/apps/v1", "/apis/batch/v1")
-"""API paths that every Kubernetes API server serves."""
 
 Query = Mapping[str, str]
 
@@ -343,7 +341,7 @@ class Api:
                     self.time = _time_of(response.headers)
                     return data
                 error: Exception = _error_of(response)
-                if response.status == NOT_FOUND and path in _BUILT_IN:
+                if response.status == NOT_FOUND and path in ("/api/v1", "/apis/apps/v1", "/apis/batch/v1"):
                     raise UnexpectedAnswerError(f"every Kubernetes API has the path {path}, but the answer is {error}")
                 if response.status == HTTPStatus.UNAUTHORIZED and not is_renewed:
                     is_renewed = True

@@ -293,9 +293,6 @@ def follow_run(clusters: Clusters, run: DeclaredRun, timeout: int | None, deadli
 
 
 _POD: Final = ("v1", "Pod")
-_NODE: Final = ("v1", "Node")
-_EVENT: Final = ("v1", "Event")
-_PENDING: Final = "/apis/visibility.kueue.x-k8s.io/v1beta2/namespaces/{namespace}/localqueues/{queue}/pendingworkloads"
 
 
 def read_snapshot(api: Api, namespace: str, runs: Sequence[DeclaredRun], *, with_logs: bool = False) -> Snapshot:
@@ -326,7 +323,7 @@ def read_snapshot(api: Api, namespace: str, runs: Sequence[DeclaredRun], *, with
         listed = reader.objects(kind, query) if kind in needed else reader.objects_if_allowed(kind, query)
         objects |= {identity(live): live for live in listed if identity(live) in identities}
     objects |= _delivery_objects(reader, runs)
-    warnings = reader.objects_if_allowed(_EVENT, {"fieldSelector": "type=Warning"})
+    warnings = reader.objects_if_allowed(("v1", "Event"), {"fieldSelector": "type=Warning"})
     snapshot = Snapshot(tuple(pods), objects, tuple(sorted(warnings, key=event_time)))
     leads = filter(None, (snapshot.find(run.deciding_object) for run in runs))
     queued = [*filter(queue_of, leads)]
@@ -458,7 +455,7 @@ class _Reader:
 
     def nodes_if_allowed(self, names: Iterable[str]) -> dict[str, Object]:
         """Return the existing nodes among `names`, by name; empty if the account may not read nodes."""
-        resource = self._api.resource(*_NODE)
+        resource = self._api.resource("v1", "Node")
         nodes: dict[str, Object] = {}
         if resource is None:
             return nodes
@@ -469,7 +466,7 @@ class _Reader:
                 if not error.is_unreadable:
                     raise
                 if error.is_forbidden:
-                    self.unreadable.append(f"{_NODE[1]}: {error}")
+                    self.unreadable.append(f"Node: {error}")
                     break
         return nodes
 
@@ -479,8 +476,9 @@ class _Reader:
         The result is empty if the cluster does not serve the list, or if the account may not read the list.
         https://kueue.sigs.k8s.io/docs/tasks/manage/monitor_pending_workloads/pending_workloads_on_demand/
         """
+        path = f"/apis/visibility.kueue.x-k8s.io/v1beta2/namespaces/{self._namespace}/localqueues/{queue}"
         try:
-            summary = self._api.data("GET", _PENDING.format(namespace=self._namespace, queue=queue))
+            summary = self._api.data("GET", f"{path}/pendingworkloads")
         except ApiError:
             return ()
         items = sorted(summary.get("items") or (), key=lambda item: item.get("positionInLocalQueue", 0))

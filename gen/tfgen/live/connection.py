@@ -21,7 +21,6 @@ from tfgen.errors import MissingPackageError, TfgenError, UsageError
 from tfgen.record import Record
 from tfgen.words import either, meant, nearest
 
-_POD_NAMESPACE: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 _UNREADABLE: Final = (yaml.YAMLError, OSError, ValueError, KeyError, TypeError, AttributeError)
 """Errors that the kubernetes client raises for an invalid kubeconfig, apart from its own ConfigException."""
 
@@ -74,7 +73,8 @@ class Connection:
                 self.namespace: str = _load(files, self._access.context, configuration)
             else:
                 config.load_incluster_config(configuration)
-                self.namespace = _POD_NAMESPACE.read_text(encoding="utf-8").strip()
+                file = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
+                self.namespace = file.read_text(encoding="utf-8").strip()
             self.host: str = configuration.host
             configuration.connection_pool_maxsize = 256  # each log that tfgen follows uses a separate connection
             self.pool = client.ApiClient(configuration).rest_client.pool_manager

@@ -468,8 +468,6 @@ def check_place(run: DeclaredRun, command: str) -> None:
 _DEADLINE: Final = re.compile(r"--start-deadline=(\d+)")
 _MISSING: Final = re.compile(r"has not started within \d+ s, for want of (.*)")
 _LACKING: Final = re.compile(r"Insufficient ([\w./-]*\w)")
-_DELETION: Final = "skip schedule deleting pod"
-"""First words of the scheduler's event for the deletion of a waiting pod (pkg/scheduler/schedule_one.go)."""
 
 
 def end_of_run(run: DeclaredRun, snapshot: Snapshot) -> End | None:
@@ -495,8 +493,8 @@ def missed_start(run: DeclaredRun, snapshot: Snapshot) -> End | None:
 
 def _reasons(run: DeclaredRun, snapshot: Snapshot) -> Iterator[str]:
     texts: list[str] = _MISSING.findall(snapshot.log_of_finisher(run))
-    missing = {thing for text in texts for thing in text.strip().split(", ")}
-    missing = {thing for thing in missing if thing.startswith(("statefulsets/", "jobs/"))}
+    things = {thing for text in texts for thing in text.strip().split(", ")}
+    missing = {thing for thing in things if thing.startswith(("statefulsets/", "jobs/"))}
     for role, controller in run.controllers.items():
         if missing and f"{controller[1].lower()}s/{controller[2]}" not in missing:
             continue
@@ -522,7 +520,9 @@ def _pod_warnings(snapshot: Snapshot, controller: str, since: str) -> list[Reaso
     warnings: dict[str, Reason] = {}
     for event in snapshot.warnings:
         subject, warning = event["involvedObject"], event_reason(event)
-        is_new = creation_time(event) >= since and not warning.message.startswith(_DELETION)
+        # The text of the scheduler's event for the deletion of a waiting pod (pkg/scheduler/schedule_one.go).
+        is_deletion = warning.message.startswith("skip schedule deleting pod")
+        is_new = creation_time(event) >= since and not is_deletion
         if is_new and subject.get("kind") == "Pod" and name.fullmatch(subject.get("name", "")):
             warnings[subject["name"]] = warning
     return [*warnings.values()]

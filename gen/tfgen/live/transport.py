@@ -36,12 +36,6 @@ LOOPBACK: Final = "127.0.0.1"
 
 _AT_ONCE: Final = 64
 """Maximum number of kubectl processes that run at the same time."""
-_HOLD: Final = 1.0
-"""Seconds for which a line that looks like a message of kubectl waits for the end of kubectl.
-
-kubectl ends immediately after its last message. On a machine without a free processor, the end takes half a second or
-more.
-"""
 _RETRY: Final = 1.0
 """Seconds between two tries to forward a port to a new pod."""
 
@@ -278,7 +272,8 @@ def _copy_errors(source: IO[bytes], target: IO[bytes]) -> tuple[bytes, bool]:
     """
     held, is_copied = b"", True
     while True:
-        if not is_copied and not select.select([source], [], [], _HOLD)[0]:
+        # The end takes half a second or more on a machine without a free processor.
+        if not is_copied and not select.select([source], [], [], 1.0)[0]:
             target.write(held)
             target.flush()
             is_copied = True

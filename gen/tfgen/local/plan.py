@@ -380,14 +380,8 @@ def find_missing_packages(python: str, program: Path, environ: Mapping[str, str]
     if not lines:
         return {}
     try:
-        done = subprocess.run(  # noqa: S603 - the interpreter of the tasks, with names that `ast` has read
-            [python, "-c", _FIND, str(program.parent), *lines],
-            env={**environ},
-            capture_output=True,
-            text=True,
-            timeout=30,
-            check=True,
-        )
+        command = (python, "-c", _FIND, str(program.parent), *lines)  # with names that `ast` has read
+        done = subprocess.run(command, env={**environ}, capture_output=True, text=True, timeout=30, check=True)  # noqa: S603
     except (OSError, subprocess.SubprocessError):
         return {}
     return {name: lines[name] for name in done.stdout.split()}

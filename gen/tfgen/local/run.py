@@ -167,10 +167,6 @@ def read_failure(text: str) -> Failure:
     return Failure(f"{match['role']}-{match['index'] or 0}", float(match["seconds"]))
 
 
-_MOST: Final = 1 << 20
-"""Maximum number of bytes that tfgen reads from one log before tfgen reads the next log."""
-
-
 class Line(Record):
     """A line of output, and the name of the task that printed the line."""
 
@@ -178,57 +174,11 @@ class Line(Record):
     text: str
 
 
-class Output:
-    """The log files of the tasks.
-
-    Each task writes directly to its log file, so that no output is lost if tfgen ends first.
-    """
-
-    def __init__(self, tasks: Sequence[Task]) -> None:
-        self._tasks = tasks
-        self._read = {task.name: 0 for task in tasks}
-        self._tail = {task.name: b"" for task in tasks}
-
-    def add(self, task: Task, text: str) -> None:
-        """Write a message of tfgen to the log of a task."""
-        with task.log.open("ab") as log:
-            log.write(f"{text}\n".encode())
-
-    def new_lines(self) -> Iterator[Line]:
-        """Yield the complete lines that the tasks have printed since the last call."""
-        for task in self._tasks:
-            yield from self._lines(task)
-
-    def last_lines(self) -> Iterator[Line]:
-        """Yield all remaining lines, even a last line without a line break."""
-        for task in self._tasks:
-            while True:
-                before = self._read[task.name]
-                yield from self._lines(task)
-                if self._read[task.name] == before:
-                    break
-            if self._tail[task.name]:
-                yield Line(task.name, self._tail.pop(task.name).decode(errors="replace"))
-
-    def _lines(self, task: Task) -> Iterator[Line]:
-        if not task.log.exists():
-            return
-        with task.log.open("rb") as log:
-            log.seek(self._read[task.name])
-            data = log.read(_MOST)
-        self._read[task.name] += len(data)
-        *lines, self._tail[task.name] = (self._tail[task.name] + data).split(b"\n")
-        for line in lines:
-            yield Line(task.name, line.rstrip(b"\r").decode(errors="replace"))
-
-
 # -- the run -----------------------------------------------------------------------------------------------------------
 
 
-_POLL_SECONDS: Final = 0.1
 _FIRST_PAUSE: Final = 1.0
-_LONGEST_PAUSE: Final = 10.0
-"""Maximum pause in seconds before a failed task starts again. The pause doubles with each retry."""
+"""Pause in seconds before a failed task starts again. The pause doubles with each retry, up to ten seconds."""
 
 
 class Ending(Record):
@@ -272,6 +222,31 @@ class State:
         self.kill_at: float | None = None
         self.is_to_fail = False
         self.has_listened = False
+        self._position, self._tail = 0, b""
+
+    def print(self, text: str) -> None:
+        """Write a message of tfgen to the log of the task."""
+        with self.task.log.open("ab") as log:
+            log.write(f"tfgen: {text}\n".encode())
+
+    def lines(self, *, is_last: bool = False) -> Iterator[Line]:
+        """Yield the complete lines that the task has printed since the last call.
+
+        The task writes directly to its log file, so that no output is lost if tfgen ends first. With `is_last`, yield
+        all remaining lines, even a last line without a line break. Otherwise, read at most 1 MiB.
+        """
+        while self.task.log.exists():
+            with self.task.log.open("rb") as log:
+                log.seek(self._position)
+                data = log.read(1 << 20)
+            self._position += len(data)
+            *lines, self._tail = (self._tail + data).split(b"\n")
+            for line in lines:
+                yield Line(self.task.name, line.rstrip(b"\r").decode(errors="replace"))
+            if not (is_last and data):
+                break
+        if is_last and self._tail:
+            yield Line(self.task.name, self._tail.decode(errors="replace"))
 
 
 class Run:
@@ -295,7 +270,6 @@ class Run:
         self._began = clock()
         self._failures = list(ending.failures)
         self._evaluator_ends_at = math.inf
-        self._output = Output(tasks)
 
     @property
     def seconds(self) -> float:
@@ -323,14 +297,16 @@ class Run:
         for state in self.states.values():
             self._start(state)
         while any(state.is_running or state.start_at is not None for state in self.states.values()):
-            for ended in self._processes.poll(_POLL_SECONDS):
+            for ended in self._processes.poll(seconds=0.1):
                 self._take_end(ended)
             self._observe_ports()
             self._act_on_time()
             self._check_end()
-            yield from self._output.new_lines()
+            for state in self.states.values():
+                yield from state.lines()
             yield None
-        yield from self._output.last_lines()
+        for state in self.states.values():
+            yield from state.lines(is_last=True)
 
     def stop(self, code: int, reason: str) -> None:
         """End the run with an exit code. Another call kills the tasks that still run."""
@@ -354,7 +330,7 @@ class Run:
         state.is_running = False
         state.code = 128 - ended.code if ended.code < 0 else ended.code
         if ended.error:
-            self._output.add(state.task, f"tfgen: {ended.error}")
+            state.print(ended.error)
         if self.code is not None:
             return
         if state.is_to_fail:
@@ -363,16 +339,16 @@ class Run:
         elif not ended.error and state.code in self._ending.ignored_codes:
             state.start_at = self._clock() + _FIRST_PAUSE
             text = f"ended with exit code {state.code}, which uses no retry; starts again in {_FIRST_PAUSE:g} s"
-            self._output.add(state.task, f"tfgen: {text}")
+            state.print(text)
         elif state.code and not ended.error and self._may_retry(state):
             state.retried += 1
-            seconds = min(_FIRST_PAUSE * 2 ** (state.retried - 1), _LONGEST_PAUSE)
+            seconds = min(_FIRST_PAUSE * 2 ** (state.retried - 1), 10.0)
             state.start_at = self._clock() + seconds
-            self._output.add(state.task, f"tfgen: failed with exit code {state.code}; starts again in {seconds:g} s")
+            state.print(f"failed with exit code {state.code}; starts again in {seconds:g} s")
         elif state.code == 0 and (waited_for := [s.task.name for s in self._waited_for() if s.code != 0]):
             restart = "in a cluster, the task starts again; " if self._ending.restarts_successful else ""
             waits = f"{restart}the run waits for {either(waited_for, 'and')}"
-            self._output.add(state.task, f"tfgen: ended with exit code 0; {waits}")
+            state.print(f"ended with exit code 0; {waits}")
 
     def _observe_ports(self) -> None:
         waiting = [state for state in self.states.values() if state.task.port and not state.has_listened]
@@ -396,7 +372,7 @@ class Run:
             if self.code is None and state.is_running:
                 self._failures.remove(failure)
                 state.is_to_fail = True
-                self._output.add(state.task, f"tfgen: killed after {failure.seconds:g} s")
+                state.print(f"killed after {failure.seconds:g} s")
                 self._processes.send(state.task.name, signal.SIGKILL)
         for state in self.states.values():
             if state.start_at is not None and now >= state.start_at and self.code is None:

@@ -238,13 +238,8 @@ def find_gpus() -> list[str]:
         named = itertools.takewhile(lambda name: name and name != "-1", os.environ[VISIBLE].split(","))
         return [name.strip() for name in named]
     try:
-        listed = subprocess.run(
-            ("nvidia-smi", "--query-gpu=index", "--format=csv,noheader"),  # noqa: S607 - as the PATH has it
-            capture_output=True,
-            text=True,
-            timeout=20,
-            check=False,
-        )
+        command = ("nvidia-smi", "--query-gpu=index", "--format=csv,noheader")
+        listed = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)  # noqa: S603
     except (OSError, subprocess.TimeoutExpired):
         return []
     return listed.stdout.split() if listed.returncode == 0 else []

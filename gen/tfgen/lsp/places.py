@@ -177,28 +177,18 @@ def find_spot(text: str, position: Position) -> Spot | None:
     start = "\n".join(reversed([before, *_ancestors(earlier, before)]))
     brackets = _open_brackets(start)
     closed = "".join("}" if bracket == "{" else "]" for bracket in reversed(brackets))
-    for typed_form in _typed_forms(before.rstrip(), brackets[-1:]):
-        if (path := _path(f"{start}{typed_form}{closed}\n")) is not None:
-            is_key = typed_form != _TYPED
-            return Spot(path[:-1] if is_key else path, not is_key, word, tail, has_colon, bool(brackets))
-    return None
-
-
-def _typed_forms(before: str, bracket: str) -> Iterator[str]:
-    """Yield the possible YAML texts of the placeholder for the typed word: a value, or a key with a value.
-
-    After "image:", the text is the value `_TYPED`. At the beginning of a line, the text is "_TYPED: 0", with the key
-    `_TYPED`. Yield nothing if YAML allows no key and no value after `before`.
-
-    Args:
-        before: the line up to the typed word.
-        bracket: the innermost open brace or bracket; empty outside of braces and brackets.
-    """
-    follows_item = before[-1:] in (bracket, ",") if bracket else not before
-    if before.endswith(":") or (before.endswith("-") and not bracket) or (follows_item and bracket == "["):
-        yield _TYPED
-    elif follows_item:
-        yield f"{_TYPED}: 0"
+    # After "image:", the user types a value. At the beginning of a line, the user types a key.
+    stem, bracket = before.rstrip(), brackets[-1:]
+    is_new = stem[-1:] in (bracket, ",") if bracket else not stem
+    is_value = stem.endswith(":") or (stem.endswith("-") and not bracket) or (is_new and bracket == "[")
+    if not (is_value or is_new):  # YAML allows no key and no value here
+        return None
+    text = f"{start}{_TYPED}{'' if is_value else ': 0'}{closed}\n"
+    roots = (document.root for document in parse(text, "").documents)
+    path = next((path for root in roots for path, start, end in tokens(root) if text[start:end] == _TYPED), None)
+    if path is None:
+        return None
+    return Spot(path if is_value else path[:-1], is_value, word, tail, has_colon, bool(brackets))
 
 
 def _ancestors(earlier: list[str], before: str) -> Iterator[str]:
@@ -233,9 +223,3 @@ def _open_brackets(text: str) -> str:
             elif character in "}]":
                 opened = opened[:-1]
     return opened
-
-
-def _path(text: str) -> Path | None:
-    """Return the YAML path of the placeholder in a text; None for a text that is not valid YAML."""
-    roots = (document.root for document in parse(text, "").documents)
-    return next((path for root in roots for path, start, end in tokens(root) if text[start:end] == _TYPED), None)

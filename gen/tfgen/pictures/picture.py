@@ -165,8 +165,8 @@ def _mermaid_text(lines: Iterable[str]) -> str:
 # -- SVG ---------------------------------------------------------------------------------------------------------------
 #
 # The picture has two environments in each row. Each task is a square, which is filled if the task has a GPU. A dot in
-# the column of a volume shows that the tasks of the row mount the volume. Each text has a separate row, and long text is
-# wrapped, so that labels never overlap. The colours follow the light or dark scheme of the browser.
+# the column of a volume shows that the tasks of the row mount the volume. Each text has a separate row, and long text
+# is wrapped, so that labels never overlap. The colours follow the light or dark scheme of the browser.
 
 
 _WIDTH: Final = 560  # width of a panel with two columns of volumes, in pixels
