@@ -40,7 +40,10 @@ _RETRY: Final = 1.0
 """Seconds between two tries to forward a port to a new pod."""
 
 _EXIT_CODE: Final = re.compile(rb"(command terminated with exit code \d+)\s*\Z")
-"""The last message of kubectl after a program with another exit code than 0. kubectl exits with the same code."""
+"""The last message of kubectl after a program with another exit code than 0. kubectl exits with the same code.
+
+After any other message, the exit code is that of kubectl after a failure.
+"""
 _MESSAGE: Final = re.compile(
     rb"(?:\A|.*\n)((?:error: |Error from server|Unable to connect to the server|The connection to the server).*)\Z",
     re.DOTALL,
@@ -105,9 +108,9 @@ def execute(access: Access, execution: Execution, errors: IO[bytes]) -> int:
         code = process.wait()
     if code == -signal.SIGPIPE:
         raise BrokenPipeError
-    if code:
-        _check_end(execution, code, message)
-    elif not is_copied:
+    if code and not _EXIT_CODE.match(message):
+        raise TfgenError(_explanation(execution.pod, code, message, "exec"))
+    if not code and not is_copied:
         errors.write(message)
         errors.flush()
     return code
@@ -135,11 +138,8 @@ def _result(execution: Execution, process: Kubectl, stdout: IO[bytes], stderr: I
     stderr.seek(0)
     errors = stderr.read()
     start = _message_start(errors) if code else len(errors)
-    try:
-        if code:
-            _check_end(execution, code, errors[start:])
-    except TfgenError as error:
-        return error
+    if code and not _EXIT_CODE.match(errors, start):
+        return TfgenError(_explanation(execution.pod, code, errors[start:], "exec"))
     return Executed(code, stdout.read(), errors[:start])
 
 
@@ -291,12 +291,6 @@ def _message_start(text: bytes) -> int:
     """Return the position of the last message of kubectl in a text; the length of the text if there is none."""
     match = _EXIT_CODE.search(text) or _MESSAGE.match(text)
     return match.start(1) if match else len(text)
-
-
-def _check_end(execution: Execution, code: int, message: bytes) -> None:
-    """Raise TfgenError if `code` is not the exit code of the command, but that of kubectl after a failure."""
-    if not _EXIT_CODE.match(message):
-        raise TfgenError(_explanation(execution.pod, code, message, "exec"))
 
 
 def _explanation(pod: Object, code: int, message: bytes, subresource: str) -> str:
