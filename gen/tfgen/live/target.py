@@ -274,7 +274,10 @@ def ownership(target: Target, live: Object) -> Ownership:
         return Ownership(is_own=True)
     if _has_labels_of_job(target, live):
         return Ownership(is_own=True, reason="recreated since the last apply" if listed else "")
-    if listed == "" and _is_applied(live):
+    # If tfgen applied the object, tfgen is one of its field managers:
+    # https://kubernetes.io/docs/reference/using-api/server-side-apply/
+    entries = live["metadata"].get("managedFields") or ()
+    if listed == "" and (MANAGER, "Apply") in [(entry.get("manager"), entry.get("operation")) for entry in entries]:
         return Ownership(is_own=True)
     owner = _manager_of(live)
     manager = f", and {owner} manages it" if owner else ""
@@ -318,15 +321,6 @@ def _labels_of_pods(item: Object) -> Iterator[Mapping[str, Any]]:
         if data_path.at(template, ("spec", "containers")) is not None:
             yield data_path.at(template, ("metadata", "labels")) or {}
         parts += part.values() if isinstance(part, Mapping) else part if isinstance(part, list) else ()
-
-
-def _is_applied(live: Object) -> bool:
-    """Return whether tfgen applied an object. If so, tfgen is one of the field managers of the object.
-
-    https://kubernetes.io/docs/reference/using-api/server-side-apply/
-    """
-    fields = live["metadata"].get("managedFields") or ()
-    return any(entry.get("manager") == MANAGER and entry.get("operation") == "Apply" for entry in fields)
 
 
 def refusal_lines(refusals: Iterable[RefusedError]) -> str:

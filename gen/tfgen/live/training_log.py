@@ -108,8 +108,6 @@ _LOSS: Final = re.compile(
     re.IGNORECASE,
 )
 _BARS: Final = "▁▂▃▄▅▆▇█"
-_WIDTH: Final = 40
-"""Maximum number of characters of a curve. If a log has more losses, each character shows an average."""
 
 
 def losses(log: Iterable[str]) -> list[float]:
@@ -130,10 +128,12 @@ def loss_line(task: str, values: Sequence[float]) -> str:
 def sparkline(values: Sequence[float]) -> str:
     """Draw numbers as a text of bars with eight heights. An exclamation mark shows an infinite number or a NaN.
 
+    The text has at most 40 characters. For more numbers, each character shows an average.
+
     >>> sparkline([8, 4, 2, 1, float("nan")])
     '█▄▂▁!'
     """
-    count = min(_WIDTH, len(values))
+    count = min(40, len(values))
     ends = [len(values) * number // max(count, 1) for number in range(count + 1)]
     means = [sum(values[start:end]) / (end - start) for start, end in pairwise(ends)]
     finite = [value for value in means if math.isfinite(value)]

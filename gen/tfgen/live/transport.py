@@ -309,16 +309,12 @@ def _explanation(pod: Object, code: int, message: bytes, subresource: str) -> st
 # tfgen runs TensorFlow's profiler client (`trace_server.py`) in the container of each task.
 
 
-_PROGRAM: Final = Path(__file__).with_name("trace_server.py")
-"""The program that runs in the container of each task, with the Python of the image."""
-
-
 def trace_tasks(access: Access, pods: Sequence[Object], seconds: int) -> list[Mapping[str, bytes] | TfgenError]:
     """Trace tasks at the same time.
 
     Return the trace files of each task by name, such as worker-1.xplane.pb, or the reason why the task has no trace.
     """
-    program = _PROGRAM.read_text(encoding="utf-8")
+    program = Path(__file__).with_name("trace_server.py").read_text(encoding="utf-8")
     executions = [
         Execution(pod, ("python3", "-c", program, role_of(pod), str(index_of(pod)), str(seconds))) for pod in pods
     ]

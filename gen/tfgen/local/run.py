@@ -29,8 +29,6 @@ from tfgen.record import Record
 from tfgen.schema.kinds import CompletionBy
 from tfgen.words import either
 
-_PROGRAM: Final = Path(__file__).with_name("supervisor.py")
-
 CAN_END_ALL: Final = sys.platform == "linux"
 """True if tfgen can end every process of a task on this system, even a process that leaves the task's process group."""
 
@@ -61,7 +59,7 @@ class Processes:
     def __enter__(self) -> Self:
         with self._log.open("wb") as log:
             self._supervisor = subprocess.Popen(  # noqa: S603 - our own program
-                (sys.executable, "-I", "-S", _PROGRAM),
+                (sys.executable, "-I", "-S", Path(__file__).with_name("supervisor.py")),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,

@@ -278,11 +278,6 @@ def broken_jobs(jobs: Checked, pages: Iterable[str]) -> Iterator[BrokenJob]:
             yield BrokenJob(name or file.source.file, file.source.file, page, problems)
 
 
-_MOST_FIELDS: Final = 8
-"""Maximum number of changed fields that are listed for a commit. A last text has the number of the remaining fields."""
-_LONGEST_CHANGE: Final = 40
-"""Maximum number of characters of a value in the list."""
-
 Data = Mapping[str, Any]
 
 
@@ -318,17 +313,16 @@ def job_data(file: str, job: str, content: bytes | None) -> Data | None:
 
 
 def difference(before: Data | None, after: Data | None) -> tuple[str, ...]:
-    """Return a text for each field that differs between two versions of a job; empty for equal versions."""
+    """Return a text for each of the first eight fields that differ between two versions of a job.
+
+    A last text has the number of the remaining fields. The result is empty for equal versions.
+    """
     if before is None or after is None:
         return () if before is after else ("the job is new" if before is None else "the job is removed",)
     changed = field_changes(before, after)
-    words = list(map(_words, changed[:_MOST_FIELDS]))
+    words = list(map(_words, changed[:8]))
     remaining = len(changed) - len(words)
     return (*words, *([f"and {count(remaining, 'more field')}"] if remaining else []))
-
-
-_LONGEST: Final = 80
-"""Maximum number of characters of a value in the table of a job's values."""
 
 
 def first_by_environment(before: Data | None, after: Data | None) -> dict[str, str]:
@@ -346,7 +340,7 @@ def first_by_environment(before: Data | None, after: Data | None) -> dict[str, s
 
 
 def _words(field: FieldChange) -> str:
-    return f"{field.path} {in_words(field.before, field.after, _LONGEST_CHANGE)}"
+    return f"{field.path} {in_words(field.before, field.after, longest=40)}"
 
 
 _HISTORY: Final = 10
@@ -431,7 +425,7 @@ def _environment(document: Document, built: BuiltJob, name: str | None) -> Envir
         requests=_requests(objects),
         objects=tuple((f"{item['kind']} {item['metadata']['name']}", dump(item)) for item in objects),
         origins=tuple(
-            (path_name(item.path), shown(item.value, _LONGEST), str(item))
+            (path_name(item.path), shown(item.value, longest=80), str(item))
             for item in origins(document, name)
             if item.place is not None
         ),
