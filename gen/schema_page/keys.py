@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from tfgen.schema.file import Schema, entry, is_record
-from tfgen.schema.hints import expected, json_types
 
 _DEEPEST: Final = 8
 """Maximum number of keys and items in a path. The schema of free values, as in `objects`, refers to itself."""
@@ -43,17 +42,6 @@ def keys_below(schema: Schema, parent: Key) -> Iterator[Key]:
         key = Key(f"{path}.{name}", node, is_tunable, name in owner.get("required", ()))
         yield key
         yield from keys_below(schema, key)
-
-
-def type_of(node: Schema) -> str:
-    """Return the type of a value in words."""
-    if "const" in node:
-        return f"always {node['const']}"
-    if node.get("x-kind") == "quantity":
-        return "a quantity"
-    if json_types(node) == ["object"] and not is_record(node):
-        return "a map by name"
-    return expected(node)
 
 
 def default_of(key: Key) -> str:

@@ -6,10 +6,11 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from schema_page.keys import Key, default_of, keys_below, type_of
+from schema_page.keys import Key, default_of, keys_below
 from tfgen.commands.line_origin.pages import page_of_key
 from tfgen.schema import file as schema_file
 from tfgen.schema.file import Schema, is_record, resolve
+from tfgen.schema.keys import short_type_of
 from tfgen.text.yaml_text import dump
 
 PAGES: Final[Mapping[str, str]] = {
@@ -64,7 +65,7 @@ def _section(schema: Schema, path: Sequence[str]) -> str:
     node = schema_file.node(schema, path) or {}
     owner = schema_file.node(schema, path[:-1]) or {}
     key = Key(path[-1], node, bool(node.get("x-tunable")), path[-1] in owner.get("required", ()))
-    facts = [f"Type: {type_of(node)}."]
+    facts = [f"Type: {short_type_of(node)}."]
     if "x-pattern-says" in node and node.get("x-kind") != "quantity":
         facts.append(f"Allowed: {node['x-pattern-says']}.")
     if default_of(key):
@@ -96,7 +97,7 @@ def _table(schema: Schema, parent: Key) -> list[str]:
     lines = [_row(names), _row(["---"] * len(names))]
     for key in keys:
         tunable = "" if is_record(key.node) else ("no", "yes")[key.is_tunable]
-        cells = [f"`{key.path}`", type_of(key.node), default_of(key), *([tunable] if shows_tunable else [])]
+        cells = [f"`{key.path}`", short_type_of(key.node), default_of(key), *([tunable] if shows_tunable else [])]
         lines.append(_row([*cells, key.node.get("description", "")]))
     return ["\n".join(lines)]
 
