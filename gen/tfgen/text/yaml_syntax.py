@@ -11,6 +11,7 @@ function of this module looks for the mistake in the surrounding text. Any other
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from tfgen.errors import Position, Problem
@@ -143,18 +144,10 @@ def _character(failure: _Failure) -> _Explanation:
     return failure.at, f"text that begins with {failure.character} needs quotes"
 
 
-def _open_list(failure: _Failure) -> _Explanation:
-    return _open_bracket(failure, "list", "]")
-
-
-def _open_mapping(failure: _Failure) -> _Explanation:
-    return _open_bracket(failure, "mapping", "}")
-
-
 def _open_bracket(failure: _Failure, collection: str, closing: str) -> _Explanation:
     key_at_most = len(failure.before) - _LONGEST_KEY
-    long = _long_key(failure, 1 + max(failure.before.rfind(mark, 0, max(key_at_most, 0)) for mark in "{[,"))
-    if long:
+    start = 1 + max(failure.before.rfind(mark, 0, max(key_at_most, 0)) for mark in "{[,")
+    if long := _long_key(failure, start):
         return long
     if failure.at.line > failure.since.line:
         return failure.since, f"the {collection} is not closed: , or {closing} is missing before line {failure.at.line}"
@@ -165,14 +158,12 @@ def _colon_not_allowed(failure: _Failure) -> _Explanation:
     """Return the explanation of a colon at a position where YAML allows no key."""
     if re.search(r":\s", failure.before) or failure.before.lstrip().startswith("---"):
         return failure.at, 'text with ": " in it needs quotes; a mapping must begin on a separate line'
-    long = _long_key(failure, len(failure.line) - len(failure.line.lstrip(" -")))
-    if long:
+    if long := _long_key(failure, len(failure.line) - len(failure.line.lstrip(" -"))):
         return long
     number, line_above = failure.line_above()
     if not line_above:
         return failure.at, "YAML does not allow a key before this colon; text with a colon needs quotes"
-    match = _NO_BLANK_AFTER_COLON.match(line_above)
-    if match:
+    if match := _NO_BLANK_AFTER_COLON.match(line_above):
         return _blank_missing(number, match)
     if re.search(r":(?:\s|$)", line_above) or (
         line_above.lstrip().startswith("- ") and not _KEY_AND_VALUE.match(line_above)
@@ -189,22 +180,18 @@ def _line_without_key(failure: _Failure) -> _Explanation:
     libyaml stops after this line. The line begins at `failure.since`.
     """
     number = failure.since.line
-    long = _long_key(failure, failure.since.column - 1) if failure.at.line == number else None
-    if long:
+    if failure.at.line == number and (long := _long_key(failure, failure.since.column - 1)):
         return long
     line = failure.lines[number - 1]
     match = _NO_BLANK_AFTER_COLON.match(line)
-    if match:
-        return _blank_missing(number, match)
-    return _colon_missing(number, line)
+    return _blank_missing(number, match) if match else _colon_missing(number, line)
 
 
 def _colon_missing(number: int, line: str) -> _Explanation:
     """Return the explanation of a line that has no colon after its key. `number` is the number of the line."""
     if _CONFLICT.match(line):
-        return Position(
-            number, 1
-        ), "found a merge conflict of git; choose one side and remove the lines with the conflict markers"
+        message = "found a merge conflict of git; choose one side and remove the lines with the conflict markers"
+        return Position(number, 1), message
     match = _KEY_AND_VALUE.match(line)
     key, end = (match["key"], match.end("key")) if match else (line.strip(), len(line.rstrip()))
     return Position(number, end + 1), f"a colon is missing after {_cut(key)}"
@@ -225,14 +212,11 @@ def _after_quote(failure: _Failure) -> _Explanation | None:
 
 
 def _no_key(failure: _Failure) -> _Explanation:
-    after_quote = _after_quote(failure)
-    if after_quote:
+    if after_quote := _after_quote(failure):
         return after_quote
     if failure.character == "-" and failure.at.column <= failure.since.column:
-        return (
-            failure.at,
-            f"YAML does not allow a list item here, in the mapping that begins at line {failure.since.line}",
-        )
+        message = f"YAML does not allow a list item here, in the mapping that begins at line {failure.since.line}"
+        return failure.at, message
     if failure.character == ":":
         return failure.at, "a key is missing before the colon"
     if failure.before.strip(" -"):
@@ -244,8 +228,7 @@ def _no_key(failure: _Failure) -> _Explanation:
 
 
 def _no_item(failure: _Failure) -> _Explanation:
-    after_quote = _after_quote(failure)
-    if after_quote:
+    if after_quote := _after_quote(failure):
         return after_quote
     if failure.at.column == failure.since.column:
         return failure.at, f'expected "- " here, as in the list that begins at line {failure.since.line}'
@@ -261,10 +244,8 @@ def _indentation(failure: _Failure, collection: str) -> _Explanation:
 def _no_document(failure: _Failure) -> _Explanation:
     if failure.character in {"}", "]"}:
         return failure.at, f"found {failure.character} without an opening {_OPENING[failure.character]}"
-    return (
-        failure.at,
-        "the document above has ended; indent this line like the first line, or write --- before this line",
-    )
+    message = "the document above has ended; indent this line like the first line, or write --- before this line"
+    return failure.at, message
 
 
 def _no_content(failure: _Failure) -> _Explanation:
@@ -311,8 +292,8 @@ _SINCE = {
 
 _EXPLANATIONS: dict[str, Callable[[_Failure], _Explanation]] = {
     "found character that cannot start any token": _character,
-    "did not find expected ',' or ']'": _open_list,
-    "did not find expected ',' or '}'": _open_mapping,
+    "did not find expected ',' or ']'": partial(_open_bracket, collection="list", closing="]"),
+    "did not find expected ',' or '}'": partial(_open_bracket, collection="mapping", closing="}"),
     "mapping values are not allowed in this context": _colon_not_allowed,
     "could not find expected ':'": _line_without_key,
     "did not find expected key": _no_key,
