@@ -64,14 +64,10 @@ def find_secret_arguments(arguments: Sequence[Any]) -> Iterator[int]:
         if isinstance(text, str):
             flags = [(flag, text)] if flag and not text.startswith("-") else []
             flags += ((match["flag"] or match["variable"], match["value"]) for match in _FLAG.finditer(text))
-            if any(_is_secret_flag(name, value) for name, value in flags):
+            if any(names_secret(name, value) and not _SHELL_VARIABLE.match(value) for name, value in flags):
                 yield index
         alone = _FLAG_NAME.fullmatch(text) if isinstance(text, str) else None
         flag = alone["name"] if alone else ""
-
-
-def _is_secret_flag(name: str, value: str) -> bool:
-    return names_secret(name, value) and not _SHELL_VARIABLE.match(value)
 
 
 # -- constraints in words ----------------------------------------------------------------------------------------------
@@ -136,18 +132,14 @@ def hint_for_key(key: str, owner: Schema, schema: Schema, path: Path = (), value
         name = path_name(target)
     elif name := nearest(key, allowed):
         target = (*path, name)
-    elif name := _path_in_spec(key, schema):
-        target = ("spec", key)
+    elif key in schema["properties"].get("spec", {}).get("properties", {}):  # such as `labels` in `metadata`
+        name, target = f"spec.{key}", ("spec", key)
     if not target:
         return Hint(listed)
     written = (*path, key)
-    is_in_place = target[:-1] == path
-    edits = (
-        (Rename(written, str(target[-1])),)
-        if is_in_place
-        else (Assignment(target, value), Assignment(written, REMOVED))
-    )
-    return fix.meant(name, *edits, written=key, end=listed)
+    if target[:-1] == path:
+        return fix.meant(name, Rename(written, str(target[-1])), written=key, end=listed)
+    return fix.meant(name, Assignment(target, value), Assignment(written, REMOVED), written=key, end=listed)
 
 
 CHART_WORDS: Final[Mapping[str, str]] = {
@@ -195,15 +187,6 @@ def _in_our_words(key: str, allowed: Iterable[str]) -> str | None:
     """
     ours = _OTHER_WORDS.get(key) or _OTHER_WORDS.get(key.lower(), "")
     return ours if ours.partition(".")[0] in allowed else None
-
-
-def _path_in_spec(key: str, schema: Schema) -> str | None:
-    """Return the path of a key that belongs to `spec`, such as `spec.labels` for `labels` in `metadata`.
-
-    If `spec` has no such key, return None.
-    """
-    spec = schema["properties"].get("spec", {}).get("properties", {})
-    return f"spec.{key}" if key in spec else None
 
 
 def _path_one_level_deeper(key: str, owner: Schema, schema: Schema) -> str | None:
@@ -307,10 +290,7 @@ _HABITS: Final[Mapping[tuple[str, ...], str | _Removed | _Written]] = {
     ("spec", "environments", _ANY, "resumeFrom"): "only a job file can set this key of an environment",
     ("spec", "environments", _ANY, "run"): "only a job file can set this key of an environment",
     ("spec", "environments", _ANY, "spec"): "write the keys of spec directly in the environment",
-    (
-        "spec",
-        "resumeFrom",
-    ): "only a job file can set this key, in spec or in an environment; move the key",
+    ("spec", "resumeFrom"): "only a job file can set this key, in spec or in an environment; move the key",
     ("spec", "roles"): "only a job file can list roles; set environments.NAME.roles for the defaults of an environment",
     ("spec", "runPolicy"): (
         "write retries for backoffLimit, deadline for activeDeadlineSeconds, and completion.release for cleanPodPolicy"
@@ -318,11 +298,9 @@ _HABITS: Final[Mapping[tuple[str, ...], str | _Removed | _Written]] = {
     ("spec", "run"): "only a job file can set this key, in spec or in an environment; move the key",
     ("spec", "volumes"): _Written(("storage: {value}",), tail=", each volume with its mountPath"),
     ("storage", _ANY, "claim", "claimName"): _Written(("name: {value}",)),
-    (
-        "storage",
-        _ANY,
-        "path",
-    ): _Written(("mountPath: {value}",), tail=" for the path in the pod, and subPath for a folder of the volume"),
+    ("storage", _ANY, "path"): _Written(
+        ("mountPath: {value}",), tail=" for the path in the pod, and subPath for a folder of the volume"
+    ),
     ("storage", _ANY, "persistentVolumeClaim"): _Written(("claim: {named}",)),
     ("storage", _ANY, "pvc"): _Written(("claim: {named}",)),
     ("successPolicy",): _Written(
