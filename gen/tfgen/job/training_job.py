@@ -426,12 +426,17 @@ def _structure(spec: Mapping[str, Any]) -> Structure:
 
 
 def _patches(patches: Mapping[str, Mapping[str, Any] | None]) -> tuple[Patch, ...]:
-    return tuple(_patch(name, patch) for name, patch in sorted(patches.items()) if patch is not None)
-
-
-def _patch(name: str, patch: Mapping[str, Any]) -> Patch:
-    target = patch["target"]
-    return Patch(name, target["kind"], target.get("name", ""), patch.get("merge", {}), tuple(patch.get("json", ())))
+    return tuple(
+        Patch(
+            name=name,
+            kind=patch["target"]["kind"],
+            target=patch["target"].get("name", ""),
+            merge=patch.get("merge", {}),
+            operations=tuple(patch.get("json", ())),
+        )
+        for name, patch in sorted(patches.items())
+        if patch is not None
+    )
 
 
 def _chart_page(spec: Mapping[str, Any]) -> ChartPage:
