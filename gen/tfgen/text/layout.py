@@ -267,12 +267,6 @@ class _Layout:
             elements[-1] = elements[-1]._replace(note=f"  {first[first.index('#') :].rstrip()}")
         return head
 
-    def _brace_note(self, node: YamlNode) -> str:
-        """Return the comment after an opening brace or bracket."""
-        line = self._text[node.start + 1 : node.end].partition("\n")[0]
-        note = _NOTE.fullmatch(line) if node.is_flow else None
-        return (note["note"] or "").rstrip() if note else ""
-
     def _element_lines(self, element: _Element, data: Any, path: Path, indent: int) -> list[str]:
         """Return the lines of an entry or item: the key or the dash, and the value."""
         blanks, node, is_item = " " * indent, element.entry.value, element.entry.is_item
@@ -288,7 +282,8 @@ class _Layout:
         child_indent = indent + 2 if is_item or node.form == "mapping" else indent
         owner = self._line(element.token if is_item else self._text.index(":", element.entry.end))
         lines = self._block(node, data, path, child_indent, owner, element.foot)
-        note = element.note or self._brace_note(node)
+        brace_note = _NOTE.fullmatch(self._text[node.start + 1 : node.end].partition("\n")[0]) if node.is_flow else None
+        note = element.note or ((brace_note["note"] or "").rstrip() if brace_note else "")
         if not start.endswith("-"):
             return [f"{start}{note}", *lines]
         comments_above = [note.strip()] if note else []

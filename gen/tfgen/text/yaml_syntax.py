@@ -54,11 +54,6 @@ class _Failure(Record):
         """Return the character at which libyaml stopped; empty at the end of a line."""
         return self.line[self.at.column - 1 : self.at.column]
 
-    @property
-    def opening(self) -> str:
-        """Return the quote or the bracket that begins the unfinished quoted text or collection."""
-        return self.lines[self.since.line - 1][self.since.column - 1 : self.since.column]
-
     def line_above(self) -> tuple[int, str]:
         """Return the number and the text of the previous line with content; (0, "") if no such line exists."""
         for number in range(self.at.line - 1, 0, -1):
@@ -109,9 +104,10 @@ def explain(error: yaml.MarkedYAMLError, text: str, file: str) -> Problem:
             place = Position(number, odd_space_column(line))
             return Problem(file, place, hint.text, "yaml-character", fixes=hint.fixes)
     libyaml = str(error.problem)
-    position, message = at, _AT.get(libyaml, libyaml)
-    if libyaml in _SINCE:
-        position, message = failure.since, _SINCE[libyaml].replace("{opening}", failure.opening)
+    position, message = at, _MESSAGES.get(libyaml, libyaml)
+    if "{opening}" in message:
+        position, (line_of_opening, column) = failure.since, failure.since
+        message = message.replace("{opening}", lines[line_of_opening - 1][column - 1 : column])
     elif libyaml in _EXPLANATIONS:
         position, message = _EXPLANATIONS[libyaml](failure)
     fixes = (_BLANKS,) if message == _TAB else ()
@@ -266,7 +262,7 @@ TOO_DEEP = "exceeded maximum nesting depth"
 
 _RULES = {_SURROGATE: "yaml-character", TOO_DEEP: "yaml-depth"}
 
-_AT = {
+_MESSAGES = {
     "found a tab character that violates indentation": _TAB,
     "found a tab character where an indentation space is expected": _TAB,
     "block sequence entries are not allowed in this context": (
@@ -277,10 +273,6 @@ _AT = {
     ),
     _SURROGATE: "the escape does not name a Unicode character; write the character itself",
     TOO_DEEP: TOO_DEEP_MESSAGE,
-}
-"""The message about each error at the position where libyaml stopped, by message of libyaml."""
-
-_SINCE = {
     "found unexpected end of stream": "the quote {opening} is not closed",
     "found unexpected document indicator": "the quote {opening} is not closed",
     "did not find expected alphabetic or numeric character": "text that begins with {opening} needs quotes",
@@ -288,7 +280,11 @@ _SINCE = {
         "the text of a block must begin on the line below {opening}; text that begins with {opening} needs quotes"
     ),
 }
-"""The message about each error at the position of the unfinished text or collection, by message of libyaml."""
+"""The message about each error whose position libyaml reports, by message of libyaml.
+
+A message with the hole `{opening}`, the quote or the bracket that begins the unfinished text or collection, has the
+position of this quote or bracket. Every other message has the position where libyaml stopped.
+"""
 
 _EXPLANATIONS: dict[str, Callable[[_Failure], _Explanation]] = {
     "found character that cannot start any token": _character,
