@@ -217,10 +217,6 @@ def _path_in_parent(key: str, path: Path, schema: Schema) -> Path:
 # -- the notation of Kubernetes ----------------------------------------------------------------------------------------
 
 
-_ANY: Final = "*"
-_TOP: Final = ""
-
-
 class _Removed(NamedTuple):
     """The advice to remove a key. `why` is the reason."""
 
@@ -243,74 +239,67 @@ class _Written(NamedTuple):
     is_of_parent: bool = False
 
 
-_HABITS: Final[Mapping[tuple[str, ...], str | _Removed | _Written]] = {
-    ("envFrom", _ANY): _Written(("{{configMapRef: {named}}}", "{{secretRef: {named}}}")),
-    ("cleanPodPolicy",): _Written(
+_HABITS: Final[Mapping[str, str | _Removed | _Written]] = {
+    "envFrom *": _Written(("{{configMapRef: {named}}}", "{{secretRef: {named}}}")),
+    "cleanPodPolicy": _Written(
         ("completion: {{release: ScaleToZero}}",), tail=" for Running and All, or {{release: Keep}} for None"
     ),
-    ("env", _ANY, "value"): _Written(("{{{name}: {value}}}",), "the value itself in its place, ", is_of_parent=True),
-    ("env", _ANY, "valueFrom"): _Written(
-        ("{name}: {value}",), "the content of valueFrom in its place, ", is_of_parent=True
-    ),
-    ("gpu", "model"): _Written(("product: {value}",)),
-    ("gpu", "type"): _Written(("product: {value}",)),
-    (
-        "objects",
-        _ANY,
-        "metadata",
-        "namespace",
-    ): "remove the key, and set environments.NAME.namespace, which applies to all objects",
-    (_TOP, "policies"): (
+    "env * value": _Written(("{{{name}: {value}}}",), "the value itself in its place, ", is_of_parent=True),
+    "env * valueFrom": _Written(("{name}: {value}",), "the content of valueFrom in its place, ", is_of_parent=True),
+    "gpu model": _Written(("product: {value}",)),
+    "gpu type": _Written(("product: {value}",)),
+    "objects * metadata namespace": "remove the key, and set environments.NAME.namespace, which applies to all objects",
+    " policies": (
         "remove the key, and evaluate the policies in CI, with the Kyverno CLI or with kubectl apply --dry-run=server: "
         "see docs/guard-rails.md"
     ),
-    ("patches", _ANY, "patch"): "write merge: {...} for a merge patch, and json: [...] for operations of RFC 6902",
-    ("patches", _ANY, "target", "group"): _Removed("a target needs only the key kind"),
-    ("patches", _ANY, "target", "version"): _Removed("a target needs only the key kind"),
-    ("resources", "amd.com/gpu"): _Written(("gpu: {{count: {value}, resource: amd.com/gpu}}",)),
-    ("resources", "ephemeral-storage"): _Written(("requests: {{ephemeral-storage: {value}}}",)),
-    ("resources", "nvidia.com/gpu"): _Written(("gpu: {{count: {value}}}",)),
-    ("resources", "gpu"): _Written(("gpu: {{count: {value}}}",)),
-    ("roles", "chief", "replicas"): _Removed("the chief is always a single task"),
-    ("roles", "evaluator", "replicas"): _Removed("the evaluator is always a single task"),
-    ("security", "allowPrivilegeEscalation"): _Removed(
+    "patches * patch": "write merge: {...} for a merge patch, and json: [...] for operations of RFC 6902",
+    "patches * target group": _Removed("a target needs only the key kind"),
+    "patches * target version": _Removed("a target needs only the key kind"),
+    "resources amd.com/gpu": _Written(("gpu: {{count: {value}, resource: amd.com/gpu}}",)),
+    "resources ephemeral-storage": _Written(("requests: {{ephemeral-storage: {value}}}",)),
+    "resources nvidia.com/gpu": _Written(("gpu: {{count: {value}}}",)),
+    "resources gpu": _Written(("gpu: {{count: {value}}}",)),
+    "roles chief replicas": _Removed("the chief is always a single task"),
+    "roles evaluator replicas": _Removed("the evaluator is always a single task"),
+    "security allowPrivilegeEscalation": _Removed(
         "the default security profile, restricted, already sets this field to false"
     ),
-    ("security", "capabilities"): _Removed("the default security profile, restricted, already drops all capabilities"),
-    ("security", "privileged"): _Written(("profile: privileged",), tail=" for settings that no other profile allows"),
-    ("security", "runAsNonRoot"): _Removed("the default security profile, restricted, already sets this field"),
-    ("security", "seccompProfile"): _Removed(
+    "security capabilities": _Removed("the default security profile, restricted, already drops all capabilities"),
+    "security privileged": _Written(("profile: privileged",), tail=" for settings that no other profile allows"),
+    "security runAsNonRoot": _Removed("the default security profile, restricted, already sets this field"),
+    "security seccompProfile": _Removed(
         "the security profiles restricted, the default, and baseline already set this field"
     ),
     **{
-        (around, *name, field): _Written((f"podTemplate: {{{{spec: {{{{{field}: {{value}}}}}}}}}}",))
-        for around, *name in (("spec",), ("roles", _ANY))
+        f"{owner} {field}": _Written((f"podTemplate: {{{{spec: {{{{{field}: {{value}}}}}}}}}}",))
+        for owner in ("spec", "roles *")
         for field in ("hostIPC", "hostNetwork", "hostPID")
     },
-    ("spec", "environments", _ANY, "resumeFrom"): "only a job file can set this key of an environment",
-    ("spec", "environments", _ANY, "run"): "only a job file can set this key of an environment",
-    ("spec", "environments", _ANY, "spec"): "write the keys of spec directly in the environment",
-    ("spec", "resumeFrom"): "only a job file can set this key, in spec or in an environment; move the key",
-    ("spec", "roles"): "only a job file can list roles; set environments.NAME.roles for the defaults of an environment",
-    ("spec", "runPolicy"): (
+    "spec environments * resumeFrom": "only a job file can set this key of an environment",
+    "spec environments * run": "only a job file can set this key of an environment",
+    "spec environments * spec": "write the keys of spec directly in the environment",
+    "spec resumeFrom": "only a job file can set this key, in spec or in an environment; move the key",
+    "spec roles": "only a job file can list roles; set environments.NAME.roles for the defaults of an environment",
+    "spec runPolicy": (
         "write retries for backoffLimit, deadline for activeDeadlineSeconds, and completion.release for cleanPodPolicy"
     ),
-    ("spec", "run"): "only a job file can set this key, in spec or in an environment; move the key",
-    ("spec", "volumes"): _Written(("storage: {value}",), tail=", each volume with its mountPath"),
-    ("storage", _ANY, "claim", "claimName"): _Written(("name: {value}",)),
-    ("storage", _ANY, "path"): _Written(
+    "spec run": "only a job file can set this key, in spec or in an environment; move the key",
+    "spec volumes": _Written(("storage: {value}",), tail=", each volume with its mountPath"),
+    "storage * claim claimName": _Written(("name: {value}",)),
+    "storage * path": _Written(
         ("mountPath: {value}",), tail=" for the path in the pod, and subPath for a folder of the volume"
     ),
-    ("storage", _ANY, "persistentVolumeClaim"): _Written(("claim: {named}",)),
-    ("storage", _ANY, "pvc"): _Written(("claim: {named}",)),
-    ("successPolicy",): _Written(
+    "storage * persistentVolumeClaim": _Written(("claim: {named}",)),
+    "storage * pvc": _Written(("claim: {named}",)),
+    "successPolicy": _Written(
         ("completion: {{by: AllWorkers}}",), tail=" for AllWorkers, or {{by: Worker0}} for the default"
     ),
-    (
-        "volumeMounts",
-    ): 'set mountPath in the volume of spec.storage, and list the roles that mount the volume under "for"',
+    "volumeMounts": 'set mountPath in the volume of spec.storage, and list the roles that mount the volume under "for"',
 }
-"""The advice for a key, by the last keys in the path of the key. `_TOP` begins the path of a key at the top level.
+"""The advice for a key, by the last keys in the path of the key. ``*`` means any key.
+
+A path that begins with a blank begins at the top level of the document.
 
 The texts of `_Written` have placeholders: `name` is the parent key, and `value` is the value in the notation of a job.
 `named` is the same value, but a text such as `data` becomes `{name: data}`.
@@ -351,7 +340,9 @@ def advice_for(path: Path, value: Any) -> Hint:
         value: the value at the path.
     """
     for end, advice in _HABITS.items():
-        if not _ends(path, end):
+        steps = end.split(" ")
+        tail = ("", *path)[-len(steps) :]
+        if len(tail) < len(steps) or not all(want in ("*", step) for want, step in zip(steps, tail, strict=True)):
             continue
         if isinstance(advice, _Removed):
             removal = fix.removal(path)
@@ -363,7 +354,7 @@ def advice_for(path: Path, value: Any) -> Hint:
         around = "".join(map(str, path[-2:-1]))
         named = {"name": value} if isinstance(value, str) else value
         # The name of a variable shows whether its value is a secret. Other values have no such name.
-        words = _job_notation(value, around if end[-1] in _WRAPPERS else "")
+        words = _job_notation(value, around if steps[-1] in _WRAPPERS else "")
         fill = {"name": _scalar(around), "value": words, "named": _job_notation(named)}
         texts = [text.format(**fill) for text in advice.texts]
         fixes = (fix_ for text in texts for fix_ in _written(path, text, advice))
@@ -449,11 +440,6 @@ def _hidden(name: Any, value: Any) -> Any:
     if isinstance(value, list):
         return [_hidden(name, item) for item in value]
     return "..." if isinstance(value, str) and looks_secret(str(name), value) else value
-
-
-def _ends(path: Path, end: Sequence[str]) -> bool:
-    tail = (_TOP, *path)[-len(end) :]
-    return len(tail) == len(end) and all(want in (_ANY, step) for want, step in zip(end, tail, strict=True))
 
 
 def _job_notation(value: Any, name: str = "") -> str:

@@ -122,41 +122,34 @@ class Facts(Record):
 # The keys of job.yaml with the name of a field in the spec of a pod.
 
 
-class PodKey(Record):
-    """A key of job.yaml that sets the field of the same name in the spec of a task's pod.
+COPIED: Final = (
+    "priorityClassName",
+    "runtimeClassName",
+)
+"""The keys whose unchanged values tfgen copies to the pods. The job and each role have these keys.
 
-    Attributes:
-        of_job: whether the job has the key, as the default for its roles.
-        of_role: whether a role has the key.
-        is_copied: whether the field has the unchanged value of the key. An empty value omits the field. If False, the
-            pod template builds the field from several keys.
-    """
+An empty value omits the field. The pod template builds the fields of all other keys of pods from several keys.
+"""
 
-    of_job: bool = True
-    of_role: bool = True
-    is_copied: bool = False
-
-
-POD_KEYS: Final[Mapping[str, PodKey]] = {
-    "priorityClassName": PodKey(is_copied=True),
-    "runtimeClassName": PodKey(is_copied=True),
-    "serviceAccountName": PodKey(),
-    "nodeName": PodKey(of_job=False),
-    "nodeSelector": PodKey(),
-    "tolerations": PodKey(),
-    "affinity": PodKey(),
-    "topologySpreadConstraints": PodKey(),
-    "imagePullSecrets": PodKey(of_role=False),
-    "terminationGracePeriodSeconds": PodKey(of_job=False),
-}
+POD_KEYS: Final = (
+    *COPIED,
+    "serviceAccountName",
+    "nodeName",
+    "nodeSelector",
+    "tolerations",
+    "affinity",
+    "topologySpreadConstraints",
+    "imagePullSecrets",
+    "terminationGracePeriodSeconds",
+)
 """The keys of pods, in the order of the fields in a pod.
 
 The pod templates, the import, the rule `controlled-field`, the guard rail `enforce` and the workload kind ElasticDL
-read this table. So a new key that is copied needs only a line here, and its schema.
+read this table. So a new key that is copied needs only a line in `COPIED`, and its schema.
 """
 
-COPIED: Final = tuple(name for name, key in POD_KEYS.items() if key.is_copied)
-"""The keys whose values tfgen copies to the pods. The job and each role have these keys."""
+ONLY_OF_ROLES: Final = ("nodeName", "terminationGracePeriodSeconds")
+"""The keys of pods that only a role has. The job has each other key, as the default for its roles."""
 
 
 # -- shared ------------------------------------------------------------------------------------------------------------

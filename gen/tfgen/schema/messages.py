@@ -269,7 +269,9 @@ def _is_caused_by_another(
 def _unknown_key(checked: CheckedData, error: SchemaError) -> Iterator[Problem]:
     for key in error.names:
         path = (*error.path, key)
-        if not error.is_about_key and _is_in_spec(checked.schema, path):
+        # A key of an environment that is also a key of the spec, at the same path.
+        is_of_spec = path[:2] == ("spec", "environments") and len(path) > 3
+        if is_of_spec and not error.is_about_key and schema_file.node(checked.schema, ("spec", *path[3:])) is not None:
             yield _not_tunable(checked, path)
         else:
             owner = {"propertyNames": error.node} if error.is_about_key else error.node
@@ -294,12 +296,6 @@ def _not_tunable(checked: CheckedData, path: Path) -> Problem:
         fix = f"set {path_name(('spec', *inside))}, or make {environment} a separate job"
     message = f"{path_name(inside)} must be the same in every environment; {fix}"
     return checked.problem(path, message, "not-tunable", at_key=True)
-
-
-def _is_in_spec(schema: Schema, path: Path) -> bool:
-    """Test whether a key of an environment is also a key of the spec, at the same path."""
-    inside = path[:2] == ("spec", "environments") and len(path) > 3
-    return inside and schema_file.node(schema, ("spec", *path[3:])) is not None
 
 
 def _missing_key(checked: CheckedData, error: SchemaError) -> Iterator[Problem]:
