@@ -35,7 +35,7 @@ import re
 import stat
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -406,7 +406,8 @@ def read_sources(
         elif may_be_none and not _exists(path, tree):
             continue
         elif tree is DISK and not path.is_dir():
-            path_sources = [_source(path, layers)]
+            content, is_file = _read(path)  # a pipe can be read only once
+            path_sources = [Source(str(path), OnDisk(_digest(content)) if is_file else content, layers.under(path))]
         elif tree.kind(path) is Kind.FILE:
             path_sources = [Source(str(path), tree.read(path, MAX_BYTES + 1) or b"", layers.under(path))]
         else:
@@ -501,11 +502,6 @@ def contains_job(content: bytes) -> bool:
     return bool(parsed.problems) or any(str(version).startswith(_OUR_GROUP) for version in versions)
 
 
-def _source(path: Path, layers: _Layers) -> Source:
-    content, is_file = _read(path)  # a pipe can be read only once
-    return Source(str(path), OnDisk(_digest(content)) if is_file else content, layers.under(path))
-
-
 def _exists(path: Path, tree: Tree) -> bool:
     return path.exists() if tree is DISK else tree.kind(path) is not None
 
@@ -518,32 +514,22 @@ def _sources_in(folder: Path, tree: Tree, layers: _Layers) -> Iterator[Source]:
             if contains_job(content):
                 yield Source(str(path), content, layers.under(path))
         return
-    for path in filter(_is_file, paths):
-        content, _ = _read(path)
-        if contains_job(content):
+    for path in paths:
+        try:
+            is_file = stat.S_ISREG(path.stat().st_mode)
+        except FileNotFoundError:
+            continue
+        except OSError as error:  # for example a cycle of links
+            raise UsageError(f"{printable(str(path))}: {error.strerror}") from error
+        if is_file and contains_job(content := _read(path)[0]):
             yield Source(str(path), OnDisk(_digest(content)), layers.under(path))
-
-
-def _is_file(path: Path) -> bool:
-    """Return whether a path is a regular file or a link to a regular file.
-
-    Raises:
-        UsageError: the file system returns an error, for example because of a cycle of links.
-    """
-    try:
-        return stat.S_ISREG(path.stat().st_mode)
-    except FileNotFoundError:
-        return False
-    except OSError as error:
-        raise UsageError(f"{printable(str(path))}: {error.strerror}") from error
 
 
 class _Layers:
     """Reader of the tfgen.yaml files of a tree. Each file is read only once."""
 
     def __init__(self, tree: Tree) -> None:
-        self._tree = tree
-        self._contents: dict[Path, bytes | None] = {}
+        self._content = cache(lambda path: read_defaults_file(path, tree))
         self._of_folders: dict[tuple[Path, bool], Source | None] = {}
 
     def under(self, job: Path) -> Source | None:
@@ -552,11 +538,6 @@ class _Layers:
         if folder not in self._of_folders:
             self._of_folders[folder] = defaults_under(job, self._content)
         return self._of_folders[folder]
-
-    def _content(self, path: Path) -> bytes | None:
-        if path not in self._contents:
-            self._contents[path] = read_defaults_file(path, self._tree)
-        return self._contents[path]
 
 
 def defaults_under(job: Path, content: Callable[[Path], bytes | None]) -> Source | None:

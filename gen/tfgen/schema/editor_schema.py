@@ -103,17 +103,14 @@ class _Shared:
         named = {pointer: _without_null(node, optional) for pointer, node in named.items() if pointer not in optional}
         self.root = _without_null(_plain(schema), optional)
         for pointer in named:
-            self._pointers[pointer] = self._unused_name(pointer.rpartition("/")[2])
+            base = re.sub("[^A-Za-z0-9]", "", pointer.rpartition("/")[2]) or "text"
+            candidates = (base, *(f"{base}{number}" for number in range(2, 1_000)))
+            taken = {*self._pointers.values()}
+            self._pointers[pointer] = next(name for name in candidates if name not in taken)
         for node in (self.root, *named.values()):
             self._measure(node)
         for pointer, node in named.items():
             self.definitions[self._pointers[pointer]] = self.node(node)
-
-    def _unused_name(self, word: str) -> str:
-        """Return a name for a definition: `word`, or `word` with a number if another definition has the name `word`."""
-        base = re.sub("[^A-Za-z0-9]", "", word) or "text"
-        taken = {*self._pointers.values()}
-        return next(name for name in (base, *(f"{base}{number}" for number in range(2, 1_000))) if name not in taken)
 
     def _measure(self, node: Schema) -> None:
         for part in (node, _constraint(node)):

@@ -13,18 +13,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from tfgen import fix
-from tfgen.credentials import has_credential
 from tfgen.data_path import MAX_INTEGER, Path
-from tfgen.fix import NO_HINT, REMOVED, Assignment, Fix, Hint, Rename
+from tfgen.fix import NO_HINT, REMOVED, Assignment, Fix, Hint, Rename, assignment, meant, removal
 from tfgen.schema import file as schema_file
 from tfgen.schema.file import Schema, is_record, resolve
 from tfgen.text.parse import parse
 from tfgen.text.yaml_text import scalar
-from tfgen.words import NEAR, either, nearest, path_name
+from tfgen.words import NEAR, either, has_credential, nearest, path_name
 
 _SECRET_NAME: Final = re.compile(
     r"(^|[-_.])(pass(word|wd|phrase)?|pwd|secret|token|credentials?"
@@ -126,7 +124,9 @@ def hint_for_key(key: str, owner: Schema, schema: Schema, path: Path = (), value
     """
     allowed = owner["properties"] if "properties" in owner else owner["propertyNames"]["enum"]
     listed = f" (allowed: {', '.join(sorted(allowed))})" if len(allowed) <= _SHORT_LIST else ""
-    if name := _in_our_words(key, allowed) or nearest(key, allowed, NEAR) or _path_one_level_deeper(key, owner, schema):
+    ours = _OTHER_WORDS.get(key) or _OTHER_WORDS.get(key.lower(), "")
+    name = ours if ours.partition(".")[0] in allowed else nearest(key, allowed, NEAR)
+    if name := name or _path_one_level_deeper(key, owner, schema):
         target: Path = (*path, *name.split("."))
     elif target := _path_in_parent(key, path, schema):
         name = path_name(target)
@@ -138,8 +138,8 @@ def hint_for_key(key: str, owner: Schema, schema: Schema, path: Path = (), value
         return Hint(listed)
     written = (*path, key)
     if target[:-1] == path:
-        return fix.meant(name, Rename(written, str(target[-1])), written=key, end=listed)
-    return fix.meant(name, Assignment(target, value), Assignment(written, REMOVED), written=key, end=listed)
+        return meant(name, Rename(written, str(target[-1])), written=key, end=listed)
+    return meant(name, Assignment(target, value), Assignment(written, REMOVED), written=key, end=listed)
 
 
 CHART_WORDS: Final[Mapping[str, str]] = {
@@ -177,16 +177,6 @@ _OTHER_WORDS = {
     "schedulerName": "gang.scheduler",
     "tfReplicaSpecs": "roles",
 }
-
-
-def _in_our_words(key: str, allowed: Iterable[str]) -> str | None:
-    """Return the equivalent of a Kubernetes key in a job, such as `storage` for `volumes`; None for other keys.
-
-    The mapping that contains the key allows only the keys in `allowed`. If the equivalent begins with a different key,
-    return None as well.
-    """
-    ours = _OTHER_WORDS.get(key) or _OTHER_WORDS.get(key.lower(), "")
-    return ours if ours.partition(".")[0] in allowed else None
 
 
 def _path_one_level_deeper(key: str, owner: Schema, schema: Schema) -> str | None:
@@ -345,8 +335,8 @@ def advice_for(path: Path, value: Any) -> Hint:
         if len(tail) < len(steps) or not all(want in ("*", step) for want, step in zip(steps, tail, strict=True)):
             continue
         if isinstance(advice, _Removed):
-            removal = fix.removal(path)
-            return Hint(f"; {advice.why}; {removal.words}", (removal,))
+            fix = removal(path)
+            return Hint(f"; {advice.why}; {fix.words}", (fix,))
         if isinstance(advice, str):
             return Hint(f"; {advice}")
         if value is None:
@@ -371,9 +361,9 @@ def _written(path: Path, text: str, advice: _Written) -> Iterator[Fix]:
     data = parse(text, "").documents[0].data
     words, is_choice = f"write {text}", bool(advice.tail)
     if advice.is_of_parent:
-        yield fix.assignment(path[:-1], next(iter(data.values())), words)
+        yield assignment(path[:-1], next(iter(data.values())), words)
     elif text.startswith("{"):
-        yield fix.assignment(path, data, words)
+        yield assignment(path, data, words)
     else:
         ((key, value),) = data.items()
         target = (*path[:-1], key)
@@ -384,7 +374,7 @@ def _written(path: Path, text: str, advice: _Written) -> Iterator[Fix]:
 def write(path: Path, text: str, lead: str = "", end: str = "") -> Hint:
     """Return the hint to write another value at a path. `text` is the value as YAML; "..." stands for an omission."""
     words = f"write {lead}{text}"
-    fixes = () if "..." in text else (fix.assignment(path, parse(f"- {text}", "").documents[0].data[0], words),)
+    fixes = () if "..." in text else (assignment(path, parse(f"- {text}", "").documents[0].data[0], words),)
     return Hint(f"; {words}{end}", fixes)
 
 

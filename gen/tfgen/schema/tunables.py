@@ -25,12 +25,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from tfgen import data_path
-from tfgen.data_path import ValueType
+from tfgen.data_path import UNKNOWN, ValueType
 from tfgen.record import Record
 from tfgen.schema import file as schema_file
 from tfgen.schema import kinds
 from tfgen.schema.file import Schema, is_record, resolve
-from tfgen.schema.unknown import UNKNOWN
 
 # -- chart values without a key in the job file ------------------------------------------------------------------------
 #
@@ -258,7 +257,7 @@ def merge(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
 
     Two maps are merged key by key, at any depth. A null of the user removes the value of the chart. Any other value of
     the user replaces the value of the chart. A null for a key that `under` does not have remains, as in Helm 4. A map
-    over an unknown value (`schema.unknown`) is unknown, because the keys of the lower map are unknown.
+    over an unknown value (`data_path.UNKNOWN`) is unknown, because the keys of the lower map are unknown.
     """
     merged = {key: value for key, value in under.items() if key not in over or over[key] is not None}
     for key, value in over.items():

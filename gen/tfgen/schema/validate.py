@@ -19,6 +19,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from tfgen import data_path
+from tfgen.data_path import UnknownValueError, is_unknown, known_part, mark, until_unknown
 from tfgen.errors import Problem, in_order
 from tfgen.schema import file as schema_file
 from tfgen.schema import messages as schema_messages
@@ -26,7 +27,6 @@ from tfgen.schema import tunables
 from tfgen.schema.file import load
 from tfgen.schema.hints import json_types
 from tfgen.schema.messages import CheckedData, Mistakes, SchemaError
-from tfgen.schema.unknown import UnknownValueError, is_unknown, known_part, mark, until_unknown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

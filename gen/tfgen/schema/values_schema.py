@@ -10,13 +10,11 @@ a description is next to a `$ref`: editors show the description, and Helm ignore
 
 from __future__ import annotations
 
-import copy
 import functools
 import json
-import operator
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final, Self
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
 
 from tfgen import data_path
 from tfgen.data_path import MAX_INTEGER
@@ -33,7 +31,7 @@ from tfgen.words import either
 # -- the paths of the values -------------------------------------------------------------------------------------------
 #
 # Most jobs of a team have the same paths in values.yaml. tfgen therefore caches the texts that depend only on the
-# paths, and the text of the default values.
+# paths.
 
 
 class ValuesForm(Record):
@@ -60,7 +58,7 @@ once_a_form: Final = functools.lru_cache(maxsize=64)
 """Decorator that caches the results of a function for the 64 most recently used `ValuesForm` arguments."""
 
 
-class ValuesPart(Record):
+class ValuesPart(NamedTuple):
     """A part of a chart file that contains values, such as an entry of values.yaml with its comment.
 
     Attributes:
@@ -69,30 +67,16 @@ class ValuesPart(Record):
         write: function that returns the text of the values. The argument has the value of each path, in the same order;
             None for an optional value that is not set.
         end: the text after the values.
-        defaults: the default of the value at each path.
-        of_defaults: the text that `write` returns for `defaults`.
     """
 
-    paths: tuple[ValuesPath, ...]
+    paths: Sequence[ValuesPath]
     start: str
     write: Callable[[Sequence[Any]], str]
-    end: str
-    defaults: tuple[Any, ...]
-    of_defaults: str
-
-    @classmethod
-    def of(cls, paths: Iterable[ValuesPath], start: str, write: Callable[[Sequence[Any]], str], end: str = "") -> Self:
-        """Create a part of a chart file. The text of the default values is computed once."""
-        places = tuple(paths)
-        defaults = tuple(tunables.at(path).default for path in places)
-        return cls(places, start, write, end, defaults, write(defaults))
+    end: str = ""
 
     def text(self, values: Mapping[str, Any]) -> str:
         """Return the text of the part. `values` are the complete values of a job."""
-        current = [data_path.at(values, path) for path in self.paths]
-        # Equal values are not sufficient: True equals 1, but has a different text.
-        is_default = all(map(operator.is_, current, self.defaults))
-        return f"{self.start}{self.of_defaults if is_default else self.write(current)}{self.end}"
+        return f"{self.start}{self.write([data_path.at(values, path) for path in self.paths])}{self.end}"
 
 
 def values_form(spec: Mapping[str, Any]) -> ValuesForm:
@@ -167,9 +151,8 @@ _BELOW: Final = ("items", "propertyNames", "additionalProperties", *_NAMED)
 """Keywords that constrain nested values. Keywords that constrain the value itself are written first."""
 
 
-@once_a_form
-def values_schema(form: ValuesForm) -> Schema:
-    """Return the schema of a chart's values. The schema is cached and shared, so callers must not change it.
+def values_schema(form: ValuesForm) -> dict[str, Any]:
+    """Return the schema of a chart's values, without descriptions.
 
     Every key that a template reads is required, except for an optional tunable, such as the image of a role. So the
     schema refuses a null, with which Helm removes a key. A key that no template reads is optional, because an
@@ -238,10 +221,9 @@ def _closed() -> dict[str, Any]:
     return {"type": "object", "additionalProperties": False, "required": [], "properties": {}}
 
 
-@once_a_form
 def values_schema_text(form: ValuesForm) -> str:
     """Return the text of values.schema.json, with descriptions."""
-    schema: dict[str, Any] = copy.deepcopy(dict(values_schema(form)))
+    schema = values_schema(form)
     job = schema_file.load()
     spec = schema_file.resolve(job, job["properties"]["spec"])
     source = {**spec, "properties": {**chart_values(form.environments), **spec["properties"]}}
