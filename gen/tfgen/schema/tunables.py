@@ -317,8 +317,9 @@ def order_keys(value: Any, node: Schema) -> Any:
 def _of_environment(
     spec: Mapping[str, Any], job_values: Mapping[str, Any], name: str, present: Mapping[ValuesPath, Tunable]
 ) -> dict[str, Any]:
-    merged = merge(job_values, overrides(spec["environments"][name]))
-    return {**_complete(merged, present), **_environment_name_value(spec, name)}
+    changes = overrides(spec["environments"][name])
+    changed = {path: tunable for path, tunable in present.items() if path[0] in changes}
+    return {**job_values, **_complete(merge(job_values, changes), changed), **_environment_name_value(spec, name)}
 
 
 def _environment_name_value(spec: Mapping[str, Any], name: str) -> dict[str, str]:
@@ -336,11 +337,14 @@ def _complete(source: Mapping[str, Any], present: Mapping[ValuesPath, Tunable]) 
     does not set.
     """
     complete: dict[str, Any] = {}
-    for (*records, name), tunable in present.items():
-        place, value = complete, source
-        for record in records:
-            place = place.setdefault(record, {})
-            value = UNKNOWN if value is UNKNOWN else value.get(record, {})
+    record: ValuesPath = ()
+    place, value = complete, source
+    for (*parent, name), tunable in present.items():
+        if tuple(parent) != record:
+            record, place, value = tuple(parent), complete, source
+            for key in record:
+                place = place.setdefault(key, {})
+                value = UNKNOWN if value is UNKNOWN else value.get(key, {})
         if value is UNKNOWN:
             place[name] = UNKNOWN
         elif name in value:
