@@ -531,8 +531,8 @@ def _with_role_values(values: dict[str, Any], base: Mapping[str, Any]) -> dict[s
     own = {"nodeName": "", "terminationGracePeriodSeconds": 30, "restartPolicy": restart_policy}
     for role, fields in values["roles"].items():
         for key in base["roles"].get(role, {}).keys() - fields.keys():
-            if (tunable := tunables.all_leaves().get(("roles", role, key))) is not None:
-                fields[key] = {} if tunable.tunable.type == "map" else {**values, **own}[key]
+            if (tunable := tunables.all_tunables().get(("roles", role, key))) is not None:
+                fields[key] = {} if tunable.type == "map" else {**values, **own}[key]
     return values
 
 
@@ -559,7 +559,7 @@ def _with_sections(specs: Mapping[EnvironmentName, dict[str, Any]]) -> dict[Envi
 def _structure(spec: Mapping[str, Any]) -> Any:
     """Return a spec without the values that an environment can set."""
     data: Any = document("", None, spec)["spec"]
-    for tunable in tunables.tunables(spec, of_any_kind=True):
+    for tunable in tunables.tunables(spec, of_any_kind=True).values():
         data = without(data, tunable.path)
     return data
 

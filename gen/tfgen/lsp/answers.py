@@ -17,9 +17,8 @@ from tfgen.job.sources import names_registry
 from tfgen.lsp.places import Cursor, Spot
 from tfgen.rails.enforce import REGISTRY, Enforced, all_enforced, enforced_values
 from tfgen.schema import file as schema_file
-from tfgen.schema.complete import ANY_NAME, choices, keys_below
-from tfgen.schema.explain import explain_at
 from tfgen.schema.file import first_sentence
+from tfgen.schema.keys import ANY_NAME, allowed_values, explain_at, keys_below
 from tfgen.text.document import Document
 from tfgen.text.yaml_text import in_line
 from tfgen.words import count, path_name, shown
@@ -144,7 +143,7 @@ def complete(spot: Spot, document: Document | None, schema: str) -> list[Choice]
     if node is None:
         return []
     if spot.is_value:
-        names = _names_of_value(spot.path, document) or [*choices(node)]
+        names = _names_of_value(spot.path, document) or [*allowed_values(node)]
         if names or spot.is_flow or not isinstance(spot.path[-1], int):
             return [Choice(name, in_line(name) if name in node.get("enum", ()) else name) for name in names]
     return [*_keys(spot, document, schema, node)]

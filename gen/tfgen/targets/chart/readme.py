@@ -180,7 +180,7 @@ def _row(name: str, paths: Sequence[ValuesPath], *, in_all_roles: bool) -> Value
     tunable = tunables.at(paths[0])
     description = _short_sentence(schema_file.first_sentence(tunable.schema))
     start, end = f"| {_cell(f'`{name}`')} | {_cell(tunable.type)} | ", f" | {_cell(description)} |"
-    return ValuesPart.of(paths, start, partial(_default, paths, in_all_roles=in_all_roles), end)
+    return ValuesPart(paths, start, partial(_default, paths, in_all_roles=in_all_roles), end)
 
 
 def _cell(text: str) -> str:

@@ -72,7 +72,7 @@ def _entries(form: ValuesForm) -> tuple[ValuesPart, ...]:
             commented.add(comment_key)
             parent_line = "" if key == path else f"{_indent(key)}{yaml_text.scalar(key[-1])}:\n"
             head += ("\n" if len(key) == 1 else "") + comment + parent_line
-        entries.append(ValuesPart.of([path], head, partial(_line, path)))
+        entries.append(ValuesPart((path,), head, partial(_line, path)))
     return tuple(entries)
 
 
