@@ -155,17 +155,7 @@ class _ElasticDLJob(FieldReader):
     def _role(self, role: RoleName, fields: Mapping[str, Any], storage: Mapping[str, Any]) -> ForeignRole:
         flag, default = _NUMBERS[role]
         number = self.flags.get(flag)
-        pod = PodData(
-            role=fields,
-            storage=storage,
-            pull_secrets=(),
-            security={},
-            hardening={},
-            port=None,
-            port_name="",
-            scheduler=None,
-        )
-        return ForeignRole(number or self.item, _number(number, default), pod)
+        return ForeignRole(number or self.item, _number(number, default), PodData(fields, storage))
 
     def _amounts(self, prefix: str, target: Path, *, is_master: bool = False) -> bool:
         """Set the resources of a role or of the master from the request flag. Return True if the flag sets resources.

@@ -21,7 +21,7 @@ from tfgen.importers.pod import (
     PORT,
     RESTART_IN_PLACE,
     join_pull_secrets,
-    with_port_number,
+    renamed,
 )
 from tfgen.importers.table import REFUSED
 from tfgen.job.training_job import ROLE_NAMES, RoleName
@@ -222,7 +222,7 @@ def _add_pods(spec: dict[str, Any], job: ForeignJob, profile: Profile) -> None:
             containers: Sequence[dict[str, Any]] = at(spec["roles"][name], (_POD_TEMPLATE, "spec", "containers")) or ()
             for main in containers:
                 for key in main.keys() & {*HANDLERS}:  # tfgen has its own name for the port
-                    main[key] = with_port_number(main[key], role.pod.port_name, spec["port"])
+                    main[key] = renamed(main[key], "port", role.pod.port_name, spec["port"])
     # A command of ElasticDL has no pod templates, and its job gets the default user and rights.
     if any(role.pods for role in job.roles.values()):
         _add_rights(spec, job, profile)

@@ -184,14 +184,14 @@ class PodData(Record):
         boards: pod templates with the containers of TensorBoard that ran beside the program.
     """
 
-    role: Mapping[str, Any]
-    storage: Mapping[str, Any]
-    pull_secrets: Sequence[str]
-    security: Mapping[str, Any]
-    hardening: Mapping[Path, Any]
-    port: Part | None
-    port_name: str
-    scheduler: Part | None
+    role: Mapping[str, Any] = EMPTY
+    storage: Mapping[str, Any] = EMPTY
+    pull_secrets: Sequence[str] = ()
+    security: Mapping[str, Any] = EMPTY
+    hardening: Mapping[Path, Any] = EMPTY
+    port: Part | None = None
+    port_name: str = ""
+    scheduler: Part | None = None
     restart_codes: frozenset[int] = frozenset()
     group_keys: Sequence[Part] = ()
     scheduling_groups: Sequence[Part] = ()
@@ -221,13 +221,10 @@ def translate(template: Part, role: str, notes: Notes, ports: Sequence[str | int
         program: the program without the TensorFlow cluster configuration.
     """
     valid = valid_template(template, notes)
-    if valid is None:
-        return None
-    main = main_container(valid)
-    if main is None:
+    main = main_container(valid) if valid else None
+    if valid and main is None:
         notes.refuse(valid, "the pod template has no container; add a container")
-        return None
-    return _PodReader(valid, main, role, notes).pod_data(ports, program)
+    return _PodReader(valid, main, role, notes).pod_data(ports, program) if valid and main else None
 
 
 def valid_template(template: Part, notes: Notes) -> Part | None:
@@ -241,10 +238,8 @@ def valid_template(template: Part, notes: Notes) -> Part | None:
             part = part.value[step]
         return part
 
-    def text(path: Sequence[str | int]) -> str:
-        return at(path).text or ""
-
-    for misfit in kubernetes_fields.misfits((), plain_data(template, keeps_null=True), "PodTemplateSpec", text):
+    data = plain_data(template, keeps_null=True)
+    for misfit in kubernetes_fields.misfits((), data, "PodTemplateSpec", lambda path: at(path).text or ""):
         part = at(misfit.path)
         if misfit.mistake == "shape":
             notes.refuse(part, misfit.message.partition(": ")[2] or misfit.message)
@@ -265,12 +260,8 @@ class _PodReader(FieldReader):
         self.role_path: Path = ("spec", "roles", role)
         self.pod_path: Path = (*self.role_path, "podTemplate", "spec")
         self.container_path: Path = (*self.pod_path, "containers", 0)
-        self.pull_secrets: list[str] = []
-        self.port: Part | None = None
-        self.port_name = ""
-        self.scheduler: Part | None = None
-        self.group_keys: list[Part] = []
-        self.restart_codes = _restart_codes(main)
+        group = template.get("spec", "schedulingGroup")
+        self.pod = PodData(restart_codes=_restart_codes(main), scheduling_groups=[group] if group else [])
 
     def set_value(self, value: Any, *path: str | int) -> None:
         """Set the value at a path of the role. Skip an empty value for a top-level field of the role."""
@@ -279,9 +270,10 @@ class _PodReader(FieldReader):
 
     def pod_data(self, ports: Sequence[str | int], program: Program) -> PodData:
         """Convert all fields of the pod template, and return the result."""
+        group_keys: list[Part] = []
         for key, part in sorted(self.template.entries("metadata")):
             if key in ("labels", "annotations"):
-                self.group_keys += [entry for name, entry in part.entries() if name in GROUP_KEYS]
+                group_keys += [entry for name, entry in part.entries() if name in GROUP_KEYS]
                 of_instance = self._instance_keys(key, part)
                 entries = user_keys(part.without(*GROUP_KEYS, *of_instance), (*self.role_path, key), self.notes)
                 self.set_value(entries, *self.role_path, key)
@@ -302,35 +294,22 @@ class _PodReader(FieldReader):
             self.set_value(volumes.volumes, *self.pod_path, "volumes")
         self._read_spec()
         self._read_sidecars(volumes)
-        role = with_container(data_path.at(self.data, self.role_path) or {}, self.name)
+        role = renamed(data_path.at(self.data, self.role_path) or {}, "containerName", self.name, CONTAINER)
         security = role.pop("security", {})
         if containers := (data_path.at(role, ("podTemplate", "spec")) or {}).pop("containers", None):
             role["podTemplate"]["spec"]["containers"] = [{"name": CONTAINER, **containers[0]}]
-        storage, codes = with_container(volumes.storage, self.name), self.restart_codes
-        group = self.template.get("spec", "schedulingGroup")
-        return PodData(
-            role=role,
-            storage=storage,
-            pull_secrets=self.pull_secrets,
-            security=security,
-            hardening=self._hardening(),
-            port=self.port,
-            port_name=self.port_name,
-            scheduler=self.scheduler,
-            restart_codes=codes,
-            group_keys=self.group_keys,
-            scheduling_groups=[group] if group else [],
+        hardening: dict[Path, Any] = {}
+        for part, path, values in (
+            (self.template.get("spec"), self.pod_path[3:], _POD_HARDENING),
+            (self.main, self.container_path[3:], _MAIN_HARDENING),
+        ):
+            for key, value in values.items() if part else ():
+                if part and (field := part.get("securityContext", key)) and field.data == value:
+                    hardening[*path, "securityContext", key] = value
+        storage = renamed(volumes.storage, "containerName", self.name, CONTAINER)
+        return self.pod.replaced(
+            role=role, storage=storage, security=security, hardening=hardening, group_keys=group_keys
         )
-
-    def _hardening(self) -> dict[Path, Any]:
-        pod, path = self.template.get("spec"), ("podTemplate", "spec")
-        contexts = ((pod, path, _POD_HARDENING), (self.main, (*path, "containers", 0), _MAIN_HARDENING))
-        return {
-            (*path, "securityContext", key): value
-            for part, path, values in contexts
-            for key, value in values.items()
-            if part and (field := part.get("securityContext", key)) and field.data == value
-        }
 
     def _instance_keys(self, section: str, part: Part) -> list[str]:
         """Read the labels or annotations that select an instance of Alibaba Cloud, and return their keys.
@@ -364,10 +343,11 @@ class _PodReader(FieldReader):
 
     def _scheduler(self, _key: str, part: Part) -> None:
         if part.value != POD_DEFAULTS["schedulerName"]:
-            self.scheduler = part
+            self.pod = self.pod.replaced(scheduler=part)
 
     def _pull_secrets(self, _key: str, part: Part) -> None:
-        self.pull_secrets += [name.as_text for item in part.items() if (name := item.get("name"))]
+        names = [name.as_text for item in part.items() if (name := item.get("name"))]
+        self.pod = self.pod.replaced(pull_secrets=names)
         self.notes.target(part, *PULL_SECRETS)
 
     def _node_selector(self, key: str, part: Part) -> None:
@@ -430,8 +410,9 @@ class _PodReader(FieldReader):
             "ports": lambda _, part: self._ports(part, ports),
             "resources": self._resources,
             "securityContext": self._container_security,
-            **(dict.fromkeys(_RESTARTS, carried(*RESTART_IN_PLACE, sets=False)) if self.restart_codes else {}),
         }
+        if self.pod.restart_codes:
+            readers = {**readers, **dict.fromkeys(_RESTARTS, carried(*RESTART_IN_PLACE, sets=False))}
         self.fields(self.main, {**_CONTAINER_FIELDS, **readers})
 
     def _resources(self, key: str, part: Part) -> None:
@@ -444,27 +425,22 @@ class _PodReader(FieldReader):
         parts: dict[str, Part] = {}
         raw_items: list[Any] = []
         for item in part.items():
-            name = item.get("name")
-            if name is None:
-                continue
-            if name.as_text in _RUN_VARIABLES:
+            name, value = item.text_at("name"), _variable(item, self.name)
+            if name in _RUN_VARIABLES:
                 self.notes.reason(item, "tfgen sets the value of this variable")
                 continue
-            if name.as_text in program.omitted:
-                self.notes.reason(item, program.omitted[name.as_text], is_quiet=True)
+            if name in program.omitted:
+                self.notes.reason(item, program.omitted[name], is_quiet=True)
                 continue
-            if name.as_text in parts:
-                self.notes.reason(
-                    parts[name.as_text], f"the list contains {name.as_text} again, and the last entry applies"
-                )
-            parts[name.as_text] = item
-            value = _variable(item, self.name)
+            if name in parts:
+                self.notes.reason(parts[name], f"the list contains {name} again, and the last entry applies")
+            parts[name] = item
             if value is None:
                 raw_items.append(item.data)
                 self.notes.target(item, *self.container_path, "env")
-                continue
-            variables[name.as_text] = value
-            self.notes.target(item, *self.role_path, "env", name.as_text)
+            else:
+                variables[name] = value
+                self.notes.target(item, *self.role_path, "env", name)
         self.set_value(variables, *self.role_path, "env")
         if raw_items:
             self.set_value(raw_items, *self.container_path, "env")
@@ -476,7 +452,7 @@ class _PodReader(FieldReader):
         extra_ports = []
         for port in ports:
             if port is main:
-                self.port, self.port_name = port.get("containerPort"), port.text_at("name")
+                self.pod = self.pod.replaced(port=port.get("containerPort"), port_name=port.text_at("name"))
                 self.notes.target(port, "spec", "port")
             else:
                 extra_ports.append(port.without(*_NODE_PORT_FIELDS).data)
@@ -493,13 +469,13 @@ class _PodReader(FieldReader):
         # In Kubernetes, hostPort 0 is the same as no hostPort.
         node_fields = {key: part for key in _NODE_PORT_FIELDS if (part := port.get(key)) and part.value != 0}
         network = self.template.get("spec", "hostNetwork")
-        if network and network.value is True:
-            for part in node_fields.values():
-                self.notes.reason(part, "with hostNetwork, all ports of the pod are open on the node")
-            return None
+        is_open = network is not None and network.value is True
         for part in node_fields.values():
-            self.notes.target(part, *self.container_path, "ports")
-        if not node_fields:
+            if is_open:
+                self.notes.reason(part, "with hostNetwork, all ports of the pod are open on the node")
+            else:
+                self.notes.target(part, *self.container_path, "ports")
+        if is_open or not node_fields:
             return None
         data = {"containerPort": port.value["containerPort"].value, "protocol": port.text_at("protocol") or "TCP"}
         return data | {key: part.value for key, part in node_fields.items()}
@@ -534,47 +510,30 @@ class _PodReader(FieldReader):
         """
         data = container.data
         data.pop("restartPolicy", None)
-        if mounts := data.get("volumeMounts"):
-            data["volumeMounts"] = [
-                {
-                    **mount,
-                    "name": volumes.names.get(mount.get("name"), mount.get("name")),
-                    **({"readOnly": True} if mount.get("name") in volumes.read_only else {}),
-                }
-                for mount in mounts
-            ]
+        for mount in data.get("volumeMounts") or ():
+            if mount["name"] in volumes.read_only:
+                mount["readOnly"] = True
+            mount["name"] = volumes.names.get(mount["name"], mount["name"])
         return data
 
 
-def with_container(data: Any, name: str) -> Any:
-    """Return a copy of `data` in which each reference to the main container uses the name of this container in tfgen.
+def renamed(data: Any, field: str, old: str, new: Any) -> Any:
+    """Return a copy of the data of a pod, with a new value for each field, at any depth, that has an old value.
 
-    Args:
-        data: any data of a pod, such as a volume with the field `containerName`.
-        name: the name of the main container in the foreign pod.
+    Example: the field `containerName` with the name of the main container, or `port` with the name of a port.
     """
     if isinstance(data, Mapping):
         return {
-            key: CONTAINER if key == "containerName" and value == name else with_container(value, name)
+            key: new if key == field and value == old else renamed(value, field, old, new)
             for key, value in data.items()
         }
     if isinstance(data, list | tuple):
-        return [with_container(item, name) for item in data]
+        return [renamed(item, field, old, new) for item in data]
     return data
 
 
 HANDLERS: Final = ("lifecycle", "livenessProbe", "readinessProbe", "startupProbe")
 """The fields of a container that may connect to a port of the container."""
-
-
-def with_port_number(data: Any, name: str, number: Any) -> Any:
-    """Return a copy of the probes and hooks of a container, with the number of a port instead of the name."""
-    if isinstance(data, Mapping):
-        return {
-            key: number if key == "port" and value == name else with_port_number(value, name, number)
-            for key, value in data.items()
-        }
-    return data
 
 
 def _restart_codes(container: Part) -> frozenset[int]:
