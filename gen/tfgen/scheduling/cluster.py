@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import functools
+import json
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 from tfgen import data_path
 from tfgen.errors import TfgenError
+from tfgen.kubernetes import quantity
 from tfgen.kubernetes.object import Object
 from tfgen.record import EMPTY, Record
-from tfgen.scheduling.field_types import check_fields
 from tfgen.scheduling.pods import (
     NAMESPACE_NAME,
     NODE_ITSELF,
@@ -22,6 +24,7 @@ from tfgen.scheduling.pods import (
     host_ports_of,
     terms_of,
 )
+from tfgen.schema import file as schema_file
 
 KINDS: Final[Mapping[str, str]] = {
     "Node": "v1",
@@ -259,9 +262,9 @@ def _key(item: Object) -> Key:
     """Return the key of an object.
 
     Raises:
-        ValueError: a field has a wrong type. Later steps read the fields without a test.
+        ValueError: a field has a wrong type, or a required field is missing. The text of the error names the field.
     """
-    check_fields(item)
+    _check(item, item["kind"] if item["kind"] in _types() else "Object", ())
     return namespace_of(item) if item["kind"] in _NAMESPACED else "", item["metadata"]["name"]
 
 
@@ -280,6 +283,61 @@ def read(build: Any, item: Object, *context: Any) -> Any:
     except ValueError as error:
         reason = str(error)
     raise TfgenError(f"the {item['kind']} {item['metadata']['name']} is not valid: {reason}")
+
+
+# A file of nodes may be written by hand, so the API server has not checked its objects. The file cluster.fields.json
+# has the types of the fields that a plan reads from each kind; the module `devices` reads all other fields of the kinds
+# of dynamic resource allocation. Later steps read the fields without a test.
+
+
+@functools.cache
+def _types() -> Mapping[str, Mapping[str, Any]]:
+    types: Mapping[str, Mapping[str, Any]] = json.loads(schema_file.text("cluster.fields.json"))
+    return types
+
+
+def _check(value: Any, type_name: str, path: tuple[Any, ...]) -> None:
+    """Check the types of a value and of the values inside. A field with the value null has any type.
+
+    Args:
+        value: the value.
+        type_name: the name of a type in cluster.fields.json, such as `Container`, `[Container]` for a list, `{text}`
+            for a map of texts, or the name of a scalar type.
+        path: a pair of the path of the parent and the key of the value; empty for the object. A file of nodes has many
+            pods, so the check must be fast.
+    """
+    if type_name == "quantity":
+        quantity.parse(value)
+    elif type_name in ("text", "number"):
+        _require(type(value) is int if type_name == "number" else isinstance(value, str), path)
+    elif type_name.startswith("["):
+        _require(isinstance(value, list | tuple), path)
+        for index, item in enumerate(value):
+            _check(item, type_name[1:-1], (path, index))
+    else:
+        _require(isinstance(value, (dict, Mapping)), path)
+        of_all = type_name[1:-1] if type_name.startswith("{") else ""
+        record = _types().get(type_name, EMPTY)
+        for name in record.get("required", ()):
+            if value.get(name) is None:
+                raise ValueError(f"the field {_field_name((path, name))} is missing")
+        types = record.get("fields", EMPTY)
+        for key, item in value.items():
+            of_field = types.get(key, of_all)
+            if of_field and item is not None:
+                _check(item, of_field, (path, key))
+
+
+def _require(is_right: bool, path: tuple[Any, ...]) -> None:
+    if not is_right:
+        raise ValueError(f"the field {_field_name(path)} has a value of a wrong type")
+
+
+def _field_name(path: tuple[Any, ...]) -> str:
+    if not path:
+        return ""
+    parent, key = _field_name(path[0]), path[1]
+    return f"{parent}[{key}]" if isinstance(key, int) else f"{parent}.{key}".removeprefix(".")
 
 
 def _running_pod(item: Object) -> RunningPod:
