@@ -408,17 +408,14 @@ def claims_of(spec: Mapping[str, Any], namespace: str, pods: int, cluster: Clust
     """
     for volume in spec.get("volumes") or ():
         if "ephemeral" in volume:
-            template = data_path.at(volume, ("ephemeral", "volumeClaimTemplate")) or {}
-            yield _new_claim(
-                f"of the ephemeral volume {volume['name']}", namespace, template.get("spec") or {}, 1, cluster
-            )
-        name = (volume.get("persistentVolumeClaim") or {}).get("claimName")
-        if name:
-            claim = cluster.find("PersistentVolumeClaim", name, namespace)
-            yield _claim(name, namespace, claim, pods, cluster)
+            claim_spec = data_path.at(volume, ("ephemeral", "volumeClaimTemplate", "spec")) or {}
+            yield _new_claim(f"of the ephemeral volume {volume['name']}", namespace, claim_spec, 1, cluster)
+        if name := (volume.get("persistentVolumeClaim") or {}).get("claimName"):
+            yield _claim(name, namespace, pods, cluster)
 
 
-def _claim(name: str, namespace: str, claim: Object | None, pods: int, cluster: Cluster) -> Claim:
+def _claim(name: str, namespace: str, pods: int, cluster: Cluster) -> Claim:
+    claim = cluster.find("PersistentVolumeClaim", name, namespace)
     if claim is None and "PersistentVolumeClaim" in cluster.known_kinds:
         return Claim(obstacle=f"the PersistentVolumeClaim {name} does not exist")
     if claim is None:
@@ -443,8 +440,7 @@ def _claim(name: str, namespace: str, claim: Object | None, pods: int, cluster: 
     if volume is None and "PersistentVolume" in cluster.known_kinds:
         return Claim(obstacle=f"the PersistentVolume {volume_name} of the claim {name} does not exist")
     if volume is None:
-        doubt = f"tfgen finds no PersistentVolume {volume_name}, which the claim {name} uses"
-        return Claim(doubt=f"{doubt}, {NOT_FOUND}")
+        return Claim(doubt=f"tfgen finds no PersistentVolume {volume_name}, which the claim {name} uses, {NOT_FOUND}")
     is_for_one_pod = _ONE_POD in ((volume.get("spec") or {}).get("accessModes") or ())
     doubt = f"only one pod at a time may mount the claim {name} ({_ONE_POD})" if is_for_one_pod else ""
     return Claim(volume=volume, doubt=doubt)
@@ -489,9 +485,8 @@ def _new_claim(name: str, namespace: str, spec: Mapping[str, Any], pods: int, cl
     if _ONE_POD in (spec.get("accessModes") or ()) and pods > 1:
         doubt = f"only one pod at a time may mount the claim {name} ({_ONE_POD})"
     elif not is_shared and len(zones) > 1 and not (_is_late(storage_class) and pods == 1):
-        doubt = (
-            f"the StorageClass {class_name} chooses the zone of the claim {name}, and the pods need room in this zone"
-        )
+        doubt = f"the StorageClass {class_name} chooses the zone of the claim {name}"
+        doubt += ", and the pods need room in this zone"
     return Claim(volume=_future_volume(name, namespace, storage_class), doubt=doubt)
 
 

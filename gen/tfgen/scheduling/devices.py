@@ -184,11 +184,10 @@ class Devices:
         for kind in ("ResourceSlice", "ResourceClaim"):
             if kind not in self._cluster.known_kinds and not self._cluster.objects.get(kind):
                 raise _UnknownError(f"tfgen finds no {kind} {NOT_FOUND}")
-        of_class = read(_class_expressions, _find("DeviceClass", request.device_class, "", self._cluster))
+        device_class = _find("DeviceClass", request.device_class, "", self._cluster)
+        of_class = read(lambda item: _expressions(item.get("spec") or {}), device_class)
         expressions = (*of_class, *request.selectors)
-        found = [
-            device for device in self._devices.values() if all(_meets(device, expression) for expression in expressions)
-        ]
+        found = [device for device in self._devices.values() if all(_meets(device, text) for text in expressions)]
         if flaw := next((device.flaw for device in found if device.flaw), ""):
             raise _UnknownError(flaw)
         return frozenset(device.id for device in found)
@@ -246,10 +245,6 @@ def _template_requests(template: Object) -> list[DeviceRequest]:
         number = int(exact.get("count", 1))
         requests.append(DeviceRequest(exact["deviceClassName"], _expressions(exact), number, is_gpu=is_gpu))
     return requests
-
-
-def _class_expressions(device_class: Object) -> tuple[str, ...]:
-    return _expressions(device_class.get("spec") or {})
 
 
 def _expressions(data: Mapping[str, Any]) -> tuple[str, ...]:
@@ -340,25 +335,17 @@ class _Slice(Record):
 
 def _slice(item: Object) -> _Slice:
     spec = item["spec"]
-    driver, pool = spec["driver"], spec["pool"]
+    driver, pool, title = spec["driver"], spec["pool"], item["metadata"]["name"]
     devices = []
     for device in spec.get("devices") or ():
-        unread = [key for key in spec if key not in _SLICE_FIELDS] + [
-            key for key in device if key not in _DEVICE_FIELDS
-        ]
-        title = f"the field {unread[0]} of the ResourceSlice {item['metadata']['name']}" if unread else ""
+        unread = [key for key in spec if key not in _SLICE_FIELDS]
+        unread += [key for key in device if key not in _DEVICE_FIELDS]
+        flaw = f"tfgen cannot evaluate the field {unread[0]} of the ResourceSlice {title}" if unread else ""
         attributes: dict[tuple[str, str], Mapping[str, Any]] = {}
         for key, value in (device.get("attributes") or {}).items():
             domain, _, name = key.rpartition("/")
             attributes[domain or driver, name] = value
-        devices.append(
-            Device(
-                id=(driver, pool["name"], device["name"]),
-                node=spec.get("nodeName") or "",
-                attributes=attributes,
-                flaw=f"tfgen cannot evaluate {title}" if title else "",
-            )
-        )
+        devices.append(Device((driver, pool["name"], device["name"]), spec.get("nodeName") or "", attributes, flaw))
     return _Slice(driver, pool["name"], int(pool["generation"]), int(pool["resourceSliceCount"]), tuple(devices))
 
 

@@ -168,11 +168,10 @@ def terms_of(spec: Mapping[str, Any], labels: Mapping[str, str], namespace: str)
             continue  # Kubernetes lets a missing selector match no pod
         namespaces, by_labels = term.get("namespaces") or (), term.get("namespaceSelector")
         is_default = not namespaces and by_labels is None
-        equal = ((key, "In") for key in term.get("matchLabelKeys") or ())
-        different = ((key, "NotIn") for key in term.get("mismatchLabelKeys") or ())
         added = [
             {"key": key, "operator": operator, "values": [labels[key]]}
-            for key, operator in (*equal, *different)
+            for field, operator in (("matchLabelKeys", "In"), ("mismatchLabelKeys", "NotIn"))
+            for key in term.get(field) or ()
             if key in labels
         ]
         whole = {**selector, "matchExpressions": [*(selector.get("matchExpressions") or ()), *added]}

@@ -183,12 +183,11 @@ class _Queue:
     def refusal(self, run: PlannedRun, sets: Sequence[PodSet]) -> Verdict | None:
         """Return the answer for a run that does not fit; None if the run may fit."""
         lacks = _summed(Lack(item.role, item.count, reason=reason) for item in sets for reason in item.obstacles[:1])
-        created = [item for item in sets if not item.obstacles]
-        over_quota = self._over_quota(run, created)
+        refusal = self._over_quota(run, [item for item in sets if not item.obstacles])
         if lacks:
-            refusal: Verdict | None = Verdict(run, DOES_NOT_FIT, lacks)
-        else:
-            refusal = over_quota or self._without_room(run, sets)
+            refusal = Verdict(run, DOES_NOT_FIT, lacks)
+        elif refusal is None:
+            refusal = self._without_room(run, sets)
         if refusal is None:
             restricted = [item for item in sets if not item.escapes]
             self._before += restricted
@@ -261,9 +260,8 @@ class _Queue:
     ) -> Verdict:
         doubts = [(reason, item.role) for item in sets for reason in item.escapes]
         priorities = self._running | {item.priority for item in before}
-        doubts += [
-            ("the pods may evict pods of lower priority", item.role) for item in sets if _preempts(item, priorities)
-        ]
+        evicts = "the pods may evict pods of lower priority"
+        doubts += [(evicts, item.role) for item in sets if _preempts(item, priorities)]
         if doubts:
             return Verdict(run, NOT_KNOWN, doubts=_by_reason(doubts))
         return Verdict(run, DOES_NOT_FIT, lacks, competitors=tuple(dict.fromkeys(item.owner for item in before)))
@@ -304,9 +302,8 @@ def _is_refused_for_gang(refusal: Verdict, sets: Iterable[PodSet]) -> bool:
         sets: the pod sets of the run.
     """
     gang = {item.role for item in sets if item.in_gang}
-    return (
-        refusal.answer == DOES_NOT_FIT and not refusal.competitors and any(lack.role in gang for lack in refusal.lacks)
-    )
+    is_alone = refusal.answer == DOES_NOT_FIT and not refusal.competitors
+    return is_alone and any(lack.role in gang for lack in refusal.lacks)
 
 
 def _summed(lacks: Iterable[Lack]) -> tuple[Lack, ...]:
@@ -314,10 +311,8 @@ def _summed(lacks: Iterable[Lack]) -> tuple[Lack, ...]:
     sums: dict[tuple[str, str, str, str], Lack] = {}
     for lack in lacks:
         key = (lack.role, lack.resource, lack.nodes, lack.reason)
-        earlier = sums.get(key)
-        sums[key] = (
-            earlier.replaced(pods=earlier.pods + lack.pods, count=earlier.count + lack.count) if earlier else lack
-        )
+        pods, number = (sums[key].pods, sums[key].count) if key in sums else (0, 0)
+        sums[key] = lack.replaced(pods=pods + lack.pods, count=number + lack.count)
     return tuple(sums.values())
 
 
@@ -328,7 +323,9 @@ def _lacks(placement: Placement, set_index: int) -> Iterator[Lack]:
     if not left:
         return
     if not node_indexes:
-        yield Lack(pod_set.role, left, reason=_refused_by_all(board.pool, pod_set))
+        reasons = Counter(board.pool.refusals(pod_set)).most_common()
+        texts = [f"{count(number, 'node')} {reason}" for reason, number in reasons]
+        yield Lack(pod_set.role, left, reason="; ".join(texts) or "the cluster has no node")
         return
     is_short = False
     for resource, value in pod_set.requests.items():
@@ -347,12 +344,6 @@ def _lacks(placement: Placement, set_index: int) -> Iterator[Lack]:
             resources = either((resource for resource in pod_set.requests if resource != PODS), "and")
             reason = f"no single node has enough {resources}"
         yield Lack(pod_set.role, left, nodes=board.pool.selection(pod_set), reason=reason)
-
-
-def _refused_by_all(pool: NodePool, pod_set: PodSet) -> str:
-    reasons = Counter(pool.refusals(pod_set))
-    texts = [f"{count(number, 'node')} {reason}" for reason, number in reasons.most_common()]
-    return "; ".join(texts) or "the cluster has no node"
 
 
 def _risks(board: Board) -> dict[int, str]:
