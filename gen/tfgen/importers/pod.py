@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from tfgen import data_path
 from tfgen.data_path import Path
-from tfgen.importers.part import POD_DEFAULTS, Part, plain_data
+from tfgen.importers.part import POD_DEFAULTS, Part, plain_data, sequence
 from tfgen.importers.table import ANY_KEY, KEY, ROLE, FieldReader, Fields, Notes, Row, carried, changed, dropped
 from tfgen.kubernetes import keys, quantity
 from tfgen.record import EMPTY, Record
@@ -210,6 +210,13 @@ def main_container(template: Part) -> Part | None:
     return next(by_name, containers[0] if containers else None)
 
 
+def with_main(template: Part, main: Part, new_main: Part) -> Part:
+    """Return a pod template with another main container."""
+    containers = template.value["spec"].value["containers"]
+    items = [new_main if item is main else item for item in containers.items()]
+    return template.with_part(("spec", "containers"), sequence(containers, items))
+
+
 def translate(template: Part, role: str, notes: Notes, ports: Sequence[str | int], program: Program) -> PodData | None:
     """Convert a pod template to the fields of a role. Return None if the import report has problems.
 
@@ -299,13 +306,13 @@ class _PodReader(FieldReader):
         if containers := (data_path.at(role, ("podTemplate", "spec")) or {}).pop("containers", None):
             role["podTemplate"]["spec"]["containers"] = [{"name": CONTAINER, **containers[0]}]
         hardening: dict[Path, Any] = {}
-        for part, path, values in (
-            (self.template.get("spec"), self.pod_path[3:], _POD_HARDENING),
+        for pod_part, path, values in (
+            (self.template.value["spec"], self.pod_path[3:], _POD_HARDENING),
             (self.main, self.container_path[3:], _MAIN_HARDENING),
         ):
-            for key, value in values.items() if part else ():
-                if part and (field := part.get("securityContext", key)) and field.data == value:
-                    hardening[*path, "securityContext", key] = value
+            for name, value in values.items():
+                if (field := pod_part.get("securityContext", name)) and field.data == value:
+                    hardening[*path, "securityContext", name] = value
         storage = renamed(volumes.storage, "containerName", self.name, CONTAINER)
         return self.pod.replaced(
             role=role, storage=storage, security=security, hardening=hardening, group_keys=group_keys
@@ -317,15 +324,14 @@ class _PodReader(FieldReader):
         `job_yaml` moves them to ``cloud.eci`` if all roles select the same instances.
         """
         paths = ECI_PATHS if section == "annotations" else {keys.ECI: "way"}
-        found = {
-            key: value
-            for key, value in part.entries()
-            if key in paths and (section == "annotations" or value.value in ("true", True))
-        }
-        for key, value in found.items():
+        found = [key for key, _ in part.entries() if key in paths]
+        if section == "labels":
+            found = [key for key in found if part.value[key].value in ("true", True)]
+        for key in found:
+            value = part.value[key]
             self.notes.target(value, *_ECI, *paths[key].split("."))
             self.put(value, value.as_text, *self.role_path, "podTemplate", "metadata", section, key)
-        return list(found)
+        return found
 
     def _read_spec(self) -> None:
         readers: Fields = {
@@ -391,12 +397,10 @@ class _PodReader(FieldReader):
             names = [step for step in scalar.path if isinstance(step, str)]
             keys = [scalar.as_text] if names[-1:] == ["key"] else names[-1:] if names[-2:-1] == ["matchLabels"] else []
             for key in keys:
+                why = f"tfgen or a controller sets the label {key}, so the selector may match no pod"
                 if _OPERATOR_LABEL.match(key):
-                    uses = f"the selector uses the operator's label {key}, which pods of tfgen lack"
-                    why = f"{uses}; use the label tfgen/role"
-                    self.notes.remark(scalar, why)
-                elif _is_reserved(key):
-                    why = f"tfgen or a controller sets the label {key}, so the selector may match no pod"
+                    why = f"the selector uses the operator's label {key}, which pods of tfgen lack"
+                if _OPERATOR_LABEL.match(key) or _is_reserved(key):
                     self.notes.remark(scalar, f"{why}; use the label tfgen/role")
 
     def _read_main_container(self, ports: Sequence[str | int], program: Program) -> None:
@@ -449,15 +453,13 @@ class _PodReader(FieldReader):
         ports = list(part.items())
         fields = [(port, field) for key in ("name", "containerPort") for port in ports if (field := port.get(key))]
         main = next((port for port, field in fields if field.value in preferred), None)
-        extra_ports = []
-        for port in ports:
-            if port is main:
-                self.pod = self.pod.replaced(port=port.get("containerPort"), port_name=port.text_at("name"))
-                self.notes.target(port, "spec", "port")
-            else:
-                extra_ports.append(port.without(*_NODE_PORT_FIELDS).data)
-                self.notes.target(port, *self.role_path, "ports")
-        self.set_value(extra_ports, *self.role_path, "ports")
+        if main:
+            self.pod = self.pod.replaced(port=main.get("containerPort"), port_name=main.text_at("name"))
+            self.notes.target(main, "spec", "port")
+        extra_ports = [port for port in ports if port is not main]
+        for port in extra_ports:
+            self.notes.target(port, *self.role_path, "ports")
+        self.set_value([port.without(*_NODE_PORT_FIELDS).data for port in extra_ports], *self.role_path, "ports")
         if host_ports := [data for port in ports if (data := self._host_port(port))]:
             self.set_value(host_ports, *self.container_path, "ports")
 
@@ -489,17 +491,15 @@ class _PodReader(FieldReader):
     def _read_sidecars(self, volumes: Volumes) -> None:
         """Convert the init containers. Convert all containers except the main container to sidecars."""
         containers: dict[str, list[Any]] = {"initContainers": [], "sidecars": []}
-        for container in self.template.items("spec", "initContainers"):
-            policy = container.get("restartPolicy")
-            key = "sidecars" if policy and policy.value == "Always" else "initContainers"
+        others = [item for item in self.template.items("spec", "containers") if item is not self.main]
+        initial = [(c, c.text_at("restartPolicy") == "Always") for c in self.template.items("spec", "initContainers")]
+        for container, is_sidecar in (*initial, *((item, True) for item in others)):
+            key = "sidecars" if is_sidecar else "initContainers"
             containers[key].append(self._container_data(container, volumes))
             self.notes.target(container, *self.role_path, key)
-        for container in self.template.items("spec", "containers"):
-            if container is not self.main:
-                containers["sidecars"].append(self._container_data(container, volumes))
-                why = "the container becomes a sidecar, which starts before the main container and stops after it"
-                self.notes.target(container, *self.role_path, "sidecars")
-                self.notes.reason(container, why, "changed")
+        for container in others:
+            why = "the container becomes a sidecar, which starts before the main container and stops after it"
+            self.notes.reason(container, why, "changed")
         for key, items in containers.items():
             self.set_value(items, *self.role_path, key)
 
@@ -647,8 +647,8 @@ class Volumes:
         self.names = {name: f"{name}-volume" for name in sources if name in _RESERVED_NAMES}
         tmp = (m.text_at("name") for m in mounts if without_end_slash(m.text_at("mountPath")) == _TMP)
         self.names |= dict.fromkeys(tmp, _RESERVED_NAMES[0])
-        claims = {name: source.data.get("persistentVolumeClaim", {}) for name, source in sources.items()}
-        self.read_only = [name for name, claim in claims.items() if claim.get("readOnly")]
+        flags = {name: source.get("persistentVolumeClaim", "readOnly") for name, source in sources.items()}
+        self.read_only = [name for name, flag in flags.items() if flag and flag.value]
         sidecars = [c for key in ("containers", "initContainers") for c in template.items("spec", key) if c is not main]
         uses = [device for container in (main, *sidecars) for device in container.items("volumeDevices")]
         uses += [mount for container in sidecars for mount in container.items("volumeMounts")]
@@ -679,9 +679,9 @@ class Volumes:
             return
         # An entry of storage has a single mount path. The second and later mounts go to podTemplate.
         first, *extra_mounts = mounts
-        entry: dict[str, Any] = {"mountPath": without_end_slash(first.value["mountPath"].as_text)}
+        entry: dict[str, Any] = {"mountPath": without_end_slash(first.text_at("mountPath"))}
         entry |= {key: first.data[key] for key in ("subPath", "subPathExpr") if first.data.get(key)}
-        if first.data.get("readOnly") or source.data.get("persistentVolumeClaim", {}).get("readOnly"):
+        if first.data.get("readOnly") or name in self.read_only:
             entry["readOnly"] = True
         target = (*self.role_path, "storage", job_name)
         self.storage[job_name] = {**entry, **storage_source}
@@ -701,7 +701,7 @@ class Volumes:
         is_plain = {key for key, part in mounts[0].entries() if part.value is not False} <= {"name", "mountPath"}
         if "emptyDir" not in storage_source or len(mounts) > 1 or name in self._other_uses or not is_plain:
             return False
-        folder, mount_path = storage_source["emptyDir"], without_end_slash(mounts[0].value["mountPath"].as_text)
+        folder, mount_path = storage_source["emptyDir"], without_end_slash(mounts[0].text_at("mountPath"))
         if mount_path == _TMP and not folder.get("medium"):
             return True
         if mount_path == _SHM and folder.get("medium") == "Memory" and folder.get("sizeLimit"):
@@ -729,15 +729,12 @@ def without_end_slash(path: str) -> str:
 
 def _storage_source(source: Part) -> dict[str, Any] | None:
     """Convert the source of a volume to fields of ``storage``, or return None for an unsupported source."""
-    kinds = [(key, part) for key, part in source.entries() if key != "name"]
-    if not kinds:
-        return {"emptyDir": {}}
-    if len(kinds) > 1:
-        return None
-    ((kind, part),) = kinds
+    kinds = dict(source.without("name").entries())
+    if len(kinds) != 1:
+        return None if kinds else {"emptyDir": {}}
+    ((kind, part),) = kinds.items()
     if kind == "persistentVolumeClaim":
-        claim = part.get("claimName")
-        return {"claim": {"name": claim.as_text}} if claim else None
+        return {"claim": {"name": part.text_at("claimName")}} if part.get("claimName") else None
     node = schema_file.node(schema_file.load(), ("spec", "storage", "volume", kind))
     data = plain_data(part)
     if node is None or kind in ("mountPath", "for", "claim") or not data.keys() <= node.get("properties", {}).keys():
@@ -767,34 +764,32 @@ def read_resources(part: Part, target: Path, notes: Notes) -> dict[str, Any]:
     requests, limits = dict(part.entries("requests")), dict(part.entries("limits"))
     data: dict[str, Any] = {"requests": {}, "limits": {}}
 
-    def put(key: str, section: str, *parts: Part | None) -> None:
-        for amount in parts:
-            if amount:
-                notes.target(amount, *target, section, *([key] if section in ("limits", "requests", "gpu") else []))
+    def put(path: Path, *parts: Part | None) -> None:
+        for amount in filter(None, parts):
+            notes.target(amount, *target, *path)
 
     for name in dict.fromkeys((*limits, *requests)):
         request, limit = requests.get(name), limits.get(name)
         is_same = bool(limit and (request is None or _is_equal(request, limit)))
         if name in (*_GPUS, ALPHA_GPU) and _is_count(limit or request) and "gpu" not in data:
-            put("count", "gpu", request, limit)
-            for amount in (request, limit) if name == ALPHA_GPU else ():
-                if amount:
-                    notes.reason(amount, f"Kubernetes 1.10 renamed the resource to {NVIDIA_GPU}", "changed")
+            put(("gpu", "count"), request, limit)
+            for amount in filter(None, (request, limit) if name == ALPHA_GPU else ()):
+                notes.reason(amount, f"Kubernetes 1.10 renamed the resource to {NVIDIA_GPU}", "changed")
             gpu = {} if name in (NVIDIA_GPU, ALPHA_GPU) else {"resource": name}
             if count := int((limit or request or part).as_text):
                 data["gpu"] = {"count": count, **gpu}
         elif name in ("cpu", "memory") and limit and is_same:
             data[name] = _amount(limit)
-            put(name, name, request, limit)
+            put((name,), request, limit)
         else:
             if limit:
                 data["limits"][name] = _amount(limit)
-                put(name, "limits", limit)
+                put(("limits", name), limit)
             if request and not (is_same and "/" in name):
                 data["requests"][name] = _amount(request)
-                put(name, "requests", request)
+                put(("requests", name), request)
             elif request:
-                put(name, "limits", request)
+                put(("limits", name), request)
     for key, field in part.entries():
         if key not in ("claims", "requests", "limits"):
             notes.reason(field, "job.yaml has only requests, limits and claims")
