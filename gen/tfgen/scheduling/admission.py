@@ -112,6 +112,8 @@ def pod_set(
     claims = tuple(claims_of(spec, template.namespace, pods, cluster))
     policy = spec.get("preemptionPolicy") or (cluster.priority_class(spec) or {}).get("preemptionPolicy")
     refusals = (*_refusals(template, cluster), *_out_of_range(spec, limits)) if is_new else ()
+    new_claims = _ephemeral_claims(spec)
+    refusals_of_claims = [reason for claim in new_claims for reason in _claim_out_of_range(claim, limits)]
     is_lacking = "Namespace" in cluster.known_kinds and not cluster.find("Namespace", template.namespace)
     assumed_namespace = [f"somebody creates the Namespace {template.namespace}"] if is_lacking else []
     return PodSet(
@@ -130,11 +132,7 @@ def pod_set(
         volumes=tuple(claim.volume for claim in claims if claim.volume),
         obstacles=(
             *(f"{_REFUSED} {reason}" for reason in refusals),
-            *(
-                f"{_REFUSED_CLAIMS} {reason}"
-                for claim in _ephemeral_claims(spec)
-                for reason in _claim_out_of_range(claim, limits)
-            ),
+            *(f"{_REFUSED_CLAIMS} {reason}" for reason in refusals_of_claims),
             *filter(None, (*(claim.obstacle for claim in claims), claimed.obstacle)),
         ),
         doubts=(
@@ -303,10 +301,8 @@ def _out_of_range(spec: Mapping[str, Any], limits: Sequence[tuple[str, Mapping[s
     """Yield a text for each amount of the pods that a LimitRange refuses."""
     for name, limit in limits:
         if limit.get("type") == "Container":
-            amounts = [
-                (f"the container {item['name']}", _amounts(item, "requests"), _amounts(item, "limits"))
-                for item in _containers(spec)
-            ]
+            items = [(f"the container {item['name']}", item) for item in _containers(spec)]
+            amounts = [(title, _amounts(item, "requests"), _amounts(item, "limits")) for title, item in items]
         elif limit.get("type") == "Pod":
             amounts = [("the pod", pod_requests(spec), _pod_limits(spec))]
         else:
@@ -336,9 +332,8 @@ def _pod_limits(spec: Mapping[str, Any]) -> dict[str, Amount]:
     def only_limits(part: Mapping[str, Any]) -> Mapping[str, Any]:
         return {**part, "resources": {"requests": (part.get("resources") or {}).get("limits") or {}}}
 
-    return pod_requests(
-        {**only_limits(spec), **{part: [only_limits(item) for item in spec.get(part) or ()] for part in _PARTS}}
-    )
+    parts = {part: [only_limits(item) for item in spec.get(part) or ()] for part in _PARTS}
+    return pod_requests({**only_limits(spec), **parts})
 
 
 # -- quotas ------------------------------------------------------------------------------------------------------------
@@ -381,10 +376,8 @@ def _amounts_of_service(spec: Mapping[str, Any]) -> dict[str, int]:
     is_balancer = spec.get("type") == "LoadBalancer"
     if is_balancer and spec.get("allocateLoadBalancerNodePorts") is False:
         ports = [port for port in ports if port.get("nodePort")]
-    return {
-        "services.loadbalancers": int(is_balancer),
-        "services.nodeports": len(ports) if is_balancer or spec.get("type") == "NodePort" else 0,
-    }
+    node_ports = len(ports) if is_balancer or spec.get("type") == "NodePort" else 0
+    return {"services.loadbalancers": int(is_balancer), "services.nodeports": node_ports}
 
 
 def _counts_claims(key: str) -> bool:
@@ -521,9 +514,8 @@ class Quotas:
         self._cluster = cluster
         self._created: set[tuple[str, str, str]] = set()
         namespaces = {namespace for namespace, _ in cluster.objects.get("ResourceQuota", EMPTY)}
-        self._quotas = [
-            _Quota(item) for namespace in namespaces for item in cluster.of_kind("ResourceQuota", namespace)
-        ]
+        items = (item for namespace in namespaces for item in cluster.of_kind("ResourceQuota", namespace))
+        self._quotas = [_Quota(item) for item in items]
         for namespace, spec in replaced:
             for quota, use in self._uses(namespace, spec):
                 for key, value in use.items():
@@ -582,12 +574,9 @@ class Quotas:
 
     def _refused_claims(self, objects: Iterable[Object]) -> tuple[list[str], list[str]]:
         """Return the reasons why a LimitRange refuses claims, and the reasons why a LimitRange may refuse claims."""
-        reasons = [
-            reason
-            for item in objects
-            if item["kind"] == _CLAIM
-            for reason in _claim_out_of_range(item, _limits(self._cluster, namespace_of(item)))
-        ]
+        reasons: list[str] = []
+        for item in (item for item in objects if item["kind"] == _CLAIM):
+            reasons += _claim_out_of_range(item, _limits(self._cluster, namespace_of(item)))
         if _CLAIM in self._cluster.known_kinds:
             return reasons, []
         return [], [f"{reason}, and tfgen does not know whether the claim exists" for reason in reasons]
@@ -640,14 +629,13 @@ def _is_in_scope(quota: Object, spec: Mapping[str, Any]) -> bool:
         for of_kind in (data_path.at(spec, ("affinity", kind)) or {}).values()
         for term in of_kind or ()
     ]
+    crosses_namespaces = any(term.get("namespaces") or term.get("namespaceSelector") is not None for term in terms)
     values = {
         "BestEffort": is_best_effort,
         "NotBestEffort": not is_best_effort,
         "Terminating": is_terminating,
         "NotTerminating": not is_terminating,
-        "CrossNamespacePodAffinity": any(
-            term.get("namespaces") or term.get("namespaceSelector") is not None for term in terms
-        ),
+        "CrossNamespacePodAffinity": crosses_namespaces,
         _PRIORITY_CLASS: _is_selected(quota, _PRIORITY_CLASS, spec.get("priorityClassName")),
     }
     return all(values.get(scope, False) for scope in _scopes(quota))

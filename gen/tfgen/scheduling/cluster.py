@@ -189,12 +189,9 @@ def cluster_of(objects: Iterable[Object], known_kinds: Collection[str] = (), rep
         else:
             waiting.append(pod)
     unready = {name for (_, name), item in nodes.items() if not (item.get("status") or {}).get("allocatable")}
+    ready = [(name, item) for (_, name), item in sorted(nodes.items(), key=lambda pair: pair[0]) if name not in unready]
     return Cluster(
-        nodes=tuple(
-            read(_node, item, pods_by_node[name])
-            for (_, name), item in sorted(nodes.items(), key=lambda pair: pair[0])
-            if name not in unready
-        ),
+        nodes=tuple(read(_node, item, pods_by_node[name]) for name, item in ready),
         waiting=tuple(waiting),
         objects=by_kind,
         known_kinds=frozenset(known_kinds),
@@ -498,11 +495,8 @@ def _class(name: str | None, cluster: Cluster) -> Object | None:
     """Return a StorageClass. Without a name, return the newest default class."""
     if name:
         return cluster.find("StorageClass", name)
-    defaults = [
-        item
-        for item in cluster.of_kind("StorageClass")
-        if (item["metadata"].get("annotations") or {}).get(_DEFAULT) == "true"
-    ]
+    path = ("metadata", "annotations", _DEFAULT)
+    defaults = [item for item in cluster.of_kind("StorageClass") if data_path.at(item, path) == "true"]
     return max(defaults, key=lambda item: str(item["metadata"].get("creationTimestamp", "")), default=None)
 
 
@@ -518,9 +512,8 @@ def claim_class(spec: Mapping[str, Any], cluster: Cluster) -> str | None:
 def _is_available(volume: Object, class_name: str | None) -> bool:
     """Test whether a claim with a StorageClass may get an existing volume."""
     spec, phase = volume.get("spec") or {}, (volume.get("status") or {}).get("phase", "Available")
-    return (
-        (spec.get("storageClassName") or "") == (class_name or "") and not spec.get("claimRef") and phase == "Available"
-    )
+    is_free = not spec.get("claimRef") and phase == "Available"
+    return is_free and (spec.get("storageClassName") or "") == (class_name or "")
 
 
 def _future_volume(claim: str, namespace: str, storage_class: Object) -> Object:

@@ -173,11 +173,9 @@ class NodePool:
         forbidden = self._forbidden_domains(pods).items()
         near = [pod for (key, value), (pod, _) in forbidden if self._domain(key, value) & self._selected(pods)]
         keepers = list(dict.fromkeys(near))
-        parts = [
-            f"with access to the volume {either(names, 'and')}" if names else "",
-            f"away from {listed(keepers, _MOST_PODS)}" if keepers else "",
-        ]
-        text = " ".join(filter(None, parts))
+        parts = [f"with access to the volume {either(names, 'and')}"] if names else []
+        parts += [f"away from {listed(keepers, _MOST_PODS)}"] if keepers else []
+        text = " ".join(parts)
         return f"{selection(pods.spec) or 'nodes'} {text}" if text else selection(pods.spec)
 
     def _find_suitable_nodes(self, pods: PodSet) -> SuitableNodes:
@@ -200,13 +198,12 @@ class NodePool:
             index: min(pods.count, capacity, 1 if alone >> index & 1 else UNBOUND)
             for index, capacity in zip(node_indexes, self.capacities(nodes, pods.requests), strict=True)
         }
+        capacities = [self._capacity_of_domains(room, key) for key in self_separating_keys]
         return SuitableNodes(
             nodes=nodes,
             node_indexes=node_indexes,
             room=room,
-            capacity=min(
-                (self._capacity_of_domains(room, key) for key in self_separating_keys), default=sum(room.values())
-            ),
+            capacity=min(capacities, default=sum(room.values())),
             domains=tuple(self._domains(pods, spread) for spread in pods.spreads),
             self_separating_keys=self_separating_keys,
         )
@@ -380,9 +377,8 @@ def is_selected(spec: Mapping[str, Any], node: Node) -> bool:
     https://kubernetes.io/docs/concepts/scheduling-eviction/assign-pod-node/
     """
     terms: Sequence[Mapping[str, Any]] | None = data_path.at(spec, _NODE_TERMS)
-    return matches({"matchLabels": spec.get("nodeSelector")}, node.labels) and (
-        terms is None or any(_is_met(term, node) for term in terms)
-    )
+    is_selected_by_labels = matches({"matchLabels": spec.get("nodeSelector")}, node.labels)
+    return is_selected_by_labels and (terms is None or any(_is_met(term, node) for term in terms))
 
 
 def untolerated(spec: Mapping[str, Any], node: Node) -> Mapping[str, str] | None:

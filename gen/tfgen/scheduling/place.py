@@ -105,10 +105,8 @@ class Placement:
 
         def order(set_index: int) -> tuple[float, int]:
             """Return the largest share of a resource that a pod requests of all nodes, and the number of its nodes."""
-            totals = board.pool.totals
-            shares = (
-                value / totals[name] for name, value in board.sets[set_index].requests.items() if totals.get(name)
-            )
+            totals, requests = board.pool.totals, board.sets[set_index].requests.items()
+            shares = (value / totals[name] for name, value in requests if totals.get(name))
             return -max(shares, default=0.0), len(board.node_indexes[set_index])
 
         for set_index in sorted(set_indexes, key=order):
@@ -126,8 +124,8 @@ class Placement:
         placed[set_index] = placed.get(set_index, 0) + pods
         if not placed[set_index]:
             del placed[set_index]
-            if not placed:
-                del self.placed[node_index]
+        if not placed:
+            del self.placed[node_index]
         free = self._free.setdefault(node_index, dict(board.nodes[node_index].free))
         for resource, value in board.sets[set_index].requests.items():
             free[resource] = free.get(resource, 0) - pods * value
@@ -382,9 +380,8 @@ class Certainty:
         requests, room = board.sets[group[0]].requests, board.room[group[0]]
         if len(group) > 1:
             capacities = board.pool.capacities(board.suitable_nodes[group[0]].nodes, requests)
-            room = {
-                index: min(count, most) for index, most in zip(board.node_indexes[group[0]], capacities, strict=True)
-            }
+            places = zip(board.node_indexes[group[0]], capacities, strict=True)
+            room = {index: min(count, most) for index, most in places}
         return _Rivals(sum(1 << index for index, most in room.items() if most), requests, count, room)
 
 
@@ -430,12 +427,9 @@ class Demand:
             return True
         least = {(resource, value) for requests, _ in inside for resource, value in requests.items()}
         for sizes in [*({resource: value} for resource, value in least), *new]:
-            count = sum(
-                count
-                for requests, count in inside
-                if all(requests.get(resource, 0) >= value for resource, value in sizes.items())
-            )
-            if count > sum(self._board.pool.capacities(nodes, sizes)):
+            items = sizes.items()
+            counts = (count for of, count in inside if all(of.get(resource, 0) >= value for resource, value in items))
+            if sum(counts) > sum(self._board.pool.capacities(nodes, sizes)):
                 return True
         return False
 

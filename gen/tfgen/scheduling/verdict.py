@@ -147,10 +147,7 @@ def plan_placement(cluster: Cluster, runs: Sequence[PlannedRun]) -> Plan:
         refusal = refusals[run.title]
         is_refused = refusal is not None and _is_refused_for_gang(refusal, sets[run.title])
         sets[run.title] = [item for item in sets[run.title] if not item.obstacles and not (is_refused and item.in_gang)]
-    waiting_sets = [
-        pod_set(template, cluster, claimed=devices.claimed(template.namespace, template.spec))
-        for template in waiting_pods
-    ]
+    waiting_sets = [pod_set(item, cluster, claimed=devices.claimed(item.namespace, item.spec)) for item in waiting_pods]
     board = Board(pool, [*(item for of_run in sets.values() for item in of_run), *waiting_sets])
     risks = _risks(board)
     placement = Placement(board)
@@ -289,9 +286,8 @@ def _preempts(pods: PodSet, priorities: Iterable[int | None]) -> bool:
 
     https://kubernetes.io/docs/concepts/scheduling-eviction/pod-priority-preemption/
     """
-    return pods.may_preempt and any(
-        pods.priority is None or priority is None or priority < pods.priority for priority in priorities
-    )
+    own = pods.priority
+    return pods.may_preempt and any(own is None or other is None or other < own for other in priorities)
 
 
 def _is_refused_for_gang(refusal: Verdict, sets: Iterable[PodSet]) -> bool:
@@ -353,10 +349,8 @@ def _risks(board: Board) -> dict[int, str]:
     rivals = [(board.sets[index], board.suitable_nodes[index].nodes) for index in risks]
     for index, item in enumerate(board.sets):
         nodes = board.suitable_nodes[index].nodes
-        if index not in risks and any(
-            nodes & within and rival.priority != item.priority and _preempts(rival, [item.priority])
-            for rival, within in rivals
-        ):
+        near = [rival for rival, within in rivals if nodes & within and rival.priority != item.priority]
+        if index not in risks and any(_preempts(rival, [item.priority]) for rival in near):
             risks[index] = _EVICTED
     return risks
 
