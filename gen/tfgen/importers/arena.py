@@ -68,8 +68,6 @@ _FLAG_NAMES: Final = {
     *(f"{role}-{key}" for role in ("chief", "evaluator", "ps", "worker") for key in ("selector", *_AMOUNTS)),
 }
 
-_PLACEMENTS: Final[Mapping[str, str]] = {"spread": "spread", "binpack": "pack"}
-"""Policy of the flag --worker-affinity-policy -> placement of the imported job."""
 _GIT_SECRETS: Final = ("GIT_SYNC_USERNAME", "GIT_SYNC_PASSWORD")
 """Variables of --env that Arena also uses as credentials for the git repository with the code."""
 _WORKING_DIR: Final = "/root"
@@ -185,7 +183,7 @@ class _ArenaJob(FieldReader):
             self.put(part, part.as_text, "spec", "tensorboard", {"logdir": "logDir", "tensorboard-image": "image"}[key])
 
     def _affinity(self, _key: str, policy: Part) -> None:
-        placement = _PLACEMENTS.get(policy.as_text)
+        placement = {"spread": "spread", "binpack": "pack"}.get(policy.as_text)
         other = self.spec.get("placement", placement)
         if placement is None:
             self.notes.reason(policy, "the policy has no effect on the pods", is_quiet=True)

@@ -36,7 +36,6 @@ FORMAT: Final = "hand-written job"
 
 _KINDS: Final = ("Job", "Pod", "Deployment", "ReplicaSet", "ReplicationController", "StatefulSet")
 _GROUPS: Final = ("", "apps", "batch", "extensions")
-_DIGITS: Final = re.compile(r"(\d+)")
 _METADATA: Final[Fields] = {
     "name": None,
     "namespace": carried("metadata", "namespace"),
@@ -387,7 +386,7 @@ def _merged_text(values: Sequence[str], indexes: Sequence[int], path: Path, diff
     is_script = "command" in path and any(character in values[0] for character in " \n")
     reference = "${TASK_INDEX}" if is_script else "$(TASK_INDEX)"
     text = ""
-    pieces = [_DIGITS.split(value) for value in values]
+    pieces = [re.split(r"(\d+)", value) for value in values]
     if len({len(piece) for piece in pieces}) > 1:
         different.append(path)
     for column in zip(*pieces, strict=False):

@@ -23,7 +23,6 @@ from tfgen.words import path_name
 
 _LONGEST_NAME: Final = 63
 """Maximum number of characters of an object's name in a message. Kubernetes allows 63 for most names."""
-_MODES: Final = ("defaultMode", "mode")
 
 
 class Place(NamedTuple):
@@ -197,7 +196,7 @@ def plain_data(part: Part, *, keeps_null: bool = False) -> Any:
         return {key: plain_data(child, keeps_null=keeps_null) for key, child in fields}
     if isinstance(part.value, list):
         return [plain_data(child, keeps_null=keeps_null) for child in part.value]
-    if part.path and part.path[-1] in _MODES and re.fullmatch("0o?[0-7]{1,4}", part.text or ""):
+    if part.path and part.path[-1] in ("defaultMode", "mode") and re.fullmatch("0o?[0-7]{1,4}", part.text or ""):
         return int(part.as_text.replace("o", ""), 8)
     return part.value
 
@@ -258,7 +257,7 @@ def _items(part: Part) -> Iterator[Part | Problem]:
     if kind(part).endswith("List") and part.get("items"):
         for item in part.items("items"):
             yield from _items(item)
-    elif kind(part) in _TRIALS and (trial := part.get("spec", *_TRIAL)):
+    elif kind(part) == "Experiment" and (trial := part.get("spec", *_TRIAL)):
         # Katib names each trial, and a trial template usually has no name.
         metadata = mapping(trial, {**part.value["metadata"].value, **dict(trial.entries("metadata"))})
         yield from _items(trial.with_part(("metadata",), metadata.without("labels", "annotations")))
@@ -292,7 +291,6 @@ def _inner(text: Part) -> Iterator[Part | Problem]:
         yield from _items(placed(document_part(document)))
 
 
-_TRIALS: Final = ("Experiment",)
 _TRIAL: Final = ("trialTemplate", "trialSpec")
 """The path of the manifest in the spec of an Experiment of Katib, which is an object and no text."""
 WORKFLOWS: Final = ("Workflow", "WorkflowTemplate", "ClusterWorkflowTemplate", "CronWorkflow")

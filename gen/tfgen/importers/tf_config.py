@@ -47,7 +47,6 @@ _TYPE: Final = re.compile(r'\\?["\']type\\?["\']\s*:\s*\\?["\']\s*(\w+)')
 _VARIABLE: Final = re.compile(r"\$\{?(\w+)\}?")
 _REFERENCE: Final = re.compile(r"\$\((\w+)\)|\$\{?(\w+)\}?")
 WHY_TF_CONFIG: Final = "tfgen sets TF_CONFIG for each task"
-_KERAS_PREFIX: Final = "KERAS_DISTRIBUTION_"
 _HOST_VARIABLES: Final = ("PS_HOSTS", "WORKER_HOSTS")
 WHY_CLUSTER: Final = "tfgen sets the role, the index and the hosts of each task"
 _VARIABLES: Final[Mapping[str, str]] = {
@@ -123,7 +122,7 @@ def read_command(container: Part, configs: ConfigTexts = EMPTY) -> TaskCommand:
 def _read_command(container: Part, configs: ConfigTexts) -> TaskCommand:
     command, args = container.texts_at("command"), container.texts_at("args")
     env = _env(container, configs)
-    if keras := [name for name in env if name.startswith(_KERAS_PREFIX)]:
+    if keras := [name for name in env if name.startswith("KERAS_DISTRIBUTION_")]:
         refusal = (
             f"the container sets {either(keras, 'and')}, and the import reads no variables of keras.distribution; "
             "write a job with strategy: KerasDistribution, which sets these variables (docs/keras.md)"

@@ -69,8 +69,6 @@ _OLD_FIELDS: Final[Fields] = {
 }
 """Fields of the version v1alpha1 that the imported job does not need."""
 
-_KUBEDL_POLICY_KEYS: Final = ("cronPolicy", "schedulingPolicy")
-_KUBEDL_PREFIX: Final = "kubedl.io/"
 _KUBEDL_NETWORK: Final = "kubedl.io/network-mode"
 _KUBEDL_BOARD: Final = "kubedl.io/tensorboard-config"
 _KUBEDL_CODE: Final = "kubedl.io/git-sync-config"
@@ -135,7 +133,7 @@ def canonical(item: Part) -> Part:
     fields["tfReplicaSpecs"] = _replica_specs(spec)
     policy = spec.get("runPolicy")
     is_kubedl = api_group(item) == KUBEDL
-    keys = {**_MOVED, **{key: key for key in _KUBEDL_POLICY_KEYS}} if is_kubedl else _MOVED
+    keys = {**_MOVED, "cronPolicy": "cronPolicy", "schedulingPolicy": "schedulingPolicy"} if is_kubedl else _MOVED
     moved = {new: fields.pop(old) for old, new in keys.items() if old in fields}
     if policy is None or isinstance(policy.value, Mapping):
         fields["runPolicy"] = mapping(policy or spec, {**moved, **(policy.value if policy else {})})
@@ -514,7 +512,7 @@ class _TFJob(JobReader):
 
     def _labels_or_annotations(self, key: str, part: Part) -> None:
         read = (_KUBEDL_NETWORK, _KUBEDL_BOARD, _KUBEDL_CODE) if self.is_kubedl else ()
-        others = [k for k, _ in part.entries() if k.startswith(_KUBEDL_PREFIX) and k not in read]
+        others = [k for k, _ in part.entries() if k.startswith("kubedl.io/") and k not in read]
         for other in others if self.is_kubedl else ():
             self.notes.reason(part.value[other], "only KubeDL reads this key", is_quiet=True)
         super()._labels_or_annotations(key, part.without(*read, *others) if self.is_kubedl else part)

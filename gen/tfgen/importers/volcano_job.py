@@ -34,8 +34,6 @@ from tfgen.words import either
 
 GROUP: Final = "batch.volcano.sh"
 
-_FOREIGN_PLUGINS: Final = ("mpi", "pytorch", "ray", "hcclrank")
-_PORT_NAMES: Final = ("tfjob-port", "tensorflow")
 _TASK: Final[Fields] = {
     "dependsOn": dropped("tfgen starts all tasks together, and TensorFlow waits until each ps is ready"),
     "maxRetry": dropped("in tfgen, all tasks of a job have the same limit; set spec.retries"),
@@ -129,7 +127,7 @@ class _VolcanoJob(JobReader):
 
     def _is_tensorflow(self, tasks: Mapping[str, Part]) -> bool:
         plugins = dict(self.job.entries("spec", "plugins"))
-        if any(plugin in plugins for plugin in _FOREIGN_PLUGINS):
+        if plugins.keys() & {"mpi", "pytorch", "ray", "hcclrank"}:
             return False
         if "tensorflow" in plugins or any(command.has_cluster for command in self.commands.values()):
             return True
@@ -189,7 +187,7 @@ class _VolcanoJob(JobReader):
                 self.notes.refuse(main.get("command") or main, command.refusal)
             for note in command.notes:
                 self.notes.remark(main.get("command") or main, note)
-        pod = self.read_pod(template, role, command, _PORT_NAMES)
+        pod = self.read_pod(template, role, command, ("tfjob-port", "tensorflow"))
         self.fields(task, _TASK)
         if pod is None:
             return None
