@@ -13,7 +13,15 @@ from tfgen.change.comparison import PairPlaces, pair_jobs
 from tfgen.change.job_diff import JobDiff, claim_users, diff_job
 from tfgen.check.checked import Checked
 from tfgen.check.jobs import check_in_processes
-from tfgen.cli.arguments import Watched, against_argument, cluster_arguments, job_name_argument, jobs_argument
+from tfgen.cli.arguments import (
+    Watched,
+    against_argument,
+    cluster_arguments,
+    flag,
+    job_name_argument,
+    jobs_argument,
+    option,
+)
 from tfgen.cli.output import OK, PROBLEMS, is_in_colour, print_json, print_message, print_result, with_progress
 from tfgen.errors import UsageError, stop_at_errors
 from tfgen.git.tree import CommitTree
@@ -34,9 +42,9 @@ def arguments(parser: ArgumentParser) -> None:
     jobs_argument(parser)
     against_argument(parser)
     job_name_argument(parser)
-    parser.add_argument("--live", action="store_true", help="compare one job with its cluster")
-    parser.add_argument("--env", metavar="ENV", help="with --live: the environment (default: none)")
-    parser.add_argument("--exit-code", action="store_true", help="exit with code 1 if an object differs")
+    flag(parser, "--live", "compare one job with its cluster")
+    option(parser, "--env", "ENV", "with --live: the environment (default: none)")
+    flag(parser, "--exit-code", "exit with code 1 if an object differs")
     cluster_arguments(parser)
 
 

@@ -9,7 +9,7 @@ import json
 import os
 import re
 from argparse import ArgumentParser, Namespace
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from importlib import metadata
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
@@ -17,9 +17,9 @@ from urllib.parse import urlsplit, urlunsplit
 
 import jinja2
 
-from tfgen import __version__, data_path
+from tfgen import __version__, data_path, places
 from tfgen.check.jobs import check
-from tfgen.cli.arguments import path
+from tfgen.cli.arguments import flag, option, path
 from tfgen.cli.output import OK, print_json, print_message, print_result
 from tfgen.disk_file import read_file, real_path, repository_root
 from tfgen.errors import UsageError
@@ -27,17 +27,7 @@ from tfgen.git.command import Git, is_installed
 from tfgen.git.merge import configure_merge_driver
 from tfgen.git.tree import remote_address
 from tfgen.job.sources import FILE, defaults_under, is_root, read_sources, root_above
-from tfgen.places import (
-    CHECK_FILES,
-    GITHUB_OWNERS,
-    GITHUB_WORKFLOW,
-    GITLAB_OWNERS,
-    GITLAB_PIPELINE,
-    HOOKS,
-    JOB_FILE,
-    JOB_SCHEMA,
-    PROJECTS,
-)
+from tfgen.places import JOB_FILE, JOB_SCHEMA
 from tfgen.record import Record
 from tfgen.schema import file as schema_file
 from tfgen.schema.editor_schema import editor_schema
@@ -50,33 +40,23 @@ EXAMPLE: Final = "tfgen init mnist --repo"
 
 def arguments(parser: ArgumentParser) -> None:
     parser.add_argument("name", metavar="NAME", help="the name of the job")
-    parser.add_argument(
-        "--out",
-        type=path,
-        metavar="DIR",
-        help="the parent folder of NAME/, or the folder of the repository (default: the folder of the existing jobs)",
-    )
+    text = "the parent folder of NAME/, or the folder of the repository (default: the folder of the existing jobs)"
+    option(parser, "--out", "DIR", text, path)
     parser.add_argument(
         "--strategy",
         choices=["ParameterServer", "MultiWorkerMirrored", "KerasDistribution", "Single"],
         default="ParameterServer",
         help="the distribution strategy of TensorFlow (default: ParameterServer)",
     )
-    parser.add_argument(
-        "--gpu", type=int, default=0, metavar="COUNT", help="the number of GPUs of each worker or chief"
-    )
+    option(parser, "--gpu", "COUNT", "the number of GPUs of each worker or chief", int, default=0)
     parser.add_argument(
         "--gang",
         choices=["volcano", "kube-batch", "coscheduling", "kai", "koordinator", "kueue", "kubernetes"],
         default="",
         help="start all tasks together or not at all, with this gang scheduler",
     )
-    parser.add_argument(
-        "--repo", action="store_true", help="create a GitOps repository, with this job as the first job"
-    )
-    parser.add_argument(
-        "--team", default="", metavar="TEAM", help="with --repo: add a folder and an AppProject for a team"
-    )
+    flag(parser, "--repo", "create a GitOps repository, with this job as the first job")
+    option(parser, "--team", "TEAM", "with --repo: add a folder and an AppProject for a team", default="")
     parser.add_argument(
         "--ci",
         choices=["github", "gitlab"],
@@ -106,7 +86,7 @@ def run(args: Namespace) -> int:
     print_result("".join(f"added to {path}\n" for path in added.extended), end="")
     for file, text in added.present.items():
         print_result(f"kept     {file}")
-        if file.as_posix().endswith(CHECK_FILES) and f"{new.command} " not in f"{text} ".replace("\n", " "):
+        if file.as_posix().endswith(places.CHECK_FILES) and f"{new.command} " not in f"{text} ".replace("\n", " "):
             print_message(f"note: {file} does not run `{new.command}`; add the lines for hooks and CI from docs/git.md")
     if is_configured:
         print_result("set      merge.tfgen.driver in the git configuration of this clone")
@@ -123,8 +103,8 @@ _DISTRIBUTION: Final = "tfgen-charts"
 _EXAMPLE_REQUIREMENT: Final = f"{_DISTRIBUTION}[kubernetes] @ git+https://git.example.com/platform/tfgen@v{__version__}"
 _DEFAULTS_SCHEMA: Final = "schemas/tfgen.schema.json"
 _CI_FILES: Final[Mapping[Ci, tuple[str, str, str]]] = {
-    "github": (GITHUB_WORKFLOW, "github.yaml", GITHUB_OWNERS),
-    "gitlab": (GITLAB_PIPELINE, "gitlab-ci.yaml", GITLAB_OWNERS),
+    "github": (places.GITHUB_WORKFLOW, "github.yaml", places.GITHUB_OWNERS),
+    "gitlab": (places.GITLAB_PIPELINE, "gitlab-ci.yaml", places.GITLAB_OWNERS),
 }
 """For each CI system, the path and the template of its configuration file, and the path of the code owners file."""
 
@@ -186,8 +166,8 @@ def new_job(options: JobOptions, folder: Path | None) -> NewFiles:
     schema = f"schemas/{JOB_SCHEMA}" if is_repository else JOB_SCHEMA
     if place.schema is not None:
         return NewFiles(base, (NewFile(path, _job_text(options, place)),))
-    place = place.replaced(schema=_relative(schema, path))
-    return NewFiles(base, (NewFile(path, _job_text(options, place)), NewFile(schema, editor_schema(), IfPresent.KEEP)))
+    job_text = _job_text(options, place.replaced(schema=_relative(schema, path)))
+    return NewFiles(base, (NewFile(path, job_text), NewFile(schema, editor_schema(), IfPresent.KEEP)))
 
 
 def new_repository(options: JobOptions, folder: Path, *, team: str = "", ci: Ci | None = None) -> NewFiles:
@@ -213,7 +193,10 @@ def new_repository(options: JobOptions, folder: Path, *, team: str = "", ci: Ci 
     output = root_above(folder)
     output = output if output is not None and output.is_relative_to(top) else top
     below = "" if whole == top else f"{whole.relative_to(top).as_posix()}/"
-    repository, branch = _repository_address(folder), _default_branch(top)
+    repository, branch = _without_password(remote_address(folder)), _default_branch(top)
+    pattern = (schema_file.node(schema_file.load(), ("spec", "gitops", "repository")) or {})["pattern"]
+    if not re.fullmatch(pattern, repository):  # for example a path on this machine
+        repository = _EXAMPLE_REPOSITORY
     jobs = f"{below}jobs/{team}" if team else f"{below}jobs"
     path = f"{jobs}/{options.name}/{JOB_FILE}"
     place = find_place(options.name, top / jobs)
@@ -235,6 +218,8 @@ def new_repository(options: JobOptions, folder: Path, *, team: str = "", ci: Ci 
     layer_text = _text(
         "tfgen.yaml", job=path, repository=repository, branch=branch, schema=f"./{_relative(_DEFAULTS_SCHEMA, layer)}"
     )
+    # The owner in the URL of the repository, such as ``ads`` in ``https://git.ml.internal/ads/jobs.git``.
+    owner = (repository.partition("://")[2].partition("/")[2] or repository.rpartition(":")[2]).partition("/")[0]
     files = (
         NewFile(path, _job_text(options, place)),
         *(_of_team(team, jobs, repository, place.environments) if team else ()),
@@ -243,9 +228,9 @@ def new_repository(options: JobOptions, folder: Path, *, team: str = "", ci: Ci 
         NewFile(_DEFAULTS_SCHEMA, editor_schema(schema_file.DEFAULTS), IfPresent.KEEP),
         NewFile(".gitattributes", _text("gitattributes", **values), IfPresent.ADD_LINES),
         NewFile(".gitignore", _text("gitignore"), IfPresent.ADD_LINES),
-        NewFile(HOOKS, _text("pre-commit-config.yaml", **values), IfPresent.KEEP),
+        NewFile(places.HOOKS, _text("pre-commit-config.yaml", **values), IfPresent.KEEP),
         NewFile(ci_path, _text(ci_template, **values), IfPresent.KEEP),
-        NewFile(owners, _text("codeowners", ci=ci_path, owner=_owner(repository), **values), IfPresent.ADD_LINES),
+        NewFile(owners, _text("codeowners", ci=ci_path, owner=owner, **values), IfPresent.ADD_LINES),
     )
     base = top if folder.is_absolute() else Path(os.path.relpath(top))
     return NewFiles(base, files, command_line("check", values["jobs"]))
@@ -259,7 +244,7 @@ def _of_team(team: str, jobs: str, repository: str, environments: tuple[str, ...
     values = {"team": team, "repository": repository, "namespaces": namespaces, "schema": schema}
     return (
         NewFile(layer, _text("team.yaml", **values), IfPresent.KEEP),
-        NewFile(f"{PROJECTS}/{team}.yaml", _text("project.yaml", **values), IfPresent.KEEP),
+        NewFile(f"{places.PROJECTS}/{team}.yaml", _text("project.yaml", **values), IfPresent.KEEP),
     )
 
 
@@ -318,27 +303,11 @@ def _requirement() -> str:
     return f"{_DISTRIBUTION}[kubernetes] @ git+{address}@{commit}{folder}"
 
 
-def _repository_address(folder: Path) -> str:
-    """Return the URL of the remote `origin` without its password.
-
-    If `gitops.repository` does not allow the URL, for example a path on this machine, return an example URL.
-    """
-    address = _without_password(remote_address(folder))
-    pattern = (schema_file.node(schema_file.load(), ("spec", "gitops", "repository")) or {})["pattern"]
-    return address if re.fullmatch(pattern, address) else _EXAMPLE_REPOSITORY
-
-
 def _without_password(address: str) -> str:
     parts = urlsplit(address)
     if parts.scheme not in ("http", "https"):
         return address
     return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
-
-
-def _owner(repository: str) -> str:
-    """Return the owner in the URL of a repository, for example ``ads`` in ``https://git.ml.internal/ads/jobs.git``."""
-    path = repository.partition("://")[2].partition("/")[2] or repository.rpartition(":")[2]
-    return path.partition("/")[0]
 
 
 _ANY_JOB: Final = """\
@@ -376,7 +345,10 @@ def find_place(name: str, folder: Path | None) -> Place:
         UsageError: a folder cannot be read.
     """
     path = folder / name / JOB_FILE if folder is not None else _path_with_jobs(name)
-    defaults = _defaults(path)
+    layers = defaults_under(path, lambda file: read_file(file) if file.is_file() else None)
+    # A tfgen.yaml with errors, like a missing tfgen.yaml, sets no defaults.
+    documents = check(_ANY_JOB, str(path), layers).documents if layers is not None else ()
+    defaults = documents[0].under.data if documents and documents[0].under else None
     environments = data_path.at(defaults, ("spec", "environments")) or {}
     return Place(path, _shared_schema(path), bool(data_path.at(defaults, ("registry",))), tuple(environments))
 
@@ -391,27 +363,11 @@ def _path_with_jobs(name: str) -> Path:
     root = root_above(working_directory)
     sources = read_sources([working_directory], may_be_none=True) if root is not None and is_root(root) else []
     files = [Path(source.file) for source in sources]
-    parents_of_job_folders = [
-        file.parent.parent for file in files if file.name == JOB_FILE and file.parent != working_directory
-    ]
-    folders_of_named_files = [file.parent for file in files if file.name != JOB_FILE]
-    if len(folders_of_named_files) > len(parents_of_job_folders):
-        return _shared_folder(folders_of_named_files) / f"{name}.yaml"
-    parent = _shared_folder(parents_of_job_folders) if parents_of_job_folders else working_directory
-    return parent / name / JOB_FILE
-
-
-def _shared_folder(folders: Sequence[Path]) -> Path:
-    return Path(os.path.commonpath(folders)) if Path() not in folders else Path()
-
-
-def _defaults(path: Path) -> Any:
-    """Return the merged defaults of a job file; None if no tfgen.yaml exists, or if a tfgen.yaml has errors."""
-    layers = defaults_under(path, lambda file: read_file(file) if file.is_file() else None)
-    if layers is None:
-        return None
-    documents = check(_ANY_JOB, str(path), layers).documents
-    return documents[0].under.data if documents and documents[0].under else None
+    in_folders = [file.parent.parent for file in files if file.name == JOB_FILE and file.parent != working_directory]
+    named = [file.parent for file in files if file.name != JOB_FILE]
+    folders = named if len(named) > len(in_folders) else in_folders
+    shared = Path(os.path.commonpath(folders)) if folders and working_directory not in folders else working_directory
+    return shared / f"{name}.yaml" if folders is named else shared / name / JOB_FILE
 
 
 def _shared_schema(path: Path) -> str | None:

@@ -16,7 +16,7 @@ from tfgen import data_path
 from tfgen.change.comparison import Pair
 from tfgen.change.job_diff import JobDiff
 from tfgen.check.jobs import check_all
-from tfgen.cli.arguments import job_name_argument, out_argument, path
+from tfgen.cli.arguments import flag, job_name_argument, out_argument, path
 from tfgen.cli.output import OK, ended_runs_data, print_ended_runs, print_json, print_remaining, print_result, read_job
 from tfgen.commands.render import render_paths
 from tfgen.data_path import Path as DataPath
@@ -48,57 +48,41 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument("job", type=path, metavar="JOB|NAME", help="a job.yaml, or the name of a job in the repository")
     parser.add_argument("name", metavar="NEW", help="the new name")
     job_name_argument(parser)
-    parser.add_argument(
-        "--keep-data",
-        action="store_true",
-        help="use the existing claims of the job, with their data, under the new name",
-    )
-    parser.add_argument(
-        "--retired",
-        action="store_true",
-        help="retire the job in all environments, so that no run starts under the new name",
-    )
+    flag(parser, "--keep-data", "use the existing claims of the job, with their data, under the new name")
+    flag(parser, "--retired", "retire the job in all environments, so that no run starts under the new name")
     out_argument(parser)
 
 
 def run(args: Namespace) -> int:
     if not args.job.exists():
-        args.job_name, args.job = str(args.job), find_job_file(str(args.job), args.out)
+        name, files = str(args.job), find_job_files(str(args.job), args.out or output_root(Path()))
+        if len(files) != 1:
+            several = f"several files contain a job with this name ({', '.join(files)})"
+            owners = several if files else "no file contains a job with this name"
+            raise UsageError(f"{name}: the file does not exist, and {owners}; pass the path of the job file")
+        args.job_name, args.job = name, Path(files[0])
     document = read_job(args)
     file, job = document.file, name_of(document)
     out = args.out or output_root(Path(file).parent)
     result = rename_job(document, args.name, out, keeps_data=args.keep_data, retires=args.retired)
     if args.format == "json":
-        names = {"before": job, "after": args.name}
-        print_json(
-            {
-                "file": file,
-                "name": names,
-                "claims": result.claims,
-                "remaining": result.remaining,
-                "ends": ended_runs_data(result.ends),
-                "starts": result.starts,
-            }
-        )
-    else:
-        print_result(f"{file}: {job} -> {args.name}")
-        _print_result(file, job, result)
-    return OK
-
-
-def _print_result(file: str, job: str, result: Rename) -> None:
+        data = {"file": file, "name": {"before": job, "after": args.name}, "claims": result.claims}
+        ends = ended_runs_data(result.ends)
+        print_json({**data, "remaining": result.remaining, "ends": ends, "starts": result.starts})
+        return OK
+    print_result(f"{file}: {job} -> {args.name}")
     if result.claims:
         print_result(f"existing claims that the job still uses: {', '.join(result.claims)}")
     if result.created is not None:
         print_result(f"{count(result.created, 'rendered file')} created, {result.removed} removed")
     print_remaining(result.remaining)
-    folder = Path(file).absolute().parent
-    if folder.name == job:
+    if Path(file).absolute().parent.name == job:
         print_result(f"the job file remains in the folder {Path(file).parent}")
     print_ended_runs(result.ends)
     for start in result.starts:
         print_result(start)
     print_result(f"\nNext:\n\n  {command_line('commit' if result.has_runs else 'render', file)}")
+    return OK
 
 
 _NAME: Final = ("metadata", "name")
@@ -128,27 +112,6 @@ class Rename(Record):
     remaining: tuple[str, ...] = ()
 
 
-def find_job_file(job: str, out: Path | None) -> Path:
-    """Return the only job file that contains a job with the given name.
-
-    Args:
-        job: the name of the job.
-        out: the output folder; None for the output folder of the working directory.
-
-    Raises:
-        UsageError: no file contains the job, or several files contain the job.
-    """
-    files = find_job_files(job, out or output_root(Path()))
-    if len(files) != 1:
-        owners = (
-            f"several files contain a job with this name ({', '.join(files)})"
-            if files
-            else "no file contains a job with this name"
-        )
-        raise UsageError(f"{job}: the file does not exist, and {owners}; pass the path of the job file")
-    return Path(files[0])
-
-
 def rename_job(document: Document, name: str, out: Path, *, keeps_data: bool, retires: bool = False) -> Rename:
     """Write the new name of a job into its file, and render the job again if it has rendered files.
 
@@ -171,8 +134,19 @@ def rename_job(document: Document, name: str, out: Path, *, keeps_data: bool, re
     file = Path(document.file)
     (source,) = read_sources([file])
     before = read_text(file)
-    volumes = _volumes(document) if keeps_data else []
-    edits = [Assignment(_NAME, name), *_claim_edits(document, volumes), *(_retirements(document) if retires else ())]
+    spec, environments = document.data["spec"], environments_of(document)
+    storages = [spec.get("storage", {}), *(_storage(spec, environment) for environment in environments)]
+    with_claim = (name for storage in storages for name, volume in storage.items() if makes_claim(volume))
+    volumes = list(dict.fromkeys(with_claim)) if keeps_data else []
+    edits = [Assignment(_NAME, name), *_claim_edits(document, volumes)]
+    if retires and not environments:
+        raise UsageError(
+            f"{document.file}: --retired disables the job in each environment, but the job has no environments; add an "
+            "environment to spec.environments, or remove --retired"
+        )
+    if retires:
+        enabled = (environment for environment, values in environments.items() if values.get("enabled", True))
+        edits += (Assignment(("spec", "environments", environment, "enabled"), False) for environment in enabled)
     after = assign(before, document, edits)
     checked = check_all([source.replaced(content=after.removeprefix(BYTE_ORDER_MARK))])
     stop_at_errors(checked.problems, _NOT_WRITTEN.format(file=file))
@@ -224,13 +198,6 @@ def _write(file: Path, before: str, after: str, job: str, out: Path) -> Rename:
             replace_text(file, after, before)
 
 
-def _volumes(document: Document) -> list[str]:
-    """Return the names of the volumes for which tfgen generates a claim, in the job or in an environment."""
-    spec = document.data["spec"]
-    storages = [spec.get("storage", {}), *(_storage(spec, name) for name in environments_of(document))]
-    return list(dict.fromkeys(name for storage in storages for name, volume in storage.items() if makes_claim(volume)))
-
-
 def _storage(spec: Mapping[str, Any], environment: str) -> Mapping[str, Any]:
     """Return the settings of each volume in an environment, by the name of the volume.
 
@@ -255,7 +222,9 @@ def _claim_edits(document: Document, volumes: list[str]) -> Iterator[Assignment]
     text = document.alone().data
     for volume in volumes:
         of_job = makes_claim(spec.get("storage", {}).get(volume))
-        claim = {"name": _claim(document, volume), **_without_defaults(document, volume)}
+        # In the job file, `size: null` removes the default of a tfgen.yaml, which is only for a generated claim.
+        under = data_path.at(document.under.data, ("spec", "storage", volume, "claim")) if document.under else None
+        claim = {"name": _claim(document, volume), **dict.fromkeys(key for key in under or {} if key != "name")}
         if of_job:
             yield Assignment(("spec", "storage", volume, "claim"), claim)
         for environment in environments_of(document):
@@ -268,34 +237,6 @@ def _claim_edits(document: Document, volumes: list[str]) -> Iterator[Assignment]
                 empty = _outermost_empty(text, path)
                 text = data_path.without(text, empty)
                 yield Assignment(empty, REMOVED)
-
-
-def _retirements(document: Document) -> Iterator[Assignment]:
-    """Yield the edits of the job file that retire a job in each environment in which the job is enabled.
-
-    Raises:
-        UsageError: the job has no environments.
-    """
-    environments = environments_of(document)
-    if not environments:
-        raise UsageError(
-            f"{document.file}: --retired disables the job in each environment, but the job has no environments; add an "
-            "environment to spec.environments, or remove --retired"
-        )
-    for name, values in environments.items():
-        if values.get("enabled", True):
-            yield Assignment(("spec", "environments", name, "enabled"), False)
-
-
-def _without_defaults(document: Document, volume: str) -> dict[str, None]:
-    """Return the keys that remove the defaults of a tfgen.yaml from a claim.
-
-    Example: if a tfgen.yaml sets a default for `size`, the result is {"size": None}. In the job file, `size: null`
-    removes the default, which is only for a generated claim.
-    """
-    path = ("spec", "storage", volume, "claim")
-    under = data_path.at(document.under.data, path) if document.under else None
-    return dict.fromkeys(key for key in under or {} if key != "name")
 
 
 def _outermost_empty(data: Any, path: DataPath) -> DataPath:
