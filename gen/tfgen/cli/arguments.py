@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, ArgumentTypeError
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -37,6 +37,11 @@ def option(
 ) -> None:
     """Add an option with a value. `names` are the option strings, and `text` is the help."""
     parser.add_argument(*names.split(), type=convert, default=default, metavar=metavar, help=text)
+
+
+def choice(parser: ArgumentParser, name: str, choices: Sequence[str], text: str, default: str | None = None) -> None:
+    """Add an option with one of several values. `text` is the help."""
+    parser.add_argument(name, choices=choices, default=default, help=text)
 
 
 def repeatable(parser: ArgumentParser, name: str, metavar: str, text: str, convert: _Convert = str) -> None:

@@ -77,7 +77,7 @@ def arguments(parser: ArgumentParser) -> None:
         "proposes a single edit; show the changes as a diff",
     )
     text = (
-        "validate the objects against the schemas of this Kubernetes version, such as 1.33 (needs kubernetes- validate)"
+        "validate the objects against the schemas of this Kubernetes version, such as 1.33 (needs kubernetes-validate)"
     )
     option(parser, "--kubernetes-version", "VERSION", text)
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final, TypeAlias, get_args
 
 from tfgen.check.jobs import check
-from tfgen.cli.arguments import flag, option, path, repeatable
+from tfgen.cli.arguments import choice, flag, option, path, repeatable
 from tfgen.cli.output import OK, PROBLEMS, print_message, report
 from tfgen.data_path import Path as DataPath
 from tfgen.data_path import at, has, texts
@@ -68,12 +68,8 @@ def arguments(parser: ArgumentParser) -> None:
     text = "the job file to write (default: standard output); DIR/ writes a file NAME/job.yaml for each job"
     option(parser, "-o --out", "JOB", text, _destination)
     option(parser, "--name", "NAME", "a new name for the job, if the original name is not valid in tfgen")
-    parser.add_argument(
-        "--workload",
-        choices=_KINDS,
-        default=_KINDS[0],
-        help="the workload kind of the job (default: StatefulSet, which needs no operator)",
-    )
+    text = "the workload kind of the job (default: StatefulSet, which needs no operator)"
+    choice(parser, "--workload", _KINDS, text, _KINDS[0])
     text = "the version of the training operator that ran the job; some defaults of a TFJob depend on the version"
     option(parser, "--operator-version", "X.Y", text, _version)
     flag(parser, "--verify", "exit with code 1 if the imported job differs from its source without a reason")

@@ -12,14 +12,14 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
 from importlib import metadata
 from pathlib import Path
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final
 from urllib.parse import urlsplit, urlunsplit
 
 import jinja2
 
 from tfgen import __version__, data_path, places
 from tfgen.check.jobs import check
-from tfgen.cli.arguments import flag, option, path
+from tfgen.cli.arguments import choice, flag, option, path
 from tfgen.cli.output import OK, print_json, print_message, print_result
 from tfgen.disk_file import read_file, real_path, repository_root
 from tfgen.errors import UsageError
@@ -37,31 +37,21 @@ from tfgen.words import command_line
 
 EXAMPLE: Final = "tfgen init mnist --repo"
 
+_STRATEGIES: Final = ("ParameterServer", "MultiWorkerMirrored", "KerasDistribution", "Single")
+_GANGS: Final = ("volcano", "kube-batch", "coscheduling", "kai", "koordinator", "kueue", "kubernetes")
+
 
 def arguments(parser: ArgumentParser) -> None:
     parser.add_argument("name", metavar="NAME", help="the name of the job")
     text = "the parent folder of NAME/, or the folder of the repository (default: the folder of the existing jobs)"
     option(parser, "--out", "DIR", text, path)
-    parser.add_argument(
-        "--strategy",
-        choices=["ParameterServer", "MultiWorkerMirrored", "KerasDistribution", "Single"],
-        default="ParameterServer",
-        help="the distribution strategy of TensorFlow (default: ParameterServer)",
-    )
+    text = "the distribution strategy of TensorFlow (default: ParameterServer)"
+    choice(parser, "--strategy", _STRATEGIES, text, _STRATEGIES[0])
     option(parser, "--gpu", "COUNT", "the number of GPUs of each worker or chief", int, default=0)
-    parser.add_argument(
-        "--gang",
-        choices=["volcano", "kube-batch", "coscheduling", "kai", "koordinator", "kueue", "kubernetes"],
-        default="",
-        help="start all tasks together or not at all, with this gang scheduler",
-    )
+    choice(parser, "--gang", _GANGS, "start all tasks together or not at all, with this gang scheduler", "")
     flag(parser, "--repo", "create a GitOps repository, with this job as the first job")
     option(parser, "--team", "TEAM", "with --repo: add a folder and an AppProject for a team", default="")
-    parser.add_argument(
-        "--ci",
-        choices=["github", "gitlab"],
-        help="with --repo: the CI system (default: by the URL of the remote origin)",
-    )
+    choice(parser, "--ci", [*_CI_FILES], "with --repo: the CI system (default: by the URL of the remote origin)")
 
 
 def run(args: Namespace) -> int:
@@ -71,12 +61,10 @@ def run(args: Namespace) -> int:
         raise UsageError(f"--gpu {args.gpu}: write an integer of at least 0")
     if args.gang and args.strategy == "Single":
         raise UsageError("--gang needs several tasks, but a job with --strategy Single has one task; remove --gang")
-    options = JobOptions(args.name, args.strategy, args.gpu, args.gang)
     folder = args.out or Path()
-    is_relative = not folder.is_absolute()
-    new = new_repository(options, folder, team=args.team, ci=args.ci) if args.repo else new_job(options, args.out)
+    new = new_repository(args) if args.repo else new_job(args)
     added = add_files(new.folder, new.files)
-    added = added.relative() if is_relative else added
+    added = added if folder.is_absolute() else added.relative()
     is_configured = args.repo and configure_merge_driver(folder)
     if args.format == "json":
         written = {"created": added.created, "changed": added.extended, "kept": added.present}
@@ -94,15 +82,12 @@ def run(args: Namespace) -> int:
     return OK
 
 
-Ci: TypeAlias = Literal["github", "gitlab"]
-"""The CI system that checks the repository."""
-
 _ENVIRONMENTS: Final = ("dev", "prod")
 _EXAMPLE_REPOSITORY: Final = "https://git.example.com/ml/jobs.git"
 _DISTRIBUTION: Final = "tfgen-charts"
 _EXAMPLE_REQUIREMENT: Final = f"{_DISTRIBUTION}[kubernetes] @ git+https://git.example.com/platform/tfgen@v{__version__}"
 _DEFAULTS_SCHEMA: Final = "schemas/tfgen.schema.json"
-_CI_FILES: Final[Mapping[Ci, tuple[str, str, str]]] = {
+_CI_FILES: Final[Mapping[str, tuple[str, str, str]]] = {
     "github": (places.GITHUB_WORKFLOW, "github.yaml", places.GITHUB_OWNERS),
     "gitlab": (places.GITLAB_PIPELINE, "gitlab-ci.yaml", places.GITLAB_OWNERS),
 }
@@ -118,22 +103,6 @@ _TEMPLATES: Final = jinja2.Environment(
 )
 
 
-class JobOptions(Record):
-    """The options of a new job.
-
-    Attributes:
-        name: the name of the job.
-        strategy: the distribution strategy of TensorFlow.
-        gpus: the number of GPUs of each worker, or of the chief of a job with a single task.
-        gang: the gang scheduler; empty for no gang.
-    """
-
-    name: str
-    strategy: str = "ParameterServer"
-    gpus: int = 0
-    gang: str = ""
-
-
 class NewFiles(Record):
     """New files, and what they run.
 
@@ -147,45 +116,40 @@ class NewFiles(Record):
     command: str = ""
 
 
-def new_job(options: JobOptions, folder: Path | None) -> NewFiles:
+def new_job(args: Namespace) -> NewFiles:
     """Return the files of a new job: its job.yaml, and the schema for editors if the repository has no schema.
-
-    Args:
-        options: the options of the job.
-        folder: the parent folder of the new job; None for the common folder of the existing jobs.
 
     Raises:
         UsageError: the name is not valid, or a folder cannot be read.
     """
-    check_name(options.name, "job name")
-    place = find_place(options.name, folder)
-    root = root_above(folder or Path())
+    check_name(args.name, "job name")
+    place = find_place(args.name, args.out)
+    folder: Path = args.out or Path()
+    root = root_above(folder)
     is_repository = root is not None and is_root(root)
-    base = Path(os.path.relpath(root)) if root is not None and is_repository else folder or Path()
+    base = Path(os.path.relpath(root)) if root is not None and is_repository else folder
     path = Path(os.path.relpath(place.path, base)).as_posix()
     schema = f"schemas/{JOB_SCHEMA}" if is_repository else JOB_SCHEMA
     if place.schema is not None:
-        return NewFiles(base, (NewFile(path, _job_text(options, place)),))
-    job_text = _job_text(options, place.replaced(schema=_relative(schema, path)))
+        return NewFiles(base, (NewFile(path, _job_text(args, place)),))
+    job_text = _job_text(args, place.replaced(schema=_relative(schema, path)))
     return NewFiles(base, (NewFile(path, job_text), NewFile(schema, editor_schema(), IfPresent.KEEP)))
 
 
-def new_repository(options: JobOptions, folder: Path, *, team: str = "", ci: Ci | None = None) -> NewFiles:
+def new_repository(args: Namespace) -> NewFiles:
     """Return the files of a new repository: a first job, defaults, schemas, and the configuration of git and CI.
 
     In a subfolder of a git repository, only the jobs and their tfgen.yaml are in the subfolder. All other files are in
     the root of the repository, where git and the CI system read them.
 
-    Args:
-        options: the options of the first job.
-        folder: the folder of the jobs, usually the root of the repository.
-        team: the team of the job, which gets a folder, defaults and an Argo CD project; empty for no team.
-        ci: the CI system; None to choose the CI system by the URL of `origin`.
+    A team gets a folder, defaults and an Argo CD project.
 
     Raises:
         UsageError: the name of the job or of the team is not valid.
     """
-    check_name(options.name, "job name")
+    folder: Path = args.out or Path()
+    team: str = args.team
+    check_name(args.name, "job name")
     if team:
         check_name(team, "team")
     whole = real_path(folder)
@@ -198,8 +162,8 @@ def new_repository(options: JobOptions, folder: Path, *, team: str = "", ci: Ci 
     if not re.fullmatch(pattern, repository):  # for example a path on this machine
         repository = _EXAMPLE_REPOSITORY
     jobs = f"{below}jobs/{team}" if team else f"{below}jobs"
-    path = f"{jobs}/{options.name}/{JOB_FILE}"
-    place = find_place(options.name, top / jobs)
+    path = f"{jobs}/{args.name}/{JOB_FILE}"
+    place = find_place(args.name, top / jobs)
     is_first = not any((parent / FILE).exists() for parent in whole.parents if parent.is_relative_to(top))
     place = Place(
         Path(path),
@@ -207,7 +171,7 @@ def new_repository(options: JobOptions, folder: Path, *, team: str = "", ci: Ci 
         place.has_registry or is_first,
         place.environments or _ENVIRONMENTS,
     )
-    ci_path, ci_template, owners = _CI_FILES[ci or ("gitlab" if "gitlab" in repository else "github")]
+    ci_path, ci_template, owners = _CI_FILES[args.ci or ("gitlab" if "gitlab" in repository else "github")]
     values = {
         "branch": branch,
         "jobs": output.relative_to(top).as_posix(),
@@ -221,7 +185,7 @@ def new_repository(options: JobOptions, folder: Path, *, team: str = "", ci: Ci 
     # The owner in the URL of the repository, such as ``ads`` in ``https://git.ml.internal/ads/jobs.git``.
     owner = (repository.partition("://")[2].partition("/")[2] or repository.rpartition(":")[2]).partition("/")[0]
     files = (
-        NewFile(path, _job_text(options, place)),
+        NewFile(path, _job_text(args, place)),
         *(_of_team(team, jobs, repository, place.environments) if team else ()),
         *((NewFile(layer, layer_text, IfPresent.KEEP),) if is_first else ()),
         NewFile(f"schemas/{JOB_SCHEMA}", editor_schema(), IfPresent.KEEP),
@@ -253,15 +217,15 @@ def _relative(schema: str, file: str) -> str:
     return Path(os.path.relpath(schema, Path(file).parent)).as_posix()
 
 
-def _job_text(options: JobOptions, place: Place) -> str:
-    image = f"{options.name}:1.0.0"
+def _job_text(args: Namespace, place: Place) -> str:
+    image = f"{args.name}:1.0.0"
     return _text(
         "job.yaml",
-        name=options.name,
-        strategy=options.strategy,
-        computes="chief" if options.strategy == "Single" else "worker",
-        gpus=options.gpus,
-        gang=options.gang,
+        name=args.name,
+        strategy=args.strategy,
+        computes="chief" if args.strategy == "Single" else "worker",
+        gpus=args.gpu,
+        gang=args.gang,
         schema=place.schema or f"./{JOB_SCHEMA}",
         image=image if place.has_registry else f"registry.example.com/ml/{image}",
         environments=place.environments or _ENVIRONMENTS,
