@@ -35,8 +35,6 @@ EXAMPLE: Final = "source <(tfgen completion bash)"
 
 SHELLS: Final = ("bash", "zsh", "fish")
 
-_SCRIPTS: Final = Path(__file__).parent / "shells"
-
 _WORD: Final = re.compile(r"""(?:\\.|'[^']*(?:'|$)|"(?:\\.|[^"\\])*(?:"|$)|[^\s\\'"]|\\$)+""", re.DOTALL)
 """Pattern of a word in a POSIX shell. In the last word, the closing quote may be missing."""
 _PART: Final = re.compile(r"""\\(.?)|'([^']*)'?|"((?:\\.|[^"\\])*)"?""", re.DOTALL)
@@ -55,7 +53,7 @@ def arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     if not args.words:
-        script = (_SCRIPTS / f"tfgen.{args.shell}").read_text(encoding="utf-8")
+        script = (Path(__file__).parent / "shells" / f"tfgen.{args.shell}").read_text(encoding="utf-8")
         if args.format == "json":
             print_json({"shell": args.shell, "script": script})
         else:

@@ -7,21 +7,17 @@ import sys
 from argparse import ArgumentParser, Namespace
 from collections import defaultdict, deque
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from tfgen.cli.arguments import flag, number, option, release_arguments, run_arguments, seconds
 from tfgen.cli.live import check_role, clusters_of, read_run
 from tfgen.cli.output import COLOURS, OK, PROBLEMS, is_in_colour, print_message
 from tfgen.live.api import FOLLOWING, ONCE
 from tfgen.live.clusters import read_progress, read_states
-from tfgen.live.logs import Follower, LogChoice, read_logs
+from tfgen.live.logs import Follower, LogChoice, TaskLine, read_logs
+from tfgen.live.run import DeclaredRun, Snapshot
 from tfgen.live.tasks import failed_pods, task_errors, task_name
 from tfgen.report.status import as_line
-
-if TYPE_CHECKING:
-    from tfgen.live.logs import TaskLine
-    from tfgen.live.run import DeclaredRun, Snapshot
-
 
 EXAMPLE: Final = "tfgen logs job.yaml --env prod --role worker --index 0 --follow --since 10m"
 

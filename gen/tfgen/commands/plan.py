@@ -108,7 +108,6 @@ def _print_size(source: str, objects: Iterable[Object]) -> None:
 
 _CLAIM_TEMPLATES: Final = ("spec", "volumeClaimTemplates")
 _CLAIM: Final = {"apiVersion": "v1", "kind": "PersistentVolumeClaim"}
-_OUTSIDE_GANG: Final = "evaluator"
 _DECIDERS: Final[Mapping[str, str]] = {
     keys.POD_GROUP: "the coscheduling plugin",
     keys.KAI_GROUP: "KAI",
@@ -254,8 +253,7 @@ def _role(pods: Pods) -> str:
 
 
 def _is_in_gang(pods: Pods) -> bool:
-    role = _role(pods)
-    return role in ROLE_NAMES and role != _OUTSIDE_GANG
+    return _role(pods) in {*ROLE_NAMES} - {"evaluator"}
 
 
 def _doubts(pods: Pods, objects: Sequence[Object]) -> Iterator[str]:
@@ -279,7 +277,6 @@ def _doubts(pods: Pods, objects: Sequence[Object]) -> Iterator[str]:
 
 
 _COMMAND: Final = "kubectl get nodes,pods --all-namespaces -o yaml"
-_TIMESTAMP: Final = "tag:yaml.org,2002:timestamp"
 
 
 class _Loader(yaml.CSafeLoader):
@@ -287,7 +284,7 @@ class _Loader(yaml.CSafeLoader):
 
     yaml_constructors: ClassVar[dict[Any, Any]] = {
         **yaml.CSafeLoader.yaml_constructors,
-        _TIMESTAMP: yaml.CSafeLoader.construct_yaml_str,
+        "tag:yaml.org,2002:timestamp": yaml.CSafeLoader.construct_yaml_str,
     }
 
 

@@ -8,7 +8,7 @@ from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NoReturn
+from typing import Final, NoReturn
 
 from tfgen.cli.arguments import cluster_arguments, flag, jobs_argument, option, path
 from tfgen.cli.output import OK, PROBLEMS, check_jobs, print_message, report
@@ -18,12 +18,9 @@ from tfgen.git.tree import remote_address
 from tfgen.job.sources import output_root
 from tfgen.site.pages import INDEX, MARK, pages
 from tfgen.site.read_jobs import Site, broken_jobs, read_jobs
+from tfgen.text.document import Document
 from tfgen.tree.folder import write_folder
 from tfgen.words import command_line, count
-
-if TYPE_CHECKING:
-    from tfgen.text.document import Document
-
 
 EXAMPLE: Final = "tfgen site --out public"
 

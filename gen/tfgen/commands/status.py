@@ -8,7 +8,7 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from tfgen.cli.arguments import flag, job_name_argument, option, path, release_arguments
 from tfgen.cli.live import clusters_of, last_runs, read_all_runs, read_run
@@ -16,15 +16,11 @@ from tfgen.cli.output import OK, PROBLEMS, is_in_colour, print_json
 from tfgen.errors import UsageError
 from tfgen.job.sources import output_root
 from tfgen.live.api import FOLLOWING, ONCE
-from tfgen.live.clusters import find_undeclared_runs, follow_states, read_states
+from tfgen.live.clusters import UndeclaredRun, find_undeclared_runs, follow_states, read_states
+from tfgen.live.run import DeclaredRun
+from tfgen.live.run_state import RunState
 from tfgen.report.status import as_table, as_text, rows, screen, tree_lines, undeclared_rows, undeclared_text
 from tfgen.words import for_terminal
-
-if TYPE_CHECKING:
-    from tfgen.live.clusters import UndeclaredRun
-    from tfgen.live.run import DeclaredRun
-    from tfgen.live.run_state import RunState
-
 
 EXAMPLE: Final = "tfgen status job.yaml"
 

@@ -7,22 +7,18 @@ import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from itertools import repeat
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from tfgen.live.clusters import UndeclaredRun
 from tfgen.live.run_state import RoleState, RunState
 from tfgen.live.tasks import LostNode, TaskState
 from tfgen.words import columns, command_line, count, either, printable
-
-if TYPE_CHECKING:
-    from tfgen.live.clusters import UndeclaredRun
-
 
 _TASKS: Final = 8
 """Maximum number of tasks that are listed for a healthy role. For a healthy role with more tasks, no task is listed."""
 _OUT_OF_SERVICE: Final = "node.kubernetes.io/out-of-service=nodeshutdown:NoExecute"
 """The node taint that makes Kubernetes delete all pods of the node and detach the volumes of the pods:
 https://kubernetes.io/docs/concepts/cluster-administration/node-shutdown/#non-graceful-node-shutdown."""
-_RELEASE_LOST: Final = "tfgen release --lost"
 _DELETED: Final = "the run was deleted"
 _RELEASE: Final = "to free the nodes now: tfgen release"
 
@@ -189,7 +185,7 @@ def _lost_lines(node: LostNode, now: datetime) -> Iterator[str]:
     yield f"lost:     {pods}{resources}"
     if node.is_silent:
         yield f"fix:      if {node.name} is off: kubectl taint nodes {node.name} {_OUT_OF_SERVICE}"
-        yield f"fix:      or delete only these pods: {_RELEASE_LOST}"
+        yield "fix:      or delete only these pods: tfgen release --lost"
 
 
 def _row(state: RunState) -> dict[str, Any]:

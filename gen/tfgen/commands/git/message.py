@@ -32,9 +32,6 @@ _BODY: Final = 20
 _LONGEST: Final = 40
 """Maximum number of characters of a value in the message."""
 
-_OTHER_DEFAULTS: Final = "other defaults, rendered files unchanged"
-"""Text in the commit message for a job whose defaults changed and whose rendered files did not change."""
-
 _TASKS: Final = {"chief": "chiefs", "ps": "ps", "worker": "workers", "evaluator": "evaluators"}
 
 
@@ -80,7 +77,7 @@ def job_words(
             continue
         words = job_changes(pair.read())
         if words and pair.name in kept_jobs:
-            words = [_OTHER_DEFAULTS]
+            words = ["other defaults, rendered files unchanged"]
         if words or any(path.endswith(ledger_path(pair.name)) for path in touched):
             changes[pair.name] = words or ["rendered again"]
     if not changes:

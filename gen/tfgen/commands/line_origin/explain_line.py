@@ -55,7 +55,6 @@ _FEW: Final = 6
 """Maximum number of listed keys. Keys that a file sets are always listed, even above this number."""
 _WIDTH: Final = 100
 
-_RULES: Final = "docs/rules.md"
 _CHART_FIELDS: Final[dict[str, tuple[Path, ...]]] = {
     "name": (JOB_NAME,),
     "description": (JOB_NAME,),
@@ -64,8 +63,6 @@ _CHART_FIELDS: Final[dict[str, tuple[Path, ...]]] = {
 }
 """The keys of job.yaml that set a field of Chart.yaml, by the name of the field."""
 
-_VALUES: Final = "values.yaml"
-_SCHEMA: Final = "values.schema.json"
 _PLAIN: Final = {
     "README.md": "The README describes the chart. Its tables come from the values of the job and from their schema.",
     ".helmignore": "Helm does not add the files of editors and operating systems to the package of the chart.",
@@ -309,13 +306,13 @@ def _chart_line(changes: JobChanges, file: str, number: int, text: str) -> _Line
         if field == "version":
             reason = "The version rises with each change of the chart."
         return _LineFacts(reason, "docs/gitops.md", sources=keys)
-    if file == _SCHEMA:
+    if file == "values.schema.json":
         reason, environment = "The schema of the values comes from the schema of job.yaml.", None
         steps: list[str | int] = []
         while len(path) > 1 and path[0] == "properties":
             steps, path = [*steps, path[1]], path[2:]
         path = tuple(steps)
-    elif file == _VALUES:
+    elif file == "values.yaml":
         reason, environment = "The line is a value of the chart.", None
     else:
         reason = "The line is a value of the environment."
