@@ -269,12 +269,7 @@ def import_jobs(
     parsed |= {env: _parse_files(env_sources, problems) for env, env_sources in environments.items()}
     if has_errors(problems):
         return Imported((), (), in_order(problems))
-    jobs_by_env = {env: _read(files, options) for env, files in parsed.items()}
-    strategies = {variant.strategy for env_jobs in jobs_by_env.values() for variant in env_jobs.variants}
-    if len(parsed) > 1 and strategies == {"Single", "MultiWorkerMirrored"}:
-        # Import the single task of an environment as worker 0 and not as a chief, so that the strategies are the same.
-        mirrored = options.replaced(single_task_strategy="MultiWorkerMirrored")
-        jobs_by_env = {env: _read(files, mirrored) for env, files in parsed.items()}
+    jobs_by_env = _read_all(parsed, options)
     notes = Notes()
     for env_jobs in jobs_by_env.values():
         notes.problems += env_jobs.notes.problems
@@ -348,6 +343,20 @@ def _parse_files(sources: Iterable[Source], problems: list[Problem]) -> _Files:
         else:
             problems += parsed.problems
     return documents, scripts
+
+
+def _read_all(parsed: Mapping[EnvironmentName, _Files], options: Options) -> dict[EnvironmentName, _EnvironmentJobs]:
+    """Read the jobs of all environments.
+
+    If the jobs have several workers in some environments and a single task in others, import the single task as worker
+    0 and not as a chief. So the jobs have the same strategy in all environments.
+    """
+    jobs_by_env = {env: _read(files, options) for env, files in parsed.items()}
+    strategies = {variant.strategy for env_jobs in jobs_by_env.values() for variant in env_jobs.variants}
+    if len(parsed) > 1 and strategies == {"Single", "MultiWorkerMirrored"}:
+        mirrored = options.replaced(single_task_strategy="MultiWorkerMirrored")
+        jobs_by_env = {env: _read(files, mirrored) for env, files in parsed.items()}
+    return jobs_by_env
 
 
 def _read(files: _Files, options: Options) -> _EnvironmentJobs:

@@ -172,12 +172,9 @@ def new_repository(args: Namespace) -> NewFiles:
         place.environments or _ENVIRONMENTS,
     )
     ci_path, ci_template, owners = _CI_FILES[args.ci or ("gitlab" if "gitlab" in repository else "github")]
-    values = {
-        "branch": branch,
-        "jobs": output.relative_to(top).as_posix(),
-        "requirement": _requirement(),
-        "root": "" if output == top else f"{output.relative_to(top).as_posix()}/",
-    }
+    rendered = output.relative_to(top).as_posix()
+    root = "" if output == top else f"{rendered}/"
+    values = {"branch": branch, "jobs": rendered, "requirement": _requirement(), "root": root}
     layer = f"{below}{FILE}"
     layer_text = _text(
         "tfgen.yaml", job=path, repository=repository, branch=branch, schema=f"./{_relative(_DEFAULTS_SCHEMA, layer)}"
