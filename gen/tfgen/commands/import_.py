@@ -435,10 +435,7 @@ def _grouped(jobs_by_env: Mapping[EnvironmentName, _EnvironmentJobs], options: O
     The name of a variant may contain the environment. For example, mnist-dev and mnist-prod are variants of the job
     mnist.
     """
-    if len(jobs_by_env) == 1:
-        ((env, env_jobs),) = jobs_by_env.items()
-        return [(_name(variant, env, jobs_by_env), {env: variant}) for variant in env_jobs.variants]
-    if all(len(env_jobs.variants) == 1 for env_jobs in jobs_by_env.values()):
+    if len(jobs_by_env) > 1 and all(len(env_jobs.variants) == 1 for env_jobs in jobs_by_env.values()):
         variants = {env: env_jobs.variants[0] for env, env_jobs in jobs_by_env.items()}
         name = options.name or base_name({env: variant.name for env, variant in variants.items()})
         if name:

@@ -33,7 +33,6 @@ from tfgen.job.sources import output_root, root_above
 from tfgen.pipeline.check import removal_ends, run_ends
 from tfgen.pipeline.read import find_job_files, remaining_files, removal
 from tfgen.places import JOB_SCHEMA
-from tfgen.record import Record
 from tfgen.schema.editor_schema import editor_schema
 from tfgen.text.document import Document
 from tfgen.text.edit import assign, split_off
@@ -107,8 +106,9 @@ def _remove(args: Namespace) -> int:
     if args.job_name is not None and not is_file:
         raise UsageError(f"{job}: the file does not exist, and --job needs a job file")
     out = args.out or output_root(job.parent if is_file else Path())
-    text = _text_of_job(job, args.job_name, force=args.force) if is_file else None
-    name = text.name if text else str(job)
+    name, before, after = str(job), "", None
+    if is_file:
+        name, before, after = _text_of_job(job, args.job_name, force=args.force)
     ledgers = read_ledgers(out)
     if name not in ledgers and not is_file:
         rendered = f"the rendered jobs are {', '.join(sorted(ledgers))}" if ledgers else "no job is rendered"
@@ -121,15 +121,19 @@ def _remove(args: Namespace) -> int:
         )
     ends = removal_ends(name, job if is_file else Path(os.path.relpath(out / ledgers.sources[name])))
     plan = apply(plan_write(WriteRequest(out, [removal(name)] if name in ledgers else [], force=args.force)))
-    removed = [*plan.removed, *map(str, _remove_text(job, text) if text else ())]
-    is_changed, remaining = text is not None and text.is_shared, remaining_files(out, name)
+    removed = [*plan.removed]
+    if after is not None:
+        replace_text(job, before, after)
+    elif is_file:
+        removed += map(str, _delete_file(job))
+    remaining = remaining_files(out, name)
     for conflict in plan.lost:
         print_message(f"lost: {conflict.describe_past()}")
     if args.format == "json":
-        data = {"removed": removed, "changed": is_changed, "remaining": remaining}
+        data = {"removed": removed, "changed": after is not None, "remaining": remaining}
         print_json({**data, "ends": ended_runs_data(ends)})
         return OK
-    if is_changed:
+    if after is not None:
         print_result(f"changed  {job}")
     print_result("".join(f"removed  {file}\n" for file in removed), end="")
     print_remaining(remaining)
@@ -156,24 +160,10 @@ def _print_deletion(ends: Sequence[JobDiff], document: Document | None) -> None:
             )
 
 
-class _JobText(Record):
-    """The text of a job in its file.
+def _text_of_job(path: Path, name: str | None, *, force: bool) -> tuple[str, str, str | None]:
+    """Return the name of a job, and the text of its file `path` with and without the job.
 
-    Attributes:
-        name: the name of the job.
-        before: the text of the file.
-        after: the text of the file without the job.
-        is_shared: whether the file contains other jobs.
-    """
-
-    name: str
-    before: str
-    after: str
-    is_shared: bool
-
-
-def _text_of_job(path: Path, name: str | None, *, force: bool) -> _JobText:
-    """Return the text of the job file `path` with and without the job. Check that the text of the job is committed.
+    The text without the job is None if the file contains no other job. Check that the text of the job is committed.
 
     Raises:
         UsageError: the file does not have the job, the file has several jobs and `name` is None, or the text of the job
@@ -191,25 +181,19 @@ def _text_of_job(path: Path, name: str | None, *, force: bool) -> _JobText:
     job = data_path.at(document.data, ("metadata", "name"))
     if not isinstance(job, str):
         raise UsageError(f"{path}: the job has no name; set metadata.name")
-    is_shared = len(parsed.documents) > 1
-    content, after = split_off(before, document) if is_shared else (text, "")
+    content, after = split_off(before, document) if len(parsed.documents) > 1 else (text, None)
     if not force and not _has_committed(path, content, document):
         raise UsageError(
             f"{path}: the text of {job} is not committed to git; commit the file, or add --force to delete the text"
         )
-    return _JobText(job, before, after, is_shared)
+    return job, before, after
 
 
-def _remove_text(path: Path, text: _JobText) -> list[Path]:
-    """Remove the text of a job from the job file `path`, and return the deleted files.
+def _delete_file(path: Path) -> list[Path]:
+    """Delete a job file, the schema for editors that `tfgen init` wrote to its folder, and folders that are then empty.
 
-    If the file contains other jobs, the file remains, and the result is empty. Otherwise, the function also deletes the
-    schema for editors that `tfgen init` wrote to the folder, and the folders that are then empty. The schema remains if
-    the folder has other files, or if the schema has uncommitted edits.
+    The schema remains if the folder has other files, or if the schema has uncommitted edits. Return the deleted files.
     """
-    if text.is_shared:
-        replace_text(path, text.before, text.after)
-        return []
     path.unlink()
     removed, folder = [path], path.parent
     schema = folder / JOB_SCHEMA
