@@ -33,9 +33,12 @@ def flag(parser: ArgumentParser, names: str, text: str) -> None:
 
 
 def option(
-    parser: ArgumentParser, names: str, metavar: str, text: str, convert: _Convert = str, *, default: object = None
+    parser: ArgumentParser, names: str, metavar: str | None, text: str, convert: _Convert = str, default: object = None
 ) -> None:
-    """Add an option with a value. `names` are the option strings, and `text` is the help."""
+    """Add an option with a value. `names` are the option strings, and `text` is the help.
+
+    If `metavar` is None, argparse derives the name of the value from the name of the option.
+    """
     parser.add_argument(*names.split(), type=convert, default=default, metavar=metavar, help=text)
 
 
@@ -61,19 +64,15 @@ def run_arguments(parser: ArgumentParser, *, may_be_removed: bool = False) -> No
 def cluster_arguments(parser: ArgumentParser) -> None:
     """Add the arguments that select a cluster and a namespace, as in kubectl."""
     option(parser, "--kubeconfig", "FILE", "the kubeconfig (default: $KUBECONFIG or ~/.kube/config)")
-    parser.add_argument(
-        "--context", help="the kubeconfig context (default: the cluster of the environment, or the current context)"
-    )
-    parser.add_argument(
-        "-n", "--namespace", help="the namespace (default: the namespace of the job, or of the context)"
-    )
+    text = "the kubeconfig context (default: the cluster of the environment, or the current context)"
+    option(parser, "--context", None, text)
+    option(parser, "-n --namespace", None, "the namespace (default: the namespace of the job, or of the context)")
 
 
 def release_arguments(parser: ArgumentParser) -> None:
     """Add the arguments that select a Helm release of a job, a cluster and a namespace."""
-    parser.add_argument(
-        "--release", help="the Helm release (default: the release with the name of the job, or the only release)"
-    )
+    text = "the Helm release (default: the release with the name of the job, or the only release)"
+    option(parser, "--release", None, text)
     cluster_arguments(parser)
 
 
@@ -87,19 +86,6 @@ def seconds(text: str) -> int:
     if not number.isdecimal():
         raise ArgumentTypeError(f"{text!r} is not a duration; write for example 90s, 10m, 2h or 1d")
     return int(number) * _UNITS[unit]
-
-
-def change_arguments(parser: ArgumentParser, dry_run: str, force: str) -> None:
-    """Add the arguments of a command that changes the objects of a job in a cluster, without JOB and --env.
-
-    Args:
-        parser: the parser of the command.
-        dry_run: the help text of --dry-run.
-        force: the help text of --force.
-    """
-    flag(parser, "--dry-run", dry_run)
-    flag(parser, "--force", force)
-    cluster_arguments(parser)
 
 
 def path(text: str) -> Path:
@@ -147,11 +133,8 @@ def against_argument(parser: ArgumentParser) -> None:
 
 def job_argument(parser: ArgumentParser, *, may_be_removed: bool = False) -> None:
     """Add the arguments JOB and --job, the job file and the name of the job, as `args.job` and `args.job_name`."""
-    if may_be_removed:
-        help_text = "a job.yaml, or the name of a job that was removed from the repository"
-        parser.add_argument("job", type=path, metavar="JOB|NAME", help=help_text)
-    else:
-        parser.add_argument("job", type=path, metavar="JOB", help="a job.yaml")
+    text = "a job.yaml" + (", or the name of a job that was removed from the repository" if may_be_removed else "")
+    parser.add_argument("job", type=path, metavar="JOB|NAME" if may_be_removed else "JOB", help=text)
     job_name_argument(parser)
 
 

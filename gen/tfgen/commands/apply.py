@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from tfgen import data_path
 from tfgen.change.field_diff import FieldChange, field_changes
-from tfgen.cli.arguments import change_arguments, flag, option, run_arguments, seconds
+from tfgen.cli.arguments import cluster_arguments, flag, option, run_arguments, seconds
 from tfgen.cli.live import print_changes, read_run, read_target, wait_for_run
 from tfgen.cli.output import OK, PROBLEMS
 from tfgen.commands.delete import plan_prune
@@ -46,11 +46,9 @@ EXAMPLE: Final = "tfgen apply job.yaml --env dev --dry-run"
 
 def arguments(parser: ArgumentParser) -> None:
     run_arguments(parser)
-    change_arguments(
-        parser,
-        dry_run="print the fields that the server would change, and apply nothing",
-        force="also change objects and fields that another tool or user manages",
-    )
+    flag(parser, "--dry-run", "print the fields that the server would change, and apply nothing")
+    flag(parser, "--force", "also change objects and fields that another tool or user manages")
+    cluster_arguments(parser)
     flag(parser, "--wait", "wait until all tasks run or the run has ended")
     option(parser, "--timeout", "TIME", "with --wait: the maximum time, such as 10m", seconds)
 

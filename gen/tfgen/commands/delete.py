@@ -11,7 +11,7 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from tfgen.cli.arguments import change_arguments, repeatable, run_arguments
+from tfgen.cli.arguments import cluster_arguments, flag, repeatable, run_arguments
 from tfgen.cli.live import print_changes, read_deletion_target
 from tfgen.cli.output import OK, PROBLEMS, print_result
 from tfgen.errors import TfgenError, UsageError
@@ -39,11 +39,9 @@ EXAMPLE: Final = "tfgen delete job.yaml --env dev"
 
 def arguments(parser: ArgumentParser) -> None:
     run_arguments(parser, may_be_removed=True)
-    change_arguments(
-        parser,
-        dry_run="print the objects that the command would delete, and delete nothing",
-        force="also delete objects that another tool or user manages",
-    )
+    flag(parser, "--dry-run", "print the objects that the command would delete, and delete nothing")
+    flag(parser, "--force", "also delete objects that another tool or user manages")
+    cluster_arguments(parser)
     repeatable(parser, "--claim", "NAME", "also delete this claim and its data; repeatable")
 
 
