@@ -216,6 +216,7 @@ def depth_of(line: str) -> int:
 _ACTION: Final = re.compile(r'\{\{-? ?(?P<code>(?:/\*.*?\*/|"(?:[^"\\]|\\.)*"|`[^`]*`|[^"`])*?) ?-?\}\}', re.DOTALL)
 _WORD: Final = re.compile(r'"(?:[^"\\]|\\.)*"|`[^`]*`|\)(?:\.[\w.]+)?|[(|]|[^\s()|"`]+')
 _ASSIGNMENT: Final = re.compile(r"(?P<names>\$\w+(?:, \$\w+)?) (?P<sign>:?=) (?P<value>.*)", re.DOTALL)
+_BLOCKS: Final = ("if", "with", "range", "define")
 _SET: Final = re.compile(r"set (?P<name>\$\w+) ")
 
 
@@ -258,14 +259,6 @@ class _Action(Record):
         return self.code.partition(" ")[0]
 
 
-class _Block(Record):
-    """The branches of an ``if``, ``with``, ``range`` or ``define``, each an action and the content after the action."""
-
-    branches: Sequence[tuple[_Action, _Body]]
-    end: _Action
-
-
-_Body: TypeAlias = "Sequence[_Action | _Block]"
 _Notes: TypeAlias = dict[str, list[set[Path]]]
 """The paths at each line of a file, by the name of the file."""
 
@@ -276,16 +269,10 @@ def _keys_of_templates(files: Mapping[str, str]) -> Mapping[str, Sequence[LineKe
     Args:
         files: the text of each template, of each helper file and of the notes, by path.
     """
-    bodies = [_parse(_actions(file, text))[0] for file, text in files.items()]
-    defined = {
-        part.branches[0][0].code.split('"')[1]: part
-        for body in bodies
-        for part in body
-        if isinstance(part, _Block) and part.branches[0][0].word == "define"
-    }
-    reader = _Reader(files, defined)
-    for body in bodies:
-        reader.read(body, _Value(frozenset({("$",)})))
+    reader = _Reader(files)
+    for body in reader.bodies:
+        dot = _Value(frozenset({("$",)}))
+        reader.read(iter(body), dot, {"$": dot}, frozenset())
     return {
         file: [
             LineKeys(_keys(values), _keys(tests))
@@ -307,78 +294,69 @@ def _actions(file: str, text: str) -> Iterator[_Action]:
         yield _Action(match["code"].strip(), file, first, first + match[0].count("\n"))
 
 
-def _parse(actions: Iterator[_Action]) -> tuple[_Body, _Action | None]:
-    """Return the content before the next ``else`` or ``end``, and this action; None at the end of a file."""
-    body: list[_Action | _Block] = []
-    for action in actions:
-        if action.word in ("else", "end"):
-            return body, action
-        if action.word not in ("if", "with", "range", "define"):
-            body.append(action)
-            continue
-        branches: list[tuple[_Action, _Body]] = []
-        head: _Action | None = action
-        while head is not None and head.word != "end":
-            inner, following = _parse(actions)
-            branches.append((head, inner))
-            head = following
-        body.append(_Block(branches, head or action))
-    return body, None
-
-
 class _Reader:
-    """The paths that each line reads, and the paths that the conditions around the line read."""
+    """The paths that each line reads, and the paths that the conditions around the line read.
 
-    def __init__(self, files: Mapping[str, str], defined: Mapping[str, _Block]) -> None:
+    Attributes:
+        values: the paths that each line of a file reads.
+        tests: the paths that the conditions around each line of a file read.
+        bodies: the actions of each file outside of its named templates.
+    """
+
+    def __init__(self, files: Mapping[str, str]) -> None:
         self.values: _Notes = {file: [set() for _ in text.split("\n")] for file, text in files.items()}
         self.tests: _Notes = {file: [set() for _ in text.split("\n")] for file, text in files.items()}
-        self._defined = defined
+        self.bodies: list[list[_Action]] = []
+        self._defined: dict[str, list[_Action]] = {}  # from ``define`` to ``end``
         self._included: dict[str, list[tuple[_Value, frozenset[Path]]]] = {}
+        for file, text in files.items():
+            self.bodies.append([])
+            depth = 0
+            template: list[_Action] = []
+            for action in _actions(file, text):
+                if action.word == "define":
+                    template = self._defined[action.code.split('"')[1]] = []
+                if depth or action.word == "define":
+                    template.append(action)
+                    depth += (action.word in _BLOCKS) - (action.word == "end")
+                else:
+                    self.bodies[-1].append(action)
 
     def read(
-        self,
-        body: _Body,
-        dot: _Value,
-        names: dict[str, _Value] | None = None,
-        tests: frozenset[Path] = frozenset(),
-    ) -> frozenset[Path]:
-        """Follow the actions of a file or of a part of a template, and return all paths that the actions read.
+        self, actions: Iterator[_Action], dot: _Value, names: dict[str, _Value], tests: frozenset[Path]
+    ) -> tuple[frozenset[Path], _Action | None]:
+        """Follow actions up to the next ``else`` or ``end``, and return the paths that they read, and this action.
 
         Args:
-            body: the actions.
+            actions: the actions of a file or of a part of a template. At the end of a file, the result has no action.
             dot: the value of the dot.
-            names: the value of each variable. A file and a named template have only the variable `$`.
+            names: the value of each variable.
             tests: the paths that the conditions around the actions read.
         """
-        names = {"$": dot} if names is None else names
         paths: frozenset[Path] = frozenset()
-        for part in body:
-            if isinstance(part, _Block):
-                paths |= self._read_block(part, dot, names, tests)
-            elif not part.code.startswith("/*"):
-                read = self._statement(part.code, dot, names).all_paths
-                _note(self.values, part, part, read)
-                paths |= read
-        return paths
-
-    def _read_block(
-        self, block: _Block, dot: _Value, names: dict[str, _Value], tests: frozenset[Path]
-    ) -> frozenset[Path]:
-        paths: frozenset[Path] = frozenset()
-        heads: frozenset[Path] = frozenset()
-        if block.branches[0][0].word == "define":
-            return paths  # `_include` reads the content
-        for number, (head, body) in enumerate(block.branches):
-            word, _, code = head.code.removeprefix("else ").partition(" ")
-            value = self._statement(code, dot, names, of_each=word == "range") if code else _Value()
-            heads |= value.all_paths
-            following = block.branches[number + 1][0] if number + 1 < len(block.branches) else block.end
-            _note(self.values, head, head, heads)
-            _note(self.tests, head, following, tests | heads)
-            inner = {"with": value, "range": value.at([ANY])}.get(word, dot)
-            paths |= heads | self.read(body, inner, names, tests | heads)
-        _note(self.values, block.end, block.end, heads)
-        return paths
+        for action in actions:
+            if action.word in ("else", "end"):
+                return paths, action
+            if action.word not in _BLOCKS:
+                if not action.code.startswith("/*"):
+                    read = self._statement(action.code, dot, names).all_paths
+                    _note(self.values, action, action, read)
+                    paths |= read
+                continue
+            heads: frozenset[Path] = frozenset()
+            head: _Action | None = action
+            while head and head.word != "end":
+                word, _, code = head.code.removeprefix("else ").partition(" ")
+                value = self._statement(code, dot, names, of_each=word == "range") if code else _Value()
+                heads |= value.all_paths
+                inner = {"with": value, "range": value.at([ANY])}.get(word, dot)
+                read, following = self.read(actions, inner, names, tests | heads)
+                _note(self.values, head, head, heads)
+                _note(self.tests, head, following or head, tests | heads)
+                paths |= heads | read
+                head = following
+            _note(self.values, head or action, head or action, heads)
+        return paths, None
 
     def _statement(self, code: str, dot: _Value, names: dict[str, _Value], *, of_each: bool = False) -> _Value:
         """Return the value of an expression or an assignment, and add the assigned names to `names`.
@@ -438,10 +416,9 @@ class _Reader:
         for argument, paths in calls:
             if argument == dot:
                 return paths
-        block = self._defined[name]
-        head, body = block.branches[0]
-        paths = self.read(body, dot)
-        for action in (head, block.end):
+        head, *body = self._defined[name]
+        paths, _ = self.read(iter(body), dot, {"$": dot}, frozenset())
+        for action in (head, body[-1]):
             _note(self.values, action, action, paths)
         calls.append((dot, paths))
         return paths
