@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from tfgen.commands.line_origin.pages import page_of_key
+from tfgen.commands.line_origin.explain_line import page_of_key
 from tfgen.schema import file as schema_file
 from tfgen.schema.file import Schema, entry, is_record, resolve
 from tfgen.schema.keys import short_type_of

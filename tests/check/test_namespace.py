@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tfgen.cli.parser import read_arguments
 from tfgen.commands.check import check_paths
 
 JOB = """\
@@ -40,7 +41,7 @@ def check(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Check:
         for name, text in {**files, "job.yaml": job}.items():
             (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
             (tmp_path / name).write_text(text, encoding="utf-8")
-        report = check_paths([Path("job.yaml")], against="HEAD", out=Path())
+        report = check_paths(read_arguments(["check", "job.yaml", "--out", "."]))
         found = [problem for problem in report.problems if problem.rule.startswith("namespace-")]
         assert {problem.severity for problem in found} <= {"warning"}
         return [f"{problem.position.line}: {problem.message}" for problem in found]

@@ -12,7 +12,7 @@ from tests.support.rules_page import ids_of_the_reader, sections
 from tfgen import cli
 from tfgen.commands.explain import explain_rule, rule_ids
 from tfgen.errors import TfgenError
-from tfgen.report.rule_summaries import rule_summaries
+from tfgen.report.sarif import rule_summaries
 from tfgen.schema.keys import explain
 
 # -- keys --------------------------------------------------------------------------------------------------------------

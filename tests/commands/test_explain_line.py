@@ -16,9 +16,8 @@ from tests.support.repository import tfgen
 from tests.support.tools import ROOT
 from tfgen import cli, data_path
 from tfgen.check.jobs import check
-from tfgen.commands.line_origin.explain_line import LineOrigin, RenderedText, line_origin
-from tfgen.commands.line_origin.moved_lines import JobChanges
-from tfgen.commands.line_origin.pages import page_of_key, purpose
+from tfgen.commands.line_origin.explain_line import LineOrigin, RenderedText, line_origin, page_of_key, purpose
+from tfgen.commands.line_origin.line_keys import JobChanges
 from tfgen.errors import has_errors
 from tfgen.graph.field_keys import structure_keys
 from tfgen.graph.graph import graph
@@ -313,7 +312,7 @@ def test_each_template_of_a_job_has_a_purpose() -> None:
 
 
 def test_each_page_of_a_key_is_about_a_key_of_the_schema() -> None:
-    from tfgen.commands.line_origin.pages import _PAGES
+    from tfgen.commands.line_origin.explain_line import _PAGES
 
     schema = schema_file.load()
     assert [key for key in _PAGES if schema_file.node(schema, key.split(".")) is None] == []

@@ -10,7 +10,8 @@ import yaml
 
 from tests.support.repository import JOB, OTHER, commit_all, git, repository_fixture, run_tfgen, tfgen
 from tests.support.tools import ROOT
-from tfgen.commands.init import JobOptions, new_repository
+from tfgen.cli.parser import read_arguments
+from tfgen.commands.init import new_repository
 
 pytestmark = pytest.mark.long
 
@@ -105,7 +106,7 @@ def test_the_hooks_run_where_a_commit_only_removes_files() -> None:
     """Without `always_run`, pre-commit skips a hook that has no files: https://pre-commit.com/#hooks-always_run."""
     hooks = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))
     (published,) = (hook for hook in hooks if hook["id"] == "tfgen-check")
-    files = new_repository(JobOptions("mnist"), ROOT).files
+    files = new_repository(read_arguments(["init", "mnist", "--repo", "--out", str(ROOT)])).files
     (config,) = (file for file in files if file.path == ".pre-commit-config.yaml")
     (local,) = (repository["hooks"] for repository in yaml.safe_load(config.text)["repos"])
     assert [hook["always_run"] for hook in (published, *local)] == [True, True, True]

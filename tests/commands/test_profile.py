@@ -62,7 +62,7 @@ def test_a_task_without_a_trace_is_a_failure(missing: list[int], cluster: set[in
     cluster |= {*missing}
     traces = profile.profile_run(NOTHING, Access(namespace="ml"), NOTHING, *REQUEST)
     failure = "worker-1 does not run" if missing else "worker-1: lost"
-    assert traces == profile.Traces({"worker-0.xplane.pb": b""}, (failure,))
+    assert traces == ({"worker-0.xplane.pb": b""}, [failure])
 
 
 def test_no_trace_at_all_is_an_error(cluster: set[int]) -> None:

@@ -11,7 +11,7 @@ from typing import Any, cast
 import pytest
 
 from tests.support.recorded_run import read_recorded, read_run
-from tfgen.commands.release import ReleasedPod, release_lost, release_run
+from tfgen.commands.release import Released, release_lost, release_run
 from tfgen.errors import TfgenError
 from tfgen.live.api import ApiError, Resource
 from tfgen.live.run import DeclaredRun
@@ -109,7 +109,7 @@ class Cluster:
         return {"metadata": {"name": name}, "status": {"conditions": [condition]}}
 
 
-def release(cluster: Cluster) -> list[ReleasedPod]:
+def release(cluster: Cluster) -> list[Released]:
     return [*release_lost(Target(cast("Any", cluster), "ml", RUN.job, RUN.full_name, "", run=RUN.run), RUN)]
 
 
@@ -117,8 +117,9 @@ def test_exactly_the_pods_of_the_lost_node_are_deleted_by_their_uid() -> None:
     cluster = Cluster({"node-0": "True", "node-1": "True", "node-2": "Unknown"})
     results = release(cluster)
     lost = [pod for pod in PODS if pod["spec"].get("nodeName") == "node-2"]
-    assert [item.pod for item in results if item.is_deleted] == sorted(pod["metadata"]["name"] for pod in lost)
-    assert {item.reason for item in results if not item.is_deleted} == {"node-0 is ready", "node-1 is ready"}
+    deleted = [item.identity[2] for item in results if item.outcome == "deleted"]
+    assert deleted == sorted(pod["metadata"]["name"] for pod in lost)
+    assert {item.reason for item in results if item.outcome == "left"} == {"node-0 is ready", "node-1 is ready"}
     assert [verb for verb, _, _ in cluster.changes] == ["PATCH", "DELETE"] * len(lost)
     uids = {pod["metadata"]["name"]: pod["metadata"]["uid"] for pod in lost}
     for verb, path, body in cluster.changes:
@@ -133,7 +134,7 @@ def test_exactly_the_pods_of_the_lost_node_are_deleted_by_their_uid() -> None:
 @pytest.mark.parametrize("status", [404, 409])
 def test_a_pod_that_was_replaced_meanwhile_is_no_error(status: int) -> None:
     cluster = Cluster({"node-0": "True", "node-1": "True", "node-2": "Unknown"}, ApiError(status, "another uid"))
-    assert any(item.is_deleted for item in release(cluster))
+    assert any(item.outcome == "deleted" for item in release(cluster))
     assert {verb for verb, _, _ in cluster.changes} == {"PATCH"}
 
 

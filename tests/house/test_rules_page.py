@@ -24,7 +24,7 @@ from tfgen.pipeline import check as pipeline_check
 from tfgen.pipeline import read
 from tfgen.rails import enforce, limits
 from tfgen.report.problems import as_text
-from tfgen.report.rule_summaries import rule_summaries
+from tfgen.report.sarif import rule_summaries
 from tfgen.rules import roles
 from tfgen.rules.across import ACROSS
 from tfgen.rules.table import RULES

@@ -21,7 +21,8 @@ from tests.support.everything import EVERYTHING
 from tests.support.generated import HOSTILE, jobs
 from tests.support.values_chart import chart
 from tfgen import data_path
-from tfgen.commands.init import JobOptions, new_job
+from tfgen.cli.parser import read_arguments
+from tfgen.commands.init import new_job
 from tfgen.schema import file as schema_file
 from tfgen.schema import kinds, tunables
 from tfgen.schema.tunables import chart_values
@@ -75,7 +76,7 @@ def test_it_stands_alone():
 
 
 def test_the_first_job_of_a_user_has_a_short_one(tmp_path):
-    job, *_ = new_job(JobOptions("mnist"), tmp_path).files
+    job, *_ = new_job(read_arguments(["init", "mnist", "--out", str(tmp_path)])).files
     spec = parse(job.text, "job.yaml").documents[0].data["spec"]
     form = values_form(spec)
     assert len(json.dumps(values_schema(form), ensure_ascii=False).encode()) <= 27_500

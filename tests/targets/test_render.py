@@ -9,7 +9,8 @@ import pytest
 
 from tests.support.generated import job
 from tests.support.tools import ROOT
-from tfgen.commands.init import JobOptions, new_job
+from tfgen.cli.parser import read_arguments
+from tfgen.commands.init import new_job
 from tfgen.targets import render as rendering
 from tfgen.text.parse import parse
 from tfgen.text.yaml_text import json_lines
@@ -84,7 +85,7 @@ def committed(name):
 
 
 def test_first_job_of_a_user_has_few_lines(tmp_path):
-    first, *_ = new_job(JobOptions("mnist"), tmp_path).files
+    first, *_ = new_job(read_arguments(["init", "mnist", "--out", str(tmp_path)])).files
     document = parse(first.text, "job.yaml").documents[0].data
     assert len(document["spec"]["environments"]) == 2
     written = lines(rendering.render(document).tree.files)

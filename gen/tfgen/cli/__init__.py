@@ -119,7 +119,10 @@ def _run_once(args: Namespace, argv: Sequence[str]) -> int:
 def _run_command(args: Namespace) -> int:
     """Run a command and return its exit code. If problems of the input stop the command, print the problems."""
     command: Callable[[Namespace], int] = args.run
-    _check_working_directory()
+    try:
+        Path.cwd()  # relative paths start there
+    except OSError as error:
+        raise TfgenError(f"the working directory no longer exists: {error.strerror}") from error
     try:
         with shared_readers():
             return command(args)
@@ -134,7 +137,8 @@ def _print_error(error: Exception, argv: Sequence[str]) -> int:
     """Print the message of an error without a traceback, and return the exit code."""
     match error:
         case TfgenError():
-            if _wants_json(argv):
+            words = argv[: argv.index("--")] if "--" in argv else argv
+            if "--format=json" in words or ("--format", "json") in pairwise(words):
                 print_json({"error": {"message": str(error), "exitCode": error.exit_code}})
             print_message(f"tfgen: error: {error}")
             return error.exit_code
@@ -155,24 +159,6 @@ def _read_arguments(argv: Sequence[str]) -> Namespace:
     except SystemExit:
         sys.stdout.flush()
         raise
-
-
-def _wants_json(argv: Sequence[str]) -> bool:
-    """Return True if a command line, even an invalid command line, contains `--format json`."""
-    words = argv[: argv.index("--")] if "--" in argv else argv
-    return "--format=json" in words or ("--format", "json") in pairwise(words)
-
-
-def _check_working_directory() -> None:
-    """Check that the working directory exists, because relative paths start there.
-
-    Raises:
-        TfgenError: the working directory was deleted.
-    """
-    try:
-        Path.cwd()
-    except OSError as error:
-        raise TfgenError(f"the working directory no longer exists: {error.strerror}") from error
 
 
 def _terminate(_number: int, _frame: FrameType | None) -> NoReturn:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, ArgumentTypeError
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 from tfgen.record import Record
 
+_Convert: TypeAlias = Callable[[str], object]
 _UNITS: Final[Mapping[str, int]] = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
@@ -26,31 +27,52 @@ class Watched(Record):
     writes: bool = False
 
 
+def flag(parser: ArgumentParser, names: str, text: str) -> None:
+    """Add an option without a value. `names` are the option strings, such as "-f --follow", and `text` is the help."""
+    parser.add_argument(*names.split(), action="store_true", help=text)
+
+
+def option(
+    parser: ArgumentParser, names: str, metavar: str | None, text: str, convert: _Convert = str, default: object = None
+) -> None:
+    """Add an option with a value. `names` are the option strings, and `text` is the help.
+
+    If `metavar` is None, argparse derives the name of the value from the name of the option.
+    """
+    parser.add_argument(*names.split(), type=convert, default=default, metavar=metavar, help=text)
+
+
+def choice(parser: ArgumentParser, name: str, choices: Sequence[str], text: str, default: str | None = None) -> None:
+    """Add an option with one of several values. `text` is the help."""
+    parser.add_argument(name, choices=choices, default=default, help=text)
+
+
+def repeatable(parser: ArgumentParser, name: str, metavar: str, text: str, convert: _Convert = str) -> None:
+    """Add an option that may occur several times. Its value is the list of all given values."""
+    parser.add_argument(name, action="append", default=[], type=convert, metavar=metavar, help=text)
+
+
 def run_arguments(parser: ArgumentParser, *, may_be_removed: bool = False) -> None:
     """Add the arguments JOB, --job and --env, which select the run of a job.
 
     With `may_be_removed`, JOB may also be the name of a job that was removed from the repository.
     """
     job_argument(parser, may_be_removed=may_be_removed)
-    parser.add_argument("--env", metavar="ENV", help="the environment (default: none)")
+    option(parser, "--env", "ENV", "the environment (default: none)")
 
 
 def cluster_arguments(parser: ArgumentParser) -> None:
     """Add the arguments that select a cluster and a namespace, as in kubectl."""
-    parser.add_argument("--kubeconfig", metavar="FILE", help="the kubeconfig (default: $KUBECONFIG or ~/.kube/config)")
-    parser.add_argument(
-        "--context", help="the kubeconfig context (default: the cluster of the environment, or the current context)"
-    )
-    parser.add_argument(
-        "-n", "--namespace", help="the namespace (default: the namespace of the job, or of the context)"
-    )
+    option(parser, "--kubeconfig", "FILE", "the kubeconfig (default: $KUBECONFIG or ~/.kube/config)")
+    text = "the kubeconfig context (default: the cluster of the environment, or the current context)"
+    option(parser, "--context", None, text)
+    option(parser, "-n --namespace", None, "the namespace (default: the namespace of the job, or of the context)")
 
 
 def release_arguments(parser: ArgumentParser) -> None:
     """Add the arguments that select a Helm release of a job, a cluster and a namespace."""
-    parser.add_argument(
-        "--release", help="the Helm release (default: the release with the name of the job, or the only release)"
-    )
+    text = "the Helm release (default: the release with the name of the job, or the only release)"
+    option(parser, "--release", None, text)
     cluster_arguments(parser)
 
 
@@ -64,19 +86,6 @@ def seconds(text: str) -> int:
     if not number.isdecimal():
         raise ArgumentTypeError(f"{text!r} is not a duration; write for example 90s, 10m, 2h or 1d")
     return int(number) * _UNITS[unit]
-
-
-def change_arguments(parser: ArgumentParser, dry_run: str, force: str) -> None:
-    """Add the arguments of a command that changes the objects of a job in a cluster, without JOB and --env.
-
-    Args:
-        parser: the parser of the command.
-        dry_run: the help text of --dry-run.
-        force: the help text of --force.
-    """
-    parser.add_argument("--dry-run", action="store_true", help=dry_run)
-    parser.add_argument("--force", action="store_true", help=force)
-    cluster_arguments(parser)
 
 
 def path(text: str) -> Path:
@@ -114,25 +123,18 @@ def jobs_argument(parser: ArgumentParser, default: str = "") -> None:
 
 def out_argument(parser: ArgumentParser) -> None:
     """Add the argument --out, the output folder of a command, as `args.out`."""
-    parser.add_argument(
-        "--out", type=path, metavar="DIR", help="the folder of charts/ and overlays/ (default: the repository)"
-    )
+    option(parser, "--out", "DIR", "the folder of charts/ and overlays/ (default: the repository)", path)
 
 
 def against_argument(parser: ArgumentParser) -> None:
     """Add the argument --against, the git revision to compare with, as `args.against`."""
-    parser.add_argument(
-        "--against", default="HEAD", metavar="REV", help="the git revision to compare with (default: HEAD)"
-    )
+    option(parser, "--against", "REV", "the git revision to compare with (default: HEAD)", default="HEAD")
 
 
 def job_argument(parser: ArgumentParser, *, may_be_removed: bool = False) -> None:
     """Add the arguments JOB and --job, the job file and the name of the job, as `args.job` and `args.job_name`."""
-    if may_be_removed:
-        help_text = "a job.yaml, or the name of a job that was removed from the repository"
-        parser.add_argument("job", type=path, metavar="JOB|NAME", help=help_text)
-    else:
-        parser.add_argument("job", type=path, metavar="JOB", help="a job.yaml")
+    text = "a job.yaml" + (", or the name of a job that was removed from the repository" if may_be_removed else "")
+    parser.add_argument("job", type=path, metavar="JOB|NAME" if may_be_removed else "JOB", help=text)
     job_name_argument(parser)
 
 

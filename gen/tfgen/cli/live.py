@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 from argparse import Namespace
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tfgen.cli.output import print_json, print_message, print_result, read_job, read_jobs
 from tfgen.errors import UsageError, stop_at_errors
@@ -26,9 +26,6 @@ from tfgen.report.diff import field_lines, field_row
 from tfgen.report.status import as_line, error_lines
 from tfgen.text.document import Document
 from tfgen.words import either
-
-if TYPE_CHECKING:
-    pass
 
 
 def clusters_of(args: Namespace, patience: Patience) -> Clusters:
@@ -194,7 +191,10 @@ def print_changes(args: Namespace, changes: Iterable[ObjectChange], *, is_detail
     for change in changes:
         rows.append(change_row(change))
         if args.format == "text":
-            for line in change_lines(change, is_detailed=is_detailed):
+            _, kind, name = change.identity
+            reason = f": {change.reason}" if change.reason else ""
+            lines = (f"    {line}" for field in change.fields for line in field_lines(field)) if is_detailed else ()
+            for line in (f"{change.outcome:<9}  {kind} {name}{reason}", *lines):
                 print_result(line, flush=True)
     if args.format == "json":
         print_json({"objects": rows})
@@ -219,15 +219,6 @@ def last_runs(args: Namespace) -> Sequence[DeclaredRun]:
     """
     documents = find_last_jobs(args.job or output_root(Path()))
     return [item.run for item in declared_runs(documents, args.env, in_all=True)]
-
-
-def change_lines(change: ObjectChange, *, is_detailed: bool) -> Iterator[str]:
-    """Yield the line about a changed object. If `is_detailed`, add the lines about the object's changed fields."""
-    _, kind, name = change.identity
-    reason = f": {change.reason}" if change.reason else ""
-    yield f"{change.outcome:<9}  {kind} {name}{reason}"
-    if is_detailed:
-        yield from (f"    {line}" for field in change.fields for line in field_lines(field))
 
 
 def change_row(change: ObjectChange) -> dict[str, Any]:

@@ -172,14 +172,9 @@ def print_json(data: Any) -> None:
     import json
 
     text = json.dumps(data, indent=2, ensure_ascii=False)
-    lines = (line if line.isprintable() else _escaped(line) for line in text.split("\n"))
-    print("\n".join(lines))
-
-
-def _escaped(line: str) -> str:
-    import json
-
-    return "".join(char if char.isprintable() else json.dumps(char)[1:-1] for char in line)
+    if not text.replace("\n", "").isprintable():
+        text = "".join(char if char.isprintable() or char == "\n" else json.dumps(char)[1:-1] for char in text)
+    print(text)
 
 
 def print_message(text: str, end: str = "\n") -> None:

@@ -122,16 +122,14 @@ def read_arguments(argv: Sequence[str]) -> Namespace:
         UsageError: the command line is invalid. The message suggests the most similar command, option or choice.
         SystemExit: the command line asks for the help text or the version.
     """
-    name = argv[0] if argv else ""
-    if name == "help":
+    if argv and argv[0] == "help":
         argv = [*argv[1:2], "--help"]
-        name = argv[0]
-    elif name == "version":
+    elif argv and argv[0] == "version":
         argv = ["--version"]
-        name = argv[0]
+    name = argv[0] if argv else ""
     if name and not name.startswith("-") and name not in COMMANDS:
-        known = [*COMMANDS, *WORDS]
-        raise UsageError(f"unknown command {name!r}{_meant(name, known)} (commands: {', '.join(COMMANDS)})")
+        hint = _meant(name, [*COMMANDS, *WORDS])
+        raise UsageError(f"unknown command {name!r}{hint} (commands: {', '.join(COMMANDS)})")
     root, commands = parsers([name] if name in COMMANDS else ())
     parser = commands.get(name, root)
     # argparse would report a missing argument first, although the cause may be a misspelled option.
@@ -150,11 +148,15 @@ def parsers(names: Iterable[str]) -> Parsers:
     """Build the main parser of tfgen, and the parsers of the named commands. Only their modules are imported."""
     width = (columns() or 80) - 2
     formatter = functools.partial(RawDescriptionHelpFormatter, width=width)
+    description = "Helm charts and kustomize overlays for distributed TensorFlow, from one job.yaml."
+    for title, group in GROUPS.items():
+        lines = (f"\n  {name:<12} {text}" for name, text in group.items() if name != HIDDEN)
+        description += f"\n\n{title}:{''.join(lines)}"
     root = _Parser(
         prog="tfgen",
         usage="tfgen [-h] [--version] COMMAND ...",
         formatter_class=formatter,
-        description="Helm charts and kustomize overlays for distributed TensorFlow, from one job.yaml.\n\n" + _table(),
+        description=description,
         epilog=textwrap.fill(_CODES, width),
     )
     root.add_argument("--version", action="version", version=f"tfgen {__version__}", help=WORDS["version"])
@@ -164,10 +166,11 @@ def parsers(names: Iterable[str]) -> Parsers:
     commands = {}
     for name in names:
         command = command_of(name)
+        sentence = (command.__doc__ or "").partition(": ")[2].partition("\n\n")[0].replace("\n", " ")
         parser = subparsers.add_parser(
             name,
             parents=[common],
-            description=textwrap.fill(_description(command), width),
+            description=textwrap.fill(f"{sentence[:1].upper()}{sentence[1:]}", width),
             epilog=f"example:\n  {command.EXAMPLE}",
             formatter_class=formatter,
         )
@@ -180,20 +183,6 @@ def parsers(names: Iterable[str]) -> Parsers:
             parser.add_argument("-w", "--watch", action="store_true", help=text)
         commands[name] = parser
     return Parsers(root, commands)
-
-
-def _table() -> str:
-    """Return the commands as text: a heading for each group, and a line for each command."""
-    lines = []
-    for title, group in GROUPS.items():
-        lines += [f"{title}:", *(f"  {name:<12} {text}" for name, text in group.items() if name != HIDDEN), ""]
-    return "\n".join(lines).rstrip()
-
-
-def _description(command: ModuleType) -> str:
-    """Return the description of a command: the first sentence of the docstring of its module."""
-    sentence = (command.__doc__ or "").partition(": ")[2].partition("\n\n")[0].replace("\n", " ")
-    return f"{sentence[:1].upper()}{sentence[1:]}"
 
 
 def command_of(name: str) -> ModuleType:

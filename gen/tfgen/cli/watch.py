@@ -92,7 +92,12 @@ def watch(args: Namespace, watched: Watched, run: Callable[[], int]) -> int:
         UsageError: an option does not fit to --watch.
         TfgenError: the system cannot watch the files.
     """
-    _check_options(args, watched)
+    options = {f"--{name}": vars(args)[name] for name in watched.refuses}
+    given = [option for option, value in options.items() if value]
+    given += [f"--format {args.format}"] if args.format != "text" else []
+    given += ["-"] if STDIN in args.jobs else []
+    if given:
+        raise UsageError(f"--watch prints text about files on disk, for a person; remove {given[0]}")
     places = _places(args, watched)
     code, is_first = INTERRUPTED, True
     try:
@@ -109,20 +114,13 @@ def watch(args: Namespace, watched: Watched, run: Callable[[], int]) -> int:
                     print_message("watching for changes; press Ctrl-C to end")
                 is_first = False
                 changed = _next_changes(watcher, places, left)
-                print_result(f"\n{time.strftime('%H:%M:%S')} {_named(changed, places)}", flush=True)
+                # The first of the changed files, job files before files of tfgen and git, and the number of the others.
+                own = (*places.versions, *places.rendered)
+                first = os.path.relpath(min(changed, key=lambda path: (_is_at(path, own), path)))
+                others = f" and {count(len(changed) - 1, 'other path')}" if len(changed) > 1 else ""
+                print_result(f"\n{time.strftime('%H:%M:%S')} {first}{others}", flush=True)
     except KeyboardInterrupt:
         return code
-
-
-def _check_options(args: Namespace, watched: Watched) -> None:
-    options = {f"--{name}": vars(args)[name] for name in watched.refuses}
-    given = [option for option, value in options.items() if value]
-    if args.format != "text":
-        given.append(f"--format {args.format}")
-    if STDIN in args.jobs:
-        given.append("-")
-    if given:
-        raise UsageError(f"--watch prints text about files on disk, for a person; remove {given[0]}")
 
 
 def _places(args: Namespace, watched: Watched) -> _Places:
@@ -224,10 +222,3 @@ def _state(path: Path) -> _State:
 
 def _is_at(path: Path, places: Iterable[Path]) -> bool:
     return any(path.is_relative_to(place) for place in places)
-
-
-def _named(changed: Set[Path], places: _Places) -> str:
-    """Name the first of the changed files, job files before files of tfgen and git, and count the others."""
-    first = min(changed, key=lambda path: (_is_at(path, (*places.versions, *places.rendered)), path))
-    others = f" and {count(len(changed) - 1, 'other path')}" if len(changed) > 1 else ""
-    return f"{os.path.relpath(first)}{others}"

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from tfgen import data_path
 from tfgen.change.field_diff import FieldChange, field_changes
-from tfgen.cli.arguments import change_arguments, run_arguments, seconds
+from tfgen.cli.arguments import cluster_arguments, flag, option, run_arguments, seconds
 from tfgen.cli.live import print_changes, read_run, read_target, wait_for_run
 from tfgen.cli.output import OK, PROBLEMS
 from tfgen.commands.delete import plan_prune
@@ -46,13 +46,11 @@ EXAMPLE: Final = "tfgen apply job.yaml --env dev --dry-run"
 
 def arguments(parser: ArgumentParser) -> None:
     run_arguments(parser)
-    change_arguments(
-        parser,
-        dry_run="print the fields that the server would change, and apply nothing",
-        force="also change objects and fields that another tool or user manages",
-    )
-    parser.add_argument("--wait", action="store_true", help="wait until all tasks run or the run has ended")
-    parser.add_argument("--timeout", type=seconds, metavar="TIME", help="with --wait: the maximum time, such as 10m")
+    flag(parser, "--dry-run", "print the fields that the server would change, and apply nothing")
+    flag(parser, "--force", "also change objects and fields that another tool or user manages")
+    cluster_arguments(parser)
+    flag(parser, "--wait", "wait until all tasks run or the run has ended")
+    option(parser, "--timeout", "TIME", "with --wait: the maximum time, such as 10m", seconds)
 
 
 def run(args: Namespace) -> int:
@@ -64,15 +62,11 @@ def run(args: Namespace) -> int:
     changes = plan_apply(target, objects)
     print_changes(args, changes if args.dry_run else apply(target, objects, changes), is_detailed=args.dry_run)
     is_left = any(change.outcome == "left" for change in changes)
-    return (_wait(args) if args.wait else OK) or (PROBLEMS if is_left else OK)
-
-
-def _wait(args: Namespace) -> int:
-    """Wait until all tasks of the run are running or the run has ended, and return the exit code."""
-    run = read_run(args)
-    state = wait_for_run(args, run, ends_when_running=True)
-    is_ok = state.end.result == "Succeeded" and not state.is_stuck if state.end else state.phase == "Running"
-    return OK if is_ok else PROBLEMS
+    is_ok = True
+    if args.wait:  # until all tasks of the run are running or the run has ended
+        state = wait_for_run(args, read_run(args), ends_when_running=True)
+        is_ok = state.end.result == "Succeeded" and not state.is_stuck if state.end else state.phase == "Running"
+    return PROBLEMS if is_left or not is_ok else OK
 
 
 _KINDS_OF_RUN: Final = ("ConfigMap", "Job", "JobSet", "Pod", "StatefulSet")
@@ -105,10 +99,7 @@ def plan_apply(target: Target, objects: Sequence[Object]) -> list[ObjectChange]:
     if refusals:
         raise TfgenError(f"nothing was applied:\n{refusal_lines(refusals)}")
     identities = {identity(item) for item in objects}
-    return [
-        *changes,
-        *plan_prune(target, (item for item in target.inventory if item not in identities)),
-    ]
+    return [*changes, *plan_prune(target, [item for item in target.inventory if item not in identities])]
 
 
 def apply(target: Target, objects: Sequence[Object], changes: Sequence[ObjectChange]) -> Iterator[ObjectChange]:
@@ -196,17 +187,13 @@ def _refusal(target: Target, item: Object, error: ApiError) -> str:
         return f"{error}; create the namespace: kubectl create namespace {target.namespace}"
     if is_immutable(str(error)) and item["kind"] in _KINDS_OF_RUN:
         return f"{error}; the pods of a run cannot change; for a new run: {target.rerun}"
-    if live is not None and identity(item)[:2] == CLAIM:
-        return f"{error}; {_cure_of_claim(item, live)}"
-    return str(error)
-
-
-def _cure_of_claim(item: Object, live: Object) -> str:
-    """Return the fix for a claim `item` that the server rejects because of the claim in the cluster, `live`."""
-    name, size = item["metadata"]["name"], data_path.at(live, _SIZE)
+    if live is None or identity(item)[:2] != CLAIM:
+        return str(error)
+    size = data_path.at(live, _SIZE)
     if size is not None and parse(data_path.at(item, _SIZE) or 0) < parse(size):
-        return f"a claim cannot shrink: the claim in the cluster has {size}; set its size to at least {size}"
-    return f"to create the claim again, without its data: {command_line('delete', 'JOB', '--claim', name)}"
+        return f"{error}; a claim cannot shrink: the claim in the cluster has {size}; set its size to at least {size}"
+    command = command_line("delete", "JOB", "--claim", item["metadata"]["name"])
+    return f"{error}; to create the claim again, without its data: {command}"
 
 
 def _replicas(item: Object) -> int | None:

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from tfgen.change.committed import changed_files, committed_jobs, find_committed, jobs_with_changed_overlays
-from tfgen.check.checked import CachedFile, Checked
+from tfgen.check.checked import CachedFile
 from tfgen.check.manifests import read_foreign_manifests
-from tfgen.check.repository import Checkout, check_repository, read_checkout
-from tfgen.cli.arguments import Watched, against_argument, jobs_argument, out_argument
+from tfgen.check.repository import check_repository, read_checkout
+from tfgen.cli.arguments import Watched, against_argument, flag, jobs_argument, option, out_argument
 from tfgen.cli.output import OK, PROBLEMS, print_json, print_message, print_result, problem_text, with_progress
 from tfgen.disk_file import read_text, replace_text, repository_root
 from tfgen.errors import Problem, UsageError, has_errors, in_order
@@ -54,17 +54,12 @@ WATCHED: Final = Watched(refuses=("read",), reads_repository=True)
 def arguments(parser: ArgumentParser) -> None:
     jobs_argument(parser)
     against_argument(parser)
-    parser.add_argument(
+    flag(
+        parser,
         "--changed",
-        action="store_true",
-        help="skip the checks of objects and rendered files for jobs that are unchanged since the revision of "
-        "--against",
+        "skip the checks of objects and rendered files for jobs that are unchanged since the revision of --against",
     )
-    parser.add_argument(
-        "--verify",
-        action="store_true",
-        help="render every job and compare the result with the files on disk, without the cache",
-    )
+    flag(parser, "--verify", "render every job and compare the result with the files on disk, without the cache")
     out_argument(parser)
     parser.add_argument(
         "--read",
@@ -74,40 +69,24 @@ def arguments(parser: ArgumentParser) -> None:
         help="read the files on disk, in the index of git or in the last commit (disk, index or commit; default: "
         "commit with --verify or another revision if the files on disk equal the commit, otherwise disk)",
     )
-    parser.add_argument(
-        "--no-files",
-        action="store_true",
-        help="skip the comparison with rendered files, for a branch without charts/ and overlays/",
-    )
-    parser.add_argument(
+    flag(parser, "--no-files", "skip the comparison with rendered files, for a branch without charts/ and overlays/")
+    flag(
+        parser,
         "--fix",
-        action="store_true",
-        help="first apply the fixes that messages propose to the job files and to each tfgen.yaml in JOB, if a message "
+        "first apply the fixes that messages propose to the job files and to each tfgen.yaml in JOB, if a message "
         "proposes a single edit; show the changes as a diff",
     )
-    parser.add_argument(
-        "--kubernetes-version",
-        metavar="VERSION",
-        help="validate the objects against the schemas of this Kubernetes version, such as 1.33 (needs "
-        "kubernetes-validate)",
+    text = (
+        "validate the objects against the schemas of this Kubernetes version, such as 1.33 (needs kubernetes-validate)"
     )
+    option(parser, "--kubernetes-version", "VERSION", text)
 
 
 def run(args: Namespace) -> int:
     if args.verify and (args.changed or args.no_files):
         raise UsageError("--verify compares the files of every job; remove --changed and --no-files")
     fixed = _fix_files(args) if args.fix else []
-    report = check_paths(
-        args.jobs,
-        against=args.against,
-        version=args.read,
-        out=args.out,
-        skips_files=args.no_files,
-        is_quick=args.changed,
-        is_verified=args.verify,
-        kubernetes_version=args.kubernetes_version,
-        track=partial(with_progress, work="checking"),
-    )
+    report = check_paths(args, partial(with_progress, work="checking"))
     _print(args, report, fixed)
     return PROBLEMS if has_errors(report.problems) else OK
 
@@ -164,15 +143,6 @@ def _layers(paths: Sequence[Path]) -> dict[str, Source]:
     return dict(sorted(layers.items(), key=lambda item: len(Path(item[0]).resolve().parts)))
 
 
-def _fix_rows(fixed: Sequence[_Fixed]) -> list[dict[str, str]]:
-    """Return the applied fixes as plain data for JSON, with the keys file, rule, message and fix."""
-    return [
-        {"file": file.file, "rule": problem.rule, "message": problem.message, "fix": fix.words}
-        for file in fixed
-        for problem, fix, _ in file.fixes
-    ]
-
-
 def _print(args: Namespace, report: Report, fixed: Sequence[_Fixed]) -> None:
     if args.fix and args.format == "text":
         print_result("".join(file.diff for file in fixed), end="")
@@ -181,13 +151,17 @@ def _print(args: Namespace, report: Report, fixed: Sequence[_Fixed]) -> None:
         print_message(f"{count(number, 'problem')} fixed in {count(len(fixed), 'file')}")
     match args.format:
         case "json":
-            fixes = {"fixes": _fix_rows(fixed)} if args.fix else {}
-            print_json({"problems": rows(report.problems), "notes": report.notes, "read": report.version, **fixes})
+            fixes = [
+                {"file": file.file, "rule": problem.rule, "message": problem.message, "fix": fix.words}
+                for file in fixed
+                for problem, fix, _ in file.fixes
+            ]
+            data = {"problems": rows(report.problems), "notes": report.notes, "read": report.version}
+            print_json({**data, **({"fixes": fixes} if args.fix else {})})
         case "sarif":
-            from tfgen.report.problems import sarif  # 10 ms
-            from tfgen.report.rule_summaries import rule_summaries  # takes 100 ms, which only SARIF needs
+            from tfgen.report.sarif import sarif  # takes 100 ms, which only SARIF needs
 
-            print_json(sarif(report.problems, report.notes, rule_summaries()))
+            print_json(sarif(report.problems, report.notes))
         case _:
             is_github = args.format == "github"
             print_result(as_github(report.problems) if is_github else problem_text(report.problems, sys.stdout), end="")
@@ -201,30 +175,11 @@ def _print(args: Namespace, report: Report, fixed: Sequence[_Fixed]) -> None:
             )
 
 
-def check_paths(
-    paths: Sequence[Path],
-    *,
-    against: str,
-    version: str = "",
-    out: Path | None = None,
-    skips_files: bool = False,
-    is_quick: bool = False,
-    is_verified: bool = False,
-    kubernetes_version: str | None = None,
-    track: Track = untracked,
-) -> Report:
+def check_paths(args: Namespace, track: Track = untracked) -> Report:
     """Check the jobs in files and folders.
 
     Args:
-        paths: the files and folders; "-" for standard input.
-        against: the git revision to compare with.
-        version: the version of the files to check: disk, index or commit; empty to choose the version (`_tree_of`).
-        out: the output folder; None for the default folder of the jobs.
-        skips_files: whether to skip the comparison with the rendered files on disk.
-        is_quick: whether to skip the render of jobs that equal their committed versions.
-        is_verified: whether to render each job without the cache, and to compare the result with the files on disk.
-        kubernetes_version: the Kubernetes version whose schemas the objects are validated against; None for no
-            validation.
+        args: the command line.
         track: reports the progress.
 
     Raises:
@@ -232,14 +187,18 @@ def check_paths(
             not exist, or the paths contain neither a job nor the files of a removed job, and never contained a job.
         TfgenError: git or the disk fails, or a ledger cannot be read.
     """
-    tree = _tree_of(paths, version, is_as_in_ci=is_verified or against != HEAD)
+    paths: Sequence[Path] = args.jobs
+    against: str = args.against
+    kubernetes_version: str | None = args.kubernetes_version
+    tree = _tree_of(args)
     sources = read_sources(paths, tree, may_be_none=True, takes_stdin=True)
-    _check_version(kubernetes_version)
-    is_default, out = out is None, out or output_root_of(paths, (source.file for source in sources), tree)
+    if kubernetes_version is not None:  # raise an error for an unknown version before the slow check of the jobs
+        from tfgen.check.object_schemas import ObjectSchemas  # the import takes 20 ms, which most checks save
+
+        ObjectSchemas(kubernetes_version)
+    out: Path = args.out or output_root_of(paths, (source.file for source in sources), tree)
     is_stdin = [*paths] == [STDIN]
-    if is_stdin:  # the files on disk were not rendered from standard input
-        skips_files = True
-    uses_cache = not (STDIN in paths or skips_files or is_verified or kubernetes_version)
+    uses_cache = not (STDIN in paths or args.no_files or args.verify or kubernetes_version)
     find_manifests = cache(lambda: read_foreign_manifests(out, read_ledgers(out, tree), tree) if sources else ())
     if not is_stdin:  # a job from standard input may have errors, and then needs no manifests
         find_manifests()  # fill the cache here, so that the processes of check_files inherit the cache
@@ -247,52 +206,68 @@ def check_paths(
         tree,
         find_manifests,
         kubernetes_version,
-        cache(partial(_unchanged_jobs, sources, out, tree, against)) if is_quick else None,
+        cache(partial(_unchanged_jobs, sources, out, tree, against)) if args.changed else None,
         cache_out=out if uses_cache else None,
         find_changed=changed_files(out, against, tree),
     )
-    cached = _find_unchanged(sources, out, scope, against, is_quick=is_quick) if uses_cache else {}
+    cached = _find_unchanged(args, sources, out, scope) if uses_cache else {}
     with Staging(out, is_inside=False) as staging:
         results = check_files(sources, cached, staging, scope, track)
-        report = _check_changed(
-            results, staging, out=out, against=against, is_written=skips_files, is_verified=is_verified
-        )
-    removed = [] if sources or is_stdin else last_job_files(paths)
-    problems: tuple[Problem, ...] = ()
+        # The files on disk were not rendered from standard input.
+        report = _report(args, results, cached, staging, out, is_written=args.no_files or is_stdin)
+    rendered = (job for file in results.rendered.values() for job in file.jobs)
+    branches = {job.name: job.branch for job in rendered if job.branch} if args.out is None else {}
+    problems = [*report.problems]
     if not is_stdin:
-        problems += tuple(find_orphans(results.checked, paths, out, read_ledgers(out, tree), removed, tree))
-    if not skips_files:
-        branches = _branches(results) if is_default else {}
-        problems += _unmatched_ledgers(results, problems, out, branches, against, is_verified=is_verified)
-        checkout = read_checkout(tree, out, paths, sources)
-        problems += (*check_repository(checkout, against), *_unlisted(checkout, against))
-    if not (sources or problems or removed):
+        problems += _check_repository(args, results, out, branches)
+    elif not sources:
         raise no_job_below(paths, tree)
-    loosened = () if is_stdin else find_loosened_rails(paths, sources, against, tree)
-    installations = () if is_stdin else _example_installations(out)
-    report = _with_cached(report, results.checked, cached, is_quick=is_quick)
-    if is_verified and is_default and _branches(results):
+    if args.verify and branches:
         from tfgen.commands.git.rendered import verify_rendered  # takes 60 ms, which only check --verify needs
 
         found, notes = verify_rendered(out, results.checked)
-        report = report.replaced(problems=(*report.problems, *found), notes=(*report.notes, *notes))
+        problems += found
+        report = report.replaced(notes=(*report.notes, *notes))
     # The staging folder is removed, so the rendered files of `jobs` can no longer be read.
-    problems = in_order((*report.problems, *problems, *loosened, *installations))
-    return report.replaced(problems=problems, jobs=(), version=tree.title)
+    return report.replaced(problems=in_order(problems), jobs=(), version=tree.title)
 
 
-def _tree_of(paths: Sequence[Path], version: str, *, is_as_in_ci: bool) -> Tree:
-    """Return the version of the files to check.
+def _check_repository(
+    args: Namespace, results: FileResults, out: Path, branches: Mapping[str, str]
+) -> tuple[Problem, ...]:
+    """Return the problems of files that belong to no checked job, and of files that belong to all jobs."""
+    paths: Sequence[Path] = args.jobs
+    against: str = args.against
+    tree, sources = results.scope.tree, results.checked.sources
+    removed = [] if sources else last_job_files(paths)
+    problems = tuple(find_orphans(results.checked, paths, out, read_ledgers(out, tree), removed, tree))
+    if not args.no_files:
+        problems += _unmatched_ledgers(args, results, problems, out, branches)
+        checkout = read_checkout(tree, out, paths, sources)
+        problems += tuple(check_repository(checkout, against))
+        # The files in charts/ or overlays/ that no ledger lists and that the tfgen.yaml in `against` does not allow.
+        rendered = (path for path, kind in checkout.rendered.items() if kind is Kind.FILE)
+        if files := unlisted_files(rendered, checkout.ledgers):
+            from tfgen.pipeline.check import report_unlisted  # takes 20 ms, which few checks need
 
-    Without a selection, a check as in CI, with `--verify` or against a revision other than HEAD, reads the last commit
-    if the files on disk equal the last commit. So the check reads the files that GitOps tools read, and not the files
-    that a filter of git wrote.
+            problems += tuple(report_unlisted(checkout.out, files, checkout.ledgers, against))
+    if not (sources or problems or removed):
+        raise no_job_below(paths, tree)
+    return (*problems, *find_loosened_rails(paths, sources, against, tree), *_example_installations(out))
+
+
+def _tree_of(args: Namespace) -> Tree:
+    """Return the version of the files to check: of --read, or the last commit or the disk.
+
+    Without --read, a check as in CI, with `--verify` or against a revision other than HEAD, reads the last commit if
+    the files on disk equal the last commit. So the check reads the files that GitOps tools read, and not the files that
+    a filter of git wrote.
     """
     versions: dict[str, Tree] = {"disk": DISK, "index": IndexTree(), "commit": CommitTree()}
-    if version:
-        return versions[version]
-    reads_commit = is_as_in_ci and STDIN not in paths
-    places = {path if path.is_dir() else path.parent for path in paths}
+    if args.read:
+        return versions[args.read]
+    reads_commit = (args.verify or args.against != HEAD) and STDIN not in args.jobs
+    places = {path if path.is_dir() else path.parent for path in args.jobs}
     return CommitTree() if reads_commit and all(map(is_clean, places)) else DISK
 
 
@@ -309,58 +284,56 @@ def _example_installations(out: Path) -> tuple[Problem, ...]:
     return tuple(problem for file, text in with_tfgen for problem in example_installations(file, text))
 
 
-def _check_version(kubernetes_version: str | None) -> None:
-    """Raise UsageError if no schemas exist for a Kubernetes version, before the slow check of the jobs."""
-    if kubernetes_version is not None:
-        from tfgen.check.object_schemas import ObjectSchemas  # the import takes 20 ms, which most checks save
-
-        ObjectSchemas(kubernetes_version)
-
-
-def _check_changed(
-    results: FileResults, staging: Staging, *, out: Path, against: str, is_written: bool, is_verified: bool
+def _report(
+    args: Namespace,
+    results: FileResults,
+    cached: Mapping[str, CachedFile],
+    staging: Staging,
+    out: Path,
+    *,
+    is_written: bool,
 ) -> Report:
-    """Check the objects and the rendered files of the jobs without cached results, and return the report."""
+    """Check the objects and the rendered files of the jobs without cached results, and return the report on all jobs.
+
+    The report includes the cached problems of the other jobs, except with --changed.
+    """
     checked = results.checked
     if checked.files and all(file.is_cached for file in checked.files):
-        return Report(checked.problems, (), 0, ())
-    from tfgen.pipeline.check import full_check  # takes 80 ms, which cached files do not need
+        report = Report(checked.problems, (), 0, ())
+    else:
+        from tfgen.pipeline.check import full_check  # takes 80 ms, which cached files do not need
 
-    return full_check(results, staging, against=against, out=out, is_written=is_written, is_verified=is_verified)
-
-
-def _branches(results: FileResults) -> dict[str, str]:
-    """Return the branch for the rendered files of each job with `gitops.rendered`, by the name of the job."""
-    jobs = (job for file in results.rendered.values() for job in file.jobs)
-    return {job.name: job.branch for job in jobs if job.branch}
+        report = full_check(
+            results, staging, against=args.against, out=out, is_written=is_written, is_verified=args.verify
+        )
+    unchanged = [cached[file.source.file] for file in checked.valid_files if file.is_cached]
+    problems = [problem for file in unchanged for problem in (*file.object_problems, *file.unused)]
+    return report.replaced(
+        problems=(*report.problems, *(() if args.changed else problems)),
+        compared=report.compared + sum(len(file.ledgers) for file in unchanged),
+    )
 
 
 def _unmatched_ledgers(
-    results: FileResults,
-    orphans: Sequence[Problem],
-    out: Path,
-    branches: Mapping[str, str],
-    against: str,
-    *,
-    is_verified: bool,
+    args: Namespace, results: FileResults, orphans: Sequence[Problem], out: Path, branches: Mapping[str, str]
 ) -> tuple[Problem, ...]:
     """Return a problem for each ledger that does not belong in the output folder.
 
     Such a ledger is about a job that is in no checked file, or about a job whose rendered files have a separate branch.
 
-    With `is_verified`, the function reports all such ledgers. Without `is_verified`, the function reports such a ledger
-    only if the files of the job have changed since the revision `against`. For the revision HEAD without
-    `is_verified`, the result is empty.
+    With --verify, the function reports all such ledgers. Without --verify, the function reports such a ledger only if
+    the files of the job have changed since the revision of --against. For the revision HEAD without --verify, the
+    result is empty.
 
     Args:
+        args: the command line.
         results: the results of `check_files`.
         orphans: the problems about removed jobs. A ledger with such a problem gets no second problem.
         out: the output folder.
         branches: the branch for the rendered files of each job with `gitops.rendered`, by the name of the job.
-        against: the revision to compare with.
-        is_verified: whether to report all such ledgers.
     """
-    if against == HEAD and not is_verified:
+    against: str = args.against
+    if against == HEAD and not args.verify:
         return ()
     tree = results.scope.tree
     ledgers = read_ledgers(out, tree)
@@ -371,42 +344,25 @@ def _unmatched_ledgers(
         for job in ledgers
         if (job not in names or job in branches) and os.path.relpath(out / ledger_path(job)) not in reported
     }
-    if unmatched and not is_verified:
+    if unmatched and not args.verify:
         unmatched -= committed_jobs(out, against, tree=tree)(ledgers)
     if not unmatched:
         return ()
     from tfgen.pipeline.check import find_unmatched_ledgers  # 20 ms, which few checks need
 
-    reason = (
-        "this ledger lists rendered files of the job"
-        if is_verified
-        else f"the files that the ledger lists differ from {against}"
-    )
+    reason = f"the files that the ledger lists differ from {against}"
+    if args.verify:
+        reason = "this ledger lists rendered files of the job"
     return tuple(find_unmatched_ledgers(out, tree, unmatched, names, branches, reason))
 
 
-def _unlisted(checkout: Checkout, against: str) -> tuple[Problem, ...]:
-    """Return a problem for each file in charts/ or overlays/ that no ledger lists and that tfgen.yaml does not allow.
-
-    The function reads the root tfgen.yaml of the revision `against`.
-    """
-    paths = (path for path, kind in checkout.rendered.items() if kind is Kind.FILE)
-    files = unlisted_files(paths, checkout.ledgers)
-    if not files:
-        return ()
-    from tfgen.pipeline.check import report_unlisted  # takes 20 ms, which few checks need
-
-    return tuple(report_unlisted(checkout.out, files, checkout.ledgers, against))
-
-
-def _find_unchanged(
-    sources: Sequence[Source], out: Path, scope: CheckScope, against: str, *, is_quick: bool
-) -> dict[str, CachedFile]:
+def _find_unchanged(args: Namespace, sources: Sequence[Source], out: Path, scope: CheckScope) -> dict[str, CachedFile]:
     """Return the cached results of the job files that need no new check, by the name of the job file.
 
-    Such a job file, its tfgen.yaml files and the overlays of its jobs are the same as in the revision
-    `against`. In a quick check (`is_quick`), the charts and the ledgers of its jobs are the same as well.
+    Such a job file, its tfgen.yaml files and the overlays of its jobs are the same as in the revision of --against.
+    With --changed, the charts and the ledgers of its jobs are the same as well.
     """
+    against: str = args.against
     cached = find_cached(sources, out, scope.find_manifests(), scope.tree)
     find_changed = scope.find_changed or changed_files(out, against, scope.tree)
     if cached:
@@ -415,7 +371,7 @@ def _find_unchanged(
         cached = {
             name: file for name, file in cached.items() if name in committed and changed_jobs.isdisjoint(file.ledgers)
         }
-    if cached and is_quick:
+    if cached and args.changed:
         unchanged = committed_jobs(out, against, find_changed)(read_ledgers(out, scope.tree))
         cached = {name: file for name, file in cached.items() if file.ledgers.keys() <= unchanged}
     return cached
@@ -428,21 +384,4 @@ def _unchanged_jobs(sources: Sequence[Source], out: Path, tree: Tree, against: s
     """
     committed = find_committed(sources, against)
     committed_names = committed_jobs(out, against, tree=tree)(read_ledgers(out, tree))
-
-    def is_unchanged(document: Document) -> bool:
-        return document.file in committed and name_of(document) in committed_names
-
-    return is_unchanged
-
-
-def _with_cached(report: Report, checked: Checked, cached: Mapping[str, CachedFile], *, is_quick: bool) -> Report:
-    """Add the number of unchanged jobs, and the cached problems of their files, to a copy of `report`.
-
-    `report` is about the changed job files. A quick check (`is_quick`) adds no cached problems.
-    """
-    unchanged = [cached[file.source.file] for file in checked.valid_files if file.is_cached]
-    problems = (problem for file in unchanged for problem in (*file.object_problems, *file.unused))
-    return report.replaced(
-        problems=(*report.problems, *(() if is_quick else problems)),
-        compared=report.compared + sum(len(file.ledgers) for file in unchanged),
-    )
+    return lambda document: document.file in committed and name_of(document) in committed_names

@@ -20,10 +20,9 @@ from typing import Any, Final
 
 from tfgen.change.committed import committed_jobs
 from tfgen.change.comparison import PairPlaces
-from tfgen.change.job_diff import JobDiff
 from tfgen.check.files import Base, compare_files
 from tfgen.check.manifests import read_foreign_manifests
-from tfgen.cli.arguments import jobs_argument, out_argument
+from tfgen.cli.arguments import flag, jobs_argument, option, out_argument
 from tfgen.cli.output import (
     OK,
     ended_runs_data,
@@ -37,16 +36,17 @@ from tfgen.cli.output import (
 from tfgen.commands.git.message import commit_message, job_words
 from tfgen.commands.git.rendered import (
     Branches,
-    RenderWork,
-    all_renderings,
+    Outcome,
+    Work,
     commit_rendered,
     last_source_commit,
     pairs_at,
+    plan_files,
     rendered_branches,
 )
 from tfgen.commands.git.replay import Replayed, check_for_commit, publish_jobs
 from tfgen.disk_file import real_path, whole_path
-from tfgen.errors import Problem, TfgenError, UsageError
+from tfgen.errors import TfgenError, UsageError
 from tfgen.git.commit import (
     RefusedError,
     Repository,
@@ -72,13 +72,12 @@ from tfgen.job.sources import (
     removed_files,
 )
 from tfgen.pipeline.check import find_run_ends
-from tfgen.pipeline.read import FileResults, Report, check_files, find_job_at, find_job_files, find_removed_jobs
+from tfgen.pipeline.read import check_files, find_job_files
 from tfgen.pipeline.scope import CheckScope, Track, untracked
 from tfgen.places import CHARTS, EXTENDED_FILES, OVERLAYS, PROJECTS, REPOSITORY_FILES, placeholders
-from tfgen.record import Record
 from tfgen.report.problems import rows
-from tfgen.tree.ledger import LEDGER_FOLDER, Ledger, ledger_path, parse_ledger
-from tfgen.tree.plan import ConflictsError, WritePlan, WriteRequest
+from tfgen.tree.ledger import LEDGER_FOLDER, ledger_path, parse_ledger
+from tfgen.tree.plan import WritePlan, WriteRequest
 from tfgen.tree.staging import Staging
 from tfgen.tree.write import apply, plan_write, read_ledgers
 from tfgen.words import command_line, count
@@ -88,13 +87,9 @@ EXAMPLE: Final = "tfgen commit jobs --push"
 
 def arguments(parser: ArgumentParser) -> None:
     jobs_argument(parser)
-    parser.add_argument(
-        "--message", default="", metavar="TEXT", help="the commit message (default: a summary of the changes)"
-    )
-    parser.add_argument("--branch", default="", metavar="NAME", help="commit to a new branch with this name")
-    parser.add_argument(
-        "--push", action="store_true", help="push the commit; if the remote branch has new commits, rebase first"
-    )
+    option(parser, "--message", "TEXT", "the commit message (default: a summary of the changes)", default="")
+    option(parser, "--branch", "NAME", "commit to a new branch with this name", default="")
+    flag(parser, "--push", "push the commit; if the remote branch has new commits, rebase first")
     out_argument(parser)
 
 
@@ -120,30 +115,6 @@ def run(args: Namespace) -> int:
 
 _WRITTEN: Final = b"tfgen"
 """Word in each file that `tfgen init --repo` creates, and in the first line that the command adds to other files."""
-
-
-class Outcome(Record):
-    """The result of `tfgen commit`.
-
-    Attributes:
-        commit: the id of the commit; empty if nothing changed.
-        files: the paths of the changed files from the root of the repository.
-        branch: the branch of the commit.
-        pushed_to: REMOTE/BRANCH; empty without a push.
-        rendered: the result of the commit to a separate branch for rendered files; None without such a branch.
-        notes: messages for the user that are not problems.
-        ends: the runs that the commit ends, and the claims that remain in the cluster.
-    """
-
-    commit: str
-    message: str
-    files: tuple[str, ...]
-    branch: str
-    pushed_to: str = ""
-    problems: tuple[Problem, ...] = ()
-    notes: tuple[str, ...] = ()
-    rendered: Outcome | None = None
-    ends: tuple[JobDiff, ...] = ()
 
 
 def commit_data(outcome: Outcome) -> dict[str, Any]:
@@ -178,18 +149,6 @@ def print_commit(outcome: Outcome) -> None:
     for item in outcomes:
         if item.pushed_to:
             print_result(f"pushed to {item.pushed_to}")
-
-
-class _Work(Record):
-    """The paths of the command line, the checked jobs, the staging folder, and the options as in `commit_paths`."""
-
-    jobs: Sequence[Path]
-    results: FileResults
-    staging: Staging
-    out: Path
-    message: str
-    branch: str
-    pushes: bool
 
 
 def commit_paths(
@@ -235,7 +194,7 @@ def commit_paths(
     with Staging(out, is_inside=False, has_all=True) as staging:
         results = check_files(sources, {}, staging, CheckScope(find_manifests=find_manifests), track)
         branches = None if has_out_option else rendered_branches(jobs, results.checked)
-        work = _Work(jobs, results, staging, out, message, branch, pushes)
+        work = Work(jobs, results, staging, out, message, branch, pushes)
         try:
             return _commit_with_files(work) if branches is None else _commit_without_files(work, branches)
         except UnderWayError as error:
@@ -259,48 +218,28 @@ def _operation_steps(operation: Operation, jobs: Sequence[Path], out: Path) -> s
     return f"To finish:\n{lines}To abort: {operation.abort}"
 
 
-class _Planned(Record):
-    """A prepared commit: the check report, the committed and the current version of each job, and the planned write."""
-
-    report: Report
-    pairs: tuple[PairPlaces, ...]
-    plan: WritePlan
-
-
-class _Files(Record):
-    """The files of a commit. All paths are relative to the root of the repository.
-
-    Attributes:
-        digests: the digest of each file that the plan writes or removes, by path; None for a removed file.
-        by_job: the paths of all files of each job, by name of the job.
-        unplanned: the paths of the files that the plan does not write, such as job files.
-    """
-
-    digests: Mapping[str, str | None]
-    by_job: Mapping[str, set[str]]
-    unplanned: set[str]
-
-
-def _commit_with_files(work: _Work) -> Outcome:
+def _commit_with_files(work: Work) -> Outcome:
     """Write the rendered files of the jobs, and commit only the rendered files and the job files."""
     out, branch = work.out, work.branch
     before = _open(work)
     is_new = branch not in ("", before.branch)
     to = target(before.replaced(branch=branch or before.branch)) if work.pushes else None
-    planned = _plan(work, find_pushed(before, to) if to else "")
-    files = _files_of_jobs(before, out, planned)
-    check_paths(before, files.digests, files.unplanned)
-    if to and is_new and not (would_change(before, files.digests) or changed(before, files.unplanned)):
+    report = check_for_commit(work.results, work.staging, out, HEAD, find_pushed(before, to) if to else "")
+    pairs = _pairs(work)
+    planned = plan_files(work, out, report, pairs, HEAD, "tfgen render --force")
+    digests, files = _files_of_jobs(before, out, pairs, planned)
+    unplanned = {path for paths in files.values() for path in paths} - digests.keys()
+    check_paths(before, digests, unplanned)
+    if to and is_new and not (would_change(before, digests) or changed(before, unplanned)):
         raise UsageError(f"nothing has changed, so tfgen does not create the branch {branch}")
-    if (plan := apply(planned.plan)) is not planned.plan:  # a second tfgen process has rendered a job since the plan
-        planned = planned.replaced(plan=plan)
-        files = _files_of_jobs(before, out, planned)
+    if (plan := apply(planned)) is not planned:  # a second tfgen process has rendered a job since the plan
+        digests, files = _files_of_jobs(before, out, pairs, plan)
+        unplanned = {path for paths in files.values() for path in paths} - digests.keys()
     _check_ledgers(plan, out)
-    paths = changed(before, (*files.digests, *files.unplanned))
-    repository, outcome = _commit(before, work, planned.pairs, files.by_job, paths, plan.kept_jobs)
-    report = planned.report
+    paths = changed(before, (*digests, *unplanned))
+    repository, outcome = _commit(before, work, pairs, files, paths, plan.kept_jobs)
     notes = [*report.notes]
-    for pair in planned.pairs:
+    for pair in pairs:
         if pair.name in plan.kept_jobs:
             file = pair.after.source.file if pair.after else ""
             command = command_line("render", "--upgrade", file)
@@ -312,34 +251,10 @@ def _commit_with_files(work: _Work) -> Outcome:
             notes.append(f"a git hook changed a rendered file: {drifted[0]}")
     if is_new and not paths:
         to = None  # another process has committed the change, or a git filter removed the difference
-    outcome, _ = _push(repository, to, outcome.replaced(problems=report.problems, notes=tuple(notes)))
-    return outcome
+    return _push(repository, to, outcome.replaced(problems=report.problems, notes=tuple(notes)))[0]
 
 
-def _plan(work: _Work, pushed: str) -> _Planned:
-    """Check the jobs against HEAD and the last pushed commit, and plan the write. The function writes no file."""
-    jobs, results, staging, out = work.jobs, work.results, work.staging, work.out
-    report = check_for_commit(results, staging, out, HEAD, pushed)
-    pairs = _pairs(work)
-    removed = removed_files(jobs, CommitTree())
-    removals = find_removed_jobs(read_ledgers(out).sources, jobs, {job.name for job in report.jobs}, removed)
-    if not (pairs or removals):
-        raise no_job_below(jobs)
-    plan = plan_write(
-        WriteRequest(
-            out,
-            all_renderings(report, removals),
-            find_committed=committed_jobs(out, HEAD),
-            has_job=find_job_at(job.place.file for job in report.jobs),
-            staging=staging,
-        )
-    )
-    if plan.conflicts:
-        raise ConflictsError(plan.conflicts, "tfgen render --force")
-    return _Planned(report, pairs, plan)
-
-
-def _pairs(work: _Work) -> tuple[PairPlaces, ...]:
+def _pairs(work: Work) -> tuple[PairPlaces, ...]:
     """Return the committed and the current version of each job. The commit includes the files of both versions.
 
     So the commit removes the former file of a moved job, even if the command line lacks this file.
@@ -375,46 +290,37 @@ def _check_ledgers(plan: WritePlan, out: Path) -> None:
         raise TfgenError(f"{ledger_path(job)}: another tfgen process rendered {job}; run the command again")
 
 
-def _files_of_jobs(repository: Repository, out: Path, work: _Planned) -> _Files:
-    planned = {job.name: job.plan.digests for job in work.plan.jobs}
-    committed = CommitTree().read_all(out / ledger_path(pair.name) for pair in work.pairs)
+def _files_of_jobs(
+    repository: Repository, out: Path, pairs: Sequence[PairPlaces], plan: WritePlan
+) -> tuple[dict[str, str | None], dict[str, set[str]]]:
+    """Return the files of a commit, including the files that the write removes.
+
+    The paths are relative to the root of the repository. The first mapping has the digest of each file that the plan
+    writes, or None for a file that the plan removes. The second mapping has the paths of all files of each job, by name
+    of the job.
+    """
+    planned = {job.name: job.plan.digests for job in plan.jobs}
+    committed = CommitTree().read_all(out / ledger_path(pair.name) for pair in pairs)
     digests: dict[str, str | None] = {}
     by_job: dict[str, set[str]] = {}
-    for pair in work.pairs:
-        of_plan = planned.get(pair.name, {})
-        now, was = work.plan.ledgers.get(pair.name), committed.get(out / ledger_path(pair.name))
-        names = _paths_from_root(repository, _files_of_job(out, pair, of_plan, now, was))
+    for pair in pairs:
+        ledger, of_plan, now = ledger_path(pair.name), planned.get(pair.name, {}), plan.ledgers.get(pair.name)
+        stays = now.files if now and not of_plan else {}
+        has_any = bool(stays) or any(of_plan.values())
+        lost: set[str] = set()
+        with suppress(TfgenError):  # the new commit replaces an invalid ledger
+            was = parse_ledger(pair.name, (committed.get(out / ledger) or b"").decode("utf-8", errors="replace"))
+            lost = {path for path in was.paths() if not (has_any and (out / path).exists())}
+        paths = {out / path for path in (ledger, *of_plan, *stays, *lost, *placeholders(lost))}
+        names = _paths_from_root(repository, paths | _source_paths(pair))
         digests |= {names[out / path]: digest for path, digest in of_plan.items() if out / path in names}
         by_job[pair.name] = {*names.values()}
-    return _Files(digests, by_job, {path for paths in by_job.values() for path in paths} - digests.keys())
+    return digests, by_job
 
 
-def _files_of_job(
-    out: Path, pair: PairPlaces, planned: Mapping[str, str | None], now: Ledger | None, committed: bytes | None
-) -> set[Path]:
-    """Return the paths of the files that the commit includes for a job. Files that the write removes are included.
-
-    Args:
-        out: the output folder.
-        pair: the committed and the current version of the job.
-        planned: the digest of each file after the write, by path; None for a deleted file. Empty for an unchanged job.
-        now: the ledger of the job on disk.
-        committed: the content of the committed ledger.
-    """
-    stays = now.files if now and not planned else {}
-    has_any = bool(stays) or any(planned.values())
-    lost: set[str] = set()
-    with suppress(TfgenError):  # the new commit replaces an invalid ledger
-        was = parse_ledger(pair.name, (committed or b"").decode("utf-8", errors="replace"))
-        lost = {path for path in was.paths() if not (has_any and (out / path).exists())}
-    paths = (ledger_path(pair.name), *planned, *stays, *lost, *placeholders(lost))
-    return {*(out / path for path in paths), *_source_paths(pair)}
-
-
-def _commit_without_files(work: _Work, branches: Branches) -> Outcome:
+def _commit_without_files(work: Work, branches: Branches) -> Outcome:
     """Commit the job files to their branch, and commit the rendered files to the branch of rendered files."""
-    jobs, results, staging = work.jobs, work.results, work.staging
-    out, branch = work.out, work.branch
+    jobs, staging, out, branch = work.jobs, work.staging, work.out, work.branch
     before = _open(work, branches.source)
     is_tip = not (branch or before.branch)
     name = branches.source if is_tip else branch or before.branch
@@ -426,7 +332,7 @@ def _commit_without_files(work: _Work, branches: Branches) -> Outcome:
     to_rendered = target(before.replaced(branch=branches.rendered)) if work.pushes else None
     is_rendered = name == branches.source
     since = last_source_commit(before, find_tip(before, branches.rendered, to_rendered)) if is_rendered else HEAD
-    report = check_for_commit(results, staging, out, since, find_pushed(before, to) if to else "")
+    report = check_for_commit(work.results, staging, out, since, find_pushed(before, to) if to else "")
     pairs = _pairs(work)
     if not (is_rendered or pairs):
         raise no_job_below(jobs)
@@ -440,9 +346,10 @@ def _commit_without_files(work: _Work, branches: Branches) -> Outcome:
         raise UsageError(f"no branch is checked out (a detached HEAD), and {paths[0]} has changes; check out a branch")
     repository, outcome = _commit(before, work, pairs, files, paths)
     outcome, replayed = _push(repository, to, outcome)
-    if replayed.is_done and is_rendered:
-        results = check_files(read_sources(jobs, may_be_none=True), {}, staging, results.scope, untracked)
-        report = check_for_commit(results, staging, out, since)
+    if replayed and is_rendered:
+        sources = read_sources(jobs, may_be_none=True)
+        work = work.replaced(results=check_files(sources, {}, staging, work.results.scope, untracked))
+        report = check_for_commit(work.results, staging, out, since)
     outcome = outcome.replaced(problems=report.problems, notes=(*report.notes, *outcome.notes))
     if not is_rendered:
         note = (
@@ -450,24 +357,10 @@ def _commit_without_files(work: _Work, branches: Branches) -> Outcome:
             f"so tfgen did not render the branch {name}"
         )
         return outcome.replaced(notes=(*outcome.notes, note))
-    folder = real_path(out).relative_to(real_path(before.root))
-    source = resolved(before.root)
-    to_render = RenderWork(jobs, results.checked, staging, report, since, source, work.message, folder)
-    rendered = commit_rendered(before, branches.rendered, to_rendered, to_render)
-    return outcome.replaced(
-        rendered=Outcome(
-            commit=rendered.commit,
-            message=rendered.message,
-            files=rendered.files,
-            branch=branches.rendered,
-            pushed_to=str(to_rendered) if rendered.is_pushed else "",
-            problems=rendered.problems,
-            notes=rendered.notes,
-        )
-    )
+    return outcome.replaced(rendered=commit_rendered(before, branches.rendered, to_rendered, work, report, since))
 
 
-def _open(work: _Work, source_branch: str = "") -> Repository:
+def _open(work: Work, source_branch: str = "") -> Repository:
     """Open the git repository for a commit to the new branch or to the current branch.
 
     No branch needs to be checked out if HEAD is the last commit of the remote branch `source_branch`.
@@ -485,7 +378,7 @@ def _open(work: _Work, source_branch: str = "") -> Repository:
 
 def _commit(
     before: Repository,
-    work: _Work,
+    work: Work,
     pairs: Sequence[PairPlaces],
     files: Mapping[str, set[str]],
     paths: Sequence[str],
@@ -505,17 +398,19 @@ def _commit(
     return repository, Outcome(written, message, tuple(paths), repository.branch, ends=ends)
 
 
-def _push(repository: Repository, to: Target | None, outcome: Outcome) -> tuple[Outcome, Replayed]:
+def _push(repository: Repository, to: Target | None, outcome: Outcome) -> tuple[Outcome, Replayed | None]:
     """Push the branch that is checked out, and return the result with the replay. If `to` is None, push nothing."""
     if to is None:
-        return outcome, Replayed()
-    replayed = publish_jobs(repository, to)
-    notes = outcome.notes
-    if replayed.sources:
+        return outcome, None
+    replayed, notes, commit = publish_jobs(repository, to), outcome.notes, outcome.commit
+    if replayed and replayed.sources:
         again = ", ".join(sorted(replayed.sources))
         notes = (*notes, f"rebased the commit on {to}, and rendered the merged job files again: {again}")
-    written = "" if replayed.is_empty else outcome.commit and resolved(repository.root)
-    return outcome.replaced(commit=written, pushed_to=str(to), notes=notes), replayed
+    if replayed and replayed.is_empty:
+        commit = ""
+    elif commit:
+        commit = resolved(repository.root)
+    return outcome.replaced(commit=commit, pushed_to=str(to), notes=notes), replayed
 
 
 def _source_paths(pair: PairPlaces) -> set[Path]:
@@ -544,20 +439,14 @@ def _repository_files(repository: Repository) -> list[str]:
     paths = [*REPOSITORY_FILES, *(f"{PROJECTS}/{path.name}" for path in (root / PROJECTS).glob("*.yaml"))]
     present = [path for path in paths if (root / path).is_file()]
     committed = CommitTree().read_all(root / path for path in present) if present else {}
-    return [path for path in present if _is_from_init((root / path).read_bytes(), path, committed.get(root / path))]
-
-
-def _is_from_init(content: bytes, path: str, committed: bytes | None) -> bool:
-    """Return whether the uncommitted content of a file comes from `tfgen init --repo`: a new file, or appended lines.
-
-    Args:
-        content: the content of the file on disk.
-        path: the path of the file from the root of the repository.
-        committed: the committed content, which lacks the appended lines; None for a new file.
-    """
-    if committed is None:
-        return _WRITTEN in content
-    if path not in EXTENDED_FILES or not content.startswith(committed):
-        return False
-    first = content[len(committed) :].lstrip().partition(b"\n")[0]
-    return first.startswith(b"#") and _WRITTEN in first
+    from_init = []
+    for path in present:
+        content, before = (root / path).read_bytes(), committed.get(root / path)
+        if before is None:
+            is_from_init = _WRITTEN in content
+        else:
+            first = content[len(before) :].lstrip().partition(b"\n")[0]
+            is_appended = path in EXTENDED_FILES and content.startswith(before)
+            is_from_init = is_appended and first.startswith(b"#") and _WRITTEN in first
+        from_init += [path] if is_from_init else []
+    return from_init

@@ -21,7 +21,7 @@ from argparse import REMAINDER, Action, ArgumentParser, Namespace
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 from tfgen import data_path
 from tfgen.cli.output import OK, print_json
@@ -34,8 +34,6 @@ from tfgen.text.document import Document
 EXAMPLE: Final = "source <(tfgen completion bash)"
 
 SHELLS: Final = ("bash", "zsh", "fish")
-
-_SCRIPTS: Final = Path(__file__).parent / "shells"
 
 _WORD: Final = re.compile(r"""(?:\\.|'[^']*(?:'|$)|"(?:\\.|[^"\\])*(?:"|$)|[^\s\\'"]|\\$)+""", re.DOTALL)
 """Pattern of a word in a POSIX shell. In the last word, the closing quote may be missing."""
@@ -55,33 +53,28 @@ def arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     if not args.words:
-        script = (_SCRIPTS / f"tfgen.{args.shell}").read_text(encoding="utf-8")
+        script = (Path(__file__).parent / "shells" / f"tfgen.{args.shell}").read_text(encoding="utf-8")
         if args.format == "json":
             print_json({"shell": args.shell, "script": script})
         else:
             print(script, end="")
         return OK
 
-    written, words = _words(args.shell, args.words)
+    match args.shell:
+        case "bash":
+            raw = split_line(args.words[0])
+            words = [_unquoted(word) for word in raw]
+        case "fish":
+            raw, words = args.words, [*args.words[:-1], _unquoted(args.words[-1])]
+        case _:
+            raw = words = args.words
     items = candidates(words[1:])
     if args.format == "json":
         print_json({"candidates": [{"word": item.word, "text": item.text} for item in items]})
     else:
-        lines = _for_bash(items, written) if args.shell == "bash" else _with_text(args.shell, items)
+        lines = _for_bash(items, raw[-1]) if args.shell == "bash" else _with_text(args.shell, items)
         print("".join(f"{line}\n" for line in lines), end="")
     return OK
-
-
-def _words(shell: str, arguments: Sequence[str]) -> tuple[str, Sequence[str]]:
-    """Split the command line to complete. Return (last word with its quotes, all words without quotes)."""
-    match shell:
-        case "bash":
-            words = split_line(arguments[0])
-            return words[-1], [_unquoted(word) for word in words]
-        case "fish":
-            return arguments[-1], [*arguments[:-1], _unquoted(arguments[-1])]
-        case _:
-            return arguments[-1], arguments
 
 
 def split_line(line: str) -> list[str]:
@@ -222,8 +215,21 @@ def _values(action: Action, word: str, line: Line) -> Iterator[Candidate]:
         yield from VALUES[action.metavar](word, line)
 
 
-def _jobs(word: str, _: Line) -> Iterator[Candidate]:
-    return map(Candidate, complete_file(word, is_job))
+_Complete: TypeAlias = Callable[[str, Line], Iterable[Candidate]]
+"""Function that returns the values of an argument that begin with a word."""
+
+
+def _paths(is_match: Callable[[Path], bool]) -> _Complete:
+    return lambda word, _: map(Candidate, complete_file(word, is_match))
+
+
+def _is_job(path: Path) -> bool:
+    return has_name_of_job(path) and path.is_file() and contains_job(path.read_bytes())
+
+
+_jobs: Final = _paths(_is_job)
+_files: Final = _paths(lambda _: True)
+_folders: Final = _paths(Path.is_dir)
 
 
 def _jobs_and_names(word: str, line: Line) -> Iterator[Candidate]:
@@ -236,41 +242,35 @@ def _jobs_and_names(word: str, line: Line) -> Iterator[Candidate]:
         yield from _beginning(word, names)
 
 
-def _folders(word: str, _: Line) -> Iterator[Candidate]:
-    return map(Candidate, complete_file(word, is_folder))
+def _after_name(paths: _Complete) -> _Complete:
+    """Return a function that completes the path in NAME=PATH. Before the equals sign, it returns nothing."""
+
+    def complete(word: str, line: Line) -> Iterator[Candidate]:
+        name, equals, path = word.partition("=")
+        if equals:
+            yield from (Candidate(f"{name}={item.word}") for item in paths(path, line))
+
+    return complete
 
 
-def _files(word: str, _: Line) -> Iterator[Candidate]:
-    return map(Candidate, complete_file(word, is_any))
+def _names(key: str, suffix: str = "") -> _Complete:
+    """Return a function that completes a key of the mapping at `key` in the spec, such as the name of a role."""
+
+    def complete(word: str, line: Line) -> Iterable[Candidate]:
+        mappings = (data_path.at(document.data, ("spec", key)) for document in _documents(line))
+        keys = (name for mapping in mappings if isinstance(mapping, dict) for name in mapping)
+        names = dict.fromkeys(name for name in keys if isinstance(name, str))
+        return _beginning(word, (Candidate(f"{name}{suffix}") for name in names))
+
+    return complete
 
 
-def _files_after_name(word: str, line: Line) -> Iterator[Candidate]:
-    name, equals, file = word.partition("=")
-    if equals:
-        yield from (Candidate(f"{name}={item.word}") for item in _files(file, line))
-
-
-def _environments(word: str, line: Line) -> Iterable[Candidate]:
-    names = (name for document in _documents(line) for name in _names(document, "environments"))
-    return _beginning(word, map(Candidate, dict.fromkeys(names)))
+def _mounts(word: str, line: Line) -> Iterable[Candidate]:
+    return (_after_name(_folders) if "=" in word else _names("storage", "="))(word, line)
 
 
 def _job_names(word: str, line: Line) -> Iterable[Candidate]:
     names = (str(data_path.at(document.data, ("metadata", "name"))) for document in _documents(line))
-    return _beginning(word, map(Candidate, dict.fromkeys(names)))
-
-
-def _mounts(word: str, line: Line) -> Iterator[Candidate]:
-    name, equals, folder = word.partition("=")
-    if equals:
-        yield from (Candidate(f"{name}={item.word}") for item in _folders(folder, line))
-        return
-    volumes = (volume for document in _documents(line) for volume in _names(document, "storage"))
-    yield from _beginning(word, (Candidate(f"{volume}=") for volume in dict.fromkeys(volumes)))
-
-
-def _roles(word: str, line: Line) -> Iterable[Candidate]:
-    names = (name for document in _documents(line) for name in _names(document, "roles"))
     return _beginning(word, map(Candidate, dict.fromkeys(names)))
 
 
@@ -290,19 +290,19 @@ def _assignments(word: str, line: Line) -> Iterator[Candidate]:
     return (Candidate(key.path, key.text) for key in complete_assignment(word, _documents(line)))
 
 
-VALUES: Final[Mapping[str, Callable[[str, Line], Iterable[Candidate]]]] = {
+VALUES: Final[Mapping[str, _Complete]] = {
     "JOB": _jobs,
     "JOB|NAME": _jobs_and_names,
-    "ENV": _environments,
+    "ENV": _names("environments"),
     "JOB-NAME": _job_names,
     "PATH": _keys,
     "PATH=VALUE": _assignments,
     "DIR": _folders,
     "FILE": _files,
     "PROGRAM": _files,
-    "NAME=FILE": _files_after_name,
+    "NAME=FILE": _after_name(_files),
     "VOLUME=DIR": _mounts,
-    "ROLE": _roles,
+    "ROLE": _names("roles"),
 }
 """Metavar of an argument -> function that returns the completions."""
 
@@ -319,12 +319,6 @@ def _documents(line: Line) -> Sequence[Document]:
         return check_all(read_sources(paths)).documents
     except (TfgenError, OSError, RuntimeError):
         return ()
-
-
-def _names(document: Document, key: str) -> Iterable[str]:
-    """Return the keys of the mapping at `key` in the spec of a job, such as the environment names at `environments`."""
-    value = data_path.at(document.data, ("spec", key))
-    return [name for name in value if isinstance(name, str)] if isinstance(value, dict) else ()
 
 
 def complete_file(word: str, is_match: Callable[[Path], bool]) -> Iterator[str]:
@@ -349,18 +343,3 @@ def complete_file(word: str, is_match: Callable[[Path], bool]) -> Iterator[str]:
                     yield f"{parent}{slash}{path.name}{'/' if path.is_dir() else ''}"
             except OSError:
                 continue
-
-
-def is_job(path: Path) -> bool:
-    """Test whether a file contains a job."""
-    return has_name_of_job(path) and path.is_file() and contains_job(path.read_bytes())
-
-
-def is_folder(path: Path) -> bool:
-    """Test whether a path is a folder."""
-    return path.is_dir()
-
-
-def is_any(_: Path) -> bool:
-    """Accept every file."""
-    return True

@@ -11,7 +11,7 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from tfgen.cli.arguments import change_arguments, run_arguments
+from tfgen.cli.arguments import cluster_arguments, flag, repeatable, run_arguments
 from tfgen.cli.live import print_changes, read_deletion_target
 from tfgen.cli.output import OK, PROBLEMS, print_result
 from tfgen.errors import TfgenError, UsageError
@@ -39,14 +39,10 @@ EXAMPLE: Final = "tfgen delete job.yaml --env dev"
 
 def arguments(parser: ArgumentParser) -> None:
     run_arguments(parser, may_be_removed=True)
-    change_arguments(
-        parser,
-        dry_run="print the objects that the command would delete, and delete nothing",
-        force="also delete objects that another tool or user manages",
-    )
-    parser.add_argument(
-        "--claim", action="append", default=[], metavar="NAME", help="also delete this claim and its data; repeatable"
-    )
+    flag(parser, "--dry-run", "print the objects that the command would delete, and delete nothing")
+    flag(parser, "--force", "also delete objects that another tool or user manages")
+    cluster_arguments(parser)
+    repeatable(parser, "--claim", "NAME", "also delete this claim and its data; repeatable")
 
 
 def run(args: Namespace) -> int:
@@ -83,16 +79,20 @@ def plan_delete(target: Target, objects: Sequence[Object], claims: Collection[st
     live_objects = {item: live for item in candidates if (live := find_object(target, item))}
     missing = [name for name in claims if (*CLAIM, name) not in live_objects]
     if missing:
-        raise UsageError(
-            f"--claim: the namespace {target.namespace} has no claim {either(missing, 'and')}{_hint(live_objects)}"
-        )
+        names = [item[2] for item in live_objects if item[:2] == CLAIM]
+        hint = f"; choose {either(names)}" if names else ""
+        raise UsageError(f"--claim: the namespace {target.namespace} has no claim {either(missing, 'and')}{hint}")
     titles = objects_of_neighbors(target, live_objects)
-    changes = [
-        _removal(target, live, claims, neighbor=titles.get(item, ""))
-        for item, live in _finisher_last(live_objects).items()
-    ]
+    # If a deletion fails, the finisher can still release tasks.
+    finishers = tuple(f"{item[2]}-" for item, live in live_objects.items() if is_finisher(live))
+    finisher_last = sorted(live_objects.items(), key=lambda entry: f"{entry[0][2]}-".startswith(finishers))
+    changes = [_removal(target, live, claims, neighbor=titles.get(item, "")) for item, live in finisher_last]
     _check_owners(target, changes, live_objects)
-    return [*_objects_of_missing_kinds(target), *changes]
+    # A wrong server may not have the kind of an object of the last apply.
+    lacking = "the server has no kind {1} of {0}; check the address of the server"
+    missing_kinds = [item for item in target.inventory if target.api.resource(*item[:2]) is None]
+    left = [ObjectChange(item, "left", reason=lacking.format(*item)) for item in missing_kinds]
+    return [*left, *changes]
 
 
 def delete(target: Target, changes: Iterable[ObjectChange]) -> Iterator[ObjectChange]:
@@ -110,16 +110,15 @@ def delete(target: Target, changes: Iterable[ObjectChange]) -> Iterator[ObjectCh
     delete_inventory(target)
 
 
-def plan_prune(target: Target, identities: Iterable[Identity]) -> list[ObjectChange]:
+def plan_prune(target: Target, identities: Sequence[Identity]) -> list[ObjectChange]:
     """Return the planned removal of each object in `identities`: objects that job.yaml no longer has.
 
     Raises:
         TfgenError: another tool manages an object. The message lists all such objects.
         ApiError: the user may not read the objects.
     """
-    candidates = list(identities)
-    titles = objects_of_neighbors(target, candidates) if candidates else {}
-    live_objects = {item: live for item in candidates if item not in titles and (live := find_object(target, item))}
+    titles = objects_of_neighbors(target, identities) if identities else {}
+    live_objects = {item: live for item in identities if item not in titles and (live := find_object(target, item))}
     changes = [_removal(target, live, ()) for live in live_objects.values()]
     _check_owners(target, changes, live_objects)
     return changes
@@ -138,24 +137,6 @@ def _check_owners(target: Target, changes: Iterable[ObjectChange], live_objects:
         raise TfgenError(f"nothing was deleted:\n{refusal_lines(refusals)}")
 
 
-def _finisher_last(live_objects: Mapping[Identity, Object]) -> dict[Identity, Object]:
-    """Return the objects with the finisher at the end. If a deletion fails, the finisher can still release tasks."""
-    names = [item[2] for item, live in live_objects.items() if is_finisher(live)]
-    prefixes = tuple(f"{name}-" for name in names)
-    return dict(sorted(live_objects.items(), key=lambda entry: f"{entry[0][2]}-".startswith(prefixes)))
-
-
-def _objects_of_missing_kinds(target: Target) -> Iterator[ObjectChange]:
-    """Yield the outcome `left` for each object of the last apply whose kind the server does not have.
-
-    The message asks the user to check the address of the server, because a wrong server may not have the kind.
-    """
-    for item in target.inventory:
-        if target.api.resource(*item[:2]) is None:
-            reason = f"the server has no kind {item[1]} of {item[0]}; check the address of the server"
-            yield ObjectChange(item, "left", reason=reason)
-
-
 def _removal(target: Target, live: Object, claims: Collection[str], neighbor: str = "") -> ObjectChange:
     """Return the planned outcome for an object: deleted, kept, or left because the job does not own the object.
 
@@ -172,8 +153,3 @@ def _removal(target: Target, live: Object, claims: Collection[str], neighbor: st
     if neighbor and (is_named or not is_kept(live)):
         return ObjectChange(item, "left" if is_named else "kept", reason=f"{neighbor} also has the object")
     return ObjectChange(item, "kept" if is_kept(live) and not is_named else "deleted", reason=owner.reason)
-
-
-def _hint(live_objects: Collection[Identity]) -> str:
-    names = [item[2] for item in live_objects if item[:2] == CLAIM]
-    return f"; choose {either(names)}" if names else ""

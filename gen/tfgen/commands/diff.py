@@ -4,22 +4,16 @@ from __future__ import annotations
 
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Sequence
-from functools import partial
-from pathlib import Path
 from typing import Final
 
 from tfgen.change.comparison import PairPlaces, pair_jobs
 from tfgen.change.job_diff import JobDiff, claim_users, diff_job
-from tfgen.check.checked import Checked
 from tfgen.check.jobs import check_in_processes
-from tfgen.cli.arguments import Watched, against_argument, cluster_arguments, job_name_argument, jobs_argument
+from tfgen.cli.arguments import Watched, against_argument, cluster_arguments, flag, job_name_argument, jobs_argument
 from tfgen.cli.output import OK, PROBLEMS, is_in_colour, print_json, print_message, print_result, with_progress
 from tfgen.errors import UsageError, stop_at_errors
 from tfgen.git.tree import CommitTree
 from tfgen.job.sources import read_sources, removed_files
-from tfgen.pipeline.scope import Track, untracked
-from tfgen.record import Record
 from tfgen.report.diff import diff_markdown, diff_text, rows
 from tfgen.report.problems import rows as problem_rows
 from tfgen.words import count
@@ -34,9 +28,9 @@ def arguments(parser: ArgumentParser) -> None:
     jobs_argument(parser)
     against_argument(parser)
     job_name_argument(parser)
-    parser.add_argument("--live", action="store_true", help="compare one job with its cluster")
+    flag(parser, "--live", "compare one job with its cluster")
     parser.add_argument("--env", metavar="ENV", help="with --live: the environment (default: none)")
-    parser.add_argument("--exit-code", action="store_true", help="exit with code 1 if an object differs")
+    flag(parser, "--exit-code", "exit with code 1 if an object differs")
     cluster_arguments(parser)
 
 
@@ -73,59 +67,24 @@ def _run_in_git(args: Namespace) -> int:
         sources = read_sources(args.jobs, may_be_none=True)
     jobs = check_in_processes(sources)
     stop_at_errors(jobs.problems)
-    diff = diff_jobs(jobs, args.jobs, args.against, partial(with_progress, work="comparing"))
-    for note in diff.notes:
+    matched = pair_jobs(jobs, args.against, removed_files(args.jobs, CommitTree(args.against)))
+    diffs = [*with_progress(map_items(_diff, matched.pairs), len(matched.pairs), "comparing")]
+    users = {claim: job for _, _, users_of_job in diffs for claim, job in users_of_job.items()}
+    changed = tuple(diff.with_users(users) for diff, _, _ in diffs if diff)
+    kept = (diff.name for diff, stays, _ in diffs if diff and stays)  # only a tfgen.yaml of the job has changed
+    advice = "keeps its committed files until its job file changes, or until tfgen render --upgrade"
+    for note in (*matched.notes, *(f"{name} {advice}" for name in kept)):
         print_message(f"note: {note}")
     match args.format:
         case "json":
             problems = problem_rows(jobs.problems)
-            print_json({"against": args.against, "jobs": [rows(job) for job in diff.changed], "problems": problems})
+            print_json({"against": args.against, "jobs": [rows(job) for job in changed], "problems": problems})
         case "markdown":
-            print_result(diff_markdown(diff.changed), end="")
+            print_result(diff_markdown(changed), end="")
         case _:
-            print(diff_text(diff.changed, colour=is_in_colour(sys.stdout)), end="")
-            print_message(f"{count(len(diff.changed), 'job')} of {diff.compared} changed since {args.against}")
-    return PROBLEMS if diff.changed and args.exit_code else OK
-
-
-class Diff(Record):
-    """The result of `tfgen diff`.
-
-    Attributes:
-        changed: the changes of each changed job.
-        compared: the number of compared jobs, including removed jobs.
-        notes: messages about jobs that tfgen did not compare, and about jobs that keep their rendered files. A job
-            keeps its rendered files if only a tfgen.yaml has changed, and not the job file.
-    """
-
-    changed: tuple[JobDiff, ...]
-    compared: int
-    notes: tuple[str, ...]
-
-
-def diff_jobs(jobs: Checked, paths: Sequence[Path], against: str, track: Track = untracked) -> Diff:
-    """Compare the objects of valid jobs with the objects in a git revision.
-
-    Args:
-        jobs: the checked jobs.
-        paths: the files and folders of the command line.
-        against: the revision.
-        track: reports the progress.
-
-    Raises:
-        UsageError: the revision does not exist.
-        TfgenError: git fails.
-    """
-    matched = pair_jobs(jobs, against, removed_files(paths, CommitTree(against)))
-    diffs = [*track(map_items(_diff, matched.pairs), len(matched.pairs))]
-    staying = (
-        f"{diff.name} keeps its committed files until its job file changes, or until tfgen render --upgrade"
-        for diff, stays, _ in diffs
-        if diff and stays
-    )
-    users = {claim: job for _, _, users_of_job in diffs for claim, job in users_of_job.items()}
-    changed = tuple(diff.with_users(users) for diff, _, _ in diffs if diff)
-    return Diff(changed, len(diffs), (*matched.notes, *staying))
+            print(diff_text(changed, colour=is_in_colour(sys.stdout)), end="")
+            print_message(f"{count(len(changed), 'job')} of {len(diffs)} changed since {args.against}")
+    return PROBLEMS if changed and args.exit_code else OK
 
 
 def _diff(places: PairPlaces) -> tuple[JobDiff | None, bool, dict[str, str]]:

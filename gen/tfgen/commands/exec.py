@@ -6,7 +6,7 @@ import sys
 from argparse import PARSER, ArgumentParser, Namespace
 from typing import Final
 
-from tfgen.cli.arguments import number, release_arguments, run_arguments
+from tfgen.cli.arguments import flag, number, option, release_arguments, run_arguments
 from tfgen.cli.live import check_role, clusters_of, read_run
 from tfgen.cli.output import print_json, print_message
 from tfgen.errors import TfgenError, UsageError
@@ -22,14 +22,10 @@ def arguments(parser: ArgumentParser) -> None:
     run_arguments(parser, may_be_removed=True)
     # With nargs=PARSER, argparse passes all words after the first word unchanged to the command, even a second --.
     parser.add_argument("command", nargs=PARSER, metavar="COMMAND", help="the command and its arguments, after --")
-    parser.add_argument(
-        "--role", metavar="ROLE", help="the role of the task (default: chief, or worker in a job without a chief)"
-    )
-    parser.add_argument(
-        "--index", type=number, default=0, metavar="N", help="the index of the task in its role (default: 0)"
-    )
-    parser.add_argument("-i", "--stdin", action="store_true", help="pass standard input to the command")
-    parser.add_argument("-t", "--tty", action="store_true", help="allocate a terminal for the command; needs --stdin")
+    option(parser, "--role", "ROLE", "the role of the task (default: chief, or worker in a job without a chief)")
+    option(parser, "--index", "N", "the index of the task in its role (default: 0)", number, default=0)
+    flag(parser, "-i --stdin", "pass standard input to the command")
+    flag(parser, "-t --tty", "allocate a terminal for the command; needs --stdin")
     release_arguments(parser)
 
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
+from tfgen.cli.arguments import flag, option
 from tfgen.cli.output import OK, columns, print_json, print_result, read_jobs
 from tfgen.commands.line_origin.explain_line import as_data, as_text, explain_line
 from tfgen.errors import UsageError
@@ -29,12 +30,8 @@ def arguments(parser: ArgumentParser) -> None:
         help="a key, such as spec.roles.worker.resources.gpu, the id of a rule, such as latest-tag, or FILE:LINE of "
         "a rendered file, such as charts/mnist/templates/worker.yaml:15",
     )
-    parser.add_argument(
-        "--origin",
-        action="store_true",
-        help="PATH is a job.yaml: list the file and line that set each value of the job",
-    )
-    parser.add_argument("--env", metavar="ENV", help="with --origin: the values of this environment")
+    flag(parser, "--origin", "PATH is a job.yaml: list the file and line that set each value of the job")
+    option(parser, "--env", "ENV", "with --origin: the values of this environment")
 
 
 def run(args: Namespace) -> int:
@@ -42,28 +39,17 @@ def run(args: Namespace) -> int:
         return _origin(args)
     if args.env is not None:
         raise UsageError("--env needs --origin")
-    if _is_line(args.path):
-        return _line(args)
-    text = _text(args.path)
+    file, _, line = args.path.partition(":")
+    if file and line.partition(":")[0].isdecimal():
+        origin = explain_line(args.path)
+        text, data = as_text(origin), as_data(origin)
+    else:
+        text = _text(args.path)
+        data = {"path": args.path, "text": text}
     if args.format == "json":
-        print_json({"path": args.path, "text": text})
+        print_json(data)
     else:
         print_result(text, end="")
-    return OK
-
-
-def _is_line(path: str) -> bool:
-    """Return True if the argument PATH has the form ``FILE:LINE``."""
-    file, _, line = path.partition(":")
-    return bool(file) and line.partition(":")[0].isdecimal()
-
-
-def _line(args: Namespace) -> int:
-    origin = explain_line(args.path)
-    if args.format == "json":
-        print_json(as_data(origin))
-    else:
-        print_result(as_text(origin), end="")
     return OK
 
 
@@ -109,7 +95,10 @@ def explain_rule(rule: str) -> str | None:
     section = _sections().get(rule)
     if section is None:
         return None
-    parts = (_indent_example(part, is_example=index % 2 == 1) for index, part in enumerate(_FENCE.split(section)))
+    parts = [
+        textwrap.indent(part.strip("\n"), "  ") if index % 2 else _LINK.sub(r"\1", part)  # every second is an example
+        for index, part in enumerate(_FENCE.split(section))
+    ]
     return f"{rule}\n\n{textwrap.indent(''.join(parts).strip(), '  ')}\n"
 
 
@@ -118,22 +107,14 @@ def rule_ids() -> tuple[str, ...]:
     return tuple(_sections())
 
 
-def _indent_example(part: str, *, is_example: bool) -> str:
-    return textwrap.indent(part.strip("\n"), "  ") if is_example else _LINK.sub(r"\1", part)
-
-
 @functools.cache
 def _sections() -> Mapping[str, str]:
-    text = _rules_page().read_text(encoding="utf-8")
+    package = Path(__file__).parents[1]
+    installed = package / "docs" / "rules.md"
+    page = installed if installed.exists() else package.parent.parent / "docs" / "rules.md"  # or in a checkout of tfgen
+    text = page.read_text(encoding="utf-8")
     headings = [*_HEADING.finditer(text)]
     ends = [*(heading.start() for heading in headings[1:]), len(text)]
     return {
         heading[1]: text[heading.end() : end].strip() for heading, end in zip(headings, ends, strict=True) if heading[1]
     }
-
-
-def _rules_page() -> Path:
-    """Return the path of rules.md in the installed package, or in a checkout of tfgen."""
-    package = Path(__file__).parents[1]
-    installed = package / "docs" / "rules.md"
-    return installed if installed.exists() else package.parent.parent / "docs" / "rules.md"

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from tfgen.cli.arguments import jobs_argument
+from tfgen.cli.arguments import flag, jobs_argument
 from tfgen.cli.output import OK, PROBLEMS, print_message, print_result, report
 from tfgen.disk_file import read_text, replace_text
 from tfgen.errors import Problem, ProblemsError, UsageError, has_errors
@@ -26,9 +26,7 @@ EXAMPLE: Final = "tfgen fmt jobs --check"
 
 def arguments(parser: ArgumentParser) -> None:
     jobs_argument(parser)
-    parser.add_argument(
-        "--check", action="store_true", help="write nothing, and exit with code 1 if a file would change"
-    )
+    flag(parser, "--check", "write nothing, and exit with code 1 if a file would change")
 
 
 def run(args: Namespace) -> int:

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import re
 import shlex
 import shutil
 import subprocess
 import sys
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, TypeAlias, get_args
 
 from tfgen.check.jobs import check
-from tfgen.cli.arguments import path
+from tfgen.cli.arguments import choice, flag, option, path, repeatable
 from tfgen.cli.output import OK, PROBLEMS, print_message, report
 from tfgen.data_path import Path as DataPath
 from tfgen.data_path import at, has, texts
@@ -37,7 +37,7 @@ from tfgen.importers.job_yaml import (
 )
 from tfgen.importers.part import WORKFLOWS, Part, is_generated, kind, name, objects, scalar_part
 from tfgen.importers.table import REFUSED, Notes, Options, Outcome, refuse_misshapen
-from tfgen.importers.tf_config import Word, commands, config_texts
+from tfgen.importers.tf_config import commands, config_texts
 from tfgen.kubernetes.pods import PROFILES, Profile
 from tfgen.places import JOB_FILE
 from tfgen.record import EMPTY, Record
@@ -62,48 +62,17 @@ def arguments(parser: ArgumentParser) -> None:
         help="manifests, scripts with `arena submit tfjob` or `elasticdl train`, or a folder of kustomize overlays, "
         "one for each environment; - is standard input",
     )
-    parser.add_argument(
-        "--command",
-        action="append",
-        default=[],
-        metavar="COMMAND",
-        help="a command that submits a job: arena submit tfjob ..., or elasticdl train ...",
-    )
-    parser.add_argument(
-        "--env",
-        action="append",
-        default=[],
-        type=_environment,
-        metavar="NAME=FILE",
-        help="the manifests or the overlay of the job in an environment",
-    )
-    parser.add_argument(
-        "-o",
-        "--out",
-        type=_destination,
-        metavar="JOB",
-        help="the job file to write (default: standard output); DIR/ writes a file NAME/job.yaml for each job",
-    )
-    parser.add_argument(
-        "--name", metavar="NAME", help="a new name for the job, if the original name is not valid in tfgen"
-    )
-    parser.add_argument(
-        "--workload",
-        choices=_KINDS,
-        default=_KINDS[0],
-        help="the workload kind of the job (default: StatefulSet, which needs no operator)",
-    )
-    parser.add_argument(
-        "--operator-version",
-        type=_version,
-        metavar="X.Y",
-        help="the version of the training operator that ran the job; some defaults of a TFJob depend on the version",
-    )
-    parser.add_argument(
-        "--verify",
-        action="store_true",
-        help="exit with code 1 if the imported job differs from its source without a reason",
-    )
+    text = "a command that submits a job: arena submit tfjob ..., or elasticdl train ..."
+    repeatable(parser, "--command", "COMMAND", text)
+    repeatable(parser, "--env", "NAME=FILE", "the manifests or the overlay of the job in an environment", _environment)
+    text = "the job file to write (default: standard output); DIR/ writes a file NAME/job.yaml for each job"
+    option(parser, "-o --out", "JOB", text, _destination)
+    option(parser, "--name", "NAME", "a new name for the job, if the original name is not valid in tfgen")
+    text = "the workload kind of the job (default: StatefulSet, which needs no operator)"
+    choice(parser, "--workload", _KINDS, text, _KINDS[0])
+    text = "the version of the training operator that ran the job; some defaults of a TFJob depend on the version"
+    option(parser, "--operator-version", "X.Y", text, _version)
+    flag(parser, "--verify", "exit with code 1 if the imported job differs from its source without a reason")
 
 
 def _destination(text: str) -> tuple[Path, bool]:
@@ -116,7 +85,7 @@ def _version(text: str) -> tuple[int, int]:
     major, _, minor_and_patch = text.removeprefix("v").partition(".")
     minor = minor_and_patch.partition(".")[0]
     if not major.isdecimal() or not minor.isdecimal():
-        raise argparse.ArgumentTypeError(
+        raise ArgumentTypeError(
             f"{text!r} is not a version; write the version of the Kubeflow training operator, such as 1.7"
         )
     return int(major), int(minor)
@@ -150,7 +119,7 @@ def run(args: Namespace) -> int:
 def _environment(text: str) -> tuple[str, Path]:
     name, _, file = text.partition("=")
     if not re.fullmatch(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?", name) or not file:
-        raise argparse.ArgumentTypeError(
+        raise ArgumentTypeError(
             f"{text!r} is not NAME=FILE; write the name of an environment and its file, such as prod=prod.yaml"
         )
     return name, path(file)
@@ -294,10 +263,10 @@ def import_jobs(
     Raises:
         UsageError: the files contain no object.
     """
-    files: dict[EnvironmentName, Sequence[Source]] = {None: tuple(sources)}
-    files.update(environments)
-    parsed = {env: _parse_files(env_sources) for env, env_sources in files.items() if env_sources or env is not None}
-    problems = [problem for parsed_files in parsed.values() for problem in parsed_files.problems]
+    problems: list[Problem] = []
+    base = tuple(sources)
+    parsed: dict[EnvironmentName, _Files] = {None: _parse_files(base, problems)} if base else {}
+    parsed |= {env: _parse_files(env_sources, problems) for env, env_sources in environments.items()}
     if has_errors(problems):
         return Imported((), (), in_order(problems))
     jobs_by_env = _read_all(parsed, options)
@@ -314,7 +283,7 @@ def import_jobs(
         problems += [problem for job in imported for problem in _problems_in_source(job)]
     if has_errors(problems):
         return Imported((), (), in_order(problems))
-    compared = tuple(_compared(job) for job in imported)
+    compared = tuple(job.replaced(comparisons=_comparisons(job)) for job in imported)
     entries: list[Entry] = []
     ignored = sum(env_jobs.generated for env_jobs in jobs_by_env.values())
     for env, env_jobs in jobs_by_env.items():
@@ -339,34 +308,23 @@ def import_jobs(
     return Imported(compared, tuple(in_file), in_order(problems), ignored)
 
 
-def _compared(job: ImportedJob) -> ImportedJob:
+def _comparisons(job: ImportedJob) -> dict[EnvironmentName, Comparison]:
     """Compare each variant of an imported job with the objects of the job in the environment of the variant."""
     bare = bare_job(job.data)
-    comparisons = {
+    return {
         env: Comparison(variant, job.data, env, plain_objects(job.data, env), plain_objects(bare, env))
         for env, variant in job.variants.items()
     }
-    return job.replaced(comparisons=comparisons)
 
 
-class _ParsedFiles(Record):
-    """The parsed files of an environment.
-
-    Attributes:
-        documents: the YAML documents.
-        scripts: the name and the text of each script.
-        problems: the problems of the files.
-    """
-
-    documents: tuple[Document, ...]
-    scripts: tuple[tuple[str, str], ...]
-    problems: tuple[Problem, ...]
+_Files: TypeAlias = tuple[list[Document], list[tuple[str, str]]]
+"""The YAML documents in the files of an environment, and the name and the text of each script."""
 
 
-def _parse_files(sources: Iterable[Source]) -> _ParsedFiles:
+def _parse_files(sources: Iterable[Source], problems: list[Problem]) -> _Files:
+    """Parse the files of an environment, and add the problems of the files to `problems`."""
     documents: list[Document] = []
     scripts: list[tuple[str, str]] = []
-    problems: list[Problem] = []
     for source in sources:
         text = decode(source.content, source.file)
         if isinstance(text, Problem):
@@ -377,21 +335,17 @@ def _parse_files(sources: Iterable[Source]) -> _ParsedFiles:
             continue
         parsed = parse(text, source.file)
         documents += parsed.documents
-        problems += [_template_problem(text, source.file)] if parsed.problems and "{{" in text else parsed.problems
-    return _ParsedFiles(tuple(documents), tuple(scripts), tuple(problems))
+        if parsed.problems and "{{" in text:  # a Helm template, and therefore not valid YAML
+            index = text.index("{{")
+            position = Position(text.count("\n", 0, index) + 1, index - text.rfind("\n", 0, index))
+            message = "found a Helm template, expected YAML; run helm template CHART | tfgen import -"
+            problems.append(Problem(source.file, position, message, REFUSED))
+        else:
+            problems += parsed.problems
+    return documents, scripts
 
 
-def _template_problem(text: str, file: str) -> Problem:
-    """Return the problem for a file that is a Helm template, and therefore not valid YAML."""
-    index = text.index("{{")
-    line, column = text.count("\n", 0, index) + 1, index - text.rfind("\n", 0, index)
-    message = "found a Helm template, expected YAML; run helm template CHART | tfgen import -"
-    return Problem(file, Position(line, column), message, REFUSED)
-
-
-def _read_all(
-    parsed: Mapping[EnvironmentName, _ParsedFiles], options: Options
-) -> dict[EnvironmentName, _EnvironmentJobs]:
+def _read_all(parsed: Mapping[EnvironmentName, _Files], options: Options) -> dict[EnvironmentName, _EnvironmentJobs]:
     """Read the jobs of all environments.
 
     If the jobs have several workers in some environments and a single task in others, import the single task as worker
@@ -405,13 +359,14 @@ def _read_all(
     return jobs_by_env
 
 
-def _read(files: _ParsedFiles, options: Options) -> _EnvironmentJobs:
+def _read(files: _Files, options: Options) -> _EnvironmentJobs:
+    documents, scripts = files
     notes = Notes()
-    items = list(objects(files.documents))
+    items = list(objects(documents))
     found = [item for item in items if isinstance(item, Part)]
     notes.problems += [item for item in items if isinstance(item, Problem)]
     parts = [part for part in found if not is_generated(part)]
-    for file, script in files.scripts:
+    for file, script in scripts:
         parts += _submitted(script, file, notes)
     if notes.problems:
         return _EnvironmentJobs((), notes, ())
@@ -424,26 +379,19 @@ def _submitted(script: str, file: str, notes: Notes) -> Iterator[Part]:
     number = 0
     for words in commands(script):
         number += len(words)
+        start = scalar_part(file, words[0].position, words[0].text, words[0].text)
         if number > _MAX_WORDS:
-            start = scalar_part(file, words[0].position, words[0].text, words[0].text)
             notes.refuse(start, f"the script has more than {_MAX_WORDS:,} words; split the script before this command")
             return
         read = next((read for matches, read in COMMANDS if matches(words)), None)
-        if read:
-            job = None if _refuse_forbidden_characters(words, file, notes) else read(words, file, notes)
-            if job:
-                yield job
-        else:
-            word = scalar_part(file, words[0].position, words[0].text, words[0].text)
-            notes.reason(word, "the command does not submit a TensorFlow job")
-
-
-def _refuse_forbidden_characters(words: Sequence[Word], file: str, notes: Notes) -> bool:
-    """Refuse each word of a command that contains a character forbidden in YAML. Return True after a problem."""
-    refused = [(word, match[0]) for word in words if (match := find_forbidden_character(word.text))]
-    for word, character in refused:
-        notes.refuse(scalar_part(file, word.position, "command", word.text), forbidden_character_message(character))
-    return bool(refused)
+        if read is None:
+            notes.reason(start, "the command does not submit a TensorFlow job")
+            continue
+        forbidden = [(word, match[0]) for word in words if (match := find_forbidden_character(word.text))]
+        for word, character in forbidden:
+            notes.refuse(scalar_part(file, word.position, "command", word.text), forbidden_character_message(character))
+        if not forbidden and (job := read(words, file, notes)):
+            yield job
 
 
 def _jobs(parts: Sequence[Part], options: Options, notes: Notes) -> Iterator[ForeignJob | None]:
@@ -487,10 +435,7 @@ def _grouped(jobs_by_env: Mapping[EnvironmentName, _EnvironmentJobs], options: O
     The name of a variant may contain the environment. For example, mnist-dev and mnist-prod are variants of the job
     mnist.
     """
-    if len(jobs_by_env) == 1:
-        ((env, env_jobs),) = jobs_by_env.items()
-        return [(_name(variant, env, jobs_by_env), {env: variant}) for variant in env_jobs.variants]
-    if all(len(env_jobs.variants) == 1 for env_jobs in jobs_by_env.values()):
+    if len(jobs_by_env) > 1 and all(len(env_jobs.variants) == 1 for env_jobs in jobs_by_env.values()):
         variants = {env: env_jobs.variants[0] for env, env_jobs in jobs_by_env.items()}
         name = options.name or base_name({env: variant.name for env, variant in variants.items()})
         if name:
@@ -629,7 +574,7 @@ def read_manifests(
     sources: list[Source] = []
     by_environment: dict[str, list[Source]] = {}
     for file in files:
-        if file.is_dir() and not _is_overlay(file):
+        if file.is_dir() and not _kustomization(file):
             for name, overlay in _overlays(file).items():
                 by_environment.setdefault(name, []).append(_source(overlay))
         else:
@@ -645,17 +590,13 @@ def read_manifests(
 def _source(file: Path) -> Source:
     if file.is_dir():
         return Source(f"kustomize build {file}", _build(file))
-    return Source(STDIN_NAME if file == _STDIN else str(file), _content(file))
-
-
-def _content(file: Path) -> bytes:
     if file == _STDIN:
         if sys.stdin is None:
             raise UsageError("-: the standard input is closed")
-        return sys.stdin.buffer.read(MAX_BYTES + 1)
+        return Source(STDIN_NAME, sys.stdin.buffer.read(MAX_BYTES + 1))
     try:
         with file.open("rb") as stream:
-            return stream.read(MAX_BYTES + 1)
+            return Source(str(file), stream.read(MAX_BYTES + 1))
     except OSError as error:
         raise UsageError(f"{file}: {error.strerror}") from error
 
@@ -666,9 +607,9 @@ _BASE: Final = "base"
 """The usual name of the kustomize base, which is not an environment."""
 
 
-def _is_overlay(folder: Path) -> bool:
-    """Return True if a folder contains a kustomization, so that kustomize can build the folder."""
-    return any((folder / name).is_file() for name in _FILES)
+def _kustomization(folder: Path) -> Path | None:
+    """Return the kustomization in a folder, so that kustomize can build the folder; None for another folder."""
+    return next((file for name in _FILES if (file := folder / name).is_file()), None)
 
 
 def _overlays(folder: Path) -> Mapping[str, Path]:
@@ -677,11 +618,19 @@ def _overlays(folder: Path) -> Mapping[str, Path]:
     Raises:
         UsageError: the folder has no overlay.
     """
-    folders = {path.name: path for path in sorted(folder.iterdir()) if path.is_dir() and path.name != _BASE}
-    environments = {name: path for name, path in folders.items() if _is_overlay(path) and not _is_component(path)}
-    if not environments:
+    overlays: dict[str, Path] = {}
+    for place in sorted(folder.iterdir()):
+        file = _kustomization(place) if place.name != _BASE else None
+        if file:
+            with file.open("rb") as stream:
+                text = decode(stream.read(MAX_BYTES + 1), str(file))
+            documents = parse(text, str(file)).documents if isinstance(text, str) else ()
+            kinds = [document.data.get("kind") for document in documents if isinstance(document.data, dict)]
+            if "Component" not in kinds:
+                overlays[place.name] = place
+    if not overlays:
         raise UsageError(f"{folder}: no kustomize overlay; expected a {_FILES[0]} in the folder or in its subfolders")
-    return environments
+    return overlays
 
 
 def _build(folder: Path) -> bytes:
@@ -700,14 +649,6 @@ def _build(folder: Path) -> bytes:
         reason = process.stderr.decode("utf-8", errors="replace").strip()
         raise TfgenError(f"{shlex.join(argv)} ended with code {process.returncode}: {reason}")
     return process.stdout
-
-
-def _is_component(folder: Path) -> bool:
-    file = next(folder / name for name in _FILES if (folder / name).is_file())
-    with file.open("rb") as stream:
-        text = decode(stream.read(MAX_BYTES + 1), str(file))
-    documents = parse(text, str(file)).documents if isinstance(text, str) else ()
-    return any(isinstance(document.data, dict) and document.data.get("kind") == "Component" for document in documents)
 
 
 def entry_rows(entries: Iterable[Entry]) -> list[dict[str, Any]]:
@@ -780,9 +721,7 @@ def report_text(imported: Imported) -> str:
     told = [entry for entry in imported.entries if entry.is_told and entry.is_explained]
     ordered = sorted(told, key=lambda entry: get_args(Outcome).index(entry.outcome))
     quiet = [entry for entry in imported.entries if not entry.is_told and entry.why and entry.outcome != "carried"]
-    reasons: dict[tuple[str, str], int] = {}
-    for entry in quiet:
-        reasons[entry.outcome, entry.why] = reasons.get((entry.outcome, entry.why), 0) + 1
+    reasons = Counter((entry.outcome, entry.why) for entry in quiet)
     lines = [str(entry) for entry in ordered]
     lines += [f"{count(number, 'setting')} {outcome}: {why}" for (outcome, why), number in reasons.items()]
     if imported.ignored:

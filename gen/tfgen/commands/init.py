@@ -9,17 +9,17 @@ import json
 import os
 import re
 from argparse import ArgumentParser, Namespace
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from importlib import metadata
 from pathlib import Path
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final
 from urllib.parse import urlsplit, urlunsplit
 
 import jinja2
 
-from tfgen import __version__, data_path
+from tfgen import __version__, data_path, places
 from tfgen.check.jobs import check
-from tfgen.cli.arguments import path
+from tfgen.cli.arguments import choice, flag, option, path
 from tfgen.cli.output import OK, print_json, print_message, print_result
 from tfgen.disk_file import read_file, real_path, repository_root
 from tfgen.errors import UsageError
@@ -27,17 +27,7 @@ from tfgen.git.command import Git, is_installed
 from tfgen.git.merge import configure_merge_driver
 from tfgen.git.tree import remote_address
 from tfgen.job.sources import FILE, defaults_under, is_root, read_sources, root_above
-from tfgen.places import (
-    CHECK_FILES,
-    GITHUB_OWNERS,
-    GITHUB_WORKFLOW,
-    GITLAB_OWNERS,
-    GITLAB_PIPELINE,
-    HOOKS,
-    JOB_FILE,
-    JOB_SCHEMA,
-    PROJECTS,
-)
+from tfgen.places import JOB_FILE, JOB_SCHEMA
 from tfgen.record import Record
 from tfgen.schema import file as schema_file
 from tfgen.schema.editor_schema import editor_schema
@@ -47,41 +37,21 @@ from tfgen.words import command_line
 
 EXAMPLE: Final = "tfgen init mnist --repo"
 
+_STRATEGIES: Final = ("ParameterServer", "MultiWorkerMirrored", "KerasDistribution", "Single")
+_GANGS: Final = ("volcano", "kube-batch", "coscheduling", "kai", "koordinator", "kueue", "kubernetes")
+
 
 def arguments(parser: ArgumentParser) -> None:
     parser.add_argument("name", metavar="NAME", help="the name of the job")
-    parser.add_argument(
-        "--out",
-        type=path,
-        metavar="DIR",
-        help="the parent folder of NAME/, or the folder of the repository (default: the folder of the existing jobs)",
-    )
-    parser.add_argument(
-        "--strategy",
-        choices=["ParameterServer", "MultiWorkerMirrored", "KerasDistribution", "Single"],
-        default="ParameterServer",
-        help="the distribution strategy of TensorFlow (default: ParameterServer)",
-    )
-    parser.add_argument(
-        "--gpu", type=int, default=0, metavar="COUNT", help="the number of GPUs of each worker or chief"
-    )
-    parser.add_argument(
-        "--gang",
-        choices=["volcano", "kube-batch", "coscheduling", "kai", "koordinator", "kueue", "kubernetes"],
-        default="",
-        help="start all tasks together or not at all, with this gang scheduler",
-    )
-    parser.add_argument(
-        "--repo", action="store_true", help="create a GitOps repository, with this job as the first job"
-    )
-    parser.add_argument(
-        "--team", default="", metavar="TEAM", help="with --repo: add a folder and an AppProject for a team"
-    )
-    parser.add_argument(
-        "--ci",
-        choices=["github", "gitlab"],
-        help="with --repo: the CI system (default: by the URL of the remote origin)",
-    )
+    text = "the parent folder of NAME/, or the folder of the repository (default: the folder of the existing jobs)"
+    option(parser, "--out", "DIR", text, path)
+    text = "the distribution strategy of TensorFlow (default: ParameterServer)"
+    choice(parser, "--strategy", _STRATEGIES, text, _STRATEGIES[0])
+    option(parser, "--gpu", "COUNT", "the number of GPUs of each worker or chief", int, default=0)
+    choice(parser, "--gang", _GANGS, "start all tasks together or not at all, with this gang scheduler", "")
+    flag(parser, "--repo", "create a GitOps repository, with this job as the first job")
+    option(parser, "--team", "TEAM", "with --repo: add a folder and an AppProject for a team", default="")
+    choice(parser, "--ci", [*_CI_FILES], "with --repo: the CI system (default: by the URL of the remote origin)")
 
 
 def run(args: Namespace) -> int:
@@ -91,12 +61,10 @@ def run(args: Namespace) -> int:
         raise UsageError(f"--gpu {args.gpu}: write an integer of at least 0")
     if args.gang and args.strategy == "Single":
         raise UsageError("--gang needs several tasks, but a job with --strategy Single has one task; remove --gang")
-    options = JobOptions(args.name, args.strategy, args.gpu, args.gang)
     folder = args.out or Path()
-    is_relative = not folder.is_absolute()
-    new = new_repository(options, folder, team=args.team, ci=args.ci) if args.repo else new_job(options, args.out)
+    new = new_repository(args) if args.repo else new_job(args)
     added = add_files(new.folder, new.files)
-    added = added.relative() if is_relative else added
+    added = added if folder.is_absolute() else added.relative()
     is_configured = args.repo and configure_merge_driver(folder)
     if args.format == "json":
         written = {"created": added.created, "changed": added.extended, "kept": added.present}
@@ -106,7 +74,7 @@ def run(args: Namespace) -> int:
     print_result("".join(f"added to {path}\n" for path in added.extended), end="")
     for file, text in added.present.items():
         print_result(f"kept     {file}")
-        if file.as_posix().endswith(CHECK_FILES) and f"{new.command} " not in f"{text} ".replace("\n", " "):
+        if file.as_posix().endswith(places.CHECK_FILES) and f"{new.command} " not in f"{text} ".replace("\n", " "):
             print_message(f"note: {file} does not run `{new.command}`; add the lines for hooks and CI from docs/git.md")
     if is_configured:
         print_result("set      merge.tfgen.driver in the git configuration of this clone")
@@ -114,17 +82,14 @@ def run(args: Namespace) -> int:
     return OK
 
 
-Ci: TypeAlias = Literal["github", "gitlab"]
-"""The CI system that checks the repository."""
-
 _ENVIRONMENTS: Final = ("dev", "prod")
 _EXAMPLE_REPOSITORY: Final = "https://git.example.com/ml/jobs.git"
 _DISTRIBUTION: Final = "tfgen-charts"
 _EXAMPLE_REQUIREMENT: Final = f"{_DISTRIBUTION}[kubernetes] @ git+https://git.example.com/platform/tfgen@v{__version__}"
 _DEFAULTS_SCHEMA: Final = "schemas/tfgen.schema.json"
-_CI_FILES: Final[Mapping[Ci, tuple[str, str, str]]] = {
-    "github": (GITHUB_WORKFLOW, "github.yaml", GITHUB_OWNERS),
-    "gitlab": (GITLAB_PIPELINE, "gitlab-ci.yaml", GITLAB_OWNERS),
+_CI_FILES: Final[Mapping[str, tuple[str, str, str]]] = {
+    "github": (places.GITHUB_WORKFLOW, "github.yaml", places.GITHUB_OWNERS),
+    "gitlab": (places.GITLAB_PIPELINE, "gitlab-ci.yaml", places.GITLAB_OWNERS),
 }
 """For each CI system, the path and the template of its configuration file, and the path of the code owners file."""
 
@@ -136,22 +101,6 @@ _TEMPLATES: Final = jinja2.Environment(
     keep_trailing_newline=True,
     autoescape=False,  # noqa: S701 - YAML; the values contain no character that needs an escape
 )
-
-
-class JobOptions(Record):
-    """The options of a new job.
-
-    Attributes:
-        name: the name of the job.
-        strategy: the distribution strategy of TensorFlow.
-        gpus: the number of GPUs of each worker, or of the chief of a job with a single task.
-        gang: the gang scheduler; empty for no gang.
-    """
-
-    name: str
-    strategy: str = "ParameterServer"
-    gpus: int = 0
-    gang: str = ""
 
 
 class NewFiles(Record):
@@ -167,45 +116,40 @@ class NewFiles(Record):
     command: str = ""
 
 
-def new_job(options: JobOptions, folder: Path | None) -> NewFiles:
+def new_job(args: Namespace) -> NewFiles:
     """Return the files of a new job: its job.yaml, and the schema for editors if the repository has no schema.
-
-    Args:
-        options: the options of the job.
-        folder: the parent folder of the new job; None for the common folder of the existing jobs.
 
     Raises:
         UsageError: the name is not valid, or a folder cannot be read.
     """
-    check_name(options.name, "job name")
-    place = find_place(options.name, folder)
-    root = root_above(folder or Path())
+    check_name(args.name, "job name")
+    place = find_place(args.name, args.out)
+    folder: Path = args.out or Path()
+    root = root_above(folder)
     is_repository = root is not None and is_root(root)
-    base = Path(os.path.relpath(root)) if root is not None and is_repository else folder or Path()
+    base = Path(os.path.relpath(root)) if root is not None and is_repository else folder
     path = Path(os.path.relpath(place.path, base)).as_posix()
     schema = f"schemas/{JOB_SCHEMA}" if is_repository else JOB_SCHEMA
     if place.schema is not None:
-        return NewFiles(base, (NewFile(path, _job_text(options, place)),))
-    place = place.replaced(schema=_relative(schema, path))
-    return NewFiles(base, (NewFile(path, _job_text(options, place)), NewFile(schema, editor_schema(), IfPresent.KEEP)))
+        return NewFiles(base, (NewFile(path, _job_text(args, place)),))
+    job_text = _job_text(args, place.replaced(schema=_relative(schema, path)))
+    return NewFiles(base, (NewFile(path, job_text), NewFile(schema, editor_schema(), IfPresent.KEEP)))
 
 
-def new_repository(options: JobOptions, folder: Path, *, team: str = "", ci: Ci | None = None) -> NewFiles:
+def new_repository(args: Namespace) -> NewFiles:
     """Return the files of a new repository: a first job, defaults, schemas, and the configuration of git and CI.
 
     In a subfolder of a git repository, only the jobs and their tfgen.yaml are in the subfolder. All other files are in
     the root of the repository, where git and the CI system read them.
 
-    Args:
-        options: the options of the first job.
-        folder: the folder of the jobs, usually the root of the repository.
-        team: the team of the job, which gets a folder, defaults and an Argo CD project; empty for no team.
-        ci: the CI system; None to choose the CI system by the URL of `origin`.
+    A team gets a folder, defaults and an Argo CD project.
 
     Raises:
         UsageError: the name of the job or of the team is not valid.
     """
-    check_name(options.name, "job name")
+    folder: Path = args.out or Path()
+    team: str = args.team
+    check_name(args.name, "job name")
     if team:
         check_name(team, "team")
     whole = real_path(folder)
@@ -213,10 +157,13 @@ def new_repository(options: JobOptions, folder: Path, *, team: str = "", ci: Ci 
     output = root_above(folder)
     output = output if output is not None and output.is_relative_to(top) else top
     below = "" if whole == top else f"{whole.relative_to(top).as_posix()}/"
-    repository, branch = _repository_address(folder), _default_branch(top)
+    repository, branch = _without_password(remote_address(folder)), _default_branch(top)
+    pattern = (schema_file.node(schema_file.load(), ("spec", "gitops", "repository")) or {})["pattern"]
+    if not re.fullmatch(pattern, repository):  # for example a path on this machine
+        repository = _EXAMPLE_REPOSITORY
     jobs = f"{below}jobs/{team}" if team else f"{below}jobs"
-    path = f"{jobs}/{options.name}/{JOB_FILE}"
-    place = find_place(options.name, top / jobs)
+    path = f"{jobs}/{args.name}/{JOB_FILE}"
+    place = find_place(args.name, top / jobs)
     is_first = not any((parent / FILE).exists() for parent in whole.parents if parent.is_relative_to(top))
     place = Place(
         Path(path),
@@ -224,28 +171,27 @@ def new_repository(options: JobOptions, folder: Path, *, team: str = "", ci: Ci 
         place.has_registry or is_first,
         place.environments or _ENVIRONMENTS,
     )
-    ci_path, ci_template, owners = _CI_FILES[ci or ("gitlab" if "gitlab" in repository else "github")]
-    values = {
-        "branch": branch,
-        "jobs": output.relative_to(top).as_posix(),
-        "requirement": _requirement(),
-        "root": "" if output == top else f"{output.relative_to(top).as_posix()}/",
-    }
+    ci_path, ci_template, owners = _CI_FILES[args.ci or ("gitlab" if "gitlab" in repository else "github")]
+    rendered = output.relative_to(top).as_posix()
+    root = "" if output == top else f"{rendered}/"
+    values = {"branch": branch, "jobs": rendered, "requirement": _requirement(), "root": root}
     layer = f"{below}{FILE}"
     layer_text = _text(
         "tfgen.yaml", job=path, repository=repository, branch=branch, schema=f"./{_relative(_DEFAULTS_SCHEMA, layer)}"
     )
+    # The owner in the URL of the repository, such as ``ads`` in ``https://git.ml.internal/ads/jobs.git``.
+    owner = (repository.partition("://")[2].partition("/")[2] or repository.rpartition(":")[2]).partition("/")[0]
     files = (
-        NewFile(path, _job_text(options, place)),
+        NewFile(path, _job_text(args, place)),
         *(_of_team(team, jobs, repository, place.environments) if team else ()),
         *((NewFile(layer, layer_text, IfPresent.KEEP),) if is_first else ()),
         NewFile(f"schemas/{JOB_SCHEMA}", editor_schema(), IfPresent.KEEP),
         NewFile(_DEFAULTS_SCHEMA, editor_schema(schema_file.DEFAULTS), IfPresent.KEEP),
         NewFile(".gitattributes", _text("gitattributes", **values), IfPresent.ADD_LINES),
         NewFile(".gitignore", _text("gitignore"), IfPresent.ADD_LINES),
-        NewFile(HOOKS, _text("pre-commit-config.yaml", **values), IfPresent.KEEP),
+        NewFile(places.HOOKS, _text("pre-commit-config.yaml", **values), IfPresent.KEEP),
         NewFile(ci_path, _text(ci_template, **values), IfPresent.KEEP),
-        NewFile(owners, _text("codeowners", ci=ci_path, owner=_owner(repository), **values), IfPresent.ADD_LINES),
+        NewFile(owners, _text("codeowners", ci=ci_path, owner=owner, **values), IfPresent.ADD_LINES),
     )
     base = top if folder.is_absolute() else Path(os.path.relpath(top))
     return NewFiles(base, files, command_line("check", values["jobs"]))
@@ -259,7 +205,7 @@ def _of_team(team: str, jobs: str, repository: str, environments: tuple[str, ...
     values = {"team": team, "repository": repository, "namespaces": namespaces, "schema": schema}
     return (
         NewFile(layer, _text("team.yaml", **values), IfPresent.KEEP),
-        NewFile(f"{PROJECTS}/{team}.yaml", _text("project.yaml", **values), IfPresent.KEEP),
+        NewFile(f"{places.PROJECTS}/{team}.yaml", _text("project.yaml", **values), IfPresent.KEEP),
     )
 
 
@@ -268,15 +214,15 @@ def _relative(schema: str, file: str) -> str:
     return Path(os.path.relpath(schema, Path(file).parent)).as_posix()
 
 
-def _job_text(options: JobOptions, place: Place) -> str:
-    image = f"{options.name}:1.0.0"
+def _job_text(args: Namespace, place: Place) -> str:
+    image = f"{args.name}:1.0.0"
     return _text(
         "job.yaml",
-        name=options.name,
-        strategy=options.strategy,
-        computes="chief" if options.strategy == "Single" else "worker",
-        gpus=options.gpus,
-        gang=options.gang,
+        name=args.name,
+        strategy=args.strategy,
+        computes="chief" if args.strategy == "Single" else "worker",
+        gpus=args.gpu,
+        gang=args.gang,
         schema=place.schema or f"./{JOB_SCHEMA}",
         image=image if place.has_registry else f"registry.example.com/ml/{image}",
         environments=place.environments or _ENVIRONMENTS,
@@ -318,27 +264,11 @@ def _requirement() -> str:
     return f"{_DISTRIBUTION}[kubernetes] @ git+{address}@{commit}{folder}"
 
 
-def _repository_address(folder: Path) -> str:
-    """Return the URL of the remote `origin` without its password.
-
-    If `gitops.repository` does not allow the URL, for example a path on this machine, return an example URL.
-    """
-    address = _without_password(remote_address(folder))
-    pattern = (schema_file.node(schema_file.load(), ("spec", "gitops", "repository")) or {})["pattern"]
-    return address if re.fullmatch(pattern, address) else _EXAMPLE_REPOSITORY
-
-
 def _without_password(address: str) -> str:
     parts = urlsplit(address)
     if parts.scheme not in ("http", "https"):
         return address
     return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
-
-
-def _owner(repository: str) -> str:
-    """Return the owner in the URL of a repository, for example ``ads`` in ``https://git.ml.internal/ads/jobs.git``."""
-    path = repository.partition("://")[2].partition("/")[2] or repository.rpartition(":")[2]
-    return path.partition("/")[0]
 
 
 _ANY_JOB: Final = """\
@@ -376,7 +306,10 @@ def find_place(name: str, folder: Path | None) -> Place:
         UsageError: a folder cannot be read.
     """
     path = folder / name / JOB_FILE if folder is not None else _path_with_jobs(name)
-    defaults = _defaults(path)
+    layers = defaults_under(path, lambda file: read_file(file) if file.is_file() else None)
+    # A tfgen.yaml with errors, like a missing tfgen.yaml, sets no defaults.
+    documents = check(_ANY_JOB, str(path), layers).documents if layers is not None else ()
+    defaults = documents[0].under.data if documents and documents[0].under else None
     environments = data_path.at(defaults, ("spec", "environments")) or {}
     return Place(path, _shared_schema(path), bool(data_path.at(defaults, ("registry",))), tuple(environments))
 
@@ -391,27 +324,11 @@ def _path_with_jobs(name: str) -> Path:
     root = root_above(working_directory)
     sources = read_sources([working_directory], may_be_none=True) if root is not None and is_root(root) else []
     files = [Path(source.file) for source in sources]
-    parents_of_job_folders = [
-        file.parent.parent for file in files if file.name == JOB_FILE and file.parent != working_directory
-    ]
-    folders_of_named_files = [file.parent for file in files if file.name != JOB_FILE]
-    if len(folders_of_named_files) > len(parents_of_job_folders):
-        return _shared_folder(folders_of_named_files) / f"{name}.yaml"
-    parent = _shared_folder(parents_of_job_folders) if parents_of_job_folders else working_directory
-    return parent / name / JOB_FILE
-
-
-def _shared_folder(folders: Sequence[Path]) -> Path:
-    return Path(os.path.commonpath(folders)) if Path() not in folders else Path()
-
-
-def _defaults(path: Path) -> Any:
-    """Return the merged defaults of a job file; None if no tfgen.yaml exists, or if a tfgen.yaml has errors."""
-    layers = defaults_under(path, lambda file: read_file(file) if file.is_file() else None)
-    if layers is None:
-        return None
-    documents = check(_ANY_JOB, str(path), layers).documents
-    return documents[0].under.data if documents and documents[0].under else None
+    in_folders = [file.parent.parent for file in files if file.name == JOB_FILE and file.parent != working_directory]
+    named = [file.parent for file in files if file.name != JOB_FILE]
+    folders = named if len(named) > len(in_folders) else in_folders
+    shared = Path(os.path.commonpath(folders)) if folders and working_directory not in folders else working_directory
+    return shared / f"{name}.yaml" if folders is named else shared / name / JOB_FILE
 
 
 def _shared_schema(path: Path) -> str | None:

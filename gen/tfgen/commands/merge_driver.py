@@ -75,14 +75,10 @@ def _is_rendered(path: PurePosixPath) -> bool:
         inside = path.relative_to(out).as_posix()
         if inside.startswith((f"{CHARTS}/", f"{OVERLAYS}/")) and (Path(out) / LEDGER_FOLDER).is_dir():
             with suppress(TfgenError):
-                return _lists(Path(out), inside)
+                folder = job_folder(inside)
+                if folder is None:
+                    return read_ledgers(Path(out)).lists(inside)
+                job = folder.rpartition("/")[2]
+                file = Path(out) / ledger_path(job)
+                return file.is_file() and inside in parse_ledger(job, read_text(file)).paths()
     return False
-
-
-def _lists(out: Path, path: str) -> bool:
-    folder = job_folder(path)
-    if folder is None:
-        return read_ledgers(out).lists(path)
-    ledger = ledger_path(folder.rpartition("/")[2])
-    file = out / ledger
-    return file.is_file() and path in parse_ledger(folder.rpartition("/")[2], read_text(file)).paths()

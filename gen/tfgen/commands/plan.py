@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Final
 import yaml
 
 from tfgen import data_path
-from tfgen.cli.arguments import cluster_arguments, jobs_argument, path
+from tfgen.cli.arguments import cluster_arguments, jobs_argument, option, path
 from tfgen.cli.output import COLOURS, OK, PROBLEMS, is_in_colour, print_json, print_message, print_result, read_jobs
 from tfgen.errors import UsageError
 from tfgen.job.sources import output_root
@@ -41,7 +41,7 @@ def arguments(parser: ArgumentParser) -> None:
         "--nodes", type=path, metavar="FILE", help="a file with nodes and pods, from kubectl get nodes,pods -A -o yaml"
     )
     nodes.add_argument("--cluster", action="store_true", help="read the nodes and the pods of the cluster")
-    parser.add_argument("--env", metavar="ENV", help="the environment of the jobs (default: none)")
+    option(parser, "--env", "ENV", "the environment of the jobs (default: none)")
     cluster_arguments(parser)
 
 
@@ -55,7 +55,12 @@ def run(args: Namespace) -> int:
             runs.append(item)
         else:
             print_message(f"{item.run.title}: skipped, because the job is retired in the environment (enabled: false)")
-    plans = _of_file(args, runs) if args.nodes else _of_clusters(args, runs)
+    if args.nodes:  # a file has no kubeconfig context
+        objects = read_cluster_file(args.nodes)
+        _print_size(str(args.nodes), objects)
+        plans: dict[str | None, Plan] = {None: plan_runs([(item, item.run.namespace) for item in runs], objects)}
+    else:
+        plans = _of_clusters(args, runs)
     verdicts = [verdict for plan in plans.values() for verdict in plan.verdicts]
     for name in (name for plan in plans.values() for name in plan.left_out):
         print_message(f"the node {name} has no status.allocatable, so the plan ignores the node")
@@ -63,30 +68,13 @@ def run(args: Namespace) -> int:
         nodes = [{"cluster": context, **row} for context, plan in plans.items() for row in node_rows(plan.nodes)]
         print_json({"runs": rows(verdicts), "nodes": nodes})
     else:
-        _print_plans(plans)
-    return PROBLEMS if any(verdict.answer == DOES_NOT_FIT for verdict in verdicts) else OK
-
-
-def _print_plans(plans: Mapping[str | None, Plan]) -> None:
-    """Print for each run whether the run fits, and print a picture of the nodes of each cluster.
-
-    The argument `plans` is kubeconfig context -> plan, or None -> plan for the nodes in a file.
-    """
-    for plan in plans.values():
-        for verdict in plan.verdicts:
+        for verdict in verdicts:
             print_result(verdict_text(verdict))
-    colours = COLOURS if is_in_colour(sys.stdout) else ()
-    for context, plan in plans.items():
-        print_result(f"\nnodes of {context}:" if len(plans) > 1 else "")
-        for line in node_lines(plan.nodes, colours):
-            print(line)
-
-
-def _of_file(args: Namespace, runs: Sequence[RunObjects]) -> dict[str | None, Plan]:
-    """Plan the runs on the nodes in the file of --nodes. Return None -> plan: a file has no kubeconfig context."""
-    objects = read_cluster_file(args.nodes)
-    _print_size(str(args.nodes), objects)
-    return {None: plan_runs([(item, item.run.namespace) for item in runs], objects)}
+        colours = COLOURS if is_in_colour(sys.stdout) else ()
+        for context, plan in plans.items():
+            print_result(f"\nnodes of {context}:" if len(plans) > 1 else "")
+            print("".join(f"{line}\n" for line in node_lines(plan.nodes, colours)), end="")
+    return PROBLEMS if any(verdict.answer == DOES_NOT_FIT for verdict in verdicts) else OK
 
 
 def _of_clusters(args: Namespace, runs: Iterable[RunObjects]) -> dict[str | None, Plan]:
@@ -120,7 +108,6 @@ def _print_size(source: str, objects: Iterable[Object]) -> None:
 
 _CLAIM_TEMPLATES: Final = ("spec", "volumeClaimTemplates")
 _CLAIM: Final = {"apiVersion": "v1", "kind": "PersistentVolumeClaim"}
-_OUTSIDE_GANG: Final = "evaluator"
 _DECIDERS: Final[Mapping[str, str]] = {
     keys.POD_GROUP: "the coscheduling plugin",
     keys.KAI_GROUP: "KAI",
@@ -225,10 +212,17 @@ def _templates(item: RunObjects, namespace: str) -> Iterator[PodTemplate]:
             added=added_labels(pods.owner, pods.count),
             weak_fields=tuple(_weak_fields(pods)),
         )
-        if data_path.at(pods.owner, _CLAIM_TEMPLATES):
-            yield from _with_own_claims(template, pods.owner)
-        else:
+        claims = data_path.at(pods.owner, _CLAIM_TEMPLATES)
+        if not claims:
             yield template
+        for numbered in template.added.numbered if claims else ():  # each pod of a StatefulSet has claims of its own
+            names = ((claim["metadata"]["name"], _claim_name(claim, numbered)) for claim in claims)
+            volumes = [{"name": name, "persistentVolumeClaim": {"claimName": own}} for name, own in names]
+            yield template.replaced(
+                spec={**template.spec, "volumes": [*(template.spec.get("volumes") or ()), *volumes]},
+                count=1,
+                added=template.added.replaced(numbered=(numbered,)),
+            )
 
 
 def _weak_fields(pods: Pods) -> Iterator[tuple[Profile, str]]:
@@ -247,20 +241,6 @@ def _weak_fields(pods: Pods) -> Iterator[tuple[Profile, str]]:
             yield "baseline", f"the container {container['name']} without the fields of the profile restricted"
 
 
-def _with_own_claims(template: PodTemplate, owner: Object) -> Iterator[PodTemplate]:
-    """Yield a template for each pod of a StatefulSet whose pods have claims of their own."""
-    for numbered in template.added.numbered:
-        volumes = [
-            {"name": claim["metadata"]["name"], "persistentVolumeClaim": {"claimName": _claim_name(claim, numbered)}}
-            for claim in owner["spec"]["volumeClaimTemplates"]
-        ]
-        yield template.replaced(
-            spec={**template.spec, "volumes": [*(template.spec.get("volumes") or ()), *volumes]},
-            count=1,
-            added=template.added.replaced(numbered=(numbered,)),
-        )
-
-
 def _claim_name(claim: Object, numbered: Mapping[str, str]) -> str:
     """Return the name of a pod's claim, from its template and the labels of the pod: `data-mnist-ps-0`."""
     return f"{claim['metadata']['name']}-{numbered[keys.STATEFUL_SET_POD]}"
@@ -273,8 +253,7 @@ def _role(pods: Pods) -> str:
 
 
 def _is_in_gang(pods: Pods) -> bool:
-    role = _role(pods)
-    return role in ROLE_NAMES and role != _OUTSIDE_GANG
+    return _role(pods) in {*ROLE_NAMES} - {"evaluator"}
 
 
 def _doubts(pods: Pods, objects: Sequence[Object]) -> Iterator[str]:
@@ -298,7 +277,6 @@ def _doubts(pods: Pods, objects: Sequence[Object]) -> Iterator[str]:
 
 
 _COMMAND: Final = "kubectl get nodes,pods --all-namespaces -o yaml"
-_TIMESTAMP: Final = "tag:yaml.org,2002:timestamp"
 
 
 class _Loader(yaml.CSafeLoader):
@@ -306,7 +284,7 @@ class _Loader(yaml.CSafeLoader):
 
     yaml_constructors: ClassVar[dict[Any, Any]] = {
         **yaml.CSafeLoader.yaml_constructors,
-        _TIMESTAMP: yaml.CSafeLoader.construct_yaml_str,
+        "tag:yaml.org,2002:timestamp": yaml.CSafeLoader.construct_yaml_str,
     }
 
 
@@ -332,18 +310,16 @@ def read_cluster_file(file: Path) -> list[Object]:
         mark = getattr(error, "problem_mark", None)
         place = f"{file}:{mark.line + 1}:{mark.column + 1}" if mark else str(file)
         raise UsageError(f"{place}: the text is not YAML: {getattr(error, 'problem', None) or error}") from error
-    objects = [item for document in documents if document is not None for item in _items(document)]
+    objects: list[Object] = []
+    for document in documents:
+        is_list = isinstance(document, dict) and str(document.get("kind")).endswith("List")
+        objects += (document.get("items") or ()) if is_list else () if document is None else (document,)
     for number, item in enumerate(objects, start=1):
         if not _is_object(item):
             raise UsageError(f"{file}: item {number} is not a Kubernetes object with a kind and a name")
     if not any(item["kind"] == "Node" for item in objects):
         raise UsageError(f"{file}: the file contains no node; create the file with {_COMMAND}")
     return objects
-
-
-def _items(document: Any) -> Sequence[Any]:
-    is_list = isinstance(document, dict) and str(document.get("kind")).endswith("List")
-    return document.get("items") or () if is_list else (document,)
 
 
 def _is_object(item: Any) -> bool:

@@ -8,7 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final
 
-from tfgen.cli.arguments import number, path, release_arguments, run_arguments, seconds
+from tfgen.cli.arguments import flag, number, option, path, release_arguments, run_arguments, seconds
 from tfgen.cli.live import check_role, clusters_of
 from tfgen.cli.output import OK, PROBLEMS, print_json, print_message, print_result, read_job
 from tfgen.errors import TfgenError, UsageError
@@ -19,7 +19,6 @@ from tfgen.live.connection import Access
 from tfgen.live.run import DeclaredRun, find_run
 from tfgen.live.run_state import leading_role
 from tfgen.live.transport import check_traceable, trace_tasks
-from tfgen.record import Record
 from tfgen.tree.folder import write_folder
 from tfgen.words import count
 
@@ -31,24 +30,11 @@ _LONGEST: Final = 60
 
 def arguments(parser: ArgumentParser) -> None:
     run_arguments(parser)
-    parser.add_argument(
-        "--role", metavar="ROLE", help="the role of the task (default: chief, or worker in a job without a chief)"
-    )
-    parser.add_argument("--index", type=number, metavar="N", help="the index of the task in its role (default: 0)")
-    parser.add_argument(
-        "--all", action="store_true", help="trace all tasks of the role together (default role: worker)"
-    )
-    parser.add_argument(
-        "--seconds", type=seconds, default=5, metavar="TIME", help="the duration of the trace (default: 5)"
-    )
-    parser.add_argument(
-        "-o",
-        "--out",
-        type=path,
-        default=Path("trace"),
-        metavar="DIR",
-        help="the log folder for TensorBoard (default: trace)",
-    )
+    option(parser, "--role", "ROLE", "the role of the task (default: chief, or worker in a job without a chief)")
+    option(parser, "--index", "N", "the index of the task in its role (default: 0)", number)
+    flag(parser, "--all", "trace all tasks of the role together (default role: worker)")
+    option(parser, "--seconds", "TIME", "the duration of the trace (default: 5)", seconds, default=5)
+    option(parser, "-o --out", "DIR", "the log folder for TensorBoard (default: trace)", path, default=Path("trace"))
     release_arguments(parser)
 
 
@@ -66,17 +52,18 @@ def run(args: Namespace) -> int:
             "its last checkpoint"
         )
     print_message(f"{run.title}: tracing {count(len(indexes), role)} for {count(args.seconds, 'second')}")
-    traces = profile_run(clusters.api(live.context), clusters.access(live), run, role, indexes, args.seconds)
-    folder = write_profile(args.out, traces.files, datetime.now())
+    access = clusters.access(live)
+    files, failures = profile_run(clusters.api(live.context), access, run, role, indexes, args.seconds)
+    folder = write_profile(args.out, files, datetime.now())
     if args.format == "json":
-        print_json({"folder": str(folder), "files": sorted(traces.files), "failures": list(traces.failures)})
+        print_json({"folder": str(folder), "files": sorted(files), "failures": failures})
     else:
         print_result(f"trace: {folder}")
         print_result(f"open:  tensorboard --logdir {args.out}    # after pip install tensorboard xprof")
         print_result(f"or:    xprof --logdir {args.out}          # after pip install xprof")
-    for failure in traces.failures:
+    for failure in failures:
         print_message(f"no trace: {failure}")
-    return PROBLEMS if traces.failures else OK
+    return PROBLEMS if failures else OK
 
 
 def _tasks(args: Namespace, run: DeclaredRun) -> tuple[str, Sequence[int]]:
@@ -92,20 +79,12 @@ def _tasks(args: Namespace, run: DeclaredRun) -> tuple[str, Sequence[int]]:
     return role, range(run.roles[role]) if args.all else (args.index or 0,)
 
 
-class Traces(Record):
-    """The trace files of a run, and the errors.
-
-    Attributes:
-        files: the content of each trace file, by the name of the file.
-        failures: the error messages, one for each task without a trace.
-    """
-
-    files: Mapping[str, bytes]
-    failures: tuple[str, ...]
-
-
-def profile_run(api: Api, access: Access, run: DeclaredRun, role: str, indexes: Sequence[int], seconds: int) -> Traces:
+def profile_run(
+    api: Api, access: Access, run: DeclaredRun, role: str, indexes: Sequence[int], seconds: int
+) -> tuple[dict[str, bytes], list[str]]:
     """Trace the requested tasks of a run at the same time.
+
+    Return the content of each trace file, by the name of the file, and an error message for each task without a trace.
 
     Args:
         api: the client of the cluster.
@@ -136,7 +115,7 @@ def profile_run(api: Api, access: Access, run: DeclaredRun, role: str, indexes: 
             files |= result
     if not files:
         raise errors[0]
-    return Traces(files, tuple(map(str, errors)))
+    return files, [str(error) for error in errors]
 
 
 def write_profile(folder: Path, files: Mapping[str, bytes], time: datetime) -> Path:

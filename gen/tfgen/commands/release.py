@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from tfgen import data_path
-from tfgen.cli.arguments import release_arguments, run_arguments
+from tfgen.cli.arguments import flag, release_arguments, run_arguments
 from tfgen.cli.live import clusters_of, read_live_job, target_of
 from tfgen.cli.output import OK, PROBLEMS, print_json, print_result
 from tfgen.errors import TfgenError
@@ -26,11 +26,7 @@ EXAMPLE: Final = "tfgen release job.yaml --env prod"
 
 def arguments(parser: ArgumentParser) -> None:
     run_arguments(parser, may_be_removed=True)
-    parser.add_argument(
-        "--lost",
-        action="store_true",
-        help="delete only the pods on nodes that do not answer; their controllers create new pods",
-    )
+    flag(parser, "--lost", "delete only the pods on nodes that do not answer; their controllers create new pods")
     release_arguments(parser)
 
 
@@ -42,48 +38,28 @@ def run(args: Namespace) -> int:
         check_place(run, "release")
     run = clusters.with_release_names(run, args.release)
     target = target_of(args, document, run, needs_inventory=False).replaced(run=run.run)
-    if args.lost:
-        _print_rows(args, _lost_rows(release_lost(target, run)))
-        return OK
-    outcomes = _print_rows(args, _rows(release_run(target, run)))
-    return PROBLEMS if LEFT in outcomes else OK
-
-
-def _print_rows(args: Namespace, rows: Iterable[Mapping[str, str]]) -> set[str]:
-    """Print a row for each object as soon as tfgen has changed the object: kind, name, outcome and reason.
-
-    Return the outcomes.
-    """
-    outcomes = set()
-    printed = []
-    for row in rows:
-        outcomes.add(row["outcome"])
-        printed.append(row)
-        if args.format != "json":
-            reason = f": {row['reason']}" if row.get("reason") else ""
-            print_result(f"{row['kind']} {row['name']} {row['outcome']}{reason}", flush=True)
-    if args.format == "json":
-        print_json({"objects": printed})
-    return outcomes
-
-
-def _rows(items: Iterable[Released]) -> Iterator[Mapping[str, str]]:
-    for item in items:
+    is_left, rows = False, []
+    for item in release_lost(target, run) if args.lost else release_run(target, run):
+        is_left |= item.outcome == LEFT
         _, kind, name = item.identity
-        yield {"kind": kind, "name": name, "outcome": item.outcome, **({"reason": item.reason} if item.reason else {})}
-
-
-def _lost_rows(items: Iterable[ReleasedPod]) -> Iterator[Mapping[str, str]]:
-    for item in items:
-        outcome = "deleted" if item.is_deleted else "left"
-        yield {"kind": "Pod", "name": item.pod, "outcome": outcome, "node": item.node, "reason": item.reason}
+        row = {"kind": kind, "name": name, "outcome": item.outcome}
+        if item.node:
+            row["node"] = item.node
+        if item.node or item.reason:
+            row["reason"] = item.reason
+        rows.append(row)
+        if args.format != "json":  # as soon as tfgen has changed the object
+            print_result(f"{kind} {name} {item.outcome}{f': {item.reason}' if item.reason else ''}", flush=True)
+    if args.format == "json":
+        print_json({"objects": rows})
+    return PROBLEMS if is_left and not args.lost else OK
 
 
 _ABSENT: Final = "not found"
 _RELEASED_BEFORE: Final = "already released"
 _ENDED_BEFORE: Final = "already ended"
 LEFT: Final = "left"
-"""The outcome for an object that the job did not create."""
+"""The outcome for an object that the job did not create, and for a pod on a node that answers."""
 
 
 class Released(Record):
@@ -91,13 +67,16 @@ class Released(Record):
 
     Attributes:
         identity: the object.
-        outcome: "released", "already released", "already ended", "not found" or "left".
+        outcome: "released", "already released", "already ended", "not found" or "left"; with --lost, "deleted" or
+            "left".
         reason: the reason for the outcome "left", or a note about the object; may be empty.
+        node: with --lost, the node of the pod.
     """
 
     identity: Identity
     outcome: str
     reason: str = ""
+    node: str = ""
 
 
 def release_run(target: Target, run: DeclaredRun) -> Iterator[Released]:
@@ -124,7 +103,15 @@ def release_run(target: Target, run: DeclaredRun) -> Iterator[Released]:
     objects = [item for item in parts if item != last] + ([last] if last else [])
     # Plan all steps before the first request, so that an error leaves every object unchanged.
     for step in [_plan(target, item, run) for item in objects]:
-        yield _free(target, step)
+        try:
+            for path in step.paths:
+                patch_object(target, step.live, path, step.patch)
+        except ApiError as error:
+            if error.status != NOT_FOUND:
+                raise
+            yield Released(step.result.identity, _ABSENT)
+        else:
+            yield step.result
 
 
 class _Step(Record):
@@ -197,40 +184,12 @@ def _deactivation(target: Target, live: Object, identity: Identity, run: Declare
     return _Step(result, live, paths, {"spec": {"active": False}})
 
 
-def _free(target: Target, step: _Step) -> Released:
-    try:
-        for path in step.paths:
-            patch_object(target, step.live, path, step.patch)
-    except ApiError as error:
-        if error.status != NOT_FOUND:
-            raise
-        return Released(step.result.identity, _ABSENT)
-    return step.result
-
-
 _STRATEGIC_MERGE: Final = "application/strategic-merge-patch+json"
-_REASON: Final = "DeletionByTfgen"
 _GONE: Final = (NOT_FOUND, CONFLICT)
 """The HTTP statuses for a pod that no longer exists, and for a new pod with the same name and a different uid."""
 
 
-class ReleasedPod(Record):
-    """The outcome of `tfgen release --lost` for a pod.
-
-    Attributes:
-        pod: the name of the pod.
-        node: the node of the pod.
-        is_deleted: whether the pod is deleted.
-        reason: the reason why the pod is not deleted; empty for a deleted pod.
-    """
-
-    pod: str
-    node: str
-    is_deleted: bool
-    reason: str = ""
-
-
-def release_lost(target: Target, run: DeclaredRun) -> Iterator[ReleasedPod]:
+def release_lost(target: Target, run: DeclaredRun) -> Iterator[Released]:
     """Delete the pods of a run on nodes that do not answer. Yield the outcome for each pod.
 
     Raises:
@@ -244,14 +203,17 @@ def release_lost(target: Target, run: DeclaredRun) -> Iterator[ReleasedPod]:
     if all(reasons.values()):
         signs = "; ".join(reasons.values()) or f"the namespace {namespace} has no pod of the run that occupies a node"
         raise TfgenError(f"{run.title}: no pod is on a node that does not answer: {signs}")
-    _check_controllers(run, (pod for pod in on_nodes if not reasons[pod["spec"]["nodeName"]]))
     for pod in on_nodes:
-        node = pod["spec"]["nodeName"]
-        if reasons[node]:
-            yield ReleasedPod(pod["metadata"]["name"], node, is_deleted=False, reason=reasons[node])
-        else:
+        if not (reasons[pod["spec"]["nodeName"]] or pod["metadata"].get("ownerReferences")):
+            raise TfgenError(
+                f"{run.title}: no controller replaces the pod {pod['metadata']['name']}; delete the run and start a "
+                "new one: tfgen delete JOB, tfgen rerun JOB"
+            )
+    for pod in on_nodes:
+        name, node = ("v1", "Pod", pod["metadata"]["name"]), pod["spec"]["nodeName"]
+        if not reasons[node]:
             _delete(target, {"apiVersion": "v1", "kind": "Pod", **pod})
-            yield ReleasedPod(pod["metadata"]["name"], node, is_deleted=True)
+        yield Released(name, LEFT if reasons[node] else "deleted", reasons[node], node)
 
 
 def _sign_of_life(api: Api, name: str) -> str:
@@ -263,33 +225,21 @@ def _sign_of_life(api: Api, name: str) -> str:
     return sign_of_life(node, lease, api.time)
 
 
-def _check_controllers(run: DeclaredRun, pods: Iterable[Object]) -> None:
-    """Raise TfgenError if a pod in `pods` has no controller, because nothing would replace the deleted pod."""
-    bare = [pod["metadata"]["name"] for pod in pods if not pod["metadata"].get("ownerReferences")]
-    if bare:
-        raise TfgenError(
-            f"{run.title}: no controller replaces the pod {bare[0]}; delete the run and start a new one: "
-            "tfgen delete JOB, tfgen rerun JOB"
-        )
-
-
 def _delete(target: Target, pod: Object) -> None:
+    """Mark a lost pod as failed, and delete the pod."""
     path = resource_of(target.api, identity(pod)).at(target.namespace, pod["metadata"]["name"], "status")
+    condition = {
+        "type": "DisruptionTarget",
+        "status": "True",
+        "reason": "DeletionByTfgen",
+        "message": f"tfgen release --lost: the node {pod['spec']['nodeName']} does not answer",
+        "lastTransitionTime": target.api.time.strftime("%Y-%m-%dT%H:%M:%SZ"),
+    }
+    status = {"phase": "Failed", "conditions": [condition]}
+    patch = {"metadata": {"uid": pod["metadata"]["uid"]}, "status": status}
     try:
-        patch_object(target, pod, path, _failure(pod, target.api), _STRATEGIC_MERGE)
+        patch_object(target, pod, path, patch, _STRATEGIC_MERGE)
         delete_object(target, pod, {"gracePeriodSeconds": 0})
     except ApiError as error:
         if error.status not in _GONE:
             raise
-
-
-def _failure(pod: Object, api: Api) -> Mapping[str, Any]:
-    """Return the status patch that marks a lost pod as failed."""
-    condition = {
-        "type": "DisruptionTarget",
-        "status": "True",
-        "reason": _REASON,
-        "message": f"tfgen release --lost: the node {pod['spec']['nodeName']} does not answer",
-        "lastTransitionTime": api.time.strftime("%Y-%m-%dT%H:%M:%SZ"),
-    }
-    return {"metadata": {"uid": pod["metadata"]["uid"]}, "status": {"phase": "Failed", "conditions": [condition]}}

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from tfgen.cli.arguments import Watched, jobs_argument, path
+from tfgen.cli.arguments import Watched, flag, jobs_argument, option, path
 from tfgen.cli.output import OK, PROBLEMS, print_json, print_message, print_result, problem_text, report, with_progress
 from tfgen.errors import Problem, UsageError, has_errors, in_order, stop_at_errors
 from tfgen.git.merge import is_under_way
@@ -23,10 +23,10 @@ from tfgen.tree.ledger import Ledger, LedgerConflictError, ledger_path
 from tfgen.tree.plan import FileAction, WritePlan, WriteRequest
 from tfgen.tree.staging import Rendering, Staging, Stored
 from tfgen.tree.write import apply, plan_write, read_ledgers
-from tfgen.words import columns, command_line, count
+from tfgen.words import columns, command_line, count, either
 
 if TYPE_CHECKING:
-    from tfgen.pipeline.render import MergedFiles, RenderedFile
+    from tfgen.pipeline.render import MergedFiles
     from tfgen.targets.gitops import ChangedField
     from tfgen.tree.ledger import Ledgers
 
@@ -37,31 +37,22 @@ WATCHED: Final = Watched(refuses=("stdout",), writes=True)
 
 def arguments(parser: ArgumentParser) -> None:
     jobs_argument(parser)
-    parser.add_argument(
-        "--out", type=path, metavar="DIR", help="the folder for charts/ and overlays/ (default: the repository)"
+    option(parser, "--out", "DIR", "the folder for charts/ and overlays/ (default: the repository)", path)
+    flag(parser, "--force", "replace files that were edited by hand")
+    flag(
+        parser, "--upgrade", "also render unchanged jobs again, if tfgen has a new version or a tfgen.yaml has changed"
     )
-    parser.add_argument("--force", action="store_true", help="replace files that were edited by hand")
-    parser.add_argument(
-        "--upgrade",
-        action="store_true",
-        help="also render unchanged jobs again, if tfgen has a new version or a tfgen.yaml has changed",
-    )
-    parser.add_argument(
-        "--stdout", action="store_true", help="print the objects and write no files; JOB may be - for standard input"
-    )
-    parser.add_argument("--env", metavar="ENV", help="with --stdout: the objects of this environment")
+    flag(parser, "--stdout", "print the objects and write no files; JOB may be - for standard input")
+    option(parser, "--env", "ENV", "with --stdout: the objects of this environment")
 
 
 def run(args: Namespace) -> int:
     if args.env is not None and not args.stdout:
         raise UsageError("--env needs --stdout; without --stdout, tfgen renders all environments")
-    return _print_objects(args) if args.stdout else _write_files(args)
-
-
-def _write_files(args: Namespace) -> int:
-    with render_paths(
-        args.jobs, args.out, force=args.force, upgrade=args.upgrade, track=partial(with_progress, work="rendering")
-    ) as written:
+    if args.stdout:
+        return _print_objects(args)
+    track = partial(with_progress, work="rendering")
+    with render_paths(args.jobs, args.out, force=args.force, upgrade=args.upgrade, track=track) as written:
         _print_written(args, written)
     return OK
 
@@ -80,13 +71,9 @@ def _print_written(args: Namespace, written: Written) -> None:
     if written.resolved:
         print_message(f"note: resolved {count(written.resolved, 'merge conflict')} in rendered files")
     if args.format == "json":
-        files = {
-            "created": plan.created,
-            "changed": plan.changed,
-            "removed": plan.removed,
-            "unchanged": sorted(plan.unchanged()),
-        }
-        report(args, written.problems, written={**files, "kept": [*plan.kept_jobs]})
+        files = {"created": plan.created, "changed": plan.changed, "removed": plan.removed}
+        kept = {"unchanged": sorted(plan.unchanged()), "kept": [*plan.kept_jobs]}
+        report(args, written.problems, written={**files, **kept})
         return
     report(args, written.problems)
     actions = {"created": FileAction.CREATE, "changed": FileAction.CHANGE, "removed": FileAction.REMOVE}
@@ -99,23 +86,47 @@ def _print_written(args: Namespace, written: Written) -> None:
     print_result(f"{count(written.jobs, 'job')}, ", end="")
     print_result(", ".join(f"{number} {word}" for word, number in numbers.items()), flush=True)
     if written.fields_reset_by_gitops:
-        from tfgen.report.gitops_advice import gitops_advice  # takes 60 ms, which a job with gitops does not need
-
         print_message(f"\n{gitops_advice(written.fields_reset_by_gitops)}", end="")
     if sys.stdout.isatty() and any(numbers[word] for word in actions):
-        print_message(_next_steps(args))
+        out = ("--out", args.out) if args.out else ()
+        steps = {
+            command_line("diff", *args.jobs): "print the changes in each environment",
+            command_line("check", *args.jobs, *out): "report problems, and changes that need a new run",
+            command_line("commit", *args.jobs, *out, "--push"): "commit to git; Argo CD or Flux then applies the files",
+        }
+        table = columns([("", *step) for step in steps.items()])  # the empty first column indents the table
+        print_message(f"\nNext:\n\n{table}".rstrip("\n"))
 
 
-def _next_steps(args: Namespace) -> str:
-    """Return the commands that a user at a terminal can run next, with a description of each command."""
-    out = ("--out", args.out) if args.out else ()
-    steps = {
-        command_line("diff", *args.jobs): "print the changes in each environment",
-        command_line("check", *args.jobs, *out): "report problems, and changes that need a new run",
-        command_line("commit", *args.jobs, *out, "--push"): "commit to git; Argo CD or Flux then applies the files",
-    }
-    # The empty first column indents the table.
-    return f"\nNext:\n\n{columns([('', *step) for step in steps.items()])}".rstrip("\n")
+_MOST: Final = 3
+"""Maximum number of jobs that the advice about GitOps names."""
+
+
+def gitops_advice(jobs: Mapping[str, Sequence[ChangedField]]) -> str:
+    """Return a line about the fields that a hand-written Application or Kustomization must ignore.
+
+    The result is empty if no job has such fields.
+
+    Args:
+        jobs: the fields that a controller in the cluster changes, by name of the job.
+    """
+    from tfgen.targets.gitops import REPLICAS  # takes 60 ms, which a job with gitops does not need
+
+    fields = dict.fromkeys(field for of_job in jobs.values() for field in of_job)
+    if not fields:
+        return ""
+    names = [name for name, of_job in jobs.items() if of_job]
+    subject = either(names, "and") if len(names) <= _MOST else count(len(names), "job")
+    suspended = [(kind, field) for _, kind, field in fields if field != REPLICAS]
+    needs = ["set RespectIgnoreDifferences=true"] if len(suspended) < len(fields) else []
+    needs += [f"ignore {field} of each {kind}" for kind, field in suspended]
+    effects = ["starts the tasks of a finished run again"] if len(suspended) < len(fields) else []
+    effects += ["stops a run that has left its queue"] if suspended else []
+    return (
+        f"note: {subject}: gitops is not set. A hand-written Application must {either(needs, 'and')}; otherwise "
+        f"each sync {' and '.join(effects)}. For Flux, and for Argo CD before 3.6: "
+        "docs/gitops.md#an-application-or-a-kustomization-of-your-own\n"
+    )
 
 
 def _print_objects(args: Namespace) -> int:
@@ -187,7 +198,12 @@ def render_paths(
         results = check_files(sources, cached, staging, CheckScope(stops_at_errors=True, cache_out=out), track)
         problems = [*results.checked.problems]
         if not has_errors(problems):
-            _check_rendered(results.rendered, has_out_option=has_out_option)
+            for name, file in () if has_out_option else results.rendered.items():
+                if branch := next((job.branch for job in file.jobs if job.branch), ""):
+                    raise UsageError(
+                        f"{name}: charts/ and overlays/ are in the branch {branch} (gitops.rendered), to which only "
+                        "tfgen commit writes; to render the files to a folder, add --out DIR"
+                    )
             problems += (problem for file in results.rendered.values() for problem in file.object_report.problems)
             problems += (problem for file in cached.values() for problem in file.object_problems)
         stop_at_errors(in_order(problems))
@@ -200,40 +216,24 @@ def render_paths(
                 raise no_job_below(paths)
             rendered = (job.rendering for file in results.rendered.values() for job in file.jobs)
             renderings: Stored[Rendering] = Stored([*rendered, *removals])
-            cached_jobs = [job for file in cached.values() for job in file.ledgers]
-            find_committed = None if upgrade else partial(_committed_jobs, out)
-            has_job = find_job_at(source.file for source in sources)
-            plan = plan_write(
-                WriteRequest(
-                    out,
-                    renderings,
-                    done=cached_jobs,
-                    force=force,
-                    find_committed=find_committed,
-                    has_job=has_job,
-                    staging=staging,
-                )
+            request = WriteRequest(
+                out,
+                renderings,
+                done=[job for file in cached.values() for job in file.ledgers],
+                force=force,
+                find_committed=None if upgrade else partial(_committed_jobs, out),
+                has_job=find_job_at(source.file for source in sources),
+                staging=staging,
             )
-            plan = apply(plan)
+            plan = apply(plan_write(request))
         except BaseException:
             if merge:
                 merge.undo()
             raise
         resolved = merge.resolve(plan) if merge else 0
-        yield Written(in_order(problems), plan, len(jobs), resolved, _fields_reset_by_gitops(results.rendered, ledgers))
-
-
-def _fields_reset_by_gitops(
-    files: Mapping[str, RenderedFile], ledgers: Mapping[str, Ledger]
-) -> dict[str, tuple[ChangedField, ...]]:
-    """Return the fields that a GitOps tool would reset in each new job, by the name of the job.
-
-    Controllers in the cluster change these fields, such as the replicas of a StatefulSet. A job is new if `ledgers` has
-    no ledger for the job.
-    """
-    jobs = (job for file in files.values() for job in file.jobs)
-    fields = {job.name: job.fields_reset_by_gitops for job in jobs if job.name not in ledgers}
-    return {name: of_job for name, of_job in fields.items() if of_job}
+        new_jobs = (job for file in results.rendered.values() for job in file.jobs if job.name not in ledgers)
+        reset = {job.name: job.fields_reset_by_gitops for job in new_jobs if job.fields_reset_by_gitops}
+        yield Written(in_order(problems), plan, len(jobs), resolved, reset)
 
 
 def _read_ledgers(out: Path) -> tuple[Ledgers, MergedFiles | None]:
@@ -263,17 +263,3 @@ def _committed_jobs(out: Path, ledgers: Mapping[str, Ledger]) -> Set[str]:
     from tfgen.change.committed import committed_jobs  # takes 20 ms, which few renders need
 
     return committed_jobs(out, "HEAD")(ledgers)
-
-
-def _check_rendered(files: Mapping[str, RenderedFile], *, has_out_option: bool) -> None:
-    """Check that no job needs a separate branch for its rendered files, unless the user passed `--out`.
-
-    Raises:
-        UsageError: a job uses `gitops.rendered`.
-    """
-    for name, file in () if has_out_option else files.items():
-        if branch := next((job.branch for job in file.jobs if job.branch), ""):
-            raise UsageError(
-                f"{name}: charts/ and overlays/ are in the branch {branch} (gitops.rendered), to which only tfgen "
-                "commit writes; to render the files to a folder, add --out DIR"
-            )

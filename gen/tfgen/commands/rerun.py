@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from tfgen.change.run_back import NOT_FRESH, Runs, all_runs
-from tfgen.cli.arguments import job_argument, out_argument
+from tfgen.cli.arguments import flag, job_argument, option, out_argument
 from tfgen.cli.output import OK, print_json, print_result, read_job, report
-from tfgen.commands.commit import Outcome, commit_data, commit_paths, print_commit
+from tfgen.commands.commit import commit_data, commit_paths, print_commit
+from tfgen.commands.git.rendered import Outcome
 from tfgen.data_path import Path as DataPath
 from tfgen.disk_file import read_text, replace_text
 from tfgen.errors import Problem, UsageError
@@ -33,15 +34,13 @@ EXAMPLE: Final = "tfgen rerun job.yaml --env prod --resume"
 
 def arguments(parser: ArgumentParser) -> None:
     job_argument(parser)
-    parser.add_argument("--env", metavar="ENV", help="the environment of the new run (default: all environments)")
+    option(parser, "--env", "ENV", "the environment of the new run (default: all environments)")
     folder = parser.add_mutually_exclusive_group()
     folder.add_argument("--resume", action="store_true", help="continue from the files of the last run")
     folder.add_argument("--fresh", action="store_true", help="begin without the files of earlier runs (the default)")
-    parser.add_argument("--enable", action="store_true", help="with --env: enable the job again in this environment")
-    parser.add_argument("--commit", action="store_true", help="check and render the job, and commit the result")
-    parser.add_argument(
-        "--push", action="store_true", help="push the commit; if the remote branch has new commits, rebase first"
-    )
+    flag(parser, "--enable", "with --env: enable the job again in this environment")
+    flag(parser, "--commit", "check and render the job, and commit the result")
+    flag(parser, "--push", "push the commit; if the remote branch has new commits, rebase first")
     out_argument(parser)
 
 
@@ -53,17 +52,19 @@ def run(args: Namespace) -> int:
     document = read_job(args)
     file = Path(document.file)
     text = read_text(file)
-    earlier = find_earlier_runs(document)
+    if is_shallow(file.parent):
+        raise UsageError(
+            f"{file}: the clone is shallow, so tfgen cannot read the names of earlier runs; fetch the history with git "
+            "fetch --unshallow, or in CI set fetch-depth: 0 (GitHub Actions) or GIT_DEPTH: 0 (GitLab CI)"
+        )
+    earlier = all_runs(document)
     result = rerun(text, document, args.env, resume=args.resume, enables=args.enable, earlier=earlier)
     warnings = [*not_fresh(document, args.env)] if args.fresh else []
-    runs = [{"environment": run.environment, "before": run.before, "after": run.after} for run in result.runs]
-    if args.commit:
-        out = args.out or output_root_of([file], [str(file)])
-        commit = commit_run(file, text, result.text, out=out, has_out_option=args.out is not None, pushes=args.push)
-    else:
+    commit = _commit(args, file, text, result.text) if args.commit else None
+    if not args.commit:
         replace_text(file, text, result.text)
-        commit = None
     if args.format == "json":
+        runs = [{"environment": run.environment, "before": run.before, "after": run.after} for run in result.runs]
         print_json({"problems": rows(warnings), "runs": runs} | ({"commit": commit_data(commit)} if commit else {}))
         return OK
     report(args, warnings)
@@ -154,43 +155,21 @@ def rerun(
     return Rerun(assign(text, document, edits), tuple(runs))
 
 
-def find_earlier_runs(document: Document) -> Runs:
-    """Return the runs of a job in the git history of its file; nothing for a file outside of git.
-
-    Raises:
-        UsageError: the history is not complete, so an earlier run may be missing.
-        TfgenError: git fails.
-    """
-    file = Path(document.file)
-    if is_shallow(file.parent):
-        raise UsageError(
-            f"{file}: the clone is shallow, so tfgen cannot read the names of earlier runs; fetch the history with git "
-            "fetch --unshallow, or in CI set fetch-depth: 0 (GitHub Actions) or GIT_DEPTH: 0 (GitLab CI)"
-        )
-    return all_runs(document)
-
-
-def commit_run(file: Path, before: str, after: str, *, out: Path, has_out_option: bool, pushes: bool) -> Outcome:
+def _commit(args: Namespace, file: Path, before: str, after: str) -> Outcome:
     """Write a job file with its new run name, and commit the job with its rendered files.
 
-    If the commit fails before a file is rendered, the job file gets its old text again.
-
-    Args:
-        file: the job file.
-        before: the old text of the file.
-        after: the text with the new run name.
-        out: the output folder.
-        has_out_option: whether the user passed `--out`. If so, tfgen ignores `gitops.rendered` of the job.
-        pushes: whether to push the commit.
+    If the commit fails before a file is rendered, the job file gets its old text `before` again.
 
     Raises:
         RefusedError: another commit, such as a commit of a second clone, has started the new run already.
         TfgenError: `commit_paths` fails.
     """
+    out = args.out or output_root_of([file], [str(file)])
     ledgers = read_ledgers(out)
     replace_text(file, before, after)
     try:
-        outcome = commit_paths([file], read_sources([file]), out, pushes=pushes, has_out_option=has_out_option)
+        has_out_option = args.out is not None
+        outcome = commit_paths([file], read_sources([file]), out, pushes=args.push, has_out_option=has_out_option)
     except BaseException:
         if read_ledgers(out) == ledgers and CommitTree().read(file) != after.encode():
             replace_text(file, after, before)
@@ -209,17 +188,18 @@ def _check_enabled(document: Document, environment: str, *, enables: bool) -> No
     Raises:
         UsageError: the job is retired and `enables` is false, or the job is not retired and `enables` is true.
     """
-    of_environment: DataPath = (*_JOB, "environments", environment)
+    path: DataPath = (*_JOB, "environments", environment)
     is_retired = not environments_of(document)[environment].get("enabled", True)
     if is_retired and not enables:
         command = command_for(document, "rerun", "--env", environment, "--enable")
         raise UsageError(
-            f"{document.place((*of_environment, 'enabled'))}: the job is retired in {environment} (enabled: false), so "
+            f"{document.place((*path, 'enabled'))}: the job is retired in {environment} (enabled: false), so "
             f"no run would start; to enable the job again, run {command}"
         )
     if enables and not is_retired:
-        place = document.place(of_environment)
-        raise UsageError(f"{place}: the job is not retired in {environment}; for a new run, remove --enable")
+        raise UsageError(
+            f"{document.place(path)}: the job is not retired in {environment}; for a new run, remove --enable"
+        )
 
 
 def not_fresh(document: Document, environment: str | None) -> Iterator[Problem]:
@@ -232,26 +212,22 @@ def not_fresh(document: Document, environment: str | None) -> Iterator[Problem]:
     spec = document.data["spec"]
     for name in (environment,) if environment is not None else (None, *environments_of(document)):
         merged = _merged_spec(spec, name)
-        if not _has_folders(merged):
-            yield _not_fresh(document, merged)
-
-
-def _not_fresh(document: Document, merged: Mapping[str, Any]) -> Problem:
-    for name, volume in merged.get("storage", {}).items():
-        if not volume.get("readOnly") and any(source in volume for source in WRITABLE):
-            path: DataPath = (*_JOB, "storage", name)
-            message = (
-                f"all runs share storage.{name}, so a fresh run finds the files of earlier runs; set "
-                f"storage.{name}.runs: Separate"
-            )
-            break
-    else:
-        path = _JOB
-        message = (
+        if _has_folders(merged):
+            continue
+        path, message = (
+            _JOB,
             "no volume stores the files of a run; a program that stores files in a different place must use a folder "
-            "with the name of the run (the variable TFGEN_RUN), or a fresh run finds the files of earlier runs"
+            "with the name of the run (the variable TFGEN_RUN), or a fresh run finds the files of earlier runs",
         )
-    return Problem(*document.place(path), message, NOT_FRESH, "warning")
+        for volume, settings in merged.get("storage", {}).items():
+            if not settings.get("readOnly") and any(source in settings for source in WRITABLE):
+                path = (*_JOB, "storage", volume)
+                message = (
+                    f"all runs share storage.{volume}, so a fresh run finds the files of earlier runs; set "
+                    f"storage.{volume}.runs: Separate"
+                )
+                break
+        yield Problem(*document.place(path), message, NOT_FRESH, "warning")
 
 
 def _merged_spec(spec: Mapping[str, Any], environment: str | None) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -12,7 +12,7 @@ from typing import Final
 from tfgen import data_path
 from tfgen.change.comparison import Pair
 from tfgen.change.job_diff import JobDiff
-from tfgen.cli.arguments import job_name_argument, out_argument, path
+from tfgen.cli.arguments import flag, job_name_argument, option, out_argument, path
 from tfgen.cli.output import (
     OK,
     check_jobs,
@@ -33,7 +33,6 @@ from tfgen.job.sources import output_root, root_above
 from tfgen.pipeline.check import removal_ends, run_ends
 from tfgen.pipeline.read import find_job_files, remaining_files, removal
 from tfgen.places import JOB_SCHEMA
-from tfgen.record import Record
 from tfgen.schema.editor_schema import editor_schema
 from tfgen.text.document import Document
 from tfgen.text.edit import assign, split_off
@@ -50,12 +49,12 @@ def arguments(parser: ArgumentParser) -> None:
         "job", type=path, metavar="JOB|NAME", help="a job.yaml, or the name of a job whose file was deleted"
     )
     job_name_argument(parser)
-    parser.add_argument("--env", metavar="ENV", help="only retire the job in this environment; its claims remain")
+    option(parser, "--env", "ENV", "only retire the job in this environment; its claims remain")
     out_argument(parser)
-    parser.add_argument(
+    flag(
+        parser,
         "--force",
-        action="store_true",
-        help="also remove a job with uncommitted changes; with a NAME, remove the rendered files even if the job "
+        "also remove a job with uncommitted changes; with a NAME, remove the rendered files even if the job "
         "file exists",
     )
 
@@ -65,12 +64,16 @@ def run(args: Namespace) -> int:
 
 
 def _retire(args: Namespace) -> int:
-    check_is_file(args.job, args.out)
+    if not args.job.exists():
+        files = find_job_files(str(args.job), args.out or output_root(Path()))
+        hint = f"; the job {args.job} is in {', '.join(files)}" if files else ""
+        raise UsageError(f"{args.job}: the file does not exist, and --env needs a job file{hint}")
     document = read_job(args)
     file = Path(document.file)
-    before = read_text(file)
-    after = retire(before, document, args.env)
-    if after != before:
+    before = after = read_text(file)
+    check_environment(document, args.env)
+    if environments_of(document)[args.env].get("enabled", True):
+        after = assign(before, document, [Assignment(("spec", "environments", args.env, "enabled"), False)])
         replace_text(file, before, after)
     retired = next((job for job in check_jobs([file]).documents if name_of(job) == name_of(document)), None)
     ends = [end] if retired and (end := run_ends(Pair(document, retired))) else []
@@ -90,25 +93,52 @@ def _retire(args: Namespace) -> int:
 
 
 def _remove(args: Namespace) -> int:
-    removed = remove_job(args.job, args.out, force=args.force, name=args.job_name)
-    for conflict in removed.lost:
-        print_message(f"lost: {conflict}")
-    if args.format == "json":
-        print_json(
-            {
-                "removed": removed.files,
-                "changed": removed.has_file,
-                "remaining": removed.remaining,
-                "ends": ended_runs_data(removed.ends),
-            }
+    """Remove a job from its file, and remove the rendered files. A job file without other jobs is deleted.
+
+    Raises:
+        UsageError: the job does not exist, or the file has several jobs and --job is missing. Without --force: the text
+            of the job is not committed, or JOB is a name and a job file contains the job.
+        ProblemsError: the text of the job file is not valid YAML.
+        ConflictsError: somebody edited a rendered file, and --force is missing.
+        TfgenError: the disk fails, or the text of the job cannot be removed without a change of other jobs.
+    """
+    job, is_file = args.job, args.job.is_file()
+    if args.job_name is not None and not is_file:
+        raise UsageError(f"{job}: the file does not exist, and --job needs a job file")
+    out = args.out or output_root(job.parent if is_file else Path())
+    name, before, after = str(job), "", None
+    if is_file:
+        name, before, after = _text_of_job(job, args.job_name, force=args.force)
+    ledgers = read_ledgers(out)
+    if name not in ledgers and not is_file:
+        rendered = f"the rendered jobs are {', '.join(sorted(ledgers))}" if ledgers else "no job is rendered"
+        reason = "this is a folder, not a job file" if job.is_dir() else "the file does not exist"
+        raise UsageError(f"{job}: {reason}, and no rendered job has this name; {rendered}")
+    if not (is_file or args.force) and (files := find_job_files(name, out)):
+        raise UsageError(
+            f"{name}: {', '.join(files)} has the job, so the next render would write the files again; to remove the "
+            f"job: {command_line('rm', files[0], '--job', name)}; to remove only the rendered files, add --force"
         )
-    else:
-        if removed.has_file:
-            print_result(f"changed  {args.job}")
-        print_result("".join(f"removed  {file}\n" for file in removed.files), end="")
-        print_remaining(removed.remaining)
-        print_ended_runs(removed.ends)
-        _print_deletion(removed.ends, None)
+    ends = removal_ends(name, job if is_file else Path(os.path.relpath(out / ledgers.sources[name])))
+    plan = apply(plan_write(WriteRequest(out, [removal(name)] if name in ledgers else [], force=args.force)))
+    removed = [*plan.removed]
+    if after is not None:
+        replace_text(job, before, after)
+    elif is_file:
+        removed += map(str, _delete_file(job))
+    remaining = remaining_files(out, name)
+    for conflict in plan.lost:
+        print_message(f"lost: {conflict.describe_past()}")
+    if args.format == "json":
+        data = {"removed": removed, "changed": after is not None, "remaining": remaining}
+        print_json({**data, "ends": ended_runs_data(ends)})
+        return OK
+    if after is not None:
+        print_result(f"changed  {job}")
+    print_result("".join(f"removed  {file}\n" for file in removed), end="")
+    print_remaining(remaining)
+    print_ended_runs(ends)
+    _print_deletion(ends, None)
     return OK
 
 
@@ -130,122 +160,10 @@ def _print_deletion(ends: Sequence[JobDiff], document: Document | None) -> None:
             )
 
 
-class Removed(Record):
-    """The result of `tfgen rm`.
+def _text_of_job(path: Path, name: str | None, *, force: bool) -> tuple[str, str, str | None]:
+    """Return the name of a job, and the text of its file `path` with and without the job.
 
-    Attributes:
-        files: the removed files.
-        lost: messages about removed files that somebody edited by hand.
-        remaining: the files that tfgen did not write and that remain in the folders of the job.
-        ends: a tuple with one `JobDiff`, which lists the runs that the removal ends, and the claims that remain in the
-            cluster. Without such a run or claim, the tuple is empty.
-        has_file: whether the job file remains, because the file contains other jobs.
-    """
-
-    files: tuple[str, ...]
-    lost: tuple[str, ...]
-    remaining: tuple[str, ...]
-    ends: tuple[JobDiff, ...]
-    has_file: bool = False
-
-
-def remove_job(job: Path, out: Path | None, *, force: bool, name: str | None = None) -> Removed:
-    """Remove a job from its file, and remove the rendered files. A job file without other jobs is deleted.
-
-    Args:
-        job: the job file, or the name of a job whose file was deleted.
-        out: the output folder; None for the output folder of the job.
-        force: True removes the job even if its text is not committed or a rendered file was edited by hand. If `job` is
-            a name, True also removes the rendered files of a job whose job file exists.
-        name: the name of the job in a file with several jobs.
-
-    Raises:
-        UsageError: the job does not exist, or the file has several jobs and `name` is None. If `force` is false: the
-            text of the job is not committed, or `job` is a name and a job file contains the job.
-        ProblemsError: the text of the job file is not valid YAML.
-        ConflictsError: somebody edited a rendered file, and `force` is false.
-        TfgenError: the disk fails, or the text of the job cannot be removed without a change of other jobs.
-    """
-    is_file = job.is_file()
-    if name is not None and not is_file:
-        raise UsageError(f"{job}: the file does not exist, and --job needs a job file")
-    out = out or output_root(job.parent if is_file else Path())
-    text = _text_of_job(job, name, force=force) if is_file else None
-    name = text.name if text else str(job)
-    ledgers = read_ledgers(out)
-    if name not in ledgers and not is_file:
-        rendered = f"the rendered jobs are {', '.join(sorted(ledgers))}" if ledgers else "no job is rendered"
-        reason = "this is a folder, not a job file" if job.is_dir() else "the file does not exist"
-        raise UsageError(f"{job}: {reason}, and no rendered job has this name; {rendered}")
-    if not (is_file or force) and (files := find_job_files(name, out)):
-        raise UsageError(
-            f"{name}: {', '.join(files)} has the job, so the next render would write the files again; to remove the "
-            f"job: {command_line('rm', files[0], '--job', name)}; to remove only the rendered files, add --force"
-        )
-    source = job if is_file else Path(os.path.relpath(out / ledgers.sources[name]))
-    ends = removal_ends(name, source)
-    plan = apply(plan_write(WriteRequest(out, [removal(name)] if name in ledgers else [], force=force)))
-    removed = _remove_text(job, text) if text else []
-    return Removed(
-        (*plan.removed, *map(str, removed)),
-        tuple(conflict.describe_past() for conflict in plan.lost),
-        remaining_files(out, name),
-        ends,
-        has_file=text is not None and text.is_shared,
-    )
-
-
-def retire(text: str, document: Document, environment: str) -> str:
-    """Return the text of a job file with `enabled: false` for an environment.
-
-    If the job is already retired in the environment, the text is unchanged.
-
-    Args:
-        text: the text of the file from `disk_file.read_text`.
-        document: the valid job in the file.
-        environment: the name of the environment.
-
-    Raises:
-        UsageError: the job does not have the environment.
-        TfgenError: the edit would change another value as well.
-    """
-    check_environment(document, environment)
-    if not environments_of(document)[environment].get("enabled", True):
-        return text
-    return assign(text, document, [Assignment(("spec", "environments", environment, "enabled"), False)])
-
-
-def check_is_file(job: Path, out: Path | None) -> None:
-    """Check that the argument of `tfgen rm --env` is a job file, because the command edits this file.
-
-    Raises:
-        UsageError: the file does not exist. If the argument is the name of a job, the message lists the job's files.
-    """
-    if job.exists():
-        return
-    files = find_job_files(str(job), out or output_root(Path()))
-    hint = f"; the job {job} is in {', '.join(files)}" if files else ""
-    raise UsageError(f"{job}: the file does not exist, and --env needs a job file{hint}")
-
-
-class _JobText(Record):
-    """The text of a job in its file.
-
-    Attributes:
-        name: the name of the job.
-        before: the text of the file.
-        after: the text of the file without the job.
-        is_shared: whether the file contains other jobs.
-    """
-
-    name: str
-    before: str
-    after: str
-    is_shared: bool
-
-
-def _text_of_job(path: Path, name: str | None, *, force: bool) -> _JobText:
-    """Return the text of the job file `path` with and without the job. Check that the text of the job is committed.
+    The text without the job is None if the file contains no other job. Check that the text of the job is committed.
 
     Raises:
         UsageError: the file does not have the job, the file has several jobs and `name` is None, or the text of the job
@@ -263,30 +181,18 @@ def _text_of_job(path: Path, name: str | None, *, force: bool) -> _JobText:
     job = data_path.at(document.data, ("metadata", "name"))
     if not isinstance(job, str):
         raise UsageError(f"{path}: the job has no name; set metadata.name")
-    is_shared = len(parsed.documents) > 1
-    content, after = split_off(before, document) if is_shared else (text, "")
+    content, after = split_off(before, document) if len(parsed.documents) > 1 else (text, None)
     if not force and not _has_committed(path, content, document):
         raise UsageError(
             f"{path}: the text of {job} is not committed to git; commit the file, or add --force to delete the text"
         )
-    return _JobText(job, before, after, is_shared)
+    return job, before, after
 
 
-def _remove_text(path: Path, text: _JobText) -> list[Path]:
-    """Remove the text of a job from the job file `path`, and return the deleted files.
-
-    If the file contains other jobs, the file remains, and the result is empty.
-    """
-    if not text.is_shared:
-        return _remove_file(path)
-    replace_text(path, text.before, text.after)
-    return []
-
-
-def _remove_file(path: Path) -> list[Path]:
+def _delete_file(path: Path) -> list[Path]:
     """Delete a job file, the schema for editors that `tfgen init` wrote to its folder, and folders that are then empty.
 
-    The schema remains if the folder has other files, or if the schema has uncommitted edits.
+    The schema remains if the folder has other files, or if the schema has uncommitted edits. Return the deleted files.
     """
     path.unlink()
     removed, folder = [path], path.parent
@@ -296,23 +202,14 @@ def _remove_file(path: Path) -> list[Path]:
         if content in (editor_schema().encode(), CommitTree().read(schema)):
             schema.unlink()
             removed.append(schema)
-    for empty in _up_to_root(real_path(folder)):
-        if any(empty.iterdir()):
+    # The root of the repository, and a folder that contains the working directory, remain.
+    whole, working_directory = real_path(folder), Path.cwd()
+    root = root_above(whole)
+    for empty in (whole, *whole.parents):
+        if empty == root or working_directory.is_relative_to(empty) or any(empty.iterdir()):
             break
         empty.rmdir()
     return removed
-
-
-def _up_to_root(folder: Path) -> Iterator[Path]:
-    """Yield a folder and its parent folders, the nearest first, without the root of the repository.
-
-    Stop before a folder that is, or contains, the working directory.
-    """
-    root, working_directory = root_above(folder), Path.cwd()
-    for candidate in (folder, *folder.parents):
-        if candidate == root or working_directory.is_relative_to(candidate):
-            return
-        yield candidate
 
 
 def _has_committed(path: Path, text: str, document: Document) -> bool:
@@ -326,8 +223,5 @@ def _has_committed(path: Path, text: str, document: Document) -> bool:
     if isinstance(committed, Problem):
         return False
     documents = parse(committed, str(path)).documents
-    return _unix(text) in _unix(committed) and document.data in [parsed.data for parsed in documents]
-
-
-def _unix(text: str) -> str:
-    return text.replace("\r\n", "\n").rstrip("\n") + "\n"
+    text, committed = (part.replace("\r\n", "\n").rstrip("\n") + "\n" for part in (text, committed))
+    return text in committed and document.data in [parsed.data for parsed in documents]

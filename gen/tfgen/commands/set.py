@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from tfgen import data_path
 from tfgen.check.jobs import check_all
-from tfgen.cli.arguments import job_argument
+from tfgen.cli.arguments import job_argument, option
 from tfgen.cli.output import OK, PROBLEMS, print_message, print_result, report
 from tfgen.data_path import Path
 from tfgen.disk_file import read_text, replace_text
@@ -38,7 +38,7 @@ def arguments(parser: ArgumentParser) -> None:
         metavar="PATH=VALUE",
         help="a value, such as roles.worker.replicas=4 or args[0]=--steps=100; null removes the key, as in gang=null",
     )
-    parser.add_argument("--env", metavar="ENV", help="set the values of this environment")
+    option(parser, "--env", "ENV", "set the values of this environment")
 
 
 def run(args: Namespace) -> int:
@@ -49,17 +49,16 @@ def run(args: Namespace) -> int:
     (source,) = read_sources([file])
     edited = set_values(source, text, args.assignments, args.env, args.job_name)
     is_invalid = has_errors(edited.problems)
-    if not is_invalid and edited.text != text:
+    is_changed = not is_invalid and edited.text != text
+    if is_changed:
         replace_text(file, text, edited.text)
-    report(args, edited.problems, written={"changed": not is_invalid and edited.text != text})
+    report(args, edited.problems, written={"changed": is_changed})
     if is_invalid:
         print_message(f"{file}: nothing was written; the line numbers refer to the file with the new values")
         return PROBLEMS
     if args.format == "text":
-        if edited.text == text:
-            print_result(f"{file}: unchanged")
-        else:
-            print_result(f"{file}: changed\n\nNext:\n\n  {command_line('render', file)}")
+        next_step = f"\n\nNext:\n\n  {command_line('render', file)}"
+        print_result(f"{file}: changed{next_step}" if is_changed else f"{file}: unchanged")
     return OK
 
 
@@ -124,7 +123,10 @@ def _assignment(document: Document, data: Any, path: Path, text: str, environmen
         relative_path = path[1:]
         if path[0] != "spec" or relative_path[:1] in ((), ("environments",), ("gitops",)):
             raise UsageError(f"{path_name(path)} is the same in all environments; remove --env")
-        job_value = data_path.at(document.data, path) if _is_map_entry(path) else None
+        # An environment removes an entry of the job by null at a name that the user chooses, such as a label.
+        parent = schema_file.node(schema_file.load(), path[:-1]) or {}
+        is_map_entry = isinstance(path[-1], str) and not schema_file.is_record(parent)
+        job_value = data_path.at(document.data, path) if is_map_entry else None
         path = (*_ENVIRONMENTS, environment, *relative_path)
     default = data_path.at(document.under.data, path) if document.under else None
     if value is None and job_value is None and default is None:
@@ -143,15 +145,6 @@ def _preceding_keys(data: Any, parent: Path, step: str | int) -> tuple[str, ...]
         siblings = data_path.at(data, parent)
         return tuple(siblings) if isinstance(siblings, dict) else ()
     return order[: order.index(str(step))]
-
-
-def _is_map_entry(path: Path) -> bool:
-    """Test whether the last step of a path is a name that the user chooses, such as the name of a label.
-
-    If an environment sets such a name to null, the environment removes the entry of the job.
-    """
-    parent = schema_file.node(schema_file.load(), path[:-1]) or {}
-    return isinstance(path[-1], str) and not schema_file.is_record(parent)
 
 
 def _value(path: Path, text: str) -> Any:

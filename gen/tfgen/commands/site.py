@@ -8,9 +8,9 @@ from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NoReturn
+from typing import Final, NoReturn
 
-from tfgen.cli.arguments import cluster_arguments, jobs_argument, path
+from tfgen.cli.arguments import cluster_arguments, flag, jobs_argument, option, path
 from tfgen.cli.output import OK, PROBLEMS, check_jobs, print_message, report
 from tfgen.disk_file import repository_root
 from tfgen.errors import UsageError, has_errors
@@ -18,13 +18,9 @@ from tfgen.git.tree import remote_address
 from tfgen.job.sources import output_root
 from tfgen.site.pages import INDEX, MARK, pages
 from tfgen.site.read_jobs import Site, broken_jobs, read_jobs
+from tfgen.text.document import Document
 from tfgen.tree.folder import write_folder
 from tfgen.words import command_line, count
-
-if TYPE_CHECKING:
-    from tfgen.check.checked import CheckedJobs
-    from tfgen.text.document import Document
-
 
 EXAMPLE: Final = "tfgen site --out public"
 
@@ -32,11 +28,9 @@ EXAMPLE: Final = "tfgen site --out public"
 def arguments(parser: ArgumentParser) -> None:
     jobs_argument(parser, default="the repository")
     parser.add_argument("-o", "--out", type=path, required=True, metavar="DIR", help="the folder for the website")
-    parser.add_argument("--title", metavar="TEXT", help="the title (default: the name of the repository)")
-    parser.add_argument(
-        "--nodes", type=_no_nodes, metavar="FILE", help="removed; use tfgen plan --nodes FILE --format json"
-    )
-    parser.add_argument("--live", action="store_true", help="add the state of each job in its cluster")
+    option(parser, "--title", "TEXT", "the title (default: the name of the repository)")
+    option(parser, "--nodes", "FILE", "removed; use tfgen plan --nodes FILE --format json", _no_nodes)
+    flag(parser, "--live", "add the state of each job in its cluster")
     cluster_arguments(parser)
 
 
@@ -45,7 +39,13 @@ def run(args: Namespace) -> int:
         raise UsageError("--kubeconfig, --context and --namespace need --live")
     root = output_root(Path())
     jobs = check_jobs(args.jobs or [Path(os.path.relpath(root))])  # the pages show these paths
-    site = _site(args, jobs, root)
+    facts = read_jobs(jobs, root)
+    # The last part of the URL of the remote `origin`; without this remote, the name of the root folder.
+    address = remote_address(root).rstrip("/").removesuffix(".git")
+    repository = re.split("[/:]", address)[-1] or (repository_root(root) or root).resolve().name
+    broken = tuple(broken_jobs(jobs, [job.name for job in facts]))
+    site = Site(title=args.title or repository, jobs=tuple(facts), broken=broken)
+    site = _with_states(args, site, jobs.valid_jobs) if args.live else site
     number = write_folder(args.out, ((path, text.encode()) for path, text in pages(site)), mark=(INDEX, MARK))
     names = [*(job.name for job in site.jobs), *(job.name for job in site.broken)]
     if args.format == "json" or has_errors(jobs.problems):
@@ -58,22 +58,6 @@ def run(args: Namespace) -> int:
 def _no_nodes(file: str) -> NoReturn:
     command = command_line("plan", "--nodes", file, "--format", "json")
     raise ArgumentTypeError(f"the website has no page of nodes; run {command}")
-
-
-def _site(args: Namespace, jobs: CheckedJobs, root: Path) -> Site:
-    facts = read_jobs(jobs, root)
-    site = Site(
-        title=args.title or _repository_name(root),
-        jobs=tuple(facts),
-        broken=tuple(broken_jobs(jobs, [job.name for job in facts])),
-    )
-    return _with_states(args, site, jobs.valid_jobs) if args.live else site
-
-
-def _repository_name(root: Path) -> str:
-    """Return the last part of the URL of the remote `origin`; without this remote, the name of the root folder."""
-    address = remote_address(root).rstrip("/").removesuffix(".git")
-    return re.split("[/:]", address)[-1] or (repository_root(root) or root).resolve().name
 
 
 def _with_states(args: Namespace, site: Site, documents: Sequence[Document]) -> Site:

@@ -8,23 +8,19 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from tfgen.cli.arguments import job_name_argument, path, release_arguments
+from tfgen.cli.arguments import flag, job_name_argument, option, path, release_arguments
 from tfgen.cli.live import clusters_of, last_runs, read_all_runs, read_run
 from tfgen.cli.output import OK, PROBLEMS, is_in_colour, print_json
 from tfgen.errors import UsageError
 from tfgen.job.sources import output_root
 from tfgen.live.api import FOLLOWING, ONCE
-from tfgen.live.clusters import find_undeclared_runs, follow_states, read_states
+from tfgen.live.clusters import UndeclaredRun, find_undeclared_runs, follow_states, read_states
+from tfgen.live.run import DeclaredRun
+from tfgen.live.run_state import RunState
 from tfgen.report.status import as_table, as_text, rows, screen, tree_lines, undeclared_rows, undeclared_text
 from tfgen.words import for_terminal
-
-if TYPE_CHECKING:
-    from tfgen.live.clusters import UndeclaredRun
-    from tfgen.live.run import DeclaredRun
-    from tfgen.live.run_state import RunState
-
 
 EXAMPLE: Final = "tfgen status job.yaml"
 
@@ -44,12 +40,11 @@ def arguments(parser: ArgumentParser) -> None:
         "(default: the repository)",
     )
     job_name_argument(parser)
-    parser.add_argument("--env", metavar="ENV", help="the environment (default for a folder: all environments)")
-    parser.add_argument(
-        "-w",
-        "--watch",
-        action="store_true",
-        help="print each new state until the runs have ended; on a terminal, redraw the states in place",
+    option(parser, "--env", "ENV", "the environment (default for a folder: all environments)")
+    flag(
+        parser,
+        "-w --watch",
+        "print each new state until the runs have ended; on a terminal, redraw the states in place",
     )
     release_arguments(parser)
 
@@ -89,11 +84,8 @@ def run(args: Namespace) -> int:
         previous = states
         if all(state.end or state.is_deleted or not state.run.is_enabled for state in states):
             break
-    return PROBLEMS if any(map(_has_failed, previous)) else OK
-
-
-def _has_failed(state: RunState) -> bool:
-    return state.is_deleted or (state.end is not None and state.end.result != "Succeeded")
+    has_failed = any(state.is_deleted or (state.end and state.end.result != "Succeeded") for state in previous)
+    return PROBLEMS if has_failed else OK
 
 
 def _show(

@@ -7,7 +7,7 @@ import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from typing import Final
 
-from tfgen.cli.arguments import number, release_arguments, run_arguments
+from tfgen.cli.arguments import number, option, release_arguments, run_arguments
 from tfgen.cli.live import clusters_of, read_run
 from tfgen.cli.output import print_json, print_message
 from tfgen.errors import TfgenError
@@ -22,12 +22,8 @@ _PORTS: Final = 1 << 16
 
 def arguments(parser: ArgumentParser) -> None:
     run_arguments(parser, may_be_removed=True)
-    parser.add_argument(
-        "--port",
-        type=_port,
-        metavar="N",
-        help="the local port; 0 for any free port (default: the port of TensorBoard, or a free port)",
-    )
+    text = "the local port; 0 for any free port (default: the port of TensorBoard, or a free port)"
+    option(parser, "--port", "N", text, _port)
     release_arguments(parser)
 
 

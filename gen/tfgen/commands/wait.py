@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from typing import Final
 
-from tfgen.cli.arguments import release_arguments, run_arguments, seconds
+from tfgen.cli.arguments import option, release_arguments, run_arguments, seconds
 from tfgen.cli.live import read_run, wait_for_run
 from tfgen.cli.output import OK, PROBLEMS, print_json
 from tfgen.report.status import rows
@@ -15,9 +15,7 @@ EXAMPLE: Final = "tfgen wait job.yaml --env prod --timeout 2h"
 
 def arguments(parser: ArgumentParser) -> None:
     run_arguments(parser, may_be_removed=True)
-    parser.add_argument(
-        "--timeout", type=seconds, metavar="TIME", help="the maximum time, such as 2h (default: no limit)"
-    )
+    option(parser, "--timeout", "TIME", "the maximum time, such as 2h (default: no limit)", seconds)
     release_arguments(parser)
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import difflib
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Any, Final
 
@@ -101,23 +102,20 @@ def ended_runs_text(diffs: Sequence[JobDiff]) -> str:
     The text names the resource requests that end in each environment, the claims that tfgen keeps, and the GitOps
     objects of the job. The text omits all other objects. Commands end the runs that no GitOps tool ends.
     """
-    return "".join(f"{line}\n" for diff in diffs for line in _ended_run_lines(diff))
-
-
-def _ended_run_lines(diff: JobDiff) -> Iterator[str]:
-    yield f"{diff.name} ({for_terminal(diff.file)})"
-    for environment in diff.environments:
-        yield from _place_lines(environment, _plain)
-    if diff.delivery:
-        yield "  GitOps objects:"
-    for item in diff.delivery:
-        yield f"    {SIGNS[item.action]} {delivery_title(item)}"
-    if deleting := [item for item in diff.delivery if _deletes(item)]:
-        yield "  if no tool prunes the folder of these objects, the runs continue; to end the runs:"
-        yield from (f"    {command}" for command in _delete_commands(deleting))
-    if diff.is_removed_without_gitops:
-        yield "  the job has no gitops, so a run continues until you delete the object that applies the run:"
-        yield from (f"    {command}" for command in OWN_OBJECTS)
+    lines: list[str] = []
+    for diff in diffs:
+        lines.append(f"{diff.name} ({for_terminal(diff.file)})")
+        for environment in diff.environments:
+            lines += _place_lines(environment, _plain)
+        lines += ["  GitOps objects:"] if diff.delivery else []
+        lines += (f"    {SIGNS[item.action]} {delivery_title(item)}" for item in diff.delivery)
+        if deleting := [item for item in diff.delivery if _deletes(item)]:
+            lines.append("  if no tool prunes the folder of these objects, the runs continue; to end the runs:")
+            lines += (f"    {command}" for command in _delete_commands(deleting))
+        if diff.is_removed_without_gitops:
+            advice = "the job has no gitops, so a run continues until you delete the object that applies the run:"
+            lines += (f"  {advice}", *(f"    {command}" for command in OWN_OBJECTS))
+    return "".join(f"{line}\n" for line in lines)
 
 
 OWN_OBJECTS: Final = (
@@ -170,14 +168,15 @@ def state(environment: EnvironmentDiff, arrow: str = "->") -> str:
         return " (new)"
     if environment.after is None:
         return " (removed)"
-    words = [_RETIRED[change.after is NOTHING] for change in environment.place if str(change.path) == "enabled"]
+    words = [
+        "enabled again" if change.after is NOTHING else "retired"
+        for change in environment.place
+        if str(change.path) == "enabled"
+    ]
     if environment.runs:
         was, now = (run or "without a name" for run in environment.runs)
         words.append(f"new run: {was} {arrow} {now}")
     return f" ({', '.join(words)})" if words else ""
-
-
-_RETIRED: Final = {False: "retired", True: "enabled again"}
 
 
 def place_changes(environment: EnvironmentDiff) -> tuple[FieldChange, ...]:
@@ -380,17 +379,18 @@ def _fitting(text: str, parts: Sequence[str], longest: int, noun: str) -> tuple[
 def _opening(diffs: Sequence[JobDiff]) -> str:
     """Return the first line, about changed GPUs, runs and objects, such as "+4 GPUs in queue research"."""
     parts = [*_gpu_changes(diffs), *_run_changes(diffs)]
-    sums = [(action, sum(_number(diff, action) for diff in diffs)) for action in SIGNS]
-    objects = ", ".join(f"{number} {action}" for action, number in sums if number)
+    items = [item for diff in diffs for item in diff.delivery]
+    items += (item for diff in diffs for environment in diff.environments for item in environment.objects)
+    objects = _counts(items)
     sentences = [", ".join(parts), f"objects: {objects}" if objects else ""]
     line = "".join(f" {text[:1].upper()}{text[1:]}." for text in sentences if text).strip()
     return f"{line}\n\n" if line else ""
 
 
-def _number(diff: JobDiff, action: str) -> int:
-    """Return the number of objects with an action such as `added`, in all environments and among the GitOps objects."""
-    items = [*diff.delivery, *(item for environment in diff.environments for item in environment.objects)]
-    return sum(item.action == action for item in items)
+def _counts(items: Iterable[ObjectDiff]) -> str:
+    """Return the number of objects with each action, such as "2 added, 1 changed"."""
+    numbers: Counter[str] = Counter(item.action for item in items)
+    return ", ".join(f"{numbers[action]} {action}" for action in SIGNS if numbers[action])
 
 
 def _gpu_changes(diffs: Sequence[JobDiff]) -> Iterator[str]:
@@ -423,52 +423,37 @@ def _run_changes(diffs: Sequence[JobDiff]) -> Iterator[str]:
 
 
 def _head(diff: JobDiff) -> str:
-    rows = "".join(_row(environment) for environment in diff.environments)
-    sections = {
-        "Place": [_escaped(line) for environment in diff.environments for line in _table_lines(environment)],
-        "GitOps objects": [_escaped(f"{item.action}: {delivery_title(item)}") for item in diff.delivery],
-        "Needs a new run": [
-            f"{_code(str(problem.place))} {_escaped(problem.message)}" for problem in diff.needs_new_run
-        ],
-    }
-    lists = "".join(_list(heading, lines) for heading, lines in sections.items() if lines)
-    head = "| Environment | Objects | Requests |\n|---|---|---|\n"
-    return f"### {_escaped(diff.name)}\n\n{head}{rows}\n{lists}"
-
-
-def _list(heading: str, lines: Sequence[str]) -> str:
-    items = "".join(f"- {line}\n" for line in lines)
-    return f"**{heading}**\n\n{items}\n"
-
-
-def _table_lines(environment: EnvironmentDiff) -> Iterator[str]:
-    """Yield the lines about an environment's change of namespace or cluster, and about the kept claims."""
-    for change in place_changes(environment):
-        yield f"{title(environment)}: {change.path} {change.before or 'none'} {_ARROW} {change.after or 'none'}"
-    yield from (f"{title(environment)}: {line}" for line in environment.kept_claims)
-
-
-def _row(environment: EnvironmentDiff) -> str:
-    counts = [(action, sum(item.action == action for item in environment.objects)) for action in SIGNS]
-    objects = ", ".join(f"{number} {action}" for action, number in counts if number) or "no change"
-    name = title(environment) + state(environment, _ARROW)
-    requests = summary(environment.before, environment.after, _ARROW)
-    return f"| {_escaped(name)} | {objects} | {_escaped(requests)} |\n"
-
-
-def _distinct(diff: JobDiff) -> list[EnvironmentDiff]:
-    """Return the environments with changed objects. Of several environments with equal changes, return the first."""
-    distinct: list[EnvironmentDiff] = []
+    text = f"### {_escaped(diff.name)}\n\n| Environment | Objects | Requests |\n|---|---|---|\n"
+    places: list[str] = []
     for environment in diff.environments:
-        if environment.objects and not any(changes_alike(previous, environment) for previous in distinct):
-            distinct.append(environment)
-    return distinct
+        objects = _counts(environment.objects) or "no change"
+        name = title(environment) + state(environment, _ARROW)
+        requests = summary(environment.before, environment.after, _ARROW)
+        text += f"| {_escaped(name)} | {objects} | {_escaped(requests)} |\n"
+        for change in place_changes(environment):
+            change_text = f"{change.path} {change.before or 'none'} {_ARROW} {change.after or 'none'}"
+            places.append(f"{title(environment)}: {change_text}")
+        places += (f"{title(environment)}: {line}" for line in environment.kept_claims)
+    text += "\n"
+    sections = {
+        "Place": [_escaped(line) for line in places],
+        "GitOps objects": [_escaped(f"{item.action}: {delivery_title(item)}") for item in diff.delivery],
+        "Needs a new run": [f"{_code(str(item.place))} {_escaped(item.message)}" for item in diff.needs_new_run],
+    }
+    for heading, lines in sections.items():
+        items = "".join(f"- {line}\n" for line in lines)
+        text += f"**{heading}**\n\n{items}\n" if lines else ""
+    return text
 
 
 def _folded_parts(diff: JobDiff) -> Iterator[str]:
-    for environment in _distinct(diff):
-        titles = [title(peer) for peer in diff.environments if peer is environment or changes_alike(environment, peer)]
-        yield _folded(f"{diff.name}: {', '.join(titles)}", environment.objects)
+    """Yield a part for each environment with changed objects. Environments with equal changes share a part."""
+    shown: list[EnvironmentDiff] = []
+    for environment in diff.environments:
+        if environment.objects and not any(changes_alike(previous, environment) for previous in shown):
+            shown.append(environment)
+            peers = [peer for peer in diff.environments if peer is environment or changes_alike(environment, peer)]
+            yield _folded(f"{diff.name}: {', '.join(map(title, peers))}", environment.objects)
     if changed := [item for item in diff.delivery if item.fields]:
         yield _folded(f"{diff.name}: GitOps objects", changed)
 

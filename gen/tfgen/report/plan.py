@@ -19,9 +19,7 @@ from typing import Any, Final
 from tfgen.kubernetes.pods import amount
 from tfgen.scheduling.place import (
     SHARED_LETTER,
-    NodeGroup,
     NodeSlots,
-    PlacedPods,
     RoleKey,
     grouped,
     role_counts,
@@ -57,7 +55,17 @@ def rows(verdicts: Iterable[Verdict]) -> list[dict[str, Any]]:
         {
             "run": verdict.run.title,
             "answer": verdict.answer,
-            "lacks": [_lack_row(lack) for lack in verdict.lacks],
+            "lacks": [
+                {
+                    "role": lack.role or None,
+                    "pods": lack.pods,
+                    "resource": lack.resource or None,
+                    "amount": _amount(lack) if lack.resource else None,
+                    "nodes": lack.nodes or None,
+                    "reason": lack.reason or None,
+                }
+                for lack in verdict.lacks
+            ],
             "beside": [*verdict.competitors],
             "assumes": [*verdict.assumptions],
             "earlierPods": verdict.run.earlier_pods,
@@ -80,25 +88,13 @@ def _lack_texts(lacks: Iterable[Lack]) -> Iterator[str]:
         nodes = f" on {first.nodes}" if first.nodes else ""
         unplaced = f"{count(first.pods, 'pod')} without a node"
         if first.resource:
-            amounts = either([_amount_text(lack) for lack in (first, *remaining)], "and")
-            yield f"{first.role} lacks {amounts}{nodes} ({unplaced})"
+            amounts = [
+                f"{_amount(lack)} {lack.resource}" if lack.resource != PODS else f"room for {count(lack.count, 'pod')}"
+                for lack in (first, *remaining)
+            ]
+            yield f"{first.role} lacks {either(amounts, 'and')}{nodes} ({unplaced})"
         else:
             yield f"{first.role} has {unplaced}{nodes}: {first.reason}"
-
-
-def _amount_text(lack: Lack) -> str:
-    return f"{_amount(lack)} {lack.resource}" if lack.resource != PODS else f"room for {count(lack.count, 'pod')}"
-
-
-def _lack_row(lack: Lack) -> dict[str, Any]:
-    return {
-        "role": lack.role or None,
-        "pods": lack.pods,
-        "resource": lack.resource or None,
-        "amount": _amount(lack) if lack.resource else None,
-        "nodes": lack.nodes or None,
-        "reason": lack.reason or None,
-    }
 
 
 def _amount(lack: Lack) -> str:
@@ -125,12 +121,17 @@ def node_lines(nodes: Sequence[NodeSlots], colours: Sequence[int] = ()) -> Itera
     painted = {letter: colours[number % len(colours)] for number, letter in enumerate(letters.values()) if colours}
     is_single = len({item.run for node in nodes for item in node.placed}) == 1
     rows = [("NODES", "SLOTS" if _gpus(nodes) else "", "TASKS")]
-    rows += [(_names(group), _cells(group.slots, letters), _tasks(group.slots, is_single)) for group in shown]
-    names, slots = (max(len(row[column]) for row in rows) for column in (0, 1))
-    for name, cells, tasks in rows:
-        gap = " " * (slots - len(cells))
+    for group in shown:
+        first, *others = map(printable, group.names)
+        names = f"{first} and {len(others)} more" if len(others) > 1 else ", ".join((first, *others))
+        counts = role_counts(group.slots).items()
+        tasks = [text if is_single and run else f"{run or 'waiting'}: {text}" for run, text in counts]
+        rows.append((names, _cells(group.slots, letters), printable("; ".join(tasks))))
+    widths = [max(len(row[column]) for row in rows) for column in (0, 1)]
+    for names, cells, tasks_text in rows:
+        gap = " " * (widths[1] - len(cells))
         slot_text = cells if " of " in cells else _painted(cells, painted)
-        text = f"{name:<{names}}  {slot_text}{gap}{'  ' if slots else ''}{tasks}"
+        text = f"{names:<{widths[0]}}  {slot_text}{gap}{'  ' if widths[1] else ''}{tasks_text}"
         yield text.rstrip()
     if hidden:
         remaining = [group.slots.replaced(name=name) for group in hidden for name in group.names]
@@ -166,33 +167,16 @@ def _cells(node: NodeSlots, letters: Mapping[RoleKey, str]) -> str:
         return ""
     if node.gpus > _MOST_GPUS:
         return f"[{node.gpus - node.free} of {node.gpus}]"
-    pods = [_letter(item, letters) * item.gpus for item in node.placed for _ in range(item.pods) if item.gpus]
+    pods: list[str] = []
+    for item in (item for item in node.placed if item.gpus):
+        letter = letters[item.run, item.role] if item.run else _WAITING
+        pods += [letter * item.gpus] * item.pods
     pods += [_RUNNING * gpus for gpus in node.running]
     return f"[{' '.join(filter(None, (*pods, _FREE * node.free)))}]"
 
 
-def _letter(item: PlacedPods, letters: Mapping[RoleKey, str]) -> str:
-    return letters[item.run, item.role] if item.run else _WAITING
-
-
 def _painted(cells: str, colours: Mapping[str, int]) -> str:
     return "".join(f"\033[{_INVERSE};{colours[cell]}m{cell}\033[0m" if cell in colours else cell for cell in cells)
-
-
-def _names(group: NodeGroup) -> str:
-    first, *remaining = map(printable, group.names)
-    if len(remaining) > 1:
-        return f"{first} and {len(remaining)} more"
-    return ", ".join((first, *remaining))
-
-
-def _tasks(node: NodeSlots, is_single: bool) -> str:
-    """Return a text with the pods that the plan places on a node, such as `mnist: chief; pong: 2 worker`.
-
-    If `is_single` is true, the plan has only one run, and the text omits the name of the run, as in `chief, 2 worker`.
-    """
-    texts = (text if is_single and run else f"{run or 'waiting'}: {text}" for run, text in role_counts(node).items())
-    return printable("; ".join(texts))
 
 
 def _legend(

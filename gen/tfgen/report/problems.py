@@ -1,16 +1,12 @@
-"""Problems as text, with excerpts of the files, as data for JSON, as annotations of GitHub and as SARIF."""
+"""Problems as text, with excerpts of the files, as data for JSON, and as annotations of GitHub."""
 
 from __future__ import annotations
 
-import os
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
-from typing import Any, Final
-from urllib.parse import quote
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Final
 
-from tfgen import __version__
 from tfgen.errors import Problem, in_order
 from tfgen.words import count, printable
 
@@ -40,20 +36,17 @@ def as_github(problems: Iterable[Problem]) -> str:
 
     Source of the escapes: https://github.com/actions/toolkit/blob/main/packages/core/src/command.ts
     """
-    lines = []
+    text = ""
     for problem in in_order(problems):
         line, column = problem.position
-        place = f"file={_property(problem.file)},line={line},col={column},title={_property(problem.rule)}"
-        lines.append(printable(f"::{problem.severity} {place}::{_data(problem.message)}") + "\n")
-    return "".join(lines)
+        file, title = (_escaped(part, "%\r\n:,") for part in (problem.file, problem.rule))
+        place = f"file={file},line={line},col={column},title={title}"
+        text += printable(f"::{problem.severity} {place}::{_escaped(problem.message)}") + "\n"
+    return text
 
 
-def _data(text: str) -> str:
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-
-
-def _property(text: str) -> str:
-    return _data(text).replace(":", "%3A").replace(",", "%2C")
+def _escaped(text: str, characters: str = "%\r\n") -> str:
+    return "".join(f"%{ord(character):02X}" if character in characters else character for character in text)
 
 
 Lines = Callable[[str], Sequence[str]]
@@ -105,88 +98,12 @@ def _excerpt(problem: Problem, lines: Sequence[str]) -> Iterator[str]:
     lead, trail = ("... " if start else ""), (" ..." if end < len(line) else "")
     margin = " " * len(str(number))
     yield f"{margin} |"
-    yield f"{number} | {lead}{_visible(line[start:end])}{trail}"
+    yield f"{number} | {lead}{printable(line[start:end])}{trail}"
     blanks = " " * _columns(lead + line[start : column - 1])
     yield f"{margin} | {blanks}^{'~' * (_columns(marked) - 1)}"
 
 
-def _visible(text: str) -> str:
-    """Return a text in which visible escapes replace control characters, such as a tab."""
-    return printable(text)
-
-
 def _columns(text: str) -> int:
     """Return the number of terminal columns that the printed text occupies."""
-    return sum(_width(character) for character in _visible(text))
-
-
-def _width(character: str) -> int:
-    if unicodedata.combining(character):
-        return 0
-    return 2 if unicodedata.east_asian_width(character) in ("W", "F") else 1
-
-
-def sarif(problems: Iterable[Problem], notes: Iterable[str], summaries: Mapping[str, str]) -> dict[str, Any]:
-    """Return the SARIF log of one execution of tfgen.
-
-    Args:
-        problems: problems that the execution has found.
-        notes: messages about the execution itself.
-        summaries: summary of each rule, by id of the rule. A rule may have no summary.
-    """
-    ordered = in_order(problems)
-    rules = sorted({problem.rule for problem in ordered})
-    notifications = [{"level": "note", "message": {"text": note}} for note in notes]
-    return {
-        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
-        "version": "2.1.0",
-        "runs": [
-            {
-                "tool": {
-                    "driver": {
-                        "name": "tfgen",
-                        "semanticVersion": __version__,
-                        "rules": [_rule(rule, summaries.get(rule)) for rule in rules],
-                    }
-                },
-                "columnKind": "unicodeCodePoints",
-                "invocations": [
-                    {
-                        "executionSuccessful": True,
-                        **({"toolExecutionNotifications": notifications} if notifications else {}),
-                    }
-                ],
-                "results": [_result(problem, rules.index(problem.rule)) for problem in ordered],
-            }
-        ],
-    }
-
-
-def _rule(rule: str, summary: str | None) -> dict[str, Any]:
-    return {"id": rule, **({"shortDescription": {"text": summary}} if summary else {})}
-
-
-def _result(problem: Problem, rule_index: int) -> dict[str, Any]:
-    line, column = problem.position
-    return {
-        "ruleId": problem.rule,
-        "ruleIndex": rule_index,
-        "level": problem.severity,
-        "message": {"text": problem.message},
-        "locations": [
-            {
-                "physicalLocation": {
-                    "artifactLocation": _location(problem.file),
-                    "region": {"startLine": line, "startColumn": column},
-                }
-            }
-        ],
-    }
-
-
-def _location(file: str) -> dict[str, str]:
-    """Return the SARIF location of a file. Relative paths begin at the folder in which tfgen runs."""
-    path = Path(file)
-    if path.is_absolute():
-        return {"uri": path.as_uri()}
-    return {"uri": quote(os.fsencode(path.as_posix())), "uriBaseId": "%SRCROOT%"}
+    characters = [character for character in printable(text) if not unicodedata.combining(character)]
+    return len(characters) + sum(unicodedata.east_asian_width(character) in ("W", "F") for character in characters)

@@ -7,22 +7,18 @@ import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from itertools import repeat
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from tfgen.live.clusters import UndeclaredRun
 from tfgen.live.run_state import RoleState, RunState
 from tfgen.live.tasks import LostNode, TaskState
 from tfgen.words import columns, command_line, count, either, printable
-
-if TYPE_CHECKING:
-    from tfgen.live.clusters import UndeclaredRun
-
 
 _TASKS: Final = 8
 """Maximum number of tasks that are listed for a healthy role. For a healthy role with more tasks, no task is listed."""
 _OUT_OF_SERVICE: Final = "node.kubernetes.io/out-of-service=nodeshutdown:NoExecute"
 """The node taint that makes Kubernetes delete all pods of the node and detach the volumes of the pods:
 https://kubernetes.io/docs/concepts/cluster-administration/node-shutdown/#non-graceful-node-shutdown."""
-_RELEASE_LOST: Final = "tfgen release --lost"
 _DELETED: Final = "the run was deleted"
 _RELEASE: Final = "to free the nodes now: tfgen release"
 
@@ -72,7 +68,19 @@ def undeclared_rows(runs: Iterable[UndeclaredRun]) -> list[dict[str, Any]]:
 
 def as_text(state: RunState, now: datetime) -> str:
     """Return all lines of `tfgen status` about one run."""
-    return "".join(f"{line}\n" for line in _lines(state, now))
+    lines = [title(state, now)]
+    if state.phase in ("Absent", "Disabled") and not any(role.tasks for role in state.roles):
+        lines += reason_lines(state, now)
+    else:
+        table = [["TASK", "READY", "STATE", "RESTARTS", "NODE", "AGE"]]
+        for role in state.roles:
+            table.append([role.role, f"{role.ready}/{role.requested}", "", str(role.restarts), "", ""])
+            for task in listed_tasks(role):
+                ready, since = "yes" if task.is_ready else "", age(task.since, now)
+                table.append([f"  {task.task}", ready, task.word, str(task.restarts), task.node, since])
+        lines += ["", *columns(table).splitlines(), "", *progress_lines(state)]
+        lines += (*reason_lines(state, now), *note_lines(state))
+    return "".join(f"{line}\n" for line in lines)
 
 
 def as_line(state: RunState) -> str:
@@ -163,21 +171,6 @@ def listed_tasks(role: RoleState, most: int = _TASKS) -> tuple[TaskState, ...]:
     return role.tasks if not is_well or len(role.tasks) <= most else ()
 
 
-def _lines(state: RunState, now: datetime) -> Iterator[str]:
-    yield title(state, now)
-    if state.phase in ("Absent", "Disabled") and not any(role.tasks for role in state.roles):
-        yield from reason_lines(state, now)
-        return
-    yield ""
-    yield from columns(
-        [["TASK", "READY", "STATE", "RESTARTS", "NODE", "AGE"], *_task_rows(state.roles, now)]
-    ).splitlines()
-    yield ""
-    yield from progress_lines(state)
-    yield from reason_lines(state, now)
-    yield from note_lines(state)
-
-
 def _lost_lines(node: LostNode, now: datetime) -> Iterator[str]:
     """Yield the lines about a node that is not ready: pods, GPUs and claims on the node, and two possible fixes."""
     since = f" for {age(node.since, now)}" if node.since else ""
@@ -192,32 +185,7 @@ def _lost_lines(node: LostNode, now: datetime) -> Iterator[str]:
     yield f"lost:     {pods}{resources}"
     if node.is_silent:
         yield f"fix:      if {node.name} is off: kubectl taint nodes {node.name} {_OUT_OF_SERVICE}"
-        yield f"fix:      or delete only these pods: {_RELEASE_LOST}"
-
-
-def _lost_row(node: LostNode) -> dict[str, Any]:
-    return {
-        "node": node.name,
-        "since": node.since or None,
-        "message": node.message or None,
-        "answers": not node.is_silent,
-        "tasks": list(node.tasks),
-        "pods": list(node.pods),
-        "gpus": node.gpus,
-        "claims": list(node.claims),
-    }
-
-
-def _task_rows(roles: Iterable[RoleState], now: datetime) -> Iterator[list[str]]:
-    for role in roles:
-        restarts = str(role.restarts)
-        yield [role.role, f"{role.ready}/{role.requested}", "", restarts, "", ""]
-        yield from (_task_row(task, now) for task in listed_tasks(role))
-
-
-def _task_row(task: TaskState, now: datetime) -> list[str]:
-    ready = "yes" if task.is_ready else ""
-    return [f"  {task.task}", ready, task.word, str(task.restarts), task.node, age(task.since, now)]
+        yield "fix:      or delete only these pods: tfgen release --lost"
 
 
 def _row(state: RunState) -> dict[str, Any]:
@@ -240,7 +208,7 @@ def _row(state: RunState) -> dict[str, Any]:
                 "wanted": role.requested,
                 "ready": role.ready,
                 "restarts": role.restarts,
-                "tasks": [_task(task) for task in role.tasks],
+                "tasks": [_task_row(task) for task in role.tasks],
             }
             for role in state.roles
         ],
@@ -270,7 +238,7 @@ def _row(state: RunState) -> dict[str, Any]:
     }
 
 
-def _task(task: TaskState) -> dict[str, Any]:
+def _task_row(task: TaskState) -> dict[str, Any]:
     return {
         "task": task.task,
         "pod": task.pod,
@@ -280,6 +248,19 @@ def _task(task: TaskState) -> dict[str, Any]:
         "node": task.node or None,
         "since": task.since,
         "gpus": task.gpus,
+    }
+
+
+def _lost_row(node: LostNode) -> dict[str, Any]:
+    return {
+        "node": node.name,
+        "since": node.since or None,
+        "message": node.message or None,
+        "answers": not node.is_silent,
+        "tasks": list(node.tasks),
+        "pods": list(node.pods),
+        "gpus": node.gpus,
+        "claims": list(node.claims),
     }
 
 
@@ -309,19 +290,18 @@ def tree_lines(states: Sequence[RunState], now: datetime) -> list[str]:
 
 def screen(lines: Iterable[str], columns: int, rows: int, *, colour: bool) -> str:
     """Join lines into a text that fits a terminal. If lines do not fit, the last line shows their number."""
-    fitting = [part for line in lines for part in (_wrapped(line, columns) if len(line) > columns else [line])]
+    # A long line has at most three lines. The later lines are indented by the width of a label such as "why:".
+    wrapper = textwrap.TextWrapper(
+        columns, subsequent_indent=" " * _LABEL, max_lines=3, placeholder=" ...", break_on_hyphens=False
+    )
+    fitting = [part for line in lines for part in (wrapper.wrap(line) if len(line) > columns else [line])]
     room = max(rows - 1, 1)
     if len(fitting) > room:
         fitting = [*fitting[: room - 1], f"... and {count(len(fitting) - room + 1, 'more line')}"]
-    return "".join(f"{_painted(line) if colour else line}\n" for line in fitting)
-
-
-def _wrapped(line: str, columns: int) -> list[str]:
-    """Split a long line into at most three lines. Indent the later lines by the width of a label such as "why:"."""
-    indent = " " * _LABEL
-    return textwrap.wrap(
-        line, columns, subsequent_indent=indent, max_lines=3, placeholder=" ...", break_on_hyphens=False
-    )
+    text = "".join(f"{line}\n" for line in fitting)
+    for symbol, code in ((_READY, _GREEN), (_WAITING, _YELLOW)) if colour else ():
+        text = re.sub(f"({symbol}+)", f"\033[{code}m\\1\033[0m", text)
+    return text
 
 
 def _role_lines(roles: Sequence[RoleState], now: datetime, *, is_single: bool) -> Iterator[str]:
@@ -329,12 +309,16 @@ def _role_lines(roles: Sequence[RoleState], now: datetime, *, is_single: bool) -
     names_width = max((len(role.role) for role in roles), default=0)
     bars_width = max(map(len, bars), default=0)
     tasks = [listed_tasks(role) if is_single else listed_tasks(role, 0) for role in roles]
-    widths = _widths([task for of_role in tasks for task in of_role])
+    texts = [(task.task, task.word, task.node) for of_role in tasks for task in of_role]
+    widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
     for (branch, indent), role, bar, of_role in zip(_tree_prefixes(roles), roles, bars, tasks, strict=True):
         restarts = f"  {count(role.restarts, 'restart')}" if role.restarts else ""
         yield f"{branch}{role.role:<{names_width}}  {bar:<{bars_width}}  {role.ready}/{role.requested}{restarts}"
         for (task_branch, _), task in zip(_tree_prefixes(of_role), of_role, strict=True):
-            yield f"{indent}{task_branch}{_task_text(task, widths, now)}".rstrip()
+            cells = zip((task.task, task.word, task.node), widths, strict=True)
+            text = "".join(f"{cell:<{width}}  " for cell, width in cells)
+            restarts = f"  {count(task.restarts, 'restart')}" if task.restarts else ""
+            yield f"{indent}{task_branch}{text}{age(task.since, now)}{restarts}".rstrip()
 
 
 def _tree_prefixes(items: Sequence[object]) -> Iterator[tuple[str, str]]:
@@ -352,24 +336,3 @@ def _bar(role: RoleState) -> str:
     size = min(role.requested, _LONGEST_BAR)
     ready = min(role.ready, role.requested) * size // max(role.requested, 1)
     return _READY * ready + _WAITING * (size - ready)
-
-
-def _widths(tasks: Iterable[TaskState]) -> list[int]:
-    rows = [_cells(task) for task in tasks]
-    return [max(map(len, column)) for column in zip(*rows, strict=True)]
-
-
-def _cells(task: TaskState) -> tuple[str, str, str]:
-    return task.task, task.word, task.node
-
-
-def _task_text(task: TaskState, widths: Sequence[int], now: datetime) -> str:
-    cells = [f"{cell:<{width}}" for cell, width in zip(_cells(task), widths, strict=True)]
-    restarts = f"  {count(task.restarts, 'restart')}" if task.restarts else ""
-    return f"{'  '.join(cells)}  {age(task.since, now)}{restarts}"
-
-
-def _painted(line: str) -> str:
-    for symbol, code in ((_READY, _GREEN), (_WAITING, _YELLOW)):
-        line = re.sub(f"({symbol}+)", f"\033[{code}m\\1\033[0m", line)
-    return line

@@ -12,12 +12,12 @@ Two examples:
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from tfgen.change.comparison import Pair, PairPlaces
-from tfgen.change.field_diff import NOTHING, FieldChange, FieldPath, field_changes
+from tfgen.change.field_diff import NOTHING, FieldChange, field_changes
 from tfgen.job.facts import environments_of
 from tfgen.job.sources import source_name
 from tfgen.schema import tunables
@@ -31,9 +31,6 @@ _BODY: Final = 20
 """Maximum number of changes that the message lists for a job."""
 _LONGEST: Final = 40
 """Maximum number of characters of a value in the message."""
-
-_OTHER_DEFAULTS: Final = "other defaults, rendered files unchanged"
-"""Text in the commit message for a job whose defaults changed and whose rendered files did not change."""
 
 _TASKS: Final = {"chief": "chiefs", "ps": "ps", "worker": "workers", "evaluator": "evaluators"}
 
@@ -80,7 +77,7 @@ def job_words(
             continue
         words = job_changes(pair.read())
         if words and pair.name in kept_jobs:
-            words = [_OTHER_DEFAULTS]
+            words = ["other defaults, rendered files unchanged"]
         if words or any(path.endswith(ledger_path(pair.name)) for path in touched):
             changes[pair.name] = words or ["rendered again"]
     if not changes:
@@ -94,27 +91,24 @@ def job_changes(pair: Pair) -> list[str]:
         return ["new job"]
     if pair.after is None:
         return ["removed"]
-    files = [source_name(Path(document.file)) for document in (pair.before, pair.after)]
-    moved = [f"moved to {files[1]}"] if files[0] != files[1] else []
-    return [*moved, *_changes(pair.before, pair.after)]
-
-
-def _changes(before: Document, after: Document) -> Iterator[str]:
-    old_names: list[str | None] = [*environments_of(before)]
-    new_names: list[str | None] = [*environments_of(after)]
+    before_file, file = (source_name(Path(document.file)) for document in (pair.before, pair.after))
+    lines = [f"moved to {file}"] if file != before_file else []
+    old_names: list[str | None] = [*environments_of(pair.before)]
+    new_names: list[str | None] = [*environments_of(pair.after)]
     if not (old_names and new_names):
         old_names, new_names = [None], [None]
-    yield from (f"new environment {name}" for name in new_names if name not in old_names)
-    yield from (f"environment {name} removed" for name in old_names if name not in new_names)
+    lines += (f"new environment {name}" for name in new_names if name not in old_names)
+    lines += (f"environment {name} removed" for name in old_names if name not in new_names)
     common = [name for name in new_names if name in old_names]
     changes: dict[tuple[str, str], tuple[FieldChange, list[str | None]]] = {}
     for name in common:
-        for change in field_changes(_values(before, name), _values(after, name)):
+        for change in field_changes(_values(pair.before, name), _values(pair.after, name)):
             key = (str(change.path), repr((change.before, change.after)))
             changes.setdefault(key, (change, []))[1].append(name)
     for change, names in changes.values():
         suffix = "" if names == common else f" in {either([str(name) for name in names], 'and')}"
-        yield _words(change) + suffix
+        lines.append(_words(change) + suffix)
+    return lines
 
 
 def _values(document: Document, environment: str | None) -> dict[str, Any]:
@@ -135,8 +129,11 @@ def _words(change: FieldChange) -> str:
             return "retired" if change.after is False else "no longer retired"
         case ("run",):
             return f"run {change.after or 'without a name'}"
-        case (*parent, "image"):
-            return f"{FieldPath((*parent, 'image'))} {_images(change.before, change.after)}"
+        case (*_, "image"):
+            old, new = str(change.before or "none"), str(change.after or "none")
+            (repository, _, old_tag), (new_repository, _, new_tag) = old.rpartition(":"), new.rpartition(":")
+            is_new_tag = repository and repository == new_repository and "/" not in old_tag + new_tag
+            return f"{change.path} {old_tag} -> {new_tag}" if is_new_tag else f"{change.path} {old} -> {new}"
     if change.before is NOTHING:
         return f"{change.path} is new" if _is_tree(change.after) else f"{change.path} {_value(change.after)}"
     if change.after is NOTHING:
@@ -144,14 +141,6 @@ def _words(change: FieldChange) -> str:
     if _is_tree(change.before) or _is_tree(change.after) or "" in (change.before, change.after):
         return f"{change.path} changed" if change.after != "" else f"{change.path} unset"
     return f"{change.path} {_value(change.before)} -> {_value(change.after)}"
-
-
-def _images(before: Any, after: Any) -> str:
-    """Return the old and the new image as text. If only the tag changed, return only the tags: "1.4.0 -> 1.5.0"."""
-    old, new = str(before or "none"), str(after or "none")
-    (old_repository, _, old_tag), (new_repository, _, new_tag) = old.rpartition(":"), new.rpartition(":")
-    is_new_tag = old_repository and old_repository == new_repository and "/" not in old_tag + new_tag
-    return f"{old_tag} -> {new_tag}" if is_new_tag else f"{old} -> {new}"
 
 
 def _is_tree(value: Any) -> bool:

@@ -20,6 +20,7 @@ from typing import Final
 from tfgen import __version__
 from tfgen.change.committed import changed_files, committed_jobs
 from tfgen.change.comparison import PairPlaces, pair_jobs
+from tfgen.change.job_diff import JobDiff
 from tfgen.change.rerendered import compare_overlays
 from tfgen.check.checked import Checked
 from tfgen.check.files import HAND_EDITED, NOT_REPRODUCED, difference, first_difference
@@ -31,17 +32,17 @@ from tfgen.errors import Position, Problem, UsageError, stop_at_errors
 from tfgen.git.commit import RefusedError, Repository
 from tfgen.git.history import before_removals
 from tfgen.git.publish import Target, commit_all, find_tip, is_ancestor, publish, worktree
-from tfgen.git.tree import HEAD, CommitTree, is_shallow
+from tfgen.git.tree import HEAD, CommitTree, is_shallow, resolved
 from tfgen.job.facts import name_of, rendered_branch, source_branch
 from tfgen.job.sources import no_job_below, read_documents, read_sources, removed_files
-from tfgen.pipeline.read import Report, check_files, find_job_at, find_removed_jobs
+from tfgen.pipeline.read import FileResults, Report, check_files, find_job_at, find_removed_jobs
 from tfgen.pipeline.scope import CheckScope, untracked
 from tfgen.record import Record
 from tfgen.text.document import Document
 from tfgen.tree.folder import OutputFolder
 from tfgen.tree.ledger import ledger_path
-from tfgen.tree.plan import ConflictsError, FileAction, JobPlan, WriteRequest
-from tfgen.tree.staging import Rendering, Staging, Stored
+from tfgen.tree.plan import ConflictsError, FileAction, JobPlan, WritePlan, WriteRequest
+from tfgen.tree.staging import Staging, Stored
 from tfgen.tree.write import apply, plan_write, read_ledgers
 from tfgen.words import command_line
 
@@ -56,48 +57,51 @@ class Branches(Record):
     rendered: str
 
 
-class RenderWork(Record):
-    """The input of a commit to the branch of rendered files.
+class Work(Record):
+    """The input of a commit.
 
     Attributes:
         jobs: the files and folders of the command line.
-        checked: the checked jobs.
+        results: the checked jobs.
         staging: the staging folder with the rendered files.
-        report: the report of the check.
-        since: the commit to compare with.
-        source: the id of the commit of the job files.
+        out: the output folder.
         message: the message of the commit; empty for a generated message, such as "mnist: workers 4 -> 8".
-        folder: the path of the output folder from the root of the repository.
+        branch: the name of a new branch for the commit of the job files; empty for the current branch.
+        pushes: whether to push the commit.
     """
 
     jobs: Sequence[Path]
-    checked: Checked
+    results: FileResults
     staging: Staging
-    report: Report
-    since: str
-    source: str
+    out: Path
     message: str
-    folder: Path
+    branch: str
+    pushes: bool
 
 
-class RenderedCommit(Record):
-    """A commit to the branch of rendered files.
+class Outcome(Record):
+    """The result of `tfgen commit`.
 
     Attributes:
-        commit: the id of the commit; empty if no file has changed.
-        message: the message of the commit.
+        commit: the id of the commit; empty if nothing changed.
         files: the paths of the changed files from the root of the repository.
+        branch: the branch of the commit.
+        pushed_to: REMOTE/BRANCH; empty without a push.
         problems: the problems that are not errors.
         notes: messages for the user that are not problems.
-        is_pushed: whether the remote branch has the commit.
+        rendered: the result of the commit to a separate branch for rendered files; None without such a branch.
+        ends: the runs that the commit ends, and the claims that remain in the cluster.
     """
 
     commit: str
     message: str
     files: tuple[str, ...]
-    problems: tuple[Problem, ...]
-    notes: tuple[str, ...]
-    is_pushed: bool = False
+    branch: str
+    pushed_to: str = ""
+    problems: tuple[Problem, ...] = ()
+    notes: tuple[str, ...] = ()
+    rendered: Outcome | None = None
+    ends: tuple[JobDiff, ...] = ()
 
 
 def rendered_branches(jobs: Sequence[Path], checked: Checked) -> Branches | None:
@@ -148,16 +152,51 @@ def last_source_commit(repository: Repository, tip: str) -> str:
     return named if named and repository.succeeds("cat-file", "-e", f"{named}^{{commit}}") else HEAD
 
 
-def all_renderings(report: Report, removals: Iterable[Rendering]) -> Stored[Rendering]:
-    """Return the renderings of all jobs: of the checked jobs, and of the removed jobs.
+def plan_files(work: Work, out: Path, report: Report, pairs: Sequence[PairPlaces], since: str, force: str) -> WritePlan:
+    """Plan the write of the rendered files of the checked jobs, and the removal of the files of removed jobs.
 
-    A rendering in `removals` has no files, so the write of the rendering deletes the files of the removed job.
+    Args:
+        work: the commit.
+        out: the output folder: `work.out`, or the folder in the working tree of another branch.
+        report: the report of the check.
+        pairs: the jobs of the commit.
+        since: the revision whose jobs count as removed if their files are missing.
+        force: the command that writes the files in spite of conflicts, for the message of an error.
+
+    Raises:
+        UsageError: the paths of the command line contain no job and no removed job.
+        ConflictsError: a file was edited by hand, or another job file has a job.
     """
-    return Stored([*(job.rendering for job in report.jobs), *removals])
+    removed = removed_files(work.jobs, CommitTree(since))
+    removals = find_removed_jobs(read_ledgers(out).sources, work.jobs, {job.name for job in report.jobs}, removed)
+    if not (pairs or removals):
+        raise no_job_below(work.jobs)
+    plan = plan_write(
+        WriteRequest(
+            out,
+            Stored([*(job.rendering for job in report.jobs), *removals]),
+            find_committed=committed_jobs(out, HEAD),
+            has_job=find_job_at(job.place.file for job in report.jobs),
+            staging=work.staging,
+        )
+    )
+    if plan.conflicts:
+        raise ConflictsError(plan.conflicts, force)
+    return plan
 
 
-def commit_rendered(repository: Repository, branch: str, to: Target | None, work: RenderWork) -> RenderedCommit:
+def commit_rendered(
+    repository: Repository, branch: str, to: Target | None, work: Work, report: Report, since: str
+) -> Outcome:
     """Render jobs into the branch of rendered files, and push the branch if `to` is not None.
+
+    Args:
+        repository: the repository, whose HEAD has the job files.
+        branch: the branch of rendered files.
+        to: the remote branch; None without a push.
+        work: the commit of the job files.
+        report: the report of the check.
+        since: the commit to compare with.
 
     Raises:
         ProblemsError: a job needs a new run.
@@ -165,67 +204,46 @@ def commit_rendered(repository: Repository, branch: str, to: Target | None, work
         ConflictsError: another job file has the job, whose rendered files are in the branch.
         TfgenError: git or the disk fails.
     """
+    root = real_path(repository.root)
+    folder, source = real_path(work.out).relative_to(root), resolved(repository.root)
 
-    def render(_: int) -> tuple[str, RenderedCommit]:
+    def render(_: int) -> tuple[str, Outcome]:
         tip = find_tip(repository, branch, to)
         with worktree(repository, tip) as tree:
+            out = tree.root / folder
+            pairs = pairs_at(work.jobs, work.results.checked, since)
             try:
-                rendered = _render(tree, work, has_parent=bool(tip))
+                plan = plan_files(work, out, report, pairs, since, "tfgen render --force --out")
             except ConflictsError as error:
                 if not all(conflict.can_force for conflict in error.conflicts):
                     raise
-                root = real_path(repository.root)
                 files = {real_path(path).relative_to(root).as_posix() for path in work.jobs}
-                raise RefusedError(f"{error}\n{_steps(repository, branch, tip, files, work.folder)}") from error
-        return rendered.commit or tip, rendered
+                raise RefusedError(f"{error}\n{_steps(repository, branch, tip, files, folder)}") from error
+            again = compare_overlays(pairs, plan, HEAD, is_written=True, find_changed=changed_files(out, HEAD))
+            stop_at_errors(again.problems, NOT_COMMITTED)
+            apply(plan)
+            message = f"{(work.message or _message(plan, pairs)).rstrip()}\n\n{SOURCE_COMMIT}: {source}"
+            commit = commit_all(tree, message, has_parent=bool(tip))
+        names = (f"{folder / path}" for path in (*plan.created, *plan.changed, *plan.removed)) if commit else ()
+        outcome = Outcome(commit, message, tuple(sorted(names)), branch, problems=again.problems, notes=again.notes)
+        return commit or tip, outcome
 
-    commit, rendered = publish(repository, to, render, f"nothing is committed to {branch}")
+    commit, outcome = publish(repository, to, render, f"nothing is committed to {branch}")
     if commit:
         repository.git("update-ref", f"refs/heads/{branch}", commit).output()
-    return rendered.replaced(is_pushed=bool(to and commit))
+    return outcome.replaced(pushed_to=str(to) if to and commit else "")
 
 
-def _render(tree: Repository, work: RenderWork, *, has_parent: bool) -> RenderedCommit:
-    """Render jobs into a temporary working tree, and commit the files without moving a branch."""
-    out = tree.root / work.folder
-    pairs = pairs_at(work.jobs, work.checked, work.since)
-    removed = removed_files(work.jobs, CommitTree(work.since))
-    ledgers = read_ledgers(out)
-    removals = find_removed_jobs(ledgers.sources, work.jobs, {job.name for job in work.report.jobs}, removed)
-    if not (pairs or removals):
-        raise no_job_below(work.jobs)
-    renderings = all_renderings(work.report, removals)
-    plan = plan_write(
-        WriteRequest(
-            out,
-            renderings,
-            find_committed=committed_jobs(out, HEAD),
-            has_job=find_job_at(job.place.file for job in work.report.jobs),
-            staging=work.staging,
-        )
-    )
-    if plan.conflicts:
-        raise ConflictsError(plan.conflicts, "tfgen render --force --out")
-    again = compare_overlays(pairs, plan, HEAD, is_written=True, find_changed=changed_files(out, HEAD))
-    stop_at_errors(again.problems, NOT_COMMITTED)
-    apply(plan)
-    touched = [
-        job.rendering.job
-        for job in (planned.plan for planned in plan.jobs)
-        if job.touches_files() or job.before != job.after
-    ]
-    message = work.message
-    if not message:
-        pair_by_name = {pair.name: pair for pair in pairs}
-        changes = {name: job_changes(pair_by_name[name].read()) for name in touched if name in pair_by_name}
-        words = {
-            name: (changes.get(name) or ["rendered again"]) if name in ledgers else ["new job"] for name in touched
-        }
-        message = commit_message(words or {HEAD: ["nothing new"]})
-    message = f"{message.rstrip()}\n\n{SOURCE_COMMIT}: {work.source}"
-    commit = commit_all(tree, message, has_parent=has_parent)
-    files = (f"{work.folder / path}" for path in (*plan.created, *plan.changed, *plan.removed)) if commit else ()
-    return RenderedCommit(commit, message, tuple(sorted(files)), again.problems, again.notes)
+def _message(plan: WritePlan, pairs: Sequence[PairPlaces]) -> str:
+    """Return the message of a commit of rendered files, such as "mnist: workers 4 -> 8"."""
+    pair_by_name = {pair.name: pair for pair in pairs}
+    changes: dict[str, Sequence[str]] = {}
+    for job in (planned.plan for planned in plan.jobs):
+        if job.touches_files() or job.before != job.after:
+            name = job.rendering.job
+            words = job_changes(pair_by_name[name].read()) if name in pair_by_name else []
+            changes[name] = (words or ["rendered again"]) if name in plan.ledgers else ["new job"]
+    return commit_message(changes or {HEAD: ["nothing new"]})
 
 
 # -- verify ----------------------------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from contextlib import contextmanager, suppress
 from functools import cache, partial
 from itertools import chain
 from pathlib import Path, PurePosixPath
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from tfgen import data_path
 from tfgen.check.manifests import read_foreign_manifests
@@ -41,21 +41,17 @@ from tfgen.words import command_line
 
 NOT_COMMITTED: Final = "nothing was committed: the jobs have errors"
 
-_DEFAULTS_SUFFIX: Final = f"/{FILE}"
-
 
 class Replayed(Record):
-    """The replays of a push.
+    """The result of the replay of the local commits on top of new commits of the remote branch.
 
     Attributes:
         sources: the job files that were rendered again, as paths from the root of the repository.
-        is_done: whether the remote branch had new commits, so that tfgen replayed the local commits.
-        is_empty: whether tfgen replayed the local commits, and the remote branch already had all their changes.
+        is_empty: whether the remote branch already had all changes of the local commits.
     """
 
-    sources: frozenset[str] = frozenset()
-    is_done: bool = False
-    is_empty: bool = False
+    sources: frozenset[str]
+    is_empty: bool
 
 
 def check_for_commit(results: FileResults, staging: Staging, out: Path, against: str, pushed: str = "") -> Report:
@@ -76,11 +72,8 @@ def check_for_commit(results: FileResults, staging: Staging, out: Path, against:
     report = _check_with_rails(results, staging, out, against)
     stop_at_errors(report.problems, NOT_COMMITTED)
     if pushed:
-        stop_at_errors(
-            _check_with_rails(results, staging, out, pushed).problems,
-            "nothing was committed or pushed: the jobs have errors when compared with the last pushed commit "
-            f"{pushed[:12]}",
-        )
+        message = "nothing was committed or pushed: the jobs have errors when compared with the last pushed commit"
+        stop_at_errors(_check_with_rails(results, staging, out, pushed).problems, f"{message} {pushed[:12]}")
     return report
 
 
@@ -90,8 +83,10 @@ def _check_with_rails(results: FileResults, staging: Staging, out: Path, against
     return report.replaced(problems=in_order((*report.problems, *loosened)))
 
 
-def publish_jobs(repository: Repository, to: Target) -> Replayed:
+def publish_jobs(repository: Repository, to: Target) -> Replayed | None:
     """Push the branch that is checked out. If the remote branch has new commits, first replay the local commits.
+
+    The result is None without a replay.
 
     Raises:
         RefusedError: the remote branch changes the same files, or renames a job that a local commit changes. The
@@ -120,21 +115,9 @@ def publish_jobs(repository: Repository, to: Target) -> Replayed:
         raise RefusedError(f"{error}. {advice}") from error
     except ProblemsError as error:
         raise ProblemsError(error.problems, f"{error}. {advice}") from error
-    sources = frozenset(source for replayed in replays for source in replayed.sources)
-    return Replayed(sources, is_done=bool(replays), is_empty=bool(replays) and replays[-1].is_empty)
-
-
-class _JobFiles(NamedTuple):
-    """The files of all jobs that a commit changes. All paths are relative to the root of the repository.
-
-    Attributes:
-        rendered: the ledgers of these jobs, and each file that a ledger lists in the commit, in its parent commit or in
-            the remote branch.
-        sources: the paths of the job files, by output folder.
-    """
-
-    rendered: frozenset[str]
-    sources: Mapping[str, frozenset[str]]
+    if not replays:
+        return None
+    return Replayed(frozenset().union(*(replayed.sources for replayed in replays)), replays[-1].is_empty)
 
 
 def _replay(to: Target, tree: Repository, tip: str) -> Replayed:
@@ -152,20 +135,18 @@ def _replay(to: Target, tree: Repository, tip: str) -> Replayed:
     for commit in publish.commits_to_replay(tree, tip):
         publish.pick(tree, commit)
         changed, differing = publish.changed_by(tree, commit), publish.differing_files(tree, commit)
-        files = _files_of_jobs(tree, commit, changed)
-        of_jobs = files.rendered.union(*files.sources.values())
+        of_render, job_files = _files_of_jobs(tree, commit, changed)
+        of_jobs = of_render.union(*job_files.values())
         # The remote branch changes a file of these jobs, or a tfgen.yaml.
-        needs_render = bool(of_jobs) and any(
-            path in of_jobs or f"/{path}".endswith(_DEFAULTS_SUFFIX) for path in differing
-        )
+        needs_render = bool(of_jobs) and any(path in of_jobs or Path(path).name == FILE for path in differing)
         if needs_render:
-            publish.pick_without(tree, commit, files.rendered)
+            publish.pick_without(tree, commit, of_render)
         if conflicts := publish.unmerged_files(tree):
             raise RebaseConflictError(tree, to, conflicts)
         _check_names(tree, to, commit, changed)
         if needs_render:
-            _render(tree, to, files)
-            for folder, sources in files.sources.items():
+            _render(tree, to, job_files)
+            for folder, sources in job_files.items():
                 merged.setdefault(folder, set()).update(sources)
                 rendered |= sources
         for path in changed & differing:
@@ -175,7 +156,7 @@ def _replay(to: Target, tree: Repository, tip: str) -> Replayed:
         publish.commit_picked(tree, commit)
     for folder, paths in merged.items():
         _check(tree, to, upstream, folder, paths)
-    return Replayed(frozenset(rendered), is_done=True, is_empty=resolved(tree.root) == upstream)
+    return Replayed(frozenset(rendered), is_empty=resolved(tree.root) == upstream)
 
 
 def _check_names(tree: Repository, to: Target, commit: str, changed: Iterable[str]) -> None:
@@ -225,10 +206,12 @@ def _jobs_at(tree: Repository, path: str, revision: str = "") -> dict[str, Any]:
     return {str(data_path.at(document.data, ("metadata", "name"))): document.data for document in documents}
 
 
-def _files_of_jobs(tree: Repository, commit: str, changed: Iterable[str]) -> _JobFiles:
+def _files_of_jobs(tree: Repository, commit: str, changed: Iterable[str]) -> tuple[set[str], dict[str, set[str]]]:
     """Return the files of the jobs that a commit changes. A commit changes a job if it changes the ledger of the job.
 
-    `changed` has the paths of all files that the commit changes.
+    The first item of the result contains the ledgers of these jobs, and each file that a ledger lists in the commit, in
+    its parent commit or in the remote branch. The second item contains the job files, by output folder. `changed` has
+    the paths of all files that the commit changes. All paths are relative to the root of the repository.
     """
     rendered: set[str] = set()
     sources: dict[str, set[str]] = {}
@@ -247,7 +230,7 @@ def _files_of_jobs(tree: Repository, commit: str, changed: Iterable[str]) -> _Jo
                 places = [str(folder / ledger.source), ledger.source] if ledger.source else []
                 existing = [place for place in places if (tree.root / place).exists()]
                 sources.setdefault(str(folder), set()).update((existing or places)[:1])
-    return _JobFiles(frozenset(rendered), {folder: frozenset(paths) for folder, paths in sources.items()})
+    return rendered, sources
 
 
 def _is_job_file(tree: Repository, path: str) -> bool:
@@ -255,9 +238,9 @@ def _is_job_file(tree: Repository, path: str) -> bool:
     return has_name_of_job(file) and file.is_file() and contains_job(file.read_bytes())
 
 
-def _render(tree: Repository, to: Target, files: _JobFiles) -> None:
-    """Render the job files of a commit into the temporary working tree, and stage the result."""
-    for folder, sources in files.sources.items():
+def _render(tree: Repository, to: Target, job_files: Mapping[str, Iterable[str]]) -> None:
+    """Render the job files of a commit, by output folder, into the temporary working tree, and stage the result."""
+    for folder, sources in job_files.items():
         out = tree.root / folder
         ledger_sources = {str(PurePosixPath(folder, source)) for source in read_ledgers(out).sources.values()}
         paths = [tree.root / path for path in sorted(sources) if (tree.root / path).exists() or path in ledger_sources]
@@ -285,12 +268,8 @@ def _check(tree: Repository, to: Target, upstream: str, folder: str, sources: It
     files = read_sources(paths, may_be_none=True)
     find_manifests = cache(lambda: read_foreign_manifests(out, read_ledgers(out)))
     with Staging(out, is_inside=False) as staging, _merge_errors(tree, to):
-        check_for_commit(
-            check_files(files, {}, staging, CheckScope(find_manifests=find_manifests), untracked),
-            staging,
-            out,
-            upstream,
-        )
+        results = check_files(files, {}, staging, CheckScope(find_manifests=find_manifests), untracked)
+        check_for_commit(results, staging, out, upstream)
 
 
 @contextmanager
@@ -300,10 +279,9 @@ def _merge_errors(tree: Repository, to: Target) -> Iterator[None]:
     try:
         yield
     except ProblemsError as error:
-        raise ProblemsError(
-            (
-                problem.replaced(file=problem.file.removeprefix(root), message=problem.message.replace(root, ""))
-                for problem in error.problems
-            ),
-            f"nothing was pushed: the jobs have errors when merged with {to}; the commit stays in {tree.branch}",
-        ) from error
+        problems = (
+            problem.replaced(file=problem.file.removeprefix(root), message=problem.message.replace(root, ""))
+            for problem in error.problems
+        )
+        message = f"nothing was pushed: the jobs have errors when merged with {to}; the commit stays in {tree.branch}"
+        raise ProblemsError(problems, message) from error

@@ -24,9 +24,7 @@ from typing import Any, Final
 
 from tfgen import data_path
 from tfgen.check.jobs import check_all
-from tfgen.commands.line_origin.moved_lines import JobChanges, depth_of
-from tfgen.commands.line_origin.pages import ENVIRONMENTS, RUNS, Purpose, page_of_key, purpose
-from tfgen.commands.line_origin.template_values import ANY
+from tfgen.commands.line_origin.line_keys import ANY, JobChanges, LineKeys, depth_of
 from tfgen.data_path import Path
 from tfgen.disk_file import real_path
 from tfgen.errors import TfgenError, UsageError, stop_at_errors
@@ -34,6 +32,7 @@ from tfgen.graph.field_keys import JOB_NAME
 from tfgen.graph.guards import guards
 from tfgen.job.facts import Origin, as_rows, as_table, choose_job
 from tfgen.job.sources import read_sources, root_above
+from tfgen.job.training_job import ROLE_NAMES
 from tfgen.places import CHARTS, OVERLAYS, job_folder
 from tfgen.record import Record
 from tfgen.schema import file as schema_file
@@ -48,13 +47,14 @@ from tfgen.tree.ledger import Ledger, Ledgers
 from tfgen.words import command_line
 from tfgen.words import count as plural
 
+ENVIRONMENTS: Final = "docs/environments.md"
+RUNS: Final = "docs/runs.md"
+
 _PLACE: Final = re.compile(r"(?P<file>.+?):(?P<line>[0-9]+)(?::[0-9]+)?")
 _FEW: Final = 6
 """Maximum number of listed keys. Keys that a file sets are always listed, even above this number."""
-_GITOPS: Final = "The object makes a GitOps tool apply the job."
 _WIDTH: Final = 100
 
-_RULES: Final = "docs/rules.md"
 _CHART_FIELDS: Final[dict[str, tuple[Path, ...]]] = {
     "name": (JOB_NAME,),
     "description": (JOB_NAME,),
@@ -63,8 +63,6 @@ _CHART_FIELDS: Final[dict[str, tuple[Path, ...]]] = {
 }
 """The keys of job.yaml that set a field of Chart.yaml, by the name of the field."""
 
-_VALUES: Final = "values.yaml"
-_SCHEMA: Final = "values.schema.json"
 _PLAIN: Final = {
     "README.md": "The README describes the chart. Its tables come from the values of the job and from their schema.",
     ".helmignore": "Helm does not add the files of editors and operating systems to the package of the chart.",
@@ -165,8 +163,16 @@ def explain_line(place: str) -> LineOrigin:
     number, lines = int(match["line"]), rendered.text.removesuffix("\n").split("\n")
     if not 1 <= number <= len(lines):
         raise UsageError(f"{match['file']} has no line {number}; the last line is {len(lines)}")
-    changes = JobChanges(_document(rendered, match["file"]))
-    return line_origin(changes, rendered, match["file"], number)
+    jobs = check_all(read_sources([rendered.source]))
+    stop_at_errors(jobs.problems)
+    document = choose_job(jobs.documents, str(rendered.source), rendered.job)
+    files = render_document(document).with_revision_number(rendered.ledger).tree.files
+    if files.get(rendered.path) != rendered.text:
+        raise TfgenError(
+            f"{match['file']}: differs from the file that {rendered.source} renders to; "
+            f"run {command_line('render', rendered.source)}, and repeat this command"
+        )
+    return line_origin(JobChanges(document), rendered, match["file"], number)
 
 
 def line_origin(changes: JobChanges, rendered: RenderedText, file: str, number: int) -> LineOrigin:
@@ -178,9 +184,18 @@ def line_origin(changes: JobChanges, rendered: RenderedText, file: str, number: 
         file: the path of the file that the result contains.
         number: the number of the line, from 1.
     """
-    facts = _facts(changes, rendered, number)
-    values = _origins(changes, facts, facts.sources)
-    tests = () if values else _origins(changes, facts, facts.tests)
+    folder = job_folder(rendered.path) or ""
+    path = rendered.path.removeprefix(f"{folder}/")
+    if folder.startswith(f"{CHARTS}/"):
+        facts = _chart_line(changes, path, number, rendered.text)
+    elif folder.startswith(f"{OVERLAYS}/"):
+        facts = _overlay_line(changes, path, number, rendered.text)
+    else:
+        keys = frozenset((("spec", "gitops"), JOB_NAME))
+        facts = _LineFacts("The object makes a GitOps tool apply the job.", "docs/gitops.md", sources=keys)
+    rows = changes.origins(facts.environment)
+    values = _origins(changes.document, rows, facts.sources)
+    tests = () if values else _origins(changes.document, rows, facts.tests)
     written = [row.path for row in values if row.place] or [row.path for row in values]
     key = written[0] if len(written) == 1 else None  # the only key that a file sets
     reason = facts.comment or (key and _description(key)) or facts.reason
@@ -231,57 +246,32 @@ def _table(rows: tuple[Origin, ...]) -> str:
     return f"{table}\n  and {plural(count, 'more key')} with the default" if count else table
 
 
-def _document(rendered: RenderedText, file: str) -> Document:
-    """Read the job of a rendered file, and check that the job still renders to this file. `file` is for messages."""
-    jobs = check_all(read_sources([rendered.source]))
-    stop_at_errors(jobs.problems)
-    document = choose_job(jobs.documents, str(rendered.source), rendered.job)
-    files = render_document(document).with_revision_number(rendered.ledger).tree.files
-    if files.get(rendered.path) != rendered.text:
-        raise TfgenError(
-            f"{file}: differs from the file that {rendered.source} renders to; "
-            f"run {command_line('render', rendered.source)}, and repeat this command"
-        )
-    return document
+def _origins(document: Document, rows: Mapping[Path, Origin], keys: Iterable[Path]) -> tuple[Origin, ...]:
+    """Return the origins of the values at and below keys.
 
-
-def _facts(changes: JobChanges, rendered: RenderedText, number: int) -> _LineFacts:
-    folder = job_folder(rendered.path)
-    path = rendered.path.removeprefix(f"{folder}/")
-    if folder is not None and folder.startswith(f"{CHARTS}/"):
-        return _chart_line(changes, path, number, rendered.text)
-    if folder is not None and folder.startswith(f"{OVERLAYS}/"):
-        return _overlay_line(changes, path, number, rendered.text)
-    return _LineFacts(_GITOPS, "docs/gitops.md", sources=frozenset((("spec", "gitops"), JOB_NAME)))
-
-
-def _origins(changes: JobChanges, facts: _LineFacts, keys: Iterable[Path]) -> tuple[Origin, ...]:
-    rows = changes.origins(facts.environment)
-    of_keys = (row for key in sorted(keys, key=str) for row in _origins_of_key(changes.document, rows, key))
-    return tuple({row.path: row for row in of_keys}.values())
+    `rows` contains the origin of each value of the job, by the path of the value.
+    """
+    found = (row for key in sorted(keys, key=str) for row in _origins_of_key(document, rows, key))
+    return tuple({row.path: row for row in found}.values())
 
 
 def _origins_of_key(document: Document, rows: Mapping[Path, Origin], key: Path) -> Iterable[Origin]:
     """Return the origins of the values at and below a key. Without such values, return the nearest parent's origin.
 
-    `rows` contains the origin of each value of the job, by the path of the value. The step `ANY` of a key stands for
-    each entry of a map.
+    The step `ANY` of a key stands for each entry of a map.
     """
     if key[0] != "spec" or key[1:2] in (("environments",), ("patches",)):
         value = data_path.at(document.data, key)
         return () if value is None else (Origin(key, value, document.place(key)),)
     for end in range(len(key), 1, -1):
-        matching = [row for path, row in rows.items() if _begins_with(path, key[:end])]
+        matching = [
+            row
+            for path, row in rows.items()
+            if len(path) >= end and all(step in (ANY, other) for step, other in zip(key[:end], path, strict=False))
+        ]
         if matching:
             return matching if end == len(key) else [row for row in matching if len(row.path) == end][:1]
-    chart_only = chart_values(()).get(str(key[1]))
-    if chart_only is not None or key[1] == ENVIRONMENT:
-        return (Origin(key[1:], ""),)
-    return ()
-
-
-def _begins_with(path: Path, key: Path) -> bool:
-    return len(path) >= len(key) and all(step in (ANY, other) for step, other in zip(key, path, strict=False))
+    return (Origin(key[1:], ""),) if str(key[1]) in chart_values(()) or key[1] == ENVIRONMENT else ()
 
 
 def _description(path: Path) -> str:
@@ -310,39 +300,55 @@ def _chart_line(changes: JobChanges, file: str, number: int, text: str) -> _Line
         return _program_line(file)
     path = line_paths(text)[number - 1]
     if file == "Chart.yaml":
-        return _chart_yaml_line(path)
-    if file == _SCHEMA:
-        return _schema_line(path)
-    environment = None if file == _VALUES else file.removeprefix("values-").removesuffix(".yaml")
-    reason = "The line is a value of the chart." if environment is None else "The line is a value of the environment."
+        field = str(path[0]) if path else ""
+        keys = frozenset(_CHART_FIELDS.get(field, ()))
+        reason = "Chart.yaml describes the chart." if keys else "The line is the same in the chart of every job."
+        if field == "version":
+            reason = "The version rises with each change of the chart."
+        return _LineFacts(reason, "docs/gitops.md", sources=keys)
+    if file == "values.schema.json":
+        reason, environment = "The schema of the values comes from the schema of job.yaml.", None
+        steps: list[str | int] = []
+        while len(path) > 1 and path[0] == "properties":
+            steps, path = [*steps, path[1]], path[2:]
+        path = tuple(steps)
+    elif file == "values.yaml":
+        reason, environment = "The line is a value of the chart.", None
+    else:
+        reason = "The line is a value of the environment."
+        environment = file.removeprefix("values-").removesuffix(".yaml")
     keys = frozenset((("spec", *path),) if path else ())
     return _LineFacts(reason, ENVIRONMENTS, sources=keys, environment=environment)
 
 
 def _program_line(file: str) -> _LineFacts:
     """Return the job keys, the reason and the documentation page for a line of a program in a ConfigMap."""
-    if file.rpartition("/")[2] in ("finisher.py", "run_lock.py"):
-        name = file.rpartition("/")[2].removesuffix(".py").replace("_", "-")
-        return _LineFacts("The program is part of tfgen, and is the same for every job.", purpose(name).page)
-    return _LineFacts(
-        "The file contains the training code in job.yaml.",
-        "docs/storage.md#code-in-the-job",
-        sources=frozenset({("spec", "code")}),
-    )
+    name = file.rpartition("/")[2]
+    if name in ("finisher.py", "run_lock.py"):
+        page = purpose(name.removesuffix(".py").replace("_", "-")).page
+        return _LineFacts("The program is part of tfgen, and is the same for every job.", page)
+    reason = "The file contains the training code in job.yaml."
+    return _LineFacts(reason, "docs/storage.md#code-in-the-job", sources=frozenset({("spec", "code")}))
 
 
 def _template_line(changes: JobChanges, file: str, number: int, text: str) -> _LineFacts:
     name = file.removeprefix("templates/").removesuffix(".yaml")
-    about = _about_template(name)
+    if name == "guards":
+        reason, page = "The template makes Helm fail if a value is invalid.", ENVIRONMENTS
+    elif file == NOTES:
+        reason, page = "Helm prints these notes after an installation.", RUNS
+    elif name.startswith("_"):
+        reason, page = "The file contains named templates for the objects of the chart.", "docs/workloads.md"
+    else:
+        reason, page = f"The line is a fixed part of {purpose(name).text}.", purpose(name).page
     lines = text.split("\n")
     explained, comment, of_template = _comments_above(lines, number - 1)
-    keys = changes.template_keys(file, explained + 1)
-    facts = about.replaced(reason=of_template or about.reason, comment=comment, sources=keys.values, tests=keys.tests)
     if name == "guards" and (rule := _guarded_rule(changes, lines, number - 1)):
-        return facts.replaced(
-            reason=f"Helm refuses values that break the rule {rule}.", page=f"docs/rules.md#{rule}", comment=""
-        )
-    return facts
+        page, comment, of_template = f"docs/rules.md#{rule}", "", f"Helm refuses values that break the rule {rule}."
+    all_keys = changes.template_keys(file)
+    # The last lines of the notes, which list the environments, are not in the template.
+    keys = all_keys[explained] if explained < len(all_keys) else LineKeys()
+    return _LineFacts(of_template or reason, page, comment, keys.values, keys.tests)
 
 
 def _guarded_rule(changes: JobChanges, lines: Sequence[str], index: int) -> str | None:
@@ -350,41 +356,12 @@ def _guarded_rule(changes: JobChanges, lines: Sequence[str], index: int) -> str 
     start = next((at for at in range(index, -1, -1) if lines[at].startswith("{{- if ")), index)
     end = lines.index("{{- end }}", start)
     text = re.sub(r'"\s+"', "", " ".join(lines[start:end])) if start <= index <= end else ""
-    for guard in guards(changes.structure):
+    for guard in guards(changes.job.structure):
         parts = (guard.say,) if isinstance(guard.say, str) else guard.say.parts
         words = [part.replace("%", "%%").replace('"', '\\"') for part in parts if isinstance(part, str)]
         if "{{- fail " in text and (all(part in text for part in words)):
             return guard.rule
     return None
-
-
-def _about_template(name: str) -> _LineFacts:
-    if name == "guards":
-        return _LineFacts("The template makes Helm fail if a value is invalid.", "docs/environments.md")
-    if name == NOTES.removeprefix("templates/"):
-        return _LineFacts("Helm prints these notes after an installation.", RUNS)
-    if name.startswith("_"):
-        return _LineFacts("The file contains named templates for the objects of the chart.", "docs/workloads.md")
-    item = purpose(name)
-    return _LineFacts(f"The line is a fixed part of {item.text}.", item.page)
-
-
-def _chart_yaml_line(path: Path) -> _LineFacts:
-    page = "docs/gitops.md"
-    field = str(path[0]) if path else ""
-    if field in _CHART_FIELDS:
-        return _LineFacts("Chart.yaml describes the chart.", page, sources=frozenset(_CHART_FIELDS[field]))
-    if field == "version":
-        return _LineFacts("The version rises with each change of the chart.", page)
-    return _LineFacts("The line is the same in the chart of every job.", page)
-
-
-def _schema_line(path: Path) -> _LineFacts:
-    steps: list[str | int] = []
-    while len(path) > 1 and path[0] == "properties":
-        steps, path = [*steps, path[1]], path[2:]
-    keys = frozenset((("spec", *steps),) if steps else ())
-    return _LineFacts("The schema of the values comes from the schema of job.yaml.", ENVIRONMENTS, sources=keys)
 
 
 # -- lines of bases and overlays -----------------------------------------------------------------------------------
@@ -398,42 +375,43 @@ def _overlay_line(changes: JobChanges, file: str, number: int, text: str) -> _Li
         return _program_line(name).replaced(environment=environment)
     lines = text.split("\n")
     explained, comment, _ = _comments_above(lines, number - 1)
-    keys = changes.overlay_keys(file, explained + 1, text)
+    keys = changes.overlay_keys(file, text)[explained]
     line = lines[explained].strip()
     stem = name.removesuffix(".yaml")
     if name == "kustomization.yaml":
         field = next(iter(line_paths(text)[explained]), "")
-        about = _about_kustomization(str(field), line)
+        reason, page = _about_kustomization(str(field), line)
     elif not stem.endswith(_PATCH):
-        about = _LineFacts(f"The line is a fixed part of {purpose(stem).text}.", purpose(stem).page)
+        reason, page = f"The line is a fixed part of {purpose(stem).text}.", purpose(stem).page
     else:
-        about = _about_patch(purpose(stem.removesuffix(_PATCH)), line, is_set=bool(keys.values))
-    return about.replaced(comment=comment, sources=keys.values, tests=keys.tests, environment=environment)
+        reason, page = _about_patch(purpose(stem.removesuffix(_PATCH)), line, is_set=bool(keys.values))
+    return _LineFacts(reason, page, comment, keys.values, keys.tests, environment)
 
 
-def _about_patch(item: Purpose, line: str, *, is_set: bool) -> _LineFacts:
+def _about_patch(item: Purpose, line: str, *, is_set: bool) -> tuple[str, str]:
+    """Return the reason and the documentation page for a line of a patch. `item` is the patched object."""
     if line.removeprefix("- ") == "$patch: delete":
-        return _LineFacts(
-            f"The environment does not have {item.text}, or a part of it, so the patch deletes it.", ENVIRONMENTS
-        )
+        return f"The environment does not have {item.text}, or a part of it, so the patch deletes it.", ENVIRONMENTS
     if line.endswith(": null"):
-        reason = "The environment does not have the field, so the patch deletes the field of the base."
-        return _LineFacts(reason, ENVIRONMENTS)
+        return "The environment does not have the field, so the patch deletes the field of the base.", ENVIRONMENTS
     if is_set:
-        return _LineFacts(f"The environment changes {item.text}.", item.page)
-    return _LineFacts("A patch needs the line to find the object or the item that the patch changes.", ENVIRONMENTS)
+        return f"The environment changes {item.text}.", item.page
+    return "A patch needs the line to find the object or the item that the patch changes.", ENVIRONMENTS
 
 
-def _about_kustomization(field: str, line: str) -> _LineFacts:
-    """Return the reason for a line of a kustomization, from the first step of its path, such as ``images``."""
+def _about_kustomization(field: str, line: str) -> tuple[str, str]:
+    """Return the reason and the documentation page for a line of a kustomization.
+
+    `field` is the first step of the path of the line, such as ``images``.
+    """
     value = line.removeprefix("- ").removeprefix("path: ")
     if value.endswith(".yaml") and field in ("resources", "patches"):
         item = purpose(value.removesuffix(".yaml").removesuffix(_PATCH))
         if field == "patches":
-            return _LineFacts(f"The environment changes {item.text}.", ENVIRONMENTS)
-        return _LineFacts(f"The file contains {item.text}.", item.page)
+            return f"The environment changes {item.text}.", ENVIRONMENTS
+        return f"The file contains {item.text}.", item.page
     reason = _KUSTOMIZATION.get(field, "A kustomization needs the line to build the objects.")
-    return _LineFacts(reason, RUNS if field == "patches" else ENVIRONMENTS)
+    return reason, RUNS if field == "patches" else ENVIRONMENTS
 
 
 # -- comments -------------------------------------------------------------------------------------------------------
@@ -524,11 +502,7 @@ def _read(out: FilePath, path: str) -> RenderedText | None:
         job = next((job for job in jobs if job in ledgers and path in ledgers[job].files), None)
         if job is None:
             return None
-        text = folder.read_text(path).replace("\r\n", "\n")
-    return RenderedText(path, text, job, _source(out, job, ledgers[job]), ledgers[job])
-
-
-def _source(out: FilePath, job: str, ledger: Ledger) -> FilePath:
+        text, ledger = folder.read_text(path).replace("\r\n", "\n"), ledgers[job]
     source = (root_above(out) or out) / ledger.source
     if not ledger.source or not source.is_file():
         raise TfgenError(
@@ -536,4 +510,95 @@ def _source(out: FilePath, job: str, ledger: Ledger) -> FilePath:
             "the line; restore the file, or render the job from its current file"
         )
     shown = os.path.relpath(source)
-    return source if shown.startswith("..") else FilePath(shown)
+    return RenderedText(path, text, job, source if shown.startswith("..") else FilePath(shown), ledger)
+
+
+# -- purposes and pages ---------------------------------------------------------------------------------------------
+
+
+class Purpose(Record):
+    """The purpose of a generated object.
+
+    Attributes:
+        text: the object and its purpose, such as "the JobSet that runs the tasks".
+        page: the page of the documentation.
+    """
+
+    text: str
+    page: str
+
+
+_WORKLOADS: Final = "docs/workloads.md#kinds"
+_NETWORK: Final = "docs/network.md"
+_ENDS: Final = "docs/runs.md#how-it-ends"
+_BY_NAME: Final[Mapping[str, Purpose]] = {
+    "service": Purpose("the Service that gives each task a DNS name", _NETWORK),
+    "configmap": Purpose("the ConfigMap that contains the hosts of the tasks", RUNS),
+    "networkpolicy": Purpose("the NetworkPolicy that lets only the pods of the run reach the ports", _NETWORK),
+    "priorityclass": Purpose("the priority classes of the job", "docs/scheduling.md#priority-classes"),
+    "serviceaccount": Purpose("the ServiceAccount of the tasks", "docs/cloud.md#identity-of-the-pods"),
+    "object": Purpose("the additional objects of the job", "docs/objects.md"),
+    "podgroup": Purpose("the PodGroup that makes the scheduler start all tasks or none", "docs/scheduling.md#gangs"),
+    "imagecache": Purpose("the cache of the images on Alibaba Cloud", "docs/cloud.md"),
+    "claim": Purpose("the claims for the volumes of the job", "docs/storage.md"),
+    "code": Purpose("the ConfigMap that contains the code in the job", "docs/storage.md#code-in-the-job"),
+    "run-lock": Purpose("the ConfigMap that contains the program of the run lock", "docs/runs.md#what-a-run-keeps"),
+    "finisher": Purpose("the finisher, which releases the tasks after the training", _ENDS),
+    "tensorboard": Purpose("the TensorBoard of the job", "docs/live.md"),
+    "master": Purpose("the master of an ElasticDL job, which creates the pods of the tasks", _WORKLOADS),
+    "jobset": Purpose("the JobSet that runs the tasks", _WORKLOADS),
+    "tfjob": Purpose("the TFJob that runs the tasks", _WORKLOADS),
+    "volcanojob": Purpose("the Volcano Job that runs the tasks", _WORKLOADS),
+    "tests/connection": Purpose("the test of `helm test`", _NETWORK),
+    **{role: Purpose(f"the object that runs the tasks of the role {role}", _WORKLOADS) for role in ROLE_NAMES},
+}
+_BY_SUFFIX: Final = {
+    "-poddisruptionbudget": Purpose("the limit on evictions of", "docs/scheduling.md#evictions"),
+    "-resourceclaimtemplate": Purpose("the claims for the GPUs of", "docs/gpus.md#dynamic-resource-allocation"),
+    "-serviceaccount": Purpose("the ServiceAccount of", _ENDS),
+    "-rolebinding": Purpose("the RoleBinding of", _ENDS),
+    "-role": Purpose("the Role of", _ENDS),
+    "-networkpolicy": Purpose("the NetworkPolicy of", _NETWORK),
+    "-configmap": Purpose("the ConfigMap with the program of", _ENDS),
+    "-service": Purpose("the Service of", "docs/live.md"),
+}
+
+_PAGES: Final = {
+    "metadata.name": "docs/git.md#renames-moves-and-merges",
+    "spec.serviceAccount": "docs/cloud.md#identity-of-the-pods",
+    "spec.storage": "docs/storage.md",
+    "spec.code": "docs/storage.md#code-from-git",
+    "spec.gang": "docs/scheduling.md#gangs",
+    "spec.spot": "docs/scheduling.md#spot-nodes",
+    "spec.priorityClassName": "docs/scheduling.md#priority-classes",
+    "spec.priorityClasses": "docs/scheduling.md#priority-classes",
+    "spec.podDisruptionBudget": "docs/scheduling.md#evictions",
+    "spec.placement": "docs/scheduling.md",
+    "spec.objects": "docs/objects.md",
+    "spec.patches": "docs/patches.md",
+    "spec.network": _NETWORK,
+    "spec.cloud": "docs/cloud.md",
+    "spec.workload": "docs/workloads.md",
+    "spec.gitops": "docs/gitops.md",
+    "spec.tensorboard": "docs/live.md",
+    **{f"spec.roles.{role}.resources.gpu": "docs/gpus.md" for role in ROLE_NAMES},
+    **dict.fromkeys(("spec.run", "spec.resumeFrom"), "docs/runs.md#how-it-runs-again"),
+    **dict.fromkeys(("spec.retries", "spec.completion", "spec.deadline", "spec.startDeadline"), _ENDS),
+    **dict.fromkeys(("spec.roles", "spec.image", "spec.args", "spec.env", "spec.environments"), ENVIRONMENTS),
+}
+
+
+def purpose(name: str) -> Purpose:
+    """Return the purpose of an object by the name of its template or file, such as ``finisher-role``."""
+    if name in _BY_NAME:
+        return _BY_NAME[name]
+    for suffix, kind in _BY_SUFFIX.items():
+        if name.endswith(suffix) and name.removesuffix(suffix) in _BY_NAME:
+            return kind.replaced(text=f"{kind.text} {_BY_NAME[name.removesuffix(suffix)].text}")
+    return next(entry for key, entry in _BY_NAME.items() if name.startswith(f"{key}-"))
+
+
+def page_of_key(path: Path) -> str | None:
+    """Return the documentation page of a job key, or of its nearest parent key with a page; None without a page."""
+    names = [".".join(map(str, path[:end])) for end in range(len(path), 1, -1)]
+    return next((_PAGES[name] for name in names if name in _PAGES), None)

@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from tests.support.repository import tfgen
-from tfgen.report.gitops_advice import gitops_advice
+from tfgen.commands.render import gitops_advice
 
 STATEFUL_SET = ("apps", "StatefulSet", "/spec/replicas")
 STORAGE = {"model": {"mountPath": "/model", "claim": {"size": "1Gi"}}}
