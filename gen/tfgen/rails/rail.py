@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from tfgen import fix
+from tfgen import data_path, fix
 from tfgen.data_path import Path
 from tfgen.errors import Place, Problem
 from tfgen.record import Record
@@ -141,6 +141,11 @@ class Layers(Record):
             whole_message = f"root: true in {root.file} disables the guard rails of {rail.file}: {message}; remove root"
             return Loosening(rail, root, whole_message)
         return Loosening(rail, rail, f"the change removes {rail.file}: {message}")
+
+
+def values_of(*paths: Path) -> Callable[[Document], Iterable[tuple[Path, Any]]]:
+    """Return the function that returns the path and the value of each of `paths` that a tfgen.yaml sets."""
+    return lambda layer: ((path, data_path.at(layer.data, path)) for path in paths if data_path.has(layer.data, path))
 
 
 def find_looser_than_parents(rails: Iterable[Rail], defaults: Document) -> Iterator[Problem]:

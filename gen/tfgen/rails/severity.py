@@ -9,11 +9,12 @@ different objects than the overlays. Only the error of a soft rule has another s
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any, Final
 
 from tfgen.data_path import Path
 from tfgen.errors import Place, Problem, Severity
-from tfgen.rails.rail import Comparison, Rail, all_layers
+from tfgen.rails.rail import Comparison, Rail, all_layers, values_of
 from tfgen.record import EMPTY, Record
 from tfgen.text.document import Document
 from tfgen.words import path_name
@@ -90,18 +91,13 @@ def with_severities(defaults: Document | None, problems: Iterable[Problem]) -> t
 
     The result contains no problem of a disabled rule. Comments that ignore warnings have no effect on the result.
     """
-    severities = severities_of(defaults)
-    applied = (severities.applied(problem) for problem in problems)
+    applied = map(severities_of(defaults).applied, problems)
     return tuple(problem for problem in applied if problem is not None)
 
 
-def _read_rules(key: str) -> Any:
-    def read(layer: Document) -> Iterator[tuple[Path, Any]]:
-        return (
-            (("rules", name, key), rule[key]) for name, rule in layer.data.get("rules", EMPTY).items() if key in rule
-        )
-
-    return read
+def _read_rules(layer: Document, key: str) -> Iterator[tuple[Path, Any]]:
+    rules = layer.data.get("rules", EMPTY).items()
+    return ((("rules", name, key), rule[key]) for name, rule in rules if key in rule)
 
 
 def _severity_by_default(path: Path) -> Severity:
@@ -135,19 +131,19 @@ def _as_errors_words(comparison: Comparison) -> str:
 
 SEVERITY_RAILS: Final = (
     Rail(
-        read=lambda layer: ((path, layer.data[path[0]]) for path in [("warningsAsErrors",)] if path[0] in layer.data),
+        read=values_of(("warningsAsErrors",)),
         looser=lambda old, new: [()] if old and not new else [],
         words=_as_errors_words,
         removed="the key",
     ),
     Rail(
-        read=_read_rules("severity"),
+        read=partial(_read_rules, key="severity"),
         looser=lambda old, new: [()] if _ORDER.index(new) < _ORDER.index(old) else [],
         words=_severity_words,
         default=_severity_by_default,
     ),
     Rail(
-        read=_read_rules("ignorable"),
+        read=partial(_read_rules, key="ignorable"),
         looser=lambda old, new: [()] if old is False and new is not False else [],
         words=_ignorable_words,
         removed="ignorable",

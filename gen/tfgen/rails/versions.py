@@ -62,11 +62,11 @@ def find_loosenings(root: Path, files: Collection[str], against: str, tree: Tree
         TfgenError: git or the disk fails.
     """
     paths = [Path(os.path.relpath(root / name)) for name in files]
-    before, after = _LayerReader(CommitTree(against)), _LayerReader(tree)
+    trees: tuple[tuple[Tree, dict[str, _ReadLayer]], ...] = ((CommitTree(against), {}), (tree, {}))
     concerned = {path.parent for path in paths if path.name == FILE}
     reported: set[Place] = set()
     for folder in sorted(concerned, key=lambda folder: (len(whole_path(folder).parts), folder)):
-        rails, changed = before.layer_of(folder), after.layer_of(folder)
+        rails, changed = (_read_rails(defaults_in(version, folder / FILE), read) for version, read in trees)
         layers = Layers(rails.readable, changed.readable, against)
         broken = [*_broken_file_loosening(layers, changed.problems)]
         known = reported | {loosening.rail for loosening in broken}
@@ -95,31 +95,14 @@ class _ReadLayer(Record):
     problems: tuple[Problem, ...] = ()
 
 
-class _LayerReader:
-    """Reader of the tfgen.yaml files in one version of the repository. The reader reads each file only once."""
-
-    def __init__(self, tree: Tree) -> None:
-        self._tree = tree
-        self._layers: dict[str, _ReadLayer] = {}
-
-    def layer_of(self, folder: Path) -> _ReadLayer:
-        """Return the tfgen.yaml of a folder, merged over the files of parent folders."""
-        return self._read(defaults_in(self._tree, folder / FILE))
-
-    def _read(self, source: Source | None) -> _ReadLayer:
-        if source is None:
-            return _ReadLayer()
-        if source.file not in self._layers:
-            self._layers[source.file] = read_rails(source, self._read(source.defaults))
-        return self._layers[source.file]
-
-
-def read_rails(source: Source, parent: _ReadLayer) -> _ReadLayer:
-    """Read a tfgen.yaml below `parent`, without the keys that have errors.
+def _read_rails(source: Source | None, layers: dict[str, _ReadLayer]) -> _ReadLayer:
+    """Read a tfgen.yaml, without the keys that have errors, and add the file to `layers`, the files already read.
 
     The problems do not include guard rails that are looser than in a parent folder.
     """
-    parsed = parse_source(source)
+    if source is None or source.file in layers:
+        return layers[source.file] if source else _ReadLayer()
+    parent, parsed = _read_rails(source.defaults, layers), parse_source(source)
     problems = [*parsed.problems, *parent.problems]
     readable = parent.readable
     for document in parsed.documents[:1]:
@@ -132,7 +115,8 @@ def read_rails(source: Source, parent: _ReadLayer) -> _ReadLayer:
             corrected = document if is_whole else document.replaced(data=_without_faults(document))
             readable = sources.merge_layer(corrected, parent.readable)
         problems += faults
-    return _ReadLayer(readable, tuple(problems))
+    layers[source.file] = _ReadLayer(readable, tuple(problems))
+    return layers[source.file]
 
 
 def _without_faults(document: Document) -> dict[str, Any]:
