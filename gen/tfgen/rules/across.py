@@ -119,9 +119,11 @@ def _environments(document: Document) -> Iterator[Finding]:
 def _same_place(document: Document) -> Iterator[Finding]:
     environment_by_place: dict[_Destination, str] = {}
     for name, environment in environments_of(document).items():
-        place = _place(document, environment)
-        if place is None:
+        namespace = environment.get("namespace", document.data["metadata"].get("namespace"))
+        has_place = _gitops(document) is not None or "namespace" in environment or "cluster" in environment
+        if not namespace or not has_place:
             continue
+        place = (environment.get("cluster", ""), namespace)
         first = environment_by_place.setdefault(place, name)
         if first != name:
             message = (
@@ -129,16 +131,6 @@ def _same_place(document: Document) -> Iterator[Finding]:
                 "names; set different namespaces or clusters"
             )
             yield Finding((*_ENVIRONMENTS, name), message)
-
-
-def _place(document: Document, environment: Mapping[str, Any]) -> _Destination | None:
-    """Return the cluster and the namespace of an environment, such as ``("staging", "ml")``; None without a namespace.
-
-    If the job has no gitops, and the environment sets neither a namespace nor a cluster, return None as well.
-    """
-    has_place = _gitops(document) is not None or "namespace" in environment or "cluster" in environment
-    namespace = environment.get("namespace", document.data["metadata"].get("namespace"))
-    return (environment.get("cluster", ""), namespace) if has_place and namespace else None
 
 
 def _clusters(document: Document) -> Any:
@@ -250,7 +242,8 @@ def _application_set_record(document: Document) -> Any:
     names = [*environments_of(document)]
     is_in_sets = _is_in_sets(document)
     has_sets = is_in_sets and (_gitops(document) or {}).get("source") != "Chart"
-    return [names if has_sets else [], names if not is_in_sets and "overlays" in _outputs(document) else []]
+    outputs: Sequence[Output] = document.data["spec"].get("outputs", OUTPUTS)
+    return [names if has_sets else [], names if not is_in_sets and "overlays" in outputs else []]
 
 
 def _foreign_overlays(jobs: Sequence[Recorded]) -> Iterator[Clash]:
@@ -306,11 +299,6 @@ def _gitops(document: Document) -> Mapping[str, Any] | None:
     return settings
 
 
-def _outputs(document: Document) -> Sequence[Output]:
-    outputs: Sequence[Output] = document.data["spec"].get("outputs", OUTPUTS)
-    return outputs
-
-
 _CONFLICT: Final = "Two jobs contradict each other about an object that the jobs share in Argo CD or Flux."
 
 
@@ -328,6 +316,15 @@ _CAUSES: Final = ("run", "storage", "priorityClasses", "serviceAccountName", "ob
 
 _WRITTEN: Final = ("objects", "priorityClasses", "serviceAccountName")
 """The keys whose values are complete names, so that two jobs can name one object on purpose."""
+
+
+CURES: Final = {
+    "objects": "choose a different metadata.name",
+    "priorityClasses": "rename the class",
+    "serviceAccountName": "choose a different serviceAccountName",
+    "storage": "rename the volume",
+}
+"""The advice for a name that another object has, by the key that causes the name."""
 
 
 def rank_cause(cause: Path) -> int:
@@ -352,30 +349,41 @@ class _Place(NamedTuple):
         return f"{namespace}{cluster}".lstrip()
 
 
-class _Created(NamedTuple):
-    """An object that a job creates in an environment.
+class _Entry(NamedTuple):
+    """An object of a job in `_objects_record`. Each variant is an environment, its cluster and its namespace.
 
     Attributes:
-        job: the job.
         job_place: the file and the line of the job's name.
         has_gitops: whether a GitOps tool applies the job.
-        environment: the environment; None for a job without environments.
         path: the path in the document that causes the name of the object.
     """
+
+    job: Recorded
+    job_place: str
+    has_gitops: bool
+    variants: Sequence[Sequence[str | None]]
+    path: Path
+
+
+class _Created(NamedTuple):
+    """An object that a job creates in an environment. The environment is None for a job without environments."""
 
     kind: str
     name: str
     place: _Place
-    job: Recorded
-    job_place: str
-    has_gitops: bool
     environment: str | None
-    path: Path
+    entry: _Entry
+
+    @property
+    def job(self) -> Recorded:
+        """The job that creates the object."""
+        return self.entry.job
 
     @property
     def cause(self) -> Path:
         """The values path that causes the name of the object, as in `Identity.cause`."""
-        return () if self.path == _NAME else self.path[3 if self.path[:2] == _ENVIRONMENTS else 1 :]
+        path = self.entry.path
+        return () if path == _NAME else path[3 if path[:2] == _ENVIRONMENTS else 1 :]
 
     @property
     def is_written(self) -> bool:
@@ -438,7 +446,7 @@ def _check_written(jobs: Sequence[Recorded]) -> Iterator[Clash]:
         else:
             are_environments = owner.environment is not None and current.environment is not None
             subject = f"the {'environments' if are_environments else 'jobs'} {owner} and {current}"
-        path = current.path
+        path = current.entry.path
         if current.environment is not None:
             path = (*_ENVIRONMENTS, current.environment, *current.cause)
         where = str(current.place) or ("in one cluster" if current.kind in CLUSTER_KINDS else "in one namespace")
@@ -455,10 +463,9 @@ def _check_generated(jobs: Sequence[Recorded]) -> Iterator[Clash]:
     for owner, current in _pairs(jobs):
         if owner.job.number == current.job.number or (owner.is_written and current.is_written):
             continue
-        reported, other = (current, owner)
-        if rank_cause(owner.cause) > rank_cause(current.cause):
-            reported, other = owner, current
-        key = (reported.job.number, reported.path, other.job.number)
+        is_owner = rank_cause(owner.cause) > rank_cause(current.cause)
+        reported, other = (owner, current) if is_owner else (current, owner)
+        key = (reported.job.number, reported.entry.path, other.job.number)
         names.setdefault(key, {}).setdefault((current.kind, current.name), (reported, other))
     for (number, path, _), pairs in names.items():
         reported, other = next(iter(pairs.values()))
@@ -466,7 +473,7 @@ def _check_generated(jobs: Sequence[Recorded]) -> Iterator[Clash]:
         more = f" and {count} more object{'s' if count > 1 else ''}" if count else ""
         where = f" {reported.place}" if str(reported.place) else ""
         message = (
-            f"the job {shown(other.job.job)} of {other.job_place} also creates the {reported.kind} "
+            f"the job {shown(other.job.job)} of {other.entry.job_place} also creates the {reported.kind} "
             f"{reported.name}{more}{where}; {_cure_of_generated(reported)}"
         )
         yield Clash(number, path, message)
@@ -491,16 +498,6 @@ def _pairs(jobs: Sequence[Recorded]) -> Iterator[tuple[_Created, _Created]]:
         yield from _pairs_of_object(item, entries)
 
 
-class _Entry(NamedTuple):
-    """An object of a job in `_objects_record`. Each variant is an environment, its cluster and its namespace."""
-
-    job: Recorded
-    job_place: str
-    has_gitops: bool
-    variants: Sequence[Sequence[str | None]]
-    path: Path
-
-
 def _entries(job: Recorded) -> Iterator[tuple[tuple[str, str], _Entry]]:
     """Yield each object of a job, with the kind and the name of the object."""
     job_place, has_gitops, all_variants, groups = json.loads(job.record)
@@ -517,8 +514,7 @@ def _pairs_of_object(item: tuple[str, str], entries: Iterable[_Entry]) -> Iterat
     for entry in entries:
         for environment, cluster, namespace in entry.variants:
             place = _Place(cluster, None if kind in CLUSTER_KINDS else namespace)
-            job = (entry.job, entry.job_place, entry.has_gitops)
-            current = _Created(kind, name, place, *job, environment, entry.path)
+            current = _Created(kind, name, place, environment, entry)
             owner = owners.setdefault(place, current)
             if _is_clash(owner, current):
                 yield owner, current
@@ -531,7 +527,7 @@ def _is_clash(owner: _Created, current: _Created) -> bool:
         return False  # The rule `object-name` reports two objects of one environment.
     is_entry = current.cause[:1] == ("objects",)
     if current.kind in CLUSTER_KINDS:
-        return is_entry or current.has_gitops
+        return is_entry or current.entry.has_gitops
     return is_entry and current.place.namespace is not None
 
 
@@ -550,14 +546,10 @@ def _cure_of_written(current: _Created) -> str:
 
 
 def _cure_of_generated(reported: _Created) -> str:
-    cures = {
-        "objects": "choose a different metadata.name",
-        "priorityClasses": "rename the class",
-        "run": "choose a different run, or rename one of the jobs",
-        "serviceAccountName": "choose a different serviceAccountName",
-        "storage": f"rename the volume, or write claim: {{name: {reported.name}}} to use the claim of the other job",
-    }
-    return cures[str(reported.cause[0])] if reported.cause else "rename one of the jobs"
+    key = str(reported.cause[0]) if reported.cause else ""
+    if key == "storage":
+        return f"{CURES[key]}, or write claim: {{name: {reported.name}}} to use the claim of the other job"
+    return CURES.get(key, f"{'choose a different run, or ' if key else ''}rename one of the jobs")
 
 
 ACROSS: Final[tuple[AcrossRule, ...]] = (

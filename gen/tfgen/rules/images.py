@@ -29,22 +29,19 @@ def images(view: View) -> Iterator[tuple[Path, str]]:
 
     Example: ``(("image",), "registry.example.com/ml/dist-mnist:1.4.0")``.
     """
-    for path, image in dict(_images(view)).items():
-        if isinstance(image, str) and image:
-            yield path, image
-
-
-def _images(view: View) -> Iterator[tuple[Path, Any]]:
+    found: dict[Path, Any] = {}
     if isinstance(view.job.structure.code, GitCode):
-        yield ("code", "git", "image"), view.values["code"]["git"]["image"]
+        found["code", "git", "image"] = view.values["code"]["git"]["image"]
     if view.has_tensorboard:
-        yield ("tensorboard", "image"), view.values["tensorboard"]["image"]
+        found["tensorboard", "image"] = view.values["tensorboard"]["image"]
     for name, volume in view.values["storage"].items():
-        yield ("storage", name, "image", "reference"), data_path.at(volume, ("image", "reference"))
+        found["storage", name, "image", "reference"] = data_path.at(volume, ("image", "reference"))
     for role in view.roles:
-        yield view.effective_field(role.name, "image")
+        path, image = view.effective_field(role.name, "image")
+        found[path] = image
         for container in pod_parts.extra_containers(view, role.name):
-            yield (*container.path, "image"), container.data.get("image")
+            found[(*container.path, "image")] = container.data.get("image")
+    return ((path, image) for path, image in found.items() if isinstance(image, str) and image)
 
 
 # -- latest tag --------------------------------------------------------------------------------------------------------
@@ -204,7 +201,9 @@ def example_host(view: View) -> Iterator[Finding]:
                 f"the repository {shown(repository)} has an example host, which no cluster can reach; write the "
                 "address of your repository",
             )
-    for path, image in (*images(view), *_finisher_image(view.values)):
+    finisher: Path = ("completion", "image")
+    finisher_image: str = data_path.at(view.values, finisher) or ""
+    for path, image in (*images(view), (finisher, finisher_image)):
         if names_registry(image) and _is_example(re.match("[^/:]+", image)):
             yield Finding(
                 path,
@@ -231,13 +230,6 @@ def example_installations(file: str, text: str) -> Iterator[Problem]:
                 "example-host",
                 "warning",
             )
-
-
-def _finisher_image(values: Mapping[str, Any]) -> Iterator[tuple[Path, str]]:
-    path: Path = ("completion", "image")
-    image = data_path.at(values, path)
-    if isinstance(image, str) and image:
-        yield path, image
 
 
 def _is_example(host: re.Match[str] | None) -> bool:

@@ -13,7 +13,7 @@ from tfgen.graph.graph import identities, patched_graph
 from tfgen.graph.patch_edits import Fault
 from tfgen.graph.patch_job import name_hint, target_path
 from tfgen.rules import pod_parts
-from tfgen.rules.across import rank_cause
+from tfgen.rules.across import CURES, rank_cause
 from tfgen.rules.pod_fields import has_objects, misfits_of_patches
 from tfgen.rules.rule import Finding, advise, rule
 from tfgen.rules.view import View
@@ -24,15 +24,6 @@ from tfgen.words import path_name, shown
 # -- object names ------------------------------------------------------------------------------------------------------
 #
 # Objects of a job that have the same kind and name as a different object of the job.
-
-
-_CURES: Final = {
-    "objects": "choose a different metadata.name",
-    "priorityClasses": "rename the class",
-    "serviceAccountName": "choose a different serviceAccountName",
-    "storage": "rename the volume",
-}
-"""The advice of a message, by the first key of the path that causes the name."""
 
 
 @rule("object-name", "error", "Two objects of a job have the same kind and name.")
@@ -47,7 +38,7 @@ def object_name(view: View) -> Iterator[Finding]:
             continue  # The guard `tensorboard-name` reports a run whose objects have the names of TensorBoard.
         if key in owner_by_key:
             path: Path = (*item.cause, "metadata", "name") if item.cause[:1] == ("objects",) else item.cause
-            cure = _CURES[str(path[0])] if path else "rename the job"
+            cure = CURES[str(path[0])] if path else "rename the job"
             message = f"the {item.kind} {item.name} has the same kind and name as {owner_by_key[key]}; {cure}"
             yield Finding(path, message)
         else:
