@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from tfgen.check.manifests import Manifest
-from tfgen.check.object_links import Fault, Objects, Port, allows_egress, allows_egress_outside, policies_for
+from tfgen.check.object_links import Fault, Objects, Port, allows, allows_egress_outside, policies_for
 from tfgen.kubernetes import keys, quantity
 from tfgen.kubernetes.object import Object
 from tfgen.kubernetes.pods import Pods
@@ -110,7 +110,7 @@ def _blocked_target(objects: Objects, all_policies: Sequence[Object], pods: Pods
         return "DNS"
     peers = [peer for peer in objects.pods if peer.labels.get(keys.ROLE) in _ROLES]
     targets = [(peer, Port(port["containerPort"])) for peer in peers for port in peer.ports]
-    return "" if all(allows_egress(all_policies, pods, peer, port) for peer, port in targets) else "each other"
+    return "" if all(allows(all_policies, pods, "Egress", peer, port) for peer, port in targets) else "each other"
 
 
 def _of_kind(manifests: Sequence[Manifest], kind: str) -> list[Manifest]:

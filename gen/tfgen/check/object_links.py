@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import product
 from typing import Any, Final, NamedTuple
 
 from tfgen import data_path
@@ -29,24 +30,11 @@ class Port(NamedTuple):
     protocol: str = "TCP"
 
 
-def allows_egress(policies: Sequence[Object], source: Pods, target: Pods | None, port: Port) -> bool:
-    """Return True if the egress rules of `policies` let the pods `source` connect to `port` of the pods `target`.
-
-    If `target` is None, the rules must allow `port` of any host.
-    """
-    return _allows(policies, source, "Egress", target, port)
-
-
-def allows_ingress(policies: Sequence[Object], source: Pods, target: Pods, port: Port) -> bool:
-    """Return True if the ingress rules of `policies` let the pods `source` connect to `port` of the pods `target`."""
-    return _allows(policies, target, "Ingress", source, port)
-
-
-def _allows(policies: Sequence[Object], subject: Pods, direction: str, peer: Pods | None, port: Port) -> bool:
+def allows(policies: Sequence[Object], subject: Pods, direction: str, peer: Pods | None, port: Port) -> bool:
     """Return True if `policies` allow the traffic at `port` between the pods `subject` and the pods `peer`.
 
     The direction is `Ingress` for traffic to `subject`, and `Egress` for traffic from `subject`. If no policy applies
-    to `subject`, all traffic is allowed.
+    to `subject`, all traffic is allowed. If `peer` is None, the rules must allow `port` of any host.
 
     https://kubernetes.io/docs/concepts/services-networking/network-policies/#the-two-sorts-of-pod-isolation
     """
@@ -61,10 +49,10 @@ def _allows(policies: Sequence[Object], subject: Pods, direction: str, peer: Pod
 def allows_egress_outside(policies: Sequence[Object], source: Pods, port: Port) -> bool:
     """Return True if egress rules of `policies` let the pods `source` connect to `port` of a host outside the job."""
     applied = policies_for(policies, source, "Egress")
-    return not applied or any(
-        _may_be_outside(rule.get("to")) and _has_port(rule.get("ports"), port, None)
-        for rule in _rules(applied, "Egress")
-    )
+    rules = [rule for rule in _rules(applied, "Egress") if _has_port(rule.get("ports"), port, None)]
+    peers = [peer for rule in rules for peer in rule.get("to") or ()]
+    is_open = not applied or any(not rule.get("to") for rule in rules)
+    return is_open or any("ipBlock" in peer or "namespaceSelector" in peer for peer in peers)
 
 
 def policies_for(policies: Sequence[Object], subject: Pods, direction: str) -> list[Object]:
@@ -93,11 +81,6 @@ def _has_peer(peers: Sequence[Mapping[str, Any]] | None, pods: Pods | None) -> b
         "podSelector" in peer and "namespaceSelector" not in peer and matches(peer["podSelector"] or {}, pods.labels)
         for peer in peers
     )
-
-
-def _may_be_outside(peers: Sequence[Mapping[str, Any]] | None) -> bool:
-    """Return True if a rule with the given peers allows a host that may be outside the namespace."""
-    return not peers or any("ipBlock" in peer or "namespaceSelector" in peer for peer in peers)
 
 
 def _has_port(ports: Sequence[Mapping[str, Any]] | None, port: Port, pods: Pods | None) -> bool:
@@ -234,13 +217,11 @@ def _ports(objects: Objects) -> Iterator[Fault]:
 
 def _probe_ports(owner: Object, path: FieldPath, container: Mapping[str, Any]) -> Iterator[Fault]:
     names = {port.get("name") for port in container.get("ports", ())}
-    for probe in ("readinessProbe", "livenessProbe", "startupProbe"):
-        for action in ("httpGet", "tcpSocket"):
-            port = ((container.get(probe) or {}).get(action) or {}).get("port")
-            if isinstance(port, str) and port not in names:
-                subject = f"the {probe} of its container {container['name']}"
-                message = f"{subject} uses the port {port}, which does not exist"
-                yield Fault(owner, (*path, probe, action, "port"), message)
+    for probe, action in product(("readinessProbe", "livenessProbe", "startupProbe"), ("httpGet", "tcpSocket")):
+        port = data_path.at(container, (probe, action, "port"))
+        if isinstance(port, str) and port not in names:
+            message = f"the {probe} of its container {container['name']} uses the port {port}, which does not exist"
+            yield Fault(owner, (*path, probe, action, "port"), message)
 
 
 def _named_ports(item: Object) -> Iterator[tuple[FieldPath, str]]:
@@ -367,38 +348,24 @@ def _gangs(objects: Objects) -> Iterator[Fault]:
     groups = {group["metadata"]["name"]: group for group in objects.of_kind("PodGroup")}
     members: Counter[str] = Counter()
     for pods in objects.pods:
-        for name in _group_names(pods):
+        names = {value for key, value in (*pods.annotations.items(), *pods.labels.items()) if key in _BINDINGS}
+        kubernetes_group = data_path.at(pods.spec, ("schedulingGroup", "podGroupName"))
+        for name in names | ({kubernetes_group} if kubernetes_group else set()):
             members[name] += pods.count
             if name not in groups:
                 yield Fault(pods.owner, pods.path[:-1], f"the pods are in the PodGroup {name}, which does not exist")
     for name, group in groups.items():
-        path, minimum = _minimum(group)
-        required = objects.min_available or members[name]
+        # The field with the minimum number of pods depends on the scheduler.
+        path: FieldPath = ("spec", "minMember")
+        if "schedulingPolicy" in group["spec"]:
+            path = ("spec", "schedulingPolicy", "gang", "minCount")
+        minimum, required = data_path.at(group, path), objects.min_available or members[name]
         if minimum is not None and minimum > members[name]:
             message = f"the PodGroup waits for {minimum} pods, but has {members[name]} pods"
             yield Fault(group, path, message)
         elif minimum is not None and minimum != required:
             message = f"the PodGroup waits for {minimum} pods, but the gang of the job has {required} pods"
             yield Fault(group, path, message)
-
-
-def _minimum(group: Object) -> tuple[FieldPath, int | None]:
-    """Return the path and the value of the field that sets the minimum number of pods in a PodGroup.
-
-    Example: (("spec", "minMember"), 7). The path depends on the scheduler. The value is None without such a field.
-    """
-    spec = group["spec"]
-    if "schedulingPolicy" in spec:
-        minimum = (spec["schedulingPolicy"].get("gang") or {}).get("minCount")
-        return ("spec", "schedulingPolicy", "gang", "minCount"), minimum
-    return ("spec", "minMember"), spec.get("minMember")
-
-
-def _group_names(pods: Pods) -> set[str]:
-    marks = (*pods.annotations.items(), *pods.labels.items())
-    kubernetes_group = (pods.spec.get("schedulingGroup") or {}).get("podGroupName")
-    names = {value for key, value in marks if key in _BINDINGS}
-    return names | ({kubernetes_group} if kubernetes_group else set())
 
 
 # -- hosts in TF_CONFIG --------------------------------------------------------------------------------------------
@@ -472,10 +439,10 @@ def _blocked_connections(policies: Sequence[Object], hosts: Sequence[Host]) -> I
     distinct = list({(id(host.pods), host.port): host for host in reversed(hosts)}.values())[::-1]
     for source in distinct:
         for port in _DNS:
-            if not allows_egress(policies, source.pods, None, port):
+            if not allows(policies, source.pods, "Egress", None, port):
                 yield f"the policies block DNS requests of {source.text} ({port.protocol} {port.number})"
         for target in distinct:
-            if not allows_egress(policies, source.pods, target.pods, Port(target.port)):
+            if not allows(policies, source.pods, "Egress", target.pods, Port(target.port)):
                 yield f"the policies block egress from {source.text} to {target.text}"
-            if not allows_ingress(policies, source.pods, target.pods, Port(target.port)):
+            if not allows(policies, target.pods, "Ingress", source.pods, Port(target.port)):
                 yield f"the policies block ingress from {source.text} to {target.text}"

@@ -146,14 +146,13 @@ def _new_layer(source: Source, parent: LayerResult, *, is_guarded: bool) -> Laye
     for document in parsed.documents[1:]:
         message = "a tfgen.yaml has only one document; move the content into the first document"
         problems.append(Problem(document.file, document.value(()), message, "wrong-kind"))
-    refused = {(problem.file, problem.position) for problem in problems}
-    documents = parsed.documents[:1]
-    if parent.problems:
-        schema_problems = [problem for document in documents for problem in schema.check_defaults_alone(document)]
-    else:
+    refused = {problem.place for problem in problems}
+    documents, check = parsed.documents[:1], schema.check_defaults_alone
+    if not parent.problems:
         documents = tuple(sources.merge_layer(document, parent.defaults) for document in documents)
-        schema_problems = [problem for document in documents for problem in schema.check_defaults(document)]
-    problems += (problem for problem in schema_problems if (problem.file, problem.position) not in refused)
+        check = schema.check_defaults
+    schema_problems = [problem for document in documents for problem in check(document)]
+    problems += (problem for problem in schema_problems if problem.place not in refused)
     problems += check_comments(documents) if is_guarded else ()
     problems += parent.problems
     if is_guarded and not problems:
@@ -208,7 +207,11 @@ def _rule_problems(document: Document, read: _Read) -> Iterator[Problem]:
     variants = views(document)
     for rule in RULES:
         for (place, _), occurrence in _findings(rule, variants, read).items():
-            message = f"{occurrence.messages[0]}{_where(occurrence)}"
+            # The message also names environments with a different message.
+            differ = len(set(occurrence.messages)) > 1
+            named = (name for name in occurrence.environments if name is not None)
+            where = in_environments(occurrence.environments) or (in_environments(named, ALSO) if differ else "")
+            message = f"{occurrence.messages[0]}{where}"
             yield Problem(*place, message, rule.id, rule.severity, occurrence.fixes, rule.is_soft)
 
 
@@ -226,13 +229,6 @@ class _Occurrence(NamedTuple):
     messages: list[str]
     environments: list[str | None]
     fixes: tuple[Fix, ...]
-
-
-def _where(occurrence: _Occurrence) -> str:
-    """Return text that names the environments of a mistake, including environments with a different message."""
-    differ = len(set(occurrence.messages)) > 1
-    named = (name for name in occurrence.environments if name is not None)
-    return in_environments(occurrence.environments) or (in_environments(named, ALSO) if differ else "")
 
 
 def _findings(rule: Rule, variants: Sequence[View], read: _Read) -> dict[tuple[Place, str], _Occurrence]:

@@ -640,8 +640,13 @@ def literal_path(document: Document, environment: str | None, path: Path) -> Pat
         environment: the name of an environment, or None for the job itself.
         path: the path below `spec`, such as ("objects", "quota", "spec", "hard").
     """
-    bases: list[Path] = [("spec", "environments", environment), ("spec",)] if environment is not None else [("spec",)]
-    depths = range(len(path), 0, -1)
-    return next(
-        (*base, *path) for depth in depths for base in bases if data_path.has(document.data, (*base, *path[:depth]))
-    )
+    ends = [(depth, block) for depth in range(len(path), 0, -1) for block in blocks(environment)]
+    return next((*block, *path) for depth, block in ends if data_path.has(document.data, (*block, *path[:depth])))
+
+
+def blocks(environment: str | None) -> tuple[Path, ...]:
+    """Return the paths of the blocks that set the values of an environment, or of the job itself for None.
+
+    The first block that sets a value has precedence: ("spec", "environments", "prod"), then ("spec",).
+    """
+    return ((*ENVIRONMENTS, environment), ("spec",)) if environment is not None else (("spec",),)

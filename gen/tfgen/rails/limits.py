@@ -22,6 +22,7 @@ from tfgen.graph.objects.podspec import IS_GPU
 from tfgen.kubernetes import keys, quantity
 from tfgen.kubernetes.object import Object, literal_name
 from tfgen.kubernetes.pods import Pods, amount, literal_pods, pod_requests, pods_of
+from tfgen.rails.enforce import blocks
 from tfgen.rails.rail import Comparison, Rail, all_layers
 from tfgen.record import Record
 from tfgen.text.document import Document
@@ -279,8 +280,7 @@ def _origin(document: Document, use: JobUse, resource: str) -> Path:
 def _written(document: Document, use: JobUse, part: Path) -> Path:
     """Return the path in the job file that sets the size of a part of the job, such as a role."""
     endings: list[Path] = [(*part, "replicas"), (*part, "resources"), part] if part[:1] == ("roles",) else [part]
-    bases: list[Path] = [("spec", "environments", use.environment)] if use.environment else []
-    paths = [(*base, *end) for base in (*bases, ("spec",)) for end in endings] if part else []
+    paths = [(*block, *end) for block in blocks(use.environment) for end in endings] if part else []
     return next((path for path in paths if data_path.has(document.data, path)), ("metadata", "name"))
 
 
