@@ -24,8 +24,15 @@ from tfgen.job.sources import FILE, Source, defaults_in, parse_source
 from tfgen.rails.allowed import ALLOWED_RAILS
 from tfgen.rails.enforce import check_enforced_paths, find_unenforced
 from tfgen.rails.limits import LIMITS
-from tfgen.rails.rail import LOOSENED, Layers, Loosening, find_looser_than_before, find_looser_than_parents
-from tfgen.rails.severity import SEVERITY_RAILS, with_severities
+from tfgen.rails.rail import (
+    LOOSENED,
+    SEVERITY_RAILS,
+    Layers,
+    Loosening,
+    find_looser_than_before,
+    find_looser_than_parents,
+    with_severities,
+)
 from tfgen.record import Record
 from tfgen.schema import validate as schema
 from tfgen.text.document import Document

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 
 from tfgen.change import new_run, run_back
 from tfgen.check import files as drift
-from tfgen.check import namespace, repository, severities
+from tfgen.check import object_links, repository
 from tfgen.check import objects as object_problems
+from tfgen.check import source as check_source
 from tfgen.importers import table as importers
 from tfgen.live import transport
 from tfgen.local import plan as local
@@ -36,8 +37,8 @@ def rule_summaries() -> Mapping[str, str]:
         **local.RULES,
         **transport.RULES,
         **object_problems.RULES,
-        **namespace.RULES,
-        **severities.RULES,
+        **object_links.RULES,
+        **check_source.RULES,
         **enforce.RULES,
         **limits.RULES,
         **edit.RULES,

@@ -20,8 +20,8 @@ from tfgen.graph.objects.tensorboard import ROLE
 from tfgen.job.training_job import FileCode, RoleName
 from tfgen.kubernetes.pods import find_program_file
 from tfgen.rules import pod_parts
+from tfgen.rules.contents import FOLDERS_OF_EVERY_POD, mounts_of
 from tfgen.rules.rule import Finding, advise, did_you_mean, rule
-from tfgen.rules.storage import FOLDERS_OF_EVERY_POD, mounts_of
 from tfgen.rules.view import View
 from tfgen.schema import kinds
 from tfgen.words import NEAR, either, nearest, shown

@@ -20,8 +20,8 @@ from tfgen.graph.workloads.role_pod import GRACE, GRACE_SERVING
 from tfgen.job.training_job import RoleName
 from tfgen.kubernetes import quantity
 from tfgen.rules import pod_parts
+from tfgen.rules.contents import mounts_of
 from tfgen.rules.rule import Finding, advise, rule
-from tfgen.rules.storage import mounts_of
 from tfgen.rules.view import View
 from tfgen.schema import kubernetes_fields, tunables
 from tfgen.schema.kinds import FACTS

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Final
 
-from tfgen.rules import images, objects, pod_fields, programs, roles, scheduling, security, storage
+from tfgen.rules import contents, objects, pod_fields, programs, roles, scheduling, security
 from tfgen.rules.rule import Finding, Rule
 from tfgen.rules.view import View
 
@@ -46,7 +46,7 @@ def _check_guards(view: View, rule: str) -> Iterator[Finding]:
         yield Finding(path, message, fixes=fixes)
 
 
-_MODULES: Final = (images, objects, pod_fields, programs, roles, scheduling, security, storage)
+_MODULES: Final = (contents, objects, pod_fields, programs, roles, scheduling, security)
 
 RULES: Final[tuple[Rule, ...]] = (
     *(item for module in _MODULES for item in vars(module).values() if isinstance(item, Rule)),
