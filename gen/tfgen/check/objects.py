@@ -340,7 +340,10 @@ def _longest_matches(document: Document, environment: str | None, item: Object, 
     for path in _paths_of(document.root):
         if path[:1] != ("spec",) or not _is_of(path, environment, role):
             continue
-        steps = _common_steps(path, field)
+        # All list indexes count as equal, because a list item may have different indexes in the job and in the object.
+        pairs = zip(reversed(path), reversed(field), strict=False)
+        equal = takewhile(lambda pair: pair[0] == pair[1] or all(isinstance(step, int) for step in pair), pairs)
+        steps = sum(1 for _ in equal)
         if steps >= best and _has_same_names(document.data, path, item, field, steps):
             matches, best = [*(matches if steps == best else ()), path], steps
     return matches
@@ -386,12 +389,3 @@ def _paths_of(tree: YamlNode, parent: Path = ()) -> Iterator[Path]:
     yield parent
     for key, entry in tree.children.items():
         yield from _paths_of(entry.value, (*parent, key))
-
-
-def _common_steps(path: Path, field: FieldPath) -> int:
-    """Return the number of equal last steps of two paths.
-
-    All list indexes count as equal, because a list item may have different indexes in the job and in the object.
-    """
-    pairs = zip(reversed(path), reversed(field), strict=False)
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1] or all(isinstance(x, int) for x in pair), pairs))

@@ -84,7 +84,11 @@ def check_source(source: Source, layers: dict[str, LayerResult], *, is_guarded: 
         documents.append(document)
         size += _size(document)
         if size > MAX_SIZE:
-            problems.append(_too_large(document))
+            message = (
+                f"with this document, the file has more than {MAX_SIZE:,} values (a value of a job counts once for "
+                "each environment); move each document to a separate file, or split the job"
+            )
+            problems.append(Problem(document.file, document.value(()), message, "yaml-size"))
             break
         if layer.problems:
             of_values = schema.check_alone(document)
@@ -132,14 +136,6 @@ def _size(document: Document) -> int:
 
 def _count_values(tree: YamlNode) -> int:
     return 1 + sum(_count_values(entry.value) for entry in tree.children.values())
-
-
-def _too_large(document: Document) -> Problem:
-    message = (
-        f"with this document, the file has more than {MAX_SIZE:,} values (a value of a job counts once for each "
-        "environment); move each document to a separate file, or split the job"
-    )
-    return Problem(document.file, document.value(()), message, "yaml-size")
 
 
 def read_layer(source: Source | None, layers: dict[str, LayerResult], *, is_guarded: bool) -> LayerResult:
@@ -308,7 +304,8 @@ def set_severities(document: Document, problems: Iterable[Problem], *, is_guarde
     if not is_guarded:
         return Reported(tuple(item.replaced(severity="warning") if item.is_soft else item for item in problems))
     severities = severities_of(document.under)
-    comments = {(layer.file, ignored) for layer in document.layers() for ignored in _ignored(layer.directives)}
+    directives = ((layer.file, directive) for layer in document.layers() for directive in layer.directives)
+    comments = {(file, item.line, _rule(item)) for file, item in directives if not _fault(item)}
     reported, ignored = [], []
     for problem in problems:
         setting = severities.rules.get(problem.rule)
@@ -318,7 +315,7 @@ def set_severities(document: Document, problems: Iterable[Problem], *, is_guarde
         if (
             problem.is_ignorable
             and (setting is None or setting.is_ignorable)
-            and (problem.file, (problem.position.line, problem.rule)) in comments
+            and (problem.file, problem.position.line, problem.rule) in comments
         ):
             ignored.append(problem)
         else:
@@ -376,11 +373,6 @@ def check_severities(defaults: Document) -> Iterator[Problem]:
         elif setting["severity"] == "off" and not setting.get("reason"):
             message = f"{path_name(('rules', name))} has the severity off, but no reason; add reason"
             yield Problem(*place, message, GUARD_RAIL)
-
-
-def _ignored(directives: Sequence[Directive]) -> Iterator[tuple[int, str]]:
-    """Yield the line and the rule id of each valid ignore comment, such as (12, "latest-tag")."""
-    return ((directive.line, _rule(directive)) for directive in directives if not _fault(directive))
 
 
 def _rule(directive: Directive) -> str:

@@ -181,7 +181,9 @@ def _other_namespaces(document: Document, allowed: Sequence[str], place: Place) 
         yield Problem(*document.place(at), message, ENFORCED)
     for environment, path, item in _literals(document):
         for field, value in _fields(item, path):
-            if _places_objects(field) and value not in allowed:
+            # The field sets the namespace of the object, or of an object that a GitOps tool applies.
+            is_namespace = field[-2:] in (("metadata", "namespace"), ("destination", "namespace"))
+            if (is_namespace or field[-1] == "targetNamespace") and value not in allowed:
                 yield _problem(document, environment, field, _not_listed(field, value, allowed, place).text)
         target: Path = ("spec", "targetNamespace")
         if group(item) == _FLUX and item["kind"] == "Kustomization" and not data_path.has(item, target):
@@ -204,14 +206,6 @@ def _namespace_paths(document: Document) -> Iterator[tuple[str | None, Path]]:
         path = (*_ENVIRONMENTS, name, "namespace")
         if data_path.has(document.data, path) or (is_job and not data_path.has(document.data, of_job)):
             yield name, path
-
-
-def _places_objects(field: Path) -> bool:
-    """Return True if the field at the path `field` sets the namespace of an object.
-
-    The object may be the object with the field, or an object that a GitOps tool applies.
-    """
-    return field[-1] == "targetNamespace" or field[-2:] in (("metadata", "namespace"), ("destination", "namespace"))
 
 
 def _not_listed(path: Path, name: Any, allowed: Sequence[str], place: Place) -> Hint:

@@ -166,17 +166,8 @@ def _conflict_record(document: Document) -> Any:
 
 
 def _conflicts(jobs: Sequence[Recorded]) -> Iterator[Clash]:
-    yield from _namespace_profiles(_with_part_of_record(jobs, "profile"))
-    yield from _different_files(_with_part_of_record(jobs, "files"))
-    yield from _foreign_overlays(_with_part_of_record(jobs, "sets"))
-
-
-def _with_part_of_record(jobs: Sequence[Recorded], name: str) -> list[Recorded]:
-    """Return the jobs, each with only the part `name` of the record. Omit jobs whose part is empty.
-
-    For example, with the name "files", the record ``{"files": {...}, "sets": [...]}`` becomes ``{...}``.
-    """
-    return [job._replace(record=job.record[name]) for job in jobs if job.record[name]]
+    for part, check in (("profile", _namespace_profiles), ("files", _different_files), ("sets", _foreign_overlays)):
+        yield from check([job._replace(record=job.record[part]) for job in jobs if job.record[part]])
 
 
 def _profile_record(document: Document) -> Any:
@@ -214,11 +205,18 @@ def _describe(place: _Destination) -> str:
 def _file_record(document: Document) -> Any:
     """Return the digests of the files that tfgen renders from a job for Argo CD and Flux, by the path of the file.
 
-    For a job without gitops, return None.
+    Omit files that contain a Namespace, because `_namespace_profiles` compares the Namespaces. For a job without
+    gitops, return None.
     """
     if _gitops(document) is None:
         return None
-    return {path: digest(objects) for path, objects in _files(document).items()}
+    from tfgen.targets.gitops import gitops  # takes 20 ms, which jobs without gitops save
+
+    job = TrainingJob.from_document(document.data)
+    files = gitops(job, {environment.name: {} for environment in job.environments})
+    all_files = {**files.job_files, **files.shared_files}
+    kinds = {path: [item["kind"] for item in items] for path, items in all_files.items()}
+    return {path: digest(items) for path, items in all_files.items() if "Namespace" not in kinds[path]}
 
 
 def _different_files(jobs: Sequence[Recorded]) -> Iterator[Clash]:
@@ -268,19 +266,6 @@ def _foreign_overlays(jobs: Sequence[Recorded]) -> Iterator[Clash]:
 
 def _is_in_sets(document: Document) -> bool:
     return bool((_gitops(document) or {}).get("argocd", {}).get("generator") == "ApplicationSet")
-
-
-def _files(document: Document) -> dict[str, Any]:
-    """Return the objects in each file that tfgen renders from a job for Argo CD and Flux, by the path of the file.
-
-    Omit files that contain a Namespace, because `_namespace_profiles` compares the Namespaces.
-    """
-    from tfgen.targets.gitops import gitops  # takes 20 ms, which jobs without gitops save
-
-    job = TrainingJob.from_document(document.data)
-    files = gitops(job, {environment.name: {} for environment in job.environments})
-    all_files = {**files.job_files, **files.shared_files}
-    return {path: items for path, items in all_files.items() if all(item["kind"] != "Namespace" for item in items)}
 
 
 def _applied(document: Document) -> tuple[TrainingJob, GitOps] | None:
