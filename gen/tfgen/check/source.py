@@ -28,8 +28,8 @@ from tfgen.job.sources import Source, parse_source
 from tfgen.rails.allowed import find_disallowed
 from tfgen.rails.enforce import check_enforced_paths, find_overrides
 from tfgen.rails.rail import GUARD_RAIL, LOOSENED, severities_of
-from tfgen.rails.versions import GUARD_RAILS, check_rails
-from tfgen.record import EMPTY, Record
+from tfgen.rails.versions import GUARD_RAILS, ReadLayer, check_rails
+from tfgen.record import EMPTY
 from tfgen.rules.across import ACROSS
 from tfgen.rules.rule import AcrossRule, Clash, Rule
 from tfgen.rules.table import RULES as JOB_RULES
@@ -54,14 +54,7 @@ _Read: TypeAlias = Callable[[Iterable[Any]], Iterator[Any]]
 """Function that yields the items of an iterable: all items, or the items before the use of an unknown value."""
 
 
-class LayerResult(Record):
-    """The defaults of a layer, merged with the layers of parent folders, or the problems of these layers."""
-
-    defaults: Document | None = None
-    problems: tuple[Problem, ...] = ()
-
-
-def check_source(source: Source, layers: dict[str, LayerResult], *, is_guarded: bool) -> ReadFile:
+def check_source(source: Source, layers: dict[str, ReadLayer], *, is_guarded: bool) -> ReadFile:
     """Check one job file: the YAML, the schema, the rules, and the guard rails of its tfgen.yaml files.
 
     Args:
@@ -138,17 +131,17 @@ def _count_values(tree: YamlNode) -> int:
     return 1 + sum(_count_values(entry.value) for entry in tree.children.values())
 
 
-def read_layer(source: Source | None, layers: dict[str, LayerResult], *, is_guarded: bool) -> LayerResult:
+def read_layer(source: Source | None, layers: dict[str, ReadLayer], *, is_guarded: bool) -> ReadLayer:
     """Return the layer of the tfgen.yaml `source` from `layers`. If `layers` lacks the file, read and add the file."""
     if source is None:
-        return LayerResult()
+        return ReadLayer()
     if source.file not in layers:
         parent = read_layer(source.defaults, layers, is_guarded=is_guarded)
         layers[source.file] = _new_layer(source, parent, is_guarded=is_guarded)
     return layers[source.file]
 
 
-def _new_layer(source: Source, parent: LayerResult, *, is_guarded: bool) -> LayerResult:
+def _new_layer(source: Source, parent: ReadLayer, *, is_guarded: bool) -> ReadLayer:
     parsed = parse_source(source)
     problems = list(parsed.problems)
     for document in parsed.documents[1:]:
@@ -165,7 +158,7 @@ def _new_layer(source: Source, parent: LayerResult, *, is_guarded: bool) -> Laye
     problems += parent.problems
     if is_guarded and not problems:
         problems += _guard_rail_problems(source, documents[0])
-    return LayerResult(problems=tuple(problems)) if problems else LayerResult(documents[0])
+    return ReadLayer(problems=tuple(problems)) if problems else ReadLayer(documents[0])
 
 
 def _overrides(document: Document) -> Iterator[Problem]:
@@ -314,7 +307,7 @@ def set_severities(document: Document, problems: Iterable[Problem], *, is_guarde
             continue
         if (
             problem.is_ignorable
-            and (setting is None or setting.is_ignorable)
+            and not (setting and setting.not_ignorable)
             and (problem.file, problem.position.line, problem.rule) in comments
         ):
             ignored.append(problem)

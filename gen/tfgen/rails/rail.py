@@ -217,11 +217,6 @@ class RuleSetting(Record):
     place: Place
     not_ignorable: Place | None = None
 
-    @property
-    def is_ignorable(self) -> bool:
-        """Return True if a comment may ignore the problems of the rule."""
-        return self.not_ignorable is None
-
 
 class Severities(Record):
     """The severities that all tfgen.yaml files of a job set together.
@@ -244,7 +239,7 @@ class Severities(Record):
             return None
         if severity == "warning" and self.as_errors:
             severity, why = "error", f"{self.as_errors} turns warnings into errors"
-        elif setting and severity == "error" and not setting.is_ignorable:
+        elif setting and severity == "error" and setting.not_ignorable:
             why = f"{setting.place} makes this an error, and comments cannot ignore it"
         elif setting and severity != problem.severity:
             why = f"{setting.place} makes this {'an error' if severity == 'error' else 'a warning'}"
@@ -267,15 +262,6 @@ def severities_of(nearest_layer: Document | None) -> Severities:
         if layer.data.get("warningsAsErrors"):
             as_errors = layer.place(("warningsAsErrors",))
     return Severities(rules, as_errors)
-
-
-def with_severities(defaults: Document | None, problems: Iterable[Problem]) -> tuple[Problem, ...]:
-    """Return problems with the severities that a tfgen.yaml and its parent folders set.
-
-    The result contains no problem of a disabled rule. Comments that ignore warnings have no effect on the result.
-    """
-    applied = map(severities_of(defaults).applied, problems)
-    return tuple(problem for problem in applied if problem is not None)
 
 
 def _read_rules(layer: Document, key: str) -> Iterator[tuple[Path, Any]]:

@@ -18,7 +18,7 @@ from tfgen.graph.objects import naming, podspec
 from tfgen.graph.objects.storage import makes_claim
 from tfgen.graph.objects.tensorboard import ROLE
 from tfgen.job.training_job import FileCode, RoleName
-from tfgen.kubernetes.pods import find_program_file
+from tfgen.kubernetes.pods import REFERENCE, find_program_file
 from tfgen.rules import pod_parts
 from tfgen.rules.contents import FOLDERS_OF_EVERY_POD, mounts_of
 from tfgen.rules.rule import Finding, advise, did_you_mean, rule
@@ -344,7 +344,6 @@ def tensorboard_log_dir(view: View) -> Iterator[Finding]:
 # may set any variable.
 
 
-_REFERENCE: Final = re.compile(r"\$\$|\$\(([^)]*)\)")
 _NAME: Final = re.compile(r"[A-Z_][A-Z0-9_]*")
 
 
@@ -375,7 +374,7 @@ def find_references(text: str) -> tuple[str, ...]:
     """
     # Cut the text after the last bracket. The search for many unclosed "$(" would take quadratic time.
     closed = text[: text.rfind(")") + 1]
-    return tuple(name for name in dict.fromkeys(_REFERENCE.findall(closed)) if name)
+    return tuple(name for name in dict.fromkeys(REFERENCE.findall(closed)) if name)
 
 
 def measure_expanded(text: str, sizes: Mapping[str, int]) -> int:
@@ -392,7 +391,7 @@ def measure_expanded(text: str, sizes: Mapping[str, int]) -> int:
     size = len(text.encode())
     if "$" in text:
         closed, tail = text[: text.rfind(")") + 1], text[text.rfind(")") + 1 :]
-        for match in _REFERENCE.finditer(closed):
+        for match in REFERENCE.finditer(closed):
             if match[1] in sizes:
                 size += sizes[match[1]] - len(match[0].encode())
             elif match[0] == "$$":
