@@ -121,13 +121,8 @@ def compare_files(places: Mapping[str, Place], plan: WritePlan, base: Base) -> F
             if may_stay and not edited and (pending := [change for change in pending if change not in foreign]):
                 notes.append(_note(folder, place.file, plan, job, pending))
         problems += _blocked_files(tuple(places.values()), plan)
-    if paths := sorted(set(converted)):
-        message = (
-            f"found {count(len(paths), 'rendered file')} with CRLF line endings, but tfgen writes LF; if git converts "
-            "line endings (core.autocrlf), write charts/** -text, overlays/** -text and .tfgen/** -text into "
-            ".gitattributes; then render the jobs"
-        )
-        problems.append(_problem(plan, paths[0], message, LINE_ENDS))
+    if converted:
+        problems.append(_line_ends_problem(plan, sorted(set(converted))))
     return FileComparison(in_order(problems), tuple(notes))
 
 
@@ -194,6 +189,15 @@ def _is_converted(job: JobPlan, change: FileChange) -> bool:
 def _differs_in_line_ends(change: FileChange) -> bool:
     """Return True if a file differs only in line endings from the file that tfgen would write."""
     return change.after is not None and change.unix_digest == change.after
+
+
+def _line_ends_problem(plan: WritePlan, paths: Sequence[str]) -> Problem:
+    message = (
+        f"found {count(len(paths), 'rendered file')} with CRLF line endings, but tfgen writes LF; if git converts "
+        "line endings (core.autocrlf), write charts/** -text, overlays/** -text and .tfgen/** -text into "
+        ".gitattributes; then render the jobs"
+    )
+    return _problem(plan, paths[0], message, LINE_ENDS)
 
 
 def _hand_edited_problems(
