@@ -10,8 +10,9 @@ from tests.support.rules_page import PAGE, Section, blocks, ids_of_the_reader, s
 from tfgen.change import new_run, run_back
 from tfgen.change.run_back import NOT_FRESH
 from tfgen.check import files as drift
-from tfgen.check import namespace, object_table, repository, severities
+from tfgen.check import object_links, object_table, repository
 from tfgen.check import objects as object_problems
+from tfgen.check import source as check_source
 from tfgen.check.jobs import check
 from tfgen.check.object_schemas import ObjectSchemas
 from tfgen.commands import rerun
@@ -33,8 +34,8 @@ from tfgen.text import edit, layout
 # Rules without an example: bytes that are not text, large files, the name of a Helm release, and other files.
 TOO_LARGE = {"annotations-size", "code-size", "object-size", "program-size", "yaml-size"}
 OF_TFGEN_YAML = {
-    severities.GUARD_RAIL,
-    severities.LOOSENED,
+    check_source.GUARD_RAIL,
+    check_source.LOOSENED,
     roles.tolerations_replaced.id,
     roles.environment_of_all.id,
     *enforce.RULES,
@@ -44,7 +45,7 @@ NOT_OF_THE_JOB = {
     *OF_TFGEN_YAML,
     *drift.RULES,
     *importers.RULES,
-    *namespace.RULES,
+    *object_links.RULES,
     *read.RULES,
     *pipeline_check.RULES,
     *repository.RULES,
@@ -64,9 +65,9 @@ SUMMARIES = rule_summaries()
 WARNINGS = {rule.id for rule in (*RULES, *ACROSS) if rule.severity == "warning"} | {
     *object_table.WARNINGS,
     NOT_FRESH,
-    *namespace.RULES,
-    severities.UNUSED_IGNORE,
-    severities.LOOSENED,
+    *object_links.RULES,
+    check_source.UNUSED_IGNORE,
+    check_source.LOOSENED,
 }
 
 
@@ -138,8 +139,8 @@ def problems(section: Section, before: str, example: str) -> list[Problem]:
     if section.id in object_problems.RULES:
         (job,) = checked.documents
         return [*checked.problems, *object_problems.check_objects(job, build(job.data), ObjectSchemas("1.31"))]
-    if section.id == severities.UNUSED_IGNORE:
-        return [*checked.problems, *severities.find_unused(checked.documents, checked.ignored)]
+    if section.id == check_source.UNUSED_IGNORE:
+        return [*checked.problems, *check_source.find_unused(checked.documents, checked.ignored)]
     if section.id == NOT_FRESH:
         (job,) = checked.documents
         return [*checked.problems, *rerun.not_fresh(job, None)]

@@ -8,7 +8,7 @@ import pytest
 
 from tests.lsp.conftest import Open, Opened
 from tests.support.marked import marked
-from tfgen.check.severities import IGNORABLE
+from tfgen.check.source import IGNORABLE
 from tfgen.lsp.answers import Choice, complete, explain_key, set_or_enforced
 from tfgen.lsp.places import find_spot
 from tfgen.schema import file as schema_file

@@ -15,7 +15,7 @@ from tfgen.graph.fill import Scope, evaluate
 from tfgen.graph.graph import plain_objects
 from tfgen.graph.guards import file_guards, guards
 from tfgen.job.training_job import TrainingJob
-from tfgen.rules import guarded, security, table
+from tfgen.rules import security, table
 from tfgen.rules.across import ACROSS
 from tfgen.rules.table import RULES
 from tfgen.rules.view import View, views
@@ -74,7 +74,7 @@ spec:
 
 
 SEEN_BY_OTHERS = ("duplicate-mount-path", "gpu-count", "legacy-gpu", "sub-path-twice")
-"""Guards whose rules see more than a chart can see, so `guarded` does not list the rules."""
+"""Guards whose rules see more than a chart can see, so `table.GUARDED` does not list the rules."""
 
 
 def both() -> tuple[View, View]:
@@ -98,7 +98,7 @@ def test_every_rule_is_in_the_table() -> None:
 def test_every_guard_is_a_rule(profile: str) -> None:
     document = parse(f"{JOB}  security: {{profile: {profile}}}\n", "job.yaml").documents[0]
     found = {guard.rule for guard in guards(TrainingJob.from_document(document.data).structure)}
-    assert found <= {*guarded.SUMMARIES, *SEEN_BY_OTHERS}
+    assert found <= {*table.GUARDED, *SEEN_BY_OTHERS}
     assert {*SEEN_BY_OTHERS} <= {rule.id for rule in RULES}
 
 
@@ -117,9 +117,7 @@ def test_what_a_chart_does_not_refuse_is_listed() -> None:
     section = page.split("## What only tfgen checks\n")[1].split("\n## ")[0]
     listed = set(re.findall("`([a-z-]+)`", section))
     errors = {*(rule.id for rule in RULES if rule.severity == "error"), *(SUMMARIES.keys() - WARNINGS)}
-    assert errors - {*guarded.SUMMARIES, *SEEN_BY_OTHERS, *OF_THE_VALUES_SCHEMA} == listed | set(
-        OF_THE_STRUCTURE.split()
-    )
+    assert errors - {*table.GUARDED, *SEEN_BY_OTHERS, *OF_THE_VALUES_SCHEMA} == listed | set(OF_THE_STRUCTURE.split())
 
 
 def test_every_summary_has_its_guard() -> None:
@@ -130,7 +128,7 @@ def test_every_summary_has_its_guard() -> None:
     texts = (JOB, MIRRORED, SINGLE, MIRRORED.replace("kube-batch", "kueue"), elastic, eci, volcano, account)
     structures = [TrainingJob.from_document(parse(text, "job.yaml").documents[0].data).structure for text in texts]
     rules = {guard.rule for structure in structures for guard in (*guards(structure), *file_guards(structure))}
-    assert rules == {*guarded.SUMMARIES, *SEEN_BY_OTHERS}
+    assert rules == {*table.GUARDED, *SEEN_BY_OTHERS}
 
 
 def test_a_release_may_have_a_name_that_no_job_has() -> None:

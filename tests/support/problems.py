@@ -5,7 +5,7 @@ from __future__ import annotations
 from tfgen.check.jobs import check
 from tfgen.check.object_schemas import ObjectSchemas
 from tfgen.check.objects import check_objects
-from tfgen.check.severities import set_severities
+from tfgen.check.source import set_severities
 from tfgen.errors import Problem, has_errors, in_order
 from tfgen.graph.graph import build
 from tfgen.job.sources import Source

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from tfgen.errors import Position, Problem, has_errors
@@ -223,7 +224,12 @@ def read_cached_files(sources: Iterable[Source], manifests: Sequence[Manifest] =
         sources: the job files with their defaults.
         manifests: the hand-written manifests of the repository, such as quotas.
     """
-    return {source.file: file for source in sources if (file := _read(_key(source, manifests)))}
+    found: dict[str, CachedFile] = {}
+    for source in sources:
+        data = cache.cached_result(_key(source, manifests))
+        with suppress(*_WRONG_SHAPE):
+            found |= {source.file: _cached_file(data)} if data is not None else {}
+    return found
 
 
 def from_cache(source: Source, cached: CachedFile) -> CheckedFile:
@@ -235,10 +241,9 @@ def from_cache(source: Source, cached: CachedFile) -> CheckedFile:
 def read_cached_jobs(source: Source) -> Any:
     """Return the data of the jobs in a cached file; None if the cache no longer has the file."""
     data = cache.cached_result(_key(source, ()))
-    try:
+    with suppress(*_WRONG_SHAPE):
         return None if data is None else json.loads(data["jobs"])
-    except _WRONG_SHAPE:
-        return None
+    return None
 
 
 def store(source: Source, results: CachedFile, jobs: str, manifests: Sequence[Manifest] = ()) -> None:
@@ -252,7 +257,15 @@ def store(source: Source, results: CachedFile, jobs: str, manifests: Sequence[Ma
         jobs: a JSON list with the data of each job, merged with the defaults.
         manifests: the hand-written manifests of the repository, such as quotas.
     """
-    cache.store_results({_key(source, manifests): {**_data_of(results), "jobs": jobs}})
+    data = {
+        "rule_problems": [_problem_data(problem) for problem in results.rule_problems],
+        "object_problems": [_problem_data(problem) for problem in results.object_problems],
+        "unused": [_problem_data(problem) for problem in results.unused],
+        "records": [[record.job, record.data_by_rule] for record in results.records],
+        "ledgers": results.ledgers,
+        "jobs": jobs,
+    }
+    cache.store_results({_key(source, manifests): data})
 
 
 def _key(source: Source, manifests: Sequence[Manifest]) -> str:
@@ -260,26 +273,8 @@ def _key(source: Source, manifests: Sequence[Manifest]) -> str:
     return cache.cache_key(part.encode("utf-8", "surrogatepass") for part in parts)
 
 
-def _data_of(file: CachedFile) -> Any:
-    return {
-        "rule_problems": [_problem_data(problem) for problem in file.rule_problems],
-        "object_problems": [_problem_data(problem) for problem in file.object_problems],
-        "unused": [_problem_data(problem) for problem in file.unused],
-        "records": [[record.job, record.data_by_rule] for record in file.records],
-        "ledgers": file.ledgers,
-    }
-
-
 def _problem_data(problem: Problem) -> Any:
     return [problem.file, problem.position, problem.message, problem.rule, problem.severity]
-
-
-def _read(key: str) -> CachedFile | None:
-    data = cache.cached_result(key)
-    try:
-        return None if data is None else _cached_file(data)
-    except _WRONG_SHAPE:
-        return None
 
 
 _WRONG_SHAPE: Final = (AttributeError, LookupError, TypeError, ValueError)

@@ -108,14 +108,16 @@ def compare_files(places: Mapping[str, Place], plan: WritePlan, base: Base) -> F
             reason = _reason(job)
             if reason is not None:
                 if pending or not (job.before and edited):
-                    changes = _would_change(folder, plan, job, pending)
+                    changes = f": {_pending_files(folder, plan, job, pending)}" if pending else ""
                     message = f"{reason}{changes}; run {command_line('render', place.file)}"
                     problems.append(Problem(*place, message, NOT_RENDERED))
                 continue
             foreign = [change for change in pending if not may_stay or change.path in base.changed]
             problems += _different_render_problems(folder, place.file, plan, job, foreign, base)
             if not (may_stay or pending or edited) and job.before != job.target:
-                problems.append(_foreign_ledger(place.file, plan, job, base))
+                advice = _advice(place.file, job, base)
+                message = f"the ledger differs from the ledger that tfgen {__version__} writes; {advice}"
+                problems.append(_problem(plan, ledger_path(name), message, NOT_REPRODUCED))
             if may_stay and not edited and (pending := [change for change in pending if change not in foreign]):
                 notes.append(_note(folder, place.file, plan, job, pending))
         problems += _blocked_files(tuple(places.values()), plan)
@@ -138,18 +140,21 @@ def _reason(job: JobPlan) -> str | None:
     return f"{name} was changed after its last render"
 
 
-def _would_change(folder: ReadableFolder, plan: WritePlan, job: JobPlan, pending: Sequence[FileChange]) -> str:
-    if not pending:
-        return ""
-    return f": {_pending_files(folder, plan, job, pending)}"
-
-
 def _pending_files(folder: ReadableFolder, plan: WritePlan, job: JobPlan, pending: Sequence[FileChange]) -> str:
     removed = sum(change.action is FileAction.REMOVE for change in pending)
     removals = f" ({removed} would be removed)" if removed else ""
-    return (
-        f"{count(len(pending), 'file')} would change{removals}, the first at {_first_place(folder, plan, job, pending)}"
-    )
+    first = min(pending, key=lambda item: item.path)
+    line = _differing_line(folder, job, first)[0] if first.action is FileAction.CHANGE else 1
+    place = f"{_shown(plan.out, first.path)}:{line}"
+    return f"{count(len(pending), 'file')} would change{removals}, the first at {place}"
+
+
+def _differing_line(folder: ReadableFolder, job: JobPlan, change: FileChange) -> tuple[int, str | None, str | None]:
+    return first_difference(folder.read_text(change.path, _MAX_CHARACTERS), job.text(change.path))
+
+
+def _problem(plan: WritePlan, path: str, message: str, rule: str, line: int = 1) -> Problem:
+    return Problem(_shown(plan.out, path), Position(line, 1), message, rule)
 
 
 def _edits_by_hand(job: JobPlan) -> Iterator[FileChange]:
@@ -192,7 +197,7 @@ def _line_ends_problem(plan: WritePlan, paths: Sequence[str]) -> Problem:
         "line endings (core.autocrlf), write charts/** -text, overlays/** -text and .tfgen/** -text into "
         ".gitattributes; then render the jobs"
     )
-    return Problem(_shown(plan.out, paths[0]), Position(1, 1), message, LINE_ENDS)
+    return _problem(plan, paths[0], message, LINE_ENDS)
 
 
 def _hand_edited_problems(
@@ -206,7 +211,7 @@ def _hand_edited_problems(
             f"{count(len(remaining), 'more file')} {verb} edited by hand; to discard the edits: "
             f"{command_line('render', '--force', source)}"
         )
-        yield Problem(_shown(plan.out, remaining[0].path), Position(1, 1), message, HAND_EDITED)
+        yield _problem(plan, remaining[0].path, message, HAND_EDITED)
 
 
 def _different_render_problems(
@@ -222,22 +227,16 @@ def _different_render_problems(
         if change.action is FileAction.CREATE:
             what = "the file is missing"
         elif change.action is FileAction.CHANGE:
-            text = folder.read_text(change.path, _MAX_CHARACTERS)
-            line, on_disk, rendered = first_difference(text, job.text(change.path))
+            line, on_disk, rendered = _differing_line(folder, job, change)
             what = difference(on_disk, rendered, f"tfgen {__version__}")
-        yield Problem(_shown(plan.out, change.path), Position(line, 1), f"{what}; {advice}", NOT_REPRODUCED)
+        yield _problem(plan, change.path, f"{what}; {advice}", NOT_REPRODUCED, line)
     if remaining := changes[_MAX_FILES:]:
         verb = "differs" if len(remaining) == 1 else "differ"
         message = (
             f"{count(len(remaining), 'more file')} of {job.rendering.job} {verb} from the render of this version; "
             f"{advice}"
         )
-        yield Problem(_shown(plan.out, remaining[0].path), Position(1, 1), message, NOT_REPRODUCED)
-
-
-def _foreign_ledger(source: str, plan: WritePlan, job: JobPlan, base: Base) -> Problem:
-    message = f"the ledger differs from the ledger that tfgen {__version__} writes; {_advice(source, job, base)}"
-    return Problem(_shown(plan.out, ledger_path(job.rendering.job)), Position(1, 1), message, NOT_REPRODUCED)
+        yield _problem(plan, remaining[0].path, message, NOT_REPRODUCED)
 
 
 def _advice(source: str, job: JobPlan, base: Base) -> str:
@@ -257,21 +256,18 @@ def _advice(source: str, job: JobPlan, base: Base) -> str:
 def _hand_edited_problem(
     folder: ReadableFolder, source: str, plan: WritePlan, job: JobPlan, change: FileChange
 ) -> Problem:
-    file = _shown(plan.out, change.path)
-    render = command_line("render", source)
+    line, render = 1, command_line("render", source)
     advice = f"change {source} instead, or discard the edit: {command_line('render', '--force', source)}"
     if change.before is None:
         message = f"the file is missing; to restore the file: {render}"
-        return Problem(file, Position(1, 1), message, HAND_EDITED)
-    if change.action is FileAction.REMOVE:
+    elif change.action is FileAction.REMOVE:
         message = f"the file was edited by hand, but the job no longer renders the file; {advice}"
-        return Problem(file, Position(1, 1), message, HAND_EDITED)
-    text = folder.read_text(change.path, _MAX_CHARACTERS)
-    line, on_disk, rendered = first_difference(text, job.text(change.path))
-    if has_conflict(text):
-        message = f"the file has a merge conflict; resolve the conflict in {source}, then run: {render}"
-        return Problem(file, Position(line, 1), message, HAND_EDITED)
-    return Problem(file, Position(line, 1), f"{difference(on_disk, rendered, 'tfgen')}; {advice}", HAND_EDITED)
+    else:
+        line, on_disk, rendered = _differing_line(folder, job, change)
+        message = f"{difference(on_disk, rendered, 'tfgen')}; {advice}"
+        if has_conflict(folder.read_text(change.path, _MAX_CHARACTERS)):
+            message = f"the file has a merge conflict; resolve the conflict in {source}, then run: {render}"
+    return _problem(plan, change.path, message, HAND_EDITED, line)
 
 
 def _blocked_files(places: Sequence[Place], plan: WritePlan) -> Iterator[Problem]:
@@ -298,14 +294,6 @@ def _note(folder: ReadableFolder, source: str, plan: WritePlan, job: JobPlan, pe
         f"{_pending_files(folder, plan, job, pending)}; to render the job now: "
         f"{command_line('render', '--upgrade', source)}"
     )
-
-
-def _first_place(folder: ReadableFolder, plan: WritePlan, job: JobPlan, changes: Sequence[FileChange]) -> str:
-    change = min(changes, key=lambda item: item.path)
-    line = 1
-    if change.action is FileAction.CHANGE:
-        line, _, _ = first_difference(folder.read_text(change.path, _MAX_CHARACTERS), job.text(change.path))
-    return f"{_shown(plan.out, change.path)}:{line}"
 
 
 def first_difference(on_disk: str, rendered: str) -> tuple[int, str | None, str | None]:

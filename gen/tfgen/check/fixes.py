@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path as FilePath
 from typing import Final, NamedTuple
 
@@ -15,7 +16,6 @@ from tfgen import data_path
 from tfgen.check.checked import CheckedFile
 from tfgen.check.jobs import Checker
 from tfgen.check.source import read_layer
-from tfgen.data_path import Path
 from tfgen.errors import Position, Problem, TfgenError
 from tfgen.fix import REMOVED, Assignment, DataEdit, Fix, Replacement
 from tfgen.job.sources import FILE, Source, parse_source
@@ -174,17 +174,12 @@ def _with_larger_removals(document: Document, edits: list[DataEdit]) -> Iterator
         if not isinstance(edit, Assignment) or edit.value is not REMOVED:
             continue
         for end in range(len(edit.path) - 1, 1, -1):
-            if len(_at(data, edit.path[:end])) > 1:
+            parent: object = ()
+            with suppress(LookupError, TypeError):
+                parent = data_path.follow(data, edit.path[:end])
+            if isinstance(parent, list | Mapping) and len(parent) > 1:
                 break
             yield [*edits[:number], Assignment(edit.path[:end], REMOVED), *edits[number + 1 :]]
-
-
-def _at(data: object, path: Path) -> list[object] | Mapping[str, object]:
-    try:
-        value = data_path.follow(data, path)
-    except (LookupError, TypeError):
-        return []
-    return value if isinstance(value, list | Mapping) else []
 
 
 def _solves(analysis: Analysis, problem: Problem, edited: str) -> bool:
@@ -197,8 +192,8 @@ def _solves(analysis: Analysis, problem: Problem, edited: str) -> bool:
     before, after = ([(item.rule, item.message) for item in form.problems] for form in (analysis, checked))
     if after.count((problem.rule, problem.message)) >= before.count((problem.rule, problem.message)):
         return False
-    growth = Counter(_errors(checked))
-    growth.subtract(_errors(analysis))
+    growth = Counter(item.rule for item in checked.problems if item.severity == "error")
+    growth.subtract(item.rule for item in analysis.problems if item.severity == "error")
     is_of_form = _is_of_form(problem.rule)
     if is_of_form and growth[problem.rule] >= 0:
         return False  # the same mistake in other words
@@ -208,10 +203,6 @@ def _solves(analysis: Analysis, problem: Problem, edited: str) -> bool:
 
 _HIDING: Final = frozenset(("affinity", "misspelt-field", "patch-target", "unknown-field", "wrong-shape"))
 """The rules whose problems keep other rules from checking the same text."""
-
-
-def _errors(analysis: Analysis) -> list[str]:
-    return [problem.rule for problem in analysis.problems if problem.severity == "error"]
 
 
 def _is_of_form(rule: str) -> bool:

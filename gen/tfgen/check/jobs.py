@@ -17,7 +17,7 @@ from tfgen.record import EMPTY
 from tfgen.workers import map_items
 
 if TYPE_CHECKING:
-    from tfgen.check.source import LayerResult
+    from tfgen.rails.versions import ReadLayer
     from tfgen.rules.rule import AcrossRule, Clash
     from tfgen.text.document import Document
 
@@ -66,7 +66,7 @@ class Checker:
 
     def __init__(self, *, is_guarded: bool = True) -> None:
         self._is_guarded = is_guarded
-        self._layers: dict[str, LayerResult] = {}
+        self._layers: dict[str, ReadLayer] = {}
 
     def read_defaults(self, sources: Iterable[Source]) -> tuple[Document, ...]:
         """Read the nearest tfgen.yaml of each file, and return the tfgen.yaml files without errors.

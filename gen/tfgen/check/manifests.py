@@ -61,20 +61,20 @@ def read_foreign_manifests(out: Path, ledgers: Ledgers, tree: Tree = DISK) -> tu
         for name, kind in tree.files_below(out, hidden=False).items()
         if kind is Kind.FILE and name.endswith(_SUFFIXES) and not ledgers.lists(name)
     ]
-    contents = {path: content for path in sorted(paths) if _KIND_LINE.search(content := _read(path, tree))}
-    return tuple(manifest for path, content in contents.items() for manifest in _manifests(out, path, content, tree))
+    manifests: list[Manifest] = []
+    for path in sorted(paths):
+        content = _read(path, tree)
+        if _KIND_LINE.search(content):
+            file = path.relative_to(out).as_posix()
+            for item in _objects(_documents(content, file)):
+                namespace = item["metadata"].get("namespace") or _namespace_of(path.parent, tree)
+                manifests.append(Manifest(file, item, namespace))
+    return tuple(manifests)
 
 
 def literal_manifests(file: str, items: Iterable[Object], namespace: str | None) -> Iterator[Manifest]:
     """Yield each LimitRange, NetworkPolicy and ResourceQuota among the `objects` of a job."""
     return (Manifest(file, item, namespace) for item in items if _restricts_namespace(item))
-
-
-def _manifests(root: Path, path: Path, content: bytes, tree: Tree) -> Iterator[Manifest]:
-    file = path.relative_to(root).as_posix()
-    for item in _objects(_documents(content, file)):
-        namespace = item["metadata"].get("namespace") or _namespace_of(path.parent, tree)
-        yield Manifest(file, item, namespace)
 
 
 def _read(path: Path, tree: Tree) -> bytes:

@@ -1,4 +1,4 @@
-"""Checks that the objects of a job fit together: selectors, ports, references, gangs and the hosts in TF_CONFIG.
+"""Checks that the objects of a job fit together, and fit the namespace: links, gangs, hosts in TF_CONFIG, and quotas.
 
 The objects that tfgen renders fit together, unless a `podTemplate` removes a field that a different object needs, or
 tfgen has a defect.
@@ -11,11 +11,13 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import product
 from typing import Any, Final, NamedTuple
 
 from tfgen import data_path
+from tfgen.check.manifests import Manifest
 from tfgen.errors import Severity
-from tfgen.kubernetes import keys
+from tfgen.kubernetes import keys, quantity
 from tfgen.kubernetes.object import Object, matches
 from tfgen.kubernetes.pods import FieldPath, Pods, pods_of
 from tfgen.record import Record
@@ -29,24 +31,11 @@ class Port(NamedTuple):
     protocol: str = "TCP"
 
 
-def allows_egress(policies: Sequence[Object], source: Pods, target: Pods | None, port: Port) -> bool:
-    """Return True if the egress rules of `policies` let the pods `source` connect to `port` of the pods `target`.
-
-    If `target` is None, the rules must allow `port` of any host.
-    """
-    return _allows(policies, source, "Egress", target, port)
-
-
-def allows_ingress(policies: Sequence[Object], source: Pods, target: Pods, port: Port) -> bool:
-    """Return True if the ingress rules of `policies` let the pods `source` connect to `port` of the pods `target`."""
-    return _allows(policies, target, "Ingress", source, port)
-
-
-def _allows(policies: Sequence[Object], subject: Pods, direction: str, peer: Pods | None, port: Port) -> bool:
+def allows(policies: Sequence[Object], subject: Pods, direction: str, peer: Pods | None, port: Port) -> bool:
     """Return True if `policies` allow the traffic at `port` between the pods `subject` and the pods `peer`.
 
     The direction is `Ingress` for traffic to `subject`, and `Egress` for traffic from `subject`. If no policy applies
-    to `subject`, all traffic is allowed.
+    to `subject`, all traffic is allowed. If `peer` is None, the rules must allow `port` of any host.
 
     https://kubernetes.io/docs/concepts/services-networking/network-policies/#the-two-sorts-of-pod-isolation
     """
@@ -61,10 +50,10 @@ def _allows(policies: Sequence[Object], subject: Pods, direction: str, peer: Pod
 def allows_egress_outside(policies: Sequence[Object], source: Pods, port: Port) -> bool:
     """Return True if egress rules of `policies` let the pods `source` connect to `port` of a host outside the job."""
     applied = policies_for(policies, source, "Egress")
-    return not applied or any(
-        _may_be_outside(rule.get("to")) and _has_port(rule.get("ports"), port, None)
-        for rule in _rules(applied, "Egress")
-    )
+    rules = [rule for rule in _rules(applied, "Egress") if _has_port(rule.get("ports"), port, None)]
+    peers = [peer for rule in rules for peer in rule.get("to") or ()]
+    is_open = not applied or any(not rule.get("to") for rule in rules)
+    return is_open or any("ipBlock" in peer or "namespaceSelector" in peer for peer in peers)
 
 
 def policies_for(policies: Sequence[Object], subject: Pods, direction: str) -> list[Object]:
@@ -93,11 +82,6 @@ def _has_peer(peers: Sequence[Mapping[str, Any]] | None, pods: Pods | None) -> b
         "podSelector" in peer and "namespaceSelector" not in peer and matches(peer["podSelector"] or {}, pods.labels)
         for peer in peers
     )
-
-
-def _may_be_outside(peers: Sequence[Mapping[str, Any]] | None) -> bool:
-    """Return True if a rule with the given peers allows a host that may be outside the namespace."""
-    return not peers or any("ipBlock" in peer or "namespaceSelector" in peer for peer in peers)
 
 
 def _has_port(ports: Sequence[Mapping[str, Any]] | None, port: Port, pods: Pods | None) -> bool:
@@ -234,13 +218,11 @@ def _ports(objects: Objects) -> Iterator[Fault]:
 
 def _probe_ports(owner: Object, path: FieldPath, container: Mapping[str, Any]) -> Iterator[Fault]:
     names = {port.get("name") for port in container.get("ports", ())}
-    for probe in ("readinessProbe", "livenessProbe", "startupProbe"):
-        for action in ("httpGet", "tcpSocket"):
-            port = ((container.get(probe) or {}).get(action) or {}).get("port")
-            if isinstance(port, str) and port not in names:
-                subject = f"the {probe} of its container {container['name']}"
-                message = f"{subject} uses the port {port}, which does not exist"
-                yield Fault(owner, (*path, probe, action, "port"), message)
+    for probe, action in product(("readinessProbe", "livenessProbe", "startupProbe"), ("httpGet", "tcpSocket")):
+        port = data_path.at(container, (probe, action, "port"))
+        if isinstance(port, str) and port not in names:
+            message = f"the {probe} of its container {container['name']} uses the port {port}, which does not exist"
+            yield Fault(owner, (*path, probe, action, "port"), message)
 
 
 def _named_ports(item: Object) -> Iterator[tuple[FieldPath, str]]:
@@ -367,38 +349,24 @@ def _gangs(objects: Objects) -> Iterator[Fault]:
     groups = {group["metadata"]["name"]: group for group in objects.of_kind("PodGroup")}
     members: Counter[str] = Counter()
     for pods in objects.pods:
-        for name in _group_names(pods):
+        names = {value for key, value in (*pods.annotations.items(), *pods.labels.items()) if key in _BINDINGS}
+        kubernetes_group = data_path.at(pods.spec, ("schedulingGroup", "podGroupName"))
+        for name in names | ({kubernetes_group} if kubernetes_group else set()):
             members[name] += pods.count
             if name not in groups:
                 yield Fault(pods.owner, pods.path[:-1], f"the pods are in the PodGroup {name}, which does not exist")
     for name, group in groups.items():
-        path, minimum = _minimum(group)
-        required = objects.min_available or members[name]
+        # The field with the minimum number of pods depends on the scheduler.
+        path: FieldPath = ("spec", "minMember")
+        if "schedulingPolicy" in group["spec"]:
+            path = ("spec", "schedulingPolicy", "gang", "minCount")
+        minimum, required = data_path.at(group, path), objects.min_available or members[name]
         if minimum is not None and minimum > members[name]:
             message = f"the PodGroup waits for {minimum} pods, but has {members[name]} pods"
             yield Fault(group, path, message)
         elif minimum is not None and minimum != required:
             message = f"the PodGroup waits for {minimum} pods, but the gang of the job has {required} pods"
             yield Fault(group, path, message)
-
-
-def _minimum(group: Object) -> tuple[FieldPath, int | None]:
-    """Return the path and the value of the field that sets the minimum number of pods in a PodGroup.
-
-    Example: (("spec", "minMember"), 7). The path depends on the scheduler. The value is None without such a field.
-    """
-    spec = group["spec"]
-    if "schedulingPolicy" in spec:
-        minimum = (spec["schedulingPolicy"].get("gang") or {}).get("minCount")
-        return ("spec", "schedulingPolicy", "gang", "minCount"), minimum
-    return ("spec", "minMember"), spec.get("minMember")
-
-
-def _group_names(pods: Pods) -> set[str]:
-    marks = (*pods.annotations.items(), *pods.labels.items())
-    kubernetes_group = (pods.spec.get("schedulingGroup") or {}).get("podGroupName")
-    names = {value for key, value in marks if key in _BINDINGS}
-    return names | ({kubernetes_group} if kubernetes_group else set())
 
 
 # -- hosts in TF_CONFIG --------------------------------------------------------------------------------------------
@@ -472,10 +440,174 @@ def _blocked_connections(policies: Sequence[Object], hosts: Sequence[Host]) -> I
     distinct = list({(id(host.pods), host.port): host for host in reversed(hosts)}.values())[::-1]
     for source in distinct:
         for port in _DNS:
-            if not allows_egress(policies, source.pods, None, port):
+            if not allows(policies, source.pods, "Egress", None, port):
                 yield f"the policies block DNS requests of {source.text} ({port.protocol} {port.number})"
         for target in distinct:
-            if not allows_egress(policies, source.pods, target.pods, Port(target.port)):
+            if not allows(policies, source.pods, "Egress", target.pods, Port(target.port)):
                 yield f"the policies block egress from {source.text} to {target.text}"
-            if not allows_ingress(policies, source.pods, target.pods, Port(target.port)):
+            if not allows(policies, target.pods, "Ingress", source.pods, Port(target.port)):
                 yield f"the policies block ingress from {source.text} to {target.text}"
+
+
+# -- the namespace -----------------------------------------------------------------------------------------------------
+#
+# Restrictions of a namespace on the pods of a job: quotas, limit ranges and egress policies.
+#
+# https://kubernetes.io/docs/concepts/policy/resource-quotas/ and .../limit-range/. These problems are hard to see in a
+# cluster: Kubernetes accepts the Job or StatefulSet, and then refuses its pods.
+
+
+# The amounts that each container must set if a quota counts the resource.
+# https://github.com/kubernetes/kubernetes/blob/v1.36.3/pkg/quota/v1/evaluator/core/pods.go (validationSet)
+_REQUIRED: Final[Mapping[str, tuple[str, str]]] = {
+    "cpu": ("requests", "cpu"),
+    "memory": ("requests", "memory"),
+    **{f"{part}.{name}": (part, name) for part in ("requests", "limits") for name in ("cpu", "memory")},
+}
+
+_ROLES: Final = ("chief", "ps", "worker", "evaluator")
+_API_SERVER_PORTS: Final = (443, 6443)  # the port of the Service kubernetes, and the usual port of the API server
+
+NAMESPACE_EGRESS: Final = "namespace-egress"
+NAMESPACE_QUOTA: Final = "namespace-quota"
+
+RULES: Final[Mapping[str, str]] = {
+    NAMESPACE_EGRESS: "A network policy of the namespace blocks a connection that a job needs.",
+    NAMESPACE_QUOTA: "A ResourceQuota or LimitRange of the namespace refuses a container of a job.",
+}
+"""The summary of each rule, which begins the section of the rule in docs/rules.md. All rules are warnings, because a
+manifest may be for a different cluster."""
+
+Amounts = dict[str, dict[str, Any]]
+
+
+def namespace_faults(objects: Objects, manifests: Sequence[Manifest], namespace: str | None) -> Iterator[Fault]:
+    """Yield each fault that the manifests of a namespace cause in a job's objects.
+
+    The function ignores the manifests of other namespaces than `namespace`.
+    """
+    in_namespace = [manifest for manifest in manifests if manifest.namespace == namespace]
+    if in_namespace:
+        yield from _quota_faults(objects, in_namespace)
+        yield from _egress_faults(objects, in_namespace)
+
+
+def _quota_faults(objects: Objects, manifests: Sequence[Manifest]) -> Iterator[Fault]:
+    """Yield a fault for each container that a ResourceQuota or a LimitRange of the namespace refuses."""
+    ranges = [
+        (manifest, limit) for manifest in _of_kind(manifests, "LimitRange") for limit in _container_limits(manifest)
+    ]
+    quotas = [
+        manifest
+        for manifest in _of_kind(manifests, "ResourceQuota")
+        # A quota with scopes may count no pods of the job.
+        if not manifest.item["spec"].get("scopes") and not manifest.item["spec"].get("scopeSelector")
+    ]
+    for pods in objects.pods:
+        for path, container in pods.containers:
+            amounts = _defaulted(container, [limit for _, limit in ranges])
+            subject = f"the container {container['name']}"
+            refused: list[tuple[str, str, str]] = []
+            for quota in quotas:
+                for name in sorted(_REQUIRED.keys() & _quantities(quota.item["spec"].get("hard"))):
+                    part, resource = _REQUIRED[name]
+                    if resource not in amounts[part]:
+                        message = f"{quota} counts {name}, so {subject} must set {part}.{resource}"
+                        refused.append((part, resource, message))
+            for manifest, limit in ranges:
+                for part, resource, reason in _out_of_range(amounts, limit):
+                    refused.append((part, resource, f"{manifest} {reason} of {subject}"))
+            for part, resource, message in refused:
+                yield Fault(pods.owner, (*path, "resources", part, resource), message, NAMESPACE_QUOTA, "warning")
+
+
+def _egress_faults(objects: Objects, manifests: Sequence[Manifest]) -> Iterator[Fault]:
+    """Yield a fault if a network policy of the namespace blocks a connection that pods of the job need."""
+    foreign = _of_kind(manifests, "NetworkPolicy")
+    all_policies = (*objects.of_kind("NetworkPolicy"), *(manifest.item for manifest in foreign))
+    for pods in objects.pods:
+        applied = [manifest for manifest in foreign if policies_for([manifest.item], pods, "Egress")]
+        target = _blocked_target(objects, all_policies, pods) if applied else ""
+        if target:
+            message = (
+                f"{applied[0]} blocks connections of the pods to {target}, so the job would never start, or never "
+                "end; set network.egress.limited to true, which adds the required rules"
+            )
+            yield Fault(pods.owner, (), message, NAMESPACE_EGRESS, "warning")
+            return
+
+
+def _blocked_target(objects: Objects, all_policies: Sequence[Object], pods: Pods) -> str:
+    """Return the name of a target that pods need but cannot reach, such as `DNS`; empty if no target is blocked."""
+    if pods.spec.get("automountServiceAccountToken"):
+        # The policies of the job have the ports of the API server, so they always allow the connection.
+        job_policies = policies_for(objects.of_kind("NetworkPolicy"), pods, "Egress")
+        reaches = job_policies or any(
+            allows_egress_outside(all_policies, pods, Port(port)) for port in _API_SERVER_PORTS
+        )
+        return "" if reaches else "the API server"
+    if pods.labels.get(keys.ROLE) not in _ROLES:
+        return ""
+    if not all(allows_egress_outside(all_policies, pods, Port(53, protocol)) for protocol in ("UDP", "TCP")):
+        return "DNS"
+    peers = [peer for peer in objects.pods if peer.labels.get(keys.ROLE) in _ROLES]
+    targets = [(peer, Port(port["containerPort"])) for peer in peers for port in peer.ports]
+    return "" if all(allows(all_policies, pods, "Egress", peer, port) for peer, port in targets) else "each other"
+
+
+def _of_kind(manifests: Sequence[Manifest], kind: str) -> list[Manifest]:
+    return [manifest for manifest in manifests if manifest.item["kind"] == kind]
+
+
+# -- amounts -------------------------------------------------------------------------------------------------------
+
+
+def _quantities(value: Any) -> dict[str, Any]:
+    """Return only the quantities in a mapping. For a value that is not a mapping, return an empty mapping."""
+    amounts = value if isinstance(value, dict) else {}
+    return {name: amount for name, amount in amounts.items() if quantity.is_quantity(amount)}
+
+
+def _container_limits(manifest: Manifest) -> list[Mapping[str, Any]]:
+    limits = manifest.item["spec"].get("limits")
+    items = limits if isinstance(limits, list) else []
+    return [limit for limit in items if isinstance(limit, dict) and limit.get("type") == "Container"]
+
+
+def _defaulted(container: Mapping[str, Any], ranges: Sequence[Mapping[str, Any]]) -> Amounts:
+    """Return the limits and the requests of a container, including the defaults that the API server adds.
+
+    The defaults come from `ranges`, which are items of LimitRanges.
+
+    https://github.com/kubernetes/kubernetes/blob/v1.36.3/pkg/apis/core/v1/defaults.go (SetDefaults_LimitRangeItem,
+    SetDefaults_Pod)
+    """
+    resources = container.get("resources") or {}
+    limits, requests = dict(resources.get("limits") or {}), dict(resources.get("requests") or {})
+    requests = {**limits, **requests}
+    for limit in ranges:
+        default = {**_quantities(limit.get("max")), **_quantities(limit.get("default"))}
+        default_request = {**_quantities(limit.get("min")), **default, **_quantities(limit.get("defaultRequest"))}
+        limits = {**default, **limits}
+        requests = {**default_request, **requests}
+    return {"limits": limits, "requests": requests}
+
+
+def _out_of_range(amounts: Amounts, limit: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """Yield each amount of a container that `limit`, an item of a LimitRange, refuses.
+
+    Example: ("limits", "cpu", "allows at most 4 of cpu, less than the limit 8"). The first item is `requests` or
+    `limits`, the second item is the resource, and the text is for a message.
+    """
+    for resource, minimum in sorted(_quantities(limit.get("min")).items()):
+        request = amounts["requests"].get(resource)
+        if request is not None and quantity.parse(request) < quantity.parse(minimum):
+            yield "requests", resource, f"requires at least {minimum} of {resource}, more than the request {request}"
+    for resource, maximum in sorted(_quantities(limit.get("max")).items()):
+        cap = amounts["limits"].get(resource)
+        if cap is not None and quantity.parse(cap) > quantity.parse(maximum):
+            yield "limits", resource, f"allows at most {maximum} of {resource}, less than the limit {cap}"
+    for resource, ratio in sorted(_quantities(limit.get("maxLimitRequestRatio")).items()):
+        request, cap = amounts["requests"].get(resource), amounts["limits"].get(resource)
+        if request and cap and quantity.parse(cap) > quantity.parse(request) * quantity.parse(ratio):
+            yield "limits", resource, f"allows a limit of {ratio} times the request of {resource}, less than {cap}"

@@ -14,14 +14,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
 from itertools import takewhile
 from typing import Any, Final, TypeAlias
 
 from tfgen import data_path
 from tfgen.check.manifests import Manifest, literal_manifests
-from tfgen.check.namespace import namespace_faults
-from tfgen.check.object_links import OBJECT_LINKS, Fault, Objects, find_contradictions
+from tfgen.check.object_links import OBJECT_LINKS, Fault, Objects, find_contradictions, namespace_faults
 from tfgen.check.object_rules import Destination
 from tfgen.check.object_schemas import OBJECT_SCHEMA, ObjectSchemas
 from tfgen.check.object_table import SUMMARIES, TABLE
@@ -33,9 +31,9 @@ from tfgen.kubernetes import keys
 from tfgen.kubernetes.object import OBJECT_MAX, Object, literal_name
 from tfgen.kubernetes.pods import FieldPath
 from tfgen.rails.carried import find_pod_overrides
-from tfgen.rails.enforce import find_foreign_images, literal_path
+from tfgen.rails.enforce import blocks, find_foreign_images, literal_path
 from tfgen.rails.limits import find_over_limits
-from tfgen.record import EMPTY, Record
+from tfgen.record import EMPTY
 from tfgen.text.document import Document, YamlNode
 from tfgen.words import in_environments, listed, path_name
 
@@ -135,17 +133,9 @@ def check_guard_rails(document: Document, built: BuiltJob) -> tuple[Problem, ...
         document: the job.
         built: the objects, built by the running tfgen, or read from the committed files.
     """
-    origins = _Origins(document, built)
-
-    def locate(environment: str | None, item: Object, path: Path, message: str) -> Path | None:
-        return origins.find(environment, Fault(item, path, message))
-
-    guarded = (
-        *find_foreign_images(document, built),
-        *find_pod_overrides(document, built, locate),
-        *find_over_limits(document, built),
-    )
-    return in_order(guarded)
+    locate = _Origins(document, built).find
+    overrides = find_pod_overrides(document, built, locate)
+    return in_order((*find_foreign_images(document, built), *overrides, *find_over_limits(document, built)))
 
 
 # -- words and lines of problems -----------------------------------------------------------------------------------
@@ -165,7 +155,9 @@ def _report(origins: _Origins, environment: str | None, fault: Fault) -> tuple[P
         path = _largest_part(document, environment)
         return Place(document.source(path), document.key(path)), description, name, environment
     key = ("spec", *fault.job_key.split(".")) if fault.job_key else ()
-    origin = key if key and data_path.has(document.data, key) else origins.find(environment, fault)
+    origin: Path | None = key
+    if not key or not data_path.has(document.data, key):
+        origin = origins.find(environment, fault.item, fault.path, fault.message)
     if origin is not None:
         place = document.place(origin)
     elif environment is not None and "environments" in document.data["spec"]:
@@ -231,70 +223,74 @@ def _text_size(part: Any) -> int:
 # -- origins of fields ---------------------------------------------------------------------------------------------
 
 
-class _Origins(Record):
+class _Origins:
     """The search for the paths in one job that set the fields of the objects."""
 
-    document: Document
-    built: BuiltJob
+    def __init__(self, document: Document, built: BuiltJob) -> None:
+        self.document = document
+        self._built = built
+        self._keys_of_items: dict[tuple[str | None, str], Mapping[Path, frozenset[Path]]] = {}
 
-    def find(self, environment: str | None, fault: Fault) -> Path | None:
-        """Return the path in the job that sets the field of a fault, or the common parent of several such paths."""
+    def find(self, environment: str | None, item: Object, path: FieldPath, message: str) -> Path | None:
+        """Return the path in the job that sets a field of an object, or the common parent of several such paths.
+
+        Args:
+            environment: the environment of the object; None for the job without an environment.
+            item: the object.
+            path: the path of the field in the object.
+            message: the message about the field. A key that the message quotes may be the faulty field.
+        """
         document = self.document
-        if (name := literal_name(fault.item)) is not None:
-            return literal_path(document, environment, ("objects", name, *fault.path))
+        if (name := literal_name(item)) is not None:
+            return literal_path(document, environment, ("objects", name, *path))
         # The validator reports an unknown field at its parent, and quotes the field.
-        quoted = _QUOTED.findall(fault.message)
-        if (patched := _in_patch(document, environment, fault, quoted)) is not None:
+        quoted = _QUOTED.findall(message)
+        if (patched := _in_patch(document, environment, item["kind"], quoted, path)) is not None:
             return patched
-        keys_of_item = self._keys(environment, fault.item)
-        for field in (*((*fault.path, key) for key in quoted), fault.path):
-            holes = _written_keys(document, environment, keys_at(keys_of_item, fault.item, field))
-            matches = _longest_matches(document, environment, fault.item, field)
-            nested = [path for path in matches if not holes or any(path[: len(hole)] == hole for hole in holes)]
-            equal = [path for path in nested if _value(document.data, path) == _value(fault.item, field)]
-            if equal and len({path[:-1] for path in equal}) == 1:
+        keys_of_item = self._keys(environment, item)
+        for field in (*((*path, key) for key in quoted), path):
+            holes = _written_keys(document, environment, keys_at(keys_of_item, item, field))
+            matches = _longest_matches(document, environment, item, field)
+            nested = [match for match in matches if not holes or any(match[: len(hole)] == hole for hole in holes)]
+            equal = [match for match in nested if _value(document.data, match) == _value(item, field)]
+            if equal and len({match[:-1] for match in equal}) == 1:
                 return equal[-1]  # Of two equal items in a list, the last item is the mistake.
             if len(data_path.shared(equal or nested)) > 1 or holes:
                 return _common(equal or nested or holes)
-        for end in range(len(fault.path), 0, -1):
-            if holes := _nearest_keys(document, environment, keys_at(keys_of_item, fault.item, fault.path[:end])):
+        for end in range(len(path), 0, -1):
+            if holes := _nearest_keys(document, environment, keys_at(keys_of_item, item, path[:end])):
                 return _common(holes)
         return None
 
     def _keys(self, environment: str | None, item: Object) -> Mapping[Path, frozenset[Path]]:
         """Return the keys of the job that set each field of an object; empty for an object that is not in the graph."""
-        objects = self.built.base if environment is None else self.built.environments[environment]
+        objects = self._built.base if environment is None else self._built.environments[environment]
         name = next((name for name, candidate in objects.items() if candidate is item), None)
         if name is None:
             return EMPTY
         if (environment, name) not in self._keys_of_items:
-            self._keys_of_items[environment, name] = keys_of_fields(self.built, environment, name)
+            self._keys_of_items[environment, name] = keys_of_fields(self._built, environment, name)
         return self._keys_of_items[environment, name]
 
-    @cached_property
-    def _keys_of_items(self) -> dict[tuple[str | None, str], Mapping[Path, frozenset[Path]]]:
-        return {}
 
-
-def _in_patch(document: Document, environment: str | None, fault: Fault, quoted: Sequence[str]) -> Path | None:
+def _in_patch(
+    document: Document, environment: str | None, kind: str, quoted: Sequence[str], field: FieldPath
+) -> Path | None:
     """Return the path in a patch of the job that sets the faulty field; None if no patch sets the field.
 
-    The faulty field is the field of `fault`, or a key of this field that the message quotes, such as an unknown key.
+    The faulty field is `field`, or a key of this field that the message quotes, such as an unknown key.
     """
-    spec = document.data["spec"]
-    fields = [*((*fault.path, key) for key in quoted), fault.path]
-    bases: list[Path] = [("environments", environment)] if environment is not None else []
-    for base in (*bases, ()):
-        for name, patch in (data_path.at(spec, (*base, "patches")) or {}).items():
-            if patch is None or data_path.at(patch, ("target", "kind")) != fault.item["kind"]:
+    parent = tuple(map(str, field))
+    for base in blocks(environment):
+        for name, patch in (data_path.at(document.data, (*base, "patches")) or {}).items():
+            if patch is None or data_path.at(patch, ("target", "kind")) != kind:
                 continue
-            path = ("spec", *base, "patches", name)
-            for field in fields:
-                if field and data_path.has(patch, ("merge", *field)):
-                    return (*path, "merge", *field)
+            path = (*base, "patches", name)
+            for merged in (*((*field, key) for key in quoted), field):
+                if merged and data_path.has(patch, ("merge", *merged)):
+                    return (*path, "merge", *merged)
             for index, operation in enumerate(data_path.at(patch, ("json",)) or ()):
                 steps = tuple(str(operation.get("path", "")).split("/")[1:])
-                parent = tuple(map(str, fault.path))
                 if steps[: len(parent)] == parent and (steps == parent or steps[-1] in quoted):
                     return (*path, "json", index)
     return None
@@ -305,10 +301,9 @@ def _written_keys(document: Document, environment: str | None, keys_of_field: fr
 
     For an environment, omit also the name of the job, because the line of the environment is more helpful.
     """
-    bases: list[Path] = [("spec", "environments", environment)] if environment is not None else []
     written: list[Path] = []
     for path in keys_of_field:
-        places = [(*base, *path[1:]) for base in (*bases, ("spec",))]
+        places = [(*block, *path[1:]) for block in blocks(environment)]
         if path == JOB_NAME:
             places = [path] if environment is None else []
         written += [place for place in places if data_path.has(document.data, place)][:1]
@@ -345,7 +340,10 @@ def _longest_matches(document: Document, environment: str | None, item: Object, 
     for path in _paths_of(document.root):
         if path[:1] != ("spec",) or not _is_of(path, environment, role):
             continue
-        steps = _common_steps(path, field)
+        # All list indexes count as equal, because a list item may have different indexes in the job and in the object.
+        pairs = zip(reversed(path), reversed(field), strict=False)
+        equal = takewhile(lambda pair: pair[0] == pair[1] or all(isinstance(step, int) for step in pair), pairs)
+        steps = sum(1 for _ in equal)
         if steps >= best and _has_same_names(document.data, path, item, field, steps):
             matches, best = [*(matches if steps == best else ()), path], steps
     return matches
@@ -391,12 +389,3 @@ def _paths_of(tree: YamlNode, parent: Path = ()) -> Iterator[Path]:
     yield parent
     for key, entry in tree.children.items():
         yield from _paths_of(entry.value, (*parent, key))
-
-
-def _common_steps(path: Path, field: FieldPath) -> int:
-    """Return the number of equal last steps of two paths.
-
-    All list indexes count as equal, because a list item may have different indexes in the job and in the object.
-    """
-    pairs = zip(reversed(path), reversed(field), strict=False)
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1] or all(isinstance(x, int) for x in pair), pairs))

@@ -279,7 +279,7 @@ def _example_installations(out: Path) -> tuple[Problem, ...]:
     with_tfgen = [(os.path.relpath(path), text) for path, text in texts if "example" in text]
     if not with_tfgen:
         return ()
-    from tfgen.rules.images import example_installations  # takes 20 ms, which few checks need
+    from tfgen.rules.contents import example_installations  # takes 20 ms, which few checks need
 
     return tuple(problem for file, text in with_tfgen for problem in example_installations(file, text))
 

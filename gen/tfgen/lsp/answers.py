@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from tfgen import data_path
 from tfgen.check.fixes import Analysis, is_defaults
-from tfgen.check.severities import IGNORABLE
+from tfgen.check.source import IGNORABLE
 from tfgen.data_path import Path
 from tfgen.errors import Place, UsageError
 from tfgen.graph.objects import tensorboard

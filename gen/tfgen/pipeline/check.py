@@ -21,7 +21,7 @@ from tfgen.change.rerendered import compare_overlays, present_overlays
 from tfgen.check.checked import CachedFile, CheckedFile, read_cached_files
 from tfgen.check.files import NOT_REPRODUCED, Base, FileComparison, compare_files
 from tfgen.check.objects import check_guard_rails
-from tfgen.check.severities import report_unused, set_severities
+from tfgen.check.source import report_unused, set_severities
 from tfgen.errors import Position, Problem, TfgenError, in_order
 from tfgen.git.tree import DISK, HEAD, CommitTree, Tree, has_commit, ignored
 from tfgen.graph.graph import BuiltJob, Objects, build

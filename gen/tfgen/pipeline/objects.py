@@ -22,7 +22,7 @@ def find_object_problems(jobs: Sequence[tuple[Document, BuiltJob]]) -> Iterator[
     """
     from tfgen.check.object_schemas import ObjectSchemas  # these imports take 40 ms, which cached files save
     from tfgen.check.objects import check_objects  # 30 ms
-    from tfgen.check.severities import set_severities  # 10 ms
+    from tfgen.check.source import set_severities  # 10 ms
 
     for document, built in jobs:
         yield from set_severities(document, check_objects(document, built, ObjectSchemas())).problems

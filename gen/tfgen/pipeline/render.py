@@ -19,7 +19,7 @@ from tfgen.check.jobs import Checker
 from tfgen.check.manifests import Manifest
 from tfgen.check.object_schemas import ObjectSchemas
 from tfgen.check.objects import check_objects
-from tfgen.check.severities import report_unused, set_severities
+from tfgen.check.source import report_unused, set_severities
 from tfgen.disk_file import read_text, replace_text, whole_path
 from tfgen.errors import Place, Problem, TfgenError, has_errors
 from tfgen.git import merge as git

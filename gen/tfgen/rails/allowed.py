@@ -21,7 +21,7 @@ from tfgen.errors import Place, Problem
 from tfgen.fix import Assignment, Hint, Rename, meant, removal
 from tfgen.kubernetes.object import group
 from tfgen.rails.enforce import ENFORCED, literal_path
-from tfgen.rails.rail import Comparison, Rail
+from tfgen.rails.rail import Comparison, Rail, values_of
 from tfgen.schema import tunables
 from tfgen.text.document import Document
 from tfgen.words import either, in_environments, nearest, path_name, shown
@@ -64,19 +64,12 @@ def find_disallowed(document: Document) -> Iterator[Problem]:
         if data_path.has(layer.data, PROJECT):
             yield from _other_projects(document, layer)
         for key, find in zip(_NAMES, finders, strict=True):
-            is_own_kind = (
-                find is _other_kinds and layer.file == document.file
-            )  # The owner of a list may set any object.
-            if key in layer.data and not is_own_kind:
+            # The owner of a list of kinds may set any object.
+            if key in layer.data and not (find is _other_kinds and layer.file == document.file):
                 yield from find(document, layer.data[key], layer.place((key,)))
 
 
 # -- the rails -----------------------------------------------------------------------------------------------------
-
-
-def _read_project(layer: Document) -> Iterator[tuple[Path, Any]]:
-    if "argocd" in layer.data:
-        yield PROJECT, data_path.at(layer.data, PROJECT)
 
 
 def _project_words(comparison: Comparison) -> str:
@@ -100,34 +93,33 @@ def _name_words(comparison: Comparison) -> str:
 
 
 def _uncovered(old: Sequence[str], new: Sequence[str] | None) -> list[Path]:
-    return [(index,) for index, pattern in enumerate(new or ()) if not _covers(old, pattern)]
+    """Return the index of each new pattern that matches a file which no old pattern matches.
 
-
-def _covers(patterns: Sequence[str], pattern: str) -> bool:
-    """Return True if one of `patterns` matches every file that `pattern` matches.
-
-    >>> _covers(["overlays/shared/"], "overlays/shared/*.yaml"), _covers(["charts/a*"], "charts/abc.yaml")
-    (True, True)
+    >>> _uncovered(["overlays/shared/", "charts/a*"], ["overlays/shared/*.yaml", "charts/abc.yaml", "charts/b.yaml"])
+    [(2,)]
     """
-    is_path = not any(character in pattern for character in "*?[")
-    return pattern in patterns or any(
-        pattern.startswith(listed) if listed.endswith("/") else is_path and fnmatchcase(pattern, listed)
-        for listed in patterns
-    )
+    found: list[Path] = []
+    for index, pattern in enumerate(new or ()):
+        is_path = not any(character in pattern for character in "*?[")
+        if pattern not in old and not any(
+            pattern.startswith(listed) if listed.endswith("/") else is_path and fnmatchcase(pattern, listed)
+            for listed in old
+        ):
+            found.append((index,))
+    return found
 
 
 ALLOWED_RAILS: Final = (
     Rail(
-        read=_read_project, looser=lambda old, new: [()] if new != old else [], words=_project_words, removed="the key"
+        # The line `argocd: null` removes the project.
+        read=lambda layer: [(PROJECT, data_path.at(layer.data, PROJECT))] if PROJECT[0] in layer.data else [],
+        looser=lambda old, new: [()] if new != old else [],
+        words=_project_words,
+        removed="the key",
     ),
+    Rail(values_of(*((key,) for key in _NAMES)), _added, _name_words, removed="this entry"),
     Rail(
-        read=lambda layer: (((key,), layer.data[key]) for key in _NAMES if key in layer.data),
-        looser=_added,
-        words=_name_words,
-        removed="this entry",
-    ),
-    Rail(
-        read=lambda layer: (((key,), layer.data[key]) for key in (_UNLISTED_FILES,) if key in layer.data),
+        read=values_of((_UNLISTED_FILES,)),
         looser=_uncovered,
         words=_name_words,
         removed="this entry",
@@ -189,7 +181,9 @@ def _other_namespaces(document: Document, allowed: Sequence[str], place: Place) 
         yield Problem(*document.place(at), message, ENFORCED)
     for environment, path, item in _literals(document):
         for field, value in _fields(item, path):
-            if _places_objects(field) and value not in allowed:
+            # The field sets the namespace of the object, or of an object that a GitOps tool applies.
+            is_namespace = field[-2:] in (("metadata", "namespace"), ("destination", "namespace"))
+            if (is_namespace or field[-1] == "targetNamespace") and value not in allowed:
                 yield _problem(document, environment, field, _not_listed(field, value, allowed, place).text)
         target: Path = ("spec", "targetNamespace")
         if group(item) == _FLUX and item["kind"] == "Kustomization" and not data_path.has(item, target):
@@ -212,14 +206,6 @@ def _namespace_paths(document: Document) -> Iterator[tuple[str | None, Path]]:
         path = (*_ENVIRONMENTS, name, "namespace")
         if data_path.has(document.data, path) or (is_job and not data_path.has(document.data, of_job)):
             yield name, path
-
-
-def _places_objects(field: Path) -> bool:
-    """Return True if the field at the path `field` sets the namespace of an object.
-
-    The object may be the object with the field, or an object that a GitOps tool applies.
-    """
-    return field[-1] == "targetNamespace" or field[-2:] in (("metadata", "namespace"), ("destination", "namespace"))
 
 
 def _not_listed(path: Path, name: Any, allowed: Sequence[str], place: Place) -> Hint:
@@ -274,11 +260,9 @@ def _literals(document: Document) -> Iterator[tuple[str | None, Path, Mapping[st
     forms = {None: shared, **{name: form.get("objects", {}) for name, form in spec.get("environments", {}).items()}}
     for environment, objects in forms.items():
         for name, item in objects.items():
-            merged = (
-                item
-                if environment is None or item is None
-                else tunables.merge({"": shared.get(name, {})}, {"": item})[""]
-            )
+            merged = item
+            if environment is not None and item is not None:
+                merged = tunables.merge({"": shared.get(name, {})}, {"": item})[""]
             if merged is not None and {"apiVersion", "kind"} <= merged.keys():
                 yield environment, ("objects", name), merged
 

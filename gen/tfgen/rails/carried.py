@@ -30,10 +30,11 @@ from tfgen.rails.enforce import (
     SECURITY,
     Enforced,
     all_enforced,
+    first_value,
     is_in_registry,
     literal_path,
 )
-from tfgen.rules.pod_parts import PodPart
+from tfgen.rules.pod_parts import PodPart, child
 from tfgen.rules.security import find_weak_fields
 from tfgen.schema.kinds import ONLY_OF_ROLES, POD_KEYS
 from tfgen.text.document import Document
@@ -116,7 +117,6 @@ class _Fault(NamedTuple):
         is_located: False if the message names the object instead of a path of the job.
     """
 
-    item: Object
     path: Path
     message: str
     names_path: bool = True
@@ -148,22 +148,24 @@ def find_pod_overrides(document: Document, built: BuiltJob, locate: Locate) -> I
             elif name in expected and expected[name] is not item:
                 faults += _generated_faults(item, expected[name], requirements)
             for fault in faults:
-                place, message = _report(document, environment, fault, locate)
+                place, message = _report(document, environment, item, fault, locate)
                 if (place, message) not in in_environments_only:
                     found.setdefault((place, message), []).append(environment)
     for (place, message), names in found.items():
         yield Problem(*place, message + in_environments(names), ENFORCED)
 
 
-def _report(document: Document, environment: str | None, fault: _Fault, locate: Locate) -> tuple[Place, str]:
-    name = literal_name(fault.item)
+def _report(
+    document: Document, environment: str | None, item: Object, fault: _Fault, locate: Locate
+) -> tuple[Place, str]:
+    name = literal_name(item)
     if name is not None:
         shown_path: Path = ("objects", name, *fault.path)
         place = document.place(literal_path(document, environment, shown_path))
         return place, f"{path_name(shown_path)}: {fault.message}" if fault.names_path else fault.message
-    origin = locate(environment, fault.item, fault.path, fault.message) if fault.is_located else None
+    origin = locate(environment, item, fault.path, fault.message) if fault.is_located else None
     if origin is None:
-        named = f"{fault.item['kind']} {fault.item['metadata']['name']}: {path_name(fault.path)}"
+        named = f"{item['kind']} {item['metadata']['name']}: {path_name(fault.path)}"
         return document.place(("metadata", "name")), f"{named}: {fault.message}"
     start = 3 if origin[:2] == ENVIRONMENTS else 1
     shown_path = origin[start:] if origin[start : start + 1] == ("patches",) else origin
@@ -197,7 +199,7 @@ def _requirements(enforced: list[Enforced], environment: str | None) -> Iterator
         if path[:2] == ENVIRONMENTS and path[2:3] != (environment,):
             continue
         keys = path[3:] if path[:2] == ENVIRONMENTS else path[1:]
-        value = _enforced_value(entry, environment, keys)
+        value = first_value(entry.data, ((*ENVIRONMENTS, environment or "", *keys), ("spec", *keys)))
         for key, fields in CARRIED.items() if keys else ():
             if keys[: len(key)] == key:
                 below, enforced_value = keys[len(key) :], value
@@ -206,11 +208,6 @@ def _requirements(enforced: list[Enforced], environment: str | None) -> Iterator
             else:
                 continue
             yield from (_Requirement((*field, *below), key, enforced_value, entry.place) for field in fields)
-
-
-def _enforced_value(entry: Enforced, environment: str | None, keys: Path) -> Any:
-    paths: list[Path] = [(*ENVIRONMENTS, environment or "", *keys), ("spec", *keys)]
-    return next((data_path.at(entry.data, path) for path in paths if data_path.has(entry.data, path)), None)
 
 
 def _covers(entry: Enforced, value: Any, keys: Path) -> bool:
@@ -264,38 +261,39 @@ def _words(actual: Any, requirement: _Requirement, expected: Any) -> str:
 
 
 def _literal_faults(item: Object, requirements: list[_Requirement], enforced: list[Enforced]) -> Iterator[_Fault]:
-    shared = [requirement for requirement in requirements if CONTAINER not in requirement.field]
-    shared = [requirement for requirement in shared if requirement.key[0] != "security"]
+    shared = [one for one in requirements if CONTAINER not in one.field and one.key[0] != SECURITY[-1]]
     metadata = [requirement for requirement in shared if requirement.field[0] == "metadata"]
-    yield from _template_faults(item, {"metadata": item["metadata"]}, (), metadata, is_whole=False)
+    yield from _template_faults({"metadata": item["metadata"]}, (), metadata, is_whole=False)
     if item["kind"] in _TEXT_KINDS:
         return
+    registries = [(entry.data.get("registry"), entry.place) for entry in enforced if entry.path == REGISTRY]
     for path, part in _mappings({key: item[key] for key in item if key != "metadata"}, ()):
-        if _is_pod_template(part) or (not path and item["kind"] == "Pod"):
+        has_template = isinstance(part.get("spec"), Mapping) and "containers" in part["spec"]
+        if has_template or (not path and item["kind"] == "Pod"):
             template = {**part, "metadata": item["metadata"]} if not path else part
-            yield from _template_faults(item, template, path, shared, is_whole=True)
+            yield from _template_faults(template, path, shared, is_whole=True)
         elif "containers" not in part:
             fields = {"spec": part, **({"metadata": part} if path[-1:] and path[-1] in _NESTED_METADATA else {})}
-            yield from _template_faults(item, fields, path, shared, is_whole=False, wrapper_steps=1)
-        yield from _image_faults(item, path, part, enforced)
+            yield from _template_faults(fields, path, shared, is_whole=False, wrapper_steps=1)
+        volume = data_path.at(part, ("image", "reference"))
+        image, where = (volume, (*path, "image", "reference")) if volume else (part.get("image"), (*path, "image"))
+        for registry, place in registries:
+            if registry and isinstance(image, str) and not is_in_registry(image, registry):
+                message = f"the image {shown(image)} is not in the registry {registry}, which {place} enforces"
+                yield _Fault(where, message, names_path=False)
 
 
-def _mappings(value: Any, path: Path) -> Iterator[tuple[Path, Mapping[str, Any]]]:
+def _mappings(value: Any, path: Path = ()) -> Iterator[PodPart]:
     """Yield each mapping in an object, with its path. Labels and annotations are left out."""
     if isinstance(value, Mapping):
-        yield path, value
+        yield PodPart(path, value)
     items = value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list | tuple) else ()
-    for key, child in items:
+    for key, part in items:
         if key not in _METADATA:
-            yield from _mappings(child, (*path, key))
-
-
-def _is_pod_template(part: Mapping[str, Any]) -> bool:
-    return isinstance(part.get("spec"), Mapping) and "containers" in part["spec"]
+            yield from _mappings(part, (*path, key))
 
 
 def _template_faults(
-    item: Object,
     template: Mapping[str, Any],
     path: Path,
     requirements: list[_Requirement],
@@ -306,7 +304,6 @@ def _template_faults(
     """Yield a fault for each field of a pod template in `objects` that differs from an enforced value.
 
     Args:
-        item: the object with the template.
         template: the pod template, or a mapping with some fields of a pod template.
         path: the path of the template in the object.
         requirements: the enforced values.
@@ -318,17 +315,7 @@ def _template_faults(
     for requirement in requirements:
         differences = _differences(template, requirement.field, requirement.value, is_whole=is_whole)
         for fault_path, actual, expected in differences:
-            yield _Fault(item, (*path, *fault_path[wrapper_steps:]), _words(actual, requirement, expected))
-
-
-def _image_faults(item: Object, path: Path, part: Mapping[str, Any], enforced: list[Enforced]) -> Iterator[_Fault]:
-    volume = data_path.at(part, ("image", "reference"))
-    image, where = (volume, (*path, "image", "reference")) if volume else (part.get("image"), (*path, "image"))
-    for entry in enforced:
-        registry = entry.data.get("registry")
-        if entry.path == REGISTRY and registry and isinstance(image, str) and not is_in_registry(image, registry):
-            message = f"the image {shown(image)} is not in the registry {registry}, which {entry.place} enforces"
-            yield _Fault(item, where, message, names_path=False)
+            yield _Fault((*path, *fault_path[wrapper_steps:]), _words(actual, requirement, expected))
 
 
 # -- generated objects ---------------------------------------------------------------------------------------------
@@ -355,30 +342,24 @@ def _generated_faults(item: Object, expected: Object, requirements: list[_Requir
             for keys, value in data_path.leaves(requirement.value):
                 actual = data_path.at(part, (*below, *keys))
                 if actual not in (data_path.at(other, (*below, *keys)), value):
-                    yield _Fault(item, (*path, *below, *keys), _words(actual, requirement, value))
+                    yield _Fault((*path, *below, *keys), _words(actual, requirement, value))
 
 
-def _named_parts(item: Object) -> Iterator[tuple[Path, Path, Mapping[str, Any]]]:
+def _named_parts(value: Any, names: Path = (), path: Path = ()) -> Iterator[tuple[Path, Path, Mapping[str, Any]]]:
     """Yield each mapping in an object, with its path, in which names replace the indexes of lists, and with its path.
 
     In the mapping of a container, the variables are a mapping by name.
     """
-
-    def parts(value: Any, names: Path, path: Path) -> Iterator[tuple[Path, Path, Mapping[str, Any]]]:
-        if isinstance(value, Mapping):
-            variables = value.get("env")
-            if isinstance(variables, list | tuple):
-                yield names, path, {**value, "env": {entry.get("name"): entry for entry in variables}}
-            else:
-                yield names, path, value
-            for key, child in value.items():
-                yield from parts(child, (*names, key), (*path, key))
-        elif isinstance(value, list | tuple):
-            for index, child in enumerate(value):
-                name = child.get("name", index) if isinstance(child, Mapping) else index
-                yield from parts(child, (*names, name), (*path, index))
-
-    return parts(item, (), ())
+    if isinstance(value, Mapping):
+        variables: Any = value.get("env")
+        is_list = isinstance(variables, list | tuple)
+        yield names, path, {**value, "env": {entry.get("name"): entry for entry in variables}} if is_list else value
+        for key, part in value.items():
+            yield from _named_parts(part, (*names, key), (*path, key))
+    elif isinstance(value, list | tuple):
+        for index, part in enumerate(value):
+            name = part.get("name", index) if isinstance(part, Mapping) else index
+            yield from _named_parts(part, (*names, name), (*path, index))
 
 
 # -- identity, priority and profile --------------------------------------------------------------------------------
@@ -395,20 +376,20 @@ def _identity_faults(item: Object, account: _Requirement, allowed: Set[tuple[str
     is_literal = literal_name(item) is not None
     if is_literal and item["kind"] == "ServiceAccount" and item["metadata"]["name"] == (account.value or "default"):
         message = f"found the account {item['metadata']['name']}, which {account.place} enforces; remove the object"
-        yield _Fault(item, ("metadata", "name"), message)
-    for path, part in _mappings(item, ()):
-        if is_literal and part.get("type") == _ACCOUNT_SECRET:
+        yield _Fault(("metadata", "name"), message)
+    for part in _mappings(item):
+        if is_literal and part.data.get("type") == _ACCOUNT_SECRET:
             message = (
                 f"found {shown(_ACCOUNT_SECRET)}, the token of an account, but {account.place} enforces the account"
             )
-            yield _Fault(item, (*path, "type"), f"{message}; remove the object")
-        is_owner = path == ("metadata",) and item["kind"] not in ("ServiceAccount", "Pod")
-        if path[-1:] and path[-1] in _NESTED_METADATA and not is_owner:
-            annotations = part.get("annotations")
-            for key, value in annotations.items() if isinstance(annotations, Mapping) else ():
+            yield _Fault((*part.path, "type"), f"{message}; remove the object")
+        is_owner = part.path == ("metadata",) and item["kind"] not in ("ServiceAccount", "Pod")
+        is_metadata = part.path[-1:] and part.path[-1] in _NESTED_METADATA
+        for notes in child(part, "annotations") if is_metadata and not is_owner else ():
+            for key, value in notes.data.items():
                 if _IDENTITY.search(key) and (key, value) not in allowed:
                     message = f"found {shown(value)}, an identity of pods, but {account.place} enforces the account"
-                    yield _Fault(item, (*path, "annotations", key), f"{message}; remove the key")
+                    yield _Fault((*notes.path, key), f"{message}; remove the key")
 
 
 def _priority_faults(item: Object, expected: Objects, enforced: list[Enforced]) -> Iterator[_Fault]:
@@ -418,7 +399,7 @@ def _priority_faults(item: Object, expected: Objects, enforced: list[Enforced]) 
     for entry in enforced:
         if entry.path[-1] == "priorityClassName":
             message = f"a PriorityClass changes the priority of pods, but {entry.place} enforces "
-            yield _Fault(item, ("value",), f"{message}{path_name(entry.path)}; remove the object")
+            yield _Fault(("value",), f"{message}{path_name(entry.path)}; remove the object")
 
 
 def _weak_faults(item: Object, enforced: list[Enforced]) -> Iterator[_Fault]:
@@ -432,15 +413,15 @@ def _weak_faults(item: Object, enforced: list[Enforced]) -> Iterator[_Fault]:
         if entry.path[:2] != SECURITY or entry.path[2:] not in ((), ("profile",)) or item["kind"] in _TEXT_KINDS:
             continue
         profile = data_path.at(entry.data, (*SECURITY, "profile")) or "restricted"
-        for path, part in _mappings(item, ()):
-            for field in find_weak_fields(PodPart(path, part)):
+        for part in _mappings(item):
+            for field in find_weak_fields(part):
                 if PROFILES.index(field.profile) > PROFILES.index(profile):
                     words = (
                         f"{field.description} needs the profile {field.profile}, but {entry.place} enforces {profile}"
                     )
-                    yield _Fault(item, field.path, words, is_located=is_literal)
-            annotations = part.get("annotations")
-            for key, value in annotations.items() if isinstance(annotations, Mapping) else ():
-                if _UNCONFINED.match(key) and value == "unconfined" and profile != "privileged":
-                    words = f"found {shown(value)}, which needs the profile privileged, but {entry.place} enforces "
-                    yield _Fault(item, (*path, "annotations", key), f"{words}{profile}")
+                    yield _Fault(field.path, words, is_located=is_literal)
+            for notes in child(part, "annotations") if profile != "privileged" else ():
+                for key, value in notes.data.items():
+                    if _UNCONFINED.match(key) and value == "unconfined":
+                        words = f"found {shown(value)}, which needs the profile privileged, but {entry.place} enforces "
+                        yield _Fault((*notes.path, key), f"{words}{profile}")

@@ -25,7 +25,7 @@ The module also reads the entries of `enforce`, and finds the entries that match
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from tfgen import data_path
@@ -35,7 +35,7 @@ from tfgen.fix import Assignment, meant, removal
 from tfgen.graph.graph import BuiltJob
 from tfgen.kubernetes import keys as label_keys
 from tfgen.kubernetes.pods import pods_of
-from tfgen.rails.rail import GUARD_RAIL, Layers, Loosening, all_layers
+from tfgen.rails.rail import GUARD_RAIL, Layers, Loosening
 from tfgen.record import Record
 from tfgen.schema import file as schema_file
 from tfgen.schema.file import Schema, read_path, resolve
@@ -62,12 +62,14 @@ class Enforced(Record):
         place: the line of the entry.
         data: the tfgen.yaml with the entry, merged with the tfgen.yaml files of parent folders.
         excepted: the keys of `except`, which a job may set, relative to the path; None for an entry without `except`.
+        excepted_places: the line of each key of `except`.
     """
 
     path: Path
     place: Place
     data: Any
     excepted: tuple[Path, ...] | None = None
+    excepted_places: tuple[Place, ...] = ()
 
 
 def all_enforced(nearest_layer: Document | None) -> Iterator[Enforced]:
@@ -81,7 +83,8 @@ def all_enforced(nearest_layer: Document | None) -> Iterator[Enforced]:
                 yield Enforced(_read(entry), place, document.data)
             else:
                 excepted = tuple(_read_below(entry["path"], key)[1] for key in entry["except"])
-                yield Enforced(_read(entry["path"]), place, document.data, excepted)
+                places = tuple(layer.place(("enforce", index, "except", number)) for number in range(len(excepted)))
+                yield Enforced(_read(entry["path"]), place, document.data, excepted, places)
         document = document.under
 
 
@@ -90,13 +93,18 @@ def check_enforced_paths(defaults: Document) -> Iterator[Problem]:
     layer = defaults.alone()
     for index, entry in enumerate(layer.data.get("enforce", ())):
         at: Path = ("enforce", index)
+        faults: list[tuple[Path, str, _WrongPath | None]]
         if isinstance(entry, str):
-            yield from _fault(entry, defaults).problems(layer, at)
-        elif fault := _fault(entry["path"], defaults) or _WrongPath(_block_fault(entry["path"])):
-            yield from fault.problems(layer, (*at, "path"))
+            faults = [(at, entry, _fault(entry, defaults))]
+        elif block_fault := _fault(entry["path"], defaults) or _block_fault(entry["path"]):
+            faults = [((*at, "path"), entry["path"], block_fault)]
         else:
-            for number, key in enumerate(entry["except"]):
-                yield from _WrongPath(_key_fault(entry["path"], key)).problems(layer, (*at, "except", number))
+            keys = enumerate(entry["except"])
+            faults = [((*at, "except", number), key, _key_fault(entry["path"], key)) for number, key in keys]
+        for path, text, fault in faults:
+            if fault is not None:
+                hint = meant(fault.similar, Assignment(path, fault.similar), written=text.rpartition(".")[2])
+                yield Problem(*layer.place(path), f"{fault.message}{hint.text}", GUARD_RAIL, fixes=hint.fixes)
 
 
 def _read(text: str) -> Path:
@@ -115,84 +123,80 @@ def _read_below(block: str, key: str) -> tuple[Path, Path]:
 
 
 class _WrongPath(NamedTuple):
-    """The reason why a path matches no key of any job, and a similar path; false for a correct path."""
+    """The reason why a path matches no key of any job, and a similar path."""
 
     message: str
     similar: str | None = None
 
-    def __bool__(self) -> bool:
-        return bool(self.message)
 
-    def problems(self, layer: Document, at: Path) -> Iterator[Problem]:
-        """Yield the problem of the wrong path that a tfgen.yaml has at the path `at`."""
-        if self:
-            key = str(data_path.follow(layer.data, at)).rpartition(".")[2]
-            hint = meant(self.similar, Assignment(at, self.similar), written=key)
-            yield Problem(*layer.place(at), f"{self.message}{hint.text}", GUARD_RAIL, fixes=hint.fixes)
-
-
-def _fault(text: str, defaults: Document) -> _WrongPath:
-    """Return the reason why the path `text` matches no key of any job; empty for a correct path."""
+def _fault(text: str, defaults: Document) -> _WrongPath | None:
+    """Return the reason why the path `text` matches no key of any job; None for a correct path."""
     try:
         path = _read(text)
     except UsageError as error:
         return _WrongPath(str(error))
     if path == REGISTRY:
-        return _WrongPath("")
+        return None
     if path == ("metadata", "namespace"):
         return _WrongPath(f"{shown(text)} is not a path in spec; list allowed namespaces in allowedNamespaces")
     if path[0] != "spec" or len(path) == 1:
         words = f"tfgen cannot enforce {shown(text)}; write registry, or a key of spec such as spec.gang.queue"
         return _WrongPath(words)
-    if any(isinstance(step, int) for step in path):
-        return _WrongPath(
-            f"{shown(text)} is an item of a list, but only a complete list can be enforced; write the path of the list"
-        )
-    return _unknown_step(path) or _absent_environment(path, defaults)
+    return _item_fault(text, path) or _unknown_step(path) or _absent_environment(path, defaults)
 
 
-def _block_fault(text: str) -> str:
+def _item_fault(text: str, keys: Path) -> _WrongPath | None:
+    message = (
+        f"{shown(text)} is an item of a list, but only a complete list can be enforced; write the path of the list"
+    )
+    return _WrongPath(message) if any(isinstance(step, int) for step in keys) else None
+
+
+def _block_fault(text: str) -> _WrongPath | None:
     path = _read(text)
     if path == REGISTRY:
-        return "except applies only to mappings, but registry is a text; replace the entry by the text registry"
+        message = "except applies only to mappings, but registry is a text; replace the entry by the text registry"
+        return _WrongPath(message)
     node = schema_file.node(schema_file.load(), path) or {}
     if "properties" in node or "additionalProperties" in node:
-        return ""
-    return f"except applies only to mappings; replace the entry by the text {path_name(path)}"
+        return None
+    return _WrongPath(f"except applies only to mappings; replace the entry by the text {path_name(path)}")
 
 
-def _key_fault(block: str, key: str) -> str:
-    """Return the fault of `key`, an item of `except` for the enforced path `block`; empty for a correct key."""
+def _key_fault(block: str, key: str) -> _WrongPath | None:
+    """Return the fault of `key`, an item of `except` for the enforced path `block`; None for a correct key."""
     try:
         path, keys = _read_below(block, key)
     except UsageError as error:
-        return str(error)
-    if any(isinstance(step, int) for step in keys):
-        return (
-            f"{shown(key)} is an item of a list, but only a complete list can be enforced; write the path of the list"
-        )
-    wrong = _unknown_step(path)
-    return f"{wrong.message}{meant(wrong.similar).text}"  # the key of `except` is only a part of the similar path
+        return _WrongPath(str(error))
+    wrong = _item_fault(key, keys) or _unknown_step(path)
+    # The key of `except` is only a part of the similar path, so no edit can write the similar path.
+    return wrong and _WrongPath(f"{wrong.message}{meant(wrong.similar).text}")
 
 
-def _unknown_step(path: Path) -> _WrongPath:
-    """Return the message for a path that no job can have; empty for a valid path.
+def _unknown_step(path: Path) -> _WrongPath | None:
+    """Return the message for a path that no job can have; None for a valid path.
 
-    The message names the first wrong key of the path, and suggests a similar path.
+    The message names the first wrong key of the path, and suggests a similar path. A similar path with the same parent
+    key has precedence: for the path `spec.gang.queueName`, tfgen suggests `spec.gang.queue`.
     """
     schema = schema_file.load()
     for end in range(1, len(path) + 1):
         owner = schema_file.node(schema, path[: end - 1]) or {}
         key = path[end - 1]
+        message = f"no job has the key {path_name(path[:end])}"
         if schema_file.node(schema, path[:end]) is None:
-            return _WrongPath(f"no job has the key {path_name(path[:end])}", _nearest(schema, path, end, owner))
+            sibling = nearest(key, owner.get("properties", {}))
+            if sibling:
+                return _WrongPath(message, path_name((*path[: end - 1], sibling, *path[end:])))
+            return _WrongPath(message, nearest(path_name(path), map(path_name, _paths(schema, schema, ()))))
         if key not in owner.get("properties", {}) and not _is_name(schema, owner, key):
-            return _WrongPath(f"no job has the key {path_name(path[:end])}{_instead_of_pattern(schema, path, end)}")
+            return _WrongPath(f"{message}{_instead_of_pattern(schema, path, end)}")
     return _unknown_pod_field(path)
 
 
-def _unknown_pod_field(path: Path) -> _WrongPath:
-    """Return the message for a podTemplate path with an unknown Kubernetes field; empty for a valid path."""
+def _unknown_pod_field(path: Path) -> _WrongPath | None:
+    """Return the message for a podTemplate path with an unknown Kubernetes field; None for a valid path."""
     at = 3 if path[1] == "roles" else 1
     begin = at + 1 if path[at : at + 1] == ("podTemplate",) else len(path)
     type_name = "PodTemplateSpec"
@@ -205,24 +209,7 @@ def _unknown_pod_field(path: Path) -> _WrongPath:
             candidate = path_name((*path[:end], near, *path[end + 1 :])) if near else None
             return _WrongPath(f"no job has the key {path_name(path[: end + 1])}", candidate)
         type_name = fields[str(path[end])]
-    return _WrongPath("")
-
-
-def _nearest(schema: Schema, path: Path, end: int, owner: Schema) -> str | None:
-    """Return the valid path that is most similar to an invalid path, as text; None without a similar path.
-
-    For the path `spec.gang.queueName`, the result is `spec.gang.queue`. A path with the same parent key has precedence.
-
-    Args:
-        schema: the schema of the job.
-        path: the invalid path.
-        end: the number of steps in the path up to and including the first invalid step; 3 in the example.
-        owner: the schema of the parent key of the first invalid step; the schema of `spec.gang` in the example.
-    """
-    sibling = nearest(path[end - 1], owner.get("properties", {}))
-    if sibling:
-        return path_name((*path[: end - 1], sibling, *path[end:]))
-    return nearest(path_name(path), map(path_name, _paths(schema, schema, ())))
+    return None
 
 
 def _paths(schema: Schema, node: Schema, path: Path) -> Iterator[Path]:
@@ -258,18 +245,16 @@ def _instead_of_pattern(schema: Schema, path: Path, end: int) -> str:
     return f"; write {path_name(('spec', *keys))}, which applies to each environment"
 
 
-def _absent_environment(path: Path, defaults: Document) -> _WrongPath:
-    """Return the message for an environment that `allowedEnvironments` does not list, or an empty text."""
-    if path[:2] != ENVIRONMENTS or len(path) == 2:
-        return _WrongPath("")
-    for layer in defaults.layers():
+def _absent_environment(path: Path, defaults: Document) -> _WrongPath | None:
+    """Return the message for an environment that `allowedEnvironments` does not list; None for any other path."""
+    for layer in defaults.layers() if path[:2] == ENVIRONMENTS and len(path) > len(ENVIRONMENTS) else ():
         allowed: Sequence[str] = data_path.at(layer.data, ("allowedEnvironments",)) or ()
         if allowed and path[2] not in allowed:
             near = nearest(path[2], allowed)
             place = layer.place(("allowedEnvironments",))
             candidate = path_name((*ENVIRONMENTS, near, *path[3:])) if near else None
             return _WrongPath(f"no job has the environment {path[2]}, which {place} does not list", candidate)
-    return _WrongPath("")
+    return None
 
 
 ENFORCED: Final = "enforced"
@@ -377,58 +362,31 @@ def enforced_values(data: Any, enforced: Enforced) -> Iterator[tuple[Path, Any]]
 
     Example for the entry `spec.gang.queue` and a job with the environment `prod`: (("spec", "gang", "queue"),
     "research") and (("spec", "environments", "prod", "gang", "queue"), "research"). The job need not have a value
-    at the path. The enforced value is None if the tfgen.yaml sets no value at the path.
+    at the path. The enforced value is None if the tfgen.yaml sets no value at the path. A role may override some keys
+    of the job, so the function also yields the path of such a key in each role: ("spec", "nodeSelector") and ("spec",
+    "roles", "worker", "nodeSelector").
 
     Args:
         data: the data of the job, or of a tfgen.yaml in a subfolder.
         enforced: the `enforce` entry.
     """
-    path, values = enforced.path, enforced.data
-    if path[:2] == ENVIRONMENTS:
-        yield from _variant_values(data, path[:3], path[3:], [(*path[:3],)], values)
-        return
-    keys = path[1:]
-    yield from _variant_values(data, ("spec",), keys, [("spec",)], values)
-    for name in data_path.at(data, ENVIRONMENTS) or ():
-        base = (*ENVIRONMENTS, name)
-        yield from _variant_values(data, base, keys, [base, ("spec",)], values)
-
-
-def _variant_values(
-    document: Any, base: Path, keys: Path, sources: list[Path], layer: Any
-) -> Iterator[tuple[Path, Any]]:
-    """Yield each path of a variant that an `enforce` entry enforces, with the enforced value.
-
-    A role may override some keys of the job, so the function also yields the path of such a key in each role. Example:
-    ("spec", "nodeSelector") and ("spec", "roles", "worker", "nodeSelector"). The value is None if the layer sets no
-    value.
-
-    Args:
-        document: the data of the job.
-        base: the path of the variant in the job, such as ("spec",) or ("spec", "environments", "prod").
-        keys: the enforced path, relative to the base.
-        sources: the blocks of the layer that may set the value. The first block with a value has precedence. Example
-            for prod: ("spec", "environments", "prod") and ("spec",).
-        layer: the data of the tfgen.yaml that contains the entry.
-    """
-    value = _first(layer, [(*source, *keys) for source in sources])
-    yield (*base, *keys), value
-    if not keys or keys[0] not in _shared_keys():
-        return
-    for role in data_path.at(document, (*base, "roles")) or ():
-        role_paths: list[Path] = [(*source, "roles", role, *keys) for source in sources]
-        yield (*base, "roles", role, *keys), _first(layer, [*role_paths, *((*source, *keys) for source in sources)])
-
-
-def _shared_keys() -> Set[str]:
-    """Return the keys that both a job and a role have."""
+    at = 3 if enforced.path[:2] == ENVIRONMENTS else 1
+    base, keys = enforced.path[:at], enforced.path[at:]
+    names = data_path.at(data, ENVIRONMENTS) or () if base == ("spec",) else ()
     schema = schema_file.load()
-    spec, worker = (schema_file.node(schema, path) or {} for path in (("spec",), ("spec", "roles", "worker")))
-    shared: Set[str] = spec["properties"].keys() & worker["properties"].keys()
-    return shared
+    is_shared = all(schema_file.node(schema, (*owner, *keys[:1])) for owner in (("spec",), ("spec", "roles", "worker")))
+    # The blocks of the tfgen.yaml that may set the value in a variant of the job. The first block has precedence.
+    variants: list[list[Path]] = [[base], *([(*ENVIRONMENTS, name), base] for name in names)]
+    for blocks in variants:
+        paths: list[Path] = [(*block, *keys) for block in blocks]
+        yield paths[0], first_value(enforced.data, paths)
+        for role in data_path.at(data, (*blocks[0], "roles")) or () if keys and is_shared else ():
+            role_paths: list[Path] = [(*block, "roles", role, *keys) for block in blocks]
+            yield role_paths[0], first_value(enforced.data, [*role_paths, *paths])
 
 
-def _first(data: Any, paths: list[Path]) -> Any:
+def first_value(data: Any, paths: Iterable[Path]) -> Any:
+    """Return the value at the first of `paths` that exists; None if no path exists."""
     return next((data_path.at(data, path) for path in paths if data_path.has(data, path)), None)
 
 
@@ -582,7 +540,7 @@ def _path_loosening(
         for index, keys in enumerate(new.entry.excepted or ()):
             if path[: len(new.path) + len(keys)] == (*new.path, *keys):
                 message = f"jobs may now set {path_name((*new.path, *keys))}, which {base} does not allow"
-                return Loosening(entry.place, _place_of_exception(layers, new.entry, index), message)
+                return Loosening(entry.place, new.entry.excepted_places[index], message)
     if around and is_block:
         message = f"jobs may now set other keys of {path_name(path)}, which {base} does not allow"
         return Loosening(entry.place, around[0].entry.place, message)
@@ -599,14 +557,6 @@ def _without_value(layers: Layers, entry: Enforced, path: Path, value: Any) -> L
     enforced = f"the value {shown(value)}" if value is not None else "the field"
     message = f"{path_name(path)} has no value, but {layers.in_base(entry.place)} enforces {enforced}"
     return layers.loosening(entry.place, path, message)
-
-
-def _place_of_exception(layers: Layers, entry: Enforced, index: int) -> Place:
-    for layer in all_layers(layers.after):
-        for number in range(len(layer.data.get("enforce", ()))):
-            if layer.place(("enforce", number)) == entry.place:
-                return layer.place(("enforce", number, "except", index))
-    return entry.place
 
 
 # -- the registry --------------------------------------------------------------------------------------------------
@@ -690,8 +640,13 @@ def literal_path(document: Document, environment: str | None, path: Path) -> Pat
         environment: the name of an environment, or None for the job itself.
         path: the path below `spec`, such as ("objects", "quota", "spec", "hard").
     """
-    bases: list[Path] = [("spec", "environments", environment), ("spec",)] if environment is not None else [("spec",)]
-    depths = range(len(path), 0, -1)
-    return next(
-        (*base, *path) for depth in depths for base in bases if data_path.has(document.data, (*base, *path[:depth]))
-    )
+    ends = [(depth, block) for depth in range(len(path), 0, -1) for block in blocks(environment)]
+    return next((*block, *path) for depth, block in ends if data_path.has(document.data, (*block, *path[:depth])))
+
+
+def blocks(environment: str | None) -> tuple[Path, ...]:
+    """Return the paths of the blocks that set the values of an environment, or of the job itself for None.
+
+    The first block that sets a value has precedence: ("spec", "environments", "prod"), then ("spec",).
+    """
+    return ((*ENVIRONMENTS, environment), ("spec",)) if environment is not None else (("spec",),)

@@ -22,6 +22,7 @@ from tfgen.graph.objects.podspec import IS_GPU
 from tfgen.kubernetes import keys, quantity
 from tfgen.kubernetes.object import Object, literal_name
 from tfgen.kubernetes.pods import Pods, amount, literal_pods, pod_requests, pods_of
+from tfgen.rails.enforce import blocks
 from tfgen.rails.rail import Comparison, Rail, all_layers
 from tfgen.record import Record
 from tfgen.text.document import Document
@@ -167,10 +168,9 @@ def _use(job: str, where: tuple[str | None, str | None, str | None], items: Iter
             count = max(pods.count, most_replicas.get((item["kind"], item["metadata"]["name"]), 0))
             _add(by_part, part, {**_amounts(pods, count, devices), "replicas": count if role else 0})
             uncounted |= {(part, words): None for words in _uncounted(pods, devices)}
-        if name is not None:
-            _add(by_part, ("objects", name), {"storage": sum(_literal_claims(item), 0)})
-        elif item["kind"] == "PersistentVolumeClaim":
-            _add(by_part, ("storage",), {"storage": _size(item["spec"])})
+        storage: Path = ("objects", name) if name is not None else ("storage",)
+        if name is not None or item["kind"] == "PersistentVolumeClaim":
+            _add(by_part, storage, {"storage": sum(_claims(item), 0)})
     total = {resource: sum((amounts[resource] for amounts in by_part.values()), 0) for resource in _WORDS}
     return JobUse(job, *where, total, by_part, tuple(uncounted))
 
@@ -214,21 +214,21 @@ def _maps(data: Any, key: str) -> list[Mapping[str, Any]]:
     return [item for item in value if isinstance(item, Mapping)] if isinstance(value, list | tuple) else []
 
 
-def _literal_claims(item: Object) -> Iterator[Amount]:
+def _claims(item: Object) -> Iterator[Amount]:
     """Yield the size of a claim, or the sizes of the claims that a StatefulSet creates for all its pods."""
     spec = data_path.at(item, ("spec",))
     if item["kind"] == "PersistentVolumeClaim":
-        yield _literal_size(spec)
+        yield _size(spec)
     elif item["kind"] == "StatefulSet":
         replicas = data_path.at(spec, ("replicas",))
         templates = data_path.at(spec, ("volumeClaimTemplates",))
         for claim in templates if isinstance(templates, list) else ():
-            size = _literal_size(data_path.at(claim, ("spec",)))
+            size = _size(data_path.at(claim, ("spec",)))
             yield size * (replicas if type(replicas) is int else 1)
 
 
-def _literal_size(spec: Any) -> Amount:
-    size = data_path.at(spec, ("resources", "requests", "storage"))
+def _size(claim: Any) -> Amount:
+    size = data_path.at(claim, ("resources", "requests", "storage"))
     return quantity.parse(size) if quantity.is_quantity(size) else 0
 
 
@@ -238,12 +238,12 @@ def _amounts(pods: Pods, count: int, devices: Mapping[str, int | None]) -> dict[
     gpus = {name: value for name, value in requests.items() if value and _is_device(name)}
     whole = sum((value for name, value in gpus.items() if not re.search(IS_GPU, name) or _WHOLE_GPU.fullmatch(name)), 0)
     whole += sum(devices.get(name, 1) or 1 for name in _device_claims(pods))
-    claims = (data_path.at(volume, ("ephemeral", "volumeClaimTemplate", "spec")) for volume in _volumes(pods))
+    claim: Path = ("ephemeral", "volumeClaimTemplate", "spec")
     pod_amounts = {
         "gpus": whole or int(bool(gpus)),
         "cpu": requests.get("cpu", 0),
         "memory": requests.get("memory", 0),
-        "storage": sum((_size(claim) for claim in claims if claim), 0),
+        "storage": sum((_size(data_path.at(volume, claim)) for volume in pods.spec.get("volumes") or ()), 0),
     }
     return {resource: value * count for resource, value in pod_amounts.items()}
 
@@ -272,14 +272,6 @@ def _uncounted(pods: Pods, devices: Mapping[str, int | None]) -> Iterator[str]:
                 yield f"{_VISIBLE_DEVICES} gives the container {container.get('name')} GPUs that no request counts"
 
 
-def _volumes(pods: Pods) -> Sequence[Mapping[str, Any]]:
-    return pods.spec.get("volumes") or ()
-
-
-def _size(claim: Mapping[str, Any]) -> Amount:
-    return quantity.parse(data_path.at(claim, ("resources", "requests", "storage")) or 0)
-
-
 def _origin(document: Document, use: JobUse, resource: str) -> Path:
     """Return the path of the part of the job, such as a role, that requests the most of a resource."""
     return _written(document, use, max(use.by_part, key=lambda path: use.by_part[path][resource]))
@@ -288,8 +280,7 @@ def _origin(document: Document, use: JobUse, resource: str) -> Path:
 def _written(document: Document, use: JobUse, part: Path) -> Path:
     """Return the path in the job file that sets the size of a part of the job, such as a role."""
     endings: list[Path] = [(*part, "replicas"), (*part, "resources"), part] if part[:1] == ("roles",) else [part]
-    bases: list[Path] = [("spec", "environments", use.environment)] if use.environment else []
-    paths = [(*base, *end) for base in (*bases, ("spec",)) for end in endings] if part else []
+    paths = [(*block, *end) for block in blocks(use.environment) for end in endings] if part else []
     return next((path for path in paths if data_path.has(document.data, path)), ("metadata", "name"))
 
 

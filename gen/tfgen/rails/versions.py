@@ -24,8 +24,15 @@ from tfgen.job.sources import FILE, Source, defaults_in, parse_source
 from tfgen.rails.allowed import ALLOWED_RAILS
 from tfgen.rails.enforce import check_enforced_paths, find_unenforced
 from tfgen.rails.limits import LIMITS
-from tfgen.rails.rail import LOOSENED, Layers, Loosening, find_looser_than_before, find_looser_than_parents
-from tfgen.rails.severity import SEVERITY_RAILS, with_severities
+from tfgen.rails.rail import (
+    LOOSENED,
+    SEVERITY_RAILS,
+    Layers,
+    Loosening,
+    find_looser_than_before,
+    find_looser_than_parents,
+    severities_of,
+)
 from tfgen.record import Record
 from tfgen.schema import validate as schema
 from tfgen.text.document import Document
@@ -62,19 +69,20 @@ def find_loosenings(root: Path, files: Collection[str], against: str, tree: Tree
         TfgenError: git or the disk fails.
     """
     paths = [Path(os.path.relpath(root / name)) for name in files]
-    before, after = _LayerReader(CommitTree(against)), _LayerReader(tree)
+    trees: tuple[tuple[Tree, dict[str, ReadLayer]], ...] = ((CommitTree(against), {}), (tree, {}))
     concerned = {path.parent for path in paths if path.name == FILE}
     reported: set[Place] = set()
     for folder in sorted(concerned, key=lambda folder: (len(whole_path(folder).parts), folder)):
-        rails, changed = before.layer_of(folder), after.layer_of(folder)
-        layers = Layers(rails.readable, changed.readable, against)
+        rails, changed = (_read_rails(defaults_in(version, folder / FILE), read) for version, read in trees)
+        layers = Layers(rails.defaults, changed.defaults, against)
         broken = [*_broken_file_loosening(layers, changed.problems)]
         known = reported | {loosening.rail for loosening in broken}
         new = [loosening for loosening in broken if loosening.rail not in reported]
         new += (loosening for loosening in find_loosened(layers) if loosening.rail not in known)
         reported |= {loosening.rail for loosening in new}
         problems = (Problem(*loosening.place, loosening.message, LOOSENED, "warning") for loosening in new)
-        yield from with_severities(rails.readable, problems)
+        applied = map(severities_of(rails.defaults).applied, problems)
+        yield from (problem for problem in applied if problem is not None)
 
 
 def find_loosened(layers: Layers) -> Iterator[Loosening]:
@@ -88,51 +96,35 @@ def check_rails(layer: Document) -> Iterator[Problem]:
     yield from find_looser_than_parents(RAILS, layer)
 
 
-class _ReadLayer(Record):
+class ReadLayer(Record):
     """The readable part of a tfgen.yaml, merged over the files of parent folders, and the problems of these files."""
 
-    readable: Document | None = None
+    defaults: Document | None = None
     problems: tuple[Problem, ...] = ()
 
 
-class _LayerReader:
-    """Reader of the tfgen.yaml files in one version of the repository. The reader reads each file only once."""
-
-    def __init__(self, tree: Tree) -> None:
-        self._tree = tree
-        self._layers: dict[str, _ReadLayer] = {}
-
-    def layer_of(self, folder: Path) -> _ReadLayer:
-        """Return the tfgen.yaml of a folder, merged over the files of parent folders."""
-        return self._read(defaults_in(self._tree, folder / FILE))
-
-    def _read(self, source: Source | None) -> _ReadLayer:
-        if source is None:
-            return _ReadLayer()
-        if source.file not in self._layers:
-            self._layers[source.file] = read_rails(source, self._read(source.defaults))
-        return self._layers[source.file]
-
-
-def read_rails(source: Source, parent: _ReadLayer) -> _ReadLayer:
-    """Read a tfgen.yaml below `parent`, without the keys that have errors.
+def _read_rails(source: Source | None, layers: dict[str, ReadLayer]) -> ReadLayer:
+    """Read a tfgen.yaml, without the keys that have errors, and add the file to `layers`, the files already read.
 
     The problems do not include guard rails that are looser than in a parent folder.
     """
-    parsed = parse_source(source)
+    if source is None or source.file in layers:
+        return layers[source.file] if source else ReadLayer()
+    parent, parsed = _read_rails(source.defaults, layers), parse_source(source)
     problems = [*parsed.problems, *parent.problems]
-    readable = parent.readable
+    readable = parent.defaults
     for document in parsed.documents[:1]:
         faults = [*schema.check_defaults_alone(document)]
-        merged = sources.merge_layer(document, parent.readable)
+        merged = sources.merge_layer(document, parent.defaults)
         faults += schema.check_defaults(merged) if not faults else ()
         faults += check_enforced_paths(merged) if not faults else ()
         if isinstance(document.data, Mapping):
             is_whole = not faults and not parsed.problems
             corrected = document if is_whole else document.replaced(data=_without_faults(document))
-            readable = sources.merge_layer(corrected, parent.readable)
+            readable = sources.merge_layer(corrected, parent.defaults)
         problems += faults
-    return _ReadLayer(readable, tuple(problems))
+    layers[source.file] = ReadLayer(readable, tuple(problems))
+    return layers[source.file]
 
 
 def _without_faults(document: Document) -> dict[str, Any]:

@@ -14,8 +14,9 @@ from urllib.parse import quote
 from tfgen import __version__
 from tfgen.change import new_run, run_back
 from tfgen.check import files as drift
-from tfgen.check import namespace, repository, severities
+from tfgen.check import object_links, repository
 from tfgen.check import objects as object_problems
+from tfgen.check import source as check_source
 from tfgen.errors import Problem, in_order
 from tfgen.importers import table as importers
 from tfgen.live import transport
@@ -45,8 +46,8 @@ def rule_summaries() -> Mapping[str, str]:
         **local.RULES,
         **transport.RULES,
         **object_problems.RULES,
-        **namespace.RULES,
-        **severities.RULES,
+        **object_links.RULES,
+        **check_source.RULES,
         **enforce.RULES,
         **limits.RULES,
         **edit.RULES,

@@ -119,9 +119,11 @@ def _environments(document: Document) -> Iterator[Finding]:
 def _same_place(document: Document) -> Iterator[Finding]:
     environment_by_place: dict[_Destination, str] = {}
     for name, environment in environments_of(document).items():
-        place = _place(document, environment)
-        if place is None:
+        namespace = environment.get("namespace", document.data["metadata"].get("namespace"))
+        has_place = _gitops(document) is not None or "namespace" in environment or "cluster" in environment
+        if not namespace or not has_place:
             continue
+        place = (environment.get("cluster", ""), namespace)
         first = environment_by_place.setdefault(place, name)
         if first != name:
             message = (
@@ -129,16 +131,6 @@ def _same_place(document: Document) -> Iterator[Finding]:
                 "names; set different namespaces or clusters"
             )
             yield Finding((*_ENVIRONMENTS, name), message)
-
-
-def _place(document: Document, environment: Mapping[str, Any]) -> _Destination | None:
-    """Return the cluster and the namespace of an environment, such as ``("staging", "ml")``; None without a namespace.
-
-    If the job has no gitops, and the environment sets neither a namespace nor a cluster, return None as well.
-    """
-    has_place = _gitops(document) is not None or "namespace" in environment or "cluster" in environment
-    namespace = environment.get("namespace", document.data["metadata"].get("namespace"))
-    return (environment.get("cluster", ""), namespace) if has_place and namespace else None
 
 
 def _clusters(document: Document) -> Any:
@@ -174,17 +166,8 @@ def _conflict_record(document: Document) -> Any:
 
 
 def _conflicts(jobs: Sequence[Recorded]) -> Iterator[Clash]:
-    yield from _namespace_profiles(_with_part_of_record(jobs, "profile"))
-    yield from _different_files(_with_part_of_record(jobs, "files"))
-    yield from _foreign_overlays(_with_part_of_record(jobs, "sets"))
-
-
-def _with_part_of_record(jobs: Sequence[Recorded], name: str) -> list[Recorded]:
-    """Return the jobs, each with only the part `name` of the record. Omit jobs whose part is empty.
-
-    For example, with the name "files", the record ``{"files": {...}, "sets": [...]}`` becomes ``{...}``.
-    """
-    return [job._replace(record=job.record[name]) for job in jobs if job.record[name]]
+    for part, check in (("profile", _namespace_profiles), ("files", _different_files), ("sets", _foreign_overlays)):
+        yield from check([job._replace(record=job.record[part]) for job in jobs if job.record[part]])
 
 
 def _profile_record(document: Document) -> Any:
@@ -222,11 +205,18 @@ def _describe(place: _Destination) -> str:
 def _file_record(document: Document) -> Any:
     """Return the digests of the files that tfgen renders from a job for Argo CD and Flux, by the path of the file.
 
-    For a job without gitops, return None.
+    Omit files that contain a Namespace, because `_namespace_profiles` compares the Namespaces. For a job without
+    gitops, return None.
     """
     if _gitops(document) is None:
         return None
-    return {path: digest(objects) for path, objects in _files(document).items()}
+    from tfgen.targets.gitops import gitops  # takes 20 ms, which jobs without gitops save
+
+    job = TrainingJob.from_document(document.data)
+    files = gitops(job, {environment.name: {} for environment in job.environments})
+    all_files = {**files.job_files, **files.shared_files}
+    kinds = {path: [item["kind"] for item in items] for path, items in all_files.items()}
+    return {path: digest(items) for path, items in all_files.items() if "Namespace" not in kinds[path]}
 
 
 def _different_files(jobs: Sequence[Recorded]) -> Iterator[Clash]:
@@ -250,7 +240,8 @@ def _application_set_record(document: Document) -> Any:
     names = [*environments_of(document)]
     is_in_sets = _is_in_sets(document)
     has_sets = is_in_sets and (_gitops(document) or {}).get("source") != "Chart"
-    return [names if has_sets else [], names if not is_in_sets and "overlays" in _outputs(document) else []]
+    outputs: Sequence[Output] = document.data["spec"].get("outputs", OUTPUTS)
+    return [names if has_sets else [], names if not is_in_sets and "overlays" in outputs else []]
 
 
 def _foreign_overlays(jobs: Sequence[Recorded]) -> Iterator[Clash]:
@@ -277,19 +268,6 @@ def _is_in_sets(document: Document) -> bool:
     return bool((_gitops(document) or {}).get("argocd", {}).get("generator") == "ApplicationSet")
 
 
-def _files(document: Document) -> dict[str, Any]:
-    """Return the objects in each file that tfgen renders from a job for Argo CD and Flux, by the path of the file.
-
-    Omit files that contain a Namespace, because `_namespace_profiles` compares the Namespaces.
-    """
-    from tfgen.targets.gitops import gitops  # takes 20 ms, which jobs without gitops save
-
-    job = TrainingJob.from_document(document.data)
-    files = gitops(job, {environment.name: {} for environment in job.environments})
-    all_files = {**files.job_files, **files.shared_files}
-    return {path: items for path, items in all_files.items() if all(item["kind"] != "Namespace" for item in items)}
-
-
 def _applied(document: Document) -> tuple[TrainingJob, GitOps] | None:
     """Return the job and its GitOps settings; None for a job without GitOps settings.
 
@@ -304,11 +282,6 @@ def _applied(document: Document) -> tuple[TrainingJob, GitOps] | None:
 def _gitops(document: Document) -> Mapping[str, Any] | None:
     settings: Mapping[str, Any] | None = document.data["spec"].get("gitops")
     return settings
-
-
-def _outputs(document: Document) -> Sequence[Output]:
-    outputs: Sequence[Output] = document.data["spec"].get("outputs", OUTPUTS)
-    return outputs
 
 
 _CONFLICT: Final = "Two jobs contradict each other about an object that the jobs share in Argo CD or Flux."
@@ -328,6 +301,15 @@ _CAUSES: Final = ("run", "storage", "priorityClasses", "serviceAccountName", "ob
 
 _WRITTEN: Final = ("objects", "priorityClasses", "serviceAccountName")
 """The keys whose values are complete names, so that two jobs can name one object on purpose."""
+
+
+CURES: Final = {
+    "objects": "choose a different metadata.name",
+    "priorityClasses": "rename the class",
+    "serviceAccountName": "choose a different serviceAccountName",
+    "storage": "rename the volume",
+}
+"""The advice for a name that another object has, by the key that causes the name."""
 
 
 def rank_cause(cause: Path) -> int:
@@ -352,30 +334,41 @@ class _Place(NamedTuple):
         return f"{namespace}{cluster}".lstrip()
 
 
-class _Created(NamedTuple):
-    """An object that a job creates in an environment.
+class _Entry(NamedTuple):
+    """An object of a job in `_objects_record`. Each variant is an environment, its cluster and its namespace.
 
     Attributes:
-        job: the job.
         job_place: the file and the line of the job's name.
         has_gitops: whether a GitOps tool applies the job.
-        environment: the environment; None for a job without environments.
         path: the path in the document that causes the name of the object.
     """
+
+    job: Recorded
+    job_place: str
+    has_gitops: bool
+    variants: Sequence[Sequence[str | None]]
+    path: Path
+
+
+class _Created(NamedTuple):
+    """An object that a job creates in an environment. The environment is None for a job without environments."""
 
     kind: str
     name: str
     place: _Place
-    job: Recorded
-    job_place: str
-    has_gitops: bool
     environment: str | None
-    path: Path
+    entry: _Entry
+
+    @property
+    def job(self) -> Recorded:
+        """The job that creates the object."""
+        return self.entry.job
 
     @property
     def cause(self) -> Path:
         """The values path that causes the name of the object, as in `Identity.cause`."""
-        return () if self.path == _NAME else self.path[3 if self.path[:2] == _ENVIRONMENTS else 1 :]
+        path = self.entry.path
+        return () if path == _NAME else path[3 if path[:2] == _ENVIRONMENTS else 1 :]
 
     @property
     def is_written(self) -> bool:
@@ -438,7 +431,7 @@ def _check_written(jobs: Sequence[Recorded]) -> Iterator[Clash]:
         else:
             are_environments = owner.environment is not None and current.environment is not None
             subject = f"the {'environments' if are_environments else 'jobs'} {owner} and {current}"
-        path = current.path
+        path = current.entry.path
         if current.environment is not None:
             path = (*_ENVIRONMENTS, current.environment, *current.cause)
         where = str(current.place) or ("in one cluster" if current.kind in CLUSTER_KINDS else "in one namespace")
@@ -455,10 +448,9 @@ def _check_generated(jobs: Sequence[Recorded]) -> Iterator[Clash]:
     for owner, current in _pairs(jobs):
         if owner.job.number == current.job.number or (owner.is_written and current.is_written):
             continue
-        reported, other = (current, owner)
-        if rank_cause(owner.cause) > rank_cause(current.cause):
-            reported, other = owner, current
-        key = (reported.job.number, reported.path, other.job.number)
+        is_owner = rank_cause(owner.cause) > rank_cause(current.cause)
+        reported, other = (owner, current) if is_owner else (current, owner)
+        key = (reported.job.number, reported.entry.path, other.job.number)
         names.setdefault(key, {}).setdefault((current.kind, current.name), (reported, other))
     for (number, path, _), pairs in names.items():
         reported, other = next(iter(pairs.values()))
@@ -466,7 +458,7 @@ def _check_generated(jobs: Sequence[Recorded]) -> Iterator[Clash]:
         more = f" and {count} more object{'s' if count > 1 else ''}" if count else ""
         where = f" {reported.place}" if str(reported.place) else ""
         message = (
-            f"the job {shown(other.job.job)} of {other.job_place} also creates the {reported.kind} "
+            f"the job {shown(other.job.job)} of {other.entry.job_place} also creates the {reported.kind} "
             f"{reported.name}{more}{where}; {_cure_of_generated(reported)}"
         )
         yield Clash(number, path, message)
@@ -491,16 +483,6 @@ def _pairs(jobs: Sequence[Recorded]) -> Iterator[tuple[_Created, _Created]]:
         yield from _pairs_of_object(item, entries)
 
 
-class _Entry(NamedTuple):
-    """An object of a job in `_objects_record`. Each variant is an environment, its cluster and its namespace."""
-
-    job: Recorded
-    job_place: str
-    has_gitops: bool
-    variants: Sequence[Sequence[str | None]]
-    path: Path
-
-
 def _entries(job: Recorded) -> Iterator[tuple[tuple[str, str], _Entry]]:
     """Yield each object of a job, with the kind and the name of the object."""
     job_place, has_gitops, all_variants, groups = json.loads(job.record)
@@ -517,8 +499,7 @@ def _pairs_of_object(item: tuple[str, str], entries: Iterable[_Entry]) -> Iterat
     for entry in entries:
         for environment, cluster, namespace in entry.variants:
             place = _Place(cluster, None if kind in CLUSTER_KINDS else namespace)
-            job = (entry.job, entry.job_place, entry.has_gitops)
-            current = _Created(kind, name, place, *job, environment, entry.path)
+            current = _Created(kind, name, place, environment, entry)
             owner = owners.setdefault(place, current)
             if _is_clash(owner, current):
                 yield owner, current
@@ -531,7 +512,7 @@ def _is_clash(owner: _Created, current: _Created) -> bool:
         return False  # The rule `object-name` reports two objects of one environment.
     is_entry = current.cause[:1] == ("objects",)
     if current.kind in CLUSTER_KINDS:
-        return is_entry or current.has_gitops
+        return is_entry or current.entry.has_gitops
     return is_entry and current.place.namespace is not None
 
 
@@ -550,14 +531,10 @@ def _cure_of_written(current: _Created) -> str:
 
 
 def _cure_of_generated(reported: _Created) -> str:
-    cures = {
-        "objects": "choose a different metadata.name",
-        "priorityClasses": "rename the class",
-        "run": "choose a different run, or rename one of the jobs",
-        "serviceAccountName": "choose a different serviceAccountName",
-        "storage": f"rename the volume, or write claim: {{name: {reported.name}}} to use the claim of the other job",
-    }
-    return cures[str(reported.cause[0])] if reported.cause else "rename one of the jobs"
+    key = str(reported.cause[0]) if reported.cause else ""
+    if key == "storage":
+        return f"{CURES[key]}, or write claim: {{name: {reported.name}}} to use the claim of the other job"
+    return CURES.get(key, f"{'choose a different run, or ' if key else ''}rename one of the jobs")
 
 
 ACROSS: Final[tuple[AcrossRule, ...]] = (

@@ -13,8 +13,9 @@ from tfgen.graph.graph import identities, patched_graph
 from tfgen.graph.patch_edits import Fault
 from tfgen.graph.patch_job import name_hint, target_path
 from tfgen.rules import pod_parts
-from tfgen.rules.across import rank_cause
+from tfgen.rules.across import CURES, rank_cause
 from tfgen.rules.pod_fields import has_objects, misfits_of_patches
+from tfgen.rules.pod_parts import PodPart
 from tfgen.rules.rule import Finding, advise, rule
 from tfgen.rules.view import View
 from tfgen.schema.kinds import FACTS
@@ -24,15 +25,6 @@ from tfgen.words import path_name, shown
 # -- object names ------------------------------------------------------------------------------------------------------
 #
 # Objects of a job that have the same kind and name as a different object of the job.
-
-
-_CURES: Final = {
-    "objects": "choose a different metadata.name",
-    "priorityClasses": "rename the class",
-    "serviceAccountName": "choose a different serviceAccountName",
-    "storage": "rename the volume",
-}
-"""The advice of a message, by the first key of the path that causes the name."""
 
 
 @rule("object-name", "error", "Two objects of a job have the same kind and name.")
@@ -47,7 +39,7 @@ def object_name(view: View) -> Iterator[Finding]:
             continue  # The guard `tensorboard-name` reports a run whose objects have the names of TensorBoard.
         if key in owner_by_key:
             path: Path = (*item.cause, "metadata", "name") if item.cause[:1] == ("objects",) else item.cause
-            cure = _CURES[str(path[0])] if path else "rename the job"
+            cure = CURES[str(path[0])] if path else "rename the job"
             message = f"the {item.kind} {item.name} has the same kind and name as {owner_by_key[key]}; {cure}"
             yield Finding(path, message)
         else:
@@ -188,48 +180,41 @@ NOT_TEXT: Final = re.compile(
 
 @rule("uncarried-text", "error", "kustomize would change a text of the job, or cannot read the text.")
 def uncarried_text(view: View) -> Iterator[Finding]:
-    for base, metadata in _metadata(view):
-        yield from _check_metadata(base, metadata)
+    for part in _metadata(view):
+        for field, noun in (("labels", "label"), ("annotations", "annotation")):
+            for path, key in ((keys.path, key) for keys in pod_parts.child(part, field) for key in keys.data):
+                if NOT_TEXT.fullmatch(key):
+                    message = (
+                        f"kustomize reads the {noun} {shown(key)} as a number, a date, a boolean or null, even in "
+                        f'quotes; write the key with a prefix, such as "example.com/{key}"'
+                    )
+                    yield Finding((*path, key), message)
+        for notes in pod_parts.child(part, "annotations"):
+            for key, text in notes.data.items():
+                path = (*notes.path, key)
+                if isinstance(text, str) and is_misread_by_kustomize(text):
+                    message = (
+                        f"{path_name(path)}: kustomize cannot read a multi-line text that begins with a tab; indent "
+                        "with spaces"
+                    )
+                    yield Finding(path, message)
 
 
-def _metadata(view: View) -> Iterator[tuple[Path, Mapping[str, Any]]]:
-    """Yield the path and the content of each mapping that may have the keys `labels` and `annotations`.
+def _metadata(view: View) -> Iterator[PodPart]:
+    """Yield each mapping that may have the keys `labels` and `annotations`, with its path.
 
     The mappings are in the job, in patches and in the objects under ``objects``. Only for the workload kind Pod, the
     mappings include the roles and the pod templates, because kustomize changes the label keys of a Pod, but not the
     label keys in the pod template of a controller.
     """
-    yield (), view.values
-    yield ("serviceAccount",), _mapping_or_empty(view.values.get("serviceAccount"))
-    if FACTS[view.job.structure.kind].makes_pods:
-        for role in view.roles:
-            yield ("roles", role.name), view.values["roles"][role.name]
-            for path, data in pod_parts.templates(view, role.name):
-                yield (*path, "metadata"), _mapping_or_empty(data.get("metadata"))
+    values = PodPart((), view.values)
+    yield values
+    yield from pod_parts.child(values, "serviceAccount")
+    for role in view.roles if FACTS[view.job.structure.kind].makes_pods else ():
+        yield PodPart(("roles", role.name), view.values["roles"][role.name])
+        for template in pod_parts.templates(view, role.name):
+            yield from pod_parts.child(template, "metadata")
     for name, item in view.values["objects"].items():
-        yield ("objects", name, "metadata"), _mapping_or_empty(item.get("metadata"))
+        yield from pod_parts.child(PodPart(("objects", name), item), "metadata")
     for patch in view.patches:
-        yield ("patches", patch.name, "merge", "metadata"), _mapping_or_empty(patch.merge.get("metadata"))
-
-
-def _check_metadata(base: Path, metadata: Mapping[str, Any]) -> Iterator[Finding]:
-    for field, noun in (("labels", "label"), ("annotations", "annotation")):
-        for key in _mapping_or_empty(metadata.get(field)):
-            if NOT_TEXT.fullmatch(key):
-                message = (
-                    f"kustomize reads the {noun} {shown(key)} as a number, a date, a boolean or null, even in "
-                    f'quotes; write the key with a prefix, such as "example.com/{key}"'
-                )
-                yield Finding((*base, field, key), message)
-    for key, text in _mapping_or_empty(metadata.get("annotations")).items():
-        path: Path = (*base, "annotations", key)
-        if isinstance(text, str) and is_misread_by_kustomize(text):
-            message = (
-                f"{path_name(path)}: kustomize cannot read a multi-line text that begins with a tab; indent with spaces"
-            )
-            yield Finding(path, message)
-
-
-def _mapping_or_empty(part: Any) -> Mapping[str, Any]:
-    """Return a mapping unchanged. Return an empty mapping for another value, which the rule wrong-shape reports."""
-    return part if isinstance(part, Mapping) else {}
+        yield from pod_parts.child(PodPart(("patches", patch.name, "merge"), patch.merge), "metadata")

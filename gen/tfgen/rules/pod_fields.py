@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from tfgen import data_path
@@ -66,13 +66,12 @@ def controlled_field(view: View) -> Iterator[Finding]:
                 for field in spec.data
                 if field in breaking
             )
-        containers = list(pod_parts.main_container(view, role.name))
-        for container in containers:
+        for container in pod_parts.main_container(view, role.name):
             if pod_parts.is_delete_directive(container):
                 yield _refusal(container.path, "remove the container tensorflow", "the container runs the program")
             yield from _fields(container, role.name, _CONTAINER_OVERRIDING, _CONTAINER_LISTS)
-        added = [item for container in containers for item in pod_parts.items(container, "env")]
-        reserved = _reserved_variables(view, role.name) if added else frozenset()
+        added = [*pod_parts.main_env(view, role.name)]
+        reserved = {item["name"] for item in view.variables(role.name)} - view.env(role.name).keys() if added else ()
         for item in added:
             if (name := pod_parts.name(item)) in reserved:
                 yield _refusal(
@@ -80,42 +79,26 @@ def controlled_field(view: View) -> Iterator[Finding]:
                 )
 
 
-def _reserved_variables(view: View, role: RoleName) -> Set[str]:
-    return {variable["name"] for variable in view.variables(role)} - view.env(role).keys()
-
-
 def _metadata(view: View, role: RoleName, template: PodPart) -> Iterator[Finding]:
     bound, structure = _binding(view, role), view.job.structure
     eci_keys = {**supporting.eci_pod_labels(structure), **supporting.eci_pod_annotations(structure)}
+    of_controller = FACTS[structure.kind].controller_keys
     for metadata in pod_parts.child(template, "metadata"):
         yield from _fields(metadata, role, (), _METADATA_MAPS)
-        for labels in pod_parts.child(metadata, "labels"):
-            yield from _controller_keys(view, labels, "label")
-            for key in labels.data:
-                if key.startswith(_RESERVED):
-                    yield _refusal((*labels.path, key), f"set the label {key}", "selectors read the label")
-                elif key in bound.labels:
-                    yield _refusal((*labels.path, key), f"set the label {key}", "the label binds the pod to its gang")
+        for noun, of_gang in (("label", bound.labels), ("annotation", bound.annotations)):
+            for path, key in ((part.path, key) for part in pod_parts.child(metadata, f"{noun}s") for key in part.data):
+                if any(key == name or (name.endswith("/") and key.startswith(name)) for name in of_controller):
+                    message = f"podTemplate sets the {noun} {key}, which a controller sets on the pod"
+                    yield advise((*path, key), message, hint(removal((*path, key), f"the {noun}")))
+                if noun == "label" and key.startswith(_RESERVED):
+                    reason = "selectors read the label"
+                elif key in of_gang:
+                    reason = f"the {noun} binds the pod to its gang"
                 elif key in eci_keys:
-                    yield _refusal((*labels.path, key), f"set the label {key}", "cloud.eci sets the label")
-        for notes in pod_parts.child(metadata, "annotations"):
-            yield from _controller_keys(view, notes, "annotation")
-            for key in notes.data:
-                if key in bound.annotations:
-                    yield _refusal(
-                        (*notes.path, key), f"set the annotation {key}", "the annotation binds the pod to its gang"
-                    )
-                elif key in eci_keys:
-                    yield _refusal((*notes.path, key), f"set the annotation {key}", "cloud.eci sets the annotation")
-
-
-def _controller_keys(view: View, keys: PodPart, noun: str) -> Iterator[Finding]:
-    reserved = FACTS[view.job.structure.kind].controller_keys
-    for key in keys.data:
-        if any(key == name or (name.endswith("/") and key.startswith(name)) for name in reserved):
-            path = (*keys.path, key)
-            message = f"podTemplate sets the {noun} {key}, which a controller sets on the pod"
-            yield advise(path, message, hint(removal(path, f"the {noun}")))
+                    reason = f"cloud.eci sets the {noun}"
+                else:
+                    continue
+                yield _refusal((*path, key), f"set the {noun} {key}", reason)
 
 
 def _binding(view: View, role: RoleName) -> GangBinding:
@@ -168,9 +151,6 @@ def _job_key(part: PodPart, role: RoleName, field: str) -> Path:
 # https://kubernetes.io/docs/reference/using-api/server-side-apply/#merge-strategy
 
 
-_PROTOCOL: Final = "protocol"
-
-
 @rule("duplicate-entry", "error", "A list contains two entries that Kubernetes treats as the same entry.")
 def duplicate_entry(view: View) -> Iterator[Finding]:
     for field in ("imagePullSecrets", "topologySpreadConstraints"):
@@ -189,7 +169,10 @@ def duplicate_entry(view: View) -> Iterator[Finding]:
                 # The rule duplicate-mount-path reports the mounts of the main container.
                 if keyed.path[-1] != "volumeMounts" or keyed.owner.get("name") != CONTAINER:
                     yield from _find_duplicates(keyed.path, keyed.items, keyed.keys)
-    yield from _check_patches(view)
+    for spec in pod_parts.patch_specs(view):
+        yield from _keyed_lists(spec.path, spec.data, "PodSpec")
+    for patch in view.patches:
+        yield from _service_ports(patch.kind, ("patches", patch.name, "merge"), patch.merge)
     yield from _check_objects(view)
 
 
@@ -198,13 +181,6 @@ def has_second_container(view: View) -> bool:
     specs = (spec for role in view.roles for spec in pod_parts.template_specs(view, role.name))
     findings = (finding for spec in specs for finding in _keyed_lists(spec.path, spec.data, "PodSpec"))
     return any(finding.path[-2] == "containers" for finding in findings)
-
-
-def _check_patches(view: View) -> Iterator[Finding]:
-    for spec in pod_parts.patch_specs(view):
-        yield from _keyed_lists(spec.path, spec.data, "PodSpec")
-    for patch in view.patches:
-        yield from _service_ports(patch.kind, ("patches", patch.name, "merge"), patch.merge)
 
 
 def _check_objects(view: View) -> Iterator[Finding]:
@@ -259,9 +235,10 @@ def _find_duplicates(path: Path, items: Sequence[Any], keys: Sequence[str]) -> I
             continue  # The rule wrong-shape reports this item.
         namesakes = items_by_name.setdefault(name, [])
         if any(_has_equal_keys(item, namesake, keys[1:]) for namesake in namesakes):
-            message = f"{path_name(path)}: {_name_item(item, keys)} is already in the list"
+            named = " with ".join(f"{key} {shown(item[key])}" for key in keys if key in item) if keys else shown(item)
+            message = f"{path_name(path)}: {named} is already in the list"
             fix = removal((*path, index), "one of the two entries", is_choice=item not in namesakes)
-            other = "set the protocol of both entries" if _PROTOCOL in keys else ""
+            other = "set the protocol of both entries" if "protocol" in keys else ""
             yield advise((*path, index), message, hint(fix, other=other))
         else:
             namesakes.append(item)
@@ -278,10 +255,6 @@ def _has_equal_keys(item: Any, namesake: Any, keys: Sequence[str]) -> bool:
     return all(None in pair or pair[0] == pair[1] for pair in pairs)
 
 
-def _name_item(item: Any, keys: Sequence[str]) -> str:
-    return " with ".join(f"{key} {shown(item[key])}" for key in keys if key in item) if keys else shown(item)
-
-
 # -- names taken -------------------------------------------------------------------------------------------------------
 #
 # Containers, volumes or ports of a pod that have the same name.
@@ -292,11 +265,14 @@ def duplicate_name(view: View) -> Iterator[Finding]:
     for role in view.roles:
         yield from _containers(view, role.name)
         tensorflow_port = {WORKLOADS[view.job.structure.kind].port_name: "TensorFlow's port"}
-        yield from _find_equal_names("port", tensorflow_port, _ports(view, role.name))
+        ports = pod_parts.items(PodPart(("roles", role.name), view.spec["roles"][role.name]), "ports")
+        yield from _find_equal_names("port", tensorflow_port, ports)
         of_user = {name: f"storage.{name}" for name in view.volumes(role.name)}
         program = {storage.LOCK_VOLUME: "the volume of the run lock"} if _locks(view, role.name) else {}
         owner_by_name = {SHM: "the volume of shm", **of_user, **_code_parts(view, storage.code_volumes), **program}
-        yield from _find_equal_names("volume", owner_by_name, _volumes(view, role.name))
+        # A volume in the podTemplate of the role replaces the volume with the same name in the podTemplate of the job.
+        volumes = _merged(pod_parts.template_items(view, role.name, "volumes")).values()
+        yield from _find_equal_names("volume", owner_by_name, volumes)
 
 
 def _containers(view: View, role: RoleName) -> Iterator[Finding]:
@@ -339,18 +315,6 @@ def _find_equal_names(noun: str, owner_by_name: dict[str, str], parts: Iterable[
             yield Finding((*part.path, "name"), message)
         elif name:
             owner_by_name[name] = f"a different {noun}"
-
-
-def _ports(view: View, role: RoleName) -> Iterator[PodPart]:
-    return pod_parts.items(PodPart(("roles", role), view.spec["roles"][role]), "ports")
-
-
-def _volumes(view: View, role: RoleName) -> Iterator[PodPart]:
-    """Yield the volumes that podTemplate adds to the pods of a role.
-
-    A volume in the podTemplate of the role replaces the volume with the same name in the podTemplate of the job.
-    """
-    yield from _merged(pod_parts.template_items(view, role, "volumes")).values()
 
 
 def _merged(parts: Iterable[PodPart]) -> dict[str, PodPart]:
@@ -404,15 +368,11 @@ def has_objects(view: View) -> bool:
 
 def _removes_field(view: View, role: RoleName) -> bool:
     """Test whether a podTemplate removes a field to which tfgen adds items. `controlled_field` reports the field."""
-    metadata = (part for item in pod_parts.templates(view, role) for part in pod_parts.child(item, "metadata"))
-    fields_of_parts = (
-        (metadata, _METADATA_MAPS),
-        (pod_parts.template_specs(view, role), _POD_LISTS),
-        (pod_parts.main_container(view, role), (*_CONTAINER_LISTS, "resources")),
-    )
-    return any(
-        part.data.get(field, "") is None for parts, fields in fields_of_parts for part in parts for field in fields
-    )
+    parts: list[tuple[PodPart, Sequence[str]]] = [(part, _POD_LISTS) for part in pod_parts.template_specs(view, role)]
+    parts += [(part, (*_CONTAINER_LISTS, "resources")) for part in pod_parts.main_container(view, role)]
+    for item in pod_parts.templates(view, role):
+        parts += [(part, _METADATA_MAPS) for part in pod_parts.child(item, "metadata")]
+    return any(part.data.get(field, "") is None for part, fields in parts for field in fields)
 
 
 def _object_misfits(view: View) -> Iterator[Misfit]:
@@ -467,16 +427,15 @@ def _role_misfits(view: View, role: Role) -> Iterator[Misfit]:
     ]
     yield from misfits_of_containers
     templates = list(pod_parts.templates(view, role.name))
-    base = _ANYTHING if misfits_of_containers or not templates else _generated_template(view.job.structure, role)
+    base: Any = _ANYTHING
+    if templates and not misfits_of_containers:
+        # The pod template of the role before tfgen merges podTemplate into the template.
+        controller = role_pod.Controller(index_label="", fields={})
+        base = role_pod.generated_template(view.job.structure, role, controller)
     for path, data in templates:
         misfits = list(kubernetes_fields.misfits(path, data, "PodTemplateSpec", view.text, base))
         yield from misfits
         base = _ANYTHING if misfits or base is _ANYTHING else merge(base, data, KUBECTL)
-
-
-def _generated_template(structure: Structure, role: Role) -> Any:
-    """Return the pod template of a role before tfgen merges podTemplate into the template."""
-    return role_pod.generated_template(structure, role, role_pod.Controller(index_label="", fields={}))
 
 
 @rule("misspelt-field", "error", "A field of a pod or an object differs by one typing error from a Kubernetes field.")
@@ -495,8 +454,5 @@ def wrong_shape(view: View) -> Iterator[Finding]:
 
 
 def _with_mistake(view: View, mistake: str) -> Iterator[Finding]:
-    return (
-        Finding(misfit.path, misfit.message, fixes=misfit.fixes)
-        for misfit in _misfits(view)
-        if misfit.mistake == mistake
-    )
+    misfits = (misfit for misfit in _misfits(view) if misfit.mistake == mistake)
+    return (Finding(misfit.path, misfit.message, fixes=misfit.fixes) for misfit in misfits)

@@ -66,6 +66,18 @@ def main_container(view: View, role: RoleName) -> Iterator[PodPart]:
     return (part for part in template_items(view, role, "containers") if name(part) == CONTAINER)
 
 
+def main_env(view: View, role: RoleName) -> Iterator[PodPart]:
+    """Yield each environment variable that the pod templates of a role add to the main container."""
+    return (item for part in main_container(view, role) for item in items(part, "env"))
+
+
+def all_containers(view: View, role: RoleName) -> Iterator[PodPart]:
+    """Yield the init containers and sidecars of a role's pods, and each container in the pod templates of the role."""
+    yield from extra_containers(view, role)
+    yield from template_items(view, role, "containers")
+    yield from template_items(view, role, "initContainers")
+
+
 def child(part: PodPart, key: str) -> Iterator[PodPart]:
     """Yield the value at `key` in `part`, if the value is a mapping. Yield nothing for a different value."""
     data = part.data.get(key)

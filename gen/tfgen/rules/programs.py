@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import posixpath
 import re
 from collections import Counter
@@ -14,17 +13,15 @@ from typing import Any, Final, NamedTuple
 from tfgen import data_path
 from tfgen.data_path import Path
 from tfgen.fix import Fix, Hint, Replacement, assignment, hint, removal
-from tfgen.graph.holes import Node, clean_path
+from tfgen.graph.holes import clean_path
 from tfgen.graph.objects import naming, podspec
 from tfgen.graph.objects.storage import makes_claim
 from tfgen.graph.objects.tensorboard import ROLE
-from tfgen.job.training_job import FileCode, RoleName, Structure
-from tfgen.kubernetes.pods import find_program_file
+from tfgen.job.training_job import FileCode, RoleName
+from tfgen.kubernetes.pods import REFERENCE, find_program_file
 from tfgen.rules import pod_parts
-from tfgen.rules.guarded import find_broken_guards
-from tfgen.rules.pod_parts import PodPart
+from tfgen.rules.contents import FOLDERS_OF_EVERY_POD, mounts_of
 from tfgen.rules.rule import Finding, advise, did_you_mean, rule
-from tfgen.rules.storage import FOLDERS_OF_EVERY_POD, mounts_of
 from tfgen.rules.view import View
 from tfgen.schema import kinds
 from tfgen.words import NEAR, either, nearest, shown
@@ -193,12 +190,8 @@ def _is_empty(view: View, role: RoleName, name: str) -> bool:
     """Return True if the volume `name` starts empty and only the main container of the role mounts the volume."""
     volume: Mapping[str, Any] = view.values["storage"][name]
     containers = (*pod_parts.extra_containers(view, role), *pod_parts.template_items(view, role, "initContainers"))
-    filled = any(
-        pod_parts.name(mount) == name
-        for container in containers
-        for mount in pod_parts.items(container, "volumeMounts")
-    )
-    return not filled and ("emptyDir" in volume or makes_claim(volume))
+    mounts = (mount for container in containers for mount in pod_parts.items(container, "volumeMounts"))
+    return name not in map(pod_parts.name, mounts) and ("emptyDir" in volume or makes_claim(volume))
 
 
 # -- unmounted folder --------------------------------------------------------------------------------------------------
@@ -259,22 +252,17 @@ def _folders(view: View, role: RoleName) -> Iterator[tuple[Path, str]]:
     Omit lists of paths, such as PATH, which have colons. Omit also the paths of URLs, which are not folders.
     """
     values = [(name, value, view.env_path(role, name)) for name, value in view.env(role).items()]
-    for previous, word in _with_previous_word(list_words(view, role)):
-        flag, equals, value = word.text.partition("=")
+    previous = ""
+    for path, word in list_words(view, role):
+        flag, equals, value = word.partition("=")
         if flag.startswith("-") and equals:
-            values.append((flag, value, word.path))
+            values.append((flag, value, path))
         elif previous.startswith("-"):
-            values.append((previous, word.text, word.path))
+            values.append((previous, word, path))
+        previous = word
     for name, text, path in values:
         if isinstance(text, str) and text.startswith("/") and ":" not in text and not _URL_NAMES.search(name):
             yield path, text
-
-
-def _with_previous_word(words: Iterator[Word]) -> Iterator[tuple[str, Word]]:
-    previous = ""
-    for word in words:
-        yield previous, word
-        previous = word.text
 
 
 def _similar_mount(folder: PurePosixPath, mounts: Collection[str]) -> str | None:
@@ -356,10 +344,7 @@ def tensorboard_log_dir(view: View) -> Iterator[Finding]:
 # may set any variable.
 
 
-_REFERENCE: Final = re.compile(r"\$\$|\$\(([^)]*)\)")
 _NAME: Final = re.compile(r"[A-Z_][A-Z0-9_]*")
-_SHORT: Final = 1_000
-"""Maximum number of characters in a text for which tfgen caches the references."""
 
 
 class _Reference(NamedTuple):
@@ -387,18 +372,9 @@ def find_references(text: str) -> tuple[str, ...]:
         >>> find_references("$(A)/$$(B)/$(A)")
         ('A',)
     """
-    return _names_in_short(text) if len(text) <= _SHORT else _names_in(text)
-
-
-@functools.lru_cache(maxsize=256)  # Several rules search the same text, for each role and environment of a job.
-def _names_in_short(text: str) -> tuple[str, ...]:
-    return _names_in(text)
-
-
-def _names_in(text: str) -> tuple[str, ...]:
     # Cut the text after the last bracket. The search for many unclosed "$(" would take quadratic time.
     closed = text[: text.rfind(")") + 1]
-    return tuple(name for name in dict.fromkeys(_REFERENCE.findall(closed)) if name)
+    return tuple(name for name in dict.fromkeys(REFERENCE.findall(closed)) if name)
 
 
 def measure_expanded(text: str, sizes: Mapping[str, int]) -> int:
@@ -415,7 +391,7 @@ def measure_expanded(text: str, sizes: Mapping[str, int]) -> int:
     size = len(text.encode())
     if "$" in text:
         closed, tail = text[: text.rfind(")") + 1], text[text.rfind(")") + 1 :]
-        for match in _REFERENCE.finditer(closed):
+        for match in REFERENCE.finditer(closed):
             if match[1] in sizes:
                 size += sizes[match[1]] - len(match[0].encode())
             elif match[0] == "$$":
@@ -482,14 +458,17 @@ def _index_variables(view: View) -> Sequence[str]:
     return kinds.FACTS[view.job.structure.kind].index_variables
 
 
-def _reference_to(name: str) -> str:
-    return rf"(?<!\$)\$\({re.escape(name)}\)"
+def _replacement(target: str, new: str) -> Replacement:
+    return Replacement(rf"(?<!\$)\$\({re.escape(target)}\)", new)
+
+
+def _similar_variable(target: str, names: Collection[str]) -> Hint:
+    return did_you_mean(target, names, lambda name: _replacement(target, f"$({name})"))
 
 
 def _unset(target: str, order: Mapping[str, int]) -> Hint:
-    reference = _reference_to(target)
-    escaped = Fix(f"write $$({target})", (Replacement(reference, f"$$({target})"),), is_choice=True)
-    near = did_you_mean(target, order, lambda name: Replacement(reference, f"$({name})"))
+    escaped = Fix(f"write $$({target})", (_replacement(target, f"$$({target})"),), is_choice=True)
+    near = _similar_variable(target, order)
     return Hint(f"; set the variable, or {escaped.words} for the plain text{near.text}", (*near.fixes, escaped))
 
 
@@ -498,7 +477,7 @@ def _order(view: View, role: RoleName) -> Mapping[str, int]:
 
     Example: ``{"DATA_DIR": 0, "SEED": 1}``.
     """
-    added = (pod_parts.name(item) for part in pod_parts.main_container(view, role) for item in _env(part))
+    added = (pod_parts.name(item) for item in pod_parts.main_env(view, role))
     names = [*(variable["name"] for variable in view.variables(role)), *added]
     return {name: index for index, name in reversed(list(enumerate(names)))}
 
@@ -515,10 +494,6 @@ def _references(view: View) -> Iterator[_Reference]:
                 yield _Reference(view.env_path(role.name, name), name, target, order, has_env_from)
 
 
-def _env(container: PodPart) -> Iterator[PodPart]:
-    return pod_parts.items(container, "env")
-
-
 # -- sub paths ---------------------------------------------------------------------------------------------------------
 #
 # Subfolders of a volume (`subPath`, `subPathExpr`) that a pod cannot mount.
@@ -528,9 +503,9 @@ def _env(container: PodPart) -> Iterator[PodPart]:
 
 @rule("sub-path-twice", "error", "A volume has both subPath and subPathExpr.")
 def sub_path_twice(view: View) -> Iterator[Finding]:
-    for finding in find_broken_guards("sub-path-twice", view):
-        volume = finding.path[:-1]
-        yield Finding(view.reported_path((*volume, "subPathExpr"), (*volume, "subPath")), finding.message)
+    for path, message, _ in view.find_broken_guards("sub-path-twice"):
+        volume = path[:-1]
+        yield Finding(view.reported_path((*volume, "subPathExpr"), (*volume, "subPath")), message)
 
 
 @rule("sub-path-variable", "error", "subPathExpr refers to a variable that the container does not set.")
@@ -541,7 +516,7 @@ def sub_path_variable(view: View) -> Iterator[Finding]:
         referring = {n: v["subPathExpr"] for n, v in view.volumes(role.name).items() if v.get("subPathExpr")}
         if not referring or view.effective_field(role.name, "envFrom")[1]:
             continue  # envFrom may set any variable.
-        variables_by_role[role.name] = set(_variables(view, role.name))
+        variables_by_role[role.name] = {*_order(view, role.name), *_index_variables(view)}
         for volume, text in referring.items():
             for target in find_references(text):
                 if target not in variables_by_role[role.name]:
@@ -551,23 +526,11 @@ def sub_path_variable(view: View) -> Iterator[Finding]:
             f"storage.{volume}.subPathExpr refers to $({target}), but the pods of {either(roles, 'and')} do not "
             f"set {target}, so the pods would not start"
         )
-        advice = _hint(view, target, variables_by_role[roles[0]])
+        if target == "TASK_INDEX" and not view.job.structure.is_distributed:
+            advice = Hint(f"; strategy {view.job.structure.strategy} has one task, which has no index")
+        else:
+            advice = _similar_variable(target, sorted(variables_by_role[roles[0]])) or Hint("; set the variable in env")
         yield advise(("storage", volume, "subPathExpr"), message, advice)
-
-
-def _variables(view: View, role: RoleName) -> Iterator[str]:
-    yield from (variable["name"] for variable in view.variables(role))
-    for container in pod_parts.main_container(view, role):
-        yield from (pod_parts.name(item) for item in pod_parts.items(container, "env"))
-    yield from _index_variables(view)
-
-
-def _hint(view: View, name: str, variables: set[str]) -> Hint:
-    if name == "TASK_INDEX" and not view.job.structure.is_distributed:
-        return Hint(f"; strategy {view.job.structure.strategy} has one task, which has no index")
-    reference = _reference_to(name)
-    near = did_you_mean(name, sorted(variables), lambda other: Replacement(reference, f"$({other})"))
-    return near or Hint("; set the variable in env")
 
 
 # -- env duplicate -----------------------------------------------------------------------------------------------------
@@ -580,22 +543,17 @@ def _hint(view: View, name: str, variables: set[str]) -> Hint:
 @rule("env-duplicate", "error", "podTemplate sets a variable, label or annotation that the job also sets.")
 def env_duplicate(view: View) -> Iterator[Finding]:
     for role in view.roles:
-        added = [item for part in pod_parts.main_container(view, role.name) for item in pod_parts.items(part, "env")]
+        added = [*pod_parts.main_env(view, role.name)]
         job_env = view.env(role.name) if added else {}
         for item in added:
             if (name := pod_parts.name(item)) in job_env:
                 yield _duplicate((*item.path, "name"), "variable", name, "env")
-        for template in pod_parts.templates(view, role.name):
-            for metadata in pod_parts.child(template, "metadata"):
-                yield from _keys(view, metadata, "label", naming.pod_labels(), role.name)
-                yield from _keys(view, metadata, "annotation", naming.pod_annotations(), role.name)
-
-
-def _keys(view: View, metadata: PodPart, kind: str, node: Node, role: RoleName) -> Iterator[Finding]:
-    field = f"{kind}s"
-    for part in pod_parts.child(metadata, field):
-        job_keys = view.evaluate_in_role(role, node)
-        yield from (_duplicate((*part.path, key), kind, key, field) for key in part.data if key in job_keys)
+        metadata = [part for item in pod_parts.templates(view, role.name) for part in pod_parts.child(item, "metadata")]
+        for kind, node in (("label", naming.pod_labels()), ("annotation", naming.pod_annotations())):
+            field = f"{kind}s"
+            for part in (part for parent in metadata for part in pod_parts.child(parent, field)):
+                job_keys = view.evaluate_in_role(role.name, node)
+                yield from (_duplicate((*part.path, key), kind, key, field) for key in part.data if key in job_keys)
 
 
 def _duplicate(path: Path, kind: str, name: str, field: str) -> Finding:
@@ -612,24 +570,20 @@ def _duplicate(path: Path, kind: str, name: str, field: str) -> Finding:
 # for `legacyFlags`, `legacyVariables` or the strategy KerasDistribution.
 
 
-def _cause(structure: Structure) -> str:
-    """Return the setting of a job that makes tfgen set additional variables; empty without such a setting."""
-    causes = {
-        "legacyVariables": structure.legacy_variables,
-        "legacyFlags": structure.legacy_flags,
-        "strategy KerasDistribution": structure.uses_keras_distribution,
-    }
-    return next((cause for cause, is_set in causes.items() if is_set), "")
-
-
 @rule(
     "flag-variable",
     "error",
     "The job sets a variable that legacyFlags, legacyVariables or the strategy KerasDistribution also sets.",
 )
 def flag_variable(view: View) -> Iterator[Finding]:
-    cause = _cause(view.job.structure)
-    action = "remove" if view.job.structure.uses_keras_distribution else "rename"
+    structure = view.job.structure
+    causes = {
+        "legacyVariables": structure.legacy_variables,
+        "legacyFlags": structure.legacy_flags,
+        "strategy KerasDistribution": structure.uses_keras_distribution,
+    }
+    cause = next((cause for cause, is_set in causes.items() if is_set), "")
+    action = "remove" if structure.uses_keras_distribution else "rename"
     for role in view.roles if cause else ():
         printed = Counter(variable["name"] for variable in view.variables(role.name))
         for name in view.env(role.name):

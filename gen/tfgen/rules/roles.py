@@ -280,24 +280,17 @@ def _idle(view: View) -> Iterator[tuple[Path, str]]:
     egress = view.values["network"]["egress"]
     if egress["rules"] and not any(values["network"]["egress"]["limited"] for values in _affected_values(view, rules)):
         yield rules, "network.egress.limited is false, so the tasks may connect to every address"
-    yield from _idle_gpus(view)
-
-
-def _idle_gpus(view: View) -> Iterator[tuple[Path, str]]:
     for role in view.roles:
         gpu: Path = ("roles", role.name, "resources", "gpu")
         for key in ("product", "share", "deviceClass"):
-            path = (*gpu, key)
+            resources = (values["roles"][role.name]["resources"] for values in _affected_values(view, (*gpu, key)))
             setting = view.values["roles"][role.name]["resources"]["gpu"].get(key)
-            if setting and not any(_has_gpus(values, role.name) for values in _affected_values(view, path)):
-                yield path, f"the role has no GPU; set {path_name((*gpu, 'count'))}"
+            if setting and not any(map(_has_gpus, resources)):
+                yield (*gpu, key), f"the role has no GPU; set {path_name((*gpu, 'count'))}"
 
 
-def _has_gpus(values: Mapping[str, Any], role: str) -> bool:
-    role_resources = values["roles"][role]["resources"]
-    return bool(role_resources["gpu"]["count"]) or any(
-        re.search(podspec.IS_GPU, name) for name in role_resources["limits"]
-    )
+def _has_gpus(resources: Mapping[str, Any]) -> bool:
+    return bool(resources["gpu"]["count"]) or any(re.search(podspec.IS_GPU, name) for name in resources["limits"])
 
 
 def _affected_values(view: View, path: Path) -> tuple[Mapping[str, Any], ...]:
@@ -319,34 +312,24 @@ _TOLERATIONS = "tolerations"
 
 @rule("tolerations-replaced", "warning", "The tolerations of a job replace the tolerations that a tfgen.yaml sets.")
 def tolerations_replaced(view: View) -> Iterator[Finding]:
-    path, default = _default_tolerations(view)
-    if not default or view.document.under is None:
+    layer = view.document.under
+    if layer is None:
         return
-    lists: list[tuple[Path, Any]] = [((_TOLERATIONS,), view.values[_TOLERATIONS])]
-    lists += [
-        (("roles", role.name, _TOLERATIONS), view.values["roles"][role.name].get(_TOLERATIONS, []))
-        for role in view.roles
-    ]
+    path: Path = ("spec", "environments", view.environment or "", _TOLERATIONS)
+    if not data_path.has(layer.data, path):
+        path = ("spec", _TOLERATIONS)
+    default, roles = data_path.at(layer.data, path), view.values["roles"]
+    lists: list[tuple[Path, Any]] = [((_TOLERATIONS,), view.values[_TOLERATIONS])] if default else []
+    names = [role.name for role in view.roles if default]
+    lists += [(("roles", name, _TOLERATIONS), roles[name].get(_TOLERATIONS, [])) for name in names]
     for list_path, tolerations in lists:
         missing = [toleration for toleration in default if toleration not in tolerations]
         if missing and (tolerations or list_path == (_TOLERATIONS,)):
             message = (
-                f"{path_name(list_path)} replaces the tolerations of {view.document.under.place(path)}, but lacks "
+                f"{path_name(list_path)} replaces the tolerations of {layer.place(path)}, but lacks "
                 f"{shown(missing[0])}; add the toleration, or remove this list"
             )
             yield Finding(list_path, message)
-
-
-def _default_tolerations(view: View) -> tuple[Path, Any]:
-    """Return the path and the value of the tolerations that a tfgen.yaml sets for this variant.
-
-    If no tfgen.yaml sets tolerations, the value is None.
-    """
-    data = view.document.under.data if view.document.under else {}
-    shared: Path = ("spec", _TOLERATIONS)
-    in_environment: Path = ("spec", "environments", view.environment or "", _TOLERATIONS)
-    path = in_environment if data_path.has(data, in_environment) else shared
-    return path, data_path.at(data, path)
 
 
 @rule("environment-of-all", "warning", "A tfgen.yaml adds an environment to a job that already lists environments.")

@@ -6,7 +6,7 @@ def gpu_on_ps(view: View) -> Iterator[Finding]: ...
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from tfgen.data_path import Path
@@ -137,13 +137,9 @@ def rule_alone(
         severity,
         summary,
         lambda document: [(found.path, found.message) for found in find(document)],
-        _recorded_clashes,
+        lambda jobs: (Clash(job.number, tuple(path), message) for job in jobs for path, message in job.record),
         find,
     )
-
-
-def _recorded_clashes(jobs: Sequence[Recorded]) -> Iterator[Clash]:
-    return (Clash(job.number, tuple(path), message) for job in jobs for path, message in job.record)
 
 
 def did_you_mean(

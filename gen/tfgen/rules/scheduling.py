@@ -19,9 +19,9 @@ from tfgen.graph.workloads import WORKLOADS
 from tfgen.graph.workloads.role_pod import GRACE, GRACE_SERVING
 from tfgen.job.training_job import RoleName
 from tfgen.kubernetes import quantity
-from tfgen.rules import guarded, pod_parts
+from tfgen.rules import pod_parts
+from tfgen.rules.contents import mounts_of
 from tfgen.rules.rule import Finding, advise, rule
-from tfgen.rules.storage import mounts_of
 from tfgen.rules.view import View
 from tfgen.schema import kubernetes_fields, tunables
 from tfgen.schema.kinds import FACTS
@@ -78,7 +78,7 @@ def gang_equal_priority(view: View) -> Iterator[Finding]:
         return
     key, members = "priorityClassName", [role.name for role in gang_roles(structure)]
     messages: dict[Path, str] = {}
-    for path, message, *_ in guarded.find_broken_guards("gang-equal-priority", view):
+    for path, message, _ in view.find_broken_guards("gang-equal-priority"):
         causes: tuple[Path, ...] = (("gang", key), path, ("roles", members[0], key), (key,))
         messages.setdefault(view.reported_path(*filter(view.is_set, causes)), message)
     yield from (Finding(path, message) for path, message in messages.items())
@@ -295,39 +295,26 @@ def _resources(view: View) -> Iterator[tuple[RoleName, Path, Mapping[str, Any]]]
         yield role.name, ("roles", role.name, "resources"), view.values["roles"][role.name]["resources"]
 
 
-def _amounts(resources: Mapping[str, Any]) -> Iterator[tuple[Path, Mapping[str, str | int]]]:
-    """Yield the path and the amounts of `requests`, `limits` and `gpu.share` in the resources of a role.
-
-    Example: ``(("gpu", "share"), {"aliyun.com/gpu-mem": 8})``. The path begins below `resources`.
-    """
-    yield from (((key,), resources[key]) for key in ("requests", "limits"))
-    yield ("gpu", "share"), resources["gpu"]["share"]
-
-
 @rule("legacy-gpu", "error", "A request for a GPU uses a resource name that Kubernetes removed.")
 def legacy_gpu(view: View) -> Iterator[Finding]:
     for role, path, resources in _resources(view):
-        legacy: list[Path] = [(*key, LEGACY_GPU) for key, amounts in _amounts(resources) if LEGACY_GPU in amounts]
+        blocks: tuple[Path, ...] = (("requests",), ("limits",), ("gpu", "share"))
+        legacy: list[Path] = [(*key, LEGACY_GPU) for key in blocks if data_path.has(resources, (*key, LEGACY_GPU))]
         if resources["gpu"]["resource"] == LEGACY_GPU:
             legacy.append(("gpu", "resource"))
-        for key in legacy:
-            yield Finding((*path, *key), view.evaluate(legacy_gpu_message(role)))
+        yield from (Finding((*path, *key), view.evaluate(legacy_gpu_message(role))) for key in legacy)
 
 
 @rule("gpu-count", "error", "A number of GPUs is not valid, or two numbers of GPUs for one role differ.")
 def gpu_count(view: View) -> Iterator[Finding]:
-    for path, message, *_ in guarded.find_broken_guards("gpu-count", view):
+    for path, message, _ in view.find_broken_guards("gpu-count"):
         gpu = data_path.at(view.values, path[:3])["gpu"]
         counts = [(*path[:3], "gpu", "count")] if gpu["count"] and gpu["resource"] == path[-1] else []
         if counts and gpu.get("deviceClass"):
             continue  # the rule device-class reports the limit
         # The rule device-in-parts reports fractions.
-        if not _is_fraction(data_path.at(view.values, path)):
+        if quantity.parse(data_path.at(view.values, path)).denominator == 1:
             yield Finding(view.reported_path(path, *counts), message)
-
-
-def _is_fraction(amount: str | int) -> bool:
-    return quantity.parse(amount).denominator != 1
 
 
 @rule("gpu-product", "error", "The GPU product of a role contradicts the node selector.")

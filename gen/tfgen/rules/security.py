@@ -30,6 +30,8 @@ from tfgen.words import find_credentials, has_credential, path_name, shown
 
 _HOST: Final = ("hostNetwork", "hostPID", "hostIPC")
 _PROBES: Final = ("startupProbe", "livenessProbe", "readinessProbe")
+_HOOKS: Final = ("postStart", "preStop")
+_ACTIONS: Final = ("httpGet", "tcpSocket")
 _ADDABLE: Final = frozenset(
     (
         "AUDIT_WRITE",
@@ -125,44 +127,47 @@ def pod_security(view: View) -> Iterator[Finding]:
 def _fields(view: View) -> Iterator[WeakField]:
     for role in view.roles:
         for spec in pod_parts.template_specs(view, role.name):
-            yield from _check_pod(spec)
+            yield from _check_spec(spec)
         for container in pod_parts.extra_containers(view, role.name):
             yield from _check_container(container)
-        for key in ("initContainers", "containers"):
-            for container in pod_parts.template_items(view, role.name, key):
-                if not pod_parts.is_delete_directive(container):
-                    yield from _check_container(container)
     for spec in pod_parts.patch_specs(view):
-        yield from _check_pod(spec)
-        for key in ("initContainers", "containers"):
-            for container in pod_parts.items(spec, key):
-                if not pod_parts.is_delete_directive(container):
-                    yield from _check_container(container)
+        yield from _check_spec(spec)
+
+
+def _check_spec(spec: PodPart) -> Iterator[WeakField]:
+    yield from _check_pod(spec)
+    for container in (*pod_parts.items(spec, "initContainers"), *pod_parts.items(spec, "containers")):
+        if not pod_parts.is_delete_directive(container):
+            yield from _check_container(container)
 
 
 def _check_pod(spec: PodPart) -> Iterator[WeakField]:
-    for key in _HOST:
-        if spec.data.get(key) is True:
-            yield WeakField((*spec.path, key), "privileged", f"{key}: true")
-    yield from _check_removed_context(spec)
+    yield from (
+        WeakField((*spec.path, key), "privileged", f"{key}: true") for key in _HOST if spec.data.get(key) is True
+    )
+    yield from _nulls(spec, "securityContext")
     for context in pod_parts.child(spec, "securityContext"):
         yield from _check_context(context)
-        for key in ("runAsNonRoot", "seccompProfile"):
-            if key in context.data and context.data[key] is None:
-                yield WeakField((*context.path, key), "baseline", f"{key}: null")
+        yield from _nulls(context, "runAsNonRoot", "seccompProfile")
         for sysctl in pod_parts.items(context, "sysctls"):
             name = pod_parts.name(sysctl)
             if name and name not in _SYSCTLS:
                 yield WeakField((*sysctl.path, "name"), "privileged", f"the sysctl {name}")
 
 
+def _nulls(part: PodPart, *keys: str) -> Iterator[WeakField]:
+    for key in keys:
+        if part.data.get(key, "") is None:
+            yield WeakField((*part.path, key), "baseline", f"{key}: null")
+
+
 def _check_container(container: PodPart) -> Iterator[WeakField]:
-    yield from _check_removed_context(container)
+    yield from _nulls(container, "securityContext")
     for context in pod_parts.child(container, "securityContext"):
         yield from _check_context(context)
         if context.data.get("privileged") is True:
             yield WeakField((*context.path, "privileged"), "privileged", "privileged: true")
-        if "allowPrivilegeEscalation" in context.data and context.data["allowPrivilegeEscalation"] is not False:
+        if context.data.get("allowPrivilegeEscalation", False) is not False:
             path = (*context.path, "allowPrivilegeEscalation")
             yield WeakField(path, "baseline", "allowPrivilegeEscalation other than false")
         if context.data.get("procMount") not in (None, "Default"):
@@ -172,11 +177,6 @@ def _check_container(container: PodPart) -> Iterator[WeakField]:
         if port.data.get("hostPort") not in (None, 0):
             yield WeakField((*port.path, "hostPort"), "privileged", "a hostPort")
     yield from _check_probes(container)
-
-
-def _check_removed_context(part: PodPart) -> Iterator[WeakField]:
-    if "securityContext" in part.data and part.data["securityContext"] is None:
-        yield WeakField((*part.path, "securityContext"), "baseline", "securityContext: null")
 
 
 def _check_context(context: PodPart) -> Iterator[WeakField]:
@@ -203,7 +203,7 @@ def _check_context(context: PodPart) -> Iterator[WeakField]:
 
 def _check_capabilities(context: PodPart) -> Iterator[WeakField]:
     path, fields = (*context.path, "capabilities"), context.data
-    if "capabilities" in fields and fields["capabilities"] is None:
+    if fields.get("capabilities", "") is None:
         fix = assignment(path, {"drop": ["ALL"]}, "write drop: [ALL]")
         yield WeakField(path, "baseline", "capabilities that are not dropped", fix)
     for capabilities in pod_parts.child(context, "capabilities"):
@@ -220,14 +220,11 @@ def _check_capabilities(context: PodPart) -> Iterator[WeakField]:
 
 
 def _check_probes(container: PodPart) -> Iterator[WeakField]:
-    probes = [probe for key in _PROBES for probe in pod_parts.child(container, key)]
-    for lifecycle in pod_parts.child(container, "lifecycle"):
-        probes += [hook for key in ("postStart", "preStop") for hook in pod_parts.child(lifecycle, key)]
-    for probe in probes:
-        for key in ("httpGet", "tcpSocket"):
-            for action in pod_parts.child(probe, key):
-                if action.data.get("host"):
-                    yield WeakField((*action.path, "host"), "privileged", "a host in a probe or lifecycle hook")
+    parts = [(container, _PROBES), *((part, _HOOKS) for part in pod_parts.child(container, "lifecycle"))]
+    probes = [probe for part, keys in parts for key in keys for probe in pod_parts.child(part, key)]
+    for action in (action for probe in probes for key in _ACTIONS for action in pod_parts.child(probe, key)):
+        if action.data.get("host"):
+            yield WeakField((*action.path, "host"), "privileged", "a host in a probe or lifecycle hook")
 
 
 def _list(data: Mapping[str, Any], key: str) -> list[Any]:
@@ -240,10 +237,7 @@ def _list(data: Mapping[str, Any], key: str) -> list[Any]:
 # Volumes that the Pod Security Standard of the job refuses, in `storage`, in `podTemplate` and in patches.
 
 
-_VOLUME_PROFILE: Final = "volume-profile"
-
-
-@rule(_VOLUME_PROFILE, "error", "A volume needs a weaker Pod Security profile than the profile of the job.")
+@rule("volume-profile", "error", "A volume needs a weaker Pod Security profile than the profile of the job.")
 def volume_profile(view: View) -> Iterator[Finding]:
     profile = view.job.structure.profile
     for name, storage in view.values["storage"].items():
@@ -359,14 +353,9 @@ def _variables(view: View) -> Iterator[tuple[Path, str, Any]]:
     for role in view.roles:
         role_env = view.values["roles"][role.name].get("env", {})
         yield from ((("roles", role.name, "env", name), name, value) for name, value in role_env.items())
-        for parts in (
-            pod_parts.extra_containers(view, role.name),
-            pod_parts.template_items(view, role.name, "containers"),
-            pod_parts.template_items(view, role.name, "initContainers"),
-        ):
-            for container in parts:
-                for item in pod_parts.items(container, "env"):
-                    yield (*item.path, "value"), pod_parts.name(item), item.data.get("value")
+        for container in pod_parts.all_containers(view, role.name):
+            for item in pod_parts.items(container, "env"):
+                yield (*item.path, "value"), pod_parts.name(item), item.data.get("value")
 
 
 def _options(view: View) -> Iterator[tuple[Path, str, str]]:
@@ -380,14 +369,8 @@ def _options(view: View) -> Iterator[tuple[Path, str, str]]:
 def _arguments(view: View) -> Iterator[tuple[Path, Sequence[Any]]]:
     """Yield the path and the words of each command, and of each list of arguments, in the containers of all roles."""
     for role in view.roles:
-        for field in ("command", "args"):
-            yield view.effective_field(role.name, field)
-        for parts in (
-            pod_parts.extra_containers(view, role.name),
-            pod_parts.template_items(view, role.name, "containers"),
-            pod_parts.template_items(view, role.name, "initContainers"),
-        ):
-            for container in parts:
-                for field in ("command", "args"):
-                    if isinstance(container.data.get(field), list):
-                        yield (*container.path, field), container.data[field]
+        yield from (view.effective_field(role.name, field) for field in ("command", "args"))
+        for container in pod_parts.all_containers(view, role.name):
+            for field in ("command", "args"):
+                if isinstance(container.data.get(field), list):
+                    yield (*container.path, field), container.data[field]

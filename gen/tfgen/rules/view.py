@@ -10,16 +10,18 @@ a list index.
 from __future__ import annotations
 
 import functools
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, Final
 
 from tfgen import data_path
 from tfgen.data_path import UNKNOWN, Path
 from tfgen.errors import Place
+from tfgen.fix import NO_HINT, Fix, Hint, assignment, hint
 from tfgen.graph.fill import Filler, Scope, compile_filler, evaluate, failing_scopes
 from tfgen.graph.guards import file_guards, guards
-from tfgen.graph.holes import Guard, Node
+from tfgen.graph.holes import ABSENT, Guard, Node
 from tfgen.graph.objects import podspec
 from tfgen.graph.workloads import WORKLOADS, role_pod
 from tfgen.job.training_job import MAX_STRUCTURES, Patch, Role, RoleName, Structure, TrainingJob
@@ -80,15 +82,21 @@ class View(Record):
         """Return the value of an expression in a role's pod template, which may use `template_variables(role)`."""
         return evaluate(node, self._role_scopes[role])
 
-    def failing_guards(self, rule: str) -> Iterator[tuple[Guard, Scope]]:
-        """Yield each failing guard of a rule, with the scope in which the caller evaluates the message of the guard.
+    def find_broken_guards(self, rule: str) -> Iterator[tuple[Path, str, tuple[Fix, ...]]]:
+        """Yield the path, the message and the fixes of each guard of a rule that fails for this variant.
 
-        A guard that checks each role can fail for several roles, so the scope contains the name of the failing role.
-        `rule` is the id of the rule.
+        If several guards fail for the same path, yield only the longest message. `rule` is the id of the rule.
         """
+        found: dict[Path, tuple[str, tuple[Fix, ...]]] = {}
         for guard in self._facts.guards.get(rule, ()):
             for scope in failing_scopes(guard, self.scope):
-                yield guard, scope
+                steps = guard.at.split(".") if isinstance(guard.at, str) else guard.at
+                path: Path = tuple(step for step in (evaluate(step, scope) for step in steps) if step is not ABSENT)
+                advice = _ADVICE[rule](guard, self) if rule in _ADVICE else NO_HINT
+                broken = (f"{evaluate(guard.say, scope)}{advice.text}", guard.fixes or advice.fixes)
+                # A long run name makes the hosts of all roles too long. Report only the longest host.
+                found[path] = max(broken, found.get(path, broken), key=lambda item: len(item[0]))
+        yield from ((path, message, fixes) for path, (message, fixes) in found.items())
 
     def template_variables(self, role: RoleName) -> Mapping[str, Any]:
         """Return the template variables of a role's pod template by name, as in ``{"limits": {"cpu": "2"}, ...}``.
@@ -261,3 +269,34 @@ def _facts(structure: Structure) -> _StructureFacts:
 def _variables(structure: Structure, role: RoleName) -> Filler:
     has_cluster = WORKLOADS[structure.kind].has_config_map(structure)
     return compile_filler(podspec.variables(structure, role, index_label="", has_cluster=has_cluster))
+
+
+# -- advice of guards --------------------------------------------------------------------------------------------------
+
+
+def _max_workers(guard: Guard, view: View) -> Hint:
+    """Return advice that names the largest number of workers that `guard` accepts. A bisection finds the number."""
+    roles = view.values["roles"]
+
+    def too_many(workers: int) -> bool:
+        values = {**view.values, "roles": {**roles, "worker": {**roles["worker"], "replicas": workers}}}
+        return bool(evaluate(guard.when, Scope(values, release=view.job.name, chart=view.job.name)))
+
+    if "worker" not in roles or too_many(1):
+        return NO_HINT
+    max_workers = bisect_left(range(roles["worker"]["replicas"]), True, lo=1, key=too_many) - 1
+    return Hint(f"; at most {max_workers} workers fit")
+
+
+def _new_priority_syntax(_guard: Guard, view: View) -> Hint:
+    """Return the advice to replace ``high=0.5``, the syntax of ElasticDL in 2020, by ``0.5``."""
+    priority: str = view.values["workload"]["elasticDL"]["workerPriority"]
+    name, equals, fraction = priority.partition("=")
+    path = ("workload", "elasticDL", "workerPriority")
+    return hint(assignment(path, fraction, f"write {fraction}")) if equals and name == "high" else NO_HINT
+
+
+_ADVICE: Final[Mapping[str, Callable[[Guard, View], Hint]]] = {
+    "elasticdl-priority": _new_priority_syntax,
+    "tf-config-size": _max_workers,
+}
