@@ -272,7 +272,7 @@ def _delivery(built: BuiltJob | None) -> tuple[dict[Any, Object], dict[Any, Obje
         return {}, {}
     delivery = gitops(built.job, built.environments)
     of_job, shared = (
-        {(path, identity(item)): item for path, items in files.items() for item in items}
+        {(path, identity(item)): item for path, item in files.items()}
         for files in (delivery.job_files, delivery.shared_files)
     )
     return of_job, shared

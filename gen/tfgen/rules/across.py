@@ -278,7 +278,7 @@ def _is_in_sets(document: Document) -> bool:
 
 
 def _files(document: Document) -> dict[str, Any]:
-    """Return the objects in each file that tfgen renders from a job for Argo CD and Flux, by the path of the file.
+    """Return the object in each file that tfgen renders from a job for Argo CD and Flux, by the path of the file.
 
     Omit files that contain a Namespace, because `_namespace_profiles` compares the Namespaces.
     """
@@ -287,7 +287,7 @@ def _files(document: Document) -> dict[str, Any]:
     job = TrainingJob.from_document(document.data)
     files = gitops(job, {environment.name: {} for environment in job.environments})
     all_files = {**files.job_files, **files.shared_files}
-    return {path: items for path, items in all_files.items() if all(item["kind"] != "Namespace" for item in items)}
+    return {path: item for path, item in all_files.items() if item["kind"] != "Namespace"}
 
 
 def _applied(document: Document) -> tuple[TrainingJob, GitOps] | None:
