@@ -16,7 +16,7 @@ from typing import Any, Final
 from tfgen.errors import TfgenError
 from tfgen.kubernetes.merge import JSON_MERGE, kustomize, merge, patched
 from tfgen.kubernetes.object import Object, group, identity
-from tfgen.targets.kustomize.images import Image, with_images
+from tfgen.targets.kustomize.images import with_images
 from tfgen.targets.kustomize.patch import merges_by_key, new_names, with_new_names
 from tfgen.text.parse import parse
 
@@ -78,7 +78,7 @@ def _objects(files: Mapping[str, str], folder: str) -> Iterator[Object]:
     for item in (with_new_names(item, names) for item in objects.values()):
         count = counts.get(item["metadata"]["name"]) if item["kind"] == "StatefulSet" else None
         sized = item if count is None else {**item, "spec": {**item["spec"], "replicas": count}}
-        yield with_images(sized, lambda image: _new_image(images, image))
+        yield with_images(sized, images)
 
 
 def _selected_identity(items: Iterable[Object], target: Mapping[str, str]) -> tuple[str, str, str]:
@@ -105,21 +105,6 @@ def _generated(files: Mapping[str, str], folder: str, entry: Mapping[str, Any]) 
         "immutable": options["immutable"],
         "data": {path.rpartition("/")[2]: files[f"{folder}/{path}"] for path in entry["files"]},
     }
-
-
-def _new_image(images: Mapping[str, Mapping[str, str]], image: Image) -> Image | None:
-    """Return the new image of a container; None if the field ``images`` lacks the name of the old image.
-
-    The parameter `images` contains the entries of the field by name of the image. Example:
-    {"registry.example.com/ml/dist-mnist": {"newTag": "1.5.0"}}.
-    """
-    entry = images.get(image.name)
-    if entry is None:
-        return None
-    name = entry.get("newName", image.name)
-    if "digest" in entry:
-        return Image(name, "", entry["digest"])
-    return Image(name, entry["newTag"], "") if "newTag" in entry else Image(name, image.tag, image.digest)
 
 
 def _read(files: Mapping[str, str], path: str) -> Any:

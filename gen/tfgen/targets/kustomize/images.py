@@ -11,7 +11,7 @@ containers get the same image. https://kubectl.docs.kubernetes.io/references/kus
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from tfgen.kubernetes.object import Object
@@ -46,32 +46,19 @@ class Image(Record):
         base, _, tag = last.partition(":")
         return cls(path + slash + base, tag, digest)
 
+    def changed(self, entry: Mapping[str, str]) -> Image:
+        """Return the image into which an entry of the field ``images`` changes this image."""
+        name = entry.get("newName", self.name)
+        if "digest" in entry:
+            return Image(name, "", entry["digest"])
+        return Image(name, entry["newTag"], "") if "newTag" in entry else Image(name, self.tag, self.digest)
+
     def __str__(self) -> str:
         return self.name + (f":{self.tag}" if self.tag else "") + (f"@{self.digest}" if self.digest else "")
 
 
-class ImageChange(Record):
-    """The change of an old image to a new image. The change applies to all containers that have the old image."""
-
-    old: Image
-    new: Image
-
-    def to_kustomize(self) -> dict[str, str]:
-        """Return the entry of ``images`` that makes this change."""
-        entry = {"name": self.old.name}
-        if self.new.name != self.old.name:
-            entry["newName"] = self.new.name
-        if self.new.digest:
-            entry["digest"] = self.new.digest
-        elif self.new.tag != self.old.tag:
-            entry["newTag"] = self.new.tag
-        return entry
-
-
-def image_changes(
-    before: Sequence[Object], after: Sequence[Object], overlay: Sequence[Object]
-) -> tuple[ImageChange, ...]:
-    """Return the changes of images that the field ``images`` can express exactly. Patches make all other changes.
+def image_changes(before: Sequence[Object], after: Sequence[Object], overlay: Sequence[Object]) -> list[dict[str, str]]:
+    """Return the field ``images`` with the changes that the field can express exactly. Patches make all other changes.
 
     Patches change an image in these cases:
 
@@ -89,7 +76,7 @@ def image_changes(
     """
     differing = ((old, new) for old, new in zip(before, after, strict=True) if old is not new)
     if all([*_images(old)] == [*_images(new)] for old, new in differing):
-        return ()
+        return []
     items = {id(item): item for item in (*before, *after, *overlay)}  # most objects are in several arguments
     images = {key: [*_images(item)] for key, item in items.items()}
     pairs: dict[str, set[tuple[str, str]]] = {}
@@ -100,15 +87,21 @@ def image_changes(
                 pairs.setdefault(Image.parse(image).name, set()).add((image, new_images[path]))
     final = {image for item in overlay for image in matched_images(item)}
     if None in final:
-        return ()
-    changes = []
-    for name, changes_of_name in sorted(pairs.items()):
-        (old_text, new_text), *conflicts = changes_of_name
-        change = ImageChange(Image.parse(old_text), Image.parse(new_text))
+        return []
+    entries = []
+    for name, changes in sorted(pairs.items()):
+        (old_text, new_text), *conflicts = changes
+        was, now = Image.parse(old_text), Image.parse(new_text)
+        is_exact = not now.tag if now.digest else not was.digest and bool(now.tag)
         is_safe = all(image == new_text for image in final if image is not None and _matches(name, image))
-        if not conflicts and old_text != new_text and _matches(name, old_text) and _is_exact(change) and is_safe:
-            changes.append(change)
-    return tuple(changes)
+        if not conflicts and old_text != new_text and _matches(name, old_text) and is_exact and is_safe:
+            entry = {"name": name, **({"newName": now.name} if now.name != name else {})}
+            if now.digest:
+                entry["digest"] = now.digest
+            elif now.tag != was.tag:
+                entry["newTag"] = now.tag
+            entries.append(entry)
+    return entries
 
 
 def matched_images(item: Object) -> Iterator[str | None]:
@@ -122,22 +115,10 @@ def matched_images(item: Object) -> Iterator[str | None]:
         yield from _image_texts(item, path)
 
 
-def with_images(item: Object, change: Callable[[Image], Image | None]) -> Object:
-    """Return the object with a new image for each container whose image the function `change` replaces.
-
-    If `change` returns None for the image of a container, the container keeps the image.
-    """
-    replaced: Object = item if item["kind"] == _SKIPPED_KIND else _replaced(item, change)
+def with_images(item: Object, entries: Mapping[str, Mapping[str, str]]) -> Object:
+    """Return the object after the changes that the field ``images`` makes. `entries` has the entries of it by name."""
+    replaced: Object = item if item["kind"] == _SKIPPED_KIND else _replaced(item, entries)
     return replaced
-
-
-def image_changer(changes: Sequence[ImageChange]) -> Callable[[Image], Image | None]:
-    """Return a function for the argument `change` of `with_images`, which makes the given changes.
-
-    The function returns None for an image whose name is not the name of an old image in `changes`.
-    """
-    new = {change.old.name: change.new for change in changes}
-    return lambda image: new.get(image.name)
 
 
 def _matches(name: str, image: str) -> bool:
@@ -148,13 +129,6 @@ def _matches(name: str, image: str) -> bool:
     https://github.com/kubernetes-sigs/kustomize/blob/master/api/internal/image/image.go
     """
     return re.fullmatch(f"{name}(:[a-zA-Z0-9_.{{}}-]*)?(@sha256:[a-zA-Z0-9_.{{}}-]*)?", image) is not None
-
-
-def _is_exact(change: ImageChange) -> bool:
-    old, new = change.old, change.new
-    if new.digest:
-        return not new.tag
-    return not old.digest and bool(new.tag)
 
 
 def _images(node: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], str]]:
@@ -181,7 +155,7 @@ def _container_images(node: Any) -> Iterator[str | None]:
                 if not isinstance(container, dict):
                     yield None
                 elif "image" in container:
-                    yield _text(container["image"])
+                    yield container["image"] if _has_image(container) else None
     elif isinstance(node, list):
         for child in node:
             yield from _container_images(child)
@@ -193,7 +167,7 @@ def _image_texts(node: Any, path: Sequence[str]) -> Iterator[str | None]:
     If the path leads through a list, search each item of the list.
     """
     if not path:
-        yield _text(node)
+        yield node if isinstance(node, str) else None
     elif isinstance(node, list):
         for child in node:
             yield from _image_texts(child, path)
@@ -205,22 +179,18 @@ def _image_texts(node: Any, path: Sequence[str]) -> Iterator[str | None]:
         yield None
 
 
-def _text(node: Any) -> str | None:
-    return node if isinstance(node, str) else None
-
-
-def _replaced(node: Any, change: Callable[[Image], Image | None]) -> Any:
+def _replaced(node: Any, entries: Mapping[str, Mapping[str, str]]) -> Any:
     if isinstance(node, list):
-        return [_replaced(item, change) for item in node]
+        return [_replaced(item, entries) for item in node]
     if not isinstance(node, dict):
         return node
-    out = {key: _replaced(child, change) for key, child in node.items()}
+    out = {key: _replaced(child, entries) for key, child in node.items()}
     for key in _LISTS:
         containers = out.get(key)
         for container in containers if isinstance(containers, list) else ():
-            image = change(Image.parse(container["image"])) if _has_image(container) else None
-            if image:
-                container["image"] = str(image)
+            image = Image.parse(container["image"]) if _has_image(container) else None
+            if image and image.name in entries:
+                container["image"] = str(image.changed(entries[image.name]))
     return out
 
 

@@ -131,13 +131,24 @@ def references(node: Any) -> Iterator[tuple[str, str]]:
 # -- patches -----------------------------------------------------------------------------------------------------------
 
 
-_Keys = Mapping[str, Sequence[str]]
-"""The fields that identify an item of a list that kustomize merges, by name of the list. Example: {"env": ["name"]}."""
+def merge_patch(before: Object, after: Object, keys: Mapping[str, Sequence[str]] = EMPTY) -> dict[str, Any]:
+    """Return a JSON merge patch (RFC 7386). The patch removes a field by the value null, and replaces whole lists.
 
-
-def merge_patch(before: Object, after: Object) -> dict[str, Any]:
-    """Return a JSON merge patch (RFC 7386). The patch removes a field by the value null, and replaces whole lists."""
-    return _difference(before, after, EMPTY)
+    The lists in `keys` are an exception: the patch merges these lists item by item, as in `strategic_merge_patch`. The
+    mapping has the fields that identify an item, by name of the list. Example: {"env": ["name"]}.
+    """
+    patch: dict[str, Any] = {}
+    for key, new in after.items():
+        old = before.get(key)
+        if key in before and old == new:
+            continue
+        if isinstance(old, dict) and isinstance(new, dict):
+            patch[key] = merge_patch(old, new, keys)
+        elif key in keys and isinstance(old, list) and isinstance(new, list):
+            patch[key] = _items(old, new, keys[key], keys)
+        else:
+            patch[key] = new
+    return {**patch, **{key: None for key in before if key not in after}}
 
 
 def strategic_merge_patch(before: Object, after: Object) -> dict[str, Any]:
@@ -149,7 +160,7 @@ def strategic_merge_patch(before: Object, after: Object) -> dict[str, Any]:
     protocol of a port, the patch replaces the whole list: kustomize keeps the old order of such a list, and loses
     fields of an item that lacks one of the keys. The patch also replaces a list in which two items have the same key.
     """
-    return _difference(before, after, kustomize_keys(after.get("kind", "")))
+    return merge_patch(before, after, kustomize_keys(after.get("kind", "")))
 
 
 def replacing_patch(before: Object, after: Object) -> dict[str, Any]:
@@ -191,15 +202,11 @@ def _shape(value: Any) -> type:
     return type(value) if isinstance(value, dict | list) else str
 
 
-def has_key_only_item(patch: Object) -> bool:
+def _has_key_only_item(patch: Any, keys: Mapping[str, Sequence[str]]) -> bool:
     """Test whether a list in a strategic merge patch has an item that contains only its identifying fields.
 
     Such an item changes nothing, and only keeps the order of the list.
     """
-    return _has_key_only_item(patch, kustomize_keys(patch.get("kind", "")))
-
-
-def _has_key_only_item(patch: Any, keys: _Keys) -> bool:
     if not isinstance(patch, dict):
         return False
     keyed_lists = [(keys[key], items or ()) for key, items in patch.items() if key in keys]
@@ -207,18 +214,6 @@ def _has_key_only_item(patch: Any, keys: _Keys) -> bool:
     return any(item.keys() <= {*names} for names, items in keyed_lists for item in items) or any(
         _has_key_only_item(child, keys) for child in children
     )
-
-
-def _difference(before: Object, after: Object, keys: _Keys) -> dict[str, Any]:
-    patch: dict[str, Any] = {}
-    for key in [*after, *(key for key in before if key not in after)]:
-        if key not in after:
-            patch[key] = None
-        elif key not in before:
-            patch[key] = after[key]
-        elif before[key] != after[key]:
-            patch[key] = _changed(key, before[key], after[key], keys)
-    return patch
 
 
 def _replacing(before: Object, after: Object) -> dict[str, Any]:
@@ -242,46 +237,26 @@ def _must_replace(before: Object, after: Object) -> bool:
     )
 
 
-def _changed(key: str, before: Any, after: Any, keys: _Keys) -> Any:
-    if isinstance(before, dict) and isinstance(after, dict):
-        return _difference(before, after, keys)
-    if key in keys and isinstance(before, list) and isinstance(after, list):
-        return _items(before, after, keys[key], keys)
-    return after
-
-
 def _items(
-    before: Sequence[Object], after: Sequence[Object], names: Sequence[str], keys: _Keys
+    before: Sequence[Object], after: Sequence[Object], names: Sequence[str], keys: Mapping[str, Sequence[str]]
 ) -> list[dict[str, Any]]:
-    old, new = _by_names(before, names), _by_names(after, names)
+    """Return the patch of a list whose items the fields `names` identify."""
+    old, new = ({tuple(item.get(name) for name in names): item for item in items} for items in (before, after))
     if len(names) > 1 or len(old) < len(before) or len(new) < len(after):
         return [dict(REPLACE), *(dict(item) for item in after)]
     patches = [
-        {**_item_key(item, names), **_difference(old[key], item, keys)} if key in old else dict(item)
+        {**_item_key(item, names), **merge_patch(old[key], item, keys)} if key in old else dict(item)
         for key, item in new.items()
     ]
-    deletions = [{"$patch": "delete", **_item_key(item, names)} for key, item in old.items() if key not in new]
-    return patches[: _number_of_needed_items(patches, list(old), list(new), names)] + deletions
-
-
-def _number_of_needed_items(
-    patches: Sequence[Object], old: Sequence[Any], new: Sequence[Any], names: Sequence[str]
-) -> int:
-    """Return the number of items that the patch of a list must contain, from the first item.
-
-    The remaining items have no changes, and keep their order without the patch.
-    """
-    count = len(patches)
-    while count and patches[count - 1].keys() <= {*names}:
-        remaining = new[count - 1 :]
+    # The remaining items without a change keep their order without the patch.
+    order, number = [*new], len(patches)
+    while number and patches[number - 1].keys() <= {*names}:
+        remaining = order[number - 1 :]
         if [key for key in old if key in remaining] != remaining:
             break
-        count -= 1
-    return count
-
-
-def _by_names(items: Sequence[Object], names: Sequence[str]) -> dict[tuple[Any, ...], Object]:
-    return {tuple(item.get(name) for name in names): item for item in items}
+        number -= 1
+    removed = [item for key, item in old.items() if key not in new]
+    return patches[:number] + [{"$patch": "delete", **_item_key(item, names)} for item in removed]
 
 
 def _item_key(item: Object, names: Sequence[str]) -> dict[str, Any]:
@@ -316,28 +291,29 @@ def delete_patch(item: Object) -> OverlayPatch:
 
 def object_patch(item: Object, target: Object) -> OverlayPatch | None:
     """Return the patch that changes the object `item` into the object `target`; None if the objects are equal."""
-    is_literal = literal_name(item) is not None
-    if not is_literal and not merges_by_key(item) and changes_items(item, target) and _takes_json_patch(item, target):
-        return json_patch(item, target)
-    if is_literal and changes_shape(item, target):
-        return json_patch(item, target)
-    if is_literal:
+    if literal_name(item) is not None:
+        if changes_shape(item, target):
+            return json_patch(item, target)
         difference = replacing_patch(item, target)
+    elif group(item) in STRATEGIC_GROUPS:
+        difference = strategic_merge_patch(item, target)
+    elif changes_items(item, target) and not _is_misread(item) and not _is_misread(target):
+        return json_patch(item, target)
     else:
-        difference = strategic_merge_patch(item, target) if merges_by_key(item) else merge_patch(item, target)
+        difference = merge_patch(item, target)
     if not difference:
         return None
     head = _head(item)
     return {**head, **difference, "metadata": {**head["metadata"], **difference.get("metadata", {})}}
 
 
-def _takes_json_patch(item: Object, target: Object) -> bool:
-    """Test whether kustomize can apply a JSON patch to an object without a change of the object's other texts.
+def _is_misread(item: Object) -> bool:
+    """Test whether a JSON patch of an object would change other texts of the object.
 
     kustomize writes the whole object as YAML, and reads this YAML again, before and after such a patch:
     https://github.com/kubernetes-sigs/kustomize/blob/master/api/filters/patchjson6902/patchjson6902.go
     """
-    return not any(yaml_text.is_misread_by_kustomize(text) for part in (item, target) for _, text in texts(part))
+    return any(yaml_text.is_misread_by_kustomize(text) for _, text in texts(item))
 
 
 def merges_by_key(item: Object) -> bool:
@@ -371,5 +347,5 @@ def patch_text(item: Object, patch: OverlayPatch) -> str:
     if isinstance(patch, list):
         has_test = any(operation["op"] == "test" for operation in patch)
         return f"{_WHY_TESTS}\n{yaml_text.dump(patch)}" if has_test else yaml_text.dump(patch)
-    text = yaml_text.dump(dict(patch))
-    return f"{_WHY_KEY_ONLY}\n{text}" if merges_by_key(item) and has_key_only_item(patch) else text
+    keeps_order = merges_by_key(item) and _has_key_only_item(patch, kustomize_keys(patch["kind"]))
+    return f"{_WHY_KEY_ONLY}\n{yaml_text.dump(dict(patch))}" if keeps_order else yaml_text.dump(dict(patch))
