@@ -324,16 +324,14 @@ def object_pairs(base: Objects, target: Objects) -> dict[str, tuple[Object, Obje
     """
     before = {identity(item) for item in base.values()}
     after = {identity(item): item for item in target.values()}
-    new_objects = {name: item for name, item in target.items() if identity(item) not in before}
     pairs = {}
     renamed = {}
     for name, item in base.items():
-        version, kind, _ = identity(item)
-        new = after.get(identity(item)) or new_objects.get(name)
-        if new and identity(new)[:2] == (version, kind):
-            pairs[name] = (item, new)
-            if identity(new) != identity(item):
-                renamed[name] = (item, new)
+        key, new = identity(item), target.get(name)
+        if key in after:
+            pairs[name] = (item, after[key])
+        elif new and identity(new) not in before and identity(new)[:2] == key[:2]:
+            pairs[name] = renamed[name] = (item, new)
     if renamed:
         referred = {reference for item in target.values() for reference in references(item)}
         user_texts = {text for item in target.values() if literal_name(item) is not None for _, text in texts(item)}
@@ -377,16 +375,14 @@ def replica_counts(pairs: Mapping[str, tuple[Object, Object]], overlay: Objects)
     name: https://github.com/kubernetes-sigs/kustomize/blob/master/api/internal/konfig/builtinpluginconsts/replicas.go
     """
     names = Counter(item["metadata"]["name"] for item in overlay.values() if item["kind"] in _SIZED)
-    counts = {
-        new["metadata"]["name"]: (_replicas_of(old), _replicas_of(new))
-        for old, new in pairs.values()
-        if new["kind"] == "StatefulSet"
-    }
-    return {
-        name: new
-        for name, (old, new) in counts.items()
-        if names[name] == 1 and old is not None and new is not None and old != new
-    }
+    counts = {}
+    for old, new in pairs.values():
+        name, before, after = new["metadata"]["name"], _replicas_of(old), _replicas_of(new)
+        if before is None or after is None or before == after:
+            continue
+        if new["kind"] == "StatefulSet" and names[name] == 1:
+            counts[name] = after
+    return counts
 
 
 def _replicas_of(item: Object) -> int | None:

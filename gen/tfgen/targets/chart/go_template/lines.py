@@ -65,7 +65,6 @@ from tfgen.targets.chart.go_template.presence import (
     entries_under_one_test,
     has_holes,
     is_constant,
-    is_map_or_list,
     items_under_one_test,
     let_facts,
     needs_root,
@@ -94,10 +93,17 @@ Branch: TypeAlias = Callable[[Node, Context], Lines]
 """Function that returns the lines for a node, such as a branch of a `When`, in a context."""
 
 
-def when(node: When, context: Context, indent: str, lines: Branch) -> Lines:
+def when(node: When, context: Context, indent: str, lines: Branch, *, end: str = "}}") -> Lines:
     """Return ``if``, ``else if`` and ``else`` around the lines of the branches of a `When`.
 
-    A `When` is a node with a test and two branches. The function `lines` returns the lines of a branch.
+    A `When` is a node with a test and two branches.
+
+    Args:
+        node: the `When`.
+        context: the context of the lines.
+        indent: the indentation of the lines.
+        lines: function that returns the lines of a branch.
+        end: the end of the action before each branch: ``-}}`` to remove the white space before the branch.
     """
     if node.if_true is ABSENT:
         node = When(Not(node.test), node.if_false)
@@ -106,12 +112,12 @@ def when(node: When, context: Context, indent: str, lines: Branch) -> Lines:
     out, word = [], "if"
     branch: Node = node
     while isinstance(branch, When) and branch.if_true is not ABSENT:
-        head = f"{indent}{{{{- {word} {expression(branch.test, context)} }}}}"
+        head = f"{indent}{{{{- {word} {expression(branch.test, context)} {end}"
         out += [head, *lines(branch.if_true, context.with_facts(branch.test))]
         branch, word = branch.if_false, "else if"
     if branch is not ABSENT:
-        out += [f"{indent}{{{{- else }}}}", *lines(branch, context)]
-    return [*out, f"{indent}{{{{- end }}}}"]
+        out += [f"{indent}{{{{- else {end}", *lines(branch, context)]
+    return [*out, f"{indent}{ENDED}"]
 
 
 def when_present(node: Node, context: Context, indent: str, lines: Branch) -> Lines:
@@ -127,7 +133,7 @@ def range_over(node: ForEach, context: Context, indent: str, lines: Branch) -> L
     """Return the lines of a ``range`` over the entries of a map. The function `lines` returns the lines of the body."""
     body_context = context.range_body_of(node)
     head = f"{indent}{{{{- {range_action(node, context)} }}}}"
-    return [head, *lines(node.body, body_context), f"{indent}{{{{- end }}}}"]
+    return [head, *lines(node.body, body_context), f"{indent}{ENDED}"]
 
 
 def _if(test: Node, node: Node, context: Context, indent: str, lines: Branch) -> Lines:
@@ -143,7 +149,7 @@ def _if(test: Node, node: Node, context: Context, indent: str, lines: Branch) ->
     # In the body of a with, the dot is the tested value. A with is possible if the node needs no other value.
     if depends_only_on(node, needed_test):
         branch_context, word = branch_context.replaced(dot="$", subject=needed_test), "with"
-    head, end = f"{indent}{{{{- {word} {expression(needed_test, context)} }}}}", f"{indent}{{{{- end }}}}"
+    head, end = f"{indent}{{{{- {word} {expression(needed_test, context)} }}}}", f"{indent}{ENDED}"
     return [head, *lines(node, branch_context), end]
 
 
@@ -188,9 +194,16 @@ def assign(name: str, node: Node, context: Context) -> Lines:
 
 def _assign(variable: str, node: Node, context: Context) -> Lines:
     if isinstance(node, Filtered):
-        return _filter(variable, node, context)
+        body = context.range_body_of(node)
+        return [
+            f"{{{{- {variable} := dict }}}}",
+            *_set_entries(variable, node, context, f"{{{{- if {expression(node.test, body)} }}}}"),
+        ]
     if isinstance(node, When):
-        return _choose(variable, node, context)
+        # The first lines assign the second branch, and the last lines replace this value if the test is true.
+        assigned = _assign(variable, node.if_false, context)
+        value = f"{{{{- {variable} = {expression(node.if_true, context)} }}}}"
+        return [*assigned, f"{{{{- if {expression(node.test, context)} }}}}", value, ENDED]
     if not isinstance(node, Merged):
         return [f"{{{{- {variable} := {expression(node, context)} }}}}"]
     lowest, *maps = node.maps
@@ -209,17 +222,6 @@ def _assign(variable: str, node: Node, context: Context) -> Lines:
         else:
             lines += _merge_lines(variable, [*run], context, flat=node.flat)
     return with_shared_tests(lines)
-
-
-def _choose(variable: str, node: When, context: Context) -> Lines:
-    """Return the lines that assign the value of a `When` to `variable`."""
-    # The first lines assign the second branch, and the last lines replace this value if the test is true.
-    return [
-        *_assign(variable, node.if_false, context),
-        f"{{{{- if {expression(node.test, context)} }}}}",
-        f"{{{{- {variable} = {expression(node.if_true, context)} }}}}",
-        "{{- end }}",
-    ]
 
 
 def _conditional_merge_lines(variable: str, choice: Node, context: Context, *, flat: bool) -> Lines:
@@ -255,28 +257,14 @@ def _merge_lines(variable: str, maps: Sequence[Expression], context: Context, *,
     """
     if flat:
         return [" ".join([f"{{{{- {variable} = mergeOverwrite {variable}", *arguments(maps, context), "}}"])]
-    lines: Lines = []
-    for tree in maps:
-        entries = ForEach(tree, ABSENT, "key")
-        body = context.range_body_of(entries)
-        lines += [
-            f"{{{{- {range_action(entries, context)} }}}}",
-            f"{{{{- $_ := set {variable} {body.variable(entries.key)} {body.variable(entries.item)} }}}}",
-            "{{- end }}",
-        ]
-    return lines
+    return [line for tree in maps for line in _set_entries(variable, ForEach(tree, ABSENT, "key"), context)]
 
 
-def _filter(variable: str, node: Filtered, context: Context) -> Lines:
-    body = context.range_body_of(node)
-    return [
-        f"{{{{- {variable} := dict }}}}",
-        f"{{{{- {range_action(node, context)} }}}}",
-        f"{{{{- if {expression(node.test, body)} }}}}",
-        f"{{{{- $_ := set {variable} {body.variable(node.key)} {body.variable(node.item)} }}}}",
-        "{{- end }}",
-        "{{- end }}",
-    ]
+def _set_entries(variable: str, entries: ForEach | Filtered, context: Context, test: str = "") -> Lines:
+    """Return a ``range`` that adds the entries of a map to the map in `variable`, inside the ``if`` of `test`."""
+    body = context.range_body_of(entries)
+    line = f"{{{{- $_ := set {variable} {body.variable(entries.key)} {body.variable(entries.item)} }}}}"
+    return [f"{{{{- {range_action(entries, context)} }}}}", *([test, line, ENDED] if test else [line]), ENDED]
 
 
 def _map_of(variable: str, lowest: MapOf, context: Context) -> tuple[str, Lines]:
@@ -294,7 +282,7 @@ def _map_of(variable: str, lowest: MapOf, context: Context) -> tuple[str, Lines]
                 f"{{{{- $_ := set {variable} {argument(key, context)} {_item_of_dict(node, context)} }}}}"
                 for _, node, key in entries
             ),
-            "{{- end }}",
+            ENDED,
         ]
     return dict_of(constants, context), lines
 
@@ -329,7 +317,7 @@ def body_lines(node: Node, context: Context, indent: str) -> Lines:
     match node:
         case dict():
             return _entries(node, context, indent)
-        case NamedTemplate() | Call() if is_map_or_list(node):
+        case NamedTemplate() | Call() if type_of(node) in TREES:
             return _included(node, context, indent, [])
         case When():
             return when(node, context, indent, lambda branch, scope: body_lines(branch, scope, indent))
@@ -350,12 +338,12 @@ def first_lines(node: Node, context: Context) -> Lines:
     If possible, the first line belongs to an entry that is always present. Then the output begins without a line break.
     """
     if isinstance(node, When) and presence(node) is True:
-        return _first_branches(node, context)
+        return when(node, context, "", first_lines, end="-}}")  # each branch begins on a separate line
     if isinstance(node, JoinEntries):
         return _joined_lines(node, context)
     if isinstance(node, Text) and len(node.parts) > 1 and all(isinstance(part, When) for part in node.parts):
         return [text_of(part, context).replace("{{ if", "{{- if", 1) for part in node.parts]
-    if not is_map_or_list(node):
+    if type_of(node) not in TREES:
         return [keep_space(text_of(node, context))]
     first, *remaining = body_lines(_present_first(node, context), context, "")
     if first.startswith(("{{- include ", "{{- toYaml ")) and first.endswith(_AT_LINE_START):
@@ -370,7 +358,7 @@ def _joined_lines(node: JoinEntries, context: Context) -> Lines:
         '{{- $separator := "" -}}',
         f"{{{{- {range_action(node, context)} -}}}}",
         f"{{{{ $separator }}}}{{{{ $separator = {literal(node.separator)} }}}}{body}",
-        "{{- end }}",
+        ENDED,
     ]
 
 
@@ -387,17 +375,6 @@ def _present_first(node: Node, context: Context) -> Node:
         else:
             first = {}
     return node
-
-
-def _first_branches(node: When, context: Context) -> Lines:
-    """Return the lines of a `When` that always prints something. Each branch begins on a separate line."""
-    out, word = [], "if"
-    branch: Node = node
-    while isinstance(branch, When):
-        scope = context.with_facts(branch.test)
-        out += [f"{{{{- {word} {expression(branch.test, context)} -}}}}", *first_lines(branch.if_true, scope)]
-        branch, word = branch.if_false, "else if"
-    return [*out, "{{- else -}}", *first_lines(branch, context), "{{- end }}"]
 
 
 def _entries(mapping: Mapping[Key, Node], context: Context, indent: str) -> Lines:
@@ -437,7 +414,7 @@ def _entry(name: Key, node: Node, context: Context, indent: str) -> Lines:
     head = f"{indent}{yaml_key(name, context)}:"
     if isinstance(node, File) and yaml_text.is_literal(node.text):
         return _block(node, context, head, indent + "  ")
-    if isinstance(node, (NamedTemplate, Call)) and is_map_or_list(node):
+    if isinstance(node, (NamedTemplate, Call)) and type_of(node) in TREES:
         return _included(node, context, indent, [head])
     if isinstance(node, NotEmpty):
         return [head, *body_lines(node, context, indent + ("  " if type_of(node) == "map" else ""))]
@@ -491,7 +468,7 @@ def _tree(node: Expression, context: Context, indent: str, head: Lines) -> Lines
         f"{indent}{{{{- with {expression(tree, context)} }}}}",
         *head,
         _tree_text(node, context.replaced(dot="$", subject=tree), depth),
-        f"{indent}{{{{- end }}}}",
+        f"{indent}{ENDED}",
     ]
 
 
@@ -519,7 +496,7 @@ def _included(node: NamedTemplate | Call, context: Context, indent: str, head: L
         f"{indent}{{{{- with {include} }}}}",
         *head,
         f"{pad}{{{{- .{nindent} }}}}",
-        f"{indent}{{{{- end }}}}",
+        f"{indent}{ENDED}",
     ]
 
 
@@ -553,12 +530,12 @@ def define(template: NamedTemplate, context: Context) -> str:
     doc = "\n     ".join(textwrap.wrap(f"{{{{/* {doc}", COMMENT_WIDTH - len("  */}}")))
     body = _definition(template.node, context.replaced(parameters=template.parameters))
     head = [*f"{doc} */}}}}".split("\n"), f'{{{{- define "{context.full_name(template.name)}" -}}}}']
-    return "".join(f"{line}\n" for line in [*head, *body, "{{- end }}"])
+    return "".join(f"{line}\n" for line in [*head, *body, ENDED])
 
 
 def _definition(node: Node, context: Context) -> Lines:
     lines, assignments = _body_lines(node, context)
-    variables, texts = repeated_includes(lines, context, least=3 if is_map_or_list(node) else 2)
+    variables, texts = repeated_includes(lines, context, least=3 if type_of(node) in TREES else 2)
     if variables:
         lines, assignments = _body_lines(node, context.replaced(variables=variables))
     assignments = [*texts, *assignments]

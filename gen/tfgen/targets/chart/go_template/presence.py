@@ -147,25 +147,22 @@ def branch_test(node: Node) -> Node:
             return test
         case dict() if len(node) == 1:
             [(key, child)] = node.items()
-            return None if isinstance(key, Comment) else _test_of_child(child)
+            if isinstance(key, Comment):
+                return None
+            if isinstance(child, When):
+                return branch_test(child)
+            child_test = presence(child) if isinstance(child, (dict, list, tuple)) else True
+            includes = any(isinstance(part, (NamedTemplate, Call)) for part in _nodes_in(child_test))
+            return None if isinstance(child_test, bool) or includes else child_test
         case list() if len(node) == 1 and isinstance(node[0], When):
             return branch_test(node[0])
     return None
 
 
-def _test_of_child(child: Node) -> Node:
-    if isinstance(child, When):
-        return branch_test(child)
-    if not isinstance(child, (dict, list, tuple)):
-        return None
-    test = presence(child)
-    return None if isinstance(test, bool) or any(_has_named_template(test)) else test
-
-
-def _has_named_template(node: Node | Record) -> Iterator[bool]:
-    yield isinstance(node, (NamedTemplate, Call))
+def _nodes_in(node: Node | Record) -> Iterator[Node | Record]:
+    yield node
     for child in child_nodes(node):
-        yield from _has_named_template(child)
+        yield from _nodes_in(child)
 
 
 def depends_only_on(node: Node, hole: Node) -> bool:
@@ -187,7 +184,7 @@ def _compare_holes(node: Node | Record, hole: Node) -> Iterator[bool]:
 
 def mentions(node: Node | Record, names: Collection[str]) -> bool:
     """Test whether a node of the object graph uses one of the variables `names`."""
-    return (isinstance(node, Bound) and node.name in names) or any(mentions(n, names) for n in child_nodes(node))
+    return any(isinstance(part, Bound) and part.name in names for part in _nodes_in(node))
 
 
 def ends_in_tree(node: Node) -> bool:
@@ -227,26 +224,17 @@ def _last_ends_in_tree(children: Sequence[Node]) -> bool:
 
 
 def _presence_of_any(children: Sequence[Node]) -> Node:
-    if not children:
+    # One child that is always present is sufficient, even if the presence of another child cannot be tested.
+    if not children or any(presence(child) is True for child in children if not isinstance(child, ForEach)):
         return True
     tests: list[Node] = []
-    for child in children:
-        # One child that is always present is sufficient, even if the presence of another child cannot be tested.
-        if not isinstance(child, ForEach) and presence(child) is True:
-            return True
-    for child in children:
-        test = presence(child)
+    for test in map(presence, children):
         if test is not False and test not in tests:
             tests.append(test)
     return tests[0] if len(tests) == 1 else AnyOf(tuple(tests))
 
 
 # -- properties that are the same at each place in a template ----------------------------------------------------------
-
-
-def is_map_or_list(node: Node) -> bool:
-    """Test whether the output of a node is a mapping or a sequence. The node may be a hole or a named template."""
-    return type_of(node) in TREES
 
 
 def is_constant(node: Node) -> bool:
