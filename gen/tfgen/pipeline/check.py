@@ -40,7 +40,7 @@ from tfgen.text.document import Document
 from tfgen.text.parse import decode, parse
 from tfgen.tree.ledger import Ledger, ledger_path
 from tfgen.tree.plan import FileAction, WritePlan, WriteRequest
-from tfgen.tree.staging import Rendering, Staging, Stored
+from tfgen.tree.staging import Staging
 from tfgen.tree.write import plan_write
 from tfgen.words import command_line, count
 from tfgen.workers import map_items
@@ -378,12 +378,11 @@ def full_check(
         )
     jobs = [job for _, file in files for job in file.jobs]
     if local_jobs := [job for job in jobs if not job.branch]:
-        renderings: Stored[Rendering] = Stored(job.rendering for job in local_jobs)
         find_committed = committed_jobs(out, HEAD, tree=scope.tree) if is_written else None
         plan = plan_write(
             WriteRequest(
                 out,
-                renderings,
+                [job.rendering for job in local_jobs],
                 find_committed=find_committed,
                 has_job=find_job_at((job.place.file for job in local_jobs), scope.tree),
                 staging=staging,

@@ -37,7 +37,7 @@ from tfgen.record import Record
 from tfgen.text.document import Document
 from tfgen.tree.files import FileTree
 from tfgen.tree.ledger import LEDGER_FOLDER, Ledgers, ledger_path, parse_ledger
-from tfgen.tree.staging import Rendering, Staging, Stored
+from tfgen.tree.staging import Rendering, Staged, Staging
 from tfgen.tree.write import find_unchanged
 from tfgen.words import command_line, printable
 
@@ -313,9 +313,9 @@ class Report(Record):
     version: str = ""
 
     @property
-    def renderings(self) -> Stored[Rendering]:
+    def renderings(self) -> Sequence[Staged[Rendering]]:
         """The rendered files of the jobs."""
-        return Stored(job.rendering for job in self.jobs)
+        return [job.rendering for job in self.jobs]
 
 
 def find_cached(

@@ -41,7 +41,7 @@ from tfgen.text.document import Document
 from tfgen.tree.folder import OutputFolder
 from tfgen.tree.ledger import ledger_path
 from tfgen.tree.plan import ConflictsError, FileAction, JobPlan, WriteRequest
-from tfgen.tree.staging import Rendering, Staging, Stored
+from tfgen.tree.staging import Rendering, Staged, Staging
 from tfgen.tree.write import apply, plan_write, read_ledgers
 from tfgen.words import command_line
 
@@ -148,12 +148,12 @@ def last_source_commit(repository: Repository, tip: str) -> str:
     return named if named and repository.succeeds("cat-file", "-e", f"{named}^{{commit}}") else HEAD
 
 
-def all_renderings(report: Report, removals: Iterable[Rendering]) -> Stored[Rendering]:
+def all_renderings(report: Report, removals: Iterable[Rendering]) -> Sequence[Rendering | Staged[Rendering]]:
     """Return the renderings of all jobs: of the checked jobs, and of the removed jobs.
 
     A rendering in `removals` has no files, so the write of the rendering deletes the files of the removed job.
     """
-    return Stored([*(job.rendering for job in report.jobs), *removals])
+    return [*(job.rendering for job in report.jobs), *removals]
 
 
 def commit_rendered(repository: Repository, branch: str, to: Target | None, work: RenderWork) -> RenderedCommit:
@@ -307,7 +307,7 @@ def _verify_tip(
         scope = CheckScope(find_manifests=find_manifests)
         results = check_files(read_sources([jobs.root], may_be_none=True), {}, staging, scope, untracked)
         rendered = [job for file in results.rendered.values() for job in file.jobs if job.name in names]
-        plan = plan_write(WriteRequest(tree.root / folder, Stored(job.rendering for job in rendered), staging=staging))
+        plan = plan_write(WriteRequest(tree.root / folder, [job.rendering for job in rendered], staging=staging))
         with OutputFolder(plan.out) as disk:
             for job, planned in zip(rendered, plan.jobs, strict=True):
                 file = Path(job.place.file).relative_to(jobs.root).as_posix()
