@@ -61,7 +61,7 @@ def find_runs_back(before: Document, after: Document, earlier: Runs = ()) -> Ite
             yield Problem(*after.place(path), _message(after, target, was, run, earlier), RUN_GOES_BACK)
         elif run == was and environment in again and (environment, run) in earlier:
             path = ("spec", "environments", environment, "enabled")
-            yield Problem(*after.place(path), _message_of_enabled(after, environment, run, earlier), RUN_GOES_BACK)
+            yield Problem(*after.place(path), _message(after, environment, run, run, earlier), RUN_GOES_BACK)
 
 
 def earlier_runs(before: Document, after: Document, revision: str) -> Runs:
@@ -139,23 +139,17 @@ def _environments(data: Any) -> Mapping[str, Any]:
 
 
 def _message(after: Document, environment: str | None, was: str, run: str, earlier: Runs) -> str:
-    old_name = shown(was) if was else "without a name"
-    new_name = f"{shown(run)}, the name of an earlier run" if run else "without a name, like an earlier run"
-    return (
-        f"run was {old_name} and is {new_name}: the earlier run would start again in its old folder; "
-        f"{_advice(after, environment, was, earlier)}"
-    )
-
-
-def _message_of_enabled(after: Document, environment: str, run: str, earlier: Runs) -> str:
-    title = f"run {shown(run)}" if run else "run without a name"
-    return (
-        f"the environment {environment} is enabled again with the {title}, which has ended: the run would start again "
-        f"in its old folder; {_advice(after, environment, run, earlier)}"
-    )
-
-
-def _advice(after: Document, environment: str | None, was: str, earlier: Runs) -> str:
+    """Return the message about the name `run` of an earlier run; equal to `was` in an environment enabled again."""
+    if run == was:
+        title = f"run {shown(run)}" if run else "run without a name"
+        change = (
+            f"the environment {environment} is enabled again with the {title}, which has ended: the run would start "
+            "again in its old folder"
+        )
+    else:
+        old_name = shown(was) if was else "without a name"
+        new_name = f"{shown(run)}, the name of an earlier run" if run else "without a name, like an earlier run"
+        change = f"run was {old_name} and is {new_name}: the earlier run would start again in its old folder"
     unused = next_run(was, {name for _, name in earlier})
     env = ("--env", environment) if environment else ()
-    return f"for a new run: {command_for(after, 'set', *env, f'run={unused}')}"
+    return f"{change}; for a new run: {command_for(after, 'set', *env, f'run={unused}')}"
