@@ -93,9 +93,7 @@ class Repository(Record):
         Raises:
             TfgenError: the exit code is not 0.
         """
-        command = self.git(*arguments)
-        printed = command.output() if paths is None else command.output_of(paths)
-        return {os.fsdecode(name) for name in printed.split(b"\0") if name}
+        return self.git(*arguments).names(paths)
 
 
 def open_repository(folder: Path) -> Repository:

@@ -309,7 +309,7 @@ def take_over_merge(out: Path, conflicted: Collection[str]) -> MergedFiles:
     unmerged = git.unmerged_files(out, _FOLDERS)
     stages = {job: versions for path, versions in unmerged.items() if (job := _job_of(path))}
     jobs = [job for job in sorted({*conflicted, *stages}) if (out / ledger_path(job)).is_file()]
-    written: frozenset[str] = frozenset()
+    written: set[str] = set()
     if jobs and git.is_in_repository(out):
         written = git.files_of_merge(out, _FOLDERS, is_committed=not unmerged and not git.is_under_way(out))
     ledgers = {}
