@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tfgen.targets.kustomize.images import Image, image_changes, with_images
+from tfgen.targets.kustomize.patch import Image, image_changes, with_images
 
 DIGEST = "sha256:" + "0" * 64
 

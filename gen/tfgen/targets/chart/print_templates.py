@@ -10,22 +10,11 @@ from itertools import groupby
 from typing import Any, Final
 
 from tfgen import data_path
+from tfgen.graph import holes as h
 from tfgen.graph.fill import Template
 from tfgen.graph.graph import graph
 from tfgen.graph.guards import guards
-from tfgen.graph.holes import (
-    File,
-    Guard,
-    Let,
-    NamedTemplate,
-    Node,
-    When,
-    cached_on_record,
-    chart_files,
-    is_hole,
-    named_templates,
-    type_of,
-)
+from tfgen.graph.holes import Node, cached_on_record, chart_files, is_hole, named_templates, type_of
 from tfgen.graph.objects.podspec import HASH
 from tfgen.job.training_job import MAX_STRUCTURES, Structure
 from tfgen.kubernetes import keys
@@ -33,7 +22,7 @@ from tfgen.record import Record
 from tfgen.targets.chart.go_template.expressions import argument, expression, range_action, text_of
 from tfgen.targets.chart.go_template.lines import assign, define, helpers_file, template_file
 from tfgen.targets.chart.go_template.syntax import ENDED, Context, Lines
-from tfgen.targets.chart.readme import NOTES, notes
+from tfgen.targets.chart.texts import NOTES, notes
 
 # -- long lines --------------------------------------------------------------------------------------------------------
 #
@@ -219,9 +208,9 @@ def _upgrade_guard(node: Node, context: Context, pod_hash: Node = None) -> Lines
         pod_hash: the node that prints the hash of the pod template; None for an object without such a hash.
     """
     match node:
-        case When(_, if_true):
+        case h.When(_, if_true):
             return _upgrade_guard(if_true, context, pod_hash)
-        case Let(name, hash_node, body):
+        case h.Let(name, hash_node, body):
             return _upgrade_guard(body, context, hash_node if name == HASH.name else pod_hash)
         case dict():
             fields = [*_fields(node, pod_hash)]
@@ -258,10 +247,10 @@ def _fields(item: Mapping[str, Any], pod_hash: Node) -> Iterator[tuple[_Path, No
     for name in names:
         hole = item[part].get(name)
         # The name of a ConfigMap with files contains their digest, so a changed file makes a new ConfigMap.
-        if is_hole(hole) and not isinstance(hole, File):
+        if is_hole(hole) and not isinstance(hole, h.File):
             yield (part, name), hole
     rules = data_path.at(item, _EXIT_CODES) if item["kind"] == "Job" else None
-    if not is_hole(rules) and rules and isinstance(rules[-1], When) and type_of(rules[-1].test) == "list":
+    if not is_hole(rules) and rules and isinstance(rules[-1], h.When) and type_of(rules[-1].test) == "list":
         yield _EXIT_CODES, rules[-1].test
 
 
@@ -293,7 +282,7 @@ _INCLUDE: Final = re.compile(r'(\()?include "(?P<name>[^"]+)" [.$](?(1)\)|(?=[ )
 """Pattern of the ``include`` of a named template whose argument is the root context."""
 
 
-def guards_file(guards: Sequence[Guard], templates: Sequence[Template], context: Context) -> str:
+def guards_file(guards: Sequence[h.Guard], templates: Sequence[Template], context: Context) -> str:
     """Return the text of ``templates/guards.yaml``.
 
     If the lines include a named template several times, a variable contains the output of the named template.
@@ -309,7 +298,7 @@ def guards_file(guards: Sequence[Guard], templates: Sequence[Template], context:
     return "".join(f"{line}\n" for line in [_HEAD, *assignments, *with_variables])
 
 
-def _guards(guards: Sequence[Guard], context: Context, depth: int) -> Lines:
+def _guards(guards: Sequence[h.Guard], context: Context, depth: int) -> Lines:
     """Return the lines of the guards. Neighbouring guards share a ``range`` or variables if possible."""
     lines: Lines = []
     for entries, run in groupby(guards, key=lambda guard: (guard.over[depth:] or (None,))[0]):
@@ -377,7 +366,7 @@ def _template_text(template: Template) -> str:
 
 
 @cached_on_record
-def _define(template: NamedTemplate) -> str:
+def _define(template: h.NamedTemplate) -> str:
     return define(template, _CONTEXT)
 
 

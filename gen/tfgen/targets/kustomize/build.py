@@ -16,8 +16,7 @@ from typing import Any, Final
 from tfgen.errors import TfgenError
 from tfgen.kubernetes.merge import JSON_MERGE, kustomize, merge, patched
 from tfgen.kubernetes.object import Object, group, identity
-from tfgen.targets.kustomize.images import with_images
-from tfgen.targets.kustomize.patch import merges_by_key, new_names, with_new_names
+from tfgen.targets.kustomize.patch import merges_by_key, new_names, with_images, with_new_names
 from tfgen.text.parse import parse
 
 BASE: Final = "base"

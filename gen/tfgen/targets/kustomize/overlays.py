@@ -27,15 +27,16 @@ from tfgen.graph.holes import File
 from tfgen.kubernetes.object import NAMESPACED_BY_KUSTOMIZE, Object, group, identity, literal_name
 from tfgen.places import OVERLAYS
 from tfgen.record import Record
-from tfgen.targets.kustomize.images import image_changes, with_images
 from tfgen.targets.kustomize.patch import (
     OverlayPatch,
     delete_patch,
+    image_changes,
     new_names,
     object_patch,
     patch_target,
     patch_text,
     references,
+    with_images,
     with_new_names,
 )
 from tfgen.text import yaml_text
