@@ -17,8 +17,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TypeAlias
 
-from tfgen.change.new_run import environments_enabled_again, find_new_runs
-from tfgen.change.run_back import Runs, earlier_runs, find_runs_back
+from tfgen.change.new_run import Runs, earlier_runs, environments_enabled_again, find_new_runs, find_runs_back
 from tfgen.check.checked import CachedFile, Checked, read_cached_files
 from tfgen.check.jobs import check_all
 from tfgen.errors import Problem, has_errors, in_order

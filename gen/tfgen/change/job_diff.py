@@ -228,7 +228,10 @@ def _kept_claims(
     was: Mapping[Any, Object], now: Mapping[Any, Object], old_place: Mapping[str, Any], new_place: Mapping[str, Any]
 ) -> Iterator[str]:
     """Yield a sentence for each claim that stays in the cluster although the new version no longer uses the claim."""
-    before, after = _place_words(old_place), _place_words(new_place)
+    words = (("namespace", " in the namespace "), ("cluster", " of the cluster "))
+    before, after = (
+        "".join(f"{word}{place[key]}" for key, word in words if place.get(key)) for place in (old_place, new_place)
+    )
     is_moved = any(old_place.get(key, "") != new_place.get(key, "") for key in ("namespace", "cluster"))
     for key, item in was.items():
         name = item["metadata"]["name"]
@@ -240,12 +243,6 @@ def _kept_claims(
 
 def _kept_line(claim: str) -> str:
     return f"kept: {_CLAIM} {claim}; to use the claim again, set claim: {{name: {claim}}}"
-
-
-def _place_words(place: Mapping[str, Any]) -> str:
-    """Return text such as ` in the namespace ml of the cluster west`. Leave out a missing name."""
-    words = (("namespace", " in the namespace "), ("cluster", " of the cluster "))
-    return "".join(f"{word}{place[key]}" for key, word in words if place.get(key))
 
 
 def _delivery_diffs(pair: Pair) -> Iterator[ObjectDiff]:

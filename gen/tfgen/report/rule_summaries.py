@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tfgen.change import new_run, run_back
+from tfgen.change import new_run
 from tfgen.check import files as drift
 from tfgen.check import namespace, repository, severities
 from tfgen.check import objects as object_problems
@@ -27,7 +27,6 @@ def rule_summaries() -> Mapping[str, str]:
     return {
         **schema_messages.RULES,
         **new_run.RULES,
-        **run_back.RULES,
         **drift.RULES,
         **read.RULES,
         **check.RULES,
