@@ -138,8 +138,11 @@ def report_unlisted(out: Path, files: Sequence[str], jobs: Container[str], again
     of_git = ignored(out, (CHARTS, OVERLAYS))
     groups: dict[str, list[str]] = {}
     for path in files:
-        if path not in of_git and not any(_matches(path, pattern) for pattern in patterns):
-            groups.setdefault(_group(path, jobs), []).append(path)
+        if path in of_git or any(_matches(path, pattern) for pattern in patterns):
+            continue
+        top, name, *steps = path.split("/")
+        is_of_no_job = top == OVERLAYS and steps and name not in jobs and name not in TOOLS
+        groups.setdefault(f"{top}/{name}" if is_of_no_job else path, []).append(path)
     for group, paths in groups.items():
         subject = "the file" if len(paths) == 1 else f"the {count(len(paths), 'file')} of {group}"
         message = (
@@ -148,17 +151,6 @@ def report_unlisted(out: Path, files: Sequence[str], jobs: Container[str], again
             f"{FILE} of the main branch"
         )
         yield Problem(os.path.relpath(out / paths[0]), Position(1, 1), message, UNLISTED)
-
-
-def _group(path: str, jobs: Container[str]) -> str:
-    """Return the group of files that share a single problem, by the path of the group.
-
-    For a file in a folder `overlays/NAME` without a job NAME, the group is this folder. For any other file, the group
-    is the file itself.
-    """
-    top, name, *steps = path.split("/")
-    is_of_no_job = top == OVERLAYS and steps and name not in jobs and name not in TOOLS
-    return f"{top}/{name}" if is_of_no_job else path
 
 
 def _exceptions(out: Path, against: str) -> list[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import mmap
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -213,7 +213,11 @@ def render_files(
     """
     is_skipped = scope.make_unchanged_test() if scope.make_unchanged_test else None  # once, and not in each process
     group_of_hash: dict[int, int] = {}
-    groups = {source.file: group_of_hash.setdefault(_hash_keys(source), len(group_of_hash)) for source in sources}
+    groups: dict[str, int] = {}
+    for source in sources:
+        text = source.text()
+        keys = 0 if isinstance(text, Problem) else hash(tuple(_KEYS.findall(text)))
+        groups[source.file] = group_of_hash.setdefault(keys, len(group_of_hash))
     grouped = sorted(sources, key=lambda source: groups[source.file])
     staging.begin()
     has_error = mmap.mmap(-1, 1)  # a byte that all processes share
@@ -223,12 +227,6 @@ def render_files(
         alike=lambda source: groups[source.file],
     )
     return zip((source.file for source in grouped), files, strict=True)
-
-
-def _hash_keys(source: Source) -> int:
-    """Return a hash of the YAML keys in a file, without a slow parse. Files with the same keys have the same hash."""
-    text = source.text()
-    return 0 if isinstance(text, Problem) else hash(tuple(_KEYS.findall(text)))
 
 
 def _render_file(
@@ -284,12 +282,21 @@ class MergedFiles(Record):
     def resolve(self, plan: WritePlan) -> int:
         """Stage the files of the rendered jobs in git, and return the number of resolved conflicts.
 
+        A job whose files must be staged is a job that the plan changes, or a job with an unmerged file.
+
         Raises:
             TfgenError: git fails.
         """
         if not self.unmerged:
             return 0
-        names = {path for paths in _files_of_jobs(plan, self.unmerged) for path in paths}
+        names: set[str] = set()
+        for job in (planned.plan for planned in plan.jobs):
+            before = job.before.paths() if job.before else set()
+            paths = {ledger_path(job.rendering.job), *before, *job.target.files}
+            names |= paths if not job.is_done() or not self.unmerged.isdisjoint(paths) else set()
+        for name in plan.request.done:
+            paths = {ledger_path(name), *plan.ledgers[name].files} if name in plan.ledgers else set()
+            names |= paths if not self.unmerged.isdisjoint(paths) else set()
         git.stage_files(self.out, names)
         return len(names & self.unmerged)
 
@@ -307,7 +314,10 @@ def take_over_merge(out: Path, conflicted: Collection[str]) -> MergedFiles:
         TfgenError: git or the disk fails, or a version of a ledger in the conflict is invalid.
     """
     unmerged = git.unmerged_files(out, _FOLDERS)
-    stages = {job: versions for path, versions in unmerged.items() if (job := _job_of(path))}
+    in_ledgers = ((path.rpartition("/"), versions) for path, versions in unmerged.items())
+    stages = {
+        job: versions for (folder, _, name), versions in in_ledgers if folder == LEDGER_FOLDER and (job := job_of(name))
+    }
     jobs = [job for job in sorted({*conflicted, *stages}) if (out / ledger_path(job)).is_file()]
     written: set[str] = set()
     if jobs and git.is_in_repository(out):
@@ -323,12 +333,6 @@ def take_over_merge(out: Path, conflicted: Collection[str]) -> MergedFiles:
     for path, (before, after) in ledgers.items():
         replace_text(out / path, before, after)
     return MergedFiles(out, frozenset(unmerged), ledgers)
-
-
-def _job_of(path: str) -> str | None:
-    """Return the name of the job whose ledger has the path `path`. For a file that is not a ledger, return None."""
-    folder, _, name = path.rpartition("/")
-    return job_of(name) if folder == LEDGER_FOLDER else None
 
 
 def _ledger_versions(out: Path, job: str, text: str, stages: Mapping[int, str]) -> tuple[Ledger, Ledger]:
@@ -350,19 +354,3 @@ def _ledger_versions(out: Path, job: str, text: str, stages: Mapping[int, str]) 
     versions = [git.read_version(out, stages[stage]) for stage in (git.OURS, git.THEIRS) if stage in stages]
     texts = versions or conflict_sides(text)
     return parse_ledger(job, texts[0]), parse_ledger(job, texts[-1])
-
-
-def _files_of_jobs(plan: WritePlan, unmerged: Set[str]) -> Iterator[set[str]]:
-    """Yield the paths of all files of a job, for each job whose files tfgen must stage after the merge.
-
-    Such a job is a job that the plan changes, or a job with a file in `unmerged`.
-    """
-    for job in (planned.plan for planned in plan.jobs):
-        before = job.before.paths() if job.before else set()
-        paths = {ledger_path(job.rendering.job), *before, *job.target.files}
-        if not job.is_done() or not unmerged.isdisjoint(paths):
-            yield paths
-    for name in plan.request.done:
-        paths = {ledger_path(name), *plan.ledgers[name].files} if name in plan.ledgers else set()
-        if not unmerged.isdisjoint(paths):
-            yield paths

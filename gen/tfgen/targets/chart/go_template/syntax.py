@@ -14,7 +14,7 @@ import functools
 import json
 import textwrap
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from itertools import count, groupby
+from itertools import chain, count, groupby
 from typing import Final, TypeAlias, assert_never
 
 from tfgen.data_path import TREES
@@ -470,7 +470,8 @@ class Context(Record):
         declared, variables = self.declared, dict(self.names)
         for name in names:
             used = (*declared, *self.variables.values())
-            variables[name] = next(text for text in _variable_texts(name) if text not in used)
+            texts = chain([f"${name}"], (f"${name}{number}" for number in count(2)))
+            variables[name] = next(text for text in texts if text not in used)
             declared = (*declared, variables[name])
         # a test of an outer name with the same text is not valid here
         facts = tuple(test for test in self.facts if not mentions(test, names))
@@ -503,8 +504,3 @@ class Context(Record):
     def full_name(self, name: str) -> str:
         """Return the full name of a named template. Example: "mnist.run" for the name "run" in the chart mnist."""
         return f"{self.chart}.{name}"
-
-
-def _variable_texts(name: str) -> Iterator[str]:
-    yield f"${name}"
-    yield from (f"${name}{number}" for number in count(2))
