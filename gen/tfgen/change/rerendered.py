@@ -205,7 +205,11 @@ def _problems_of_job(before: Document, after: Document, versions: _Versions) -> 
             target = environment if names_run and rule == NEW_RUN else None
             if (target, rule) not in reported:
                 reported.add((target, rule))
-                cause = _cause(before, versions)
+                if versions.before_ledger.input_digest != input_digest(before):
+                    cause = "the committed files were rendered from a different version of the job"
+                else:
+                    causes = versions.before_ledger.causes_of_change(versions.after_ledger)
+                    cause = " and ".join(causes) or "a different build of the same tfgen version rendered the files"
                 message = f"{_field(change)}, because {cause}: {change.effect}; {advice(after, target, rule)}"
                 path = ("metadata", "name") if target is None else ("spec", "environments", target)
                 yield Problem(*after.place(path), message, rule)
@@ -261,10 +265,3 @@ def _rank(change: FieldChange) -> int:
     if keys.POD_TEMPLATE_HASH in steps:
         return 3
     return 2 if steps[0] in ("metadata", "apiVersion", "kind") else 0 if "template" in steps else 1
-
-
-def _cause(before: Document, versions: _Versions) -> str:
-    if versions.before_ledger.input_digest != input_digest(before):
-        return "the committed files were rendered from a different version of the job"
-    causes = versions.before_ledger.causes_of_change(versions.after_ledger)
-    return " and ".join(causes) or "a different build of the same tfgen version rendered the files"

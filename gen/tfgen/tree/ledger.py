@@ -148,20 +148,16 @@ class Ledger(Record):
         is not UTF-8 becomes a JSON escape.
         """
         data: dict[str, object] = {
+            "defaults": self.defaults_digest or None,
             "files": dict(self.files),
             "input": self.input_digest,
+            "revision": {"digest": self.revised_digest, "number": self.revision} if self.revised_digest else None,
+            "source": self.source or None,
             "tool": self.tool_version,
+            "unfinished": None if self.unfinished is None else dict(self.unfinished),
             "version": _VERSION,
         }
-        if self.defaults_digest:
-            data["defaults"] = self.defaults_digest
-        if self.source:
-            data["source"] = self.source
-        if self.revised_digest:
-            data["revision"] = {"digest": self.revised_digest, "number": self.revision}
-        if self.unfinished is not None:
-            data["unfinished"] = dict(self.unfinished)
-        lines = ",\n".join(f'  "{key}": {_json(value)}' for key, value in sorted(data.items()))
+        lines = ",\n".join(f'  "{key}": {_json(value)}' for key, value in data.items() if value is not None)
         return f"{{\n{lines}\n}}\n".encode("utf-8", "backslashreplace").decode()
 
 

@@ -463,7 +463,7 @@ def matched_images(item: Object) -> Iterator[str | None]:
 
 
 def with_images(item: Object, entries: Mapping[str, Mapping[str, str]]) -> Object:
-    """Return the object after the changes that the field ``images`` makes. `entries` has the entries of it by name."""
+    """Return the object after the changes of the field ``images``, whose entries are in `entries` by their name."""
     replaced: Object = item if item["kind"] == _SKIPPED_KIND else _with_images(item, entries)
     return replaced
 
