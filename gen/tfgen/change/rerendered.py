@@ -27,7 +27,7 @@ from tfgen.kubernetes import keys
 from tfgen.kubernetes.object import Object
 from tfgen.places import OVERLAYS
 from tfgen.record import Record
-from tfgen.targets.kustomize.build import build_objects, has_overlay
+from tfgen.targets.kustomize.overlays import build_objects, has_overlay
 from tfgen.targets.render import input_digest
 from tfgen.text.document import Document
 from tfgen.tree.files import digest_of

@@ -33,7 +33,7 @@ from tfgen.pipeline.render import RenderedFile, find_sums, render_files
 from tfgen.places import CHARTS, OVERLAYS, TOOLS
 from tfgen.rails.limits import JobUse, has_limited_sums, uses
 from tfgen.schema import validate as schema
-from tfgen.targets.kustomize.build import build_objects, has_overlay
+from tfgen.targets.kustomize.overlays import build_objects, has_overlay
 from tfgen.text.document import Document
 from tfgen.text.parse import decode, parse
 from tfgen.tree.ledger import ledger_path
