@@ -11,7 +11,7 @@ from typing import Final
 
 from tfgen.check.jobs import check
 from tfgen.pictures.describe import describe
-from tfgen.pictures.svg import as_svg
+from tfgen.pictures.picture import as_svg
 
 ROOT: Final = Path(__file__).parents[1]
 PICTURE: Final = ROOT / "docs" / "readme.svg"

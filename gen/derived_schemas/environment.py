@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from tfgen.schema.file import Schema, is_record, resolve
-from tfgen.schema.tunables import ValuesPath, leaves, type_of
+from tfgen.schema.tunables import ValuesPath, tunables_in, type_of
 
 _SHARED = "#/definitions/"
 _ENVIRONMENT = "#/definitions/environment/definitions/"
@@ -114,7 +114,7 @@ class _Environment(PartMaker):
 
     def __init__(self, schema: Schema) -> None:
         super().__init__(schema, _ENVIRONMENT)
-        self.paths = {leaf.tunable.path[:end] for leaf in leaves(schema) for end in range(len(leaf.tunable.path) + 1)}
+        self.paths = {tunable.path[:end] for tunable in tunables_in(schema) for end in range(len(tunable.path) + 1)}
 
     def environment(self) -> dict[str, Any]:
         derived = self.record(self.schema["properties"]["spec"])

@@ -14,9 +14,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 
-from tfgen.credentials import without_credentials
 from tfgen.record import Record
-from tfgen.words import printable
+from tfgen.words import printable, without_credentials
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -13,7 +13,7 @@ from tfgen import cli
 from tfgen.commands.explain import explain_rule, rule_ids
 from tfgen.errors import TfgenError
 from tfgen.report.rule_summaries import rule_summaries
-from tfgen.schema.explain import explain
+from tfgen.schema.keys import explain
 
 # -- keys --------------------------------------------------------------------------------------------------------------
 

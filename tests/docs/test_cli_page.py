@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from cli_page.__main__ import PAGE
-from cli_page.page import page
+from cli_page import PAGE, page
 from tests.support.command import Command
 from tests.support.tools import ROOT
 from tfgen.cli.parser import COMMANDS, command_of, parsers, read_arguments

@@ -10,7 +10,7 @@ import jsonschema
 import pytest
 import yaml
 
-from schema_page.page import PAGES, page
+from schema_page import PAGES, page
 from tests.support.tools import ROOT
 
 SCHEMAS = {

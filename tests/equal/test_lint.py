@@ -65,7 +65,7 @@ def test_every_value_is_read_by_some_template(document):
     structure = TrainingJob.from_document(document).structure
     templates = [template.node for template in graph(structure)]
     checks = [node for guard in guards(structure) for node in (guard.when, guard.say)]
-    unread = {".".join(tunable.path) for tunable in tunables(document["spec"])} - {
+    unread = {".".join(path) for path in tunables(document["spec"])} - {
         *_read([*templates, *checks, notes(structure)], {})
     }
     assert unread == set()
@@ -180,7 +180,7 @@ def _dead(document: Document, render: Callable[[Mapping[str, Any]], Any]) -> Ite
         return rendered(json.dumps(functools.reduce(_over, settings, {}), sort_keys=True))
 
     assert renders({}) is not None
-    for path, node in ((tunable.path, tunable.schema) for tunable in tunables(document["spec"])):
+    for path, node in ((path, tunable.schema) for path, tunable in tunables(document["spec"]).items()):
         others = [_nested(path, other) for other in _others(node, data_path.at(values, path))]
         companies = [each for each in ({}, *_companies(path, values)) if renders(each) is not None]
         if not any(renders(each, other) not in (None, renders(each)) for each in companies for other in others):

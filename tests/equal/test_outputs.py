@@ -32,7 +32,7 @@ from tfgen.graph.graph import plain_objects
 from tfgen.graph.objects.finisher import config_map
 from tfgen.graph.schedulers import GANGS
 from tfgen.schema.kinds import GANG_FIELDS, WORKLOAD_KINDS
-from tfgen.schema.tunables import all_leaves
+from tfgen.schema.tunables import all_tunables
 from tfgen.targets.render import render
 
 HOSTILE_WORDS = [
@@ -497,7 +497,7 @@ def chart_of(tmp_path_factory):
 
 @pytest.mark.long
 @drawn(500)
-@given(structure=st.sampled_from([*STRUCTURES]), path=st.sampled_from([*all_leaves()]), value=ONE_VALUE)
+@given(structure=st.sampled_from([*STRUCTURES]), path=st.sampled_from([*all_tunables()]), value=ONE_VALUE)
 @example(structure="one task", path=("image",), value="a:1")
 def test_chart_takes_a_value_that_an_environment_may_have(structure, path, value, chart_of):
     values = data_path.with_value({}, path, value)

@@ -542,7 +542,7 @@ def test_number_or_boolean_is_its_text(texts, helm, tmp_path):
 
 def test_every_value_that_may_be_a_number_is_among_the_cases():
     tunable = tunables.tunables({**JOB["spec"], "code": {"git": {}}})
-    there = {each.path[-1] for each in tunable if each.chart_types}
+    there = {path[-1] for path, each in tunable.items() if each.chart_types}
     tried = {step for texts in NUMBERS.values() for setting in settings(texts) for step in re.split("[.=]", setting)}
     assert there <= tried
 

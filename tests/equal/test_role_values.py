@@ -25,7 +25,7 @@ from tests.support.rendered import Rendered, assert_outputs_equal
 from tfgen.graph.graph import plain_objects
 from tfgen.schema import file as schema_file
 from tfgen.schema.kinds import COPIED
-from tfgen.schema.tunables import all_leaves, at
+from tfgen.schema.tunables import all_tunables, at
 
 ROLES = ("chief", "ps", "worker")
 SPOT_TAINT = "cloud.google.com/gke-spot"
@@ -94,7 +94,7 @@ def assert_role_wins(key, of_job, own, of_environment, folder):
 
 
 def test_the_table_has_every_tunable_of_a_role():
-    keys = {path[2] for path in all_leaves() if path[:2] == ("roles", "worker")}
+    keys = {path[2] for path in all_tunables() if path[:2] == ("roles", "worker")}
     assert keys == {*KEYS, *OF_ROLES_ALONE, *OTHERS}
 
 

@@ -13,9 +13,8 @@ import time
 
 import pytest
 
-from tfgen.credentials import find_credentials, has_credential, without_credentials
 from tfgen.errors import Position, Problem
-from tfgen.words import shown
+from tfgen.words import find_credentials, has_credential, shown, without_credentials
 
 ALPHANUMERIC = string.ascii_letters + string.digits
 

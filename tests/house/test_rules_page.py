@@ -18,7 +18,7 @@ from tfgen.commands import rerun
 from tfgen.errors import Problem
 from tfgen.graph.graph import build
 from tfgen.importers import table as importers
-from tfgen.live import profile
+from tfgen.live import transport
 from tfgen.local import plan as local
 from tfgen.pipeline import check as pipeline_check
 from tfgen.pipeline import read
@@ -52,7 +52,7 @@ NOT_OF_THE_JOB = {
     *layout.RULES,
 }
 OF_A_CHANGE = {*new_run.RULES}
-WITHOUT_EXAMPLE = {"yaml-encoding", "service-name", *TOO_LARGE, *NOT_OF_THE_JOB, *local.RULES, *profile.RULES}
+WITHOUT_EXAMPLE = {"yaml-encoding", "service-name", *TOO_LARGE, *NOT_OF_THE_JOB, *local.RULES, *transport.RULES}
 
 # A name that is too long for a host is also too long for a StatefulSet. A wrong ignore comment ignores no problem.
 COMES_WITH = {"host-name": {"statefulset-name"}, "ignore-comment": {"latest-tag"}}

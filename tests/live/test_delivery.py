@@ -12,9 +12,8 @@ from typing import Any
 import pytest
 
 from tests.support.recorded_run import read_recorded, read_run
-from tfgen.live.run import DeclaredRun, Snapshot
+from tfgen.live.run import DeclaredRun, Reason, Snapshot
 from tfgen.live.run_state import delivery_reason, state_of_run
-from tfgen.live.tasks import Reason
 from tfgen.report.status import as_text
 
 SUCCEEDED = Path(__file__).parent / "succeeded"

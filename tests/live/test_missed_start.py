@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from tfgen.live.missed_start import missed_start
-from tfgen.live.run import DeclaredRun, End, Snapshot
+from tfgen.live.run import DeclaredRun, End, Snapshot, missed_start
 
 FULL = "0/1 nodes are available: 1 Insufficient nvidia.com/gpu. no new claims to deallocate."
 TAINTED = "0/1 nodes are available: 1 node(s) had untolerated taint(s)."

@@ -17,8 +17,8 @@ import yaml
 from tests.support.recorded_run import read_run
 from tfgen.errors import TfgenError
 from tfgen.live.api import FOLLOWING, Api, ApiError, Patience, pause
+from tfgen.live.clusters import read_snapshot
 from tfgen.live.connection import Access, Connection
-from tfgen.live.read_cluster import read_snapshot
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 Answer = tuple[int, Mapping[str, str], bytes]

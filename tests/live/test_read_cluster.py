@@ -10,7 +10,7 @@ import pytest
 from tests.support.recorded_run import read_run
 from tfgen.errors import TfgenError
 from tfgen.kubernetes.object import Object
-from tfgen.live import read_cluster
+from tfgen.live import clusters
 from tfgen.live.api import Api
 
 API = cast("Api", None)
@@ -42,7 +42,7 @@ def unscheduled(role: str, index: int) -> Object:
 def pods(monkeypatch: pytest.MonkeyPatch) -> list[Object]:
     """Return the list of pods that the cluster has."""
     found: list[Object] = []
-    monkeypatch.setattr(read_cluster, "read_pods", lambda *_: found)
+    monkeypatch.setattr(clusters, "read_pods", lambda *_: found)
     return found
 
 
@@ -53,15 +53,15 @@ def test_the_newest_running_pod_of_the_task_is_taken() -> None:
         pod("worker", 1, "Running", created="2026-11-22T10:00:00Z", running={}),
         pod("worker", 1, "Pending", created="2026-11-22T11:00:00Z"),
     ]
-    assert read_cluster.task_pod(pods, "ml", RUN, "worker", 1) is pods[2]
+    assert clusters.task_pod(pods, "ml", RUN, "worker", 1) is pods[2]
 
 
 def test_a_task_without_a_pod_is_an_error_with_the_tasks_of_the_run() -> None:
     with pytest.raises(TfgenError, match=r"worker-2 has no pod in the namespace ml; the run has no task$"):
-        read_cluster.task_pod([], "ml", RUN, "worker", 2)
+        clusters.task_pod([], "ml", RUN, "worker", 2)
     pods = [pod("worker", 0, "Running", running={}), pod("ps", 1, "Pending"), pod("finisher", 0, "Running")]
     with pytest.raises(TfgenError, match=r"worker-2 has no pod in the namespace ml; the run has ps-1 and worker-0$"):
-        read_cluster.task_pod(pods, "ml", RUN, "worker", 2)
+        clusters.task_pod(pods, "ml", RUN, "worker", 2)
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_a_task_without_a_pod_is_an_error_with_the_tasks_of_the_run() -> None:
 )
 def test_a_task_that_does_not_run_is_an_error_with_its_reason(found: Object, reason: str) -> None:
     with pytest.raises(TfgenError) as caught:
-        read_cluster.task_pod([found], "ml", RUN, "worker", 0)
+        clusters.task_pod([found], "ml", RUN, "worker", 0)
     assert str(caught.value) == f"{RUN.title}: worker-0 does not run: {reason}"
 
 
@@ -82,5 +82,5 @@ def test_a_tensorboard_that_is_not_ready_is_an_error_with_its_reason(pods: list[
     waiting = {"reason": "ImagePullBackOff", "message": "no such image"}
     pods.append(pod("tensorboard", 0, "Pending", waiting=waiting))
     with pytest.raises(TfgenError) as caught:
-        read_cluster.tensorboard_pod(API, "ml", RUN)
+        clusters.tensorboard_pod(API, "ml", RUN)
     assert str(caught.value) == f"{RUN.title}: TensorBoard is not ready: ImagePullBackOff: no such image"

@@ -13,10 +13,9 @@ import pytest
 from tests.support.generated import job as job_document
 from tfgen.graph.graph import build, task_objects
 from tfgen.live.api import Api, ApiError, Resource
-from tfgen.live.read_cluster import read_snapshot
-from tfgen.live.run import DeclaredRun, declared_run
+from tfgen.live.clusters import read_snapshot
+from tfgen.live.run import DeclaredRun, Reason, declared_run
 from tfgen.live.run_state import queue_reason, state_of_run, workload_of
-from tfgen.live.tasks import Reason
 
 NO_QUOTA = "couldn't assign flavors to pod set worker: insufficient unused quota for cpu in flavor t4, 2 more needed"
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.local_job import JOB, run, write_job
-from tfgen.local.folders import Folders, Mount
+from tfgen.local.folders import Folders
 from tfgen.local.variables import loopback, replace_addresses
 
 
@@ -37,7 +37,7 @@ def test_paths_of_the_pod_are_paths_of_this_machine(tmp_path: Path, text: str, e
     (work / "pkg").mkdir(parents=True)
     (work / "train.py").touch()
     (work / "pkg" / "model.py").touch()
-    mounts = (Mount("/data/eval", tmp_path / "eval"), Mount("/data", tmp_path / "data"))
+    mounts = {"/data/eval": tmp_path / "eval", "/data": tmp_path / "data"}
     local = Folders(mounts, work).replace_paths(text)
     for name, folder in (("WORK", work), ("EVAL", tmp_path / "eval"), ("DATA", tmp_path / "data")):
         local = local.replace(str(folder), name)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tfgen.local.program_imports import MissingPackage, advice, find_missing_packages
+from tfgen.local.plan import advice, find_missing_packages
 
 
 @pytest.mark.parametrize(
@@ -29,13 +29,13 @@ def test_missing_packages(tmp_path: Path, program: str, missing: list[tuple[str,
     path = tmp_path / "train.py"
     path.write_text(program, encoding="utf-8")
     packages = find_missing_packages(sys.executable, path, os.environ)
-    assert [(package.name, package.line) for package in packages] == missing
+    assert [*packages.items()] == missing
 
 
 def test_an_interpreter_that_fails_has_no_missing_packages(tmp_path: Path) -> None:
     path = tmp_path / "train.py"
     path.write_text("import no_such\n", encoding="utf-8")
-    assert find_missing_packages("/bin/false", path, os.environ) == ()
+    assert find_missing_packages("/bin/false", path, os.environ) == {}
 
 
 @pytest.mark.parametrize(
@@ -52,5 +52,5 @@ def test_the_advice_follows_the_requirements(tmp_path: Path, requirements: str |
     file = tmp_path / "requirements.txt"
     if requirements is not None:
         file.write_text(requirements, encoding="utf-8")
-    missing = [MissingPackage("PIL", 1), MissingPackage("tensorflow", 2)]
+    missing = ["PIL", "tensorflow"]
     assert advice(missing, "python", file).replace(str(file), "FILE") == f"run python -m {expected}"

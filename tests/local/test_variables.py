@@ -8,7 +8,7 @@ import pytest
 
 from tfgen.graph.task_pods import Pod, gpu_count
 from tfgen.kubernetes.pods import expand
-from tfgen.local.variables import MissingVariable, shares, unknown_sources, variables
+from tfgen.local.variables import shares, unknown_sources, variables
 
 
 def pod(env: list[dict[str, Any]], **container: Any) -> Pod:
@@ -67,7 +67,7 @@ def test_what_the_user_gives_stands_under_what_the_job_says() -> None:
     ]
     told = variables(pod(env), {}, {"MODE": "user", "TOKEN": "t", "MORE": "m"})
     assert told.values == {"MODE": "job", "TOKEN": "t", "MORE": "m", "URL": "https://t@hub"}
-    assert told.missing == (MissingVariable("KEY", "the key key of the Secret hub"),)
+    assert told.missing == {"KEY": "the key key of the Secret hub"}
 
 
 def test_all_of_a_config_map() -> None:

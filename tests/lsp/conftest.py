@@ -12,8 +12,8 @@ import pytest
 from tests.support.editor import Editor, editor
 from tests.support.marked import marked
 from tfgen.check.fixes import Analysis, analyse
-from tfgen.lsp.analysis import OpenFiles
 from tfgen.lsp.places import Cursor, find_key
+from tfgen.lsp.session import OpenFiles
 
 
 class Desk(NamedTuple):

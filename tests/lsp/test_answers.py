@@ -12,7 +12,7 @@ from tfgen.check.severities import IGNORABLE
 from tfgen.lsp.answers import Choice, complete, explain_key, set_or_enforced
 from tfgen.lsp.places import find_spot
 from tfgen.schema import file as schema_file
-from tfgen.schema.explain import explain
+from tfgen.schema.keys import explain
 
 # -- explanations ------------------------------------------------------------------------------------------------------
 

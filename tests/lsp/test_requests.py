@@ -8,7 +8,7 @@ from tests.lsp.conftest import Desk
 from tests.lsp.test_answers import DEFAULTS, JOB
 from tests.support.marked import marked
 from tfgen.errors import Position
-from tfgen.schema.explain import explain
+from tfgen.schema.keys import explain
 
 
 def at(position: Position) -> types.Position:

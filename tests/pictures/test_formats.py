@@ -12,8 +12,7 @@ import pytest
 from readme_picture import readme_picture
 from tests.support.repository import tfgen
 from tests.support.tools import ROOT
-from tfgen.pictures.picture import Panel, Picture, Tasks, Volume, as_mermaid
-from tfgen.pictures.svg import as_svg
+from tfgen.pictures.picture import Panel, Picture, Tasks, Volume, as_mermaid, as_svg
 
 SVG = "{http://www.w3.org/2000/svg}"
 NOTES = (("end", 'when chief-0 exits, the finisher stops "ps"; and <worker>'),)

@@ -16,7 +16,7 @@ from tfgen.report.problems import as_text
 from tfgen.schema import validate as schema
 from tfgen.schema.file import Schema, is_record, load, resolve, text
 from tfgen.schema.messages import RULES, TRANSLATED_KEYWORDS
-from tfgen.schema.tunables import leaves
+from tfgen.schema.tunables import tunables_in
 from tfgen.text.parse import parse
 
 if TYPE_CHECKING:
@@ -379,10 +379,10 @@ def test_each_definition_is_used():
 
 def test_only_keys_of_a_role_have_no_default():
     """A key of a role without a default has the value of the job. Every other default has a value, for Go templates."""
-    for leaf in leaves(load()):
-        path, default = leaf.tunable.path, leaf.tunable.default
+    for tunable in tunables_in(load()):
+        path, default = tunable.path, tunable.default
         is_optional = path[0] == "roles" and path[2] != "replicas" and path[2] != "resources"
-        assert leaf.tunable.is_optional == is_optional, path
+        assert tunable.is_optional == is_optional, path
         assert (default is None) == is_optional, path
 
 

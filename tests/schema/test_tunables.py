@@ -121,9 +121,8 @@ def test_jobs_of_one_kind_have_the_same_tunables():
 
 
 def test_a_section_brings_its_tunables():
-    gang = {t.path for t in tunables.tunables({**SMALL, "gang": {"scheduler": "volcano"}})} - {
-        t.path for t in tunables.tunables(SMALL)
-    }
+    with_gang = tunables.tunables({**SMALL, "gang": {"scheduler": "volcano"}})
+    gang = with_gang.keys() - tunables.tunables(SMALL).keys()
     keys = ("enabled", "schedulerName", "queue", "priorityClassName", "minAvailable", "minResources")
     topology = {("gang", "networkTopology", key) for key in ("mode", "highestTierAllowed", "highestTierName")}
     assert gang == topology | {("gang", key) for key in keys}
@@ -144,8 +143,8 @@ def test_a_section_brings_its_tunables():
 )
 def test_what_a_job_has_no_part_for_is_no_value_of_its_chart(section, paths):
     spec = {**SMALL, **section}
-    here = {".".join(tunable.path) for tunable in tunables.tunables(spec)}
-    everywhere = {".".join(tunable.path) for tunable in tunables.tunables(spec, of_any_kind=True)}
+    here = {".".join(path) for path in tunables.tunables(spec)}
+    everywhere = {".".join(path) for path in tunables.tunables(spec, of_any_kind=True)}
     assert here.isdisjoint(paths)
     assert everywhere.issuperset(paths)
 
@@ -191,7 +190,7 @@ def test_what_an_environment_does_not_say_is_as_the_job_has_it():
         "args": ["x", "y"],
         "environments": {"dev": {"env": {"A": None, "C": "c"}, "args": ["z"], "roles": {"worker": {"replicas": 1}}}},
     }
-    values = tunables.environment_values(spec, "dev")
+    values = tunables.values(spec, "dev")
     assert values == tunables.values(
         {"image": "x:1", "env": {"B": "b", "C": "c"}, "args": ["z"], "roles": {"worker": {"replicas": 1}}}
     )

@@ -1,4 +1,4 @@
-"""Tests of `schema.unknown`: one round of checks reports all mistakes that do not depend on each other."""
+"""Tests of `data_path.UNKNOWN`: one round of checks reports all mistakes that do not depend on each other."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import pytest
 
 from tests.support.problems import all_problems
 from tfgen import data_path
+from tfgen.data_path import UNKNOWN, UnknownValueError, is_unknown, known_part, mark, until_unknown
 from tfgen.schema.messages import RULES as SCHEMA_RULES
-from tfgen.schema.unknown import UNKNOWN, UnknownValueError, is_unknown, known_part, mark, until_unknown
 from tfgen.text.parse import parse
 
 CASES = Path(__file__).parents[1] / "invalid"

@@ -44,7 +44,7 @@ def test_every_value_with_a_default_is_required_and_nothing_else_is_let_in():
     validator.check_schema(schema)
     assert list(validator.iter_errors(values)) == []
     assert list(validator.iter_errors({**values, "global": {"x": 1}, "enabled": True})) == []
-    for tunable in tunables.tunables(SMALL):
+    for tunable in tunables.tunables(SMALL).values():
         assert validator.is_valid(without(values, tunable.path)) == tunable.is_optional, tunable.path
         assert not validator.is_valid(with_value(values, tunable.path, None)), tunable.path
     assert not validator.is_valid({**values, "enabled": False})
@@ -186,8 +186,8 @@ def _change(path: tuple[Any, ...], values: Any, odd: Any, change: str) -> None:
 
 
 def _is_allowed(spec: Any, values: Any) -> bool:
-    optional = {tunable.path for tunable in tunables.tunables(spec) if tunable.is_optional}
-    paths = {tunable.path for tunable in tunables.tunables(spec)}
+    optional = {path for path, tunable in tunables.tunables(spec).items() if tunable.is_optional}
+    paths = {*tunables.tunables(spec)}
     paths -= {path for path in optional if not data_path.has(values, path)}
     if not _has_records({path[:depth] for path in paths for depth in range(len(path))}, paths, values):
         return False
@@ -279,7 +279,7 @@ def test_the_values_of_every_job_are_allowed_by_their_schema(tmp_path_factory, d
         with_it = {**spec, "environments": {name: environment}}
         overrides = tunables.chart_overrides(with_it)[name]
         helm.validate_schema(overrides)
-        expected = tunables.environment_values(with_it, name)
+        expected = tunables.values(with_it, name)
         assert helm.merge_values(overrides) == expected
         assert list(reference.iter_errors(expected)) == []
 

@@ -42,9 +42,11 @@ def read_recorded(file: Path) -> tuple[Snapshot, str | None, datetime]:
 def record(job: Path, environment: str | None, now: datetime) -> dict[str, Any]:
     """Return the objects of a run in the cluster of the kubeconfig, as content of a recording."""
     from tfgen.live.api import ONCE
-    from tfgen.live.clusters import Clusters  # needs the kubernetes client
+    from tfgen.live.clusters import (
+        Clusters,  # needs the kubernetes client
+        read_snapshot,
+    )
     from tfgen.live.connection import Access
-    from tfgen.live.read_cluster import read_snapshot
 
     run = read_run(job, environment)
     ((api, namespace, runs),) = Clusters(Access(), ONCE, print).by_namespace([run])

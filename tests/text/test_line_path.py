@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tfgen.text.line_path import line_paths
+from tfgen.text.parse import line_paths
 
 
 @pytest.mark.parametrize(

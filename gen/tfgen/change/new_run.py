@@ -274,7 +274,7 @@ def _value(data: Any, environment: str | None, path: Path) -> Any:
     job without an environment.
     """
     spec = data["spec"]
-    values: Any = tunables.values(spec) if environment is None else tunables.environment_values(spec, environment)
+    values: Any = tunables.values(spec, environment)
     places = (values, spec) if environment is None else (values, spec["environments"][environment], spec)
     return next((value for place in places if (value := data_path.at(place, path)) is not None), None)
 

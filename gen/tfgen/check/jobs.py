@@ -1,7 +1,7 @@
 """Check of job files before tfgen renders the jobs. The check covers the YAML, the schema and the rules.
 
 A check returns the problems of the schema and of the rules in one round. The rules find only mistakes that do not
-depend on a value that the schema refuses (`schema.unknown`). The caller decides by `errors.has_errors` whether to
+depend on a value that the schema refuses (`data_path.UNKNOWN`). The caller decides by `errors.has_errors` whether to
 render.
 """
 

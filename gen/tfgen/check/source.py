@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from tfgen import data_path
 from tfgen.check.checked import CheckResult, ReadFile, Reported, record_job
 from tfgen.check.severities import check_comments, check_severities, set_severities
+from tfgen.data_path import until_unknown
 from tfgen.errors import Place, Problem
 from tfgen.fix import Fix, removal
 from tfgen.job import sources
@@ -22,7 +23,6 @@ from tfgen.rules.rule import AcrossRule, Clash, Rule
 from tfgen.rules.table import RULES
 from tfgen.rules.view import View, views
 from tfgen.schema import validate as schema
-from tfgen.schema.unknown import until_unknown
 from tfgen.text.document import MAX_SIZE, Document, YamlNode
 from tfgen.words import ALSO, in_environments
 

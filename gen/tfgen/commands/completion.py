@@ -28,7 +28,7 @@ from tfgen.cli.output import OK, print_json
 from tfgen.cli.parser import COMMANDS, HIDDEN, WORDS, options, parsers, positionals
 from tfgen.errors import TfgenError
 from tfgen.job.sources import contains_job, has_name_of_job, output_root, read_sources
-from tfgen.schema.complete import complete_assignment, complete_key
+from tfgen.schema.keys import complete_assignment, complete_key
 from tfgen.text.document import Document
 
 EXAMPLE: Final = "source <(tfgen completion bash)"

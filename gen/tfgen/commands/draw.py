@@ -8,8 +8,7 @@ from typing import Final
 from tfgen.cli.arguments import run_arguments
 from tfgen.cli.output import OK, print_json, read_job
 from tfgen.pictures.describe import describe
-from tfgen.pictures.picture import as_data, as_mermaid
-from tfgen.pictures.svg import as_svg
+from tfgen.pictures.picture import as_data, as_mermaid, as_svg
 
 EXAMPLE: Final = "tfgen draw job.yaml --env prod > job.svg"
 FORMATS: Final = ("svg", "mermaid", "json")

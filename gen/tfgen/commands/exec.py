@@ -11,7 +11,7 @@ from tfgen.cli.live import check_role, clusters_of, read_run
 from tfgen.cli.output import print_json, print_message
 from tfgen.errors import TfgenError, UsageError
 from tfgen.live.api import ONCE
-from tfgen.live.read_cluster import run_pods, task_pod
+from tfgen.live.clusters import run_pods, task_pod
 from tfgen.live.run_state import leading_role
 from tfgen.live.transport import Execution, collect, execute
 

@@ -14,7 +14,7 @@ from tfgen.cli.output import OK, columns, print_json, print_result, read_jobs
 from tfgen.commands.line_origin.explain_line import as_data, as_text, explain_line
 from tfgen.errors import UsageError
 from tfgen.job.facts import as_rows, as_table, origins
-from tfgen.schema.explain import WIDTH, explain
+from tfgen.schema.keys import WIDTH, explain
 from tfgen.words import nearest
 
 EXAMPLE: Final = "tfgen explain spec.roles.worker.resources.gpu"

@@ -25,8 +25,7 @@ from tfgen.job.facts import check_environment, choose_job, name_of
 from tfgen.job.sources import read_sources
 from tfgen.live.training_log import TrainingError, find_error, loss_line, losses
 from tfgen.local.plan import LocalDocument, LocalJob, LocalOptions, new_root, plan_local_job
-from tfgen.local.processes import CAN_END_ALL, Failure, Processes, read_failure
-from tfgen.local.run import Run
+from tfgen.local.run import CAN_END_ALL, Failure, Processes, Run, read_failure
 from tfgen.words import count, either
 
 EXAMPLE: Final = "tfgen local job.yaml --env dev --set roles.worker.replicas=2"

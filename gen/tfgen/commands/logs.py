@@ -13,9 +13,8 @@ from tfgen.cli.arguments import number, release_arguments, run_arguments, second
 from tfgen.cli.live import check_role, clusters_of, read_run
 from tfgen.cli.output import COLOURS, OK, PROBLEMS, is_in_colour, print_message
 from tfgen.live.api import FOLLOWING, ONCE
-from tfgen.live.clusters import read_states
+from tfgen.live.clusters import read_progress, read_states
 from tfgen.live.logs import Follower, LogChoice, read_logs
-from tfgen.live.read_cluster import read_progress
 from tfgen.live.tasks import failed_pods, task_errors, task_name
 from tfgen.report.status import as_line
 

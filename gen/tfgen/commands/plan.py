@@ -93,7 +93,7 @@ def _of_clusters(args: Namespace, runs: Iterable[RunObjects]) -> dict[str | None
     """Plan the runs on the nodes of their clusters. Return kubeconfig context -> plan for the cluster."""
     from tfgen.cli.live import clusters_of  # takes 100 ms, which a plan for a file does not need
     from tfgen.live.api import ONCE  # 50 ms
-    from tfgen.live.read_cluster import read_cluster  # 10 ms
+    from tfgen.live.clusters import read_cluster  # 10 ms
 
     clusters = clusters_of(args, ONCE)
     groups: dict[str | None, list[tuple[RunObjects, str | None]]] = {}

@@ -14,7 +14,7 @@ from tfgen.errors import TfgenError
 from tfgen.kubernetes import keys
 from tfgen.kubernetes.object import Object, identity
 from tfgen.live.api import CONFLICT, NOT_FOUND, ONCE, Api, ApiError, find
-from tfgen.live.read_cluster import read_pods
+from tfgen.live.clusters import read_pods
 from tfgen.live.run import DeclaredRun, Identity, check_place, end_of, find_run, suspend_path
 from tfgen.live.run_state import query_parameters, queue_of, workload_kind
 from tfgen.live.target import Target, delete_object, ownership, patch_object, resource_of

@@ -14,6 +14,7 @@ from tfgen.commands.commit import Outcome, commit_data, commit_paths, print_comm
 from tfgen.data_path import Path as DataPath
 from tfgen.disk_file import read_text, replace_text
 from tfgen.errors import Problem, UsageError
+from tfgen.fix import Assignment
 from tfgen.git.commit import RefusedError
 from tfgen.git.tree import CommitTree, is_shallow
 from tfgen.graph.objects.storage import WRITABLE
@@ -23,7 +24,7 @@ from tfgen.record import Record
 from tfgen.report.problems import rows
 from tfgen.schema import tunables
 from tfgen.text.document import Document
-from tfgen.text.edit import with_values
+from tfgen.text.edit import assign
 from tfgen.tree.write import read_ledgers
 from tfgen.words import command_line
 
@@ -146,7 +147,11 @@ def rerun(
             values["resumeFrom"] = folder
         if values:
             changes[_JOB if name is None else (*_JOB, "environments", name)] = values
-    return Rerun(with_values(text, document, changes), tuple(runs))
+    # A new key becomes the first key of its mapping, so the last key is first here.
+    edits = [
+        Assignment((*path, key), value) for path, values in changes.items() for key, value in reversed(values.items())
+    ]
+    return Rerun(assign(text, document, edits), tuple(runs))
 
 
 def find_earlier_runs(document: Document) -> Runs:

@@ -26,6 +26,7 @@ from tfgen.cli.output import (
 )
 from tfgen.disk_file import read_text, real_path, replace_text
 from tfgen.errors import Problem, ProblemsError, UsageError, stop_at_errors
+from tfgen.fix import Assignment
 from tfgen.git.tree import CommitTree
 from tfgen.job.facts import check_environment, choose_job, command_for, environments_of, name_of
 from tfgen.job.sources import output_root, root_above
@@ -35,7 +36,7 @@ from tfgen.places import JOB_SCHEMA
 from tfgen.record import Record
 from tfgen.schema.editor_schema import editor_schema
 from tfgen.text.document import Document
-from tfgen.text.edit import split_off, with_values
+from tfgen.text.edit import assign, split_off
 from tfgen.text.parse import decode, parse
 from tfgen.tree.plan import WriteRequest
 from tfgen.tree.write import apply, plan_write, read_ledgers
@@ -211,7 +212,7 @@ def retire(text: str, document: Document, environment: str) -> str:
     check_environment(document, environment)
     if not environments_of(document)[environment].get("enabled", True):
         return text
-    return with_values(text, document, {("spec", "environments", environment): {"enabled": False}})
+    return assign(text, document, [Assignment(("spec", "environments", environment, "enabled"), False)])
 
 
 def check_is_file(job: Path, out: Path | None) -> None:

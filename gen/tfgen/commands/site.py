@@ -81,14 +81,10 @@ def _with_states(args: Namespace, site: Site, documents: Sequence[Document]) -> 
     from tfgen.cli.live import clusters_of  # takes 100 ms, which only --live needs
     from tfgen.live.api import ONCE  # 50 ms
     from tfgen.live.run import declared_runs  # 30 ms
-    from tfgen.site.live_states import read_live_states, with_states  # 10 ms
+    from tfgen.site.live_states import with_live_states  # 10 ms
 
     runs = [item.run for item in declared_runs(documents, None, in_all=True)]
-    live = read_live_states(clusters_of(args, ONCE), runs)
-    for note in live.notes:
+    jobs, notes = with_live_states(clusters_of(args, ONCE), site.jobs, runs)
+    for note in notes:
         print_message(f"note: {note}")
-    return site.replaced(
-        jobs=tuple(with_states(site.jobs, live.states, runs)),
-        notes=live.notes,
-        live_at=f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
-    )
+    return site.replaced(jobs=tuple(jobs), notes=notes, live_at=f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC")

@@ -12,7 +12,7 @@ from tfgen.cli.live import clusters_of, read_run
 from tfgen.cli.output import print_json, print_message
 from tfgen.errors import TfgenError
 from tfgen.live.api import ONCE
-from tfgen.live.read_cluster import tensorboard_pod
+from tfgen.live.clusters import tensorboard_pod
 from tfgen.live.transport import LOOPBACK, forward, free_port
 
 EXAMPLE: Final = "tfgen tensorboard job.yaml --env prod"

@@ -290,10 +290,7 @@ def task_objects(data: Mapping[str, Any], environment: str | None = None) -> Tas
     """
     job, spec = TrainingJob.from_document(data), data["spec"]
     structure = job.structure.replaced(kind="StatefulSet", gang=None, eci=None, patches=(), environment_patches={})
-    if environment is None:
-        values = tunables.values(spec, of_any_kind=True)
-    else:
-        values = tunables.environment_values(spec, environment, of_any_kind=True)
+    values = tunables.values(spec, environment, of_any_kind=True)
     return TaskObjects(structure, values, tuple(objects(graph(structure), _scope(job, values)).values()))
 
 

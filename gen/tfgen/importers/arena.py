@@ -35,17 +35,8 @@ _ALIASES: Final[Mapping[str, str]] = {
     "p": "priority",
 }
 _SWITCHES: Final = (
-    "chief",
-    "evaluator",
-    "gang",
-    "host-ipc",
-    "host-network",
-    "host-pid",
-    "pprof",
-    "queue",
-    "rdma",
-    "tensorboard",
-    "trace",
+    *("chief", "evaluator", "gang", "host-ipc", "host-network", "host-pid"),
+    *("pprof", "queue", "rdma", "tensorboard", "trace"),
 )
 """Flags without a value."""
 _DROPPED: Final[Mapping[str, str]] = {
@@ -77,8 +68,6 @@ _FLAG_NAMES: Final = {
     *(f"{role}-{key}" for role in ("chief", "evaluator", "ps", "worker") for key in ("selector", *_AMOUNTS)),
 }
 
-_PLACEMENTS: Final[Mapping[str, str]] = {"spread": "spread", "binpack": "pack"}
-"""Policy of the flag --worker-affinity-policy -> placement of the imported job."""
 _GIT_SECRETS: Final = ("GIT_SYNC_USERNAME", "GIT_SYNC_PASSWORD")
 """Variables of --env that Arena also uses as credentials for the git repository with the code."""
 _WORKING_DIR: Final = "/root"
@@ -142,22 +131,15 @@ def job(words: Sequence[Word], file: str, notes: Notes) -> Part | None:
     return None if len(notes.problems) > before else _tf_job(flags)
 
 
-def _tf_job_of(item: Part) -> Part:
-    """Return the TFJob of a command in the shape of kubeflow.org/v1. `job` made this TFJob from the command.
-
-    The result omits the flags that have no field in a TFJob, such as `--gang`.
-    """
-    fields = {key: part for key, part in item.value.items() if key != GROUP}
-    version = item.value["apiVersion"].replaced(value="kubeflow.org/v1")
-    return tf_job.canonical(item.replaced(value={**fields, "apiVersion": version}))
-
-
 def read(item: Part, companions: Sequence[Part], options: Options, notes: Notes) -> ForeignJob | None:
     """Convert the TFJob of a command to a `ForeignJob`. Return None if the import report has problems.
 
     `job` made this TFJob from the command.
     """
-    job = tf_job.read(_tf_job_of(item), companions, options, notes)
+    version = item.value["apiVersion"].replaced(value="kubeflow.org/v1")
+    # Without the flags that have no field in a TFJob, such as --gang.
+    tf_job_item = tf_job.canonical(item.without(GROUP).with_part(("apiVersion",), version))
+    job = tf_job.read(tf_job_item, companions, options, notes)
     return _ArenaJob(item, job, options, notes).read() if job else None
 
 
@@ -201,7 +183,7 @@ class _ArenaJob(FieldReader):
             self.put(part, part.as_text, "spec", "tensorboard", {"logdir": "logDir", "tensorboard-image": "image"}[key])
 
     def _affinity(self, _key: str, policy: Part) -> None:
-        placement = _PLACEMENTS.get(policy.as_text)
+        placement = {"spread": "spread", "binpack": "pack"}.get(policy.as_text)
         other = self.spec.get("placement", placement)
         if placement is None:
             self.notes.reason(policy, "the policy has no effect on the pods", is_quiet=True)
@@ -220,12 +202,9 @@ class _ArenaJob(FieldReader):
         self.notes.reason(source, "in the imported job, the folder with the code is read-only", "changed")
 
     def _git_secret(self, _key: str, secrets: Part) -> None:
-        why = (
-            "the variable is a credential for git; create a Secret with the credential, "
-            "and set code.git.secretName to the name of the Secret"
-        )
+        fix = "create a Secret with the credential, and set code.git.secretName to the name of the Secret"
         for secret in secrets.items():
-            self.notes.reason(secret, why)
+            self.notes.reason(secret, f"the variable is a credential for git; {fix}")
 
     def _gang(self, _key: str, part: Part) -> None:
         self.set_value({"scheduler": "coscheduling"}, "spec", "gang")
@@ -235,15 +214,13 @@ class _ArenaJob(FieldReader):
             self.notes.reason(scheduler, why, "changed", COSCHEDULING)
         elif scheduler:
             self.put(scheduler, scheduler.as_text, "spec", "gang", "schedulerName")
-        pods = {name: role.pod.replaced(scheduler=None) for name, role in self.job.roles.items()}
-        roles = {name: role.replaced(pod=pods[name]) for name, role in self.job.roles.items()}
-        self.job = self.job.replaced(roles=roles)
+        roles = self.job.roles.items()
+        roles_without = {name: role.replaced(pod=role.pod.replaced(scheduler=None)) for name, role in roles}
+        self.job = self.job.replaced(roles=roles_without)
         if self.is_tf_job:
             self.set_value("PodGroup", "spec", "workload", "tfJob", "gang")
-        why = (
-            "Arena defines the gang by labels of the pods; tfgen creates a PodGroup of the Kubernetes scheduler plugins"
-        )
-        self.notes.reason(part, why, "changed")
+        why = "tfgen creates a PodGroup of the Kubernetes scheduler plugins"
+        self.notes.reason(part, f"Arena defines the gang by labels of the pods; {why}", "changed")
 
     def _tensorboard(self, _key: str, board: Part) -> None:
         pod = next(iter(self.job.roles.values())).pod
@@ -258,9 +235,8 @@ class _ArenaJob(FieldReader):
         image = self.job.roles.get("worker", next(iter(self.job.roles.values()))).pod.role.get("image")
         if image and "tensorboard-image" not in self.flags:
             self.set_value(image, "spec", "tensorboard", "image")
-            self.notes.remark(
-                board, "TensorBoard runs in the image of the workers, not in Arena's image for TensorBoard"
-            )
+            why = "TensorBoard runs in the image of the workers, not in Arena's image for TensorBoard"
+            self.notes.remark(board, why)
 
 
 # -- the flags ---------------------------------------------------------------------------------------------------
@@ -285,12 +261,8 @@ def _flags(words: Sequence[Word], file: str, notes: Notes) -> _Flags:
         if value is None and name not in _SWITCHES and name in _FLAG_NAMES:
             value_word = next(pending, Word("", word.position))
             value = value_word.text
-        part = scalar_part(
-            file,
-            word.position,
-            f"--{flag_match[1]}" if len(flag_match[1]) > 1 else f"-{flag_match[1]}",
-            value or "true",
-        )
+        dashes = "--" if len(flag_match[1]) > 1 else "-"
+        part = scalar_part(file, word.position, f"{dashes}{flag_match[1]}", value or "true")
         if name not in _FLAG_NAMES:
             notes.refuse(part, f"arena submit tfjob has no such flag{meant(nearest(name, _FLAG_NAMES))}")
         elif word.expands or value_word.expands:
@@ -318,10 +290,6 @@ def _duration(part: Part | None) -> Part | None:
     return part.scalar(sum(int(number) * _SECONDS[unit] for number, unit in re.findall(r"(\d+)([smh])", part.as_text)))
 
 
-def _true(part: Part | None) -> Part | None:
-    return part and part.replaced(value=True)
-
-
 def _pairs(flags: _Flags, *names: str) -> Part | None:
     """Return a mapping with the `KEY=VALUE` pairs of the first of the flags that the command sets."""
     entries = next((entries for name in names if (entries := dict(flags.pairs(name)))), {})
@@ -345,9 +313,9 @@ def _command(flags: _Flags) -> Part | None:
     program = re.sub(r"^'([^']*)'$", r"\1", " ".join(word.text for word in flags.program))
     shell_name = flags.value("shell")
     words = plain_words(program) or [shell_name.as_text if shell_name else "sh", "-c", program]
-    return _list(
-        [scalar_part(flags.start.file, flags.program[0].position, "program", word) for word in words if flags.program]
-    )
+    position = flags.program[0].position if flags.program else flags.start.position
+    parts = [scalar_part(flags.start.file, position, "program", word) for word in words]
+    return _list(parts) if flags.program else None
 
 
 def _resources(flags: _Flags, role: str) -> dict[str, Any] | None:
@@ -362,14 +330,15 @@ def _resources(flags: _Flags, role: str) -> dict[str, Any] | None:
     return {"requests": {**devices, **requests}, "limits": {**devices, **limits}} if is_set else None
 
 
-def _volumes(flags: _Flags) -> Iterator[tuple[str, Part, Mapping[str, Any], Part]]:
+def _volumes(flags: _Flags) -> Iterator[tuple[Part, Part, Mapping[str, Any], Part]]:
     """Yield each volume that the flags define, as (name, value of the flag, volume source, mount path)."""
     memory = {"medium": "Memory", "sizeLimit": flags.value("share-memory") or _SHARED_MEMORY}
-    yield "dshm", flags.start, {"emptyDir": memory}, flags.start.scalar("/dev/shm")  # noqa: S108 - in a pod
+    yield flags.start.scalar("dshm"), flags.start, {"emptyDir": memory}, flags.start.scalar("/dev/shm")  # noqa: S108 - in a pod
     for name, path in flags.pairs("data", ":"):
-        yield name, path, {"persistentVolumeClaim": {"claimName": name}}, path
+        yield flags.start.scalar(name), path, {"persistentVolumeClaim": {"claimName": name}}, path
     for number, (host, path) in enumerate(flags.pairs("data-dir", ":")):
-        yield f"data-dir-{number}", path, {"hostPath": {"path": host}}, path if path.value else path.scalar(host)
+        mount_path = path if path.value else path.scalar(host)
+        yield flags.start.scalar(f"data-dir-{number}"), path, {"hostPath": {"path": host}}, mount_path
 
 
 def _replica(flags: _Flags, replica_type: str) -> Part | None:
@@ -382,7 +351,8 @@ def _replica(flags: _Flags, replica_type: str) -> Part | None:
     if number is None or number.value == 0:
         return None
     volumes, rdma, port = list(_volumes(flags)), value("rdma"), value(f"{role}-port")
-    has_port = port is not None and port.value != "0"
+    ports = [port] if port and port.value != "0" else []
+    port_name = start.scalar(tf_job.PORT_NAME)
     env = [(key, part) for key, part in flags.pairs("env") if not flags.is_git_secret(key)]
     capabilities = {"capabilities": {"add": _list([rdma.scalar("IPC_LOCK")])}} if rdma else None
     container = {
@@ -392,20 +362,14 @@ def _replica(flags: _Flags, replica_type: str) -> Part | None:
         "command": _command(flags),
         "workingDir": value("working-dir") or _WORKING_DIR,
         "env": _list([build_part(part, {"name": key, "value": part}) for key, part in env]),
-        "ports": _list([build_part(port, {"name": start.scalar(tf_job.PORT_NAME), "containerPort": _number(port)})])
-        if port and has_port
-        else None,
+        "ports": _list([build_part(p, {"name": port_name, "containerPort": _number(p)}) for p in ports]),
         "resources": _resources(flags, role),
         "securityContext": capabilities,
-        "volumeMounts": _list(
-            [build_part(path, {"name": start.scalar(name), "mountPath": path}) for name, _, _, path in volumes]
-        ),
+        "volumeMounts": _list([build_part(path, {"name": name, "mountPath": path}) for name, _, _, path in volumes]),
     }
     pod = {
         "containers": [container],
-        "volumes": _list(
-            [build_part(part, {"name": start.scalar(name), **source}) for name, part, source, _ in volumes]
-        ),
+        "volumes": _list([build_part(part, {"name": name, **source}) for name, part, source, _ in volumes]),
         # The flag of a role replaces the flag for all roles (transformSelectorArrayToMap in Arena).
         "nodeSelector": _pairs(flags, f"{role}-selector", "selector"),
         "tolerations": _list([_toleration(part) for part in flags.flags.get("toleration", ())]),
@@ -413,9 +377,11 @@ def _replica(flags: _Flags, replica_type: str) -> Part | None:
         "schedulerName": value("scheduler"),
         "imagePullSecrets": _list([build_part(p, {"name": p}) for p in flags.flags.get("image-pull-secret", ())]),
         "dnsPolicy": "ClusterFirstWithHostNet" if value("host-network") else None,
-        "hostNetwork": _true(value("host-network")),
-        "hostIPC": _true(value("host-ipc")),
-        "hostPID": _true(value("host-pid")),
+        **{
+            key: part.replaced(value=True)
+            for key, flag in (("hostNetwork", "host-network"), ("hostIPC", "host-ipc"), ("hostPID", "host-pid"))
+            if (part := value(flag))
+        },
     }
     metadata = {"labels": _pairs(flags, "label"), "annotations": _pairs(flags, "annotation")}
     restart_policy = "OnFailure" if role == "worker" and flags.is_on("chief") else "Never"

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from tfgen import data_path
@@ -61,6 +61,7 @@ _FIELD: Final = ("valueFrom", "fieldRef", "fieldPath")
 """The path of a field in a variable. A variable with a value in place of the field is no added variable."""
 _ORDER: Final = "order of "
 """The beginning of the name of a leaf with the order of the items in a list."""
+_PORT: Final[Path] = ("spec", "port")
 _HOST_NETWORK: Final = ("podTemplate", "spec", "hostNetwork")
 _SPREAD: Final = "topologySpreadConstraints"
 _HASH: Final = ("metadata", "labels", keys.POD_TEMPLATE_HASH)
@@ -136,6 +137,26 @@ class _Context(NamedTuple):
     has_reason: Part | None = None
 
 
+_NO_NOTES: Final = _Context()
+
+
+class _Leaf(NamedTuple):
+    """A scalar, an empty collection or a list without keys.
+
+    Attributes:
+        value: the plain value.
+        parts: the parts of the source that set the value.
+    """
+
+    value: Any
+    parts: tuple[Part, ...] = ()
+
+
+_Leaves: TypeAlias = Mapping[Path, _Leaf]
+_Origins: TypeAlias = Mapping[str, Sequence[tuple[OriginPod, _Leaves]]]
+"""Role -> pods of the source, each with its leaves."""
+
+
 class Comparison:
     """The comparison of one variant of a foreign job with the imported job.
 
@@ -151,11 +172,11 @@ class Comparison:
         self, job: ForeignJob, data: Mapping[str, Any], environment: EnvironmentName, objects: Objects, bare: Objects
     ) -> None:
         self.job, self.notes, self.data, self.environment = job, job.notes, data, environment
-        self._contexts = {p.place: context for root in self.job.roots for p, context in self._walk(root, _Context())}
+        self._contexts = {p.place: context for root in self.job.roots for p, context in self._walk(root)}
         scalars = (part for root in self.job.roots for part in root.leaves())
         self._by_target = {t: part for part in scalars for t in self.notes.targets.get(part.place, ())}
         self._pods: dict[Place, _Finding] = {}
-        self._objects, self._port = objects, ("spec", "port")
+        self._objects = objects
         self._on_pods: set[Place] = set()
         self.entries: list[Entry] = []
         self._compare_pods(objects, bare)
@@ -170,14 +191,15 @@ class Comparison:
     def report(self, item: Part) -> Iterator[Entry]:
         """Yield an entry for each part of an object."""
         reason = self.notes.reasons.get(item.place)
-        key = self._key(self._context(item, _Context()))
+        context = self._context(item)
+        key = self._key(context)
         is_true = reason is not None and (reason.becomes is not PRESENT or (key and has_key(self.data, key)))
         if reason and is_true and not any(item is root for root in self.job.roots):
             is_told = not reason.is_quiet
             yield Entry(item.file, item.key, reason.outcome, item.name, key, reason.why, is_told=is_told)
             return
         seen: set[tuple[str, _Finding]] = set()
-        for part, found in self._findings(item, self._context(item, _Context()), item.path):
+        for part, found in self._findings(item, context, item.path):
             if (part.name, found) not in seen and not (part.path in DEFAULTS_OF_COMMANDS and found.is_explained):
                 seen.add((part.name, found))
                 yield Entry(part.file, part.key, found.outcome, part.name, *found[1:])
@@ -189,14 +211,14 @@ class Comparison:
 
     # -- notes --------------------------------------------------------------------------------------------------------
 
-    def _context(self, part: Part, outer: _Context) -> _Context:
+    def _context(self, part: Part, outer: _Context = _NO_NOTES) -> _Context:
         place = part.place
         linked = part if place in self.notes.targets else outer.linked
         if reason := self.notes.reasons.get(place):
             return _Context(linked, reason, part)
         return outer._replace(linked=linked)
 
-    def _walk(self, part: Part, outer: _Context) -> Iterator[tuple[Part, _Context]]:
+    def _walk(self, part: Part, outer: _Context = _NO_NOTES) -> Iterator[tuple[Part, _Context]]:
         context = self._context(part, outer)
         if not part.children:
             yield part, context
@@ -215,65 +237,58 @@ class Comparison:
         if not part.children:
             is_head = part.path in ((*root, "apiVersion"), (*root, "kind")) or part.value is None
             return [] if is_head else [(part, self._finding(part, context))]
-        found = [
-            result for child in part.children for result in self._findings(child, self._context(child, context), root)
-        ]
+        found = [item for child in part.children for item in self._findings(child, self._context(child, context), root)]
         kinds = {finding for _, finding in found}
-        has_note = _is_noted(self.notes, part)
-        is_list_item = bool(part.path) and isinstance(part.path[-1], int)
-        is_dropped = len(found) > 1 and all(finding.outcome == "dropped" for finding in kinds)
-        if len(kinds) == 1 and part.path and (has_note or is_list_item or is_dropped):
-            return [(part, kinds.pop())]
-        return found
+        if len(kinds) != 1 or not part.path:
+            return found
+        is_dropped = len(found) > 1 and found[0][1].outcome == "dropped"
+        is_one = isinstance(part.path[-1], int) or is_dropped or _is_noted(self.notes, part)
+        return [(part, kinds.pop())] if is_one else found
 
     def _finding(self, part: Part, context: _Context) -> _Finding:
         reason = context.reason
         if found := self._pods.get(part.place):
-            if reason and reason.becomes is PRESENT and context.has_reason:
+            if reason and reason.becomes is PRESENT:
                 context = context._replace(linked=context.has_reason)
             return found._replace(target=None if found.outcome == "dropped" else self._key(context))
         if part.path in DEFAULTS_OF_COMMANDS:
             return _CARRIED
-        if context.linked is not None:
-            key = self._key(context)
-            if key is not None:
-                return self._at_key(context.linked, key, context)
-        is_empty = isinstance(part.value, (Mapping, list))
-        if reason is None and is_empty:
+        if context.linked and (key := self._key(context)) is not None:
+            return self._at_key(context.linked, key, context)
+        if reason is None and isinstance(part.value, (Mapping, list)):  # an empty collection
             return _CARRIED
-        if reason is None or (reason.outcome == "carried" and not self._has_same(context.has_reason, reason)):
+        if reason and reason.outcome == "carried" and context.has_reason:
+            # The part must have its default value, or an object of the imported job must contain the part.
+            data = context.has_reason.data
+            is_default = reason.becomes is not ... and _is_same(reason.becomes, data)
+            if not is_default and not any(_has_part(item, data) for item in self._objects):
+                reason = None
+        if reason is None:
             return _Finding("dropped", None, _NO_EQUIVALENT, is_told=True, is_explained=False)
         return _Finding(reason.outcome, None, reason.why, reason.outcome != "carried" and not reason.is_quiet)
 
-    def _has_same(self, part: Part | None, reason: Reason) -> bool:
-        """Return whether a part has its default value, or an object of the imported job contains the part."""
-        if part is None:
-            return False
-        data = part.data
-        is_default = reason.becomes is not ... and _is_same(reason.becomes, data)
-        return is_default or any(_has_part(item, data) for item in self._objects)
-
     def _at_key(self, part: Part, key: Path, context: _Context) -> _Finding:
         """Compare a part outside of the pod templates with the value of its key in job.yaml."""
-        reason = context.reason
+        reason, has_reason = context.reason, context.has_reason
         value = value_of(key, self.data)
-        applies = (
-            reason is not None and context.has_reason is not None and len(context.has_reason.path) >= len(part.path)
-        )
+        applies = has_reason is not None and len(has_reason.path) >= len(part.path)
         expected = reason.becomes if reason and applies and reason.becomes is not ... else part.data
         plain = ("spec", *key[3:]) if key[:2] == ENVIRONMENTS else key
-        is_role = plain[:2] == ROLES and len(plain) == len(ROLES) + 1
-        is_presence = is_role or expected is PRESENT
-        is_same = has_key(self.data, key) if is_presence else expected in ({}, []) or _is_same(expected, value)
-        items = expected if isinstance(expected, list) else [expected]
-        has_items = isinstance(value, list) and all(item in value for item in items)
-        if is_same or has_items or self._has_fields(key, expected):
-            if context.linked and context.linked.place in self._on_pods:
+        if expected is PRESENT or (plain[:2] == ROLES and len(plain) == len(ROLES) + 1):
+            is_same = has_key(self.data, key)
+        else:
+            is_same = expected in ({}, []) or _is_same(expected, value)
+        if isinstance(value, list):
+            is_same |= all(item in value for item in (expected if isinstance(expected, list) else [expected]))
+        if isinstance(expected, Mapping):
+            fields = leaves(expected)
+            is_same |= all(_is_same(field, value_of((*key, *path), self.data)) for path, field in fields)
+        if is_same:
+            if part.place in self._on_pods:
                 return _Finding("changed", key, _ON_PODS, is_told=True)
             outcome: Outcome = reason.outcome if reason and reason.outcome == "changed" else "carried"
             return _Finding(outcome, key, reason.why if reason else "", outcome == "changed")
-        roles = {(*ROLES, name, "replicas"): role for name, role in self.job.roles.items()}
-        role = roles.get(plain)
+        role = next((role for name, role in self.job.roles.items() if plain == (*ROLES, name, "replicas")), None)
         if role and value == role.replicas and isinstance(expected, int) and expected < value:
             return _Finding("changed", key, f"together with other tasks, the role has {value} tasks", is_told=True)
         if value is None:
@@ -281,17 +296,11 @@ class Comparison:
                 return _Finding("dropped", None, reason.why, is_told=True)
             why = f"the imported job has no {path_name(key)}"
             return _Finding("dropped", None, why, is_told=True, is_explained=False)
-        if reason and applies and context.has_reason and reason.outcome == "dropped":
-            inner = context.has_reason.path[len(part.path) :]
-            if inner and not _is_same(data_path.at(value, inner), context.has_reason.data):
+        if reason and has_reason and applies and reason.outcome == "dropped":
+            inner = has_reason.path[len(part.path) :]
+            if inner and not _is_same(data_path.at(value, inner), has_reason.data):
                 return _Finding("dropped", None, reason.why, not reason.is_quiet)
         return _Finding("changed", key, _in_words(expected, value), is_told=True, is_explained=False)
-
-    def _has_fields(self, key: Path, fields: Any) -> bool:
-        """Return whether job.yaml has each field of a mapping, with the defaults of the schema."""
-        if not isinstance(fields, Mapping):
-            return False
-        return all(_is_same(value, value_of((*key, *path), self.data)) for path, value in leaves(fields))
 
     # -- pods ---------------------------------------------------------------------------------------------------------
 
@@ -301,16 +310,16 @@ class Comparison:
             role: {path: leaf for path, leaf in pod.items() if not _CAUSES.fullmatch(path_name(path))}
             for role, pod in _pods_by_role(bare).items()
         }
-        origins: dict[str, list[tuple[OriginPod, Mapping[Path, _Leaf]]]] = {
+        origins: _Origins = {
             role: [(pod, self._with_port(_pod_leaves(pod.template), pod.template)) for pod in foreign.pods]
             for role, foreign in self.job.roles.items()
         }
+        port = str(value_of(_PORT, self.data))
         for role, pods in origins.items():
             for pod, origin in pods:
                 own_leaves = _of_task(own.get(role, {}), pod, origin)
                 result = _without_own_args(_of_task(results.get(role, {}), pod, origin), own_leaves)
-                result = _at_port(result, str(value_of(self._port, self.data)))
-                own_leaves = _at_port(own_leaves, str(value_of(self._port, self.data)))
+                result, own_leaves = _at_port(result, port), _at_port(own_leaves, port)
                 for path, leaf in origin.items():
                     found = self._compare(path, leaf, result.get(path), own_leaves.get(path))
                     for part in leaf.parts:
@@ -318,15 +327,15 @@ class Comparison:
                 added = {p: leaf for p, leaf in result.items() if p not in origin and (*p[:-1], *_FIELD) not in origin}
                 self._note_added(pod.template, role, added, own_leaves, origins)
 
-    def _with_port(self, leaves: Mapping[Path, _Leaf], template: Part) -> Mapping[Path, _Leaf]:
+    def _with_port(self, leaves: _Leaves, template: Part) -> _Leaves:
         main = main_container(template)
         for port in main.items("ports") if main else ():
-            if self._port in self.notes.targets.get(port.place, ()):
+            if _PORT in self.notes.targets.get(port.place, ()):
                 return _at_port(leaves, port.text_at("containerPort"))
         return leaves
 
     def _compare(self, path: Path, leaf: _Leaf, result: _Leaf | None, own: _Leaf | None) -> _Finding:
-        context = self._contexts.get(leaf.parts[0].place, _Context()) if leaf.parts else _Context()
+        context = self._contexts.get(leaf.parts[0].place, _NO_NOTES) if leaf.parts else _NO_NOTES
         reason = context.reason
         name = path_name(path)
         if str(path[-1]).startswith(_ORDER):
@@ -339,53 +348,40 @@ class Comparison:
             return _Finding("changed", None, why, is_told=True) if is_change else _Finding("carried", None, why)
         if reason and reason.becomes is PRESENT and (key := self._key(context)) and has_key(self.data, key):
             return _Finding(reason.outcome, None, reason.why, is_told=True)
-        is_own = result is not None and own is not None and _is_same_leaf(own, result)
-        change = _in_words(leaf.value, result.value if result else None)
-        is_of_leaf = context.has_reason is not None and any(context.has_reason.place == p.place for p in leaf.parts)
         if reason and reason.becomes is not ... and _is_same(reason.becomes, result.value if result else []):
-            found = _Finding("changed", None, reason.why, not _HARMLESS.fullmatch(name))
-        elif result is None and (why := _why_default(path, leaf)):
+            return _Finding("changed", None, reason.why, not _HARMLESS.fullmatch(name))
+        if result is None and (why := _why_default(path, leaf)):
             return _Finding("carried", None, why)
-        elif (
-            (result is None or is_own)
-            and reason
-            and reason.becomes is ...
-            and (reason.outcome == "dropped" or (reason.outcome == "changed" and is_of_leaf))
-        ):
-            is_told = not is_own and not reason.is_quiet and not _HARMLESS.fullmatch(name)
-            found = _Finding(reason.outcome, None, reason.why, is_told or reason.outcome == "changed")
-        elif is_own and re.fullmatch(r"spec\.containers\.tensorflow\.ports\..*\.name", name):
-            found = _Finding("dropped", None, "tfgen names the port of TensorFlow")
-        elif result is None:
-            found = _Finding("dropped", None, _NO_EQUIVALENT, is_told=True, is_explained=False)
-        else:
-            if leaf.parts and leaf.parts[0].value == result.value:
-                change = f"{change}: Kubernetes expands only references to earlier variables of the list"
-            found = _Finding("changed", None, change, is_told=True, is_explained=False)
-        return found
+        is_own = result is not None and own is not None and _is_same_leaf(own, result)
+        if (result is None or is_own) and reason and reason.becomes is ...:
+            is_of_leaf = context.has_reason is not None and context.has_reason.place in [p.place for p in leaf.parts]
+            if reason.outcome == "changed" and is_of_leaf:
+                return _Finding("changed", None, reason.why, is_told=True)
+            if reason.outcome == "dropped":
+                is_told = not is_own and not reason.is_quiet and not _HARMLESS.fullmatch(name)
+                return _Finding("dropped", None, reason.why, is_told)
+        if is_own and re.fullmatch(r"spec\.containers\.tensorflow\.ports\..*\.name", name):
+            return _Finding("dropped", None, "tfgen names the port of TensorFlow")
+        if result is None:
+            return _Finding("dropped", None, _NO_EQUIVALENT, is_told=True, is_explained=False)
+        change = _in_words(leaf.value, result.value)
+        if leaf.parts and leaf.parts[0].value == result.value:
+            change = f"{change}: Kubernetes expands only references to earlier variables of the list"
+        return _Finding("changed", None, change, is_told=True, is_explained=False)
 
-    def _note_added(
-        self,
-        template: Part,
-        role: str,
-        added: Mapping[Path, _Leaf],
-        own: Mapping[Path, _Leaf],
-        origins: Mapping[Any, Sequence[tuple[OriginPod, Mapping[Path, _Leaf]]]],
-    ) -> None:
+    def _note_added(self, template: Part, role: str, added: _Leaves, own: _Leaves, origins: _Origins) -> None:
         """Note the fields of a result that the template of the source does not have."""
         told: dict[str, None] = {}
         for path, leaf in added.items():
             name = path_name(path)
             if (leaf.value in _EMPTY_VALUES and path[-1] not in _TRUE_BY_DEFAULT) or str(path[-1]).startswith(_ORDER):
                 continue
-            is_own = path in own and _is_same_leaf(own[path], leaf) and not _RIGHTS.fullmatch(name)
+            if path in own and _is_same_leaf(own[path], leaf) and not _RIGHTS.fullmatch(name):
+                continue
             label = self._by_target.get(("spec", *path[1:])) if path[0] == "metadata" else None
-            if label and not is_own and label.as_text == leaf.value:
+            if label and label.as_text == leaf.value:
                 self._on_pods.add(label.place)
-                continue
-            if is_own:
-                continue
-            if why := self._shared_with(path, leaf, role, origins):
+            elif why := _shared_with(path, leaf, role, origins):
                 told[why] = None
             else:
                 text = f"the imported job also has {name}: {shown(leaf.value)}"
@@ -395,21 +391,16 @@ class Comparison:
     def _remark(self, part: Part, why: str, *, is_explained: bool = True) -> Entry:
         return Entry(part.file, part.key, "changed", part.name, None, why, is_told=True, is_explained=is_explained)
 
-    def _shared_with(
-        self,
-        path: Path,
-        leaf: _Leaf,
-        role: str,
-        origins: Mapping[Any, Sequence[tuple[OriginPod, Mapping[Path, _Leaf]]]],
-    ) -> str:
-        for pattern, is_same_role, why in _SHARED:
-            if not re.fullmatch(pattern, path_name(path)):
-                continue
+
+def _shared_with(path: Path, leaf: _Leaf, role: str, origins: _Origins) -> str:
+    """Return the reason for which a pod gets a field from another pod of the source; empty without such a pod."""
+    for pattern, is_same_role, why in _SHARED:
+        if re.fullmatch(pattern, path_name(path)):
             roles = [role] if is_same_role else list(origins)
             others = [origin[path] for name in roles for _, origin in origins[name] if path in origin]
             if any(_is_same_leaf(other, leaf) for other in others):
                 return why
-        return ""
+    return ""
 
 
 def bare_job(data: Mapping[str, Any]) -> dict[str, Any]:
@@ -466,8 +457,11 @@ def _has_part(data: Any, part: Any) -> bool:
     """Return whether some data contains a mapping with all fields of the mapping `part`."""
     if isinstance(part, Mapping) and _has_fields(data, part):
         return True
-    children = data.values() if isinstance(data, Mapping) else data if isinstance(data, list) else ()
-    return any(_has_part(child, part) for child in children)
+    return any(_has_part(child, part) for child in _children(data))
+
+
+def _children(data: Any) -> Iterable[Any]:
+    return data.values() if isinstance(data, Mapping) else data if isinstance(data, list) else ()
 
 
 def _has_fields(data: Any, fields: Any) -> bool:
@@ -487,18 +481,6 @@ def _text(value: Any) -> str:
 # Two pod templates with the same effect have the same leaves. So the leaves have the names and defaults of tfgen: the
 # main container is `tensorflow`, the other containers are init containers that run on, and a volume has the name of the
 # path at which the main container mounts it.
-
-
-class _Leaf(NamedTuple):
-    """A scalar, an empty collection or a list without keys.
-
-    Attributes:
-        value: the plain value.
-        parts: the parts of the source that set the value.
-    """
-
-    value: Any
-    parts: tuple[Part, ...] = ()
 
 
 def _is_same_leaf(first: _Leaf, second: _Leaf) -> bool:
@@ -521,24 +503,19 @@ def _pods_by_role(objects: Objects) -> dict[str, dict[Path, _Leaf]]:
     pods: dict[str, dict[Path, _Leaf]] = {}
 
     def find(data: Any) -> None:
-        if isinstance(data, list):
-            for item in data:
-                find(item)
-        elif isinstance(data, Mapping):
-            role = ((data.get("metadata") or {}).get("labels") or {}).get(keys.ROLE)
-            if role in ROLE_NAMES and "containers" in (data.get("spec") or {}) and role not in pods:
-                unhashed = data_path.without(data, _HASH)
-                is_hash = data_path.at(data, _HASH) == digest(unhashed)
-                pods[role] = _pod_leaves(part_of(unhashed if is_hash else data))
-            for value in data.values():
-                find(value)
+        role = data_path.at(data, ("metadata", "labels", keys.ROLE))
+        if role in ROLE_NAMES and role not in pods and data_path.has(data, ("spec", "containers")):
+            unhashed = data_path.without(data, _HASH)
+            is_hash = data_path.at(data, _HASH) == digest(unhashed)
+            pods[role] = _pod_leaves(part_of(unhashed if is_hash else data))
+        for child in _children(data):
+            find(child)
 
-    for item in objects:
-        find(item)
+    find(list(objects))
     return pods
 
 
-def _of_task(result: Mapping[Path, _Leaf], pod: OriginPod, origin: Mapping[Path, _Leaf]) -> Mapping[Path, _Leaf]:
+def _of_task(result: _Leaves, pod: OriginPod, origin: _Leaves) -> _Leaves:
     """Insert the index of a task for the variable TASK_INDEX, which the import writes for the index."""
     if pod.index is None:
         return result
@@ -561,13 +538,13 @@ _ARGS: Final = ("spec", "containers", CONTAINER, "args")
 _PORTS: Final = ("spec", "containers", CONTAINER, "ports")
 
 
-def _at_port(leaves: Mapping[Path, _Leaf], number: str) -> Mapping[Path, _Leaf]:
+def _at_port(leaves: _Leaves, number: str) -> _Leaves:
     """Give the port of TensorFlow the same path in all pod templates, whatever its number."""
     port = (*_PORTS, number)
     return {(*_PORTS, "TensorFlow", *path[5:]) if path[:5] == port else path: leaf for path, leaf in leaves.items()}
 
 
-def _without_own_args(result: Mapping[Path, _Leaf], own: Mapping[Path, _Leaf]) -> Mapping[Path, _Leaf]:
+def _without_own_args(result: _Leaves, own: _Leaves) -> _Leaves:
     """Remove the arguments that tfgen adds to each program, such as --job_name."""
     if _ARGS not in own or _ARGS not in result:
         return result
@@ -580,12 +557,10 @@ def _without_own_args(result: Mapping[Path, _Leaf], own: Mapping[Path, _Leaf]) -
 
 def _pod_leaves(template: Part) -> dict[Path, _Leaf]:
     tree = _tree(template)
-    spec = tree.get("spec") if isinstance(tree, dict) else None
-    metadata = tree.get("metadata") if isinstance(tree, dict) else None
-    if isinstance(metadata, dict):
+    if metadata := _fields(tree, "metadata"):
         # tfgen sets the name and the namespace of each pod.
         tree["metadata"] = {key: metadata[key] for key in ("labels", "annotations") if key in metadata}
-    if isinstance(spec, dict):
+    if spec := _fields(tree, "spec"):
         main = main_container(template)
         _unify_pod(spec, main.text_at("name") if main else "")
     return dict(_flat(tree, ()))
@@ -630,8 +605,15 @@ def _plain(tree: Any) -> Any:
 def _tree_parts(tree: Any) -> Iterator[Part]:
     if isinstance(tree, _Leaf):
         yield from tree.parts
-    for child in tree.values() if isinstance(tree, dict) else tree if isinstance(tree, list) else ():
-        yield from _tree_parts(child)
+    else:
+        for child in _children(tree):
+            yield from _tree_parts(child)
+
+
+def _fields(tree: Any, key: str) -> dict[str, Any]:
+    """Return the mapping in a field; empty for a field that is no mapping."""
+    fields = tree.get(key) if isinstance(tree, dict) else None
+    return fields if isinstance(fields, dict) else {}
 
 
 def _mappings(tree: Any, key: str) -> list[dict[str, Any]]:
@@ -644,6 +626,24 @@ def _value(tree: Any, key: str) -> Any:
     return leaf.value if isinstance(leaf, _Leaf) else None
 
 
+def _set(tree: dict[str, Any], key: str, value: Any) -> None:
+    """Replace the value of a leaf, which keeps its parts."""
+    tree[key] = tree[key]._replace(value=value)
+
+
+def _rename(tree: Any, key: str, names: Mapping[Any, Any]) -> None:
+    """Replace the value of a leaf if `names` has a new value."""
+    if isinstance(tree, dict) and isinstance(tree.get(key), _Leaf) and _value(tree, key) in names:
+        _set(tree, key, names[_value(tree, key)])
+
+
+def _rename_all(tree: Any, key: str, names: Mapping[Any, Any]) -> None:
+    """Replace the value of each leaf with a key, at any depth, if `names` has a new value."""
+    _rename(tree, key, names)
+    for child in _children(tree):
+        _rename_all(child, key, names)
+
+
 def _unify_pod(spec: dict[str, Any], main_name: str) -> None:
     if account := spec.pop("serviceAccount", None):
         spec.setdefault("serviceAccountName", account)
@@ -653,31 +653,19 @@ def _unify_pod(spec: dict[str, Any], main_name: str) -> None:
     main = next((c for c in containers if _value(c, "name") == main_name), containers[0])
     sidecars = [{**c, "restartPolicy": _Leaf("Always")} for c in containers if c is not main]
     init = [*_mappings(spec, "initContainers"), *sidecars]
-    _rename_container(spec, main_name)
+    _rename_all(spec, "containerName", {main_name: CONTAINER})
     _unify_volumes(spec, main, [main, *init])
     for container in (main, *init):
         _unify_container(container, CONTAINER if container is main else str(_value(container, "name")))
-    context = main.get("securityContext")
-    if not init and isinstance(context, dict):
-        user = {key: context.pop(key) for key in ("runAsUser", "runAsGroup") if key in context}
-        if user:
-            pod_context = spec.get("securityContext")
-            spec["securityContext"] = {**(pod_context if isinstance(pod_context, dict) else {}), **user}
+    context = {} if init else _fields(main, "securityContext")
+    if user := {key: context.pop(key) for key in ("runAsUser", "runAsGroup") if key in context}:
+        spec["securityContext"] = {**_fields(spec, "securityContext"), **user}
     spec["containers"] = {CONTAINER: main}
     spec.pop("initContainers", None)
     if init:
         spec["initContainers"] = init
         steps = [c for c in init if _value(c, "restartPolicy") != "Always"]
         spec[_ORDER + "initContainers"] = _order([(_value(c, "name"), c) for c in steps], lambda *_: True)
-
-
-def _rename_container(tree: Any, name: str) -> None:
-    for key, child in tree.items() if isinstance(tree, dict) else ():
-        if key == "containerName" and _value(tree, key) == name:
-            tree[key] = child._replace(value=CONTAINER)
-        _rename_container(child, name)
-    for child in tree if isinstance(tree, list) else ():
-        _rename_container(child, name)
 
 
 def _unify_volumes(spec: dict[str, Any], main: dict[str, Any], containers: Sequence[dict[str, Any]]) -> None:
@@ -691,49 +679,38 @@ def _unify_volumes(spec: dict[str, Any], main: dict[str, Any], containers: Seque
         # A volume that no container mounts has no effect.
         spec["volumes"] = [volume for volume in _mappings(spec, "volumes") if _value(volume, "name") in mounted]
     for volume in _mappings(spec, "volumes"):
-        claim, host = (volume.get(key) for key in ("persistentVolumeClaim", "hostPath"))
-        if isinstance(claim, dict) and _value(claim, "readOnly"):
+        claim, host = _fields(volume, "persistentVolumeClaim"), _fields(volume, "hostPath")
+        if _value(claim, "readOnly"):
             read_only[_value(volume, "name")] = claim.pop("readOnly")
-        if isinstance(host, dict) and _value(host, "path"):
-            host["path"] = host["path"]._replace(value=without_end_slash(str(_value(host, "path"))))
-        if not [key for key in volume if key != "name"]:
+        if path := _value(host, "path"):
+            _set(host, "path", without_end_slash(str(path)))
+        if not volume.keys() - {"name"}:
             volume["emptyDir"] = _Leaf({})
-        _rename_volume(volume, names)
-    for container in containers:
-        for mount in _mappings(container, "volumeMounts"):
-            if leaf := read_only.get(_value(mount, "name")):
-                mount["readOnly"] = leaf._replace(parts=(*leaf.parts, *_tree_parts(mount.get("readOnly"))))
-            if _value(mount, "mountPath"):
-                mount["mountPath"] = mount["mountPath"]._replace(
-                    value=without_end_slash(str(_value(mount, "mountPath")))
-                )
-            _rename_volume(mount, names)
-
-
-def _rename_volume(item: dict[str, Any], names: Mapping[str, str]) -> None:
-    name = _value(item, "name")
-    if name in names:
-        item["name"] = item["name"]._replace(value=names[name])
+        _rename(volume, "name", names)
+    for mount in (mount for container in containers for mount in _mappings(container, "volumeMounts")):
+        if leaf := read_only.get(_value(mount, "name")):
+            mount["readOnly"] = leaf._replace(parts=(*leaf.parts, *_tree_parts(mount.get("readOnly"))))
+        if path := _value(mount, "mountPath"):
+            _set(mount, "mountPath", without_end_slash(str(path)))
+        _rename(mount, "name", names)
 
 
 def _unify_container(container: dict[str, Any], name: str) -> None:
-    resources = container.get("resources")
-    if isinstance(resources, dict):
+    if resources := _fields(container, "resources"):
         amounts = {}
         for section in ("limits", "requests"):
-            given = resources.get(section)
-            pairs = given.items() if isinstance(given, dict) else ()
-            amounts[section] = {NVIDIA_GPU if key == ALPHA_GPU else key: _amount(leaf) for key, leaf in pairs}
+            given = _fields(resources, section).items()
+            amounts[section] = {NVIDIA_GPU if key == ALPHA_GPU else key: _amount(leaf) for key, leaf in given}
         limits = {**{key: leaf for key, leaf in amounts["requests"].items() if "/" in key}, **amounts["limits"]}
         requests = {**{key: leaf._replace(parts=()) for key, leaf in limits.items()}, **amounts["requests"]}
         sections = {"limits": _without_zero(limits), "requests": _without_zero(requests)}
         container["resources"] = {**resources, **{key: value for key, value in sections.items() if value}}
     numbers = {_value(port, "name"): _value(port, "containerPort") for port in _mappings(container, "ports")}
     for key in HANDLERS:
-        _number_ports(container.get(key), numbers)
+        _rename_all(container.get(key), "port", numbers)
     for port in _mappings(container, "ports"):
         if _value(port, "protocol") == "TCP":
-            port["protocol"] = port["protocol"]._replace(value="")
+            _set(port, "protocol", "")
     ports = {
         "/".join(_text(_value(port, key)) for key in ("containerPort", "protocol") if _value(port, key)): port
         for port in _mappings(container, "ports")
@@ -755,10 +732,9 @@ def _unify_container(container: dict[str, Any], name: str) -> None:
     for item in variables:
         if isinstance(item.get("value"), _Leaf):
             item["value"] = _expanded(item["value"], all_names - defined)
-        source = item.get("valueFrom")
-        field = source.get("resourceFieldRef") if isinstance(source, dict) else None
-        if isinstance(field, dict) and _value(field, "containerName") == name:
-            field["containerName"] = field["containerName"]._replace(value="")
+        field = _fields(_fields(item, "valueFrom"), "resourceFieldRef")
+        if _value(field, "containerName") == name:
+            _set(field, "containerName", "")
         defined.add(_value(item, "name"))
     named_variables: dict[str, Any] = {}
     for index, item in reversed([*enumerate(variables)]):  # The last entry of a name applies.
@@ -766,14 +742,6 @@ def _unify_container(container: dict[str, Any], name: str) -> None:
         named_variables[f"{variable} of entry {index}" if variable in named_variables else variable] = item
     if variables:
         container["env"] = dict(reversed(named_variables.items()))
-
-
-def _number_ports(handlers: Any, numbers: Mapping[Any, Any]) -> None:
-    """Replace each name of a port in the probes and hooks of a container by the number of the port."""
-    for key, child in handlers.items() if isinstance(handlers, dict) else ():
-        if key == "port" and _value(handlers, key) in numbers:
-            handlers[key] = child._replace(value=numbers[child.value])
-        _number_ports(child, numbers)
 
 
 def _order(named: Sequence[tuple[Any, Any]], matters: Callable[[Any, Any], bool]) -> _Leaf:

@@ -35,6 +35,10 @@ _RETRIES: Final = ("relaunch_on_worker_failure", 1)
 _PULL: Final = ("image_pull_policy", "Always")
 _ELASTIC_DL: Final = ("spec", "workload", "elasticDL")
 _TF_CONFIG: Final = "the master of ElasticDL always sets TF_CONFIG"
+_CLUSTER_SPEC: Final = (
+    "tfgen sets --cluster_spec_json to JSON with the labels of the run; remove the flag from the command, "
+    "and add --cluster_spec_json with the labels of the run and your fields to spec.args of the imported job"
+)
 _RESTARTS: Final = "a failed pod does not restart; the master of ElasticDL creates a new pod"
 _MASTER: Final = dropped("the master accepts only cpu and memory, with requests equal to limits")
 _PRIORITY: Final = carried("spec", "priorityClassName")
@@ -127,10 +131,10 @@ class _ElasticDLJob(FieldReader):
             why = "the master requests 1 CPU by default; ElasticDL's client requested 0.1 CPU"
             self.notes.remark(self.item, why)
         readers: Fields = {
-            "cluster_spec_json": self._cluster_spec,
+            "cluster_spec_json": lambda _, part: self.notes.refuse(part, _CLUSTER_SPEC),
             "master_pod_priority": _PRIORITY if "ps_pod_priority" in self.flags else _PRIORITY_OF_ALL,
             "worker_pod_priority": self._worker_priority,
-            "volume": self._volume,
+            "volume": lambda _, part: self.notes.target(part, "spec", "storage", becomes=_storage(part)),
             ANY_KEY: self._argument,
         }
         self.fields(mapping(self.item, self.flags), {**_FLAGS, **readers})
@@ -139,33 +143,21 @@ class _ElasticDLJob(FieldReader):
         roles = self.spec.pop("roles", {})
         if roles.get("ps", {}).get("priorityClassName") == self.spec.get("priorityClassName"):
             roles.get("ps", {}).pop("priorityClassName", None)
-        storage = _storage(self.flags.get("volume"))
+        storage, read_roles = _storage(self.flags.get("volume")), {}
+        for role, (flag, default) in _NUMBERS.items():
+            number, pod = self.flags.get(flag), PodData(roles.get(role, {}), storage)
+            read_roles[role] = ForeignRole(number or self.item, _number(number, default), pod)
         return ForeignJob(
             format=FORMAT,
             roots=[self.item],
             notes=self.notes,
             name=self.options.name or self.item.text_at("metadata", "name"),
             namespace=self.item.text_at("metadata", "namespace") or None,
-            roles={role: self._role(role, roles.get(role, {}), storage) for role in _NUMBERS},
+            roles=read_roles,
             strategy="ParameterServer",
             spec=self.spec,
             comments={},
         )
-
-    def _role(self, role: RoleName, fields: Mapping[str, Any], storage: Mapping[str, Any]) -> ForeignRole:
-        flag, default = _NUMBERS[role]
-        number = self.flags.get(flag)
-        pod = PodData(
-            role=fields,
-            storage=storage,
-            pull_secrets=(),
-            security={},
-            hardening={},
-            port=None,
-            port_name="",
-            scheduler=None,
-        )
-        return ForeignRole(number or self.item, _number(number, default), pod)
 
     def _amounts(self, prefix: str, target: Path, *, is_master: bool = False) -> bool:
         """Set the resources of a role or of the master from the request flag. Return True if the flag sets resources.
@@ -183,33 +175,21 @@ class _ElasticDLJob(FieldReader):
         pairs = dict(pair.strip().partition("=")[::2] for pair in request.as_text.split(",")) if request else {}
         if request is None or not pairs.keys() <= {*_AMOUNTS} or (is_master and "gpu" in pairs):
             return False
-        given = [part for part in (request, limit) if part and part.as_text in ("", request.as_text)]
-        for part in given:
-            del self.flags[part.name.removeprefix("--")]
-        amounts: dict[str, Any] = {key: pairs[key] for key in ("cpu", "memory") if key in pairs}
-        if "cpu" in amounts:
-            amounts["cpu"] = _count(amounts["cpu"])
-        if "gpu" in pairs:
-            amounts["gpu"] = {"count": _count(pairs["gpu"])}
+        numbers = {key: int(text) if text.isdecimal() else text for key, text in pairs.items()}
+        amounts: dict[str, Any] = {"cpu": numbers["cpu"]} if "cpu" in pairs else {}
+        amounts |= {"memory": pairs["memory"]} if "memory" in pairs else {}
+        amounts |= {"gpu": {"count": numbers["gpu"]}} if "gpu" in pairs else {}
         self.set_value(amounts, *target)
-        for part in given:
-            self.notes.target(part, *target, becomes=amounts)
+        for part in (request, limit):
+            if part and part.as_text in ("", request.as_text):
+                del self.flags[part.name.removeprefix("--")]
+                self.notes.target(part, *target, becomes=amounts)
         return bool(amounts)
 
     def _worker_priority(self, _key: str, part: Part) -> None:
         priority = part.as_text.removeprefix("high=")
         self.set_value(priority, *_ELASTIC_DL, "workerPriority")
         self.notes.target(part, *_ELASTIC_DL, "workerPriority", becomes=priority)
-
-    def _volume(self, _key: str, part: Part) -> None:
-        self.notes.target(part, "spec", "storage", becomes=_storage(part))
-
-    def _cluster_spec(self, _key: str, part: Part) -> None:
-        message = (
-            "tfgen sets --cluster_spec_json to JSON with the labels of the run; remove the flag from the command, "
-            "and add --cluster_spec_json with the labels of the run and your fields to spec.args of the imported job"
-        )
-        self.notes.refuse(part, message)
 
     def _argument(self, flag: str, part: Part) -> None:
         argument = f"--{flag}={part.as_text}"
@@ -232,9 +212,8 @@ def _flags(words: Sequence[Word], file: str, notes: Notes) -> dict[str, Part]:
         number += 1
         flag_match = re.fullmatch(r"--(\w+)(?:=(.*))?", word.text, re.DOTALL)
         if flag_match is None:
-            notes.refuse(
-                scalar_part(file, word.position, "elasticdl", word.text), f"found {word.text}, expected a flag"
-            )
+            part = scalar_part(file, word.position, "elasticdl", word.text)
+            notes.refuse(part, f"found {word.text}, expected a flag")
             continue
         name, value = flag_match[1], flag_match[2]
         if value is None and number < len(words) and not words[number].text.startswith("--"):
@@ -257,10 +236,6 @@ def _number(part: Part | None, default: int) -> Any:
     if part is None:
         return default
     return int(part.as_text) if re.fullmatch(r"\d{1,9}", part.as_text) else part.as_text
-
-
-def _count(text: str) -> int | str:
-    return int(text) if text.isdecimal() else text
 
 
 def _storage(part: Part | None) -> dict[str, Any]:

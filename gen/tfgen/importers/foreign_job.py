@@ -7,7 +7,7 @@ is the base class of the readers of all formats.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Final
 
 from tfgen.data_path import Path
@@ -22,7 +22,7 @@ from tfgen.importers.pod import (
     translate,
     user_keys,
     valid_template,
-    without_end_slash,
+    with_main,
 )
 from tfgen.importers.table import PRESENT, TFGEN_DEFAULT, FieldReader, Fields, Notes, Options, carried, changed, dropped
 from tfgen.importers.task_index import with_task_index
@@ -143,14 +143,12 @@ def training_plan(
             notes.remark(role.part, "the only task of the job becomes the chief, and gets no TF_CONFIG")
         notes.rename_role(name, "chief")
         return TrainingPlan("Single", {"chief": role}, "Chief", "The job has a single task, which gets no TF_CONFIG.")
-    if "chief" not in roles:
-        return TrainingPlan(
-            "MultiWorkerMirrored",
-            roles,
-            completion_by,
-            "The job has no ps, so each worker has a copy of all variables.",
-        )
-    return _mirrored_with_chief(roles, notes)
+    if "chief" in roles:
+        return _mirrored_with_chief(roles, notes)
+    return TrainingPlan("MultiWorkerMirrored", roles, completion_by, _WHY_MIRRORED)
+
+
+_WHY_MIRRORED: Final = "The job has no ps, so each worker has a copy of all variables."
 
 
 def _mirrored_with_chief(roles: Mapping[RoleName, ForeignRole], notes: Notes) -> TrainingPlan:
@@ -159,33 +157,25 @@ def _mirrored_with_chief(roles: Mapping[RoleName, ForeignRole], notes: Notes) ->
     In a cluster without a chief, MultiWorkerMirroredStrategy uses worker 0 as the chief:
     https://www.tensorflow.org/tutorials/distribute/multi_worker_with_keras#set_up_the_cluster.
     """
-    chief, worker = roles["chief"], roles.get("worker")
-    if worker and (different := _differences(chief, worker)):
-        notes.refuse(
-            chief.part,
-            f"the chief and the workers differ in {either(different, 'and')}; without ps, the chief becomes "
-            "worker 0, and all workers must be equal; make the chief equal to the workers, or add ps",
-        )
+    chief = roles["chief"]
+    tasks = roles.get("worker", chief)
+    of_chief, of_worker = ({**role.pod.role, "storage": role.pod.storage} for role in (chief, tasks))
+    keys_of_pods = dict.fromkeys((*chief.pod.role, *tasks.pod.role, "storage"))
+    if different := [key for key in keys_of_pods if of_chief.get(key) != of_worker.get(key)]:
+        problem = f"the chief and the workers differ in {either(different, 'and')}; without ps, the chief becomes"
+        fix = "make the chief equal to the workers, or add ps"
+        notes.refuse(chief.part, f"{problem} worker 0, and all workers must be equal; {fix}")
     notes.remark(chief.part, "the job has no ps, so the chief becomes worker 0")
-    tasks = worker or chief
-    number = chief.replicas + (worker.replicas if worker else 0)
     port = tasks.pod.port.value if tasks.pod.port else PORT
     if chief.pod.port and chief.pod.port.value != port:
         notes.reason(chief.pod.port, "all workers listen on one port", "changed", port)
-    pod = tasks.pod.replaced(pull_secrets=join_pull_secrets([chief.pod, tasks.pod]))
-    workers = tasks.replaced(pod=pod, replicas=number, pods=(*chief.pods, *(worker.pods if worker else ())))
-    mirrored_roles: dict[RoleName, ForeignRole] = {"worker": workers}
-    if "evaluator" in roles:
-        mirrored_roles["evaluator"] = roles["evaluator"]
-    comment = "The job has no ps, so each worker has a copy of all variables. Worker 0 was the chief."
+    workers = tasks.replaced(pod=tasks.pod.replaced(pull_secrets=join_pull_secrets([chief.pod, tasks.pod])))
+    if tasks is not chief:
+        workers = workers.replaced(replicas=chief.replicas + tasks.replicas, pods=(*chief.pods, *tasks.pods))
+    evaluator: dict[RoleName, ForeignRole] = {"evaluator": roles["evaluator"]} if "evaluator" in roles else {}
     notes.rename_role("chief", "worker")
-    return TrainingPlan("MultiWorkerMirrored", mirrored_roles, "Worker0", comment)
-
-
-def _differences(chief: ForeignRole, worker: ForeignRole) -> list[str]:
-    """Return the names of the fields in which the pod of the chief differs from the pods of the workers."""
-    pairs = ((chief.pod.role, worker.pod.role), ({"storage": chief.pod.storage}, {"storage": worker.pod.storage}))
-    return [key for a, b in pairs for key in dict.fromkeys((*a, *b)) if a.get(key) != b.get(key)]
+    comment = f"{_WHY_MIRRORED} Worker 0 was the chief."
+    return TrainingPlan("MultiWorkerMirrored", {"worker": workers, **evaluator}, "Worker0", comment)
 
 
 # -- the gang ----------------------------------------------------------------------------------------------------
@@ -233,18 +223,6 @@ def scheduler_of(gang: Mapping[str, Any]) -> str:
     return str(gang.get("schedulerName") or names.get(gang.get("scheduler", ""), ""))
 
 
-class Gang(Record):
-    """Gang settings of a foreign job, converted to the fields of job.yaml.
-
-    Attributes:
-        data: the keys of ``gang``; empty for a job without a gang.
-        has_group: whether the imported files contain the PodGroup.
-    """
-
-    data: Mapping[str, Any] = EMPTY
-    has_group: bool = False
-
-
 # -- the base class of the readers -----------------------------------------------------------------------------------
 
 ROLE_WORDS: Final[Mapping[str, RoleName]] = {
@@ -266,8 +244,9 @@ _METADATA: Final[Fields] = {
 WHY_DEADLINE: Final = (
     "spec.deadline limits the run time of the task that ends the job, and does not count time in a queue"
 )
+DEADLINE: Final = "activeDeadlineSeconds"
 AS_PODS: Final[Fields] = {
-    "activeDeadlineSeconds": changed("spec", "deadline", why=WHY_DEADLINE),
+    DEADLINE: changed("spec", "deadline", why=WHY_DEADLINE),
     "ttlSecondsAfterFinished": dropped(
         "a GitOps tool would create a deleted job again; to retire the job, set enabled: false"
     ),
@@ -297,6 +276,8 @@ class JobReader(FieldReader):
         self.commands: dict[str, TaskCommand] = {}
         self.board_storage: Mapping[str, Any] = EMPTY
         self.has_kubernetes_gang = False
+        self.has_group = False
+        """Whether the imported files contain the PodGroup."""
         self.ends: list[Part] = []
         """The parts that name the tasks whose exit completes the job, as `completion.by` does."""
 
@@ -314,12 +295,8 @@ class JobReader(FieldReader):
         """Read the metadata of the foreign job."""
         readers = dict.fromkeys(("labels", "annotations"), self._labels_or_annotations)
         self.fields(self.job.get("metadata"), {**_METADATA, **readers})
-        self.note_name(self.item)
-
-    def note_name(self, item: Part) -> None:
-        """Note the reason for which the job has another name than an object."""
         for key in ("name", "generateName"):
-            if (part := item.get("metadata", key)) and self.options.name:
+            if (part := self.item.get("metadata", key)) and self.options.name:
                 self.notes.reason(part, "--name sets the name of the job", "changed", self.options.name)
             elif part and key == "generateName":
                 why = "tfgen generates no names; the job has a fixed name, and each run of the job has a name"
@@ -341,18 +318,17 @@ class JobReader(FieldReader):
         if replicas is None:
             return 1
         number = replicas.value
-        if not isinstance(number, int) or isinstance(number, bool) or number < 0:
+        if type(number) is not int or number < 0:
             words = found_words(number, replicas.text or "")
             self.notes.refuse(replicas, f"found {words}, expected a number of tasks")
-            return None
-        if number == 0:
+        elif number == 0:
             self.notes.reason(part, "replicas is 0, so the job does not get this role")
-            return None
-        if number > 1 and role in ("chief", "evaluator"):
+        elif number > 1 and role in ("chief", "evaluator"):
             self.notes.refuse(replicas, f"found {number} tasks of {role}, expected at most 1; set replicas to 1")
-            return None
-        self.notes.target(replicas, *ROLES, role, "replicas")
-        return number
+        else:
+            self.notes.target(replicas, *ROLES, role, "replicas")
+            return number
+        return None
 
     def command_of(self, owner: Part, *path: str) -> TaskCommand:
         """Return the command of the main container of an object. `path` is the path of the pod template."""
@@ -373,28 +349,21 @@ class JobReader(FieldReader):
             port_names: the names that the port of TensorFlow may have.
         """
         template, board = split_board(template)
-        main = main_container(template)
-        for key in ("command", "args"):
-            new = getattr(command.program, key)
-            if command.program.command is not None and main and (part := main.get(key)):
+        main, program = main_container(template), command.program
+        for key, words in (("command", program.command), ("args", program.args)):
+            if program.command is not None and main and (part := main.get(key)):
                 self.notes.target(part, *ROLES, role, "command")
-                if part.texts_at() != list(new or ()):
-                    self.notes.reason(part, change_reason(command), "changed", list(new or ()))
+                if part.texts_at() != list(words or ()):
+                    self.notes.reason(part, change_reason(command), "changed", list(words or ()))
+        for source in command.sources:
+            self.notes.reason(source, WHY_CLUSTER, is_quiet=True)
         if command.sources and main:
-            for source in command.sources:
-                self.notes.reason(source, WHY_CLUSTER, is_quiet=True)
-            env_from, containers = main.value["envFrom"], template.value["spec"].value["containers"]
+            env_from = main.value["envFrom"]
             rest = [item for item in env_from.items() if item not in command.sources]
             new_main = main.with_part(("envFrom",), sequence(env_from, rest)) if rest else main.without("envFrom")
-            items = [new_main if item is main else item for item in containers.items()]
-            template = template.with_part(("spec", "containers"), sequence(containers, items))
-        pod = translate(
-            template.without_path(RESTART_POLICY),
-            role,
-            self.notes,
-            ports=(*port_names, command.own_port or PORT),
-            program=command.program,
-        )
+            template = with_main(template, main, new_main)
+        ports: list[str | int] = [*port_names, command.own_port or PORT]
+        pod = translate(template.without_path(RESTART_POLICY), role, self.notes, ports, program)
         return pod and pod.replaced(boards=[board] if board else [])
 
     def drop_hosts(self, tasks: Iterable[tuple[Part, TaskCommand]]) -> None:
@@ -407,10 +376,9 @@ class JobReader(FieldReader):
         for template, command in tasks:
             main = main_container(template)
             for item in main.items("env") if main else ():
-                if (key := item.get("valueFrom", "configMapKeyRef")) and item.text_at(
-                    "name"
-                ) in command.program.omitted:
-                    used.setdefault(key.text_at("name"), set()).add(key.text_at("key"))
+                reference = item.get("valueFrom", "configMapKeyRef")
+                if reference and item.text_at("name") in command.program.omitted:
+                    used.setdefault(reference.text_at("name"), set()).add(reference.text_at("key"))
             for source in command.sources:
                 config = source.text_at("configMapRef", "name")
                 used.setdefault(config, set()).update(key for name, key in self.configs if name == config)
@@ -421,7 +389,7 @@ class JobReader(FieldReader):
 
     def read_gang(
         self, plan: TrainingPlan, policy: Part | None = None, policy_scheduler: Scheduler = "volcano"
-    ) -> Gang:
+    ) -> dict[str, Any]:
         """Read the gang of the job from its PodGroup, its pods or its policy, and set the key ``gang``.
 
         A PodGroup that an operator creates has the name of the job. A job with a single task gets no key ``gang``.
@@ -430,6 +398,9 @@ class JobReader(FieldReader):
             plan: the strategy and the roles.
             policy: the scheduling policy in an operator's custom object, for example in a TFJob.
             policy_scheduler: the scheduler of the policy if the pods name no scheduler.
+
+        Returns:
+            The keys of ``gang``; empty for a job without a gang.
         """
         pods = [role.pod for role in plan.roles.values()]
         group_keys = [part for pod in pods for part in pod.group_keys]
@@ -439,6 +410,7 @@ class JobReader(FieldReader):
         names.update(part.text_at("podGroupName") for part in scheduling_groups)
         groups = (item for item in self.companions if kind(item) == "PodGroup" and api_group(item) in _BY_GROUP)
         group = next((item for item in groups if name(item) in names), None)
+        self.has_group = group is not None
         # A scheduler of some roles is no scheduler of the gang: it stays in the podTemplate of these roles.
         scheduler_name = next(iter(schedulers)) if len(schedulers) == 1 else ""
         pod_scheduler = BY_SCHEDULER_NAME.get(scheduler_name)
@@ -471,14 +443,15 @@ class JobReader(FieldReader):
                 spec = group.get("spec")
                 if spec and self.has_kubernetes_gang:
                     spec = _spec_of_kubernetes(spec)
-                    data |= {"apiVersion": "v1beta1"} if api_version(group) == "v1beta1" else {}
+                    if api_version(group) == "v1beta1":
+                        data["apiVersion"] = "v1beta1"
                 _read_gang_fields(spec, data, tasks, self.notes)
             _read_gang_fields(policy, data, tasks, self.notes)
             if data["scheduler"] == "kai" and "queue" not in data:
                 data["queue"] = self._queue_of_kai(group_keys)
         if data and plan.strategy != "Single":
             self.spec["gang"] = dict(data)
-        return Gang(data, has_group=group is not None)
+        return data
 
     def _queue_of_kai(self, group_keys: Sequence[Part]) -> str:
         """Return the queue in the label of the pods or of the object, or the queue that KAI uses without a label."""
@@ -498,13 +471,13 @@ class JobReader(FieldReader):
             return {}
         data: dict[str, Any] = {"scheduler": "kueue"}
         templates = [pod.template for role in plan.roles.values() for pod in role.pods]
-        found: dict[str, list[Part | None]] = {
-            "queue": [self.queue],
-            "priorityClassName": [self.job.get("metadata", "labels", keys.QUEUE_PRIORITY)],
-            "requiredTopology": [pod.get("metadata", "annotations", keys.REQUIRED_TOPOLOGY) for pod in templates],
-            "preferredTopology": [pod.get("metadata", "annotations", keys.PREFERRED_TOPOLOGY) for pod in templates],
-        }
-        for key, parts in found.items():
+        for key, objects, section, name_of_key in (
+            ("queue", [self.job], "labels", keys.QUEUE),
+            ("priorityClassName", [self.job], "labels", keys.QUEUE_PRIORITY),
+            ("requiredTopology", templates, "annotations", keys.REQUIRED_TOPOLOGY),
+            ("preferredTopology", templates, "annotations", keys.PREFERRED_TOPOLOGY),
+        ):
+            parts = [item.get("metadata", section, name_of_key) for item in objects]
             is_shared = len({part.as_text if part else "" for part in parts}) == 1
             for part in filter(None, parts):
                 if is_shared:
@@ -523,11 +496,8 @@ class JobReader(FieldReader):
         why = "Volcano does not detect the end of worker 0, so the imported job ends when all workers end"
         return plan.replaced(completion_by="AllWorkers", why_end=why)
 
-    def foreign_job(self, plan: TrainingPlan, **fields: Any) -> ForeignJob:
-        """Return the `ForeignJob`, with the strategy and the roles of `plan`, and with the data of this reader.
-
-        `fields` sets the other attributes of the `ForeignJob`, such as `tensorboard_storage`.
-        """
+    def foreign_job(self, plan: TrainingPlan) -> ForeignJob:
+        """Return the `ForeignJob`, with the strategy and the roles of `plan`, and with the data of this reader."""
         self.spec.update(legacy_keys(self.commands.values()))
         if port := next((command.port for command in self.commands.values() if command.port), None):
             self.spec.setdefault("port", port)
@@ -539,26 +509,26 @@ class JobReader(FieldReader):
         self._read_boards(plan)
         if plan.comment:
             self.comments["spec", "strategy"] = plan.comment
+        roles: dict[RoleName, ForeignRole] = {}
+        for role_name, role in plan.roles.items():
+            templates = [(origin.template, origin.index) for origin in role.pods]
+            is_single = plan.strategy == "Single"
+            pod = with_task_index(role.pod, templates, self.options.kind, self.notes, is_single=is_single)
+            if self.has_kubernetes_gang:  # the imported job names the PodGroup in the pods
+                pod = pod.replaced(scheduling_groups=())
+            roles[role_name] = role.replaced(pod=pod)
         return ForeignJob(
             format=self.format,
             roots=[self.item],
             name=self.options.name or self.name,
             namespace=self.job.text_at("metadata", "namespace") or None,
-            roles={name: self._of_imported_job(role, plan) for name, role in plan.roles.items()},
+            roles=roles,
             strategy=plan.strategy,
             spec=self.spec,
             comments=self.comments,
             notes=self.notes,
             tensorboard_storage=self.board_storage,
-            **fields,
         )
-
-    def _of_imported_job(self, role: ForeignRole, plan: TrainingPlan) -> ForeignRole:
-        """Return a role without the fields of a pod that the imported job sets in another way."""
-        templates = [(origin.template, origin.index) for origin in role.pods]
-        is_single = plan.strategy == "Single"
-        pod = with_task_index(role.pod, templates, self.options.kind, self.notes, is_single=is_single)
-        return role.replaced(pod=pod.replaced(scheduling_groups=()) if self.has_kubernetes_gang else pod)
 
     def _read_boards(self, plan: TrainingPlan) -> None:
         """Set ``tensorboard`` from the first sidecar with TensorBoard. The job has one TensorBoard for all tasks."""
@@ -568,12 +538,88 @@ class JobReader(FieldReader):
             self.notes.target(container, *_TENSORBOARD)
             why = "the container becomes the TensorBoard of the job, which runs in its own pod"
             self.notes.reason(container, why, "changed", PRESENT)
-        if boards and "tensorboard" not in self.spec:
-            container = next(boards[0].items("spec", "containers"))
-            self.set_value({"logDir": _log_dir(container)}, *_TENSORBOARD)
-            if image := container.get("image"):
-                self.set_value(image.as_text, *_TENSORBOARD, "image")
-            self.board_storage = board_storage(boards[0], container, self.notes)
+            if "tensorboard" not in self.spec:
+                self.set_value(_board(container), *_TENSORBOARD)
+                self.board_storage = board_storage(board, container, self.notes)
+
+    # -- failure policies and deadlines of Jobs -----------------------------------------------------------------------
+    #
+    # The podFailurePolicy of a Job lists the exit codes that do not count as a retry.
+    # https://kubernetes.io/docs/concepts/workloads/controllers/job/#pod-failure-policy
+    #
+    #     rules: [{action: Ignore, onExitCodes: {operator: In, values: [42]}}]   -> restart: {ignoreExitCodes: [42]}
+
+    def read_failure_policies(self, jobs: Sequence[Part]) -> None:
+        """Read the podFailurePolicy of each Job, and set `restart.ignoreExitCodes` of the imported job."""
+        codes_by_job = [self._ignored_codes(job) for job in jobs]
+        codes = frozenset[int]().union(*codes_by_job)
+        is_changed = any(job_codes != codes for job_codes in codes_by_job)
+        why = "in the imported job, these exit codes do not count as a retry in any task" if is_changed else ""
+        for rule, owner in ((rule, job) for job in jobs for rule in job.items("podFailurePolicy", "rules")):
+            if rule.place in self.notes.targets and (rule_codes := _codes(rule, owner)):
+                self.notes.reason(rule, why, "changed" if is_changed else "carried", sorted(rule_codes))
+        if codes:
+            self.set_value(sorted(codes), *_IGNORED)
+
+    def _ignored_codes(self, job: Part) -> frozenset[int]:
+        """Note the reasons for the rules of a Job, and return the exit codes that the rules ignore."""
+        policy, kind_of_job = job.get("podFailurePolicy"), self.options.kind
+        rules = list(policy.items("rules")) if policy else []
+        if policy and not rules:
+            self.notes.reason(policy, "the policy has no rules")
+        ignored = frozenset[int]()
+        for rule in rules:
+            codes = _codes(rule, job)
+            if rule.data in ({"action": "Ignore", "onPodConditions": [condition]} for condition in _DISRUPTIONS):
+                if kind_of_job in ("Job", "JobSet"):
+                    self.apply_row(rule, TFGEN_DEFAULT)
+                else:
+                    self.notes.reason(rule, "a pod that its node loses does not count as a retry", is_quiet=True)
+            elif not codes:
+                self.notes.reason(rule, "job.yaml supports only rules that ignore exit codes (restart.ignoreExitCodes)")
+            elif why := kinds.lacking({"workload": {"kind": kind_of_job}}, _IGNORED[1:]):
+                self.notes.reason(rule, why)
+            else:
+                self.notes.target(rule, *_IGNORED)
+                ignored |= codes
+        return ignored
+
+    def read_deadlines(self, jobs: Sequence[Part], plan: TrainingPlan) -> None:
+        """Read the time limit of each Job, and set `deadline` from the limit of the tasks that end the imported job."""
+        ending = plan.roles["chief" if plan.completion_by == "Chief" else "worker"]
+        ends = {pod.template.place for pod in ending.pods}
+        limits = [(part, job.value["template"].place in ends) for job in jobs if (part := job.get(DEADLINE))]
+        values = {limit.value for limit, is_end in limits if is_end}
+        for limit, is_end in limits:
+            if not is_end:
+                self.notes.reason(limit, "spec.deadline limits only the tasks that end the job")
+            elif len(values) > 1:
+                why = "the Jobs have different limits, but spec.deadline is one limit for all tasks; set spec.deadline"
+                self.notes.reason(limit, why)
+            else:
+                why = "the field limited all attempts of a Job together, and spec.deadline limits each attempt of"
+                self.put(limit, limit.value, "spec", "deadline")
+                self.notes.reason(limit, f"{why} a task that ends the job", "changed")
+
+
+_IGNORED: Final[Path] = ("spec", "restart", "ignoreExitCodes")
+_DISRUPTIONS: Final = ({"type": "DisruptionTarget"}, {"type": "DisruptionTarget", "status": "True"})
+"""The two spellings of the pod condition that tfgen's Jobs ignore. A node drain or an eviction sets this condition."""
+
+
+def _codes(rule: Part, job: Part) -> frozenset[int]:
+    """Return the exit codes that a rule of a podFailurePolicy ignores for the main container.
+
+    If the rule does not ignore exit codes, the result is empty.
+    """
+    main = main_container(job.get("template") or job)
+    container = main.get("name") if main else None
+    match rule.data:
+        case {"action": "Ignore", "onExitCodes": {"operator": "In", "values": [*codes], **others}, **fields} if (
+            not fields and others.get("containerName") in (None, container and container.value)
+        ):
+            return frozenset(code for code in codes if type(code) is int and 0 < code < 256)
+    return frozenset()
 
 
 def _read_gang_fields(part: Part | None, data: dict[str, Any], tasks: Sequence[int], notes: Notes) -> None:
@@ -611,23 +657,6 @@ def _spec_of_kubernetes(spec: Part) -> Part:
         name_read, converted = read.get(key, (key, None))
         fields[name_read if converted else key] = converted or part
     return mapping(spec, fields)
-
-
-def by_role(parts: Iterable[Part], role_of: Callable[[Part], RoleName | None]) -> dict[str, Part]:
-    """Return the given tasks as a mapping by role. Example: {"ps": task, "worker": task}.
-
-    A task without a role has its name as key, or its index in `parts` if the task has no name. If two tasks have the
-    same key, the key of the second task ends with the index in `parts`, such as `worker-1`.
-
-    Args:
-        parts: the tasks.
-        role_of: a function that takes a task, and returns the role or None.
-    """
-    tasks: dict[str, Part] = {}
-    for position, part in enumerate(parts):
-        key = role_of(part) or part.text_at("name") or str(position)
-        tasks[key if key not in tasks else f"{key}-{position}"] = part
-    return tasks
 
 
 def with_companions(job: ForeignJob, companions: Sequence[Part]) -> ForeignJob:
@@ -677,9 +706,14 @@ def _with_tensorboard(job: ForeignJob, companions: Iterable[Part]) -> ForeignJob
         why = "the object becomes spec.tensorboard, which gets its own Service"
         job.notes.reason(item, f"{why}; delete the object after the first run of the imported job", "changed", PRESENT)
         job.notes.target(item, *_TENSORBOARD)
-        board = {"logDir": _log_dir(main), **({"image": main.text_at("image")} if main.get("image") else {})}
-        job = job.replaced(spec={**job.spec, _TENSORBOARD[-1]: board}, tensorboard_storage=storage)
+        job = job.replaced(spec={**job.spec, _TENSORBOARD[-1]: _board(main)}, tensorboard_storage=storage)
     return job
+
+
+def _board(container: Part) -> dict[str, str]:
+    """Return the data of ``tensorboard`` for a container that runs TensorBoard."""
+    image = container.get("image")
+    return {"logDir": _log_dir(container), **({"image": image.as_text} if image else {})}
 
 
 def _log_dir(container: Part) -> str:
@@ -692,17 +726,13 @@ def _log_dir(container: Part) -> str:
 
 def _has_logs_outside(container: Part, template: Part) -> bool:
     log_dir = _log_dir(container)
-    mounts = [
-        m for m in container.items("volumeMounts") if is_below(log_dir, without_end_slash(m.text_at("mountPath")))
-    ]
-    names = {mount.text_at("name") for mount in mounts}
+    names = {
+        mount.text_at("name")
+        for mount in container.items("volumeMounts")
+        if log_dir.startswith("/") and f"{log_dir}/".startswith(f"{mount.text_at('mountPath').rstrip('/')}/")
+    }
     volumes = [volume for volume in template.items("spec", "volumes") if volume.text_at("name") in names]
     return bool(volumes) and not any(volume.get("emptyDir") for volume in volumes)
-
-
-def is_below(path: str, folder: str) -> bool:
-    """Return whether a path is absolute, and is a folder or a path below the folder."""
-    return path.startswith("/") and f"{path}/".startswith(f"{folder.rstrip('/')}/")
 
 
 def board_storage(template: Part, owner: Part, notes: Notes) -> Mapping[str, Any]:
@@ -722,102 +752,6 @@ def board_storage(template: Part, owner: Part, notes: Notes) -> Mapping[str, Any
     return translated.storage
 
 
-# -- failure policies ----------------------------------------------------------------------------------------------
-#
-# The podFailurePolicy of a Job lists the exit codes that do not count as a retry.
-# https://kubernetes.io/docs/concepts/workloads/controllers/job/#pod-failure-policy
-#
-#     rules: [{action: Ignore, onExitCodes: {operator: In, values: [42]}}]   -> restart: {ignoreExitCodes: [42]}
-
-POLICY: Final = "podFailurePolicy"
-
-_IGNORED: Final[Path] = ("spec", "restart", "ignoreExitCodes")
-_DISRUPTIONS: Final = ({"type": "DisruptionTarget"}, {"type": "DisruptionTarget", "status": "True"})
-"""The two spellings of the pod condition that tfgen's Jobs ignore. A node drain or an eviction sets this condition."""
-
-
-def read_failure_policies(jobs: Sequence[Part], reader: JobReader) -> None:
-    """Read the podFailurePolicy of each Job, and set `restart.ignoreExitCodes` of the imported job."""
-    codes_by_job = [_read_policy(job, reader) for job in jobs]
-    codes = frozenset[int]().union(*codes_by_job)
-    is_changed = any(job_codes != codes for job_codes in codes_by_job)
-    why = "in the imported job, these exit codes do not count as a retry in any task" if is_changed else ""
-    for rule, owner in ((rule, job) for job in jobs for rule in job.items(POLICY, "rules")):
-        if rule.place in reader.notes.targets and (rule_codes := _codes(rule, owner)):
-            reader.notes.reason(rule, why, "changed" if is_changed else "carried", sorted(rule_codes))
-    if codes:
-        reader.set_value(sorted(codes), *_IGNORED)
-
-
-def _read_policy(job: Part, reader: JobReader) -> frozenset[int]:
-    policy, notes = job.get(POLICY), reader.notes
-    if policy is None:
-        return frozenset()
-    rules = list(policy.items("rules"))
-    if not rules:
-        notes.reason(policy, "the policy has no rules")
-    ignored = frozenset[int]()
-    for rule in rules:
-        codes = _codes(rule, job)
-        if rule.data in ({"action": "Ignore", "onPodConditions": [condition]} for condition in _DISRUPTIONS):
-            if reader.options.kind in ("Job", "JobSet"):
-                reader.apply_row(rule, TFGEN_DEFAULT)
-            else:
-                notes.reason(rule, "a pod that its node loses does not count as a retry", is_quiet=True)
-        elif not codes:
-            notes.reason(rule, "job.yaml supports only rules that ignore exit codes (restart.ignoreExitCodes)")
-        elif why := kinds.lacking({"workload": {"kind": reader.options.kind}}, _IGNORED[1:]):
-            notes.reason(rule, why)
-        else:
-            notes.target(rule, *_IGNORED)
-            ignored |= codes
-    return ignored
-
-
-def _codes(rule: Part, job: Part) -> frozenset[int]:
-    """Return the exit codes that a rule of a podFailurePolicy ignores for the main container.
-
-    If the rule does not ignore exit codes, the result is empty.
-    """
-    values = rule.data if isinstance(rule.data, dict) else {}
-    on_codes = values.get("onExitCodes")
-    if values.keys() != {"action", "onExitCodes"} or values["action"] != "Ignore" or not isinstance(on_codes, dict):
-        return frozenset()
-    main = main_container(job.get("template") or job)
-    container = main.get("name") if main else None
-    codes = on_codes.get("values")
-    if on_codes.get("operator") != "In" or not isinstance(codes, list):
-        return frozenset()
-    if (name := on_codes.get("containerName")) is not None and (container is None or name != container.value):
-        return frozenset()
-    return frozenset(code for code in codes if type(code) is int and 0 < code < 256)
-
-
-# -- deadlines -----------------------------------------------------------------------------------------------------
-#
-#     activeDeadlineSeconds: 600   -> deadline: 600
-
-DEADLINE: Final = "activeDeadlineSeconds"
-
-
-def read_deadlines(jobs: Sequence[Part], plan: TrainingPlan, reader: JobReader) -> None:
-    """Read the time limit of each Job, and set `deadline` from the limit of the tasks that end the imported job."""
-    ending = plan.roles["chief" if plan.completion_by == "Chief" else "worker"]
-    ends = {pod.template.place for pod in ending.pods}
-    limits = [(limit, job.value["template"].place in ends) for job in jobs if (limit := job.get(DEADLINE))]
-    values = {limit.value for limit, is_end in limits if is_end}
-    for limit, is_end in limits:
-        if not is_end:
-            reader.notes.reason(limit, "spec.deadline limits only the tasks that end the job")
-        elif len(values) > 1:
-            why = "the Jobs have different limits, but spec.deadline is one limit for all tasks; set spec.deadline"
-            reader.notes.reason(limit, why)
-        else:
-            why = "the field limited all attempts of a Job together, and spec.deadline limits each attempt of a task"
-            reader.put(limit, limit.value, "spec", "deadline")
-            reader.notes.reason(limit, f"{why} that ends the job", "changed")
-
-
 # -- the ServiceAccount --------------------------------------------------------------------------------------------
 #
 # The annotations of the account give the pods an identity in a cloud.
@@ -826,20 +760,29 @@ def read_deadlines(jobs: Sequence[Part], plan: TrainingPlan, reader: JobReader) 
 #         -> serviceAccount: {annotations: {iam.gke.io/gcp-service-account: trainer@ml.iam.gserviceaccount.com}}
 
 _ACCOUNT: Final[Path] = ("spec", "serviceAccount")
-_FIELDS: Final = {"apiVersion", "kind", "metadata", "automountServiceAccountToken"}
+_ACCOUNT_FIELDS: Final = {"apiVersion", "kind", "metadata", "automountServiceAccountToken"}
 """The fields of a ServiceAccount that job.yaml supports. The lists of secrets have no equivalent."""
-
 
 _DEFAULT_ACCOUNT: Final = "default"
 """The account of a pod without `serviceAccountName`, which all pods of a namespace share."""
 
 
 def _with_service_account(job: ForeignJob, companions: Iterable[Part]) -> ForeignJob:
-    """Add `serviceAccount` to a job if all pods use one account, and the files contain the account with annotations."""
+    """Add `serviceAccount` to a job if all pods use one account, and the files contain the account with annotations.
+
+    The account is in the job's namespace, and has no secrets.
+    """
     accounts = {role.pod.role.get("serviceAccountName", _DEFAULT_ACCOUNT) for role in job.roles.values()}
-    is_own = accounts != {_DEFAULT_ACCOUNT}
-    part = next((item for item in companions if is_own and _is_account(item, job) and {name(item)} == accounts), None)
-    if part is None or kinds.lacking(job.spec, _ACCOUNT[1:]):
+    found = (
+        item
+        for item in companions
+        if (kind(item), api_group(item)) == ("ServiceAccount", "")
+        and {name(item)} == accounts != {_DEFAULT_ACCOUNT}
+        and item.text_at("metadata", "namespace") in ("", job.namespace)
+        and {key for key, _ in item.entries()} <= _ACCOUNT_FIELDS
+        and any(item.entries("metadata", "annotations"))
+    )
+    if (part := next(found, None)) is None or kinds.lacking(job.spec, _ACCOUNT[1:]):
         return job
     if labels := part.get("metadata", "labels"):
         job.notes.reason(labels, "tfgen sets the labels of the account")
@@ -850,11 +793,3 @@ def _with_service_account(job: ForeignJob, companions: Iterable[Part]) -> Foreig
     if namespace := part.get("metadata", "namespace"):
         job.notes.target(namespace, "metadata", "namespace")
     return job.replaced(spec={**job.spec, _ACCOUNT[-1]: {"annotations": annotations}})
-
-
-def _is_account(item: Part, job: ForeignJob) -> bool:
-    """Return whether an object is a ServiceAccount in the job's namespace, with annotations and without secrets."""
-    is_account = kind(item) == "ServiceAccount" and not api_group(item)
-    namespace = item.text_at("metadata", "namespace")
-    has_fields = is_account and {key for key, _ in item.entries()} <= _FIELDS
-    return has_fields and namespace in ("", job.namespace) and any(item.entries("metadata", "annotations"))

@@ -12,10 +12,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any, Final
 
-from tfgen.data_path import shared
+from tfgen.data_path import Path, shared
 from tfgen.importers.foreign_job import (
     DEADLINE,
-    POLICY,
     RESTARTS,
     ROLE_WORDS,
     ROLES,
@@ -23,8 +22,6 @@ from tfgen.importers.foreign_job import (
     ForeignRole,
     JobReader,
     OriginPod,
-    read_deadlines,
-    read_failure_policies,
     training_plan,
 )
 from tfgen.importers.part import Part, api_group, kind, mapping, name
@@ -39,7 +36,6 @@ FORMAT: Final = "hand-written job"
 
 _KINDS: Final = ("Job", "Pod", "Deployment", "ReplicaSet", "ReplicationController", "StatefulSet")
 _GROUPS: Final = ("", "apps", "batch", "extensions")
-_DIGITS: Final = re.compile(r"(\d+)")
 _METADATA: Final[Fields] = {
     "name": None,
     "namespace": carried("metadata", "namespace"),
@@ -49,14 +45,8 @@ _METADATA: Final[Fields] = {
     ),
 }
 _CONTROLLER_FIELDS: Final = (
-    "completionMode",
-    "manualSelector",
-    "podManagementPolicy",
-    "revisionHistoryLimit",
-    "selector",
-    "serviceName",
-    "strategy",
-    "updateStrategy",
+    *("completionMode", "manualSelector", "podManagementPolicy", "revisionHistoryLimit"),
+    *("selector", "serviceName", "strategy", "updateStrategy"),
 )
 """Fields of a controller that control only how it creates the pods."""
 _SHARED_LIMIT: Final = changed(
@@ -83,10 +73,6 @@ class _Task(Record):
     role: RoleName
     index: int | None
     replicas: int
-
-
-class _DifferentError(Exception):
-    """Error about tasks of one role that differ in more than the index. The argument is the path of the field."""
 
 
 def is_task(item: Part, configs: ConfigTexts) -> bool:
@@ -122,8 +108,8 @@ class _HandWritten(JobReader):
         tasks = [task for item in items if (task := self._task(item))]
         if self.notes.problems:
             return None
-        job = self.options.name or _name([name(item) for item in items])
-        if not job:
+        job_name = self.options.name or _name([name(item) for item in items])
+        if not job_name:
             message = "the names of the objects have no common prefix to name the job; set the name with --name"
             self.notes.refuse(items[0], message)
             return None
@@ -131,31 +117,32 @@ class _HandWritten(JobReader):
         selectors = [self._drop_services(tasks), *(_selected(task.item.get("spec", "selector")) for task in tasks)]
         self.identity = frozenset[str]().union(*selectors) - _used_labels(tasks, self.companions)
         self.drop_hosts((task.template, task.command) for task in tasks)
-        self.limit = _shared_limit(tasks)
+        jobs = [part for task in tasks if kind(task.item) == "Job" and (part := task.item.get("spec"))]
+        limits = [limit for job in jobs if (limit := job.get("backoffLimit"))]
+        self.limit = limits[0] if len({limit.value for limit in limits}) == 1 else None
         roles = {role: merged for role in ROLE_NAMES if (merged := self._merge_tasks(role, tasks))}
         if self.notes.problems:
             return None
         plan = training_plan(roles, "AllWorkers", self.notes, self.options.single_task_strategy)
         namespace = next((part for item in items if (part := item.get("metadata", "namespace"))), None)
-        metadata = mapping(items[0], {"name": items[0].scalar(job), "namespace": namespace})
+        metadata = mapping(items[0], {"name": items[0].scalar(job_name), "namespace": namespace})
         self.job = mapping(items[0], {"metadata": metadata})
         self.commands = {str(number): task.command for number, task in enumerate(tasks)}
         if plan.completion_by == "AllWorkers" and plan.strategy == "ParameterServer":
             self.set_value("AllWorkers", "spec", "completion", "by")
         if self.limit:
             self.set_value(self.limit.value, "spec", "retries")
-        jobs = [part for task in tasks if kind(task.item) == "Job" and (part := task.item.get("spec"))]
-        read_failure_policies(jobs, self)
-        read_deadlines(jobs, plan, self)
+        self.read_failure_policies(jobs)
+        self.read_deadlines(jobs, plan)
         if self.options.kind != "StatefulSet":
             self.set_value(self.options.kind, "spec", "workload", "kind")
         self.read_gang(plan)
         for part in (field for item in items if (field := item.get("metadata", "name"))):
             self.notes.target(part, "metadata", "name")
-            if part.value != job:
+            if part.value != job_name:
                 why = "the name of the job is the common prefix of the names of its objects"
                 why = "--name sets the name of the job" if self.options.name else why
-                self.notes.reason(part, why, "changed", job)
+                self.notes.reason(part, why, "changed", job_name)
         return self.foreign_job(plan).replaced(roots=items)
 
     def _task(self, item: Part) -> _Task | None:
@@ -164,9 +151,8 @@ class _HandWritten(JobReader):
         template = _template(item)
         main = main_container(template) if template else None
         if template is None or main is None:
-            self.notes.refuse(
-                item.value["spec"], f"the {kind(item)} has no pod template with containers; add spec.template"
-            )
+            message = f"the {kind(item)} has no pod template with containers; add spec.template"
+            self.notes.refuse(item.value["spec"], message)
             return None
         command = read_command(main, self.configs)
         words = [word for word in re.split(r"[-_\d]+", name(item).lower()) if word in ROLE_WORDS]
@@ -177,15 +163,13 @@ class _HandWritten(JobReader):
             return None
         if command.refusal:
             self.notes.refuse(main, command.refusal)
-        replicas_field = item.get("spec", "replicas")
-        replicas = replicas_field.value if replicas_field and isinstance(replicas_field.value, int) else 1
-        for field in ("completions", "parallelism"):
-            number = item.get("spec", field)
-            if number and kind(item) == "Job" and isinstance(number.value, int) and number.value > replicas:
-                replicas = number.value
-        for field in ("replicas", "completions", "parallelism"):
-            if number := item.get("spec", field):
-                self.notes.target(number, *ROLES, role, "replicas")
+        numbers = {key: part for key in ("replicas", "completions", "parallelism") if (part := item.get("spec", key))}
+        for number in numbers.values():
+            self.notes.target(number, *ROLES, role, "replicas")
+        counts = {key: number.value for key, number in numbers.items() if isinstance(number.value, int)}
+        replicas = counts.pop("replicas", 1)
+        if kind(item) == "Job":
+            replicas = max([replicas, *counts.values()])
         index = int(command.index) if command.index and command.index.isdecimal() and len(command.index) < 6 else None
         return _Task(item, template, command, role, index if replicas == 1 else None, replicas)
 
@@ -196,36 +180,29 @@ class _HandWritten(JobReader):
         """
         absent = {config: task for task in reversed(tasks) for config in task.command.absent}
         for config, task in absent.items():
-            why = (
-                f"the ConfigMap {config} is not among the files, so the import cannot compare the hosts with the tasks"
-            )
-            self.notes.remark(task.item, f"{why}; make sure that the files contain all tasks")
+            why = f"the ConfigMap {config} is not among the files"
+            fix = "make sure that the files contain all tasks"
+            self.notes.remark(task.item, f"{why}, so the import cannot compare the hosts with the tasks; {fix}")
         numbers = {role: sum(task.replicas for task in tasks if task.role == role) for role in ROLE_NAMES}
         for task in tasks:
             for role_type, host_list in task.command.hosts.items():
                 hosts = [host for host in host_list.split(",") if host.strip()]
                 role = ROLE_WORDS.get(role_type)
                 if role and "$" not in host_list and len(hosts) > numbers[role]:
-                    problem = (
-                        f"the task lists {count(len(hosts), 'host')} of {role}, "
-                        f"but the files contain {count(numbers[role], 'task')} of {role}"
-                    )
-                    self.notes.refuse(task.item, f"{problem}; add the files of the missing tasks")
+                    problem = f"the task lists {count(len(hosts), 'host')} of {role}"
+                    contents = f"the files contain {count(numbers[role], 'task')} of {role}"
+                    self.notes.refuse(task.item, f"{problem}, but {contents}; add the files of the missing tasks")
                     return
 
     def _drop_services(self, tasks: Sequence[_Task]) -> frozenset[str]:
         """Note the reason for each Service of the tasks. Return the keys of the labels in their selectors."""
         selected: set[str] = set()
-        pod_labels = [
-            {key: part.as_text for key, part in task.template.entries("metadata", "labels")} for task in tasks
-        ]
+        texts = [task.template.entries("metadata", "labels") for task in tasks]
+        pod_labels = [{(key, part.as_text) for key, part in labels} for labels in texts]
         for item in self.companions:
             selector = {key: part.as_text for key, part in item.entries("spec", "selector")}
-            if (
-                kind(item) == "Service"
-                and selector
-                and any(selector.items() <= labels.items() for labels in pod_labels)
-            ):
+            is_used = any(selector.items() <= labels for labels in pod_labels)
+            if kind(item) == "Service" and selector and is_used:
                 self.notes.reason(item, "tfgen creates one Service, which gives each task a host name", is_quiet=True)
                 selected |= selector.keys()
         return frozenset(selected)
@@ -244,33 +221,33 @@ class _HandWritten(JobReader):
             return None
         number = sum(task.replicas for task in tasks)
         if role in ("chief", "evaluator") and number > 1:
-            self.notes.refuse(
-                tasks[1 if len(tasks) > 1 else 0].item,
-                f"found {number} tasks of {role}, expected at most 1; keep only one of these tasks",
-            )
+            message = f"found {number} tasks of {role}, expected at most 1; keep only one of these tasks"
+            self.notes.refuse(tasks[:2][-1].item, message)
             return None
         pods = [pod for task in tasks if (pod := self._pod(task, tasks))]
         if len(pods) < len(tasks):
             return None
         pods = [self._with_shared_labels(task, pod, pods) for task, pod in zip(tasks, pods, strict=True)]
-        storage = _shared_storage(pods)
+        storage: dict[str, Any] = {}  # in the imported job, each task mounts all of these volumes
+        for pod in pods:
+            storage |= {key: volume for key, volume in pod.storage.items() if key not in storage}
         data = [{"role": pod.role, "storage": {**storage, **pod.storage}} for pod in pods]
-        try:
-            merged = _merged_value(data, indexes, ())
-        except _DifferentError as error:
-            pairs = ((n, (data[0], data[n]), (indexes[0], indexes[n])) for n in range(1, len(tasks)))
-            different = next((n for n, pair, index_pair in pairs if not _can_merge(pair, index_pair)), 1)
-            problem = f"the tasks of {role} differ in {path_name(error.args[0][1:])}, not only in their index"
-            self.notes.refuse(tasks[different].item, f"{problem}; make the tasks equal")
+        different: list[Path] = []
+        merged = _merged_value(data, indexes, (), different)
+        if different:
+            differences: list[list[Path]] = [[] for _ in tasks]  # between the first task and each task
+            for number, of_task in enumerate(differences):
+                _merged_value((data[0], data[number]), (indexes[0], indexes[number]), (), of_task)
+            other = next((task for task, of_task in zip(tasks, differences, strict=True) if of_task), tasks[1])
+            problem = f"the tasks of {role} differ in {path_name(different[0][1:])}, not only in their index"
+            self.notes.refuse(other.item, f"{problem}; make the tasks equal")
             return None
         for task in tasks[1:]:
             self.notes.remark(task.item, f"the object becomes a task of the role {role}")
-        codes = frozenset[int]().union(*(pod.restart_codes for pod in pods))
         pod = pods[0].replaced(
-            role=merged["role"],
-            storage=merged["storage"],
+            **merged,
             pull_secrets=join_pull_secrets(pods),
-            restart_codes=codes,
+            restart_codes=frozenset[int]().union(*(pod.restart_codes for pod in pods)),
             group_keys=[part for pod in pods for part in pod.group_keys],
             scheduling_groups=[part for pod in pods for part in pod.scheduling_groups],
             boards=[board for pod in pods for board in pod.boards],
@@ -327,29 +304,21 @@ class _HandWritten(JobReader):
         if kind(item) == "Pod":
             return
         if claims := item.get("spec", "volumeClaimTemplates"):
-            self.notes.refuse(
-                claims, "a job cannot have a claim for each task; use one claim with subPathExpr: $(TASK_INDEX)"
-            )
+            message = "a job cannot have a claim for each task; use one claim with subPathExpr: $(TASK_INDEX)"
+            self.notes.refuse(claims, message)
         why = f"the field belongs to the {kind(item)}, and tfgen may render the tasks as another kind"
         harmless = dict.fromkeys(_CONTROLLER_FIELDS, dropped(why, is_quiet=True))
         limit = _SHARED_LIMIT if self.limit else _LIMITS
-        job_fields: Fields = {"backoffLimit": limit, DEADLINE: None, POLICY: None} if is_job else {}
+        job_fields: Fields = {"backoffLimit": limit, DEADLINE: None, "podFailurePolicy": None} if is_job else {}
         read = dict.fromkeys(("template", "replicas", "completions", "parallelism", "volumeClaimTemplates"))
         self.fields(item.get("spec"), {ANY_KEY: dropped(why), **harmless, **read, **job_fields})
 
 
-def _shared_limit(tasks: Sequence[_Task]) -> Part | None:
-    """Return the backoffLimit of the Jobs. If two Jobs have different limits, or no Job has a limit, return None."""
-    limits = [limit for task in tasks if kind(task.item) == "Job" and (limit := task.item.get("spec", "backoffLimit"))]
-    return limits[0] if len({limit.value for limit in limits}) == 1 else None
-
-
 def _selected(selector: Part | None) -> frozenset[str]:
     """Return the keys of the labels in the selector of a controller. Only new controllers have `matchLabels`."""
-    if selector is None:
-        return frozenset()
-    plain = {key for key, part in selector.entries() if not isinstance(part.value, (Mapping, list))}
-    return frozenset(plain | {key for part in selector.walk() for key in _selector_keys(part)})
+    plain = selector.entries() if selector else ()
+    keys = {key for key, part in plain if not isinstance(part.value, (Mapping, list))}
+    return frozenset(keys.union(*map(_selector_keys, selector.walk() if selector else ())))
 
 
 def _used_labels(tasks: Sequence[_Task], companions: Sequence[Part]) -> frozenset[str]:
@@ -383,15 +352,7 @@ def _name(names: Sequence[str]) -> str:
 # -- the tasks of a role -----------------------------------------------------------------------------------------
 
 
-def _shared_storage(pods: Sequence[PodData]) -> dict[str, Any]:
-    """Return the volumes of all tasks of a role. In the imported job, each task mounts all of these volumes."""
-    storage: dict[str, Any] = {}
-    for pod in pods:
-        storage |= {key: volume for key, volume in pod.storage.items() if key not in storage}
-    return storage
-
-
-def _merged_value(values: Sequence[Any], indexes: Sequence[int], path: tuple[str | int, ...]) -> Any:
+def _merged_value(values: Sequence[Any], indexes: Sequence[int], path: Path, different: list[Path]) -> Any:
     """Merge the values of a field in all tasks of a role into one value. TASK_INDEX replaces the index of each task.
 
     For example, the values `--log=/logs/0` and `--log=/logs/1` become `--log=/logs/$(TASK_INDEX)`.
@@ -399,49 +360,40 @@ def _merged_value(values: Sequence[Any], indexes: Sequence[int], path: tuple[str
     Args:
         values: the value of the field in each task.
         indexes: the index of each task.
-        path: the path of the field, for the error.
-
-    Raises:
-        _DifferentError: the values differ in more than the index.
+        path: the path of the field.
+        different: the list that gets the path of each field whose values differ in more than the index.
     """
     first = values[0]
     if all(value == first for value in values):
         return first
     if all(isinstance(value, Mapping) for value in values):
-        names = [*first]
-        if any([*value] != names for value in values):
-            missing = sorted({key for value in values for key in value.keys() ^ first.keys()})
-            raise _DifferentError((*path, *missing[:1]))
-        return {key: _merged_value([value[key] for value in values], indexes, (*path, key)) for key in names}
-    if all(isinstance(value, list) and len(value) == len(first) for value in values):
-        return [_merged_value(items, indexes, (*path, n)) for n, items in enumerate(zip(*values, strict=True))]
-    if all(isinstance(value, str) for value in values):
-        return _merged_text(values, indexes, path)
-    raise _DifferentError(path)
+        if all([*value] == [*first] for value in values):
+            fields = {key: [value[key] for value in values] for key in first}
+            return {key: _merged_value(field, indexes, (*path, key), different) for key, field in fields.items()}
+        missing = {key for value in values for key in value.keys() ^ first.keys()}
+        path = (*path, *sorted(missing)[:1])
+    elif all(isinstance(value, list) and len(value) == len(first) for value in values):
+        items = enumerate(zip(*values, strict=True))
+        return [_merged_value(item, indexes, (*path, n), different) for n, item in items]
+    elif all(isinstance(value, str) for value in values):
+        return _merged_text(values, indexes, path, different)
+    different.append(path)
+    return first
 
 
-def _can_merge(values: Sequence[Any], indexes: Sequence[int]) -> bool:
-    """Return True if the values of a field in several tasks are equal, or differ only in the index of the task."""
-    try:
-        _merged_value(values, indexes, ())
-    except _DifferentError:
-        return False
-    return True
-
-
-def _merged_text(values: Sequence[str], indexes: Sequence[int], path: tuple[str | int, ...]) -> str:
+def _merged_text(values: Sequence[str], indexes: Sequence[int], path: Path, different: list[Path]) -> str:
     # The shell expands ${TASK_INDEX} in a script. Kubernetes expands $(TASK_INDEX) in all other texts.
     is_script = "command" in path and any(character in values[0] for character in " \n")
     reference = "${TASK_INDEX}" if is_script else "$(TASK_INDEX)"
     text = ""
-    pieces = [_DIGITS.split(value) for value in values]
+    pieces = [re.split(r"(\d+)", value) for value in values]
     if len({len(piece) for piece in pieces}) > 1:
-        raise _DifferentError(path)
-    for column in zip(*pieces, strict=True):
+        different.append(path)
+    for column in zip(*pieces, strict=False):
         if len(set(column)) == 1:
             text += column[0]
         elif column == tuple(str(index) for index in indexes):
             text += reference
         else:
-            raise _DifferentError(path)
+            different.append(path)
     return text

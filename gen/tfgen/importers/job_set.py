@@ -19,7 +19,6 @@ from tfgen.importers.foreign_job import (
     AS_PODS,
     AS_WORKLOAD,
     DEADLINE,
-    POLICY,
     RESTARTS,
     ROLE_LIST,
     ROLE_WORDS,
@@ -29,8 +28,6 @@ from tfgen.importers.foreign_job import (
     ForeignRole,
     JobReader,
     OriginPod,
-    read_deadlines,
-    read_failure_policies,
 )
 from tfgen.importers.part import Part, api_group, build_part, kind, mapping, name, sequence
 from tfgen.importers.pod import main_container
@@ -71,7 +68,7 @@ _REPLICATED_JOB: Final[Fields] = {
     ANY_KEY: dropped("job.yaml has no field for {key} of a JobSet"),
 }
 _JOB: Final[Fields] = {
-    **dict.fromkeys(("template", "parallelism", "completions", DEADLINE, POLICY)),
+    **dict.fromkeys(("template", "parallelism", "completions", DEADLINE, "podFailurePolicy")),
     ANY_KEY: dropped("tfgen sets this field of the Jobs that it creates; see spec.retries"),
 }
 
@@ -128,8 +125,8 @@ class _JobSet(JobReader):
         self._read_spec()
         self.read_gang(plan, policy, policy_scheduler)
         specs = [part for job in jobs if (part := job.get("template", "spec"))]
-        read_failure_policies(specs, self)
-        read_deadlines(specs, plan, self)
+        self.read_failure_policies(specs)
+        self.read_deadlines(specs, plan)
         self.drop_hosts((job.get(*_PODS) or job, command) for job, command in zip(jobs, commands, strict=True))
         self.commands = {str(number): command for number, command in enumerate(commands)}
         return self.foreign_job(plan)
@@ -183,20 +180,16 @@ class _JobSet(JobReader):
         targets = {self._role(by_name[target]) or target if target in by_name else target for target in names}
         role = "chief" if "chief" in roles else "worker"
         if role not in targets:
-            ends = either(sorted(targets))
+            problem = f"the JobSet ends when its {either(sorted(targets))} ends"
             fix = f"set targetReplicatedJobs to the Job of the {role}"
-            notes.refuse(
-                policy, f"the JobSet ends when its {ends} ends, but the imported job ends when its {role} ends; {fix}"
-            )
+            notes.refuse(policy, f"{problem}, but the imported job ends when its {role} ends; {fix}")
             return completion_by
         jobs = sum(_number(job.get("replicas")) for key, job in by_name.items() if key in names)
-        operator = policy.get("operator")
-        if operator and operator.value == "Any" and jobs > 1:
-            why = f"the JobSet ended when the first of {jobs} Jobs ended; {end}"
-            notes.reason(policy, why, "changed")
+        if policy.text_at("operator") == "Any" and jobs > 1:
+            notes.reason(policy, f"the JobSet ended when the first of {jobs} Jobs ended; {end}", "changed")
         elif targets != {role}:
-            why = f"the JobSet ended when all of its {either(sorted(targets), 'and')} Jobs ended; {end}"
-            notes.reason(policy, why, "changed")
+            ends = either(sorted(targets), "and")
+            notes.reason(policy, f"the JobSet ended when all of its {ends} Jobs ended; {end}", "changed")
         else:
             self.ends.append(policy)
         return completion_by
@@ -311,13 +304,10 @@ def _patches(item: Part, template: Part) -> Iterator[Part]:
     """Yield the patches of a TrainJob for the template of its runtime, in the order of Kubeflow Trainer."""
     for override in item.items("spec", "podTemplateOverrides"):
         targets = [part.text_at("name") for part in override.items("targetJobs") if part.get("name")]
-        pod = override.without("targetJobs")
+        pods = {"spec": {"template": override.without("targetJobs")}}
         names = [part for job in template.items("spec", "replicatedJobs") if (part := job.get("name"))]
-        patches = [
-            {"name": part, "template": {"spec": {"template": pod}}}
-            for part in names
-            if not targets or part.as_text in targets
-        ]
+        chosen = [part for part in names if not targets or part.as_text in targets]
+        patches = [{"name": part, "template": pods} for part in chosen]
         yield build_part(override, {"spec": {"replicatedJobs": patches}})
     for patch in item.items("spec", "runtimePatches"):
         if part := patch.get("trainingRuntimeSpec", "template"):
@@ -342,8 +332,7 @@ def _merged(base: Part, patch: Part, notes: Notes, key: str = "") -> Part:
             identity = _identity(item, _MERGED[key], number)
             items[identity] = _merged(items[identity], item, notes, key) if identity in items else item
         return base.replaced(value=list(items.values()))
-    is_same = base.data == patch.data
-    if is_same:
+    if base.data == patch.data:
         notes.reason(base, "the TrainJob has the same value", "carried", patch.data)
     else:
         notes.reason(base, _WHY_REPLACED)
@@ -361,9 +350,9 @@ def _trainer_job(jobs: Sequence[Part]) -> Part | None:
     The Job has the label `trainer.kubeflow.org/trainjob-ancestor-step: trainer`. Without such a Job, the result is the
     Job with the name node.
     """
-    steps = {number: job.get("template", "metadata", "labels", _STEP) for number, job in enumerate(jobs)}
-    labelled = next((jobs[number] for number, part in steps.items() if part and part.value == "trainer"), None)
-    return labelled or next((job for job in jobs if job.text_at("name") == _NODE), None)
+    labelled = (job for job in jobs if job.text_at("template", "metadata", "labels", _STEP) == "trainer")
+    named = (job for job in jobs if job.text_at("name") == _NODE)
+    return next(labelled, None) or next(named, None)
 
 
 def _with_trainer(job: Part, spec: Part, runtime: Part | None, notes: Notes) -> Part:
@@ -456,7 +445,5 @@ def _note_train_job(item: Part, runtime: Part | None, notes: Notes) -> None:
             if key != "numNodes":
                 notes.reason(part, f"the field applies to {key}, not to TensorFlow")
     elif reference:
-        why = (
-            "the runtime is not among the files, so the job lacks its settings; import the file of the runtime as well"
-        )
-        notes.reason(reference, why)
+        why = "the runtime is not among the files, so the job lacks its settings"
+        notes.reason(reference, f"{why}; import the file of the runtime as well")

@@ -21,7 +21,7 @@ from tfgen.importers.pod import (
     PORT,
     RESTART_IN_PLACE,
     join_pull_secrets,
-    with_port_number,
+    renamed,
 )
 from tfgen.importers.table import REFUSED
 from tfgen.job.training_job import ROLE_NAMES, RoleName
@@ -42,6 +42,7 @@ _BY_KEY: Final = ("env", "nodeSelector")
 _OF_TASKS: Final = ("labels", "annotations")
 """Maps that never move: the finisher, TensorBoard and the Service would get the labels and annotations of the job."""
 _POD_TEMPLATE: Final = "podTemplate"
+_POD: Final = (_POD_TEMPLATE, "spec")
 _ANNOTATIONS: Final[Path] = (_POD_TEMPLATE, "metadata", "annotations")
 """The path of the annotations of a role that select an instance of Alibaba Cloud."""
 _MATCH: Final = "imageCache.match"
@@ -65,15 +66,13 @@ def _full_spec(job: ForeignJob, profile: Profile) -> dict[str, Any]:
         role = job.roles[name]
         replicas = {"replicas": role.replicas} if name in ("ps", "worker") else {}
         roles[name] = {**replicas, **role.fields, **json.loads(json.dumps(role.pod.role))}
-        scheduler = role.pod.scheduler
-        if scheduler and scheduler.as_text == scheduler_of(job.spec.get("gang", {})):
-            scheduler = None
-        group = next(iter(role.pod.scheduling_groups), None)
-        for key, part in (("schedulingGroup", group), ("schedulerName", scheduler)):
-            if part:
-                path = (_POD_TEMPLATE, "spec")
-                roles[name] = with_value(roles[name], path, {key: part.data, **(at(roles[name], path) or {})})
-                job.notes.target(part, *ROLES, name, *path, key)
+        parts = [("schedulingGroup", part) for part in role.pod.scheduling_groups[:1]]
+        if (scheduler := role.pod.scheduler) and scheduler.as_text != scheduler_of(job.spec.get("gang", {})):
+            parts.append(("schedulerName", scheduler))
+        for key, part in parts:
+            fields = {key: part.data, **(at(roles[name], _POD) or {})}
+            roles[name] = with_value(roles[name], _POD, fields)
+            job.notes.target(part, *ROLES, name, *_POD, key)
     spec: dict[str, Any] = {"strategy": job.strategy, **json.loads(json.dumps(job.spec)), "roles": roles}
     spec["storage"] = {**spec.get("storage", {}), **_storage(job, names, roles)}
     _add_pods(spec, job, profile)
@@ -158,7 +157,7 @@ def _hoist_shared(spec: Mapping[str, Any], model: Mapping[str, Any] | None = Non
         if key in _OF_TASKS or schema_file.node(schema, ("spec", key)) is None:
             continue
         # tfgen merges the podTemplate and the maps of a role into those of the job, so single entries can move.
-        path = (_POD_TEMPLATE, "spec") if key == _POD_TEMPLATE else (key,)
+        path = _POD if key == _POD_TEMPLATE else (key,)
         names = list(at(first, path) or ()) if key in (_POD_TEMPLATE, *_BY_KEY) else None
         for value_path in [path] if names is None else [(*path, name) for name in names]:
             _hoist_value(value_path, new, model)
@@ -172,12 +171,11 @@ def _hoist_value(path: Path, spec: dict[str, Any], model: Mapping[str, Any] | No
     """Move the value at a path from the roles to the job, if each role keeps the correct value."""
     roles: Mapping[str, dict[str, Any]] = spec["roles"]
     values = [at(role, path) for role in roles.values() if has(role, path)]
-    is_hoisted = has(model, path)
     # In the job itself, a role sets the field.
-    is_of_role = model is not None and not is_hoisted and any(has(role, path) for role in model["roles"].values())
+    is_of_role = model and not has(model, path) and any(has(role, path) for role in model["roles"].values())
     if len(values) < len(roles) or is_of_role:
         return
-    in_model = is_hoisted and at(model, path) in values
+    in_model = has(model, path) and at(model, path) in values
     common = at(model, path) if in_model else max(values, key=values.count)
     is_overridable = path[0] in _OVERRIDABLE and (in_model or values.count(common) > 1)
     # A mapping of a role extends the mapping of the job, so a role cannot remove a key of the job.
@@ -206,8 +204,7 @@ def _remove(data: dict[Any, Any], path: Path) -> None:
 
 def _add_pods(spec: dict[str, Any], job: ForeignJob, profile: Profile) -> None:
     """Add the pod settings that job.yaml sets for the whole job, such as the pull secrets, the port and the user."""
-    secrets = join_pull_secrets(role.pod for role in job.roles.values())
-    if secrets:
+    if secrets := join_pull_secrets(role.pod for role in job.roles.values()):
         spec["imagePullSecrets"] = [{"name": name} for name in secrets]
     ports = {part.value: part for role in job.roles.values() if (part := role.pod.port)}
     if ports:
@@ -219,10 +216,10 @@ def _add_pods(spec: dict[str, Any], job: ForeignJob, profile: Profile) -> None:
         for name, role in job.roles.items():
             if not role.pod.port_name:
                 continue
-            containers: Sequence[dict[str, Any]] = at(spec["roles"][name], (_POD_TEMPLATE, "spec", "containers")) or ()
+            containers: Sequence[dict[str, Any]] = at(spec["roles"][name], (*_POD, "containers")) or ()
             for main in containers:
                 for key in main.keys() & {*HANDLERS}:  # tfgen has its own name for the port
-                    main[key] = with_port_number(main[key], role.pod.port_name, spec["port"])
+                    main[key] = renamed(main[key], "port", role.pod.port_name, spec["port"])
     # A command of ElasticDL has no pod templates, and its job gets the default user and rights.
     if any(role.pods for role in job.roles.values()):
         _add_rights(spec, job, profile)
@@ -281,8 +278,7 @@ def _without_defaults(data: Any, path: Path) -> Any:
         return data
     short: dict[str, Any] = {}
     schema = schema_file.node(schema_file.load(), path) or {}
-    ordered = [key for key in schema.get("properties", ()) if key in data]
-    for key in dict.fromkeys((*ordered, *data)):
+    for key in (key for key in dict.fromkeys((*schema.get("properties", ()), *data)) if key in data):
         value = data[key]
         node = schema_file.node(schema_file.load(), (*path, key)) or {}
         if isinstance(value, Mapping):
@@ -307,10 +303,7 @@ def _add_restart_in_place(spec: dict[str, Any], job: ForeignJob) -> None:
         job.notes.change_target(RESTART_IN_PLACE, why, "dropped")
         return
     restart = spec.get("restart", {})
-    ignored = frozenset(restart.get("ignoreExitCodes", ()))
-    # A ps restarts in its pod after each exit code, with rules or without.
-    restarted = [codes for name, codes in by_role.items() if name != "ps" or codes]
-    codes = ignored.union(*restarted)
+    codes = frozenset(restart.get("ignoreExitCodes", ())).union(*by_role.values())
     spec["restart"] = {**restart, "inPlace": True, "ignoreExitCodes": sorted(codes)}
 
 
@@ -319,7 +312,6 @@ def _add_restart_in_place(spec: dict[str, Any], job: ForeignJob) -> None:
 _IDENTITY: Final = ("runAsUser", "runAsGroup", "fsGroup")
 _READ_ONLY: Final = "readOnlyRootFilesystem"
 _HOST_USERS: Final = "hostUsers"
-_POD: Final = ("podTemplate", "spec")
 _CONTEXT: Final = (*_POD, "securityContext")
 _IN_POD: Final[Mapping[str | int, Path]] = {
     **{key: (*_CONTEXT, key) for key in _IDENTITY},
@@ -531,8 +523,8 @@ def _with_role_values(values: dict[str, Any], base: Mapping[str, Any]) -> dict[s
     own = {"nodeName": "", "terminationGracePeriodSeconds": 30, "restartPolicy": restart_policy}
     for role, fields in values["roles"].items():
         for key in base["roles"].get(role, {}).keys() - fields.keys():
-            if (tunable := tunables.all_leaves().get(("roles", role, key))) is not None:
-                fields[key] = {} if tunable.tunable.type == "map" else {**values, **own}[key]
+            if (tunable := tunables.all_tunables().get(("roles", role, key))) is not None:
+                fields[key] = {} if tunable.type == "map" else {**values, **own}[key]
     return values
 
 
@@ -559,7 +551,7 @@ def _with_sections(specs: Mapping[EnvironmentName, dict[str, Any]]) -> dict[Envi
 def _structure(spec: Mapping[str, Any]) -> Any:
     """Return a spec without the values that an environment can set."""
     data: Any = document("", None, spec)["spec"]
-    for tunable in tunables.tunables(spec, of_any_kind=True):
+    for tunable in tunables.tunables(spec, of_any_kind=True).values():
         data = without(data, tunable.path)
     return data
 
@@ -614,7 +606,7 @@ def key_of(target: Path, data: Mapping[str, Any], environment: EnvironmentName =
     candidates = [target]
     if target[:2] == ROLES and len(target) > 2:
         role, fields = target[2], target[3:]
-        candidates = [(*ROLES, role, *fields), ("spec", *fields)]
+        candidates = [target, ("spec", *fields)]
         if fields == ("replicas",) and role in ("chief", "evaluator"):
             candidates = [(*ROLES, role)]
         elif fields[:1] == ("storage",):
@@ -666,8 +658,7 @@ def source_of(
     places: dict[Path, tuple[str, Position]] = {}
     for place, targets in variant.notes.targets.items():
         for target in targets:
-            key = key_of(target, data, environment)
-            places.setdefault(key, (place.file, place.key))
+            places.setdefault(key_of(target, data, environment), (place.file, place.key))
     return next((places[path[:n]] for n in range(len(path), 0, -1) if path[:n] in places), None)
 
 

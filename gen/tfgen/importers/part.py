@@ -23,7 +23,6 @@ from tfgen.words import path_name
 
 _LONGEST_NAME: Final = 63
 """Maximum number of characters of an object's name in a message. Kubernetes allows 63 for most names."""
-_MODES: Final = ("defaultMode", "mode")
 
 
 class Place(NamedTuple):
@@ -117,11 +116,8 @@ class Part(Record):
     @property
     def children(self) -> list[Part]:
         """The values of a mapping or the items of a list; empty for a scalar."""
-        return (
-            list(self.value.values())
-            if isinstance(self.value, Mapping)
-            else (self.value if isinstance(self.value, list) else [])
-        )
+        values = self.value.values() if isinstance(self.value, Mapping) else self.value
+        return list(values) if isinstance(self.value, (Mapping, list)) else []
 
     def walk(self) -> Iterator[Part]:
         """Yield the part itself, and each part inside the part."""
@@ -196,11 +192,11 @@ def plain_data(part: Part, *, keeps_null: bool = False) -> Any:
         keeps_null: whether to keep the keys whose value is null.
     """
     if isinstance(part.value, Mapping):
-        fields = {key: child for key, child in part.value.items() if keeps_null or child.value is not None}
-        return {key: plain_data(child, keeps_null=keeps_null) for key, child in fields.items()}
+        fields = part.value.items() if keeps_null else part.entries()
+        return {key: plain_data(child, keeps_null=keeps_null) for key, child in fields}
     if isinstance(part.value, list):
         return [plain_data(child, keeps_null=keeps_null) for child in part.value]
-    if part.path and part.path[-1] in _MODES and re.fullmatch("0o?[0-7]{1,4}", part.text or ""):
+    if part.path and part.path[-1] in ("defaultMode", "mode") and re.fullmatch("0o?[0-7]{1,4}", part.text or ""):
         return int(part.as_text.replace("o", ""), 8)
     return part.value
 
@@ -261,7 +257,7 @@ def _items(part: Part) -> Iterator[Part | Problem]:
     if kind(part).endswith("List") and part.get("items"):
         for item in part.items("items"):
             yield from _items(item)
-    elif kind(part) in _TRIALS and (trial := part.get("spec", *_TRIAL)):
+    elif kind(part) == "Experiment" and (trial := part.get("spec", *_TRIAL)):
         # Katib names each trial, and a trial template usually has no name.
         metadata = mapping(trial, {**part.value["metadata"].value, **dict(trial.entries("metadata"))})
         yield from _items(trial.with_part(("metadata",), metadata.without("labels", "annotations")))
@@ -277,10 +273,9 @@ def _items(part: Part) -> Iterator[Part | Problem]:
 
 def _inner(text: Part) -> Iterator[Part | Problem]:
     """Yield the objects in a text of a block scalar, with their positions in the file, and the problems of the text."""
-    line, column = text.position.line, text.key.column + 1
 
     def moved(position: Position) -> Position:
-        return Position(line + position.line, column + position.column)
+        return Position(text.position.line + position.line, text.key.column + 1 + position.column)
 
     def placed(part: Part) -> Part:
         value = part.value
@@ -296,7 +291,6 @@ def _inner(text: Part) -> Iterator[Part | Problem]:
         yield from _items(placed(document_part(document)))
 
 
-_TRIALS: Final = ("Experiment",)
 _TRIAL: Final = ("trialTemplate", "trialSpec")
 """The path of the manifest in the spec of an Experiment of Katib, which is an object and no text."""
 WORKFLOWS: Final = ("Workflow", "WorkflowTemplate", "ClusterWorkflowTemplate", "CronWorkflow")
@@ -329,15 +323,8 @@ def name(item: Part) -> str:
 # sets defaults (see pkg/apis/{core,apps,batch}/v1/defaults.go of Kubernetes), but not in the pods of custom kinds.
 
 _SERVER_FIELDS: Final = (
-    "creationTimestamp",
-    "deletionGracePeriodSeconds",
-    "deletionTimestamp",
-    "generation",
-    "managedFields",
-    "ownerReferences",
-    "resourceVersion",
-    "selfLink",
-    "uid",
+    *("creationTimestamp", "deletionGracePeriodSeconds", "deletionTimestamp", "generation", "managedFields"),
+    *("ownerReferences", "resourceVersion", "selfLink", "uid"),
 )
 _LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 _ADDED_KEY: Final = re.compile(
@@ -391,14 +378,8 @@ _DEFAULTS: Final[Mapping[str, Any]] = {
 _OF_PODS: Final = ("restartPolicy", "terminationGracePeriodSeconds")
 """Fields whose default only the spec of a pod has: an init container and a probe have fields with the same names."""
 _USER_MAPS: Final = (
-    "annotations",
-    "labels",
-    "limits",
-    "matchLabels",
-    "nodeSelector",
-    "options",
-    "requests",
-    "volumeAttributes",
+    *("annotations", "labels", "limits", "matchLabels"),
+    *("nodeSelector", "options", "requests", "volumeAttributes"),
 )
 """Mappings whose keys are no fields."""
 _ACCESS_VOLUME: Final = "kube-api-access-"
@@ -448,7 +429,9 @@ def _without_defaults(part: Part) -> Part:
     removed = {key for key in defaults if fields[key].data == _DEFAULTS[key]}
     if part.text_at("serviceAccount") == part.text_at("serviceAccountName"):
         removed.add("serviceAccount")
-    if part.text_at("imagePullPolicy") == _default_pull_policy(part.text_at("image")):
+    image = part.text_at("image")
+    is_latest = image.rpartition("/")[2].partition(":")[2] in ("", "latest") and "@" not in image
+    if part.text_at("imagePullPolicy") == ("Always" if is_latest else "IfNotPresent"):
         removed.add("imagePullPolicy")
     if "requests" in fields and "limits" in fields:
         # Without a request, Kubernetes sets the request to the limit.
@@ -457,9 +440,3 @@ def _without_defaults(part: Part) -> Part:
         fields["requests"] = fields["requests"].without(*same)
         removed |= set() if fields["requests"].value else {"requests"}
     return mapping(part, {key: child for key, child in fields.items() if key not in removed})
-
-
-def _default_pull_policy(image: str) -> str:
-    """Return the imagePullPolicy that Kubernetes sets by default: Always for the tag latest or no tag."""
-    tag = image.rpartition("/")[2].partition(":")[2]
-    return "Always" if tag in ("", "latest") and "@" not in image else "IfNotPresent"

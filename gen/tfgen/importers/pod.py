@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from tfgen import data_path
 from tfgen.data_path import Path
-from tfgen.importers.part import POD_DEFAULTS, Part, plain_data
+from tfgen.importers.part import POD_DEFAULTS, Part, plain_data, sequence
 from tfgen.importers.table import ANY_KEY, KEY, ROLE, FieldReader, Fields, Notes, Row, carried, changed, dropped
 from tfgen.kubernetes import keys, quantity
 from tfgen.record import EMPTY, Record
@@ -184,14 +184,14 @@ class PodData(Record):
         boards: pod templates with the containers of TensorBoard that ran beside the program.
     """
 
-    role: Mapping[str, Any]
-    storage: Mapping[str, Any]
-    pull_secrets: Sequence[str]
-    security: Mapping[str, Any]
-    hardening: Mapping[Path, Any]
-    port: Part | None
-    port_name: str
-    scheduler: Part | None
+    role: Mapping[str, Any] = EMPTY
+    storage: Mapping[str, Any] = EMPTY
+    pull_secrets: Sequence[str] = ()
+    security: Mapping[str, Any] = EMPTY
+    hardening: Mapping[Path, Any] = EMPTY
+    port: Part | None = None
+    port_name: str = ""
+    scheduler: Part | None = None
     restart_codes: frozenset[int] = frozenset()
     group_keys: Sequence[Part] = ()
     scheduling_groups: Sequence[Part] = ()
@@ -210,6 +210,13 @@ def main_container(template: Part) -> Part | None:
     return next(by_name, containers[0] if containers else None)
 
 
+def with_main(template: Part, main: Part, new_main: Part) -> Part:
+    """Return a pod template with another main container."""
+    containers = template.value["spec"].value["containers"]
+    items = [new_main if item is main else item for item in containers.items()]
+    return template.with_part(("spec", "containers"), sequence(containers, items))
+
+
 def translate(template: Part, role: str, notes: Notes, ports: Sequence[str | int], program: Program) -> PodData | None:
     """Convert a pod template to the fields of a role. Return None if the import report has problems.
 
@@ -221,13 +228,10 @@ def translate(template: Part, role: str, notes: Notes, ports: Sequence[str | int
         program: the program without the TensorFlow cluster configuration.
     """
     valid = valid_template(template, notes)
-    if valid is None:
-        return None
-    main = main_container(valid)
-    if main is None:
+    main = main_container(valid) if valid else None
+    if valid and main is None:
         notes.refuse(valid, "the pod template has no container; add a container")
-        return None
-    return _PodReader(valid, main, role, notes).pod_data(ports, program)
+    return _PodReader(valid, main, role, notes).pod_data(ports, program) if valid and main else None
 
 
 def valid_template(template: Part, notes: Notes) -> Part | None:
@@ -241,10 +245,8 @@ def valid_template(template: Part, notes: Notes) -> Part | None:
             part = part.value[step]
         return part
 
-    def text(path: Sequence[str | int]) -> str:
-        return at(path).text or ""
-
-    for misfit in kubernetes_fields.misfits((), plain_data(template, keeps_null=True), "PodTemplateSpec", text):
+    data = plain_data(template, keeps_null=True)
+    for misfit in kubernetes_fields.misfits((), data, "PodTemplateSpec", lambda path: at(path).text or ""):
         part = at(misfit.path)
         if misfit.mistake == "shape":
             notes.refuse(part, misfit.message.partition(": ")[2] or misfit.message)
@@ -265,12 +267,8 @@ class _PodReader(FieldReader):
         self.role_path: Path = ("spec", "roles", role)
         self.pod_path: Path = (*self.role_path, "podTemplate", "spec")
         self.container_path: Path = (*self.pod_path, "containers", 0)
-        self.pull_secrets: list[str] = []
-        self.port: Part | None = None
-        self.port_name = ""
-        self.scheduler: Part | None = None
-        self.group_keys: list[Part] = []
-        self.restart_codes = _restart_codes(main)
+        group = template.get("spec", "schedulingGroup")
+        self.pod = PodData(restart_codes=_restart_codes(main), scheduling_groups=[group] if group else [])
 
     def set_value(self, value: Any, *path: str | int) -> None:
         """Set the value at a path of the role. Skip an empty value for a top-level field of the role."""
@@ -279,9 +277,10 @@ class _PodReader(FieldReader):
 
     def pod_data(self, ports: Sequence[str | int], program: Program) -> PodData:
         """Convert all fields of the pod template, and return the result."""
+        group_keys: list[Part] = []
         for key, part in sorted(self.template.entries("metadata")):
             if key in ("labels", "annotations"):
-                self.group_keys += [entry for name, entry in part.entries() if name in GROUP_KEYS]
+                group_keys += [entry for name, entry in part.entries() if name in GROUP_KEYS]
                 of_instance = self._instance_keys(key, part)
                 entries = user_keys(part.without(*GROUP_KEYS, *of_instance), (*self.role_path, key), self.notes)
                 self.set_value(entries, *self.role_path, key)
@@ -302,35 +301,22 @@ class _PodReader(FieldReader):
             self.set_value(volumes.volumes, *self.pod_path, "volumes")
         self._read_spec()
         self._read_sidecars(volumes)
-        role = with_container(data_path.at(self.data, self.role_path) or {}, self.name)
+        role = renamed(data_path.at(self.data, self.role_path) or {}, "containerName", self.name, CONTAINER)
         security = role.pop("security", {})
         if containers := (data_path.at(role, ("podTemplate", "spec")) or {}).pop("containers", None):
             role["podTemplate"]["spec"]["containers"] = [{"name": CONTAINER, **containers[0]}]
-        storage, codes = with_container(volumes.storage, self.name), self.restart_codes
-        group = self.template.get("spec", "schedulingGroup")
-        return PodData(
-            role=role,
-            storage=storage,
-            pull_secrets=self.pull_secrets,
-            security=security,
-            hardening=self._hardening(),
-            port=self.port,
-            port_name=self.port_name,
-            scheduler=self.scheduler,
-            restart_codes=codes,
-            group_keys=self.group_keys,
-            scheduling_groups=[group] if group else [],
+        hardening: dict[Path, Any] = {}
+        for pod_part, path, values in (
+            (self.template.value["spec"], self.pod_path[3:], _POD_HARDENING),
+            (self.main, self.container_path[3:], _MAIN_HARDENING),
+        ):
+            for name, value in values.items():
+                if (field := pod_part.get("securityContext", name)) and field.data == value:
+                    hardening[*path, "securityContext", name] = value
+        storage = renamed(volumes.storage, "containerName", self.name, CONTAINER)
+        return self.pod.replaced(
+            role=role, storage=storage, security=security, hardening=hardening, group_keys=group_keys
         )
-
-    def _hardening(self) -> dict[Path, Any]:
-        pod, path = self.template.get("spec"), ("podTemplate", "spec")
-        contexts = ((pod, path, _POD_HARDENING), (self.main, (*path, "containers", 0), _MAIN_HARDENING))
-        return {
-            (*path, "securityContext", key): value
-            for part, path, values in contexts
-            for key, value in values.items()
-            if part and (field := part.get("securityContext", key)) and field.data == value
-        }
 
     def _instance_keys(self, section: str, part: Part) -> list[str]:
         """Read the labels or annotations that select an instance of Alibaba Cloud, and return their keys.
@@ -338,15 +324,14 @@ class _PodReader(FieldReader):
         `job_yaml` moves them to ``cloud.eci`` if all roles select the same instances.
         """
         paths = ECI_PATHS if section == "annotations" else {keys.ECI: "way"}
-        found = {
-            key: value
-            for key, value in part.entries()
-            if key in paths and (section == "annotations" or value.value in ("true", True))
-        }
-        for key, value in found.items():
+        found = [key for key, _ in part.entries() if key in paths]
+        if section == "labels":
+            found = [key for key in found if part.value[key].value in ("true", True)]
+        for key in found:
+            value = part.value[key]
             self.notes.target(value, *_ECI, *paths[key].split("."))
             self.put(value, value.as_text, *self.role_path, "podTemplate", "metadata", section, key)
-        return list(found)
+        return found
 
     def _read_spec(self) -> None:
         readers: Fields = {
@@ -364,10 +349,11 @@ class _PodReader(FieldReader):
 
     def _scheduler(self, _key: str, part: Part) -> None:
         if part.value != POD_DEFAULTS["schedulerName"]:
-            self.scheduler = part
+            self.pod = self.pod.replaced(scheduler=part)
 
     def _pull_secrets(self, _key: str, part: Part) -> None:
-        self.pull_secrets += [name.as_text for item in part.items() if (name := item.get("name"))]
+        names = [name.as_text for item in part.items() if (name := item.get("name"))]
+        self.pod = self.pod.replaced(pull_secrets=names)
         self.notes.target(part, *PULL_SECRETS)
 
     def _node_selector(self, key: str, part: Part) -> None:
@@ -411,12 +397,10 @@ class _PodReader(FieldReader):
             names = [step for step in scalar.path if isinstance(step, str)]
             keys = [scalar.as_text] if names[-1:] == ["key"] else names[-1:] if names[-2:-1] == ["matchLabels"] else []
             for key in keys:
+                why = f"tfgen or a controller sets the label {key}, so the selector may match no pod"
                 if _OPERATOR_LABEL.match(key):
-                    uses = f"the selector uses the operator's label {key}, which pods of tfgen lack"
-                    why = f"{uses}; use the label tfgen/role"
-                    self.notes.remark(scalar, why)
-                elif _is_reserved(key):
-                    why = f"tfgen or a controller sets the label {key}, so the selector may match no pod"
+                    why = f"the selector uses the operator's label {key}, which pods of tfgen lack"
+                if _OPERATOR_LABEL.match(key) or _is_reserved(key):
                     self.notes.remark(scalar, f"{why}; use the label tfgen/role")
 
     def _read_main_container(self, ports: Sequence[str | int], program: Program) -> None:
@@ -430,8 +414,9 @@ class _PodReader(FieldReader):
             "ports": lambda _, part: self._ports(part, ports),
             "resources": self._resources,
             "securityContext": self._container_security,
-            **(dict.fromkeys(_RESTARTS, carried(*RESTART_IN_PLACE, sets=False)) if self.restart_codes else {}),
         }
+        if self.pod.restart_codes:
+            readers = {**readers, **dict.fromkeys(_RESTARTS, carried(*RESTART_IN_PLACE, sets=False))}
         self.fields(self.main, {**_CONTAINER_FIELDS, **readers})
 
     def _resources(self, key: str, part: Part) -> None:
@@ -444,27 +429,22 @@ class _PodReader(FieldReader):
         parts: dict[str, Part] = {}
         raw_items: list[Any] = []
         for item in part.items():
-            name = item.get("name")
-            if name is None:
-                continue
-            if name.as_text in _RUN_VARIABLES:
+            name, value = item.text_at("name"), _variable(item, self.name)
+            if name in _RUN_VARIABLES:
                 self.notes.reason(item, "tfgen sets the value of this variable")
                 continue
-            if name.as_text in program.omitted:
-                self.notes.reason(item, program.omitted[name.as_text], is_quiet=True)
+            if name in program.omitted:
+                self.notes.reason(item, program.omitted[name], is_quiet=True)
                 continue
-            if name.as_text in parts:
-                self.notes.reason(
-                    parts[name.as_text], f"the list contains {name.as_text} again, and the last entry applies"
-                )
-            parts[name.as_text] = item
-            value = _variable(item, self.name)
+            if name in parts:
+                self.notes.reason(parts[name], f"the list contains {name} again, and the last entry applies")
+            parts[name] = item
             if value is None:
                 raw_items.append(item.data)
                 self.notes.target(item, *self.container_path, "env")
-                continue
-            variables[name.as_text] = value
-            self.notes.target(item, *self.role_path, "env", name.as_text)
+            else:
+                variables[name] = value
+                self.notes.target(item, *self.role_path, "env", name)
         self.set_value(variables, *self.role_path, "env")
         if raw_items:
             self.set_value(raw_items, *self.container_path, "env")
@@ -473,15 +453,13 @@ class _PodReader(FieldReader):
         ports = list(part.items())
         fields = [(port, field) for key in ("name", "containerPort") for port in ports if (field := port.get(key))]
         main = next((port for port, field in fields if field.value in preferred), None)
-        extra_ports = []
-        for port in ports:
-            if port is main:
-                self.port, self.port_name = port.get("containerPort"), port.text_at("name")
-                self.notes.target(port, "spec", "port")
-            else:
-                extra_ports.append(port.without(*_NODE_PORT_FIELDS).data)
-                self.notes.target(port, *self.role_path, "ports")
-        self.set_value(extra_ports, *self.role_path, "ports")
+        if main:
+            self.pod = self.pod.replaced(port=main.get("containerPort"), port_name=main.text_at("name"))
+            self.notes.target(main, "spec", "port")
+        extra_ports = [port for port in ports if port is not main]
+        for port in extra_ports:
+            self.notes.target(port, *self.role_path, "ports")
+        self.set_value([port.without(*_NODE_PORT_FIELDS).data for port in extra_ports], *self.role_path, "ports")
         if host_ports := [data for port in ports if (data := self._host_port(port))]:
             self.set_value(host_ports, *self.container_path, "ports")
 
@@ -493,13 +471,13 @@ class _PodReader(FieldReader):
         # In Kubernetes, hostPort 0 is the same as no hostPort.
         node_fields = {key: part for key in _NODE_PORT_FIELDS if (part := port.get(key)) and part.value != 0}
         network = self.template.get("spec", "hostNetwork")
-        if network and network.value is True:
-            for part in node_fields.values():
-                self.notes.reason(part, "with hostNetwork, all ports of the pod are open on the node")
-            return None
+        is_open = network is not None and network.value is True
         for part in node_fields.values():
-            self.notes.target(part, *self.container_path, "ports")
-        if not node_fields:
+            if is_open:
+                self.notes.reason(part, "with hostNetwork, all ports of the pod are open on the node")
+            else:
+                self.notes.target(part, *self.container_path, "ports")
+        if is_open or not node_fields:
             return None
         data = {"containerPort": port.value["containerPort"].value, "protocol": port.text_at("protocol") or "TCP"}
         return data | {key: part.value for key, part in node_fields.items()}
@@ -513,17 +491,15 @@ class _PodReader(FieldReader):
     def _read_sidecars(self, volumes: Volumes) -> None:
         """Convert the init containers. Convert all containers except the main container to sidecars."""
         containers: dict[str, list[Any]] = {"initContainers": [], "sidecars": []}
-        for container in self.template.items("spec", "initContainers"):
-            policy = container.get("restartPolicy")
-            key = "sidecars" if policy and policy.value == "Always" else "initContainers"
+        others = [item for item in self.template.items("spec", "containers") if item is not self.main]
+        initial = [(c, c.text_at("restartPolicy") == "Always") for c in self.template.items("spec", "initContainers")]
+        for container, is_sidecar in (*initial, *((item, True) for item in others)):
+            key = "sidecars" if is_sidecar else "initContainers"
             containers[key].append(self._container_data(container, volumes))
             self.notes.target(container, *self.role_path, key)
-        for container in self.template.items("spec", "containers"):
-            if container is not self.main:
-                containers["sidecars"].append(self._container_data(container, volumes))
-                why = "the container becomes a sidecar, which starts before the main container and stops after it"
-                self.notes.target(container, *self.role_path, "sidecars")
-                self.notes.reason(container, why, "changed")
+        for container in others:
+            why = "the container becomes a sidecar, which starts before the main container and stops after it"
+            self.notes.reason(container, why, "changed")
         for key, items in containers.items():
             self.set_value(items, *self.role_path, key)
 
@@ -534,47 +510,30 @@ class _PodReader(FieldReader):
         """
         data = container.data
         data.pop("restartPolicy", None)
-        if mounts := data.get("volumeMounts"):
-            data["volumeMounts"] = [
-                {
-                    **mount,
-                    "name": volumes.names.get(mount.get("name"), mount.get("name")),
-                    **({"readOnly": True} if mount.get("name") in volumes.read_only else {}),
-                }
-                for mount in mounts
-            ]
+        for mount in data.get("volumeMounts") or ():
+            if mount["name"] in volumes.read_only:
+                mount["readOnly"] = True
+            mount["name"] = volumes.names.get(mount["name"], mount["name"])
         return data
 
 
-def with_container(data: Any, name: str) -> Any:
-    """Return a copy of `data` in which each reference to the main container uses the name of this container in tfgen.
+def renamed(data: Any, field: str, old: str, new: Any) -> Any:
+    """Return a copy of the data of a pod, with a new value for each field, at any depth, that has an old value.
 
-    Args:
-        data: any data of a pod, such as a volume with the field `containerName`.
-        name: the name of the main container in the foreign pod.
+    Example: the field `containerName` with the name of the main container, or `port` with the name of a port.
     """
     if isinstance(data, Mapping):
         return {
-            key: CONTAINER if key == "containerName" and value == name else with_container(value, name)
+            key: new if key == field and value == old else renamed(value, field, old, new)
             for key, value in data.items()
         }
     if isinstance(data, list | tuple):
-        return [with_container(item, name) for item in data]
+        return [renamed(item, field, old, new) for item in data]
     return data
 
 
 HANDLERS: Final = ("lifecycle", "livenessProbe", "readinessProbe", "startupProbe")
 """The fields of a container that may connect to a port of the container."""
-
-
-def with_port_number(data: Any, name: str, number: Any) -> Any:
-    """Return a copy of the probes and hooks of a container, with the number of a port instead of the name."""
-    if isinstance(data, Mapping):
-        return {
-            key: number if key == "port" and value == name else with_port_number(value, name, number)
-            for key, value in data.items()
-        }
-    return data
 
 
 def _restart_codes(container: Part) -> frozenset[int]:
@@ -688,8 +647,8 @@ class Volumes:
         self.names = {name: f"{name}-volume" for name in sources if name in _RESERVED_NAMES}
         tmp = (m.text_at("name") for m in mounts if without_end_slash(m.text_at("mountPath")) == _TMP)
         self.names |= dict.fromkeys(tmp, _RESERVED_NAMES[0])
-        claims = {name: source.data.get("persistentVolumeClaim", {}) for name, source in sources.items()}
-        self.read_only = [name for name, claim in claims.items() if claim.get("readOnly")]
+        flags = {name: source.get("persistentVolumeClaim", "readOnly") for name, source in sources.items()}
+        self.read_only = [name for name, flag in flags.items() if flag and flag.value]
         sidecars = [c for key in ("containers", "initContainers") for c in template.items("spec", key) if c is not main]
         uses = [device for container in (main, *sidecars) for device in container.items("volumeDevices")]
         uses += [mount for container in sidecars for mount in container.items("volumeMounts")]
@@ -720,9 +679,9 @@ class Volumes:
             return
         # An entry of storage has a single mount path. The second and later mounts go to podTemplate.
         first, *extra_mounts = mounts
-        entry: dict[str, Any] = {"mountPath": without_end_slash(first.value["mountPath"].as_text)}
+        entry: dict[str, Any] = {"mountPath": without_end_slash(first.text_at("mountPath"))}
         entry |= {key: first.data[key] for key in ("subPath", "subPathExpr") if first.data.get(key)}
-        if first.data.get("readOnly") or source.data.get("persistentVolumeClaim", {}).get("readOnly"):
+        if first.data.get("readOnly") or name in self.read_only:
             entry["readOnly"] = True
         target = (*self.role_path, "storage", job_name)
         self.storage[job_name] = {**entry, **storage_source}
@@ -742,7 +701,7 @@ class Volumes:
         is_plain = {key for key, part in mounts[0].entries() if part.value is not False} <= {"name", "mountPath"}
         if "emptyDir" not in storage_source or len(mounts) > 1 or name in self._other_uses or not is_plain:
             return False
-        folder, mount_path = storage_source["emptyDir"], without_end_slash(mounts[0].value["mountPath"].as_text)
+        folder, mount_path = storage_source["emptyDir"], without_end_slash(mounts[0].text_at("mountPath"))
         if mount_path == _TMP and not folder.get("medium"):
             return True
         if mount_path == _SHM and folder.get("medium") == "Memory" and folder.get("sizeLimit"):
@@ -770,15 +729,12 @@ def without_end_slash(path: str) -> str:
 
 def _storage_source(source: Part) -> dict[str, Any] | None:
     """Convert the source of a volume to fields of ``storage``, or return None for an unsupported source."""
-    kinds = [(key, part) for key, part in source.entries() if key != "name"]
-    if not kinds:
-        return {"emptyDir": {}}
-    if len(kinds) > 1:
-        return None
-    ((kind, part),) = kinds
+    kinds = dict(source.without("name").entries())
+    if len(kinds) != 1:
+        return None if kinds else {"emptyDir": {}}
+    ((kind, part),) = kinds.items()
     if kind == "persistentVolumeClaim":
-        claim = part.get("claimName")
-        return {"claim": {"name": claim.as_text}} if claim else None
+        return {"claim": {"name": part.text_at("claimName")}} if part.get("claimName") else None
     node = schema_file.node(schema_file.load(), ("spec", "storage", "volume", kind))
     data = plain_data(part)
     if node is None or kind in ("mountPath", "for", "claim") or not data.keys() <= node.get("properties", {}).keys():
@@ -808,34 +764,32 @@ def read_resources(part: Part, target: Path, notes: Notes) -> dict[str, Any]:
     requests, limits = dict(part.entries("requests")), dict(part.entries("limits"))
     data: dict[str, Any] = {"requests": {}, "limits": {}}
 
-    def put(key: str, section: str, *parts: Part | None) -> None:
-        for amount in parts:
-            if amount:
-                notes.target(amount, *target, section, *([key] if section in ("limits", "requests", "gpu") else []))
+    def put(path: Path, *parts: Part | None) -> None:
+        for amount in filter(None, parts):
+            notes.target(amount, *target, *path)
 
     for name in dict.fromkeys((*limits, *requests)):
         request, limit = requests.get(name), limits.get(name)
         is_same = bool(limit and (request is None or _is_equal(request, limit)))
         if name in (*_GPUS, ALPHA_GPU) and _is_count(limit or request) and "gpu" not in data:
-            put("count", "gpu", request, limit)
-            for amount in (request, limit) if name == ALPHA_GPU else ():
-                if amount:
-                    notes.reason(amount, f"Kubernetes 1.10 renamed the resource to {NVIDIA_GPU}", "changed")
+            put(("gpu", "count"), request, limit)
+            for amount in filter(None, (request, limit) if name == ALPHA_GPU else ()):
+                notes.reason(amount, f"Kubernetes 1.10 renamed the resource to {NVIDIA_GPU}", "changed")
             gpu = {} if name in (NVIDIA_GPU, ALPHA_GPU) else {"resource": name}
             if count := int((limit or request or part).as_text):
                 data["gpu"] = {"count": count, **gpu}
         elif name in ("cpu", "memory") and limit and is_same:
             data[name] = _amount(limit)
-            put(name, name, request, limit)
+            put((name,), request, limit)
         else:
             if limit:
                 data["limits"][name] = _amount(limit)
-                put(name, "limits", limit)
+                put(("limits", name), limit)
             if request and not (is_same and "/" in name):
                 data["requests"][name] = _amount(request)
-                put(name, "requests", request)
+                put(("requests", name), request)
             elif request:
-                put(name, "limits", request)
+                put(("limits", name), request)
     for key, field in part.entries():
         if key not in ("claims", "requests", "limits"):
             notes.reason(field, "job.yaml has only requests, limits and claims")

@@ -46,12 +46,7 @@ ANY_KEY: Final = "*"
 """The key in a table or a shape for all keys that the table or shape does not name."""
 
 
-class _Present:
-    def __repr__(self) -> str:
-        return "PRESENT"
-
-
-PRESENT: Final = _Present()
+PRESENT: Final = object()
 """In a reason: the job has the key that the part sets, and the key has another value than the part."""
 
 

@@ -45,7 +45,6 @@ _REFERENCE: Final = f"$({_TASK_INDEX})"
 _WITHOUT_TASK_INDEX: Final = ("ElasticDL", "TFJob")
 """Workload kinds in which tfgen does not describe the cluster, and so does not set TASK_INDEX."""
 _WHY: Final = "tfgen passes the index of the task in the variable TASK_INDEX"
-_WHY_SINGLE: Final = "the index of a single task is 0"
 
 
 class _Index(Record):
@@ -62,11 +61,6 @@ class _Index(Record):
     is_single: bool
     names: frozenset[str]
     fields: frozenset[str]
-
-    @property
-    def why(self) -> str:
-        """The reason in the import report for a changed text."""
-        return _WHY_SINGLE if self.is_single else _WHY
 
     def lost_name(self, text: str) -> str:
         """Return the variable, label or annotation in a text that the pods lack; empty for any other text."""
@@ -113,8 +107,8 @@ def with_task_index(
         notes: the notes of the import.
         is_single: whether the imported job has a single task.
     """
-    mains = [main for template, _ in templates if (main := main_container(template))]
-    own = {item.text_at("name") for main in mains for item in main.items("env")}
+    variables = [item for template, _ in templates if (main := main_container(template)) for item in main.items("env")]
+    own = {item.text_at("name") for item in variables}
     index = _Index(
         kind=kind,
         is_single=is_single,
@@ -124,16 +118,16 @@ def with_task_index(
     env = pod.role.get("env", {})
     for template, number in templates:
         main = main_container(template)
-        for part in _parts_of_others(template, main):
+        others = (item for key in ("containers", "initContainers", "volumes") for item in template.items("spec", key))
+        for part in (leaf for item in others if item is not main for leaf in item.leaves()):
             _refuse(part, index.lost_name(part.as_text), notes)
         for part, texts in _texts(main, env, notes) if main else ():
             _note(part, texts, index, number, notes)
     role = {key: index.in_data(value) if key in _KEYS else value for key, value in pod.role.items()}
     if role.get("env", {}).get(_TASK_INDEX) == _REFERENCE:
         role["env"] = {name: value for name, value in role["env"].items() if name != _TASK_INDEX}
-        for item in (item for main in mains for item in main.items("env") if item.text_at("name") == _TASK_INDEX):
-            for leaf in item.leaves():
-                notes.reason(leaf, "tfgen sets this variable to the index of the task", is_quiet=True)
+        for leaf in (leaf for item in variables if item.text_at("name") == _TASK_INDEX for leaf in item.leaves()):
+            notes.reason(leaf, "tfgen sets this variable to the index of the task", is_quiet=True)
     return pod.replaced(role=role, storage=index.in_data(pod.storage))
 
 
@@ -146,8 +140,7 @@ def _texts(main: Part, env: Mapping[str, Any], notes: Notes) -> Iterator[tuple[P
     for key in ("command", "args"):
         if part := main.get(key):
             reason = notes.reasons.get(part.place)
-            is_changed = reason is not None and isinstance(reason.becomes, list)
-            yield part, reason.becomes if reason and is_changed else part.texts_at()
+            yield part, reason.becomes if reason and isinstance(reason.becomes, list) else part.texts_at()
     for item in main.items("env"):
         if item.text_at("name") in env:
             sources = (item.get("value"), item.get("valueFrom", "fieldRef", "fieldPath"))
@@ -155,12 +148,6 @@ def _texts(main: Part, env: Mapping[str, Any], notes: Notes) -> Iterator[tuple[P
     for mount in main.items("volumeMounts"):
         if part := mount.get("subPathExpr"):
             yield part, [part.as_text]
-
-
-def _parts_of_others(template: Part, main: Part | None) -> Iterator[Part]:
-    """Yield each scalar of the containers beside the main container, and of the volumes."""
-    for key in ("containers", "initContainers", "volumes"):
-        yield from (leaf for item in template.items("spec", key) if item is not main for leaf in item.leaves())
 
 
 def _note(part: Part, texts: Sequence[str], index: _Index, number: int | None, notes: Notes) -> None:
@@ -178,7 +165,8 @@ def _note(part: Part, texts: Sequence[str], index: _Index, number: int | None, n
         renamed = [re.sub(r"\$[({]TASK_INDEX[)}]", str(number), text) for text in renamed]
     reason = notes.reasons.get(part.place)
     becomes = ... if is_field else renamed if isinstance(part.value, list) else renamed[0]
-    notes.reason(part, reason.why if reason and reason.outcome == "changed" else index.why, "changed", becomes)
+    why = "the index of a single task is 0" if index.is_single else _WHY
+    notes.reason(part, reason.why if reason and reason.outcome == "changed" else why, "changed", becomes)
 
 
 def _refuse(part: Part, name: str, notes: Notes) -> None:

@@ -17,7 +17,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from tfgen.errors import Position
@@ -47,7 +47,6 @@ _TYPE: Final = re.compile(r'\\?["\']type\\?["\']\s*:\s*\\?["\']\s*(\w+)')
 _VARIABLE: Final = re.compile(r"\$\{?(\w+)\}?")
 _REFERENCE: Final = re.compile(r"\$\((\w+)\)|\$\{?(\w+)\}?")
 WHY_TF_CONFIG: Final = "tfgen sets TF_CONFIG for each task"
-_KERAS_PREFIX: Final = "KERAS_DISTRIBUTION_"
 _HOST_VARIABLES: Final = ("PS_HOSTS", "WORKER_HOSTS")
 WHY_CLUSTER: Final = "tfgen sets the role, the index and the hosts of each task"
 _VARIABLES: Final[Mapping[str, str]] = {
@@ -113,24 +112,17 @@ def read_command(container: Part, configs: ConfigTexts = EMPTY) -> TaskCommand:
     """Read the command and the variables of a container. `configs` has the texts of the ConfigMaps in the files."""
     read = _read_command(container, configs)
     omitted, names = read.program.omitted, {name for name, _ in configs}
-    sources = [
-        source
-        for source in container.items("envFrom")
-        if (texts := _from_source(source, configs)) and texts.keys() <= omitted.keys()
-    ]
-    references = (
-        item.text_at("valueFrom", "configMapKeyRef", "name")
-        for item in container.items("env")
-        if item.text_at("name") in omitted
-    )
-    absent = dict.fromkeys(name for name in references if name and name not in names)
-    return read.replaced(sources=tuple(sources), absent=tuple(absent))
+    texts = [(source, _from_source(source, configs)) for source in container.items("envFrom")]
+    sources = tuple(source for source, variables in texts if variables and variables.keys() <= omitted.keys())
+    dropped = (item for item in container.items("env") if item.text_at("name") in omitted)
+    references = dict.fromkeys(item.text_at("valueFrom", "configMapKeyRef", "name") for item in dropped)
+    return read.replaced(sources=sources, absent=tuple(name for name in references if name and name not in names))
 
 
 def _read_command(container: Part, configs: ConfigTexts) -> TaskCommand:
     command, args = container.texts_at("command"), container.texts_at("args")
     env = _env(container, configs)
-    if keras := [name for name in env if name.startswith(_KERAS_PREFIX)]:
+    if keras := [name for name in env if name.startswith("KERAS_DISTRIBUTION_")]:
         refusal = (
             f"the container sets {either(keras, 'and')}, and the import reads no variables of keras.distribution; "
             "write a job with strategy: KerasDistribution, which sets these variables (docs/keras.md)"
@@ -164,18 +156,15 @@ def variables_of_tf_config(container: Part) -> Mapping[str, str]:
     return _unneeded_variables(_names(_tf_config_text(env) or ""), env, {TF_CONFIG: WHY_TF_CONFIG}, words)
 
 
-def legacy_keys(commands: Iterable[TaskCommand]) -> dict[str, bool]:
+def legacy_keys(commands: Collection[TaskCommand]) -> dict[str, bool]:
     """Return the keys of job.yaml that the cluster configuration of the commands needs. Example: {"legacyFlags": True}.
 
     A cluster configuration in flags needs the key `legacyFlags`. A cluster configuration in variables with the names of
     the flags needs the key `legacyVariables`.
     """
-    commands = list(commands)
-    keys = {
-        "legacyFlags": any(command.has_legacy_flags for command in commands),
-        "legacyVariables": any(command.has_legacy_variables for command in commands),
-    }
-    return {key: True for key, is_set in keys.items() if is_set}
+    keys = [("legacyFlags", command.has_legacy_flags) for command in commands]
+    keys += [("legacyVariables", command.has_legacy_variables) for command in commands]
+    return {key: True for key, is_set in keys if is_set}
 
 
 def change_reason(command: TaskCommand) -> str:
@@ -242,19 +231,15 @@ def _from_source(source: Part, configs: ConfigTexts) -> dict[str, str]:
 
 def _with_variables(read: TaskCommand, container: Part, env: Mapping[str, Part]) -> TaskCommand:
     """Return the command `read` with the cluster configuration in the variables `env` of its container."""
-    by_variables = not read.hosts and _has_host_variables(env)
+    by_variables = not read.hosts and env.keys() >= {*_HOST_VARIABLES}
     replaced = {TF_CONFIG: WHY_TF_CONFIG}
     if read.has_legacy_flags or by_variables:
         # With legacyFlags, tfgen sets the same variables for its flags, except JOB_NAME: --job_name is a literal.
         replaced |= {name: why for name, why in _VARIABLES.items() if not read.has_legacy_flags or name != "JOB_NAME"}
     program = read.program
-    original = (container.texts_at("command"), container.texts_at("args"))
-    command, args = original if program.command is None else (program.command, program.args or ())
-    words = [*command, *args]
-    if not (read.has_legacy_flags or by_variables):
-        return read.replaced(
-            program=program.replaced(omitted=_unneeded_variables(read.references, env, replaced, words))
-        )
+    words = [*container.texts_at("command"), *container.texts_at("args")]
+    if program.command is not None:
+        words = [*program.command, *(program.args or ())]
     role, index, references, hosts, refusal = read.role, read.index, read.references, read.hosts, read.refusal
     if by_variables:
         role = role or ("$(JOB_NAME)" if "JOB_NAME" in env else None)
@@ -262,9 +247,12 @@ def _with_variables(read: TaskCommand, container: Part, env: Mapping[str, Part])
         refusal = refusal or ("" if read.index else _index_problem(env.get("TASK_INDEX")))
         references = (*references, *_HOST_VARIABLES)
         hosts = {name.removesuffix("_HOSTS").lower(): f"$({name})" for name in _HOST_VARIABLES}
+    program = program.replaced(omitted=_unneeded_variables(references, env, replaced, words))
+    if not (read.has_legacy_flags or by_variables):
+        return read.replaced(program=program)
     role, index = _value_of_reference(role, env), _value_of_reference(index, env)
     return read.replaced(
-        program=program.replaced(omitted=_unneeded_variables(references, env, replaced, words)),
+        program=program,
         role=None if role and "$" in role else role,
         index=index,
         hosts={role_type: _value_of_reference(host_list, env) or "" for role_type, host_list in hosts.items()},
@@ -273,10 +261,6 @@ def _with_variables(read: TaskCommand, container: Part, env: Mapping[str, Part])
         has_legacy_variables=not read.has_legacy_flags,
         refusal=refusal,
     )
-
-
-def _has_host_variables(env: Mapping[str, Part]) -> bool:
-    return all(name in env for name in _HOST_VARIABLES)
 
 
 def _unneeded_variables(
@@ -367,15 +351,13 @@ def _tf_config(text: str) -> TaskCommand:
         return TaskCommand(role=match[1] if match else None)
     task, cluster = (_mapping(_mapping(data).get(key)) for key in ("task", "cluster"))
     role, index = task.get("type"), task.get("index")
-    return TaskCommand(
-        role=role if isinstance(role, str) else None,
-        index=str(index) if isinstance(index, (int, str)) else None,
-        hosts={
-            role_type: ",".join(host_list)
-            for role_type, host_list in cluster.items()
-            if isinstance(host_list, list) and all(isinstance(host, str) for host in host_list)
-        },
-    )
+    hosts = {
+        role_type: ",".join(host_list)
+        for role_type, host_list in cluster.items()
+        if isinstance(host_list, list) and all(isinstance(host, str) for host in host_list)
+    }
+    index_text = str(index) if isinstance(index, (int, str)) else None
+    return TaskCommand(role=role if isinstance(role, str) else None, index=index_text, hosts=hosts)
 
 
 def _mapping(data: Any) -> Mapping[str, Any]:
@@ -394,24 +376,17 @@ def _port_of(config: str) -> int | None:
 
 def _read_words(command: list[str], args: list[str], env: Mapping[str, Part]) -> TaskCommand:
     flags: dict[str, str] = {}
-    command, args = (list(_take_flags(words, flags)) for words in (command, args))
+    remaining: list[list[str]] = [[], []]
+    for words, others in zip((command, args), remaining, strict=True):
+        pending = iter(words)
+        for word in pending:
+            if match := _FLAG.fullmatch(word):
+                flags[match[1]] = match[2] if match[2] is not None else next(pending, "")
+            else:
+                others.append(word)
     if not _have_cluster(flags, env):
         return TaskCommand(role_in_job_name_flag=_role_in_job_name_flag(flags, env))
-    return _legacy_command(flags, Program(command, args))
-
-
-def _take_flags(words: list[str], flags: dict[str, str]) -> Iterator[str]:
-    """Yield the words of a command that are not flags of the cluster configuration.
-
-    Add the values of these flags to `flags`.
-    """
-    pending = iter(words)
-    for word in pending:
-        match = _FLAG.fullmatch(word)
-        if match is None:
-            yield word
-        else:
-            flags[match[1]] = match[2] if match[2] is not None else next(pending, "")
+    return _legacy_command(flags, Program(remaining[0], remaining[1]))
 
 
 def _have_cluster(flags: Mapping[str, str], env: Mapping[str, Part]) -> bool:
@@ -428,7 +403,7 @@ def _have_cluster(flags: Mapping[str, str], env: Mapping[str, Part]) -> bool:
     if not flags or flags.keys() - {"job_name"}:
         return bool(flags)
     config = _tf_config_text(env)
-    if config is None and not _has_host_variables(env):
+    if config is None and not env.keys() >= {*_HOST_VARIABLES}:
         return False
     variable_role = _tf_config(config).role if config is not None else _value_of_reference("$(JOB_NAME)", env)
     return _is_role(_value_of_reference(flags["job_name"], env)) and not _is_role(variable_role)
@@ -458,22 +433,6 @@ def _legacy_command(flags: Mapping[str, str], program: Program) -> TaskCommand:
 
 
 # -- a script ----------------------------------------------------------------------------------------------------
-
-
-class _Script(NamedTuple):
-    """Shell script, split into the value of TF_CONFIG and the statements that do not set TF_CONFIG.
-
-    Attributes:
-        statements: the statements that do not set TF_CONFIG.
-        hosts: the variables that the script sets from Volcano's host files, with their values.
-        config: the value of TF_CONFIG in shell syntax, or None for a script that does not set TF_CONFIG.
-        port: the first port in the hosts or in TF_CONFIG, or None.
-    """
-
-    statements: list[Statement]
-    hosts: Mapping[str, str]
-    config: str | None
-    port: int | None
 
 
 def _read_script(command: list[str], args: list[str], env: Mapping[str, Part]) -> TaskCommand:
@@ -510,8 +469,13 @@ def _read_script(command: list[str], args: list[str], env: Mapping[str, Part]) -
     return read.replaced(port=port or read.port, refusal=refusal, notes=notes)
 
 
-def _split_script(script: str) -> _Script:
-    """Split a script into the statements that set TF_CONFIG, with their comments, and all other statements."""
+def _split_script(script: str) -> tuple[list[Statement], Mapping[str, str], str | None, int | None]:
+    """Split a script into the statements that set TF_CONFIG, with their comments, and all other statements.
+
+    Returns:
+        The statements that do not set TF_CONFIG, the variables that the script sets from Volcano's host files with
+        their values, the value of TF_CONFIG in shell syntax or None, and the first port in the hosts or in TF_CONFIG.
+    """
     remaining: list[Statement] = []
     hosts: dict[str, str] = {}
     config: str | None = None
@@ -530,7 +494,7 @@ def _split_script(script: str) -> _Script:
         elif not is_comment and statement.text not in (f"export {TF_CONFIG}", *(f"export {name}" for name in hosts)):
             remaining.append(statement)
             is_removed = False
-    return _Script(remaining, hosts, config, port)
+    return remaining, hosts, config, port
 
 
 def _without_unused(statements: list[Statement], config: str) -> list[Statement]:
@@ -661,30 +625,23 @@ def _split(script: str) -> Iterator[tuple[str, str]]:
     yield script[start:], ""
 
 
+_QUOTED: Final = r"""\\.?|'[^']*(?:'|\Z)|"(?:\\.?|[^"\\])*(?:"|\Z)|`(?:\\.?|[^`\\])*(?:`|\Z)"""
+"""Pattern of an escaped character, or of a text in quotes; a quote without an end reaches to the end of the script."""
+_COMMENT: Final = r"(?<!\S)#[^\n]*"
+
+
 def _bare_characters(text: str, brackets: str, *, has_comments: bool = False) -> Iterator[tuple[int, str, int]]:
     """Yield each character outside of quotes as (position, character, number of open brackets).
 
     Skip escaped characters. With `has_comments`, skip comments as well. `brackets` contains the brackets to count, such
     as `(){}`.
     """
-    quote, depth, position = "", 0, 0
-    while position < len(text):
-        character = text[position]
-        if character == "\\" and quote != "'":
-            position += 2
-            continue
-        if quote:
-            quote = "" if character == quote else quote
-        elif character in "'\"`":
-            quote = character
-        elif has_comments and character == "#" and not text[position - 1 : position].strip():
-            end = text.find("\n", position)
-            position = len(text) if end < 0 else end
-            continue
-        else:
+    skipped = f"{_QUOTED}|{_COMMENT}" if has_comments else _QUOTED
+    depth = 0
+    for match in re.finditer(f"{skipped}|(?P<bare>.)", text, re.DOTALL):
+        if character := match["bare"]:
             depth += (character in brackets[::2]) - (character in brackets[1::2])
-            yield position, character, depth
-        position += 1
+            yield match.start(), character, depth
 
 
 def _assignment(statement: str) -> tuple[str, str] | None:
@@ -751,32 +708,23 @@ def shell_value_message(word: Word) -> str:
 
 def commands(script: str) -> Iterator[Sequence[Word]]:
     """Yield the words of each command of a script. Omit the prompt `$`, which documentation prints before a command."""
-    for words in _commands(script):
-        command = words[1:] if words[0].text == "$" else words
-        if command:
-            yield command
-
-
-def _commands(script: str) -> Iterator[Sequence[Word]]:
     words: list[Word] = []
     place, line, start = 0, 1, 0
-    while place < len(script):
+    while True:
         match = _SPACE.match(script, place) or _END.match(script, place)
+        if place == len(script) or (match and _END.fullmatch(match[0])):
+            if command := words[1:] if words and words[0].text == "$" else words:
+                yield command
+            words = []
+        if place == len(script):
+            return
+        end = match.end() if match else place
         if match is None:
             word, end = _word(script, place, Position(line, place - start + 1))
             words.append(word)
-        else:
-            end = match.end()
-            if _END.fullmatch(match[0]):
-                if words:
-                    yield words
-                words = []
-        newlines = script.count("\n", place, end)
-        if newlines:
+        if newlines := script.count("\n", place, end):
             line, start = line + newlines, script.rindex("\n", place, end) + 1
         place = end
-    if words:
-        yield words
 
 
 def _word(script: str, place: int, position: Position) -> tuple[Word, int]:

@@ -33,7 +33,7 @@ from tfgen.importers.foreign_job import (
     TrainingPlan,
     board_storage,
 )
-from tfgen.importers.part import Part, api_group, api_version, mapping, sequence
+from tfgen.importers.part import Part, api_group, api_version, build_part, mapping, sequence
 from tfgen.importers.pod import RESTART_POLICY, Program, main_container
 from tfgen.importers.table import ANY_KEY, PRESENT, Fields, Notes, Options, carried, changed, dropped
 from tfgen.importers.tf_config import TF_CONFIG, TaskCommand, legacy_keys, variables_of_tf_config
@@ -69,8 +69,6 @@ _OLD_FIELDS: Final[Fields] = {
 }
 """Fields of the version v1alpha1 that the imported job does not need."""
 
-_KUBEDL_POLICY_KEYS: Final = ("cronPolicy", "schedulingPolicy")
-_KUBEDL_PREFIX: Final = "kubedl.io/"
 _KUBEDL_NETWORK: Final = "kubedl.io/network-mode"
 _KUBEDL_BOARD: Final = "kubedl.io/tensorboard-config"
 _KUBEDL_CODE: Final = "kubedl.io/git-sync-config"
@@ -135,7 +133,7 @@ def canonical(item: Part) -> Part:
     fields["tfReplicaSpecs"] = _replica_specs(spec)
     policy = spec.get("runPolicy")
     is_kubedl = api_group(item) == KUBEDL
-    keys = {**_MOVED, **{key: key for key in _KUBEDL_POLICY_KEYS}} if is_kubedl else _MOVED
+    keys = {**_MOVED, "cronPolicy": "cronPolicy", "schedulingPolicy": "schedulingPolicy"} if is_kubedl else _MOVED
     moved = {new: fields.pop(old) for old, new in keys.items() if old in fields}
     if policy is None or isinstance(policy.value, Mapping):
         fields["runPolicy"] = mapping(policy or spec, {**moved, **(policy.value if policy else {})})
@@ -157,9 +155,9 @@ def _kubedl_fields(item: Part, replicas: Part) -> dict[str, Part]:
     if board and templates:
         main = main_container(templates[-1].with_part(("spec",), templates[-1]))
         config = _json(board)
-        parts = {key: board.scalar(config[key]) for key in ("logDir", "image") if isinstance(config.get(key), str)}
+        texts = {key: config[key] for key in ("logDir", "image") if isinstance(config.get(key), str)}
         mounts = {"volumes": templates[-1].get("volumes"), "volumeMounts": main.get("volumeMounts") if main else None}
-        fields[_TENSORBOARD] = mapping(board, {**parts, **mounts})
+        fields[_TENSORBOARD] = build_part(board, {**texts, **mounts})
     return fields
 
 
@@ -179,13 +177,11 @@ def _replica_specs(spec: Part) -> Part:
             return specs
         return specs.replaced(value={_type(key): part for key, part in specs.value.items()})
     replicas: dict[str, Part] = {}
-    for replica in old.items():
-        policy = replica.get("template", "spec", "restartPolicy")
-        if isinstance(replica.value, Mapping):
-            fields = {key: part for key, part in replica.value.items() if key != "tfReplicaType"}
-            if policy:
-                fields |= {"restartPolicy": policy, "template": fields["template"].without_path(RESTART_POLICY)}
-            replicas[_type(_replica_type(replica))] = replica.replaced(value=fields)
+    for replica in (item for item in old.items() if isinstance(item.value, Mapping)):
+        fields = replica.without("tfReplicaType").value
+        if policy := replica.get("template", "spec", "restartPolicy"):
+            fields |= {"restartPolicy": policy, "template": fields["template"].without_path(RESTART_POLICY)}
+        replicas[_type(_replica_type(replica))] = replica.replaced(value=fields)
     return old.replaced(value=replicas)
 
 
@@ -259,9 +255,9 @@ class _TFJob(JobReader):
             if not self.notes.problems:
                 self.notes.refuse(replicas, "the TFJob has no tasks; set replicas to 1 or more")
             return None
-        for replica in self.item.items("spec", "replicaSpecs"):
-            if task_type := replica.get("tfReplicaType"):
-                self.notes.target(task_type, *ROLES, ROLE_WORDS[_replica_type(replica).lower()])
+        for task_type in (part.get("tfReplicaType") for part in self.item.items("spec", "replicaSpecs")):
+            if task_type:
+                self.notes.target(task_type, *ROLES, ROLE_WORDS[task_type.as_text.lower() or "master"])
         self.metadata()
         roles = self._with_policies(roles)
         plan = self.plan(roles, self._completion_by(roles))
@@ -285,10 +281,9 @@ class _TFJob(JobReader):
             if role := _role(key):
                 parts.setdefault(role, part)
             else:
-                hint = meant(nearest(key, list(_TYPES.values())))
-                self.notes.refuse(
-                    part, f"found the replica type {key}, expected {either(dict.fromkeys(_TYPES.values()))}{hint}"
-                )
+                types = dict.fromkeys(_TYPES.values())
+                message = f"found the replica type {key}, expected {either(types)}{meant(nearest(key, types))}"
+                self.notes.refuse(part, message)
         roles = {role: read for role, part in parts.items() if (read := self._read_role(role, part, parts))}
         return {} if self.notes.problems else roles
 
@@ -342,17 +337,15 @@ class _TFJob(JobReader):
             return None
         why = "the operator ran a built-in server as the ps; in the imported job, the program must run the ps itself"
         self.notes.remark(part, why)
-        self.comments[(*ROLES, "ps")] = (
-            "The operator ran a built-in server as the ps; now the program must run the ps itself."
-        )
-        containers = [c for c in template.items("spec", "containers") if isinstance(c.value, Mapping)]
+        comment = "The operator ran a built-in server as the ps; now the program must run the ps itself."
+        self.comments[(*ROLES, "ps")] = comment
         main = main_container(template)
         if main is None:
             return template
+        containers = [c for c in template.items("spec", "containers") if isinstance(c.value, Mapping)]
         containers = [c.without("resources") if c is main else c for c in containers]
-        template = template.without_path(RESTART_POLICY)
         anchor = template.value["spec"].value["containers"]
-        return template.with_part(("spec", "containers"), sequence(anchor, containers))
+        return template.without_path(RESTART_POLICY).with_part(("spec", "containers"), sequence(anchor, containers))
 
     # -- fields of the job -----------------------------------------------------------------------------------------
 
@@ -363,28 +356,26 @@ class _TFJob(JobReader):
         """
         completion_by: CompletionBy = "Worker0"
         policy = self.job.get("spec", "successPolicy")
-        if policy and policy.value == "AllWorkers":
-            if "chief" in roles:
-                self.notes.reason(policy, "the job ends when the chief ends, regardless of the workers")
-            elif sum(role.replicas for role in roles.values()) == 1:
-                self.notes.reason(policy, "the job ends when its single task ends")
-            else:
-                completion_by = "AllWorkers"
-                self.notes.target(policy, *_COMPLETION, "by")
+        if policy and policy.value == "":
+            why = "an empty text selects the default success policy of the operator"
+            self.notes.reason(policy, why, "carried", "")
+        elif policy and policy.value != "AllWorkers":
+            self.notes.refuse(policy, f"found {policy.as_text}, expected AllWorkers or an empty text")
+        elif policy and "chief" in roles:
+            self.notes.reason(policy, "the job ends when the chief ends, regardless of the workers")
+        elif policy and sum(role.replicas for role in roles.values()) == 1:
+            self.notes.reason(policy, "the job ends when its single task ends")
         elif policy:
-            if policy.value == "":
-                why = "an empty text selects the default success policy of the operator"
-                self.notes.reason(policy, why, "carried", "")
-            else:
-                self.notes.refuse(policy, f"found {policy.as_text}, expected AllWorkers or an empty text")
+            completion_by = "AllWorkers"
+            self.notes.target(policy, *_COMPLETION, "by")
         if chief := self.job.get("spec", "terminationPolicy", "chief"):
             self._read_termination_chief(chief, roles)
         return completion_by
 
     def _read_termination_chief(self, chief: Part, roles: Mapping[RoleName, ForeignRole]) -> None:
         """Report a problem if the task in terminationPolicy.chief of v1alpha1 does not complete the imported job."""
-        replica, index = chief.get("replicaName"), chief.get("replicaIndex")
-        role = _role(replica.as_text if replica else "master") or "chief"
+        index = chief.get("replicaIndex")
+        role = _role(chief.text_at("replicaName")) or "chief"
         last_role = "chief" if "chief" in roles else "worker"
         if role != last_role or (index and index.value != 0):
             task = f"{role} {index.as_text if index else 0}"
@@ -402,32 +393,23 @@ class _TFJob(JobReader):
         For any other workload kind, report how tfgen restarts the tasks, and return the roles unchanged.
         """
         default = "ExitCode" if self.is_kubedl else _DEFAULT_RESTART_POLICY
-        by_role: dict[RoleName, str] = {
-            role: policy.as_text if (policy := self.policies[role]) else default for role in roles
-        }
-        values = list(by_role.values())
+        values = [part.as_text if (part := self.policies[role]) else default for role in roles]
         common = max(values, key=values.count)
         if self.keeps_kind:
             self.set_value(common, *_TF_JOB, "restartPolicy")
-        for role, part in self.policies.items():
-            if role not in roles:
-                continue
-            if part is None:
-                if not self.keeps_kind:
-                    self.notes.remark(
-                        roles[role].part, f"the replica has no restartPolicy; {self._restarts(role, default)}"
-                    )
-            elif self.keeps_kind:
-                path = ("spec", "workload", "tfJob") if by_role[role] == common else (*ROLES, role)
-                self.notes.target(part, *path, "restartPolicy")
+        read = dict(roles)
+        for (name, role), value in zip(roles.items(), values, strict=True):
+            part = self.policies[name]
+            if self.keeps_kind:
+                if part:
+                    self.notes.target(part, *(_TF_JOB if value == common else (*ROLES, name)), "restartPolicy")
+                if value != common:
+                    read[name] = role.replaced(fields={"restartPolicy": value})
+            elif part:
+                self.notes.reason(part, self._restarts(name, value), "changed")
             else:
-                self.notes.reason(part, self._restarts(role, part.as_text), "changed")
-        if not self.keeps_kind:
-            return dict(roles)
-        return {
-            name: role if by_role[name] == common else role.replaced(fields={"restartPolicy": by_role[name]})
-            for name, role in roles.items()
-        }
+                self.notes.remark(role.part, f"the replica has no restartPolicy; {self._restarts(name, value)}")
+        return read
 
     def _restarts(self, role: RoleName, policy: str) -> str:
         restarts = "a stopped ps always restarts" if role == "ps" else RESTARTS
@@ -450,9 +432,8 @@ class _TFJob(JobReader):
         elif self.version == "v1" and operator is not None and operator >= _KEEPS_PODS_SINCE:
             self.set_value("Keep", *_COMPLETION, "release")
             version = ".".join(map(str, operator))
-            self.notes.remark(
-                spec, f"the TFJob has no cleanPodPolicy, so version {version} of the operator deletes no pods"
-            )
+            why = f"the TFJob has no cleanPodPolicy, so version {version} of the operator deletes no pods"
+            self.notes.remark(spec, why)
         elif self.version == "v1" and operator is None:
             why = (
                 "the TFJob has no cleanPodPolicy; when the job ends, tfgen releases the running tasks, as the operator "
@@ -474,10 +455,8 @@ class _TFJob(JobReader):
             case "All" if self.keeps_kind:
                 self.apply_row(part, carried(*_TF_JOB, "cleanPodPolicy"))
             case "All":
-                why = (
-                    "when the job ends, tfgen releases the running tasks, but does not delete ended pods and their logs"
-                )
-                self.notes.reason(part, why, "changed")
+                why = "tfgen releases the running tasks, but does not delete ended pods and their logs"
+                self.notes.reason(part, f"when the job ends, {why}", "changed")
             case _:
                 self.notes.refuse(part, f"found {part.as_text}, expected None, Running or All")
 
@@ -489,12 +468,11 @@ class _TFJob(JobReader):
                 self.set_value("v1beta1", *_TF_JOB, "apiVersion")
             if is_master:
                 self.set_value("Master", *_TF_JOB, "leader")
-        elif is_master and plan.strategy == "Single":
-            self.notes.remark(replicas.value["Master"], "a job with a single task gets no TF_CONFIG")
         elif is_master:
-            self.notes.remark(
-                replicas.value["Master"], "in TF_CONFIG, the task type is chief, which TensorFlow treats as master"
-            )
+            why = "in TF_CONFIG, the task type is chief, which TensorFlow treats as master"
+            is_single = plan.strategy == "Single"
+            why = "a job with a single task gets no TF_CONFIG" if is_single else why
+            self.notes.remark(replicas.value["Master"], why)
         dynamic = _DYNAMIC_TF_JOB if self.keeps_kind else _DYNAMIC
         read = ("runPolicy", "successPolicy", _TENSORBOARD, "tfReplicaSpecs", "terminationPolicy")
         self.fields(self.job.get("spec"), {**self._ignored_fields("a TFJob", *read), "enableDynamicWorker": dynamic})
@@ -505,11 +483,9 @@ class _TFJob(JobReader):
 
     def _gang(self, plan: TrainingPlan) -> None:
         policy = self.job.get("spec", "runPolicy", "schedulingPolicy")
-        foreign_gang = self.read_gang(plan, policy)
-        if not foreign_gang.data or plan.strategy == "Single":
-            return
-        by_operator = self.keeps_kind and self.version == "v1" and not foreign_gang.has_group
-        if by_operator and foreign_gang.data["scheduler"] == "volcano":
+        gang = self.read_gang(plan, policy)
+        by_operator = self.keeps_kind and self.version == "v1" and not self.has_group
+        if by_operator and gang.get("scheduler") == "volcano" and plan.strategy != "Single":
             self.set_value("Operator", *_TF_JOB, "gang")
             for part in (part for role in plan.roles.values() if (part := role.pod.scheduler)):
                 self.notes.reason(part, "the operator sets the scheduler of the gang", is_quiet=True)
@@ -530,15 +506,13 @@ class _TFJob(JobReader):
         if self.is_kubedl:
             why = "TensorBoard gets a Service, and stays after the end of the job; see spec.tensorboard"
             self.notes.reason(board.scalar(""), why, "changed", PRESENT)
-        container = {"name": board.scalar("tensorboard")}
-        container |= {key: part for key, part in board.entries() if key == "volumeMounts"}
-        spec = {key: part for key, part in board.entries() if key == "volumes"}
-        spec["containers"] = sequence(board, [mapping(board, container)])
-        self.board_storage = board_storage(mapping(board, {"spec": mapping(board, spec)}), board, self.notes)
+        container = {"name": "tensorboard", "volumeMounts": board.get("volumeMounts")}
+        pod = build_part(board, {"spec": {"volumes": board.get("volumes"), "containers": [container]}})
+        self.board_storage = board_storage(pod, board, self.notes)
 
     def _labels_or_annotations(self, key: str, part: Part) -> None:
         read = (_KUBEDL_NETWORK, _KUBEDL_BOARD, _KUBEDL_CODE) if self.is_kubedl else ()
-        others = [k for k, _ in part.entries() if k.startswith(_KUBEDL_PREFIX) and k not in read]
+        others = [k for k, _ in part.entries() if k.startswith("kubedl.io/") and k not in read]
         for other in others if self.is_kubedl else ():
             self.notes.reason(part.value[other], "only KubeDL reads this key", is_quiet=True)
         super()._labels_or_annotations(key, part.without(*read, *others) if self.is_kubedl else part)
@@ -550,7 +524,8 @@ class _TFJob(JobReader):
             return
         config = part.data if isinstance(part.value, Mapping) else _json(part)
         source = config.get("source")
-        mains = [main_container(replica.get("template") or replica) for _, replica in self._replicas()]
+        replicas = self.job.entries("spec", "tfReplicaSpecs")
+        mains = [main_container(replica.get("template") or replica) for _, replica in replicas]
         folders = {main.text_at("workingDir") if main else "" for main in mains}
         if not isinstance(source, str) or len(folders) != 1 or "" in folders:
             message = "expected a source, and the same workingDir in each replica, in which KubeDL mounts the code"
@@ -565,9 +540,6 @@ class _TFJob(JobReader):
         why = "the folder with the code is read-only; for a private repository, set code.git.secretName"
         self.notes.reason(part, why, "changed", PRESENT)
 
-    def _replicas(self) -> list[tuple[str, Part]]:
-        return list(self.job.entries("spec", "tfReplicaSpecs"))
-
     # -- fields that the operator ignores --------------------------------------------------------------------------
 
     def _ignored_fields(self, owner: str, *read: str) -> Fields:
@@ -578,11 +550,12 @@ class _TFJob(JobReader):
             read: the names of fields that the table skips, because other functions read these fields.
         """
         own = _KUBEDL_FIELDS if self.is_kubedl else _OLD_FIELDS
-        return {**own, **dict.fromkeys(read), ANY_KEY: lambda key, part: self._drop_ignored(key, part, owner)}
 
-    def _drop_ignored(self, key: str, part: Part, owner: str) -> None:
-        hint = meant(nearest(key, _field_names(schema_file.load("tfjob.kubeflow.org.v1.json"))))
-        self.notes.reason(part, f"{owner} has no field {key}, so the operator ignores the field{hint}")
+        def drop(key: str, part: Part) -> None:
+            hint = meant(nearest(key, _field_names(schema_file.load("tfjob.kubeflow.org.v1.json"))))
+            self.notes.reason(part, f"{owner} has no field {key}, so the operator ignores the field{hint}")
+
+        return {**own, **dict.fromkeys(read), ANY_KEY: drop}
 
 
 def _field_names(schema: Mapping[str, Any]) -> set[str]:

@@ -22,10 +22,9 @@ from tfgen.importers.foreign_job import (
     JobReader,
     OriginPod,
     TrainingPlan,
-    by_role,
 )
 from tfgen.importers.part import Part, build_part, mapping, sequence
-from tfgen.importers.pod import main_container, volume_name
+from tfgen.importers.pod import main_container, volume_name, with_main
 from tfgen.importers.table import ANY_KEY, TFGEN_DEFAULT, Fields, Notes, Options, Row, carried, dropped
 from tfgen.importers.tf_config import no_cluster_message
 from tfgen.job.training_job import RoleName
@@ -35,8 +34,6 @@ from tfgen.words import either
 
 GROUP: Final = "batch.volcano.sh"
 
-_FOREIGN_PLUGINS: Final = ("mpi", "pytorch", "ray", "hcclrank")
-_PORT_NAMES: Final = ("tfjob-port", "tensorflow")
 _TASK: Final[Fields] = {
     "dependsOn": dropped("tfgen starts all tasks together, and TensorFlow waits until each ps is ready"),
     "maxRetry": dropped("in tfgen, all tasks of a job have the same limit; set spec.retries"),
@@ -74,18 +71,11 @@ def _plugin_roles(item: Part) -> dict[str, RoleName]:
     """Return the role of each task to which Volcano's plugin `tensorflow` assigns a role, by the name of the task."""
     if item.get("spec", "plugins", "tensorflow") is None:
         return {}
-    tasks: dict[RoleName, str] = {"ps": "ps", "worker": "worker", "chief": "chief", "evaluator": "evaluator"}
+    tasks: dict[RoleName, str] = {role: role for role in ("ps", "worker", "chief", "evaluator")}
     for argument in item.texts_at("spec", "plugins", "tensorflow"):
         if match := re.fullmatch(r"--?(ps|worker|chief|evaluator)=(.+)", argument):
             tasks[ROLE_WORDS[match[1]]] = match[2]
     return {task: role for role, task in tasks.items()}
-
-
-def _plugin_port(item: Part) -> int | None:
-    """Return the port in the arguments of Volcano's plugin `tensorflow`, or None without such an argument."""
-    arguments = item.texts_at("spec", "plugins", "tensorflow")
-    matches = [match for argument in arguments if (match := re.fullmatch(r"--?port=(\d{1,5})", argument))]
-    return int(matches[-1][1]) if matches else None
 
 
 def read(item: Part, companions: Sequence[Part], options: Options, notes: Notes) -> ForeignJob | None:
@@ -100,11 +90,17 @@ class _VolcanoJob(JobReader):
     kind = "VolcanoJob"
 
     def read(self) -> ForeignJob | None:
-        tasks = by_role(self.job.items("spec", "tasks"), self._role)
+        # A task without a role has its name as key, or its index. Two tasks may have the same role or name.
+        tasks: dict[str, Part] = {}
+        for position, task in enumerate(self.job.items("spec", "tasks")):
+            key = self._role(task) or task.text_at("name") or str(position)
+            tasks[key if key not in tasks else f"{key}-{position}"] = task
         if not tasks:
             self.notes.refuse(self.item, "the Volcano Job has no tasks; add spec.tasks")
             return None
-        port = _plugin_port(self.item)
+        arguments = self.item.texts_at("spec", "plugins", "tensorflow")
+        ports = [int(match[1]) for argument in arguments if (match := re.fullmatch(r"--?port=(\d{1,5})", argument))]
+        port = ports[-1] if ports else None
         for key, task in tasks.items():
             command = self.command_of(task, "template")
             self.commands[key] = command.replaced(port=command.port or port)
@@ -120,16 +116,18 @@ class _VolcanoJob(JobReader):
             return None
         self.metadata()
         plan = self.plan(roles, self._completion_by(tasks, roles))
-        if plan.completion_by not in (None, "Chief") or "chief" not in plan.roles:
+        if plan.completion_by != "Chief" or "chief" not in plan.roles:
             self.set_value(plan.completion_by, "spec", "completion", "by")
-        self._workload(plan)
+        if self.keeps_kind:
+            self.set_value("VolcanoJob", "spec", "workload", "kind")
+        self.fields(self.job.get("spec", "plugins"), {**_PLUGINS, "env": self._index(plan), "tensorflow": self._plugin})
         self._read_spec(plan)
         self.drop_hosts((task.get("template") or task, self.commands[key]) for key, task in tasks.items())
         return self.foreign_job(plan)
 
     def _is_tensorflow(self, tasks: Mapping[str, Part]) -> bool:
         plugins = dict(self.job.entries("spec", "plugins"))
-        if any(plugin in plugins for plugin in _FOREIGN_PLUGINS):
+        if plugins.keys() & {"mpi", "pytorch", "ray", "hcclrank"}:
             return False
         if "tensorflow" in plugins or any(command.has_cluster for command in self.commands.values()):
             return True
@@ -154,31 +152,23 @@ class _VolcanoJob(JobReader):
         roles: dict[RoleName, ForeignRole] = {}
         default: RoleName | None = "worker" if len(tasks) == 1 else None
         for key, task in tasks.items():
-            role = ROLE_WORDS.get(key, default)
-            if role is None:
-                self._refuse_role(task)
-            elif read_role := self._read_task(role, key, task):
-                roles[role] = read_role
+            if role := ROLE_WORDS.get(key, default):
+                if read_role := self._read_task(role, key, task):
+                    roles[role] = read_role
+            elif same := self._role(task):
+                fix = "change the role of this task in TF_CONFIG or --job_name"
+                self.notes.refuse(task, f"two tasks have the role {same}; {fix}")
+            else:
+                fix = f"name the task {ROLE_LIST}, or set the role in TF_CONFIG or --job_name"
+                self.notes.refuse(task, f"the task {task.text_at('name')} has no role; {fix}")
         return {} if self.notes.problems else roles
-
-    def _refuse_role(self, task: Part) -> None:
-        role = self._role(task)
-        if role:
-            message = f"two tasks have the role {role}; change the role of this task in TF_CONFIG or --job_name"
-        else:
-            name = task.text_at("name")
-            message = (
-                f"the task {name} has no role; name the task {ROLE_LIST}, or set the role in TF_CONFIG or --job_name"
-            )
-        self.notes.refuse(task, message)
 
     def _read_task(self, role: RoleName, key: str, task: Part) -> ForeignRole | None:
         template, command = task.get("template"), self.commands[key]
         if template is None or not isinstance(template.value, Mapping):
             self.notes.refuse(task, "the task has no pod template; add template")
             return None
-        task_name = task.get("name")
-        if task_name:
+        if task_name := task.get("name"):
             self.notes.target(task_name, *ROLES, role)
             if task_name.as_text != role:
                 why = "in job.yaml, a role has the name of its task type in TensorFlow"
@@ -187,9 +177,8 @@ class _VolcanoJob(JobReader):
         if not replicas:
             return None
         if policy := template.get("spec", "restartPolicy"):
-            default = "OnFailure" if self.keeps_kind else None
             why = "in the imported job, a failed program restarts in its pod" if self.keeps_kind else RESTARTS
-            if policy.value == default:
+            if self.keeps_kind and policy.value == "OnFailure":
                 self.apply_row(policy, TFGEN_DEFAULT)
             else:
                 self.notes.reason(policy, why, "changed")
@@ -198,7 +187,7 @@ class _VolcanoJob(JobReader):
                 self.notes.refuse(main.get("command") or main, command.refusal)
             for note in command.notes:
                 self.notes.remark(main.get("command") or main, note)
-        pod = self.read_pod(template, role, command, _PORT_NAMES)
+        pod = self.read_pod(template, role, command, ("tfjob-port", "tensorflow"))
         self.fields(task, _TASK)
         if pod is None:
             return None
@@ -210,30 +199,24 @@ class _VolcanoJob(JobReader):
         """Return the value of ``completion.by``, and report all policies of the Volcano Job."""
         last_role: RoleName = "chief" if "chief" in roles else "worker"
         policy_roles: set[str] = set()
-        for key, task in tasks.items():
-            for policy in task.items("policies"):
-                if self._event(policy) == ("TaskCompleted", "CompleteJob"):
-                    policy_roles.add(ROLE_WORDS.get(key, "worker"))
-                    self.ends.append(policy)
-                else:
-                    self._read_policy(policy)
-        for policy in self.job.items("spec", "policies"):
-            if self._event(policy) == ("TaskCompleted", "CompleteJob"):
-                self.notes.reason(policy, f"the imported job ends when its {last_role} ends", "changed")
-                policy_roles.add(last_role)
-            else:
+        policies = [(key, policy) for key, task in tasks.items() for policy in task.items("policies")]
+        policies += [("", policy) for policy in self.job.items("spec", "policies")]
+        end, spec = f"the imported job ends when its {last_role} ends", self.job.value["spec"]
+        for key, policy in policies:
+            if self._event(policy) != ("TaskCompleted", "CompleteJob"):
                 self._read_policy(policy)
-        spec = self.job.value["spec"]
+            elif key:
+                policy_roles.add(ROLE_WORDS.get(key, "worker"))
+                self.ends.append(policy)
+            else:
+                policy_roles.add(last_role)
+                self.notes.reason(policy, end, "changed")
         if policy_roles and last_role not in policy_roles:
-            ends = either(sorted(policy_roles))
             fix = f"set the policy TaskCompleted: CompleteJob for the {last_role}"
-            problem = f"the Volcano Job ends when its {ends} ends, but the imported job ends when its {last_role} ends"
-            self.notes.refuse(spec, f"{problem}; {fix}")
+            ends = either(sorted(policy_roles))
+            self.notes.refuse(spec, f"the Volcano Job ends when its {ends} ends, but {end}; {fix}")
         if not policy_roles and "ps" in roles:
-            self.notes.remark(
-                spec,
-                f"no policy completes the job, and a ps never ends; the imported job ends when its {last_role} ends",
-            )
+            self.notes.remark(spec, f"no policy completes the job, and a ps never ends; {end}")
         return "Chief" if "chief" in roles else "AllWorkers"
 
     def _event(self, policy: Part) -> tuple[str, str]:
@@ -259,11 +242,6 @@ class _VolcanoJob(JobReader):
             unsupported = f"the action {action}" if action else "a policy without an action"
             why = f"tfgen does not support {unsupported} for {trigger}; tfgen restarts lost tasks"
             self.notes.reason(policy, why)
-
-    def _workload(self, plan: TrainingPlan) -> None:
-        if self.keeps_kind:
-            self.set_value("VolcanoJob", "spec", "workload", "kind")
-        self.fields(self.job.get("spec", "plugins"), {**_PLUGINS, "env": self._index(plan), "tensorflow": self._plugin})
 
     def _index(self, plan: TrainingPlan) -> Row:
         """Return the row for the plugin that passes the index to the tasks in variables."""
@@ -292,8 +270,8 @@ class _VolcanoJob(JobReader):
         policy = mapping(spec, {key: spec.get(key) for key in in_gang})
         gang = self.read_gang(plan, policy)
         if plan.strategy == "Single" and self.keeps_kind:
-            self.spec["gang"] = dict(gang.data)
-        elif plan.strategy == "Single" and len(gang.data) > 1:
+            self.spec["gang"] = dict(gang)
+        elif plan.strategy == "Single" and len(gang) > 1:
             self.notes.remark(spec, _WHY_NO_GANG)
         if scheduler := spec.get("schedulerName"):
             row = carried("spec", "gang", "schedulerName", default="volcano")
@@ -306,13 +284,13 @@ class _VolcanoJob(JobReader):
         if not isinstance(part.value, int) or part.value < 1:
             self.notes.reason(part, f"Volcano ignores this value, and uses its default {_MAX_RETRY}")
             return
-        # maxRetry also counts the first start.
-        self.put(part, part.value - 1, "spec", "retries")
+        retries = part.value - 1  # maxRetry also counts the first start
+        self.put(part, retries, "spec", "retries")
         if self.keeps_kind:
-            self.notes.reason(part, "maxRetry includes the first start", "carried", part.value - 1)
+            self.notes.reason(part, "maxRetry includes the first start", "carried", retries)
         else:
             why = "spec.retries limits the failures of each task, and maxRetry limited the restarts of the job"
-            self.notes.reason(part, why, "changed", part.value - 1)
+            self.notes.reason(part, why, "changed", retries)
 
     def _volumes(self, _key: str, volumes: Part) -> None:
         """Convert the volumes that all tasks mount: existing claims, and claims that Volcano creates for the job."""
@@ -344,10 +322,7 @@ class _VolcanoJob(JobReader):
             volumes.append(build_part(volume, {"name": key, **source}))
         if main is None or not own:
             return template
-        new_main = main.with_part(("volumeMounts",), sequence(own[0], mounts))
-        containers = template.value["spec"].value["containers"]
-        items = [new_main if item is main else item for item in containers.items()]
-        template = template.with_part(("spec", "containers"), sequence(containers, items))
+        template = with_main(template, main, main.with_part(("volumeMounts",), sequence(own[0], mounts)))
         return template.with_part(("spec", "volumes"), sequence(own[0], volumes))
 
 

@@ -255,17 +255,13 @@ def _origin(document: Document, environment: str | None, path: Path, value: Any)
             if layer_value is not None:
                 registry = _registry(document) if isinstance(value, (str, list)) and layer_value != value else None
                 return Origin(("spec", *path), value, Place(layer.file, layer.value(candidate)), registry)
-            if _removes(layer.data, candidate):
+            # Null at the path or at a parent removes the inherited value.
+            around = (candidate[:end] for end in range(1, len(candidate) + 1))
+            if any(data_path.has(layer.data, part) and data_path.at(layer.data, part) is None for part in around):
                 break
     if path == _PROJECT and document.under and data_path.has(document.under.data, ("argocd", "project")):
         return Origin(("spec", *path), value, document.under.place(("argocd", "project")))
     return Origin(("spec", *path), value)
-
-
-def _removes(data: Any, path: Path) -> bool:
-    """Return True if `data` contains null at a path or at a parent of the path. Null removes the inherited value."""
-    around = (path[:end] for end in range(1, len(path) + 1))
-    return any(data_path.has(data, part) and data_path.at(data, part) is None for part in around)
 
 
 def _registry(document: Document) -> Place | None:

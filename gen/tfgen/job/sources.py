@@ -35,7 +35,7 @@ import re
 import stat
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -88,9 +88,8 @@ def merge_layer(layer: Document, parent: Document | None) -> Document:
     merged = {**inherited, **layer.data}
     spec = layer.data.get("spec", {})
     if isinstance(spec, Mapping):
-        schema = schema_file.load()
-        node = schema["properties"]["spec"]
-        merged["spec"] = _merged(schema, node, parent.data.get("spec", {}), spec, keeps_incomplete=True)
+        node = schema_file.load()["properties"]["spec"]
+        merged["spec"] = _merged(node, parent.data.get("spec", {}), spec, keeps_incomplete=True)
     merged = {key: value for key, value in merged.items() if value is not None or key not in inherited}
     return layer.replaced(data=merged, under=parent, unmerged=layer.data)
 
@@ -105,27 +104,22 @@ def merge_job(job: Document, defaults: Document) -> Document:
     spec = job.data.get("spec") if isinstance(job.data, Mapping) else None
     if not isinstance(spec, Mapping):
         return job
-    schema = schema_file.load()
-    node = schema["properties"]["spec"]
-    merged = _merged(schema, node, defaults.data.get("spec", {}), spec)
-    own_environments = spec.get(_ENVIRONMENTS)
+    node = schema_file.load()["properties"]["spec"]
+    merged = _merged(node, defaults.data.get("spec", {}), spec)
+    own = spec.get(_ENVIRONMENTS)
     if isinstance(merged.get(_ENVIRONMENTS), Mapping):
-        own_first = {name: None for name in own_environments or () if name in merged[_ENVIRONMENTS]}
+        own_first = {**{name: None for name in own or () if name in merged[_ENVIRONMENTS]}, **merged[_ENVIRONMENTS]}
         merged[_ENVIRONMENTS] = {
             name: _without_unused_defaults(
-                schema,
-                node,
-                environment,
-                merged,
-                own_environments.get(name, {}) if isinstance(own_environments, Mapping) else {},
+                node, environment, merged, own.get(name, {}) if isinstance(own, Mapping) else {}
             )
-            for name, environment in {**own_first, **merged[_ENVIRONMENTS]}.items()
+            for name, environment in own_first.items()
         }
     argocd = data_path.at(merged, ("gitops", "argocd"))
     if isinstance(argocd, Mapping) and (project := data_path.at(defaults.data, ("argocd", "project"))):
         merged = data_path.with_value(merged, ("gitops", "argocd"), {"project": project, **argocd})
     if registry := defaults.data.get("registry"):
-        merged = _with_registry(schema, node, merged, registry)
+        merged = _with_registry(node, merged, registry)
     return job.replaced(data={**job.data, "spec": merged}, under=defaults, unmerged=job.data)
 
 
@@ -140,46 +134,34 @@ def names_registry(image: str) -> bool:
 
 
 def _merged(
-    schema: Schema,
-    node: Schema,
-    defaults: Mapping[str, Any],
-    over: Mapping[str, Any],
-    *,
-    keeps_incomplete: bool = False,
+    node: Schema, defaults: Mapping[str, Any], over: Mapping[str, Any], *, keeps_incomplete: bool = False
 ) -> dict[str, Any]:
     """Merge the mapping `over` over the mapping `defaults`. `node` is the part of the JSON schema for the two mappings.
 
+    If the schema allows only one of several keys, such as the source of a volume, a key in `over` replaces the other
+    keys in `defaults`.
+
     A default that lacks a required key is left out, unless `keeps_incomplete` is true: a job may add the key later.
     """
+    schema = schema_file.load()
     merged: dict[str, Any] = {}
-    taken = _not_chosen(node, over)
+    one_of = choices(node) if "oneOf" in node else []
+    taken = one_of if any(key in over for key in one_of) else []
     for key, value in defaults.items():
         if key not in over and key not in taken:
             child_node = entry(schema, node, key) or {}
-            value = (
-                _merged(schema, child_node, value, {}, keeps_incomplete=keeps_incomplete)
-                if isinstance(value, Mapping)
-                else value
-            )
+            if isinstance(value, Mapping):
+                value = _merged(child_node, value, {}, keeps_incomplete=keeps_incomplete)
             if keeps_incomplete or _is_complete(child_node, value):
                 merged[key] = value
     for key, value in over.items():
         default = defaults.get(key)
         if isinstance(value, Mapping) and isinstance(default, Mapping):
             child_node = entry(schema, node, key) or {}
-            merged[key] = _merged(schema, child_node, default, value, keeps_incomplete=keeps_incomplete)
+            merged[key] = _merged(child_node, default, value, keeps_incomplete=keeps_incomplete)
         elif value is not None or key not in defaults:
             merged[key] = value
     return merged
-
-
-def _not_chosen(node: Schema, over: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the keys that cannot be set beside the keys of `over`, because the schema allows only one of these keys.
-
-    For example, a volume with the source `claim` cannot have another source. `oneOf` of the schema lists the sources.
-    """
-    keys = choices(node) if "oneOf" in node else ()
-    return tuple(key for key in keys if key not in over) if any(key in over for key in keys) else ()
 
 
 def _is_complete(node: Schema, value: Any) -> bool:
@@ -190,11 +172,10 @@ def _is_complete(node: Schema, value: Any) -> bool:
     return chosen and all(key in value for key in node.get("required", ()))
 
 
-def _without_unused_defaults(schema: Schema, node: Schema, environment: Any, spec: Any, unmerged: Any) -> Any:
+def _without_unused_defaults(node: Schema, environment: Any, spec: Any, unmerged: Any) -> Any:
     """Return an environment without the defaults for sections that the job does not have, such as a missing role.
 
     Args:
-        schema: the schema of job.yaml.
         node: the part of the schema for `environment` and `spec`.
         environment: the environment, merged with its defaults.
         spec: the spec of the job.
@@ -204,20 +185,16 @@ def _without_unused_defaults(schema: Schema, node: Schema, environment: Any, spe
         return environment
     used = {}
     for key, value in environment.items():
-        child_node = entry(schema, node, key) or {}
+        child_node = entry(schema_file.load(), node, key) or {}
+        is_section = is_record(child_node) and "default" not in child_node
         if key in spec or key in unmerged:
-            used[key] = _without_unused_defaults(schema, child_node, value, spec.get(key, {}), unmerged.get(key, {}))
-        elif not isinstance(value, Mapping) or (_is_complete(child_node, value) and not _is_section(child_node)):
+            used[key] = _without_unused_defaults(child_node, value, spec.get(key, {}), unmerged.get(key, {}))
+        elif not isinstance(value, Mapping) or (_is_complete(child_node, value) and not is_section):
             used[key] = value
     return used
 
 
-def _is_section(node: Schema) -> bool:
-    """Return True if `node` is the schema of an optional section of a job, such as a role."""
-    return is_record(node) and "default" not in node
-
-
-def _with_registry(schema: Schema, node: Schema, value: Any, registry: str) -> Any:
+def _with_registry(node: Schema, value: Any, registry: str) -> Any:
     """Return a copy of a job or of a part of a job, in which each image has a registry.
 
     `registry` precedes each image without a registry. `node` is the part of the JSON schema for `value`.
@@ -225,19 +202,17 @@ def _with_registry(schema: Schema, node: Schema, value: Any, registry: str) -> A
     if isinstance(value, str):
         is_bare = node.get("$ref") in _IMAGES and value and not names_registry(value)
         return f"{registry}/{value}" if is_bare else value
-    resolved = resolve(schema, node)
+    resolved = resolve(schema_file.load(), node)
     if isinstance(value, list) and "items" in resolved:
-        return [_with_registry(schema, resolved["items"], item, registry) for item in value]
+        return [_with_registry(resolved["items"], item, registry) for item in value]
     if not isinstance(value, Mapping):
         return value
     properties, additional = resolved.get("properties", {}), resolved.get("additionalProperties")
-    child_nodes = {key: properties.get(key, additional) for key in value}
-    return {
-        key: _with_registry(schema, child_nodes[key], child, registry)
-        if isinstance(child_nodes[key], Mapping)
-        else child
-        for key, child in value.items()
-    }
+    completed = {}
+    for key, child in value.items():
+        child_node = properties.get(key, additional)
+        completed[key] = _with_registry(child_node, child, registry) if isinstance(child_node, Mapping) else child
+    return completed
 
 
 # -- the output folder -------------------------------------------------------------------------------------------------
@@ -431,7 +406,8 @@ def read_sources(
         elif may_be_none and not _exists(path, tree):
             continue
         elif tree is DISK and not path.is_dir():
-            path_sources = [_source(path, layers)]
+            content, is_file = _read(path)  # a pipe can be read only once
+            path_sources = [Source(str(path), OnDisk(_digest(content)) if is_file else content, layers.under(path))]
         elif tree.kind(path) is Kind.FILE:
             path_sources = [Source(str(path), tree.read(path, MAX_BYTES + 1) or b"", layers.under(path))]
         else:
@@ -526,11 +502,6 @@ def contains_job(content: bytes) -> bool:
     return bool(parsed.problems) or any(str(version).startswith(_OUR_GROUP) for version in versions)
 
 
-def _source(path: Path, layers: _Layers) -> Source:
-    content, is_file = _read(path)  # a pipe can be read only once
-    return Source(str(path), OnDisk(_digest(content)) if is_file else content, layers.under(path))
-
-
 def _exists(path: Path, tree: Tree) -> bool:
     return path.exists() if tree is DISK else tree.kind(path) is not None
 
@@ -543,32 +514,22 @@ def _sources_in(folder: Path, tree: Tree, layers: _Layers) -> Iterator[Source]:
             if contains_job(content):
                 yield Source(str(path), content, layers.under(path))
         return
-    for path in filter(_is_file, paths):
-        content, _ = _read(path)
-        if contains_job(content):
+    for path in paths:
+        try:
+            is_file = stat.S_ISREG(path.stat().st_mode)
+        except FileNotFoundError:
+            continue
+        except OSError as error:  # for example a cycle of links
+            raise UsageError(f"{printable(str(path))}: {error.strerror}") from error
+        if is_file and contains_job(content := _read(path)[0]):
             yield Source(str(path), OnDisk(_digest(content)), layers.under(path))
-
-
-def _is_file(path: Path) -> bool:
-    """Return whether a path is a regular file or a link to a regular file.
-
-    Raises:
-        UsageError: the file system returns an error, for example because of a cycle of links.
-    """
-    try:
-        return stat.S_ISREG(path.stat().st_mode)
-    except FileNotFoundError:
-        return False
-    except OSError as error:
-        raise UsageError(f"{printable(str(path))}: {error.strerror}") from error
 
 
 class _Layers:
     """Reader of the tfgen.yaml files of a tree. Each file is read only once."""
 
     def __init__(self, tree: Tree) -> None:
-        self._tree = tree
-        self._contents: dict[Path, bytes | None] = {}
+        self._content = cache(lambda path: read_defaults_file(path, tree))
         self._of_folders: dict[tuple[Path, bool], Source | None] = {}
 
     def under(self, job: Path) -> Source | None:
@@ -577,11 +538,6 @@ class _Layers:
         if folder not in self._of_folders:
             self._of_folders[folder] = defaults_under(job, self._content)
         return self._of_folders[folder]
-
-    def _content(self, path: Path) -> bytes | None:
-        if path not in self._contents:
-            self._contents[path] = read_defaults_file(path, self._tree)
-        return self._contents[path]
 
 
 def defaults_under(job: Path, content: Callable[[Path], bytes | None]) -> Source | None:

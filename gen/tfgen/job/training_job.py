@@ -377,7 +377,7 @@ def _job(data: Mapping[str, Any]) -> TrainingJob:
 
 def _structure(spec: Mapping[str, Any]) -> Structure:
     init_containers, sidecars = spec.get("initContainers", ()), spec.get("sidecars", ())
-    roles = spec["roles"]
+    roles, eci = spec["roles"], data_path.at(spec, ("cloud", "eci"))
     return Structure(
         strategy=spec.get("strategy", "ParameterServer"),
         port=spec.get("port", 2222),
@@ -414,7 +414,7 @@ def _structure(spec: Mapping[str, Any]) -> Structure:
         service_account="serviceAccount" in spec,
         profile=spec.get("security", {}).get("profile", "restricted"),
         code=_code(spec["code"]) if "code" in spec else None,
-        eci=_eci(spec.get("cloud", {})),
+        eci=None if eci is None else Eci(makes_cache="make" in eci.get("imageCache", {})),
         pod_template=spec.get("podTemplate", {}),
         patches=_patches(spec.get("patches", {})),
         environment_patches={
@@ -426,12 +426,17 @@ def _structure(spec: Mapping[str, Any]) -> Structure:
 
 
 def _patches(patches: Mapping[str, Mapping[str, Any] | None]) -> tuple[Patch, ...]:
-    return tuple(_patch(name, patch) for name, patch in sorted(patches.items()) if patch is not None)
-
-
-def _patch(name: str, patch: Mapping[str, Any]) -> Patch:
-    target = patch["target"]
-    return Patch(name, target["kind"], target.get("name", ""), patch.get("merge", {}), tuple(patch.get("json", ())))
+    return tuple(
+        Patch(
+            name=name,
+            kind=patch["target"]["kind"],
+            target=patch["target"].get("name", ""),
+            merge=patch.get("merge", {}),
+            operations=tuple(patch.get("json", ())),
+        )
+        for name, patch in sorted(patches.items())
+        if patch is not None
+    )
 
 
 def _chart_page(spec: Mapping[str, Any]) -> ChartPage:
@@ -471,10 +476,6 @@ def _gitops(gitops: Mapping[str, Any]) -> GitOps:
 def _is_ssh(repository: str) -> bool:
     """Return whether git uses ssh for an address, such as `git@host:path` or `ssh://host/path`."""
     return not repository.startswith(("http://", "https://"))
-
-
-def _eci(cloud: Mapping[str, Any]) -> Eci | None:
-    return Eci(makes_cache="make" in cloud["eci"].get("imageCache", {})) if "eci" in cloud else None
 
 
 def _code(code: Mapping[str, Any]) -> Code:

@@ -499,8 +499,15 @@ def unreadable(item: Mapping[str, Any]) -> Iterator[Unreadable]:
             if value.path not in paths:
                 paths.add(value.path)
                 yield value
-    if kind in _BINDINGS:
-        yield from (value for value in _subjects(item.get("subjects")) if value.path not in paths)
+    if kind in _BINDINGS and (subjects := item.get("subjects")) is not None:
+        values = [Unreadable(("subjects",), subjects, "a list")]
+        if isinstance(subjects, list):
+            values = [
+                Unreadable(("subjects", index), subject, "a mapping")
+                for index, subject in enumerate(subjects)
+                if not isinstance(subject, Mapping)
+            ]
+        yield from (value for value in values if value.path not in paths)
 
 
 def _unreadable_on_path(path: Path, value: Any, steps: Sequence[str]) -> Iterator[Unreadable]:
@@ -533,14 +540,3 @@ def _unreadable_names(path: Path, value: Any) -> Iterator[Unreadable]:
             yield Unreadable(place, element, "a name")
         elif isinstance(element, Mapping) and "name" not in element:
             yield Unreadable(place, element, "a name, or a mapping with a name")
-
-
-def _subjects(subjects: Any) -> Iterator[Unreadable]:
-    if subjects is None:
-        return
-    if not isinstance(subjects, list):
-        yield Unreadable(("subjects",), subjects, "a list")
-        return
-    for index, subject in enumerate(subjects):
-        if not isinstance(subject, Mapping):
-            yield Unreadable(("subjects", index), subject, "a mapping")

@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final, TypeAlias
 
 from tfgen.kubernetes import keys
@@ -49,57 +49,18 @@ def literal_name(item: Object) -> str | None:
 # -- scope -------------------------------------------------------------------------------------------------------------
 
 
-# ``kubectl api-resources --namespaced=false`` of Kubernetes 1.36; then External Secrets and cert-manager.
-CLUSTER_KINDS: Final = frozenset(
-    (
-        "APIService",
-        "CSIDriver",
-        "CertificateSigningRequest",
-        "ClusterRole",
-        "ClusterRoleBinding",
-        "CustomResourceDefinition",
-        "DeviceClass",
-        "FlowSchema",
-        "IngressClass",
-        "MutatingAdmissionPolicy",
-        "MutatingAdmissionPolicyBinding",
-        "MutatingWebhookConfiguration",
-        "Namespace",
-        "Node",
-        "PersistentVolume",
-        "PriorityClass",
-        "PriorityLevelConfiguration",
-        "RuntimeClass",
-        "StorageClass",
-        "ValidatingAdmissionPolicy",
-        "ValidatingAdmissionPolicyBinding",
-        "ValidatingWebhookConfiguration",
-        "VolumeAttributesClass",
-        "ClusterExternalSecret",
-        "ClusterIssuer",
-        "ClusterSecretStore",
-        "ImageCache",
-    )
-)
-"""The cluster-scoped kinds of Kubernetes and of common operators."""
-
-NAMESPACED_BY_KUSTOMIZE: Final = frozenset(
-    (
-        "ClusterExternalSecret",
-        "ClusterIssuer",
-        "ClusterSecretStore",
-        "DeviceClass",
-        "FlowSchema",
-        "ImageCache",
-        "MutatingAdmissionPolicy",
-        "MutatingAdmissionPolicyBinding",
-        "PriorityLevelConfiguration",
-        "ValidatingAdmissionPolicy",
-        "ValidatingAdmissionPolicyBinding",
-        "VolumeAttributesClass",
-    )
-)
+_NAMESPACED_BY_KUSTOMIZE: Final = """ClusterExternalSecret ClusterIssuer ClusterSecretStore DeviceClass FlowSchema
+    ImageCache MutatingAdmissionPolicy MutatingAdmissionPolicyBinding PriorityLevelConfiguration
+    ValidatingAdmissionPolicy ValidatingAdmissionPolicyBinding VolumeAttributesClass"""
+NAMESPACED_BY_KUSTOMIZE: Final = frozenset(_NAMESPACED_BY_KUSTOMIZE.split())
 """The cluster-scoped kinds to which kustomize 5 adds the namespace of a kustomization."""
+
+# ``kubectl api-resources --namespaced=false`` of Kubernetes 1.36, and kinds of External Secrets and cert-manager.
+_LEFT_BY_KUSTOMIZE: Final = """APIService CSIDriver CertificateSigningRequest ClusterRole ClusterRoleBinding
+    CustomResourceDefinition IngressClass MutatingWebhookConfiguration Namespace Node PersistentVolume PriorityClass
+    RuntimeClass StorageClass ValidatingWebhookConfiguration"""
+CLUSTER_KINDS: Final = NAMESPACED_BY_KUSTOMIZE.union(_LEFT_BY_KUSTOMIZE.split())
+"""The cluster-scoped kinds of Kubernetes and of common operators."""
 
 
 def in_namespace(item: Mapping[str, Any], namespace: str | None) -> Mapping[str, Any]:
@@ -200,21 +161,13 @@ def _holds(expression: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
         case "DoesNotExist":
             return key not in labels
         case "Gt" | "Lt" as operator:
-            return _compares(operator, labels.get(key), values)
+            try:
+                number, (bound,) = int(labels.get(key) or ""), map(int, values)
+            except ValueError:  # a value is not a number
+                return False
+            return number > bound if operator == "Gt" else number < bound
         case _:
             return False
-
-
-def _compares(operator: str, label: str | None, values: Iterable[str]) -> bool:
-    """Test whether `label`, the value of a label, is greater or less than the only item of `values`.
-
-    The operator is `Gt` or `Lt`. The result is False if a value is not a number.
-    """
-    try:
-        number, (bound,) = int(label or ""), map(int, values)
-    except ValueError:
-        return False
-    return number > bound if operator == "Gt" else number < bound
 
 
 # -- labels of controllers ---------------------------------------------------------------------------------------------
@@ -249,50 +202,28 @@ def added_labels(owner: Object, count: int) -> AddedLabels:
             the result contains no labels.
         count: the number of pods.
     """
-    added = _CONTROLLERS.get((group(owner), owner["kind"]), _no_labels)(owner, count)
-    return added.replaced(controller=f"{owner['kind']} {owner['metadata']['name']}")
-
-
-def _of_stateful_set(owner: Object, count: int) -> AddedLabels:
-    start = (owner["spec"].get("ordinals") or {}).get("start", 0)
     name = owner["metadata"]["name"]
-    numbered = (
-        {keys.STATEFUL_SET_POD: f"{name}-{index}", keys.STATEFUL_SET_INDEX: str(index)}
-        for index in range(start, start + count)
-    )
-    return AddedLabels(numbered=tuple(numbered), opaque=frozenset({"controller-revision-hash"}))
-
-
-def _of_job(owner: Object, count: int) -> AddedLabels:
-    is_indexed = owner["spec"].get("completionMode") == "Indexed"
-    return AddedLabels(
-        common=dict.fromkeys(keys.JOB_NAMES, owner["metadata"]["name"]),
-        numbered=tuple({keys.JOB_INDEX: str(index)} for index in range(count)) if is_indexed else (),
-        opaque=frozenset({"batch.kubernetes.io/controller-uid", "controller-uid"}),
-    )
-
-
-def _of_deployment(owner: Object, count: int) -> AddedLabels:
-    del owner, count
-    return AddedLabels(opaque=frozenset({"pod-template-hash"}))
-
-
-def _of_daemon_set(owner: Object, count: int) -> AddedLabels:
-    del owner, count
-    return AddedLabels(opaque=frozenset({"controller-revision-hash", "pod-template-generation"}))
-
-
-def _no_labels(owner: Object, count: int) -> AddedLabels:
-    del owner, count
-    return AddedLabels()
-
-
-_CONTROLLERS: Final[Mapping[tuple[str, str], Callable[[Object, int], AddedLabels]]] = {
-    ("apps", "StatefulSet"): _of_stateful_set,
-    ("apps", "Deployment"): _of_deployment,
-    ("apps", "DaemonSet"): _of_daemon_set,
-    ("batch", "Job"): _of_job,
-}
+    added = AddedLabels(controller=f"{owner['kind']} {name}")
+    match group(owner), owner["kind"]:
+        case "apps", "StatefulSet":
+            start = (owner["spec"].get("ordinals") or {}).get("start", 0)
+            numbered = (
+                {keys.STATEFUL_SET_POD: f"{name}-{index}", keys.STATEFUL_SET_INDEX: str(index)}
+                for index in range(start, start + count)
+            )
+            return added.replaced(numbered=tuple(numbered), opaque=frozenset({"controller-revision-hash"}))
+        case "apps", "Deployment":
+            return added.replaced(opaque=frozenset({"pod-template-hash"}))
+        case "apps", "DaemonSet":
+            return added.replaced(opaque=frozenset({"controller-revision-hash", "pod-template-generation"}))
+        case "batch", "Job":
+            is_indexed = owner["spec"].get("completionMode") == "Indexed"
+            return added.replaced(
+                common=dict.fromkeys(keys.JOB_NAMES, name),
+                numbered=tuple({keys.JOB_INDEX: str(index)} for index in range(count)) if is_indexed else (),
+                opaque=frozenset({"batch.kubernetes.io/controller-uid", "controller-uid"}),
+            )
+    return added
 
 
 # -- size limits of Kubernetes and Linux in bytes ----------------------------------------------------------------------

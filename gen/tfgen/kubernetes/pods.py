@@ -77,18 +77,9 @@ Profile: TypeAlias = Literal["restricted", "baseline", "privileged"]
 PROFILES: Final[tuple[Profile, ...]] = get_args(Profile)
 """The Pod Security Standards, the strictest first."""
 
-_OF_RESTRICTED: Final = frozenset(
-    (
-        "configMap",
-        "csi",
-        "downwardAPI",
-        "emptyDir",
-        "ephemeral",
-        "image",
-        "persistentVolumeClaim",
-        "projected",
-        "secret",
-    )
+_OF_RESTRICTED: Final = (
+    *("configMap", "csi", "downwardAPI", "emptyDir", "ephemeral"),
+    *("image", "persistentVolumeClaim", "projected", "secret"),
 )
 
 
@@ -196,25 +187,21 @@ def _has_shape(template: Any) -> bool:
         return False
     parts = [data_path.at(template, ("metadata", key)) for key in ("labels", "annotations")]
     lists = [spec.get(key) or () for key in ("containers", "initContainers", "volumes")]
-    if not all(isinstance(part, Mapping | None) for part in parts) or not all(map(_is_list_of_maps, lists)):
+    if not all(isinstance(part, Mapping | None) for part in parts) or not all(
+        isinstance(items, list | tuple) for items in lists
+    ):
+        return False
+    if not all(isinstance(item, Mapping) for items in lists for item in items):
         return False
     containers = [container for containers in lists[:2] for container in containers]
     resources = [spec.get("resources"), *(container.get("resources") for container in containers)]
     amounts = [spec.get("overhead"), *(data_path.at(block, (key,)) for block in resources for key in _AMOUNTS)]
-    return all(isinstance(block, Mapping | None) for block in resources) and all(map(_are_amounts, amounts))
+    return all(isinstance(block, Mapping | None) for block in (*resources, *amounts)) and all(
+        quantity.is_quantity(amount) for block in amounts for amount in (block or {}).values()
+    )
 
 
 _AMOUNTS: Final = ("limits", "requests")
-
-
-def _is_list_of_maps(value: Any) -> bool:
-    return isinstance(value, list | tuple) and all(isinstance(item, Mapping) for item in value)
-
-
-def _are_amounts(value: Any) -> bool:
-    if value is None:
-        return True
-    return isinstance(value, Mapping) and all(quantity.is_quantity(amount) for amount in value.values())
 
 
 def _templates(owner: Mapping[str, Any], path: FieldPath, value: Any) -> Iterator[Pods]:
@@ -273,7 +260,11 @@ def pod_requests(spec: Mapping[str, Any], status: Mapping[str, Any] = EMPTY) -> 
         spec: the PodSpec.
         status: the PodStatus of a running pod.
     """
-    is_infeasible = _is_infeasible(status)
+    # The kubelet has refused a resize permanently, because the node is too small for the requests.
+    is_infeasible = any(
+        item.get("type") == "PodResizePending" and item.get("reason") == "Infeasible"
+        for item in status.get("conditions") or ()
+    )
     states = {
         state["name"]: state
         for part in ("containerStatuses", "initContainerStatuses")
@@ -320,12 +311,6 @@ def _resized(
     """
     current = _most(_amounts(state["resources"].get("requests")), _amounts(allocated))
     return current if is_infeasible else _most(requested, current)
-
-
-def _is_infeasible(status: Mapping[str, Any]) -> bool:
-    """Return True if the kubelet has refused a resize permanently, because the node is too small for the requests."""
-    conditions = (item for item in status.get("conditions") or () if item.get("type") == "PodResizePending")
-    return any(item.get("reason") == "Infeasible" for item in conditions)
 
 
 def _pod_level_requests(spec: Mapping[str, Any], of_containers: Mapping[str, Amount]) -> dict[str, Amount]:
@@ -430,8 +415,9 @@ def totals(objects: Iterable[Mapping[str, Any]]) -> Totals:
     all_pods, templates = [pods for item in items for pods in pods_of(item)], device_templates(items)
     requests: dict[str, Amount] = {}
     for pods in all_pods:
-        _add(requests, pod_requests(pods.spec), pods.count)
-        _add(requests, claimed_devices(pods.spec, templates), pods.count)
+        for amounts in (pod_requests(pods.spec), claimed_devices(pods.spec, templates)):
+            for resource, value in amounts.items():
+                requests[resource] = requests.get(resource, 0) + pods.count * value
     return Totals(sum(pods.count for pods in all_pods), requests)
 
 
@@ -443,11 +429,6 @@ def amount(resource: str, value: Amount) -> str:
     while value >= 1024 ** (unit + 1) and unit + 1 < len(_UNITS):
         unit += 1
     return f"{round(float(value / 1024**unit), 2):g}{_UNITS[unit]}"
-
-
-def _add(total: dict[str, Amount], requests: Mapping[str, Amount], times: int) -> None:
-    for resource, value in requests.items():
-        total[resource] = total.get(resource, 0) + times * value
 
 
 # -- queue -------------------------------------------------------------------------------------------------------------

@@ -49,9 +49,8 @@ def _parsed(text: str) -> Amount | None:
     part = match["part"] or match["only"] or ""
     digits = int(f"{match['sign']}{match['whole'] or ''}{part}") << _POWERS_OF_TWO.get(match["suffix"], 0)
     power = int(match["exponent"] or _POWERS_OF_TEN.get(match["suffix"], 0)) - len(part)
-    times: int
-    parts: int
-    times, parts = 10 ** max(power, 0), 10 ** max(-power, 0)
+    times: int = 10 ** max(power, 0)
+    parts: int = 10 ** max(-power, 0)
     number, remainder = divmod(digits * times, parts)
     if not remainder:
         return number
@@ -116,11 +115,6 @@ def _reduced(number: int, base: int, most: int, step: int) -> tuple[int, int]:
 # a string, each resourceFieldRef has a divisor, and a variable whose value is an empty text lacks the key `value`.
 
 
-_AMOUNTS: Final = ("limits", "requests")
-_FIELD: Final = "resourceFieldRef"
-_VARIABLE: Final = {"name", "value"}
-
-
 def written_form(value: Any) -> Any:
     """Return plain data, with quantities, divisors and variables as in the JSON of an operator's webhook.
 
@@ -133,17 +127,16 @@ def written_form(value: Any) -> Any:
         return [written_form(item) for item in value]
     if not isinstance(value, Mapping):
         return value
-    if value.keys() == _VARIABLE and value["value"] == "":
+    if value.keys() == {"name", "value"} and value["value"] == "":
         return {"name": value["name"]}
-    return {key: _entry(key, written_form(item)) for key, item in value.items()}
-
-
-def _entry(key: str, item: Any) -> Any:
-    if key == _FIELD and isinstance(item, Mapping):
-        return {"divisor": "0", **item}
-    if key in _AMOUNTS and isinstance(item, Mapping):
-        return {name: _amount(amount) for name, amount in item.items()}
-    return item
+    written = {}
+    for key, item in value.items():
+        written[key] = written_form(item)
+        if key == "resourceFieldRef" and isinstance(item, Mapping):
+            written[key] = {"divisor": "0", **written[key]}
+        elif key in ("limits", "requests") and isinstance(item, Mapping):
+            written[key] = {name: _amount(amount) for name, amount in written[key].items()}
+    return written
 
 
 def _amount(amount: Any) -> Any:

@@ -15,6 +15,7 @@ import urllib.parse
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from http import HTTPStatus
 from typing import Any, ClassVar, Final, TypeAlias
 
 import urllib3
@@ -67,31 +68,27 @@ def is_list(data: Any) -> bool:
 
 def is_discovery(data: Any) -> bool:
     """Test whether JSON data is an APIResourceList: the list of the resources of an API version, such as apps/v1."""
-    resources = data.get("resources") if isinstance(data, Mapping) else None
-    return isinstance(resources, list) and all(map(_is_resource, resources))
+    resources = data_path.at(data, ("resources",))
+    needed = {"name", "kind", "namespaced"}
+    return isinstance(resources, list) and all(
+        isinstance(item, Mapping) and needed <= item.keys() for item in resources
+    )
 
 
 def _is_item(item: Any) -> bool:
-    if not isinstance(item, Mapping) or not _is_metadata(item.get("metadata")):
-        return False
-    has_parts = all(isinstance(item.get(key) or {}, Mapping) for key in ("spec", "status"))
-    return has_parts and isinstance(item["metadata"].get("name"), str)
+    has_parts = all(isinstance(data_path.at(item, (key,)) or {}, Mapping) for key in ("spec", "status"))
+    metadata = data_path.at(item, ("metadata",))
+    return has_parts and _is_metadata(metadata) and isinstance(metadata.get("name"), str)
 
 
 def _is_metadata(data: Any) -> bool:
-    if not isinstance(data, Mapping):
-        return False
-    return all(isinstance(data.get(key, {}), Mapping) for key in ("labels", "annotations"))
-
-
-def _is_resource(item: Any) -> bool:
-    return isinstance(item, Mapping) and {"name", "kind", "namespaced"} <= item.keys()
+    parts = ("labels", "annotations")
+    return isinstance(data, Mapping) and all(isinstance(data.get(key, {}), Mapping) for key in parts)
 
 
 _LONGEST: Final = 300
 """Maximum length of a message that tfgen prints unchanged, in characters."""
 _VALUE: Final = re.compile(r"Invalid value: .*[}\])\"]: ", re.DOTALL)
-_IMMUTABLE: Final = re.compile(r"immutable|may not change|updates to statefulset spec")
 
 
 def brief_reason(status: Mapping[str, Any]) -> str:
@@ -116,7 +113,7 @@ def brief_reason(status: Mapping[str, Any]) -> str:
 
 def is_immutable(message: str) -> bool:
     """Test whether an error message of the server reports a change of an immutable field."""
-    return bool(_IMMUTABLE.search(message))
+    return any(words in message for words in ("immutable", "may not change", "updates to statefulset spec"))
 
 
 def _without_value(message: str) -> str:
@@ -125,8 +122,6 @@ def _without_value(message: str) -> str:
 
 LONGEST: Final = 3.0
 """Maximum number of seconds between two tries. tfgen notices within 10 seconds that a server works again."""
-_FIRST: Final = 0.25
-_LONGEST_RETRY_AFTER: Final = 10.0
 AGAIN: Final = frozenset({429, 500, 502, 503, 504})
 """Status codes after which a repeated request may succeed."""
 
@@ -170,26 +165,15 @@ def pause(tries: int, headers: Mapping[str, str], between: Callable[[float, floa
     """
     retry_after = headers.get("Retry-After", "")
     if retry_after.isdecimal():
-        return min(float(retry_after), _LONGEST_RETRY_AFTER)
-    longest = min(_FIRST * 2.0**tries, LONGEST)
+        return min(float(retry_after), 10.0)
+    longest = min(0.25 * 2.0**tries, LONGEST)
     return between(longest / 2, longest)
 
 
 _CHUNK: Final = 500
 """Objects per page of a list, the same number as kubectl requests."""
-_UNAUTHORIZED: Final = 401
-_FORBIDDEN: Final = 403
 NOT_FOUND: Final = 404
 CONFLICT: Final = 409
-_GONE: Final = 410
-_REDIRECT: Final = 300
-_ERROR: Final = 400
-_BUILT_IN: Final = ("/api/v1", "/apis/apps/v1", "/apis/batch/v1")
-"""API paths that every Kubernetes API server serves."""
-_SILENCE: Final = 60.0
-"""Seconds without output after which the client requests a log again, because the connection may be dead."""
-_SHORT: Final = 1.0
-"""Seconds for which requests must fail before the user sees a message. tfgen does not report shorter failures."""
 
 Query = Mapping[str, str]
 
@@ -210,12 +194,12 @@ class ApiError(TfgenError):
     @property
     def is_forbidden(self) -> bool:
         """Return True if the account lacks the permission for the request."""
-        return self.status == _FORBIDDEN
+        return self.status == HTTPStatus.FORBIDDEN
 
     @property
     def is_unreadable(self) -> bool:
         """Return True if the account may not read a kind, or the server does not have the kind, or no longer."""
-        return self.status in (_FORBIDDEN, NOT_FOUND)
+        return self.status in (HTTPStatus.FORBIDDEN, NOT_FOUND)
 
 
 class Resource(Record):
@@ -267,8 +251,20 @@ class Api:
 
     def resource(self, api_version: str, kind: str) -> Resource | None:
         """Return the API path of a kind; None if the cluster does not serve the kind."""
-        if api_version not in self._resources:
-            self._resources[api_version] = self._discover(api_version)
+        if (
+            api_version not in self._resources
+        ):  # https://kubernetes.io/docs/concepts/overview/kubernetes-api/#discovery-api
+            path = f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
+            try:
+                listed: Sequence[Mapping[str, Any]] = self._ask("GET", path, EMPTY, is_discovery)["resources"]
+            except ApiError as error:
+                if error.status != NOT_FOUND:
+                    raise
+                listed = ()
+            kinds = [item for item in listed if "/" not in item["name"]]
+            self._resources[api_version] = {
+                item["kind"]: Resource(path, item["name"], item["namespaced"]) for item in kinds
+            }
         return self._resources[api_version].get(kind)
 
     def objects(self, resource: Resource, namespace: str, query: Query = EMPTY) -> list[Object]:
@@ -289,12 +285,8 @@ class Api:
                         return items
                     position = {"continue": token}
             except ApiError as error:
-                if error.status != _GONE:  # the continue token has expired: list from the first page again
+                if error.status != HTTPStatus.GONE:  # the continue token has expired: list from the first page again
                     raise
-
-    def data(self, method: str, path: str, query: Query = EMPTY, body: Any = None, content_type: str = "") -> Any:
-        """Send a request, and return the JSON of the answer: an object, or a `Status` with the result."""
-        return self._ask(method, path, query, is_object, body, content_type)
 
     def text(self, path: str, query: Query = EMPTY) -> str:
         """Request a text, such as the log of a pod, and return the text.
@@ -302,10 +294,10 @@ class Api:
         The client does not retry, because the kubelet of the pod's node answers, and the node may no longer exist.
         """
         try:
-            response = self._send("GET", path, query, None, "")
+            response = self._send("GET", path, query)
         except (urllib3.exceptions.HTTPError, OSError) as error:
             raise TfgenError(f"{self.connection.host}: {_cause(error)}") from error
-        if response.status >= _REDIRECT:
+        if response.status >= HTTPStatus.MULTIPLE_CHOICES:
             raise _error_of(response)
         return str(response.data.decode("utf-8", "replace"))
 
@@ -319,28 +311,16 @@ class Api:
             OSError: the server does not answer.
             urllib3.exceptions.HTTPError: the server does not answer.
         """
-        response = self._send("GET", path, query, None, "", is_stream=True)
-        if response.status >= _REDIRECT:
+        response = self._send("GET", path, query, is_stream=True)
+        if response.status >= HTTPStatus.MULTIPLE_CHOICES:
             error = _error_of(response)
             response.close()
             raise error
         return response
 
-    def _discover(self, api_version: str) -> Mapping[str, Resource]:
-        """Return the resource of each kind in an API version such as apps/v1. The keys are the names of the kinds.
-
-        https://kubernetes.io/docs/concepts/overview/kubernetes-api/#discovery-api
-        """
-        path = f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
-        try:
-            listed: Sequence[Mapping[str, Any]] = self._ask("GET", path, EMPTY, is_discovery)["resources"]
-        except ApiError as error:
-            if error.status != NOT_FOUND:
-                raise
-            return {}
-        return {
-            item["kind"]: Resource(path, item["name"], item["namespaced"]) for item in listed if "/" not in item["name"]
-        }
+    def data(self, method: str, path: str, query: Query = EMPTY, body: Any = None, content_type: str = "") -> Any:
+        """Send a request, and return the JSON of the answer: an object, or a `Status` with the result."""
+        return self._ask(method, path, query, is_object, body, content_type)
 
     def _ask(self, method: str, path: str, query: Query, shape: Shape, body: Any = None, content_type: str = "") -> Any:
         """Send a request until an answer is successful, and return the JSON of the answer. `shape` tests the JSON.
@@ -355,15 +335,15 @@ class Api:
             try:
                 response = self._send(method, path, query, body, content_type)
                 self._is_reached = True
-                if response.status < _ERROR:
+                if response.status < HTTPStatus.BAD_REQUEST:
                     data = read_answer(response, shape)
                     self._allowed.add(path)
                     self.time = _time_of(response.headers)
                     return data
                 error: Exception = _error_of(response)
-                if response.status == NOT_FOUND and path in _BUILT_IN:
+                if response.status == NOT_FOUND and path in ("/api/v1", "/apis/apps/v1", "/apis/batch/v1"):
                     raise UnexpectedAnswerError(f"every Kubernetes API has the path {path}, but the answer is {error}")
-                if response.status == _UNAUTHORIZED and not is_renewed:
+                if response.status == HTTPStatus.UNAUTHORIZED and not is_renewed:
                     is_renewed = True
                     self.connection.renew()
                     continue
@@ -376,41 +356,42 @@ class Api:
             is_unreachable = not self._is_reached and isinstance(error, urllib3.exceptions.NewConnectionError)
             left = self._patience.left(start, start + past, is_unreachable=is_unreachable)
             # The server may ask for a longer pause than the time limit. The last try is then at the time limit.
-            seconds, is_over = min(pause(tries, headers), left), left <= 0
+            seconds = min(pause(tries, headers), left)
             tries += 1
             self.failures += 1
-            if isinstance(error, UnexpectedAnswerError) and (is_over or self._is_wrong_server(past + seconds)):
-                message = f"the server is not a Kubernetes API; check the address of the server ({error})"
-                raise TfgenError(f"{self.connection.host}: {message}") from error
-            if is_over and is_unreachable:
-                message = f"the API server at {self.connection.host} cannot be reached: {_cause(error)}"
-                raise TfgenError(message) from error
-            if is_over:
-                answer = "successful answer" if isinstance(error, ApiError) else "answer"
-                raise TfgenError(f"{self.connection.host}: no {answer} in {past:.0f} s ({_cause(error)})") from error
-            if not is_told and past >= _SHORT:
+            # If no request has ever succeeded, this is no API server, so even a command without a time limit stops.
+            is_wrong_server = isinstance(error, UnexpectedAnswerError) and not self._allowed and past + seconds > 30
+            if left <= 0 or is_wrong_server:
+                raise TfgenError(self._last_message(error, past, is_unreachable=is_unreachable)) from error
+            if not is_told and past >= 1:  # shorter failures need no message
                 is_told = True
                 self._tell(f"{self.connection.host}: {_cause(error)}; trying again")
             time.sleep(seconds)
 
-    def _is_wrong_server(self, seconds: float) -> bool:
-        """Test whether the server is probably not an API server. If so, even a command without a time limit stops.
-
-        The result is True if no request has ever succeeded, and the first try of the current request was more than 30
-        seconds ago. `seconds` is the time since that first try.
-        """
-        return not self._allowed and ONCE.total is not None and seconds > ONCE.total
+    def _last_message(self, error: Exception, seconds: float, *, is_unreachable: bool) -> str:
+        """Return the message after the last try, which failed `seconds` seconds after the first try."""
+        if isinstance(error, UnexpectedAnswerError):
+            text = f"the server is not a Kubernetes API; check the address of the server ({error})"
+            return f"{self.connection.host}: {text}"
+        if is_unreachable:
+            return f"the API server at {self.connection.host} cannot be reached: {_cause(error)}"
+        answer = "successful answer" if isinstance(error, ApiError) else "answer"
+        return f"{self.connection.host}: no {answer} in {seconds:.0f} s ({_cause(error)})"
 
     def _may_succeed(self, status: int, path: str) -> bool:
         """Test whether another request for `path` may succeed after an answer with the error status `status`.
 
         For example, a server that has just started answers 403 even to permitted requests, until the Roles are loaded.
         """
-        return status in AGAIN or (status == _FORBIDDEN and path in self._allowed and self._patience.total is None)
+        return status in AGAIN or (
+            status == HTTPStatus.FORBIDDEN and path in self._allowed and self._patience.total is None
+        )
 
     def _send(
-        self, method: str, path: str, query: Query, body: Any, content_type: str, *, is_stream: bool = False
+        self, method: str, path: str, query: Query, body: Any = None, content_type: str = "", *, is_stream: bool = False
     ) -> Any:
+        # After 60 s without output, the client requests a log again, because the connection may be dead.
+        read = 60.0 if is_stream else self._patience.answer
         return self.connection.pool.request(
             method,
             f"{self.connection.host}{path}{'?' if query else ''}{urllib.parse.urlencode(query)}",
@@ -420,9 +401,7 @@ class Api:
                 "Accept": "application/json, */*",
                 **({"Content-Type": content_type} if content_type else {}),
             },
-            timeout=urllib3.Timeout(
-                connect=self._patience.answer, read=_SILENCE if is_stream else self._patience.answer
-            ),
+            timeout=urllib3.Timeout(connect=self._patience.answer, read=read),
             preload_content=not is_stream,
             retries=False,
         )
@@ -436,11 +415,11 @@ def find(api: Api, path: str) -> Object | None:
         TfgenError: the server does not answer in time.
     """
     try:
-        item: Object = api.data("GET", path)
+        item: Object | None = api.data("GET", path)
     except ApiError as error:
         if error.status != NOT_FOUND:
             raise
-        return None
+        item = None
     return item
 
 
@@ -458,7 +437,7 @@ def _error_of(response: Any) -> ApiError:
         message = brief_reason(json.loads(text))
     except (ValueError, TypeError, AttributeError, RecursionError):  # a proxy's page, or JSON of another shape
         message = text.strip()[:200] or response.reason
-    if response.status == _UNAUTHORIZED:
+    if response.status == HTTPStatus.UNAUTHORIZED:
         message = (
             f"the server rejects the account of the kubeconfig ({message}); log in again, or select another account "
             "with --context"

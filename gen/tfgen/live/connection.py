@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import logging
 import os
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from logging.handlers import BufferingHandler
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
@@ -19,12 +21,6 @@ from tfgen.errors import MissingPackageError, TfgenError, UsageError
 from tfgen.record import Record
 from tfgen.words import either, meant, nearest
 
-DEFAULT_NAMESPACE: Final = "default"
-_HOME_FILE: Final = "~/.kube/config"
-_POD_NAMESPACE: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
-_CONNECTIONS: Final = 256
-"""Maximum number of connections to the server. Each log that tfgen follows uses a separate connection."""
-_IN_CLUSTER: Final = "KUBERNETES_SERVICE_HOST"
 _UNREADABLE: Final = (yaml.YAMLError, OSError, ValueError, KeyError, TypeError, AttributeError)
 """Errors that the kubernetes client raises for an invalid kubeconfig, apart from its own ConfigException."""
 
@@ -52,10 +48,6 @@ class Connection:
         namespace: namespace of the kubeconfig's context.
     """
 
-    host: str
-    pool: Any
-    namespace: str
-
     def __init__(self, access: Access) -> None:
         """Read the kubeconfig, and run the exec plugin that the kubeconfig may name.
 
@@ -78,12 +70,13 @@ class Connection:
         configuration = client.Configuration()
         with _client_errors(", ".join(files) or "the pod's service account"):
             if files:
-                self.namespace = _load(files, self._access.context, configuration)
+                self.namespace: str = _load(files, self._access.context, configuration)
             else:
                 config.load_incluster_config(configuration)
-                self.namespace = _POD_NAMESPACE.read_text(encoding="utf-8").strip()
-            self.host = configuration.host
-            configuration.connection_pool_maxsize = _CONNECTIONS
+                file = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
+                self.namespace = file.read_text(encoding="utf-8").strip()
+            self.host: str = configuration.host
+            configuration.connection_pool_maxsize = 256  # each log that tfgen follows uses a separate connection
             self.pool = client.ApiClient(configuration).rest_client.pool_manager
         self._configuration = configuration
 
@@ -133,10 +126,10 @@ def _files(access: Access) -> list[str]:
         missing = [file for file in access.kubeconfig.split(os.pathsep) if file and not Path(file).is_file()]
         if missing:
             raise UsageError(f"{either(missing, 'and')}: the kubeconfig does not exist")
-    named = access.kubeconfig or os.environ.get("KUBECONFIG") or _HOME_FILE
-    files = [str(path) for path in map(Path, filter(None, named.split(os.pathsep)))]
+    named = access.kubeconfig or os.environ.get("KUBECONFIG") or "~/.kube/config"
+    files = [str(Path(file)) for file in named.split(os.pathsep) if file]
     present = [file for file in map(os.path.expanduser, files) if Path(file).is_file()]
-    if present or os.environ.get(_IN_CLUSTER):
+    if present or os.environ.get("KUBERNETES_SERVICE_HOST"):
         return present
     raise UsageError(f"the kubeconfig {named} does not exist; set --kubeconfig, or the variable KUBECONFIG")
 
@@ -157,19 +150,7 @@ def _load(files: Sequence[str], context: str | None, configuration: Any) -> str:
             raise UsageError(f"{path}: the kubeconfig has no context {context!r}{hint}")
         active = next(candidate for candidate in contexts if candidate["name"] == context)
     config.load_kube_config(path, context=context, client_configuration=configuration)
-    namespace: str = (active.get("context") or {}).get("namespace") or DEFAULT_NAMESPACE
-    return namespace
-
-
-class _Errors(logging.Handler):
-    """Handler that collects log messages. The kubernetes client only logs the failure of an exec plugin."""
-
-    def __init__(self) -> None:
-        super().__init__(logging.ERROR)
-        self.messages: list[str] = []
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self.messages.append(record.getMessage())
+    return str((active.get("context") or {}).get("namespace") or "default")
 
 
 @contextmanager
@@ -178,7 +159,9 @@ def _client_errors(source: str) -> Iterator[None]:
 
     The message begins with `source`, the origin of the settings, such as the path of the kubeconfig.
     """
-    errors, logger = _Errors(), logging.getLogger()
+    # The kubernetes client only logs the failure of an exec plugin.
+    errors, logger = BufferingHandler(sys.maxsize), logging.getLogger()
+    errors.setLevel(logging.ERROR)
     handlers = logger.handlers[:]
     logger.handlers = [errors]
     try:
@@ -189,5 +172,5 @@ def _client_errors(source: str) -> Iterator[None]:
         raise TfgenError(f"{source}: {error}") from error
     finally:
         logger.handlers = handlers
-    if errors.messages:
-        raise TfgenError(f"{source}: {'; '.join(errors.messages)}")
+    if errors.buffer:
+        raise TfgenError(f"{source}: {'; '.join(record.getMessage() for record in errors.buffer)}")

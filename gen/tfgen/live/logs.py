@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import queue
 import re
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
+from http import HTTPStatus
+from queue import SimpleQueue
 from typing import Any, Final
 
 import urllib3
@@ -16,9 +17,8 @@ from tfgen.errors import TfgenError
 from tfgen.graph.objects.naming import CONTAINER
 from tfgen.kubernetes.object import Object
 from tfgen.live.api import NOT_FOUND, Api, ApiError
-from tfgen.live.missed_start import end_of_run
-from tfgen.live.read_cluster import read_progress
-from tfgen.live.run import DeclaredRun, Deletion, End, Snapshot
+from tfgen.live.clusters import read_progress
+from tfgen.live.run import DeclaredRun, Deletion, End, Snapshot, end_of_run
 from tfgen.live.tasks import ENDED, container_status, index_of, main_container, role_of, task_name
 from tfgen.record import Record
 
@@ -86,8 +86,6 @@ class LogPosition:
 
 _UPDATE_SECONDS: Final = 2.0
 """Seconds between two requests for the list of pods."""
-_BAD_REQUEST: Final = 400
-"""Status code of the answer to a log request for a container that has not started."""
 
 
 class LogChoice(Record):
@@ -156,14 +154,15 @@ class Follower:
     """The threads that follow the logs of a run. The context manager starts and stops the threads.
 
     Attributes:
+        queue: lines of all logs; then an error, or None after the end of the run.
         end: end of the run; None while the run continues.
         is_deleted: whether the run was deleted before its end.
         progress: pods and other objects of the run at the time of the last list request.
     """
 
     def __init__(self, api: Api, namespace: str, run: DeclaredRun, choice: LogChoice) -> None:
-        self._api, self._namespace, self._run, self._choice = api, namespace, run, choice
-        self._lines: queue.SimpleQueue[TaskLine | Exception | None] = queue.SimpleQueue()
+        self.api, self.namespace, self._run, self.choice = api, namespace, run, choice
+        self.queue: SimpleQueue[TaskLine | Exception | None] = SimpleQueue()
         self._followed: dict[tuple[str, str], _ContainerLog] = {}
         self.end: End | None = None
         self.is_deleted, self._deletion = False, Deletion()
@@ -187,7 +186,7 @@ class Follower:
             TfgenError: the account may not read the logs.
         """
         while True:
-            item = self._lines.get()
+            item = self.queue.get()
             if item is None:
                 return
             if isinstance(item, Exception):
@@ -199,29 +198,27 @@ class Follower:
             while not self._update_logs():
                 if self._stop.wait(_UPDATE_SECONDS):
                     return
+            self.queue.put(None)
         except Exception as error:  # `lines` raises the error in the caller's thread
-            self._lines.put(error)
-            return
-        self._lines.put(None)
+            self.queue.put(error)
 
     def _update_logs(self) -> bool:
         """List the pods, and follow the logs of new containers. Return True if the run and all logs have ended."""
-        failures = self._api.failures
-        self.progress = snapshot = read_progress(self._api, self._namespace, self._run)
-        is_lost = self._api.failures != failures
-        pods = {pod["metadata"]["uid"]: pod for pod in snapshot.pods if self._choice.takes(pod, self._run)}
+        failures = self.api.failures
+        self.progress = snapshot = read_progress(self.api, self.namespace, self._run)
+        is_lost = self.api.failures != failures
+        pods = {pod["metadata"]["uid"]: pod for pod in snapshot.pods if self.choice.takes(pod, self._run)}
         for uid, pod in pods.items():
-            for container in self._choice.containers(pod):
+            for container in self.choice.containers(pod):
                 if (uid, container) not in self._followed and _has_started(pod, container):
-                    log = _ContainerLog(self._api, self._namespace, pod, container, self._choice, self._lines.put)
-                    self._followed[uid, container] = log
+                    log = self._followed[uid, container] = _ContainerLog(self, pod, container)
                     if self._stop.is_set():
                         log.close()
         for (uid, _), log in self._followed.items():
             log.update(pods.get(uid), is_lost=is_lost)
         self.end = end_of_run(self._run, snapshot) or self.end
         self.is_deleted = self._deletion.is_deleted(
-            has_deciding_object=snapshot.deciding_object_of(self._run) is not None, has_tasks=bool(snapshot.pods)
+            has_deciding_object=snapshot.find(self._run.deciding_object) is not None, has_tasks=bool(snapshot.pods)
         )
         return bool(self.end or self.is_deleted) and all(log.is_done for log in self._followed.values())
 
@@ -229,19 +226,12 @@ class Follower:
 class _ContainerLog:
     """The log of a container, and the thread that reads the log."""
 
-    def __init__(
-        self,
-        api: Api,
-        namespace: str,
-        pod: Object,
-        container: str,
-        choice: LogChoice,
-        emit: Callable[[TaskLine | Exception | None], None],
-    ) -> None:
-        self._api, self._namespace, self._container, self._choice, self._emit = api, namespace, container, choice, emit
+    def __init__(self, follower: Follower, pod: Object, container: str) -> None:
+        self._api, self._choice, self._emit = follower.api, follower.choice, follower.queue.put
         self._pod: Object | None = pod
+        self._container = container
         self._names = _names(pod, container)
-        self._path = _path_of(api, namespace, pod)
+        self._path = _path_of(follower.api, follower.namespace, pod)
         self._position = LogPosition()
         self._response: Any = None
         self._updated = threading.Condition()
@@ -317,7 +307,8 @@ class _ContainerLog:
         except ApiError as error:
             if error.is_forbidden:
                 raise
-            return previous and error.status in (_BAD_REQUEST, NOT_FOUND)  # the kubelet has deleted the previous log
+            # The kubelet has deleted the previous log.
+            return previous and error.status in (HTTPStatus.BAD_REQUEST, NOT_FOUND)
         except (OSError, urllib3.exceptions.HTTPError):
             return False
         finally:
@@ -384,8 +375,7 @@ def _query(container: str, choice: LogChoice) -> dict[str, str]:
 
 
 def _restarts(pod: Object | None, container: str) -> int:
-    restarts: int = container_status(pod, container).get("restartCount", 0) if pod else 0
-    return restarts
+    return int(container_status(pod, container).get("restartCount", 0)) if pod else 0
 
 
 def _has_started(pod: Object, container: str) -> bool:

@@ -8,19 +8,20 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from types import MappingProxyType
 from typing import Any, Final, Literal, TypeAlias
 
 from tfgen import data_path
 from tfgen.errors import TfgenError
 from tfgen.graph.graph import BuiltJob, TaskObjects, build, task_objects, variant_objects
-from tfgen.graph.objects import finisher, tensorboard
+from tfgen.graph.objects import tensorboard
 from tfgen.graph.objects.finisher import ROLE as FINISHER
 from tfgen.graph.task_pods import pods
 from tfgen.job.facts import check_environment
 from tfgen.job.training_job import Environment, Structure, TrainingJob
 from tfgen.kubernetes import keys
+from tfgen.kubernetes.keys import STARTED
 from tfgen.kubernetes.object import Object, creation_time, group, identity
+from tfgen.kubernetes.pods import amount, pod_requests
 from tfgen.record import EMPTY, Record
 from tfgen.schema.kinds import RESOURCES
 from tfgen.targets.gitops import ARGOCD_VERSION, KUSTOMIZATION, RELEASE, DeployedVariant
@@ -32,12 +33,7 @@ Identity = tuple[str, str, str]
 
 APPLICATION: Final = (ARGOCD_VERSION, "Application")
 """The API version and the kind of an Application of Argo CD."""
-_GANG: Final = "PodGroup"
-_CLAIM: Final = "PersistentVolumeClaim"
 _JOB: Final = ("batch/v1", "Job")
-_CONTROLLERS: Final = (("apps/v1", "StatefulSet"), _JOB)
-_POD_ROLE: Final = ("spec", "template", "metadata", "labels", keys.ROLE)
-_UNUSED_NAMESPACE: Final = ""
 
 
 class DeclaredRun(Record):
@@ -89,14 +85,14 @@ class DeclaredRun(Record):
     @property
     def title(self) -> str:
         """Return the title of the run, which consists of the full name, the environment and the run name."""
-        parts = [self.full_name, *([self.environment] if self.environment else []), *([self.run] if self.run else [])]
-        return "/".join(parts)
+        return "/".join(filter(None, (self.full_name, self.environment, self.run)))
 
     @property
     def identities(self) -> tuple[Identity, ...]:
         """Return the API version, kind and name of each object whose state tfgen reads to find the state of the run."""
-        optional = [self.deciding_object, self.finisher, self.gang[0] if self.gang else None]
-        return tuple(dict.fromkeys([*self.controllers.values(), *filter(None, optional), *self.claims]))
+        gang = self.gang[0] if self.gang else None
+        identities = (*self.controllers.values(), self.deciding_object, self.finisher, gang, *self.claims)
+        return tuple(dict.fromkeys(filter(None, identities)))
 
     def with_full_name(self, full_name: str) -> DeclaredRun:
         """Return a copy of the run whose object names begin with `full_name`, the name of a Helm release."""
@@ -108,9 +104,9 @@ class DeclaredRun(Record):
         return self.replaced(
             full_name=full_name,
             controllers={role: renamed(item) for role, item in self.controllers.items()},
-            deciding_object=renamed(self.deciding_object) if self.deciding_object else None,
-            finisher=renamed(self.finisher) if self.finisher else None,
-            gang=(renamed(self.gang[0]), self.gang[1]) if self.gang else None,
+            deciding_object=self.deciding_object and renamed(self.deciding_object),
+            finisher=self.finisher and renamed(self.finisher),
+            gang=self.gang and (renamed(self.gang[0]), self.gang[1]),
             claims=tuple(map(renamed, self.claims)),
         )
 
@@ -131,9 +127,10 @@ def declared_run(built: BuiltJob, tasks: TaskObjects, environment: str | None) -
     controllers = {
         item["metadata"]["labels"][keys.COMPONENT]: identity(item)
         for item in objects
-        if identity(item)[:2] in _CONTROLLERS and keys.COMPONENT in _labels(item)
+        if identity(item)[:2] in (("apps/v1", "StatefulSet"), _JOB) and keys.COMPONENT in _labels(item)
     }
     deciding_object = _deciding_object(objects, structure)
+    components = {_labels(item).get(keys.COMPONENT) for item in objects if item["kind"] == "Deployment"}
     return DeclaredRun(
         job=job.name,
         full_name=job.name,
@@ -142,14 +139,14 @@ def declared_run(built: BuiltJob, tasks: TaskObjects, environment: str | None) -
         namespace=job.namespace if place is None else place.namespace,
         cluster=None if place is None else place.cluster,
         is_enabled=place is None or place.enabled,
-        roles=Counter(pod.role for pod in pods(tasks.objects, _UNUSED_NAMESPACE)),
+        roles=Counter(pod.role for pod in pods(tasks.objects, namespace="")),
         controllers=controllers,
         deciding_object=deciding_object,
-        finisher=_first_identity(item for item in objects if is_finisher(item)),
-        gang=next(((identity(item), _size(item)) for item in objects if item["kind"] == _GANG), None),
-        claims=tuple(identity(item) for item in objects if item["kind"] == _CLAIM),
+        finisher=next(map(identity, filter(is_finisher, objects)), None),
+        gang=next(((identity(item), gang_size(item)) for item in objects if item["kind"] == "PodGroup"), None),
+        claims=tuple(identity(item) for item in objects if item["kind"] == "PersistentVolumeClaim"),
         deliveries=tuple(_deliveries(job, place)) if place and place.enabled else (),
-        tensorboard_port=structure.tensorboard_port if any(map(_is_tensorboard, objects)) else None,
+        tensorboard_port=structure.tensorboard_port if tensorboard.ROLE in components else None,
         rendered=tuple(item for item in objects if identity(item) in (*controllers.values(), deciding_object)),
     )
 
@@ -175,20 +172,13 @@ def _deciding_object(objects: Sequence[Object], structure: Structure) -> Identit
     jobs = [
         item for item in objects if identity(item)[:2] == _JOB and _labels(item).get(keys.COMPONENT) == structure.ends
     ]
-    return _first_identity((*resources, *task_pods, *jobs))
+    return next(map(identity, (*resources, *task_pods, *jobs)), None)
 
 
 def is_finisher(item: Object) -> bool:
     """Test whether an object is the Job of a finisher."""
-    return identity(item)[:2] == _JOB and bool(data_path.at(item, _POD_ROLE) == finisher.ROLE)
-
-
-def _is_tensorboard(item: Object) -> bool:
-    return bool(item["kind"] == "Deployment" and _labels(item).get(keys.COMPONENT) == tensorboard.ROLE)
-
-
-def _first_identity(objects: Iterable[Object]) -> Identity | None:
-    return next(map(identity, objects), None)
+    role = data_path.at(item, ("spec", "template", "metadata", "labels", keys.ROLE))
+    return identity(item)[:2] == _JOB and bool(role == FINISHER)
 
 
 def _labels(item: Object) -> Mapping[str, str]:
@@ -196,16 +186,18 @@ def _labels(item: Object) -> Mapping[str, str]:
     return labels
 
 
-def _size(group_object: Object) -> int:
-    """Return the number of pods that start together. `group_object` is a PodGroup of Volcano or of Kubernetes."""
-    spec = group_object["spec"]
-    size: int = spec["minMember"] if "minMember" in spec else spec["schedulingPolicy"]["gang"]["minCount"]
-    return size
+def gang_size(pod_group: Object | None) -> int:
+    """Return the number of pods that start together, from a PodGroup of Volcano or of Kubernetes; 0 for None."""
+    spec = data_path.at(pod_group, ("spec",))
+    size = data_path.at(spec, ("minMember",)) or data_path.at(spec, ("schedulingPolicy", "gang", "minCount"))
+    return int(size or 0)
 
 
-_STEPS: Final = ("PodScheduled", "PodReadyToStartContainers", "Initialized")
-"""The conditions of a pod that are true after a step of its start."""
-NO_OBJECTS: Final[Mapping[Identity, Object]] = MappingProxyType({})
+class Reason(Record):
+    """A reason in the status of an object: a word such as `ImagePullBackOff`, and a message."""
+
+    word: str
+    message: str
 
 
 class Snapshot(Record):
@@ -225,7 +217,7 @@ class Snapshot(Record):
     """
 
     pods: tuple[Object, ...] = ()
-    objects: Mapping[Identity, Object] = NO_OBJECTS
+    objects: Mapping[Identity, Object] = EMPTY
     warnings: tuple[Object, ...] = ()
     unreadable: tuple[str, ...] = ()
     logs: Mapping[str, str] = EMPTY
@@ -233,9 +225,9 @@ class Snapshot(Record):
     pending: Mapping[str, tuple[str, ...]] = EMPTY
     nodes: Mapping[str, Object] = EMPTY
 
-    def deciding_object_of(self, run: DeclaredRun) -> Object | None:
-        """Return the object that decides when a run ends, such as the chief's Job; None for a missing object."""
-        return self.objects.get(run.deciding_object) if run.deciding_object else None
+    def find(self, item: Identity | None) -> Object | None:
+        """Return the object with an identity, such as the finisher of a run; None for a missing object."""
+        return self.objects.get(item) if item else None
 
     def pods_with(self, labels: Mapping[str, str]) -> tuple[Object, ...]:
         """Return the pods that have the given labels."""
@@ -255,15 +247,31 @@ class Snapshot(Record):
         pod = self.finisher_pod(run)
         return self.logs.get(pod["metadata"]["name"], "") if pod else ""
 
-    def warning_of(self, item: Object) -> Object | None:
-        """Return the last event of type Warning about an object; None without such an event.
+    def warning_of(self, item: Object | None) -> Reason | None:
+        """Return the last event of type Warning about an object; None without such an event, or for a missing object.
 
         An event about an earlier step of the start of a pod is left out: for example, FailedScheduling does not apply
         to a pod that has a node.
         """
-        uid, since = item["metadata"]["uid"], _last_step(item)
+        if item is None:
+            return None
+        # https://kubernetes.io/docs/concepts/workloads/pods/pod-lifecycle/#pod-conditions
+        steps = [condition(item, kind) for kind in ("PodScheduled", "PodReadyToStartContainers", "Initialized")]
+        times = [step.get("lastTransitionTime") or "" for step in steps if step.get("status") == "True"]
+        uid, since = item["metadata"]["uid"], max(times, default="")
         events = [event for event in self.warnings if event["involvedObject"].get("uid") == uid]
-        return next((event for event in reversed(events) if event_time(event) >= since), None)
+        return next((event_reason(event) for event in reversed(events) if event_time(event) >= since), None)
+
+
+def condition(item: Object, kind: str) -> Mapping[str, Any]:
+    """Return the condition of the given type, such as `Ready`, in an object's status; empty without the condition."""
+    conditions: Sequence[Mapping[str, Any]] = (item.get("status") or {}).get("conditions") or ()
+    return next((entry for entry in conditions if entry["type"] == kind), EMPTY)
+
+
+def event_reason(event: Object) -> Reason:
+    """Return the reason and the message of an event."""
+    return Reason(event.get("reason", "Warning"), event.get("message", ""))
 
 
 def event_time(event: Object) -> str:
@@ -271,20 +279,6 @@ def event_time(event: Object) -> str:
     series = event.get("series") or {}
     times = (series.get("lastObservedTime"), event.get("lastTimestamp"), event.get("eventTime"))
     return str(next(filter(None, times), "") or event["metadata"]["creationTimestamp"])
-
-
-def _last_step(item: Object) -> str:
-    """Return the time of the last step of the start of a pod; empty for another object.
-
-    https://kubernetes.io/docs/concepts/workloads/pods/pod-lifecycle/#pod-conditions
-    """
-    conditions = (item.get("status") or {}).get("conditions") or ()
-    times = (
-        condition.get("lastTransitionTime") or ""
-        for condition in conditions
-        if condition["type"] in _STEPS and condition.get("status") == "True"
-    )
-    return max(times, default="")
 
 
 Result: TypeAlias = Literal["Succeeded", "Failed", "NotStarted"]
@@ -318,12 +312,12 @@ class End(Record):
     message: str
 
 
-def end_of(item: Object) -> End | None:
+def end_of(item: Object | None) -> End | None:
     """Return the end of a run from the status of the object that decides when the run ends; None before the end.
 
-    The object is a Job, a Pod, a TFJob or a similar object.
+    The object is a Job, a Pod, a TFJob or a similar object; None for a missing object.
     """
-    status = item.get("status") or {}
+    status = (item or {}).get("status") or {}
     for condition in status.get("conditions") or ():
         if condition.get("status") == "True" and condition["type"] in _BY_CONDITION:
             text = condition.get("message") or condition.get("reason", "")
@@ -335,9 +329,9 @@ def end_of(item: Object) -> End | None:
     return End(_BY_PHASE[phase], status.get("lastTransitionTime", ""), status.get("message", ""))
 
 
-def is_suspended(item: Object) -> bool:
-    """Test whether an object is suspended, by the author of the job, by a queue or by the finisher."""
-    path = suspend_path(item["apiVersion"], item["kind"])
+def is_suspended(item: Object | None) -> bool:
+    """Test whether an object exists and is suspended, by the author of the job, by a queue or by the finisher."""
+    path = suspend_path(item["apiVersion"], item["kind"]) if item else ()
     return bool(path) and data_path.at(item, path) is True
 
 
@@ -346,7 +340,7 @@ def suspend_path(api_version: str, kind: str) -> tuple[str, ...]:
     resource = RESOURCES.get((api_version.rpartition("/")[0], kind))
     if resource:
         return tuple(resource.suspend.split("/")[1:])
-    return ("spec", "suspend") if (api_version, kind) == ("batch/v1", "Job") else ()
+    return ("spec", "suspend") if (api_version, kind) == _JOB else ()
 
 
 class Deletion:
@@ -463,3 +457,86 @@ def check_place(run: DeclaredRun, command: str) -> None:
             f"{command_line(command, 'JOB', '--env', names[0])}; for a different cluster or "
             "namespace, add --context or --namespace"
         )
+
+
+# -- the end of a run that missed its start deadline -------------------------------------------------------------------
+#
+# The finisher has released all tasks of such a run, and deletes the pods. tfgen reads the reason from the log of the
+# finisher and from the events of the pods, which Kubernetes stores for an hour.
+
+
+_DEADLINE: Final = re.compile(r"--start-deadline=(\d+)")
+_MISSING: Final = re.compile(r"has not started within \d+ s, for want of (.*)")
+_LACKING: Final = re.compile(r"Insufficient ([\w./-]*\w)")
+
+
+def end_of_run(run: DeclaredRun, snapshot: Snapshot) -> End | None:
+    """Return the end of a run; None while the run continues. A run that missed its start deadline has ended as well."""
+    return end_of(snapshot.find(run.deciding_object)) or missed_start(run, snapshot)
+
+
+def missed_start(run: DeclaredRun, snapshot: Snapshot) -> End | None:
+    """Return the end of a run that missed its start deadline; None for any other run."""
+    lead, finisher = snapshot.find(run.deciding_object), snapshot.find(run.finisher)
+    if lead is None or not is_suspended(lead) or end_of(lead):
+        return None
+    containers = data_path.at(finisher, ("spec", "template", "spec", "containers")) or ()
+    arguments = [argument for container in containers for argument in container.get("args") or ()]
+    seconds = next((match[1] for match in map(_DEADLINE.fullmatch, arguments) if match), "")
+    has_started = STARTED in (lead["metadata"].get("annotations") or {})
+    end = end_of(finisher)
+    if not seconds or has_started or end is None or end.result != "Succeeded" or end.at < creation_time(lead):
+        return None
+    reasons = "; ".join(_reasons(run, snapshot))
+    return End("NotStarted", end.at, f"not started within {seconds} s{': ' * bool(reasons)}{reasons}")
+
+
+def _reasons(run: DeclaredRun, snapshot: Snapshot) -> Iterator[str]:
+    texts: list[str] = _MISSING.findall(snapshot.log_of_finisher(run))
+    things = {thing for text in texts for thing in text.strip().split(", ")}
+    missing = {thing for thing in things if thing.startswith(("statefulsets/", "jobs/"))}
+    for role, controller in run.controllers.items():
+        if missing and f"{controller[1].lower()}s/{controller[2]}" not in missing:
+            continue
+        item = snapshot.find(controller)
+        warnings = _pod_warnings(snapshot, controller[2], creation_time(item) if item else "")
+        warning = warnings[-1] if warnings else snapshot.warning_of(item)
+        lacking = _lacking_resources(item, warnings)
+        if lacking:
+            yield f"{role} lacks {either(lacking, 'and')}"
+        elif warning:
+            yield f"{role}: {warning.word}: {warning.message}"
+        elif missing:
+            yield f"some pods of {role} were not ready"
+
+
+def _pod_warnings(snapshot: Snapshot, controller: str, since: str) -> list[Reason]:
+    """Return the last warning of each pod of a controller.
+
+    `controller` is the name of the controller. Events before the time `since` are left out. Warnings about the deletion
+    of a pod are also left out, because they do not have the reason why the pod waited.
+    """
+    name = re.compile(rf"{re.escape(controller)}-\d+(-\w+)?")
+    warnings: dict[str, Reason] = {}
+    for event in snapshot.warnings:
+        subject, warning = event["involvedObject"], event_reason(event)
+        # The text of the scheduler's event for the deletion of a waiting pod (pkg/scheduler/schedule_one.go).
+        is_deletion = warning.message.startswith("skip schedule deleting pod")
+        is_new = creation_time(event) >= since and not is_deletion
+        if is_new and subject.get("kind") == "Pod" and name.fullmatch(subject.get("name", "")):
+            warnings[subject["name"]] = warning
+    return [*warnings.values()]
+
+
+def _lacking_resources(controller: Object | None, warnings: Sequence[Reason]) -> list[str]:
+    """Return the resources that the nodes lack for the pods of a controller, as texts such as "8 nvidia.com/gpu".
+
+    Args:
+        controller: object that creates the pods; None if the cluster does not have the object.
+        warnings: last warning of each pod.
+    """
+    messages = [warning.message for warning in warnings if warning.word == "FailedScheduling"]
+    lacking = [resource for message in messages for resource in dict.fromkeys(_LACKING.findall(message))]
+    requests = pod_requests(data_path.at(controller, ("spec", "template", "spec")) or {})
+    amounts = {name: requests[name] * lacking.count(name) for name in lacking if name in requests}
+    return [f"{amount(name, total)} {name}" for name, total in amounts.items()]

@@ -10,13 +10,11 @@ from tfgen import data_path
 from tfgen.kubernetes import keys
 from tfgen.kubernetes.object import Object, creation_time
 from tfgen.live.api import Api, brief_reason
-from tfgen.live.missed_start import end_of_run
-from tfgen.live.run import APPLICATION, DeclaredRun, End, Identity, Snapshot, end_of, is_suspended
+from tfgen.live.run import APPLICATION, DeclaredRun, End, Reason, Snapshot, condition, end_of, end_of_run, is_suspended
 from tfgen.live.tasks import (
     ENDED,
     TERMINATING,
     LostNode,
-    Reason,
     TaskError,
     TaskState,
     differences,
@@ -67,8 +65,7 @@ def workload_of(item: Object, workloads: Iterable[Object]) -> Object | None:
 
 def queue_of(item: Object) -> str:
     """Return the name of the Kueue queue in an object's label; empty for an object without a queue."""
-    queue: str = (item["metadata"].get("labels") or {}).get(keys.QUEUE, "")
-    return queue
+    return str((item["metadata"].get("labels") or {}).get(keys.QUEUE, ""))
 
 
 def queue_reason(item: Object, workload: Object | None) -> Reason | None:
@@ -76,41 +73,26 @@ def queue_reason(item: Object, workload: Object | None) -> Reason | None:
     if workload is None:
         text = "Kueue has created no Workload; check that Kueue runs and manages this kind of object"
         return Reason("NoWorkload", text) if is_suspended(item) else None
-    conditions: dict[str, Mapping[str, Any]] = {
-        condition["type"]: condition for condition in (workload.get("status") or {}).get("conditions") or ()
-    }
-    if _is_true(conditions, "Finished") or _is_true(conditions, "Admitted"):
+    admitted, reserved, evicted = (condition(workload, kind) for kind in ("Admitted", "QuotaReserved", "Evicted"))
+    if "True" in (admitted.get("status"), condition(workload, "Finished").get("status")):
         return None
     if (workload.get("spec") or {}).get("active") is False:
-        return Reason("Deactivated", conditions.get("Evicted", {}).get("message") or "the Workload is inactive")
-    if _is_true(conditions, "QuotaReserved"):
-        return _workload_reason(conditions.get("Admitted")) or Reason("QuotaReserved", _waiting_checks(workload))
-    waiting, evicted = _workload_reason(conditions.get("QuotaReserved")), conditions.get("Evicted")
-    if evicted and _is_true(conditions, "Evicted"):
+        return Reason("Deactivated", evicted.get("message") or "the Workload is inactive")
+    if reserved.get("status") == "True":
+        checks = [each for each in workload["status"].get("admissionChecks") or () if each["state"] != "Ready"]
+        texts = "; ".join(f"{check['name']}: {check.get('message') or check['state']}" for check in checks)
+        text = f"the quota is reserved; the Workload waits for {texts or 'the admission checks'}"
+        return _workload_reason(admitted) or Reason("QuotaReserved", text)
+    waiting = _workload_reason(reserved)
+    if evicted.get("status") == "True":
         message = evicted.get("message", "")
         suffix = f"; {waiting.message}" if waiting and waiting.message != message else ""
         return Reason("Evicted", f"{evicted.get('reason', '')}: {message}{suffix}")
     return waiting or Reason("Pending", "Kueue has not processed the Workload yet")
 
 
-def _waiting_checks(workload: Object) -> str:
-    """Return a text with each admission check of a Workload that is not ready.
-
-    Example: "the quota is reserved; the Workload waits for CHECK: Pending".
-    """
-    checks = (workload.get("status") or {}).get("admissionChecks") or ()
-    texts = [
-        f"{check['name']}: {check.get('message') or check['state']}" for check in checks if check["state"] != "Ready"
-    ]
-    return f"the quota is reserved; the Workload waits for {'; '.join(texts) or 'the admission checks'}"
-
-
-def _is_true(conditions: Mapping[str, Mapping[str, Any]], name: str) -> bool:
-    return conditions.get(name, {}).get("status") == "True"
-
-
-def _workload_reason(condition: Mapping[str, Any] | None) -> Reason | None:
-    return Reason(condition.get("reason", condition["type"]), condition.get("message", "")) if condition else None
+def _workload_reason(entry: Mapping[str, Any]) -> Reason | None:
+    return Reason(entry.get("reason", entry["type"]), entry.get("message", "")) if entry else None
 
 
 _NOISE: Final = re.compile(
@@ -122,15 +104,13 @@ _NOISE: Final = re.compile(
 
 def delivery_reason(item: Object) -> Reason | None:
     """Return the reason why a GitOps tool cannot apply a commit; None while the tool has no error."""
-    status: Mapping[str, Any] = item.get("status") or {}
-    conditions: Sequence[Mapping[str, Any]] = status.get("conditions") or ()
     if item["kind"] == APPLICATION[1]:
-        error = next((each for each in conditions if each["type"].endswith("Error")), None)
+        status: Mapping[str, Any] = item.get("status") or {}
+        error = next((each for each in status.get("conditions") or () if each["type"].endswith("Error")), None)
         return _tool_reason(error["type"], error) if error else _sync_reason(status)
     # While Flux retries an upgrade, the condition Ready contains only the time of the next try.
-    failed = {each["type"]: each for each in conditions if each["status"] == "False"}
-    condition = failed.get("Released") or failed.get("Ready")
-    return _tool_reason(condition["reason"], condition) if condition else None
+    failed = (each for each in (condition(item, "Released"), condition(item, "Ready")) if each.get("status") == "False")
+    return next((_tool_reason(each["reason"], each) for each in failed), None)
 
 
 def _sync_reason(status: Mapping[str, Any]) -> Reason | None:
@@ -174,11 +154,6 @@ Phase: TypeAlias = Literal[
 """
 
 _STEP: Final = re.compile(r"\b(?:global[ _])?step\b[ :=/]*(\d+)", re.IGNORECASE)
-_MASTER: Final = "master"
-_SUBJECTS: Final = 6
-"""Maximum number of task names in a line with a reason. After the names, the line has the number of all other tasks."""
-_UNREADY: Final = "Unhealthy"
-"""Field `reason` of the event that the kubelet creates for a failed probe."""
 
 
 class RoleState(Record):
@@ -217,7 +192,7 @@ class Cause(Record):
     def __str__(self) -> str:
         """Return the reason in a single line: "worker-3: Unschedulable: 0/3 nodes are available"."""
         message = f": {printable(self.reason.message)}" if self.reason.message else ""
-        return f"{listed(self.subjects, _SUBJECTS)}: {self.reason.word}{message}"
+        return f"{listed(self.subjects, most=6)}: {self.reason.word}{message}"
 
 
 class RunState(Record):
@@ -295,7 +270,7 @@ def state_of_run(run: DeclaredRun, snapshot: Snapshot, namespace: str) -> RunSta
         RoleState(role, number, tuple(state for state in states if state.role == role))
         for role, number in live_task_counts(run, snapshot).items()
     )
-    lead, end = snapshot.deciding_object_of(run), end_of_run(run, snapshot)
+    lead, end = snapshot.find(run.deciding_object), end_of_run(run, snapshot)
     leader = leading_pod(run, snapshot)
     return RunState(
         run=run,
@@ -329,7 +304,7 @@ def last_step(text: str) -> int | None:
 
 def leading_role(run: DeclaredRun) -> str:
     """Return the role whose first task leads the training: `chief`, or else `worker`, or else `master`."""
-    return next((role for role in ("chief", "worker") if role in run.roles), _MASTER)
+    return next((role for role in ("chief", "worker") if role in run.roles), "master")
 
 
 def leading_pod(run: DeclaredRun, snapshot: Snapshot) -> Object | None:
@@ -346,7 +321,7 @@ def _phase(run: DeclaredRun, lead: Object | None, end: End | None, roles: Sequen
         return end.result
     if lead is None and not _has_tasks(roles):
         return "Absent"
-    if lead is not None and is_suspended(lead):
+    if is_suspended(lead):
         return "Suspended"
     first = leading_role(run)
     leaders = [task for role in roles if role.role == first for task in role.tasks if task.index == 0]
@@ -362,23 +337,26 @@ def _has_tasks(roles: Sequence[RoleState]) -> bool:
 def _causes(run: DeclaredRun, snapshot: Snapshot, roles: Sequence[RoleState], end: End | None) -> Iterator[Cause]:
     """Yield the reasons why a run waits, fails or still uses nodes. `end` is None before the end of the run."""
     if not run.is_enabled:
-        yield from _retired_cause(roles)
+        on_nodes = tuple(role.role for role in roles if any(task.holds_node for task in role.tasks))
+        text = "the job is retired in this environment, but the tasks still run; to stop the tasks, run tfgen delete"
+        if on_nodes:
+            yield Cause(on_nodes, Reason("Disabled", text))
         return
-    match end:
-        case End(result="NotStarted"):
-            yield from _end_cause(run, end)
-        case End(result="Succeeded"):
-            yield from _finisher_causes(run, snapshot)
-        case _:
-            yield from _part_causes(run, snapshot, roles)
-            yield from () if end else _controller_causes(run, snapshot, roles)
-            yield from _finisher_causes(run, snapshot)
-            yield from _end_cause(run, end) if end else ()
+    if end is None or end.result == "Failed":
+        yield from _gang_causes(run, snapshot)
+        yield from _queue_causes(run, snapshot)
+        yield from _part_causes(run, snapshot, roles)
+    if end is None:
+        yield from _controller_causes(run, snapshot, roles)
+    if end is None or end.result != "NotStarted":
+        yield from _finisher_causes(run, snapshot)
+    if end and end.result != "Succeeded" and run.deciding_object:
+        yield Cause((" ".join(run.deciding_object[1:]),), Reason(end.result, end.message))
     yield from _recreated_causes(run, snapshot, end)
     for _, delivery in run.deliveries:
         reason = delivery_reason(snapshot.objects[delivery]) if delivery in snapshot.objects else None
         if reason:
-            yield Cause((f"{delivery[1]} {delivery[2]}",), reason)
+            yield Cause((" ".join(delivery[1:]),), reason)
 
 
 def _recreated_causes(run: DeclaredRun, snapshot: Snapshot, end: End | None) -> Iterator[Cause]:
@@ -387,10 +365,9 @@ def _recreated_causes(run: DeclaredRun, snapshot: Snapshot, end: End | None) -> 
     A GitOps tool creates a deleted object again. The new Job of the chief has not ended, so the end of the finisher
     shows the end of the run.
     """
-    finisher = snapshot.objects.get(run.finisher) if run.finisher else None
     for role, controller in run.controllers.items():
-        item = snapshot.objects.get(controller)
-        over = end or (end_of(finisher) if finisher and controller == run.deciding_object else None)
+        item = snapshot.find(controller)
+        over = end or (end_of(snapshot.find(run.finisher)) if controller == run.deciding_object else None)
         if item is None or over is None or not over.at or item["metadata"]["creationTimestamp"] < over.at:
             continue
         if not end_of(item) and not is_suspended(item) and data_path.at(item, ("spec", "replicas")) != 0:
@@ -398,42 +375,25 @@ def _recreated_causes(run: DeclaredRun, snapshot: Snapshot, end: End | None) -> 
             yield Cause((role,), Reason("CreatedAgain", f"{text}; to free the nodes: tfgen release"))
 
 
-def _retired_cause(roles: Sequence[RoleState]) -> Iterator[Cause]:
-    subjects = tuple(role.role for role in roles if any(task.holds_node for task in role.tasks))
-    if subjects:
-        text = "the job is retired in this environment, but the tasks still run; to stop the tasks, run tfgen delete"
-        yield Cause(subjects, Reason("Disabled", text))
-
-
-def _end_cause(run: DeclaredRun, end: End) -> Iterator[Cause]:
-    if run.deciding_object:
-        yield Cause((f"{run.deciding_object[1]} {run.deciding_object[2]}",), Reason(end.result, end.message))
-
-
 def _part_causes(run: DeclaredRun, snapshot: Snapshot, roles: Sequence[RoleState]) -> Iterator[Cause]:
-    """Yield the reasons why the gang, the queue, a task, a controller or a claim of a run does not work."""
-    yield from _gang_causes(run, snapshot)
-    yield from _queue_causes(run, snapshot)
+    """Yield the reasons why a task, a controller or a claim of a run does not work."""
     by_name = {pod["metadata"]["name"]: pod for pod in snapshot.pods_of(run)}
     for role in roles:
         for task in role.tasks:
-            reason = task.reason
-            if not task.is_ready and not task.has_succeeded and reason is None:
-                reason = _warning(snapshot, by_name[task.pod])
+            is_waiting = not task.is_ready and not task.has_succeeded
+            reason = task.reason or (snapshot.warning_of(by_name[task.pod]) if is_waiting else None)
             if reason:
                 yield Cause((task.task,), reason)
-        controller = run.controllers.get(role.role)
-        item = snapshot.objects.get(controller) if controller else None
+        item = snapshot.find(run.controllers.get(role.role))
         missing = task_counts(item).get(role.role, 0) - len(role.tasks) if item else 0
-        if item and missing > 0 and not is_suspended(item) and not end_of(item):
-            warning = _warning(snapshot, item)
-            if warning:
-                yield Cause((role.role,), warning)
+        warning = snapshot.warning_of(item)
+        if warning and missing > 0 and not is_suspended(item) and not end_of(item):
+            yield Cause((role.role,), warning)
     for claim in run.claims:
-        item = snapshot.objects.get(claim)
-        if item and item.get("status", {}).get("phase") != "Bound":
-            phase = item.get("status", {}).get("phase", "Pending")
-            reason = _warning(snapshot, item) or Reason(phase, "the claim has no volume")
+        item = snapshot.find(claim)
+        phase = item.get("status", {}).get("phase", "Pending") if item else "Bound"
+        if phase != "Bound":
+            reason = snapshot.warning_of(item) or Reason(phase, "the claim has no volume")
             yield Cause((f"claim {claim[2]}",), reason)
 
 
@@ -442,54 +402,37 @@ def _controller_causes(run: DeclaredRun, snapshot: Snapshot, roles: Sequence[Rol
 
     A suspended run, and a run without an object, have no such reason.
     """
-    lead = snapshot.deciding_object_of(run)
-    if is_suspended(lead) if lead else not _has_tasks(roles):
+    lead = snapshot.find(run.deciding_object)
+    if is_suspended(lead) or (lead is None and not _has_tasks(roles)):
         return
-    for role, controller in run.controllers.items():
-        reason = _controller_reason(controller, snapshot, run.roles.get(role, 0))
-        if reason:
-            yield Cause((role,), reason)
-    if run.deciding_object and run.deciding_object not in run.controllers.values():
-        reason = _controller_reason(run.deciding_object, snapshot, 1)
-        if reason:
-            yield Cause((run.deciding_object[1],), reason)
-
-
-def _controller_reason(controller: Identity, snapshot: Snapshot, declared: int) -> Reason | None:
-    """Return the reason why an object creates no pods; None for an object that creates pods, or has ended.
-
-    Args:
-        controller: the object.
-        snapshot: the objects in the cluster.
-        declared: the number of tasks in job.yaml.
-    """
-    _, kind, name = controller
-    item = snapshot.objects.get(controller)
-    if item is None:
-        is_unreadable = any(text.startswith((f"{kind}:", f"{kind} of ")) for text in snapshot.unreadable)
-        fix = "apply or sync the job again, or free the nodes: tfgen release"
-        return None if is_unreadable else Reason("Missing", f"the cluster has no {kind} {name}; {fix}")
-    field = "replicas" if kind == "StatefulSet" else "parallelism"
-    if not declared or end_of(item):
-        return None
-    if is_suspended(item):
-        return Reason("Suspended", f"{kind} {name} is suspended")
-    if data_path.at(item, ("spec", field)) == 0:
-        return Reason("ScaledToZero", f"{kind} {name} has {field} 0; to start the tasks, set {field} to {declared}")
-    return None
+    declared = {controller: (role, run.roles.get(role, 0)) for role, controller in run.controllers.items()}
+    if run.deciding_object:
+        declared.setdefault(run.deciding_object, (run.deciding_object[1], 1))
+    for controller, (subject, number) in declared.items():
+        _, kind, name = controller
+        item = snapshot.find(controller)
+        field = "replicas" if kind == "StatefulSet" else "parallelism"
+        if item is None and not any(text.startswith((f"{kind}:", f"{kind} of ")) for text in snapshot.unreadable):
+            fix = "apply or sync the job again, or free the nodes: tfgen release"
+            yield Cause((subject,), Reason("Missing", f"the cluster has no {kind} {name}; {fix}"))
+        if item is None or not number or end_of(item):
+            continue
+        if is_suspended(item):
+            yield Cause((subject,), Reason("Suspended", f"{kind} {name} is suspended"))
+        elif data_path.at(item, ("spec", field)) == 0:
+            text = f"{kind} {name} has {field} 0; to start the tasks, set {field} to {number}"
+            yield Cause((subject,), Reason("ScaledToZero", text))
 
 
 def _finisher_causes(run: DeclaredRun, snapshot: Snapshot) -> Iterator[Cause]:
     """Yield the reason why the finisher does not work, if the finisher's Job has no pod, or the pod does not run."""
-    item = snapshot.objects.get(run.finisher) if run.finisher else None
-    if item is None or end_of(item):
-        return
-    pod = snapshot.finisher_pod(run)
+    item, pod = snapshot.find(run.finisher), snapshot.finisher_pod(run)
     state = task_state(pod) if pod else None
-    if state is None or not state.is_ready:
-        reason = (state.reason if state else None) or _warning(snapshot, pod or item) or _warning(snapshot, item)
-        if reason:
-            yield Cause(("finisher",), reason)
+    if item is None or end_of(item) or (state and state.is_ready):
+        return
+    reason = (state.reason if state else None) or snapshot.warning_of(pod) or snapshot.warning_of(item)
+    if reason:
+        yield Cause(("finisher",), reason)
 
 
 _WAITING: Final[Mapping[str, str]] = {
@@ -499,8 +442,6 @@ _WAITING: Final[Mapping[str, str]] = {
     "PodGroupInitiallyScheduled": "False",  # of Kubernetes 1.37
 }
 """The conditions of a PodGroup that name the reason why the gang waits, with their status."""
-_UNEQUAL_PRIORITY: Final = "should have the same priority as the pod group's priority"
-"""Part of the message with which the scheduler of Kubernetes 1.37 refuses a gang."""
 
 
 def _gang_causes(run: DeclaredRun, snapshot: Snapshot) -> Iterator[Cause]:
@@ -518,11 +459,10 @@ def _gang_causes(run: DeclaredRun, snapshot: Snapshot) -> Iterator[Cause]:
         status = snapshot.objects[identity].get("status") or {}
         text = f"{placed} of {count(size, 'pod')} have a node; the gang waits for {size - placed} more"
         message = _waiting_message(status)
-        if _UNEQUAL_PRIORITY in message:
+        if "should have the same priority as the pod group's priority" in message:  # of Kubernetes 1.37
             message += "; the PodGroup cannot change, so set one priorityClassName, and start a new run: tfgen rerun"
-        yield Cause(
-            (f"gang {identity[2]}",), Reason(status.get("phase", "Pending"), f"{text}{': ' * bool(message)}{message}")
-        )
+        reason = Reason(status.get("phase", "Pending"), f"{text}{': ' * bool(message)}{message}")
+        yield Cause((f"gang {identity[2]}",), reason)
 
 
 def _waiting_message(status: Mapping[str, Any]) -> str:
@@ -537,7 +477,7 @@ def _waiting_message(status: Mapping[str, Any]) -> str:
 
 def _queue_causes(run: DeclaredRun, snapshot: Snapshot) -> Iterator[Cause]:
     """Yield the reason why a run waits in a queue of Kueue, if the run waits in a queue."""
-    lead = snapshot.deciding_object_of(run)
+    lead = snapshot.find(run.deciding_object)
     if lead is None or not queue_of(lead) or any(WORKLOAD in text for text in snapshot.unreadable):
         return
     workload = workload_of(lead, snapshot.workloads)
@@ -549,29 +489,22 @@ def _queue_causes(run: DeclaredRun, snapshot: Snapshot) -> Iterator[Cause]:
         yield Cause((f"queue {queue_of(lead)}",), reason)
 
 
-def _warning(snapshot: Snapshot, item: Object) -> Reason | None:
-    event = snapshot.warning_of(item)
-    return Reason(event.get("reason", "Warning"), event.get("message", "")) if event else None
-
-
 def _merge_causes(causes: Iterable[Cause]) -> Iterator[Cause]:
     """Merge the causes with equal reasons. Yield the causes with failed probes last.
 
     A failed probe is often only an effect of another cause.
     """
     groups: dict[Reason, list[str]] = {}
-    for cause in sorted(causes, key=lambda cause: cause.reason.word == _UNREADY):
+    for cause in sorted(causes, key=lambda cause: cause.reason.word == "Unhealthy"):
         groups.setdefault(cause.reason, []).extend(cause.subjects)
     yield from (Cause(tuple(subjects), reason) for reason, subjects in groups.items())
 
 
 def _finisher(run: DeclaredRun, snapshot: Snapshot, run_end: End | None) -> str:
     """Return the state of the finisher's Job in one word, such as Waiting during a run, or Releasing after a run."""
-    if run.finisher is None:
-        return ""
-    item = snapshot.objects.get(run.finisher)
+    item = snapshot.find(run.finisher)
     if item is None:
-        return "Absent"
+        return "Absent" if run.finisher else ""
     end = end_of(item)
     if end:
         return {"Succeeded": "Complete", "Failed": "Failed"}[end.result]

@@ -24,18 +24,10 @@ from tfgen.text.document import Document
 from tfgen.words import listed
 
 MANAGER: Final = "tfgen"
-_APPLY: Final = "application/apply-patch+yaml"
-_BACKGROUND: Final = {"propagationPolicy": "Background"}
-MERGE_PATCH: Final = "application/merge-patch+json"
 CLAIM: Final = ("v1", "PersistentVolumeClaim")
-_LABELS_OF_JOB: Final = (keys.NAME, keys.INSTANCE, keys.MANAGED_BY)
-_MOST: Final = 6
-"""Maximum number of objects that a line about refused objects names."""
-_HELM: Final = "Helm"
 _CHART: Final = re.compile(r".+-1\.\d+\.\d{4,}(_.*)?")
 """The label `helm.sh/chart` of a chart of tfgen: the third number of the version is a digest of 48 bits. Another chart
 may have the name of a job, because the labels of the usual charts are those of `helm create`."""
-_POD_TEMPLATE: Final = ("metadata", "labels")
 
 ChangeOutcome: TypeAlias = Literal["created", "changed", "unchanged", "deleted", "kept", "left"]
 """The name of the outcome of `tfgen apply` or `tfgen delete` for an object.
@@ -155,8 +147,12 @@ def find_object(target: Target, item: Identity) -> Object | None:
         ApiError: the user may not read the object.
         TfgenError: the server does not answer in time.
     """
-    resource = target.api.resource(*item[:2])
-    return find(target.api, resource.at(target.namespace, item[2])) if resource else None
+    return _find(target.api, target.namespace, item)
+
+
+def _find(api: Api, namespace: str, item: Identity) -> Object | None:
+    resource = api.resource(*item[:2])
+    return find(api, resource.at(namespace, item[2])) if resource else None
 
 
 def apply_object(target: Target, item: Object, live: Object | None, *, is_dry_run: bool) -> Object:
@@ -182,20 +178,23 @@ def apply_object(target: Target, item: Object, live: Object | None, *, is_dry_ru
             force = "" if has_pods else ", or add --force to change the object, which no command then deletes"
             fix = f"rename the job, or delete the object with kubectl{force}"
             raise RefusedError(identity(live), f"{owner.reason}; {fix}")
-        item = _without_labels_of_job(item)
-    query = {
-        "fieldManager": MANAGER,
-        "fieldValidation": "Strict",
-        **({"force": "true"} if target.is_forced else {}),
-        **({"dryRun": "All"} if is_dry_run else {}),
-    }
+        labels_of_job = (keys.NAME, keys.INSTANCE, keys.MANAGED_BY)
+        labels = {key: value for key, value in item["metadata"]["labels"].items() if key not in labels_of_job}
+        item = {**item, "metadata": {**item["metadata"], "labels": labels}}
+    query = {"fieldManager": MANAGER, "fieldValidation": "Strict"}
+    query |= {"force": "true"} if target.is_forced else {}
+    query |= {"dryRun": "All"} if is_dry_run else {}
     path = resource_of(target.api, identity(item)).at(target.namespace, item["metadata"]["name"])
-    applied: Object = target.api.data("PATCH", path, query, item, _APPLY)
+    applied: Object = target.api.data("PATCH", path, query, item, "application/apply-patch+yaml")
     return applied
 
 
 def patch_object(
-    target: Target, live: Object, path: str, patch: Mapping[str, Any], content_type: str = MERGE_PATCH
+    target: Target,
+    live: Object,
+    path: str,
+    patch: Mapping[str, Any],
+    content_type: str = "application/merge-patch+json",
 ) -> None:
     """Patch an object of the job, a subresource of the object, or an object that belongs to the object.
 
@@ -215,10 +214,11 @@ def patch_object(
     target.api.data("PATCH", path, {"fieldManager": MANAGER}, patch, content_type)
 
 
-def delete_object(target: Target, live: Object, options: Mapping[str, Any] = _BACKGROUND) -> None:
+def delete_object(target: Target, live: Object, options: Mapping[str, Any] = EMPTY) -> None:
     """Delete an object of the job from the cluster. A missing object is no error.
 
-    The UID is a precondition, so the server never deletes a new object with the same name.
+    Without `options`, the server deletes the objects that belong to the object in the background. The UID is a
+    precondition, so the server never deletes a new object with the same name.
 
     Raises:
         RefusedError: the job does not own the object.
@@ -226,6 +226,7 @@ def delete_object(target: Target, live: Object, options: Mapping[str, Any] = _BA
         TfgenError: the server does not answer in time.
     """
     check_own(target, live)
+    options = options or {"propagationPolicy": "Background"}
     body = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": live["metadata"]["uid"]}, **options}
     try:
         path = resource_of(target.api, identity(live)).at(target.namespace, live["metadata"]["name"])
@@ -273,7 +274,10 @@ def ownership(target: Target, live: Object) -> Ownership:
         return Ownership(is_own=True)
     if _has_labels_of_job(target, live):
         return Ownership(is_own=True, reason="recreated since the last apply" if listed else "")
-    if listed == "" and _is_applied(live):
+    # If tfgen applied the object, tfgen is one of its field managers:
+    # https://kubernetes.io/docs/reference/using-api/server-side-apply/
+    entries = live["metadata"].get("managedFields") or ()
+    if listed == "" and (MANAGER, "Apply") in [(entry.get("manager"), entry.get("operation")) for entry in entries]:
         return Ownership(is_own=True)
     owner = _manager_of(live)
     manager = f", and {owner} manages it" if owner else ""
@@ -303,7 +307,7 @@ def _has_labels_of_job(target: Target, live: Object) -> bool:
     if labels.get(keys.NAME) != target.job or (pods and keys.OBJECT not in labels):
         return False
     manager, chart = labels.get(keys.MANAGED_BY), labels.get(keys.CHART, "")
-    return manager == MANAGER or (manager == _HELM and bool(_CHART.fullmatch(chart)))
+    return manager == MANAGER or (manager == "Helm" and bool(_CHART.fullmatch(chart)))
 
 
 def _labels_of_pods(item: Object) -> Iterator[Mapping[str, Any]]:
@@ -315,22 +319,8 @@ def _labels_of_pods(item: Object) -> Iterator[Mapping[str, Any]]:
         part = parts.pop()
         template = part.get("template") if isinstance(part, Mapping) else None
         if data_path.at(template, ("spec", "containers")) is not None:
-            yield data_path.at(template, _POD_TEMPLATE) or {}
+            yield data_path.at(template, ("metadata", "labels")) or {}
         parts += part.values() if isinstance(part, Mapping) else part if isinstance(part, list) else ()
-
-
-def _without_labels_of_job(item: Object) -> Object:
-    labels = {key: value for key, value in item["metadata"]["labels"].items() if key not in _LABELS_OF_JOB}
-    return {**item, "metadata": {**item["metadata"], "labels": labels}}
-
-
-def _is_applied(live: Object) -> bool:
-    """Return whether tfgen applied an object. If so, tfgen is one of the field managers of the object.
-
-    https://kubernetes.io/docs/reference/using-api/server-side-apply/
-    """
-    fields = live["metadata"].get("managedFields") or ()
-    return any(entry.get("manager") == MANAGER and entry.get("operation") == "Apply" for entry in fields)
 
 
 def refusal_lines(refusals: Iterable[RefusedError]) -> str:
@@ -338,7 +328,7 @@ def refusal_lines(refusals: Iterable[RefusedError]) -> str:
     items: dict[str, list[str]] = {}
     for refusal in refusals:
         items.setdefault(refusal.reason, []).append(name_of(refusal.item))
-    return "\n".join(f"{listed(names, _MOST)}: {reason}" for reason, names in items.items())
+    return "\n".join(f"{listed(names, most=6)}: {reason}" for reason, names in items.items())
 
 
 def name_of(item: Identity) -> str:
@@ -380,7 +370,7 @@ def read_inventory(api: Api, namespace: str, job: str, environment: str | None) 
         ApiError: the user may not read the ConfigMap.
         TfgenError: the server does not answer in time, or the ConfigMap is not an inventory.
     """
-    live = _find_inventory(api, namespace, job, environment)
+    live = _find(api, namespace, _inventory_of(job, environment))
     if live is None:
         return EMPTY
     try:
@@ -402,15 +392,14 @@ def write_inventory(target: Target, uids: Mapping[Identity, str]) -> None:
         ApiError: the user may not write the ConfigMap.
         TfgenError: the server does not answer in time.
     """
-    version, kind, name = _inventory_of(target.job, target.environment)
+    inventory = version, kind, name = _inventory_of(target.job, target.environment)
     item = {
         "apiVersion": version,
         "kind": kind,
         "metadata": {"name": name, "labels": {keys.NAME: target.job, keys.MANAGED_BY: MANAGER}},
         "data": {_KEY: json.dumps([[*item, uid] for item, uid in uids.items()])},
     }
-    live = _find_inventory(target.api, target.namespace, target.job, target.environment)
-    apply_object(target, item, live, is_dry_run=False)
+    apply_object(target, item, find_object(target, inventory), is_dry_run=False)
 
 
 def delete_inventory(target: Target) -> None:
@@ -420,7 +409,7 @@ def delete_inventory(target: Target) -> None:
         ApiError: the user may not delete the ConfigMap.
         TfgenError: the server does not answer in time.
     """
-    live = _find_inventory(target.api, target.namespace, target.job, target.environment)
+    live = find_object(target, _inventory_of(target.job, target.environment))
     if live is not None:
         delete_object(target, live)
 
@@ -467,12 +456,6 @@ def objects_of_neighbors(target: Target, candidates: Collection[Identity]) -> di
         for item in applied:
             titles.setdefault(item, neighbor.title)
     return titles
-
-
-def _find_inventory(api: Api, namespace: str, job: str, environment: str | None) -> Object | None:
-    version, kind, name = _inventory_of(job, environment)
-    resource = api.resource(version, kind)
-    return find(api, resource.at(namespace, name)) if resource else None
 
 
 def _inventory_of(job: str, environment: str | None) -> Identity:

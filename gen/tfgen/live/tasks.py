@@ -13,7 +13,7 @@ from tfgen.graph.objects.tensorboard import ROLE as TENSORBOARD
 from tfgen.graph.task_pods import gpu_count
 from tfgen.kubernetes import keys
 from tfgen.kubernetes.object import Object, creation_time
-from tfgen.live.run import DeclaredRun, Snapshot, end_of
+from tfgen.live.run import DeclaredRun, Reason, Snapshot, condition, end_of, gang_size
 from tfgen.live.training_log import TrainingError, find_error
 from tfgen.record import EMPTY, Record
 from tfgen.words import count
@@ -28,16 +28,8 @@ _INDEXES: Final = (
 _STARTING: Final = ("ContainerCreating", "PodInitializing")
 """Reasons in the status of a container that waits during a normal start. These reasons show no problem."""
 TERMINATING: Final = "Terminating"
-OUT_OF_MEMORY: Final = "OOMKilled"
 ENDED: Final = ("Succeeded", "Failed")
 """Phases of a pod that has ended and no longer uses resources of its node."""
-
-
-class Reason(Record):
-    """A reason in the status of an object: a word such as `ImagePullBackOff`, and a message."""
-
-    word: str
-    message: str
 
 
 class TaskState(Record):
@@ -76,8 +68,7 @@ class TaskState(Record):
 
 def role_of(pod: Object) -> str:
     """Return the role of a pod, from the pod's label; empty for a pod without the label."""
-    role: str = pod["metadata"].get("labels", {}).get(keys.ROLE, "")
-    return role
+    return str(pod["metadata"].get("labels", {}).get(keys.ROLE, ""))
 
 
 def index_of(pod: Object) -> int:
@@ -99,9 +90,12 @@ def main_container(pod: Object) -> str:
 
 def container_status(pod: Object, container: str) -> Mapping[str, Any]:
     """Return the status of a container or an init container of a pod; empty for a container without a status."""
+    return next((item for item in _container_statuses(pod) if item["name"] == container), EMPTY)
+
+
+def _container_statuses(pod: Object) -> Sequence[Mapping[str, Any]]:
     status = pod["status"]
-    statuses = (*status.get("initContainerStatuses", ()), *status.get("containerStatuses", ()))
-    return next((item for item in statuses if item["name"] == container), EMPTY)
+    return (*status.get("initContainerStatuses", ()), *status.get("containerStatuses", ()))
 
 
 def is_running(pod: Object) -> bool:
@@ -155,8 +149,7 @@ def task_state(pod: Object, earlier: int = 0) -> TaskState:
 
 def gpus_of(pod: Object) -> int:
     """Return the number of GPUs that a pod uses. A pod without a node, or that has ended, uses no GPUs."""
-    has_node = pod["spec"].get("nodeName") and pod["status"].get("phase") not in ENDED
-    return sum(map(gpu_count, pod["spec"]["containers"])) if has_node else 0
+    return sum(map(gpu_count, pod["spec"]["containers"])) if holds_a_node(pod) else 0
 
 
 def _word(pod: Object) -> str:
@@ -190,13 +183,10 @@ def _reason(pod: Object, *, is_ready: bool) -> Reason | None:
     scheduled = condition(pod, "PodScheduled")
     if scheduled.get("status") == "False":
         return Reason(scheduled.get("reason", "Unschedulable"), scheduled.get("message", ""))
-    for item in (*status.get("initContainerStatuses", ()), *status.get("containerStatuses", ())):
-        reason = _container_reason(item, pod)
-        if reason:
-            return reason
-    if status.get("phase") == "Failed":
+    of_container = next(filter(None, (_container_reason(item, pod) for item in _container_statuses(pod))), None)
+    if of_container is None and status.get("phase") == "Failed":
         return Reason(status.get("reason", "Failed"), status.get("message", ""))
-    return None
+    return of_container
 
 
 def _container_reason(item: Mapping[str, Any], pod: Object) -> Reason | None:
@@ -212,20 +202,12 @@ def _container_reason(item: Mapping[str, Any], pod: Object) -> Reason | None:
 
 def _end_message(container: str, ended: Mapping[str, Any], pod: Object) -> str:
     code = ended["exitCode"]
-    if ended.get("reason") != OUT_OF_MEMORY:
+    if ended.get("reason") != "OOMKilled":
         text = ended.get("message", "").strip()
         return f"{container} exited with code {code}{': ' if text else ''}{text.splitlines()[-1] if text else ''}"
-    limits = [
-        item.get("resources", {}).get("limits", {}) for item in pod["spec"]["containers"] if item["name"] == container
-    ]
-    limit = limits[0].get("memory") if limits else None
+    spec: Mapping[str, Any] = next((item for item in pod["spec"]["containers"] if item["name"] == container), {})
+    limit = data_path.at(spec, ("resources", "limits", "memory"))
     return f"{container} used more memory than {f'the limit of {limit}' if limit else 'the node has'}"
-
-
-def condition(pod: Object, kind: str) -> Mapping[str, Any]:
-    """Return the condition of the given type, such as `Ready`, in a pod's status; empty without such a condition."""
-    conditions: Sequence[Mapping[str, Any]] = pod["status"].get("conditions", ())
-    return next((item for item in conditions if item["type"] == kind), {})
 
 
 ROLE_LABEL: Final = ("metadata", "labels", keys.ROLE)
@@ -238,21 +220,15 @@ def live_task_counts(run: DeclaredRun, snapshot: Snapshot) -> Mapping[str, int]:
     The number comes from the objects in the cluster that create the pods of the role. If the cluster has no such
     object, or if the release of the run has scaled the object to 0, the number comes from job.yaml.
     """
-    controllers = dict.fromkeys([*run.controllers.values(), *([run.deciding_object] if run.deciding_object else [])])
-    live_objects = [snapshot.objects[item] for item in controllers if item in snapshot.objects]
     counts: Counter[str] = Counter()
-    for item in live_objects:
+    for item in filter(None, map(snapshot.find, {*run.controllers.values(), run.deciding_object})):
         counts.update(task_counts(item))
     return {role: counts[role] or declared for role, declared in run.roles.items()}
 
 
 def live_gang_size(run: DeclaredRun, snapshot: Snapshot) -> int:
     """Return the number of pods that the gang starts together; 0 for a run without a gang."""
-    if run.gang is None:
-        return 0
-    spec = (snapshot.objects.get(run.gang[0]) or {}).get("spec")
-    live = data_path.at(spec, ("minMember",)) or data_path.at(spec, ("schedulingPolicy", "gang", "minCount"))
-    return int(live or run.gang[1])
+    return (gang_size(snapshot.find(run.gang[0])) or run.gang[1]) if run.gang else 0
 
 
 def differences(run: DeclaredRun, snapshot: Snapshot) -> Iterator[str]:
@@ -290,27 +266,21 @@ def pod_templates(item: Object) -> tuple[Any, ...]:
 def _templates(item: Object) -> Iterator[tuple[Any, Any]]:
     """Yield each pod template of an object, with the number of pods that the object creates from the template."""
     spec: Mapping[str, Any] = item.get("spec") or {}
-    parts: Sequence[Mapping[str, Any]]
+    parts: Iterable[Mapping[str, Any]]
     match item["kind"]:
-        case "StatefulSet":
-            yield spec.get("template"), spec.get("replicas", 1)
         case "TFJob":
-            parts = [*(spec.get("tfReplicaSpecs") or {}).values()]
-            yield from ((part.get("template"), part.get("replicas", 1)) for part in parts)
+            parts = (spec.get("tfReplicaSpecs") or {}).values()
         case "JobSet":
-            parts = spec.get("replicatedJobs") or ()
-            for part in parts:
-                job = data_path.at(part, ("template", "spec")) or {}
-                yield job.get("template"), part.get("replicas", 1) * job.get("completions", 1)
+            parts = [
+                {**(data_path.at(part, ("template", "spec")) or {}), "replicas": part.get("replicas", 1)}
+                for part in spec.get("replicatedJobs") or ()
+            ]
         case "Job" if "tasks" in spec:  # a Volcano Job
             parts = spec["tasks"] or ()
-            yield from ((part.get("template"), part.get("replicas", 1)) for part in parts)
-        case "Job":
-            yield spec.get("template"), spec.get("completions", 1)
-
-
-_NOT_STARTED: Final = ("RunContainerError", "CreateContainerError")
-"""Reasons in the status of a container whose command cannot be started."""
+        case _:
+            parts = (spec,)
+    for part in parts:
+        yield part.get("template"), part.get("replicas", 1) * part.get("completions", 1)
 
 
 class TaskError(Record):
@@ -329,12 +299,14 @@ def failed_pods(run: DeclaredRun, snapshot: Snapshot) -> list[Object]:
 
     TensorBoard counts as a task.
     """
-    lead = snapshot.deciding_object_of(run)
-    end = end_of(lead) if lead else None
+    end = end_of(snapshot.find(run.deciding_object))
     if end and end.result == "Succeeded":
         return []
-    failed = [pod for pod in newest_pods(_task_pods(run, snapshot)).values() if _failure(pod) is not None]
-    return sorted(failed, key=lambda pod: str((_failure(pod) or {}).get("finishedAt") or ""))
+    pods = [pod for pod in snapshot.pods_of(run) if role_of(pod) in run.roles or not run.controllers]
+    if run.tensorboard_port is not None:
+        pods += snapshot.pods_with({keys.JOB: run.full_name, keys.ROLE: TENSORBOARD})
+    failed = filter(_failure, newest_pods(pods).values())
+    return sorted(failed, key=lambda pod: str(_failure(pod).get("finishedAt") or ""))
 
 
 def task_errors(pods: Iterable[Object], logs: Mapping[str, str]) -> Iterator[TaskError]:
@@ -348,7 +320,7 @@ def task_errors(pods: Iterable[Object], logs: Mapping[str, str]) -> Iterator[Tas
     """
     printed: set[str] = set()
     for pod in pods:
-        failure = _failure(pod) or {}
+        failure = _failure(pod)
         texts = (logs.get(pod["metadata"]["name"], ""), failure.get("message", ""), failure.get("reason", ""))
         error = find_error(texts, has_failed=bool(failure))
         if error and error.name not in printed:
@@ -356,42 +328,20 @@ def task_errors(pods: Iterable[Object], logs: Mapping[str, str]) -> Iterator[Tas
             yield TaskError(TENSORBOARD if role_of(pod) == TENSORBOARD else task_name(pod), error)
 
 
-def _task_pods(run: DeclaredRun, snapshot: Snapshot) -> Iterator[Object]:
-    yield from (pod for pod in snapshot.pods_of(run) if role_of(pod) in run.roles or not run.controllers)
-    if run.tensorboard_port is not None:
-        yield from snapshot.pods_with({keys.JOB: run.full_name, keys.ROLE: TENSORBOARD})
-
-
-def _failure(pod: Object) -> Mapping[str, Any] | None:
-    """Return the state of a pod's main container if the container has failed; None if it runs or has succeeded."""
+def _failure(pod: Object) -> Mapping[str, Any]:
+    """Return the state of a pod's main container if the container has failed; empty if it runs or has succeeded."""
     status = container_status(pod, main_container(pod))
     state: Mapping[str, Any] = status.get("state") or {}
     waiting: Mapping[str, Any] = state.get("waiting") or {}
-    if waiting.get("reason") in _NOT_STARTED:
+    if waiting.get("reason") in ("RunContainerError", "CreateContainerError"):  # the command cannot be started
         return waiting
     ended: Mapping[str, Any] = state.get("terminated") or (status.get("lastState") or {}).get("terminated") or {}
-    return ended if ended.get("exitCode") and "running" not in state else None
+    return ended if ended.get("exitCode") and "running" not in state else EMPTY
 
 
 LEASE_NAMESPACE: Final = "kube-node-lease"
-_DURATION: Final = 40
-"""Seconds for which a lease is valid, unless the lease sets another duration."""
-
-
-def ready_condition(node: Object) -> Mapping[str, Any]:
-    """Return the condition Ready of a node; empty for a node whose kubelet has never reported."""
-    conditions: list[Mapping[str, Any]] = (node.get("status") or {}).get("conditions") or []
-    return next((condition for condition in conditions if condition["type"] == "Ready"), EMPTY)
-
-
-def is_ready(node: Object) -> bool:
-    """Test whether a node is ready."""
-    return ready_condition(node).get("status") == "True"
-
-
-def is_silent(node: Object) -> bool:
-    """Test whether the kubelet of a node has sent no report for the grace period of the node controller."""
-    return ready_condition(node).get("status") == "Unknown"
+_SILENT: Final = "Unknown"
+"""The status of the condition Ready if the kubelet has sent no report for the grace period of the node controller."""
 
 
 def sign_of_life(node: Object, lease: Object | None, now: datetime) -> str:
@@ -402,18 +352,17 @@ def sign_of_life(node: Object, lease: Object | None, now: datetime) -> str:
         lease: the lease that the node's kubelet renews; None for a node without a lease.
         now: the time of the API server.
     """
-    name = node["metadata"]["name"]
-    if is_ready(node):
+    name, ready = node["metadata"]["name"], condition(node, "Ready")
+    if ready.get("status") == "True":
         return f"{name} is ready"
-    if not is_silent(node):
-        condition = ready_condition(node)
-        reason = condition.get("message") or condition.get("reason") or "no message"
+    if ready.get("status") != _SILENT:
+        reason = ready.get("message") or ready.get("reason") or "no message"
         return f"the kubelet of {name} answers, and reports that the node is not ready ({reason})"
     spec: Mapping[str, Any] = (lease or {}).get("spec") or {}
     if not spec.get("renewTime"):
         return ""
     seconds = (now - datetime.fromisoformat(spec["renewTime"])).total_seconds()
-    is_old = seconds > (spec.get("leaseDurationSeconds") or _DURATION)
+    is_old = seconds > (spec.get("leaseDurationSeconds") or 40)
     return "" if is_old else f"the kubelet of {name} renewed its lease {max(seconds, 0):.0f} s ago"
 
 
@@ -452,7 +401,12 @@ def doubtful_nodes(pods: Iterable[Object]) -> set[str]:
     The node controller sets the condition Ready of the pods on a lost node to False, although ContainersReady is still
     True. A pod that is being deleted also makes its node doubtful.
     """
-    return {pod["spec"]["nodeName"] for pod in pods if holds_a_node(pod) and _is_doubtful(pod)}
+    return {
+        pod["spec"]["nodeName"]
+        for pod in filter(holds_a_node, pods)
+        if "deletionTimestamp" in pod["metadata"]
+        or (condition(pod, "Ready").get("status"), condition(pod, "ContainersReady").get("status")) == ("False", "True")
+    }
 
 
 def lost_nodes(pods: Iterable[Object], nodes: Mapping[str, Object]) -> Iterator[LostNode]:
@@ -466,28 +420,17 @@ def lost_nodes(pods: Iterable[Object], nodes: Mapping[str, Object]) -> Iterator[
     for pod in filter(holds_a_node, pods):
         on_nodes.setdefault(pod["spec"]["nodeName"], []).append(pod)
     for name, on_node in sorted(on_nodes.items()):
-        node = nodes.get(name)
-        if node is not None and not is_ready(node):
+        ready = condition(nodes[name], "Ready") if name in nodes else None
+        if ready is not None and ready.get("status") != "True":
+            volumes = [volume for pod in on_node for volume in pod["spec"].get("volumes") or ()]
+            claims = (data_path.at(volume, ("persistentVolumeClaim", "claimName")) for volume in volumes)
             yield LostNode(
                 name=name,
-                since=ready_condition(node).get("lastTransitionTime") or "",
-                message=ready_condition(node).get("message") or "",
-                is_silent=is_silent(node),
+                since=ready.get("lastTransitionTime") or "",
+                message=ready.get("message") or "",
+                is_silent=ready.get("status") == _SILENT,
                 tasks=tuple(sorted(map(task_name, on_node))),
                 pods=tuple(sorted(pod["metadata"]["name"] for pod in on_node)),
-                gpus=sum(task_state(pod).gpus for pod in on_node),
-                claims=tuple(sorted({claim for pod in on_node for claim in _claims(pod)})),
+                gpus=sum(map(gpus_of, on_node)),
+                claims=tuple(sorted({*filter(None, claims)})),
             )
-
-
-def _is_doubtful(pod: Object) -> bool:
-    is_marked = condition(pod, "Ready").get("status") == "False" and (
-        condition(pod, "ContainersReady").get("status") == "True"
-    )
-    return is_marked or "deletionTimestamp" in pod["metadata"]
-
-
-def _claims(pod: Object) -> Iterator[str]:
-    for volume in pod["spec"].get("volumes") or ():
-        if "persistentVolumeClaim" in volume:
-            yield volume["persistentVolumeClaim"]["claimName"]

@@ -11,26 +11,17 @@ fields that tfgen renders, and compares containers and variables by name.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from tfgen import data_path
 from tfgen.kubernetes import keys, quantity
 from tfgen.kubernetes.object import identity
 from tfgen.live.run import DeclaredRun, Snapshot
-from tfgen.live.tasks import ROLE_LABEL, index_of, pod_templates, role_of
+from tfgen.live.tasks import ROLE_LABEL, index_of, pod_templates, role_of, task_name
 from tfgen.record import Record
 from tfgen.schema.hints import find_secret_arguments, looks_secret
 from tfgen.words import listed, shown_pair
-
-_LABELS: Final = ("metadata", "labels")
-_LISTS: Final = ("initContainers", "containers")
-_FIELDS: Final = ("image", "command", "args")
-_AMOUNTS: Final = ("requests", "limits")
-_HIDDEN: Final = "(hidden)"
-"""In place of a value that may be a secret."""
-_SUBJECTS: Final = 6
-"""Maximum number of names of tasks in a text."""
 
 
 class TemplateEdit(Record):
@@ -55,7 +46,7 @@ class TemplateEdit(Record):
     def __str__(self) -> str:
         found, expected = shown_pair(self.found, self.expected)
         text = (
-            f"{self.role}: {listed(self.owners, _SUBJECTS)}: {self.field} of the container {self.container} is "
+            f"{self.role}: {listed(self.owners, most=6)}: {self.field} of the container {self.container} is "
             f"{'missing' if self.found is None else found}, and job.yaml renders {expected}"
         )
         if self.is_of_pods:
@@ -76,35 +67,33 @@ def template_edits(run: DeclaredRun, snapshot: Snapshot) -> Iterator[TemplateEdi
         for template in pod_templates(item)
         for role, key in _hashes(template)
     }
-    for item in filter(None, map(snapshot.objects.get, map(identity, run.rendered))):
-        for template in pod_templates(item):
-            for label in _hashes(template):
-                owner = f"{item['kind']} {item['metadata']['name']}"
-                for container, field, found, wanted in _differences(template, expected.get(label)):
-                    edit = TemplateEdit(label[0], (owner,), container, field, found, wanted, is_of_pods=False)
-                    edits.setdefault((label[0], container, field, repr(found)), edit)
-    for pod in sorted(snapshot.pods_of(run), key=lambda pod: (role_of(pod), index_of(pod))):
-        for label in _hashes(pod):
-            for container, field, found, wanted in _differences(pod, expected.get(label)):
+    live_items = filter(None, map(snapshot.find, map(identity, run.rendered)))
+    templates = [(item, template) for item in live_items for template in pod_templates(item)]
+    owned = [(f"{item['kind']} {item['metadata']['name']}", template, False) for item, template in templates]
+    pods = sorted(snapshot.pods_of(run), key=lambda pod: (role_of(pod), index_of(pod)))
+    owned += [(task_name(pod), pod, True) for pod in pods]
+    for owner, template, is_of_pods in owned:
+        for label in _hashes(template):
+            for container, field, found, wanted in _differences(template, expected.get(label)):
                 key = (label[0], container, field, repr(found))
                 known = edits.get(key)
-                if field != "image" or (known and not known.is_of_pods):
+                if (is_of_pods and field != "image") or (known and not known.is_of_pods):
                     continue
-                owners = (*(known.owners if known else ()), f"{role_of(pod)}-{index_of(pod)}")
-                edits[key] = TemplateEdit(label[0], owners, container, field, found, wanted, is_of_pods=True)
+                owners = (*(known.owners if known else ()), owner)
+                edits[key] = TemplateEdit(label[0], owners, container, field, found, wanted, is_of_pods)
     yield from edits.values()
 
 
 def _hashes(template: Any) -> Iterator[tuple[str, str]]:
     """Yield the role and the hash in the labels of a template; nothing for a template without a hash."""
-    role, labels = data_path.at(template, ROLE_LABEL), data_path.at(template, _LABELS) or {}
+    role, labels = data_path.at(template, ROLE_LABEL), data_path.at(template, ("metadata", "labels")) or {}
     if isinstance(role, str) and keys.POD_TEMPLATE_HASH in labels:
         yield role, labels[keys.POD_TEMPLATE_HASH]
 
 
 def _differences(found: Any, expected: Any) -> Iterator[tuple[str, str, Any, Any]]:
     """Yield container, field, found value and expected value for each rendered field with another value."""
-    for key in _LISTS:
+    for key in ("initContainers", "containers"):
         by_name = {item.get("name"): item for item in data_path.at(found, ("spec", key)) or ()}
         for container in data_path.at(expected, ("spec", key)) or ():
             name = container["name"]
@@ -119,15 +108,16 @@ def _container_differences(
     if found is None:
         yield "image", None, expected["image"]
         return
-    for field in _FIELDS:
+    for field in ("image", "command", "args"):
         if field in expected and found.get(field) != expected[field]:
             yield field, found.get(field), expected[field]
-    variables = _by_name(found.get("env") or ())
+    variables = {variable["name"]: variable for variable in found.get("env") or ()}
     for variable in expected.get("env") or ():
         name, live = variable["name"], variables.get(variable["name"])
         if live is None or not _contains(live, variable):
-            yield f"env.{name}", _value(live), _value(variable)
-    for kind in _AMOUNTS:
+            value, wanted = (item and item.get("value", item.get("valueFrom", "")) for item in (live, variable))
+            yield f"env.{name}", value, wanted
+    for kind in ("requests", "limits"):
         live_amounts = data_path.at(found, ("resources", kind)) or {}
         for resource, amount in (data_path.at(expected, ("resources", kind)) or {}).items():
             live = live_amounts.get(resource)
@@ -139,17 +129,8 @@ def _hidden(name: str, value: Any) -> Any:
     """Replace each text that may be a secret: the value of a variable, or a word of a command."""
     if isinstance(value, list):
         secrets = {*find_secret_arguments(value)}
-        return [_HIDDEN if index in secrets else _hidden("", word) for index, word in enumerate(value)]
-    return _HIDDEN if isinstance(value, str) and looks_secret(name, value) else value
-
-
-def _by_name(items: Sequence[Mapping[str, Any]]) -> Mapping[str, Mapping[str, Any]]:
-    return {item["name"]: item for item in items}
-
-
-def _value(variable: Mapping[str, Any] | None) -> Any:
-    """Return the value of a variable, or the source of the value."""
-    return None if variable is None else variable.get("value", variable.get("valueFrom", ""))
+        return ["(hidden)" if index in secrets else _hidden("", word) for index, word in enumerate(value)]
+    return "(hidden)" if isinstance(value, str) and looks_secret(name, value) else value
 
 
 def _contains(found: Any, expected: Any) -> bool:

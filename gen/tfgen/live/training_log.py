@@ -10,8 +10,6 @@ from typing import Final
 
 from tfgen.record import Record
 
-_PAGE: Final = "docs/keras.md#errors-and-fixes"
-
 
 class TrainingError(Record):
     """A common error of training programs.
@@ -25,70 +23,66 @@ class TrainingError(Record):
     """
 
     name: str
-    pattern: re.Pattern[str]
+    pattern: str
     meaning: str
     is_silent: bool = False
-    page: str = _PAGE
+    page: str = "docs/keras.md#errors-and-fixes"
 
     def __str__(self) -> str:
         """Return the explanation of the error and the page with the fix."""
         return f"{self.meaning}: see {self.page}"
 
 
-def _error(name: str, pattern: str, meaning: str, *, is_silent: bool = False) -> TrainingError:
-    return TrainingError(name, re.compile(pattern), meaning, is_silent)
-
-
 # The order matters: the first matching error of the table is the cause, and a later error may be a consequence.
 ERRORS: Final = (
-    _error(
+    TrainingError(
         "keras-3-mirrored",
         r"Attempt to convert a value \(PerReplica",
         "model.fit of Keras 3 does not train under MultiWorkerMirroredStrategy; use tf_keras",
     ),
-    _error(
+    TrainingError(
         "keras-3-parameter-server",
         r"pass this dataset to [`'\"]?ClusterCoordinator\.create_per_worker_dataset",
         "model.fit of Keras 3 does not train under ParameterServerStrategy; use tf_keras",
     ),
-    _error(
+    TrainingError(
         "no-tf-keras",
         r"do not have the tf_keras package installed|No module named '?tf_keras\b",
         "TF_USE_LEGACY_KERAS is set, and the image has no tf_keras; install the package",
     ),
-    _error(
+    TrainingError(
         "no-tensorboard",
         r"No module named '?tensorboard\b|tensorboard: (command )?not found|\"tensorboard\": executable file not found",
         "the image has no tensorboard; install the package, or set tensorboard.image",
     ),
-    _error(
+    TrainingError(
         "port-in-use",
         r"Could not start gRPC server|Address already in use|Failed to add port to server",
         "the program starts a second server or the server of another task, or another program uses the port",
     ),
-    _error(
+    TrainingError(
         "no-tf-config",
         r"Cluster spec must be non-empty|KeyError: ['\"]TF_CONFIG",
         "the program found no cluster in TF_CONFIG",
     ),
-    _error(
+    TrainingError(
         "out-of-memory",
         r"ResourceExhaustedError|RESOURCE_EXHAUSTED|OOM when allocating tensor|CUDA_ERROR_OUT_OF_MEMORY|MemoryError"
         r"|OOMKilled",
         "the task has too little memory for the model and the batch",
     ),
-    _error(
+    TrainingError(
         "nan-loss",
         r"(?i:\bloss['\"]?\s*(?:[:=]|is)?\s*nan\b)|Invalid loss, terminating training",
         "the loss is not a number; the training diverges or the data has bad values",
         is_silent=True,
     ),
-    _error(
+    TrainingError(
         "jax-peer-lost",
         r"the JAX distributed service detected fatal errors",
         "another task of keras.distribution ended or does not answer, so JAX ends this task; read the log of that task",
     ),
-    _error(
+    TrainingError(
         "no-connection",
         r"failed to connect to all addresses|Connection refused",
         "a task cannot reach another task: that task has ended, or a network policy blocks the connection",
@@ -105,7 +99,7 @@ def find_error(lines: str | Iterable[str], *, has_failed: bool = True) -> Traini
     """
     text = lines if isinstance(lines, str) else "\n".join(lines)
     candidates = (error for error in ERRORS if has_failed or error.is_silent)
-    return next((error for error in candidates if error.pattern.search(text)), None)
+    return next((error for error in candidates if re.search(error.pattern, text)), None)
 
 
 _LOSS: Final = re.compile(
@@ -114,9 +108,6 @@ _LOSS: Final = re.compile(
     re.IGNORECASE,
 )
 _BARS: Final = "▁▂▃▄▅▆▇█"
-_NOT_FINITE: Final = "!"
-_WIDTH: Final = 40
-"""Maximum number of characters of a curve. If a log has more losses, each character shows an average."""
 
 
 def losses(log: Iterable[str]) -> list[float]:
@@ -134,26 +125,24 @@ def loss_line(task: str, values: Sequence[float]) -> str:
     return f"loss of {task}: {sparkline(values)} {values[0]:g} -> {values[-1]:g}" if len(values) > 1 else ""
 
 
-def sparkline(values: Sequence[float], width: int = _WIDTH) -> str:
+def sparkline(values: Sequence[float]) -> str:
     """Draw numbers as a text of bars with eight heights. An exclamation mark shows an infinite number or a NaN.
+
+    The text has at most 40 characters. For more numbers, each character shows an average.
 
     >>> sparkline([8, 4, 2, 1, float("nan")])
     '█▄▂▁!'
     """
-    means = [sum(part) / len(part) for part in _parts(values, width)]
+    count = min(40, len(values))
+    ends = [len(values) * number // max(count, 1) for number in range(count + 1)]
+    means = [sum(values[start:end]) / (end - start) for start, end in pairwise(ends)]
     finite = [value for value in means if math.isfinite(value)]
     least, span = min(finite, default=0.0), max(finite, default=0.0) - min(finite, default=0.0)
     return "".join(
-        _BARS[int((value - least) / (span or 1) * (len(_BARS) - 1) + 0.5)] if math.isfinite(value) else _NOT_FINITE
+        _BARS[int((value - least) / (span or 1) * (len(_BARS) - 1) + 0.5)] if math.isfinite(value) else "!"
         for value in means
     )
 
 
 def _losses_of_line(line: str) -> list[float]:
     return [float(match["marked"] or match["plain"]) for match in _LOSS.finditer(line) if match["validation"] is None]
-
-
-def _parts(values: Sequence[float], width: int) -> list[Sequence[float]]:
-    """Split the values into at most `width` consecutive parts of almost equal length."""
-    count = min(width, len(values))
-    return [values[start:end] for start, end in pairwise(len(values) * n // max(count, 1) for n in range(count + 1))]

@@ -2,47 +2,48 @@
 
 tfgen finds the pod, the container and the port. kubectl connects with the kubeconfig and the context of tfgen. tfgen
 explains the failures of kubectl.
+
+`tfgen profile` runs its traces with kubectl as well.
 """
 
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import re
 import select
 import signal
 import socket
 import subprocess
+import tarfile
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import IO, Final, NoReturn, TypeAlias, cast
 
-from tfgen.errors import TfgenError
+from tfgen import data_path
+from tfgen.errors import Problem, ProblemsError, TfgenError
 from tfgen.kubernetes.object import Object
 from tfgen.live.connection import Access
-from tfgen.live.tasks import main_container
+from tfgen.live.tasks import index_of, main_container, role_of, task_name
+from tfgen.live.trace_server import NO_SERVER, NO_TENSORFLOW, NO_TRACE, TOO_OLD
 from tfgen.record import Record
+from tfgen.text.document import Document
 
 LOOPBACK: Final = "127.0.0.1"
 
-_MISSING: Final = "the PATH has no kubectl; install kubectl: https://kubernetes.io/docs/tasks/tools/"
-_PATIENCE: Final = 5.0
-"""Seconds for the end of kubectl after SIGTERM."""
 _AT_ONCE: Final = 64
 """Maximum number of kubectl processes that run at the same time."""
-_HOLD: Final = 1.0
-"""Seconds for which a line that looks like a message of kubectl waits for the end of kubectl.
-
-kubectl ends immediately after its last message. On a machine without a free processor, the end takes half a second or
-more.
-"""
 _RETRY: Final = 1.0
 """Seconds between two tries to forward a port to a new pod."""
-_PART: Final = 1 << 16
 
 _EXIT_CODE: Final = re.compile(rb"(command terminated with exit code \d+)\s*\Z")
-"""The last message of kubectl after a program with another exit code than 0. kubectl exits with the same code."""
+"""The last message of kubectl after a program with another exit code than 0. kubectl exits with the same code.
+
+After any other message, the exit code is that of kubectl after a failure.
+"""
 _MESSAGE: Final = re.compile(
     rb"(?:\A|.*\n)((?:error: |Error from server|Unable to connect to the server|The connection to the server).*)\Z",
     re.DOTALL,
@@ -102,15 +103,14 @@ def execute(access: Access, execution: Execution, errors: IO[bytes]) -> int:
         TfgenError: kubectl is not installed, the command cannot start, or the connection is lost.
         BrokenPipeError: the reader of the standard output has exited.
     """
-    stdin = None if execution.has_stdin else subprocess.DEVNULL
-    with _kubectl(access, execution.words, stdin=stdin, stdout=None, stderr=subprocess.PIPE) as process:
+    with _kubectl(access, execution.words, None, subprocess.PIPE, has_stdin=execution.has_stdin) as process:
         message, is_copied = _copy_errors(cast("IO[bytes]", process.stderr), errors)
         code = process.wait()
     if code == -signal.SIGPIPE:
         raise BrokenPipeError
-    if code:
-        _check_end(execution, code, message)
-    elif not is_copied:
+    if code and not _EXIT_CODE.match(message):
+        raise TfgenError(_explanation(execution.pod, code, message, "exec"))
+    if not code and not is_copied:
         errors.write(message)
         errors.flush()
     return code
@@ -122,18 +122,13 @@ def collect(access: Access, executions: Sequence[Execution]) -> list[Executed | 
     for start in range(0, len(executions), _AT_ONCE):
         part = executions[start : start + _AT_ONCE]
         with contextlib.ExitStack() as stack:
-            started = [_start(access, execution, stack) for execution in part]
-            results += [_result(execution, *files) for execution, files in zip(part, started, strict=True)]
+            started = []
+            for execution in part:
+                out, err = (stack.enter_context(tempfile.TemporaryFile()) for _ in range(2))
+                process = _kubectl(access, execution.words, out, err, has_stdin=execution.has_stdin)
+                started.append((execution, stack.enter_context(process), out, err))
+            results += [_result(*files) for files in started]
     return results
-
-
-def _start(access: Access, execution: Execution, stack: contextlib.ExitStack) -> tuple[Kubectl, IO[bytes], IO[bytes]]:
-    """Start a command. Return the process of kubectl, and the files of the standard output and the standard error."""
-    stdout = stack.enter_context(tempfile.TemporaryFile())  # noqa: SIM115 - the stack closes the file
-    stderr = stack.enter_context(tempfile.TemporaryFile())  # noqa: SIM115
-    stdin = None if execution.has_stdin else subprocess.DEVNULL
-    process = stack.enter_context(_kubectl(access, execution.words, stdin=stdin, stdout=stdout, stderr=stderr))
-    return process, stdout, stderr
 
 
 def _result(execution: Execution, process: Kubectl, stdout: IO[bytes], stderr: IO[bytes]) -> Executed | TfgenError:
@@ -143,11 +138,8 @@ def _result(execution: Execution, process: Kubectl, stdout: IO[bytes], stderr: I
     stderr.seek(0)
     errors = stderr.read()
     start = _message_start(errors) if code else len(errors)
-    try:
-        if code:
-            _check_end(execution, code, errors[start:])
-    except TfgenError as error:
-        return error
+    if code and not _EXIT_CODE.match(errors, start):
+        return TfgenError(_explanation(execution.pod, code, errors[start:], "exec"))
     return Executed(code, stdout.read(), errors[:start])
 
 
@@ -220,7 +212,7 @@ def _forwarding(access: Access, pod: Object, ports: tuple[int, int]) -> Iterator
     name = pod["metadata"]["name"]
     words = ("port-forward", f"pod/{name}", f"{ports[0]}:{ports[1]}", f"--address={LOOPBACK}")
     message = b""
-    with _kubectl(access, words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
+    with _kubectl(access, words, subprocess.PIPE, subprocess.STDOUT) as process:
         for line in cast("IO[bytes]", process.stdout):
             if line.startswith(b"Forwarding from "):
                 yield
@@ -232,7 +224,12 @@ def _forwarding(access: Access, pod: Object, ports: tuple[int, int]) -> Iterator
 
 @contextlib.contextmanager
 def _kubectl(
-    access: Access, words: Sequence[str], *, stdin: int | None, stdout: int | IO[bytes] | None, stderr: int | IO[bytes]
+    access: Access,
+    words: Sequence[str],
+    stdout: int | IO[bytes] | None,
+    stderr: int | IO[bytes],
+    *,
+    has_stdin: bool = False,
 ) -> Iterator[Kubectl]:
     """Start kubectl, and end kubectl at the end of the block.
 
@@ -241,29 +238,27 @@ def _kubectl(
     """
     context = (f"--context={access.context}",) if access.context else ()
     argv = ("kubectl", *context, f"--namespace={access.namespace}", *words)
+    stdin = None if has_stdin else subprocess.DEVNULL
     environment = {**os.environ, **({"KUBECONFIG": access.kubeconfig} if access.kubeconfig else {})}
     try:
         process = subprocess.Popen(  # noqa: S603 - no shell, and the words of the user come after --
             argv, env=environment, stdin=stdin, stdout=stdout, stderr=stderr
         )
     except FileNotFoundError as error:
-        raise TfgenError(_MISSING) from error
+        message = "the PATH has no kubectl; install kubectl: https://kubernetes.io/docs/tasks/tools/"
+        raise TfgenError(message) from error
     except OSError as error:
         raise TfgenError(f"kubectl cannot start: {error.strerror}") from error
     with process:
         try:
             yield process
         finally:
-            _end(process)
-
-
-def _end(process: Kubectl) -> None:
-    if process.poll() is None:
-        process.terminate()
-        try:
-            process.wait(_PATIENCE)
-        except subprocess.TimeoutExpired:
-            process.kill()
+            if process.poll() is None:
+                process.terminate()
+                try:
+                    process.wait(5)
+                except subprocess.TimeoutExpired:
+                    process.kill()
 
 
 def _copy_errors(source: IO[bytes], target: IO[bytes]) -> tuple[bytes, bool]:
@@ -277,11 +272,12 @@ def _copy_errors(source: IO[bytes], target: IO[bytes]) -> tuple[bytes, bool]:
     """
     held, is_copied = b"", True
     while True:
-        if not is_copied and not select.select([source], [], [], _HOLD)[0]:
+        # The end takes half a second or more on a machine without a free processor.
+        if not is_copied and not select.select([source], [], [], 1.0)[0]:
             target.write(held)
             target.flush()
             is_copied = True
-        data = os.read(source.fileno(), _PART)
+        data = os.read(source.fileno(), 1 << 16)
         if not data:
             return held, is_copied
         text = data if is_copied else held + data
@@ -297,12 +293,6 @@ def _message_start(text: bytes) -> int:
     return match.start(1) if match else len(text)
 
 
-def _check_end(execution: Execution, code: int, message: bytes) -> None:
-    """Raise TfgenError if `code` is not the exit code of the command, but that of kubectl after a failure."""
-    if not _EXIT_CODE.match(message):
-        raise TfgenError(_explanation(execution.pod, code, message, "exec"))
-
-
 def _explanation(pod: Object, code: int, message: bytes, subresource: str) -> str:
     """Return the message of kubectl after a failure, with the reason or the fix where kubectl does not give it."""
     text = " ".join(message.decode("utf-8", "replace").split()).removeprefix("error: ")
@@ -312,3 +302,88 @@ def _explanation(pod: Object, code: int, message: bytes, subresource: str) -> st
     if "forbidden" in text.lower():
         fix = f"the account needs the verb get for pods, and the verb create for pods/{subresource}"
     return f"{pod['metadata']['name']}: {text}{f'; {fix}' if fix else ''}"
+
+
+# -- traces of TensorFlow servers --------------------------------------------------------------------------------------
+#
+# tfgen runs TensorFlow's profiler client (`trace_server.py`) in the container of each task.
+
+
+def trace_tasks(access: Access, pods: Sequence[Object], seconds: int) -> list[Mapping[str, bytes] | TfgenError]:
+    """Trace tasks at the same time.
+
+    Return the trace files of each task by name, such as worker-1.xplane.pb, or the reason why the task has no trace.
+    """
+    program = Path(__file__).with_name("trace_server.py").read_text(encoding="utf-8")
+    executions = [
+        Execution(pod, ("python3", "-c", program, role_of(pod), str(index_of(pod)), str(seconds))) for pod in pods
+    ]
+    return [_trace(pod, result) for pod, result in zip(pods, collect(access, executions), strict=True)]
+
+
+def _trace(pod: Object, result: Executed | TfgenError) -> Mapping[str, bytes] | TfgenError:
+    if isinstance(result, TfgenError):
+        return result
+    name = pod["metadata"]["name"]
+    if result.code:
+        lines = result.stderr.decode("utf-8", "replace").strip().splitlines()
+        return TfgenError(f"{name}: {_failure(result.code, lines, task_name(pod))}")
+    try:
+        with tarfile.open(fileobj=io.BytesIO(result.stdout)) as tar:
+            members = ((member, tar.extractfile(member)) for member in tar if member.isfile())
+            files = {member.name.rpartition("/")[2]: file.read() for member, file in members if file}
+    except (tarfile.TarError, EOFError) as error:
+        return TfgenError(f"{name}: the archive of the trace is incomplete: {error}; try again")
+    return files or TfgenError(f"{name}: the trace has no events; trace more seconds with --seconds")
+
+
+def _failure(code: int, lines: Sequence[str], task: str) -> str:
+    """Return a text with the reason why the trace of a task failed, and a fix.
+
+    Args:
+        code: exit code of the program `trace_server`.
+        lines: lines that the program wrote to standard error.
+        task: name of the task.
+    """
+    last = lines[-1] if lines else ""
+    if code == NO_TRACE and any("Socket closed" in line for line in lines):  # the server has ended
+        return (
+            f"{task} ended during the trace; tfgen logs shows the reason. The profiler of TensorFlow can end a "
+            "worker of MultiWorkerMirroredStrategy; the run then resumes from its last checkpoint"
+        )
+    texts = {
+        NO_TENSORFLOW: f"python3 of the container cannot import TensorFlow ({last}); trace a task whose image has "
+        "TensorFlow",
+        TOO_OLD: f"TensorFlow {last} has no profiler client; the client needs TensorFlow 2.2 or later in the image",
+        NO_SERVER: f"TF_CONFIG has no address of {task}, so no TensorFlow server answers a trace; call "
+        "tf.profiler.experimental.start in the program",
+        NO_TRACE: f"no TensorFlow server of {task} answers a trace ({last}); a task starts its server after the import "
+        "of TensorFlow, so wait for the first step and try again",
+    }
+    return texts.get(code, f"the profiler client exited with code {code}: {last}")
+
+
+RULES: Final[Mapping[str, str]] = {
+    "untraceable-strategy": "The tasks of the strategy have no TensorFlow server that `tfgen profile` can trace.",
+}
+"""The description of each rule, by the id of the rule, for the problems of `tfgen profile`."""
+
+
+_NO_SERVER: Final[Mapping[str, str]] = {
+    "KerasDistribution": (
+        "tfgen profile cannot trace the tasks, because the tasks run JAX; call jax.profiler.start_trace in the program"
+    ),
+    "Single": (
+        "tfgen profile cannot trace the task, because the task has no TensorFlow server; call "
+        "tf.profiler.experimental.start in the program"
+    ),
+}
+"""The message with the reason and the fix, by the strategy whose tasks cannot be traced."""
+
+
+def check_traceable(document: Document) -> None:
+    """Raise ProblemsError for a job whose strategy has no TensorFlow server to trace."""
+    path = ("spec", "strategy")
+    message = _NO_SERVER.get(data_path.at(document.data, path) or "")
+    if message:
+        raise ProblemsError([Problem(*document.place(path), message, "untraceable-strategy")])

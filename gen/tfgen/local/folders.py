@@ -22,22 +22,17 @@ from tfgen.record import Record
 from tfgen.words import either, meant, nearest
 
 _ABSOLUTE: Final = re.compile(r"(?<![\w./~-])/[^\s:,;=\"'()<>|&`$\[\]{}]*")
-_OF_MACHINE: Final = ("/dev/shm",)  # noqa: S108 - shared memory is shared memory
-_UNKNOWN: Final = ("secret", "configMap", "projected", "downwardAPI", "image")
-"""Volume sources whose content exists only in the cluster."""
-
-
-class Mount(Record):
-    """The path of a mount in the pod, and the local folder that replaces the mount."""
-
-    path: str
-    folder: Path
 
 
 class Folders(Record):
-    """The mounts of a task, sorted so that longer paths precede shorter paths, and the folder with the task's code."""
+    """The mounts of a task, and the folder with the task's code.
 
-    mounts: tuple[Mount, ...]
+    Attributes:
+        mounts: the local folder that replaces each mount, by the path of the mount in the pod. Longer paths come first.
+        workdir: the folder with the code.
+    """
+
+    mounts: Mapping[str, Path]
     workdir: Path
 
     def replace_paths(self, text: str) -> str:
@@ -56,9 +51,9 @@ class Folders(Record):
         """
         if path.startswith("//"):
             return path
-        for mount in self.mounts:
-            if path == mount.path or path.startswith(f"{mount.path}/"):
-                return f"{mount.folder}{path.removeprefix(mount.path)}"
+        for mount, folder in self.mounts.items():
+            if path == mount or path.startswith(f"{mount}/"):
+                return f"{folder}{path.removeprefix(mount)}"
         if Path(path).exists():
             return path
         parts = Path(path).parts[1:]
@@ -91,12 +86,12 @@ class Volumes(Record):
             variables: the variables of the task, which the field `subPathExpr` of a mount may contain.
         """
         volumes = {volume["name"]: volume for volume in pod.spec.get("volumes", ())}
-        mounts = [
-            Mount(mount["mountPath"].rstrip("/"), self._folder(pod, volumes[mount["name"]], mount, variables))
+        mounts = {
+            mount["mountPath"].rstrip("/"): self._folder(pod, volumes[mount["name"]], mount, variables)
             for mount in pod.container.get("volumeMounts", ())
-            if mount["mountPath"] not in _OF_MACHINE
-        ]
-        return Folders(tuple(sorted(mounts, key=lambda mount: -len(mount.path))), self.workdir)
+            if mount["mountPath"] != "/dev/shm"  # noqa: S108 - shared memory is shared memory
+        }
+        return Folders(dict(sorted(mounts.items(), key=lambda mount: -len(mount[0]))), self.workdir)
 
     def remaining_folders(self, pods: Sequence[Pod]) -> dict[str, Path]:
         """Return the local folders whose files the user may want to read after the run, by name of the volume.
@@ -107,7 +102,7 @@ class Volumes(Record):
             volume["name"]: self._shared_folder(volume["name"])
             for pod in pods
             for volume in _volumes(pod)
-            if volume["name"] in self.user_folders or not (_is_of_task(volume) or self._has_code(volume))
+            if volume["name"] in self.user_folders or not ("emptyDir" in volume or self._has_code(volume))
         }
 
     def volumes_without_content(self, pods: Sequence[Pod]) -> Iterator[str]:
@@ -115,10 +110,11 @@ class Volumes(Record):
 
         A volume for which the user passes a folder is left out.
         """
-        for volume in {volume["name"]: volume for pod in pods for volume in _volumes(pod)}.values():
+        sources = {"secret", "configMap", "projected", "downwardAPI", "image"}
+        for name, volume in {volume["name"]: volume for pod in pods for volume in _volumes(pod)}.items():
             is_own = volume.get("configMap", {}).get("name") in self.maps
-            if volume["name"] not in self.user_folders and not is_own and any(source in volume for source in _UNKNOWN):
-                yield volume["name"]
+            if name not in self.user_folders and not is_own and sources & volume.keys():
+                yield name
 
     def check_user_folders(self, pods: Sequence[Pod]) -> None:
         """Check the folders that the user passes. Each folder must exist, and the job must have each volume.
@@ -132,9 +128,8 @@ class Volumes(Record):
             if name not in names:
                 wrong.append(
                     f"--mount {name}: the job has no volume with this name; the volumes of the job are "
-                    f"{either(sorted(names), 'and')}"
+                    f"{either(sorted(names), 'and')}{meant(nearest(name, names))}"
                 )
-                wrong[-1] += meant(nearest(name, names))
             elif not folder.is_dir():
                 wrong.append(f"--mount {name}={folder}: the folder does not exist; create the folder first")
         if wrong:
@@ -143,16 +138,16 @@ class Volumes(Record):
     def _folder(
         self, pod: Pod, volume: Mapping[str, Any], mount: Mapping[str, Any], variables: Mapping[str, str]
     ) -> Path:
-        name = volume["name"]
-        if name not in self.user_folders and self._has_code(volume):
+        name, config_map = volume["name"], volume.get("configMap", {})
+        is_of_user = name in self.user_folders
+        if self._has_code(volume) and not is_of_user:
             return self.workdir
-        is_own = _is_of_task(volume) and name not in self.user_folders
-        folder = self.root / "tasks" / pod.task / name if is_own else self._shared_folder(name)
-        data = self.maps.get(volume.get("configMap", {}).get("name"), {}) if name not in self.user_folders else {}
+        is_of_task = "emptyDir" in volume and not is_of_user
+        folder = self.root / "tasks" / pod.task / name if is_of_task else self._shared_folder(name)
         folder.mkdir(parents=True, exist_ok=True)
-        _write_files(folder, data, volume.get("configMap", {}).get("items"))
-        part = mount.get("subPath") or expand(mount.get("subPathExpr", ""), variables)
-        mounted = folder / part
+        if not is_of_user:
+            _write_files(folder, self.maps.get(config_map.get("name"), {}), config_map.get("items"))
+        mounted = folder / (mount.get("subPath") or expand(mount.get("subPathExpr", ""), variables))
         if not mounted.exists():
             mounted.mkdir(parents=True)
         return mounted
@@ -168,10 +163,6 @@ class Volumes(Record):
 def _volumes(pod: Pod) -> list[Mapping[str, Any]]:
     """Return the volumes of a pod, without the volume of the run lock, which a run on this machine does not need."""
     return [volume for volume in pod.spec.get("volumes", ()) if volume["name"] != storage.LOCK_VOLUME]
-
-
-def _is_of_task(volume: Mapping[str, Any]) -> bool:
-    return "emptyDir" in volume
 
 
 def _write_files(folder: Path, data: Mapping[str, str], items: Sequence[Mapping[str, Any]] | None) -> None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import re
 import shutil
 import site
+import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -17,18 +19,15 @@ from tfgen import data_path
 from tfgen.data_path import Path as DataPath
 from tfgen.disk_file import errors_at
 from tfgen.errors import Problem, ProblemsError, UsageError, in_order
-from tfgen.graph.graph import TaskObjects, task_objects
+from tfgen.graph.graph import task_objects
 from tfgen.graph.objects.storage import TMP
 from tfgen.graph.task_pods import Pod, gpu_count, pods
 from tfgen.job.facts import name_of
 from tfgen.kubernetes.pods import claimed_devices, device_templates, expand, find_program_file
 from tfgen.local.folders import Folders, Volumes
-from tfgen.local.processes import Failure, Task
-from tfgen.local.program_imports import advice, find_missing_packages
-from tfgen.local.run import Ending
+from tfgen.local.run import Ending, Failure, Task
 from tfgen.local.variables import (
     VISIBLE,
-    ConfigMaps,
     config_maps,
     find_gpus,
     loopback,
@@ -53,10 +52,7 @@ RULES: Final[Mapping[str, str]] = {
 
 _IMAGE: Final = ", or run the image by itself: see docs/local.md#a-program-of-the-image"
 _LOGS: Final = "logs"
-
-
 _PYTHON: Final = re.compile(r"python[0-9.]*")
-_DEFAULT_NAMESPACE: Final = "default"
 
 
 class LocalOptions(Record):
@@ -124,20 +120,18 @@ def plan_local_job(job: LocalDocument, options: LocalOptions, root: Path) -> Loc
             f"{document.file}: the master of an ElasticDL job creates its workers as pods of a cluster, so tfgen local "
             "cannot run this job"
         )
-    built = task_objects(document.data, options.environment)
-    return _Planner(job, options, root, built).plan()
+    return _Planner(job, options, root).plan()
 
 
 class _Planner:
     """Plan the local processes of a job from its pod templates and the folders, programs and GPUs of this machine."""
 
-    def __init__(self, job: LocalDocument, options: LocalOptions, root: Path, built: TaskObjects) -> None:
-        document = job.document
-        self._document, self._warnings, self._options, self._root = document, job.warnings, options, root
-        self._built = built
-        self._maps: ConfigMaps = config_maps(built.objects)
-        self._pods = tuple(pods(built.objects, document.data["metadata"].get("namespace") or _DEFAULT_NAMESPACE))
-        self._volumes = Volumes(built.structure, root, options.folders, options.workdir, self._maps)
+    def __init__(self, job: LocalDocument, options: LocalOptions, root: Path) -> None:
+        self._document, self._warnings, self._options, self._root = job.document, job.warnings, options, root
+        self._built = task_objects(job.document.data, options.environment)
+        self._maps = config_maps(self._built.objects)
+        self._pods = tuple(pods(self._built.objects, job.document.data["metadata"].get("namespace") or "default"))
+        self._volumes = Volumes(self._built.structure, root, options.folders, options.workdir, self._maps)
         self._addresses = loopback(self._maps)
         self._problems: list[Problem] = []
         self._programs: set[Path] = set()  # the programs whose imports are already checked
@@ -167,8 +161,12 @@ class _Planner:
 
     def _task(self, pod: Pod, gpus: str, number: int) -> Task:
         resolved = variables(pod, self._maps, self._options.variables)
-        for missing in resolved.missing:
-            self._report_missing_variable(pod, missing.name, missing.source)
+        for name, source in resolved.missing.items():
+            message = (
+                f"{name} comes from {source}, which exists only in the cluster; write {name}=VALUE into a file, and "
+                "add --env-file FILE"
+            )
+            self._problem(pod, message, "local-variable", ("env", name))
         values = {name: replace_addresses(value, self._addresses) for name, value in resolved.values.items()}
         folders = self._volumes.folders(pod, values)
         executable, arguments = pod.container.get("command", ()), pod.container.get("args", ())
@@ -176,21 +174,23 @@ class _Planner:
         values = {name: folders.replace_paths(value) for name, value in values.items()}
         environ = self._environ(pod, values, folders, gpus, number)
         command = [folders.replace_paths(replace_addresses(word, self._addresses)) for word in words]
+        working_dir = pod.container.get("workingDir")
+        folder = Path(folders.local_path(working_dir)) if working_dir else self._options.workdir
+        folder = folder if folder.is_dir() else self._options.workdir
         if executable:
             command[0] = self._program(pod, command[0], environ)
-            self._check_program_file(pod, words, command, self._folder(pod, folders), environ)
+            self._check_program_file(pod, words, command, folder, environ)
         else:
-            self._problem(
-                pod, "command", f"is in the image, which this machine does not use; set the key command{_IMAGE}"
-            )
+            text = f"is in the image, which this machine does not use; set the key command{_IMAGE}"
+            self._problem(pod, f"the command of the {pod.role} {text}")
         return Task(
             name=pod.task,
             role=pod.role,
             index=pod.index,
             command=tuple(command),
             variables=environ,
-            folder=self._folder(pod, folders),
-            log=self._log(pod),
+            folder=folder,
+            log=self._root / _LOGS / f"{pod.task}.log",
             grace=pod.spec.get("terminationGracePeriodSeconds", 30),
             retries=pod.retries,
             port=port_of(environ),
@@ -203,7 +203,7 @@ class _Planner:
         of the pod in `values` has precedence. `gpus` is the value of CUDA_VISIBLE_DEVICES, and `number` is the number
         of GPUs that the pod requests.
         """
-        tmp = next((str(mount.folder) for mount in folders.mounts if mount.folder.name == TMP), "")
+        tmp = next((str(folder) for folder in folders.mounts.values() if folder.name == TMP), "")
         environ = {key: value for key, value in os.environ.items() if key not in ("TF_CONFIG", VISIBLE)}
         process = {
             "PYTHONUNBUFFERED": "1",  # no delay of log lines
@@ -236,7 +236,8 @@ class _Planner:
             path = shutil.which(candidate, path=environ.get("PATH"))
             if path:
                 return path
-        self._problem(pod, "command", f"starts {program}, which is not on this machine; install {program} here{_IMAGE}")
+        text = f"starts {program}, which is not on this machine; install {program} here{_IMAGE}"
+        self._problem(pod, f"the command of the {pod.role} {text}")
         return program
 
     def _check_program_file(
@@ -256,30 +257,16 @@ class _Planner:
             return
         program = folder / local
         if not program.exists():
-            self._problem(
-                pod,
-                "command",
-                f"runs {file}, which is not on this machine; set the folder of the file with --workdir",
-            )
+            text = f"runs {file}, which is not on this machine; set the folder of the file with --workdir"
+            self._problem(pod, f"the command of the {pod.role} {text}")
         elif _PYTHON.fullmatch(Path(words[0]).name) and program not in self._programs:
             self._programs.add(program)
-            self._check_imports(pod, command[0], program, environ)
-
-    def _check_imports(self, pod: Pod, python: str, program: Path, environ: Mapping[str, str]) -> None:
-        missing = find_missing_packages(python, program, environ)
-        if missing:
-            lines = ", ".join(f"{package.name} (line {package.line})" for package in missing)
-            fix = advice(missing, python, program.with_name("requirements.txt"))
-            message = f"{program} imports {lines}, which {python} of this machine does not have; {fix}"
-            self._problem_at(self._path(pod, "command"), message, "local-import")
-
-    def _folder(self, pod: Pod, folders: Folders) -> Path:
-        path = pod.container.get("workingDir")
-        folder = Path(folders.local_path(path)) if path else self._options.workdir
-        return folder if folder.is_dir() else self._options.workdir
-
-    def _log(self, pod: Pod) -> Path:
-        return self._root / _LOGS / f"{pod.task}.log"
+            missing = find_missing_packages(command[0], program, environ)
+            if missing:
+                lines = ", ".join(f"{name} (line {line})" for name, line in missing.items())
+                fix = advice(missing, command[0], program.with_name("requirements.txt"))
+                message = f"{program} imports {lines}, which {command[0]} of this machine does not have; {fix}"
+                self._problem(pod, message, "local-import")
 
     def _ending(self) -> Ending:
         retries = self._options.retries
@@ -322,35 +309,22 @@ class _Planner:
         if messages:
             raise UsageError("\n".join(messages))
 
-    def _report_missing_variable(self, pod: Pod, name: str, source: str) -> None:
-        message = (
-            f"{name} comes from {source}, which exists only in the cluster; write {name}=VALUE into a file, and add "
-            "--env-file FILE"
-        )
-        self._problem_at(self._path(pod, "env", name), message, "local-variable")
-
-    def _problem(self, pod: Pod, key: str, message: str) -> None:
-        self._problem_at(self._path(pod, key), f"the {key} of the {pod.role} {message}", "local-command")
-
-    def _problem_at(self, path: DataPath, message: str, rule: str) -> None:
-        self._problems.append(Problem(*self._document.place(path), message, rule))
-
-    def _path(self, pod: Pod, *keys: str) -> DataPath:
-        """Return the path in job.yaml of the value that a pod gets for a key, such as ("spec", "env", "HOME").
+    def _problem(
+        self, pod: Pod, message: str, rule: str = "local-command", keys: tuple[str, ...] = ("command",)
+    ) -> None:
+        """Add a problem at the value in job.yaml that a pod gets for a key, such as ("spec", "env", "HOME").
 
         The method searches the role in the environment, then the environment, then the role in the job, then the job.
-        If no value exists, the result is the path of the role.
-
-        Args:
-            pod: the pod.
-            keys: the path of the key below `spec` or below a role, for example `"env", "HOME"`.
+        If no value exists, the problem is at the role. `keys` is the path of the key below `spec` or below a role, for
+        example `("env", "HOME")`.
         """
         parents: list[DataPath] = [("spec",)]
         if self._options.environment is not None:
             parents.insert(0, ("spec", "environments", self._options.environment))
         candidates = [(*parent, *role, *keys) for parent in parents for role in (("roles", pod.role), ())]
         data = self._document.data
-        return next((path for path in candidates if data_path.has(data, path)), ("spec", "roles", pod.role))
+        path = next((path for path in candidates if data_path.has(data, path)), ("spec", "roles", pod.role))
+        self._problems.append(Problem(*self._document.place(path), message, rule))
 
 
 @contextmanager
@@ -368,3 +342,95 @@ def new_root(document: Document) -> Iterator[Path]:
         shutil.rmtree(root / "tasks", ignore_errors=True)
         if not (root / _LOGS).exists():
             shutil.rmtree(root, ignore_errors=True)
+
+
+# -- the packages that a program imports -------------------------------------------------------------------------------
+#
+# A task that imports a missing package would end with a ModuleNotFoundError. tfgen reports the missing packages before
+# a task starts.
+
+
+_FIND: Final = """
+import importlib.util, sys
+sys.path.insert(0, sys.argv[1])
+print(*[name for name in sys.argv[2:] if importlib.util.find_spec(name) is None])
+"""
+"""Python code that prints the missing packages. The arguments are the folder of the program and the packages."""
+
+_DISTRIBUTIONS: Final[Mapping[str, str]] = {
+    "PIL": "pillow",
+    "cv2": "opencv-python",
+    "skimage": "scikit-image",
+    "sklearn": "scikit-learn",
+    "yaml": "pyyaml",
+}
+"""The usual packages whose name for `pip install` differs from the name in the import statement."""
+
+
+def find_missing_packages(python: str, program: Path, environ: Mapping[str, str]) -> dict[str, int]:
+    """Return the packages that a program imports at its start but that the interpreter `python` cannot find.
+
+    The result has the number of the first line that imports the package, by the name in the import statement. The name
+    for `pip install` may differ.
+
+    The result is empty if the program is not valid Python or if the interpreter fails, because the task itself then
+    reports the error.
+    """
+    lines = _imported_packages(program)
+    if not lines:
+        return {}
+    try:
+        command = (python, "-c", _FIND, str(program.parent), *lines)  # with names that `ast` has read
+        done = subprocess.run(command, env={**environ}, capture_output=True, text=True, timeout=30, check=True)  # noqa: S603
+    except (OSError, subprocess.SubprocessError):
+        return {}
+    return {name: lines[name] for name in done.stdout.split()}
+
+
+def advice(missing: Iterable[str], python: str, requirements: Path) -> str:
+    """Return what to do about missing packages on this machine, as the last clause of a message.
+
+    Args:
+        missing: the names of the missing packages in the import statements.
+        python: the interpreter of the tasks.
+        requirements: the path of the requirements.txt beside the program, which may not exist.
+    """
+    names = [_DISTRIBUTIONS.get(name, name) for name in missing]
+    if requirements.is_file():
+        text = requirements.read_text(encoding="utf-8", errors="replace")
+        listed = [_normalized(name) for name in re.findall(r"^\s*([A-Za-z0-9][\w.-]*)", text, re.MULTILINE)]
+        # A listed distribution, such as tensorflow, can require an unlisted one, such as numpy.
+        if any(other.startswith(_normalized(name)) for name in names for other in listed):
+            return f"run {python} -m pip install -r {requirements}"
+    return f"run {python} -m pip install {' '.join(names)}"
+
+
+def _normalized(name: str) -> str:
+    """Return the name of a distribution as the Python Package Index compares names.
+
+    https://packaging.python.org/en/latest/specifications/name-normalization/
+    """
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def _imported_packages(program: Path) -> dict[str, int]:
+    """Return the line of the first import of each package that a program imports, by name of the package.
+
+    Example: {"tensorflow": 3}. An import in a function, a condition or a `try` does not count, because such an import
+    may never run.
+    """
+    try:
+        module = ast.parse(program.read_bytes())
+    except (OSError, SyntaxError, ValueError):
+        return {}
+    lines: dict[str, int] = {}
+    for statement in module.body:
+        if isinstance(statement, ast.Import):
+            names = [alias.name for alias in statement.names]
+        elif isinstance(statement, ast.ImportFrom) and statement.module and not statement.level:
+            names = [statement.module]
+        else:
+            continue
+        for name in names:
+            lines.setdefault(name.partition(".")[0], statement.lineno)
+    return lines

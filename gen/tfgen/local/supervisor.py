@@ -32,8 +32,6 @@ from typing import Any
 GRACE = 5.0
 """Seconds from SIGTERM to SIGKILL at the end of the run."""
 
-_SET_PDEATHSIG = 1
-_SET_CHILD_SUBREAPER = 36
 _IS_LINUX = sys.platform == "linux"
 _LIBC = ctypes.CDLL(None) if _IS_LINUX else None
 
@@ -152,11 +150,8 @@ class Supervisor:
             return [process.pid for process in self._processes.values()]
         parents = dict(_parents())
         descendants = {os.getpid()}
-        grown = True
-        while grown:
-            children = {pid for pid, parent in parents.items() if parent in descendants} - descendants
+        while children := {pid for pid, parent in parents.items() if parent in descendants} - descendants:
             descendants |= children
-            grown = bool(children)
         return sorted(descendants - {os.getpid()})
 
 
@@ -182,7 +177,7 @@ def _kill_group(pid: int) -> None:
 
 def _die_with_parent() -> None:
     assert _LIBC is not None  # noqa: S101
-    _LIBC.prctl(_SET_PDEATHSIG, signal.SIGKILL)
+    _LIBC.prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
 
 
 def _tell(event: "dict[str, Any]") -> None:
@@ -200,7 +195,7 @@ def main() -> None:
     for number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM):
         signal.signal(number, lambda *_: None)
     if _LIBC is not None:
-        _LIBC.prctl(_SET_CHILD_SUBREAPER, 1)
+        _LIBC.prctl(36, 1)  # PR_SET_CHILD_SUBREAPER
     Supervisor().run()
 
 

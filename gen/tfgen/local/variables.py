@@ -33,24 +33,17 @@ ConfigMaps: TypeAlias = Mapping[str, Mapping[str, str]]
 _ENTRY: Final = re.compile(r"metadata\.(labels|annotations)\['(.*)'\]")
 
 
-class MissingVariable(Record):
-    """The name of a variable whose value exists only in the cluster, and the source of the value in words.
-
-    Example: MissingVariable("TOKEN", "the key token of the Secret api").
-    """
-
-    name: str
-    source: str
-
-
 class Variables(Record):
-    """The environment variables of a task: the known values by name, and the variables with a missing value.
+    """The environment variables of a task.
 
-    A missing value exists only in the cluster.
+    Attributes:
+        values: the known values, by name of the variable.
+        missing: the sources in words of the values that exist only in the cluster, by name of the variable. Example:
+            {"TOKEN": "the key token of the Secret api"}.
     """
 
     values: Mapping[str, str]
-    missing: tuple[MissingVariable, ...]
+    missing: Mapping[str, str]
 
 
 def config_maps(objects: Any) -> ConfigMaps:
@@ -68,8 +61,10 @@ def variables(pod: Pod, maps: ConfigMaps, user_values: Mapping[str, str]) -> Var
         user_values: the values that the user passes, by name of the variable. A value that the container's `env` or
             `envFrom` sets has priority.
     """
-    values = {**user_values, **dict(_from_config_maps(pod, maps))}
-    missing = []
+    values, missing = dict(user_values), {}
+    for source in pod.container.get("envFrom", ()):
+        data = maps.get(source.get("configMapRef", {}).get("name"), {})
+        values |= {f"{source.get('prefix', '')}{key}": value for key, value in data.items()}
     for variable in pod.container.get("env", ()):
         name, source = variable["name"], variable.get("valueFrom")
         if not source:
@@ -79,8 +74,10 @@ def variables(pod: Pod, maps: ConfigMaps, user_values: Mapping[str, str]) -> Var
         if value is not None:
             values[name] = value
         elif name not in user_values and not any(reference.get("optional", False) for reference in source.values()):
-            missing.append(MissingVariable(name, _source_name(source)))
-    return Variables(values, tuple(missing))
+            ((kind, reference),) = source.items()
+            noun = {"secretKeyRef": "Secret", "configMapKeyRef": "ConfigMap"}.get(kind, kind)
+            missing[name] = f"the key {reference.get('key')} of the {noun} {reference.get('name')}"
+    return Variables(values, missing)
 
 
 def unknown_sources(pod: Pod, maps: ConfigMaps) -> Iterator[str]:
@@ -90,12 +87,6 @@ def unknown_sources(pod: Pod, maps: ConfigMaps) -> Iterator[str]:
             name = source.get(kind, {}).get("name")
             if name and not (kind == "configMapRef" and name in maps):
                 yield f"{noun} {name}"
-
-
-def _from_config_maps(pod: Pod, maps: ConfigMaps) -> Iterator[tuple[str, str]]:
-    for source in pod.container.get("envFrom", ()):
-        for key, value in maps.get(source.get("configMapRef", {}).get("name"), {}).items():
-            yield f"{source.get('prefix', '')}{key}", value
 
 
 def _value(pod: Pod, source: Mapping[str, Any], maps: ConfigMaps) -> str | None:
@@ -144,23 +135,13 @@ def _of_machine(resource: str) -> int:
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if resource == "memory" else 0
 
 
-def _source_name(source: Mapping[str, Any]) -> str:
-    ((kind, reference),) = source.items()
-    noun = {"secretKeyRef": "Secret", "configMapKeyRef": "ConfigMap"}.get(kind, kind)
-    return f"the key {reference.get('key')} of the {noun} {reference.get('name')}"
-
-
 _LOOPBACK: Final = "127.0.0.1"
 _PORTS: Final = range(20_000, 32_000)
 """Ports for the tasks, below the ports for outgoing connections (from 32768 on Linux, from 49152 on other systems).
 
 Therefore, no outgoing connection can take a free port before the task listens on the port.
 """
-_TRIES: Final = 200
 _ADDRESS: Final = re.compile(r"[\w.-]+:\d+")
-_TABLES: Final = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
-_LISTENS: Final = "0A"
-"""The state TCP_LISTEN in Linux' include/net/tcp_states.h."""
 
 
 def loopback(maps: ConfigMaps) -> dict[str, str]:
@@ -191,7 +172,7 @@ def _free_ports(number: int) -> range:
 
     The first port is random, so that two simultaneous runs rarely use the same ports.
     """
-    for _ in range(_TRIES):
+    for _ in range(200):
         first = random.randrange(_PORTS.start, _PORTS.stop - number)  # noqa: S311 - no secret
         ports = range(first, first + number)
         if all(map(_is_free, ports)):
@@ -233,10 +214,10 @@ def listening_ports() -> frozenset[int] | None:
     """Return the TCP ports at which a process of this machine listens; None on a system other than Linux."""
     ports = set()
     try:
-        for table in _TABLES:
-            for line in table.read_text(encoding="ascii").splitlines()[1:]:
+        for table in ("/proc/net/tcp", "/proc/net/tcp6"):
+            for line in Path(table).read_text(encoding="ascii").splitlines()[1:]:
                 _, local, _, state, *_ = line.split()
-                if state == _LISTENS:
+                if state == "0A":  # TCP_LISTEN in Linux' include/net/tcp_states.h
                     ports.add(int(local.rpartition(":")[2], 16))
     except OSError:
         return None
@@ -257,13 +238,8 @@ def find_gpus() -> list[str]:
         named = itertools.takewhile(lambda name: name and name != "-1", os.environ[VISIBLE].split(","))
         return [name.strip() for name in named]
     try:
-        listed = subprocess.run(
-            ("nvidia-smi", "--query-gpu=index", "--format=csv,noheader"),  # noqa: S607 - as the PATH has it
-            capture_output=True,
-            text=True,
-            timeout=20,
-            check=False,
-        )
+        command = ("nvidia-smi", "--query-gpu=index", "--format=csv,noheader")
+        listed = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)  # noqa: S603
     except (OSError, subprocess.TimeoutExpired):
         return []
     return listed.stdout.split() if listed.returncode == 0 else []

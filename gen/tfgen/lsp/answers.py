@@ -17,18 +17,14 @@ from tfgen.job.sources import names_registry
 from tfgen.lsp.places import Cursor, Spot
 from tfgen.rails.enforce import REGISTRY, Enforced, all_enforced, enforced_values
 from tfgen.schema import file as schema_file
-from tfgen.schema.complete import ANY_NAME, choices, keys_below
-from tfgen.schema.explain import explain_at
 from tfgen.schema.file import first_sentence
+from tfgen.schema.keys import ANY_NAME, allowed_values, explain_at, keys_below
 from tfgen.text.document import Document
 from tfgen.text.yaml_text import in_line
 from tfgen.words import count, path_name, shown
 
 _MOST = 12
 """Maximum number of inherited values in a hover, because a hover is small."""
-
-_ENVIRONMENT = 3
-"""Number of steps in the path of an environment: `spec`, `environments`, and the name."""
 
 
 def explain_key(analysis: Analysis, cursor: Cursor) -> str | None:
@@ -61,8 +57,9 @@ def split_environment(path: Path) -> tuple[str | None, Path]:
     Example: ("spec", "environments", "dev", "retries") gives ("dev", ("spec", "retries")). For any other path, return
     None and the unchanged path.
     """
-    if path[:2] == ("spec", "environments") and len(path) >= _ENVIRONMENT:
-        return str(path[2]), ("spec", *path[_ENVIRONMENT:])
+    match path:
+        case ("spec", "environments", environment, *steps):
+            return str(environment), ("spec", *steps)
     return None, path
 
 
@@ -74,8 +71,9 @@ def set_or_enforced(document: Document, path: Path) -> list[Place]:
         path: the path of the value in the document.
     """
     keys = tuple(takewhile(lambda step: isinstance(step, str), path))
-    places = [*_setting(document, keys), *_enforcing(document, keys), *_registry(document, path)]
-    return [*dict.fromkeys(places)]
+    entries = (entry for entry in all_enforced(document.under) if entry.path != REGISTRY)
+    enforcing = [entry.place for entry in entries if _covers(document, entry, keys)]
+    return [*dict.fromkeys((*_setting(document, keys), *enforcing, *_registry(document, path)))]
 
 
 def _setting(document: Document, path: Path) -> Iterator[Place]:
@@ -84,12 +82,6 @@ def _setting(document: Document, path: Path) -> Iterator[Place]:
         for candidate in dict.fromkeys((path, of_job)):
             if (depth or candidate != path) and len(candidate) > 1 and data_path.has(layer.data, candidate):
                 yield Place(layer.file, layer.key(candidate))
-
-
-def _enforcing(document: Document, path: Path) -> Iterator[Place]:
-    for enforced in all_enforced(document.under):
-        if enforced.path != REGISTRY and _covers(document, enforced, path):
-            yield enforced.place
 
 
 def _covers(document: Document, enforced: Enforced, path: Path) -> bool:
@@ -122,8 +114,6 @@ def _registry(document: Document, path: Path) -> Iterator[Place]:
 
 
 _ENVIRONMENTS: Path = ("spec", "environments")
-_ROLES: Path = ("spec", "roles")
-_STORAGE: Path = ("spec", "storage")
 
 
 class Choice(NamedTuple):
@@ -153,7 +143,7 @@ def complete(spot: Spot, document: Document | None, schema: str) -> list[Choice]
     if node is None:
         return []
     if spot.is_value:
-        names = _names_of_value(spot.path, document) or [*choices(node)]
+        names = _names_of_value(spot.path, document) or [*allowed_values(node)]
         if names or spot.is_flow or not isinstance(spot.path[-1], int):
             return [Choice(name, in_line(name) if name in node.get("enum", ()) else name) for name in names]
     return [*_keys(spot, document, schema, node)]
@@ -166,13 +156,9 @@ def _keys(spot: Spot, document: Document | None, schema: str, node: schema_file.
     roles = _roles(document) if spot.path[3:] == ("roles",) and spot.path[:2] == _ENVIRONMENTS else ()
     for key, child in keys_below(node, [_names_of_map(spot.path, document)], schema):
         if key != ANY_NAME and key not in taken and (not roles or key in roles):
-            if spot.has_colon:
-                yield Choice(key, in_line(key, is_flow=spot.is_flow), first_sentence(child))
-                continue
             is_scalar = not ({"properties", "additionalProperties", "items"} & child.keys())
-            written = in_line(key, is_flow=spot.is_flow)
-            text = f"{written}: " if is_scalar or spot.is_flow else f"{written}:"
-            yield Choice(key, text, first_sentence(child))
+            colon = "" if spot.has_colon else ": " if is_scalar or spot.is_flow else ":"
+            yield Choice(key, f"{in_line(key, is_flow=spot.is_flow)}{colon}", first_sentence(child))
 
 
 def _names_of_map(path: Path, document: Document | None) -> Mapping[str, Any]:
@@ -199,14 +185,14 @@ def _names_of_value(path: Path, document: Document | None) -> list[str]:
         case (*_, "targetReplicatedJobs", int()):
             return _roles(document)
         case (*_, "volumeMounts", int(), "name"):
-            return [*_mapping(document, _STORAGE)]
+            return [*_mapping(document, ("spec", "storage"))]
         case ("allowedEnvironments", int()):
             return [*_mapping(document, _ENVIRONMENTS)]
     return []
 
 
 def _roles(document: Document | None) -> list[str]:
-    return [*_mapping(document, _ROLES)]
+    return [*_mapping(document, ("spec", "roles"))]
 
 
 def _mapping(document: Document | None, path: Path) -> Mapping[str, Any]:

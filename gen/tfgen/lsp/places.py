@@ -66,28 +66,22 @@ def _offset(codec: PositionCodec, text: str, position: LspPosition) -> int:
     if position.line >= len(lines):
         return len(text)
     above = sum(len(line) + 1 for line in lines[: position.line])
-    lines[position.line] = lines[position.line].removesuffix("\r")
-    return above + from_lsp(codec, lines, position).column - 1
+    return above + from_lsp(codec, [line.removesuffix("\r") for line in lines], position).column - 1
 
 
 def to_edit(codec: PositionCodec, before: str, after: str) -> TextEdit:
     """Return an edit that changes `before` to `after`. The edit leaves out the common beginning and the common end."""
     start = _common_start(before, after)
     end = _common_start(before[start:][::-1], after[start:][::-1])
-    changed = Range(_at(codec, before, start), _at(codec, before, len(before) - end))
+    lines, ends = before.split("\n"), (start, len(before) - end)
+    changed = Range(*(to_lsp(codec, lines, _position(before, offset)) for offset in ends))
     return TextEdit(changed, after[start : len(after) - end])
 
 
 def _common_start(first: str, second: str) -> int:
     """Return the length of the common beginning of two texts."""
-    shorter = min(len(first), len(second))
-    return next((index for index in range(shorter) if first[index] != second[index]), shorter)
-
-
-def _at(codec: PositionCodec, text: str, offset: int) -> LspPosition:
-    """Convert an offset in a text to a position of the protocol."""
-    line = text.count("\n", 0, offset)
-    return LspPosition(line, codec.client_num_units(text[text.rfind("\n", 0, offset) + 1 : offset]))
+    pairs = zip(first, second, strict=False)
+    return next((index for index, pair in enumerate(pairs) if pair[0] != pair[1]), min(len(first), len(second)))
 
 
 class Cursor(NamedTuple):
@@ -109,10 +103,10 @@ class Cursor(NamedTuple):
 def find_key(text: str, position: Position) -> Cursor | None:
     """Return the key or the scalar value at a position; None for a blank, a comment, and after a syntax error."""
     text = text.replace("\r\n", "\n")
-    starts = [0, *(index + 1 for index, character in enumerate(text) if character == "\n")]
-    if position.line > len(starts):
+    lines = text.split("\n")
+    if position.line > len(lines):
         return None
-    offset = starts[position.line - 1] + position.column - 1
+    offset = sum(len(line) + 1 for line in lines[: position.line - 1]) + position.column - 1
     for document in parse(text, "").documents:
         for path, start, end in tokens(document.root):
             if start <= offset <= end:
@@ -170,10 +164,9 @@ class Spot(NamedTuple):
 
 def find_spot(text: str, position: Position) -> Spot | None:
     """Return the key or value that the user types at a position; None for any other text, such as a comment."""
-    lines = text.replace("\r\n", "\n").split("\n")[: position.line]
-    if len(lines) < position.line:
+    *earlier, line = lines_of(text)[: position.line]
+    if len(earlier) + 1 < position.line:
         return None
-    *earlier, line = lines
     typed = line[: position.column - 1]
     before = _WORD.sub("", typed)
     word = typed.removeprefix(before)
@@ -181,39 +174,21 @@ def find_spot(text: str, position: Position) -> Spot | None:
     has_colon = line.startswith(":", len(typed) + len(tail))
     if _COMMENT.search(_QUOTED.sub("", before)):
         return None
-    ancestors = [*reversed([*_ancestors(earlier, before)])]
-    start = "\n".join((*ancestors, before))
+    start = "\n".join(reversed([before, *_ancestors(earlier, before)]))
     brackets = _open_brackets(start)
     closed = "".join("}" if bracket == "{" else "]" for bracket in reversed(brackets))
-    for typed_form in _typed_forms(before.rstrip(), brackets[-1:]):
-        if (path := _path(f"{start}{typed_form}{closed}\n")) is not None:
-            is_key = typed_form != _TYPED
-            return Spot(path[:-1] if is_key else path, not is_key, word, tail, has_colon, bool(brackets))
-    return None
-
-
-def _typed_forms(before: str, bracket: str) -> Iterator[str]:
-    """Yield the possible YAML texts of the placeholder for the typed word: a value, or a key with a value.
-
-    After "image:", the text is the value `_TYPED`. At the beginning of a line, the text is "_TYPED: 0", with the key
-    `_TYPED`. Yield nothing if YAML allows no key and no value after `before`.
-
-    Args:
-        before: the line up to the typed word.
-        bracket: the innermost open brace or bracket; empty outside of braces and brackets.
-    """
-    if before.endswith(":"):
-        yield _TYPED
-    elif bracket == "{":
-        if before[-1:] in ("{", ","):
-            yield f"{_TYPED}: 0"
-    elif bracket == "[":
-        if before[-1:] in ("[", ","):
-            yield _TYPED
-    elif before.endswith("-"):
-        yield _TYPED
-    elif not before:
-        yield f"{_TYPED}: 0"
+    # After "image:", the user types a value. At the beginning of a line, the user types a key.
+    stem, bracket = before.rstrip(), brackets[-1:]
+    is_new = stem[-1:] in (bracket, ",") if bracket else not stem
+    is_value = stem.endswith(":") or (stem.endswith("-") and not bracket) or (is_new and bracket == "[")
+    if not (is_value or is_new):  # YAML allows no key and no value here
+        return None
+    text = f"{start}{_TYPED}{'' if is_value else ': 0'}{closed}\n"
+    roots = (document.root for document in parse(text, "").documents)
+    path = next((path for root in roots for path, start, end in tokens(root) if text[start:end] == _TYPED), None)
+    if path is None:
+        return None
+    return Spot(path if is_value else path[:-1], is_value, word, tail, has_colon, bool(brackets))
 
 
 def _ancestors(earlier: list[str], before: str) -> Iterator[str]:
@@ -248,9 +223,3 @@ def _open_brackets(text: str) -> str:
             elif character in "}]":
                 opened = opened[:-1]
     return opened
-
-
-def _path(text: str) -> Path | None:
-    """Return the YAML path of the placeholder in a text; None for a text that is not valid YAML."""
-    roots = (document.root for document in parse(text, "").documents)
-    return next((path for root in roots for path, start, end in tokens(root) if text[start:end] == _TYPED), None)

@@ -79,13 +79,12 @@ def _answer_requests(server: LanguageServer, session: Session) -> None:
 
     @server.feature(types.TEXT_DOCUMENT_HOVER)
     def hover(params: types.HoverParams) -> types.Hover | None:
-        uri = params.text_document.uri
-        analysis, cursor = session.analysis(uri), session.cursor(uri, params.position)
-        text = explain_key(analysis, cursor) if analysis and cursor else None
-        if cursor is None or text is None:
+        found = session.find(params.text_document.uri, params.position)
+        text = explain_key(*found) if found else None
+        if found is None or text is None:
             return None
         content = types.MarkupContent(types.MarkupKind.Markdown, f"```text\n{text}```")
-        return types.Hover(content, session.span(uri, cursor))
+        return types.Hover(content, session.span(params.text_document.uri, found[1]))
 
     @server.feature(types.TEXT_DOCUMENT_CODE_ACTION, types.CodeActionOptions([types.CodeActionKind.QuickFix]))
     def code_action(params: types.CodeActionParams) -> list[types.CodeAction]:
@@ -97,9 +96,7 @@ def _answer_requests(server: LanguageServer, session: Session) -> None:
 
     @server.feature(types.TEXT_DOCUMENT_DEFINITION)
     def definition(params: types.DefinitionParams) -> list[types.Location]:
-        uri = params.text_document.uri
-        analysis, cursor = session.analysis(uri), session.cursor(uri, params.position)
-        document = analysis.accepted_at(cursor.root) if analysis and cursor else None
-        if document is None or cursor is None:
-            return []
-        return [session.location(place) for place in set_or_enforced(document, cursor.path)]
+        found = session.find(params.text_document.uri, params.position)
+        document = found[0].accepted_at(found[1].root) if found else None
+        places = set_or_enforced(document, found[1].path) if found and document else ()
+        return [session.location(place) for place in places]

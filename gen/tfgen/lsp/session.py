@@ -18,23 +18,82 @@ from pygls.lsp.server import LanguageServer
 from pygls.workspace import PositionCodec
 
 from tfgen.check.fixes import Analysis, analyse, fixed_texts, is_defaults
-from tfgen.errors import Place, Problem, TfgenError, in_order
-from tfgen.lsp.analysis import OpenFiles, check_built_objects, is_checked
+from tfgen.disk_file import real_path
+from tfgen.errors import Place, Problem, TfgenError, has_errors, in_order
+from tfgen.graph.graph import build
+from tfgen.job.sources import Source, contains_job, defaults_under, read_defaults_file
 from tfgen.lsp.answers import complete
 from tfgen.lsp.places import Cursor, apply_change, find_key, find_spot, from_lsp, lines_of, to_edit, to_lsp, to_range
+from tfgen.pipeline.objects import find_object_problems
 from tfgen.schema import file as schema_file
 from tfgen.words import command_line
+
+JOB_FILE = "job.yaml"
+"""The name of a job file. tfgen checks an empty file with this name as a job."""
+
+
+class OpenFiles:
+    """The texts of the open files, by the path of each file."""
+
+    def __init__(self) -> None:
+        self._texts: dict[Path, str] = {}
+
+    def update(self, file: str, text: str) -> None:
+        """Set the text of an open file."""
+        self._texts[real_path(Path(file))] = text
+
+    def remove(self, file: str) -> None:
+        """Remove a closed file. tfgen then reads the text on disk again."""
+        self._texts.pop(real_path(Path(file)), None)
+
+    def text(self, file: str) -> str:
+        """Return the text of an open file; empty for any other file."""
+        return self._texts.get(real_path(Path(file)), "")
+
+    def source(self, file: str) -> Source:
+        """Return the unsaved text of an open file as a `Source`. `Source.defaults` is the nearest tfgen.yaml.
+
+        The text of a tfgen.yaml comes from the editor, or from the disk if the editor has not opened the tfgen.yaml.
+
+        Raises:
+            UsageError: a tfgen.yaml on disk cannot be read.
+        """
+        under = defaults_under(Path(file), self._defaults)
+        if is_defaults(file) and under is not None:
+            return under
+        return Source(file, self.text(file), under)
+
+    def _defaults(self, path: Path) -> bytes | None:
+        text = self._texts.get(real_path(path))
+        return read_defaults_file(path) if text is None else _encode(text)
+
+
+def is_checked(file: str, text: str) -> bool:
+    """Test whether tfgen checks a file: a tfgen.yaml or a job. Editors also open YAML files of other programs."""
+    return is_defaults(file) or Path(file).name == JOB_FILE or contains_job(_encode(text))
+
+
+def _encode(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
+
+
+def check_built_objects(analysis: Analysis) -> Analysis:
+    """Return the analysis with the problems of the Kubernetes objects, for a file whose jobs have no errors."""
+    has_jobs = not is_defaults(analysis.source.file) and len(analysis.accepted) == len(analysis.documents)
+    if not has_jobs or has_errors(analysis.problems):
+        return analysis
+    jobs = [(document, build(document.data)) for document in analysis.accepted]
+    return analysis.replaced(of_objects=in_order(find_object_problems(jobs)))
+
+
+# -- the session -------------------------------------------------------------------------------------------------------
+
 
 PAUSE: Final = 0.05
 """Seconds between the last key press and the check of a file."""
 
 OBJECTS_PAUSE: Final = 0.5
 """Seconds between the last key press and the check of a job's objects. The check takes up to 0.3 s."""
-
-_SEVERITIES: Final = {
-    "error": types.DiagnosticSeverity.Error,
-    "warning": types.DiagnosticSeverity.Warning,
-}
 
 
 class Session:
@@ -170,9 +229,11 @@ class Session:
                 )
         return actions
 
-    def cursor(self, uri: str, position: types.Position) -> Cursor | None:
-        """Return the key or the value at a position of the protocol; None if the text has neither at the position."""
-        return find_key(self._files.text(file_of(uri)), from_lsp(self._codec, self._lines(uri), position))
+    def find(self, uri: str, position: types.Position) -> tuple[Analysis, Cursor] | None:
+        """Return the analysis of a file, and the key or the value at a position; None without one of the two."""
+        analysis = self.analysis(uri)
+        cursor = find_key(self._files.text(file_of(uri)), from_lsp(self._codec, self._lines(uri), position))
+        return (analysis, cursor) if analysis and cursor else None
 
     def location(self, place: Place) -> types.Location:
         """Convert a file and a position of tfgen to a location of the protocol."""
@@ -266,7 +327,7 @@ def _diagnostic(codec: PositionCodec, lines: Sequence[str], problem: Problem) ->
     return types.Diagnostic(
         range=to_range(codec, lines, problem.position),
         message=problem.message,
-        severity=_SEVERITIES[problem.severity],
+        severity=types.DiagnosticSeverity[problem.severity.capitalize()],
         code=problem.rule,
         source="tfgen",
     )

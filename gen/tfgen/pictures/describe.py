@@ -43,18 +43,16 @@ def network_notes(objects: Sequence[Object]) -> Iterator[tuple[str, str]]:
     for item in policies:
         spec = item["spec"]
         subject = spec["podSelector"].get("matchLabels", {}).get(keys.ROLE, "tasks")
-        for direction, peer in (("ingress", "from"), ("egress", "to")):
+        for direction, key in (("ingress", "from"), ("egress", "to")):
             if spec.get(direction):
-                yield direction, f"{subject}: {'; '.join(_rules(spec[direction], peer))}"
+                yield direction, f"{subject}: {'; '.join(_rule(rule, key) for rule in spec[direction])}"
 
 
-def _rules(rules: Sequence[Mapping[str, Any]], peer: str) -> Iterator[str]:
-    for rule in rules:
-        yield f"{peer} {_peers(rule.get(peer) or ())}{_ports(rule.get('ports') or ())}"
-
-
-def _peers(peers: Sequence[Mapping[str, Any]]) -> str:
-    return either([*dict.fromkeys(map(_peer, peers))], "and") if peers else "any address"
+def _rule(rule: Mapping[str, Any], key: str) -> str:
+    peers = dict.fromkeys(map(_peer, rule.get(key) or ())) or ("any address",)
+    numbers = dict.fromkeys(str(port["port"]) for port in rule.get("ports") or () if "port" in port)
+    ports = f" on port{'s' if len(numbers) > 1 else ''} {either(numbers, 'and')}" if numbers else ""
+    return f"{key} {either(peers, 'and')}{ports}"
 
 
 def _peer(peer: Mapping[str, Any]) -> str:
@@ -68,15 +66,7 @@ def _peer(peer: Mapping[str, Any]) -> str:
     return "selected pods of the namespace" if peer.get("podSelector") else "all pods of the namespace"
 
 
-def _ports(ports: Sequence[Mapping[str, Any]]) -> str:
-    numbers = [*dict.fromkeys(str(port["port"]) for port in ports if "port" in port)]
-    return f" on port{'s' if len(numbers) > 1 else ''} {either(numbers, 'and')}" if numbers else ""
-
-
-_CLAIM: Final = "PersistentVolumeClaim"
 _EVALUATOR: Final = "evaluator"
-_VOLCANO_JOB: Final = ("batch.volcano.sh/v1alpha1", "Job")
-_UNITS: Final[Mapping[str, str]] = {"cpu": " CPU", "memory": " memory"}
 
 
 def describe(document: Document, environment: str | None) -> Picture:
@@ -124,7 +114,8 @@ def _panel(document: Document, built: BuiltJob, environment: str | None) -> Pane
     objects = variant_objects(built, environment)
     plain = task_objects(document.data, environment)
     run = declared_run(built, plain, environment)
-    specs = {pod.role: pod.spec for pod in pods(plain.objects, "")} | _pod_specs(objects)
+    specs = {pod.role: pod.spec for pod in pods(plain.objects, "")}
+    specs |= {each.labels.get(keys.ROLE, ""): each.spec for item in objects for each in pods_of(item)}
     variant = _Variant(built.job.structure, run, objects, specs, _gang(run, objects))
     return Panel(
         title=environment or built.job.name,
@@ -139,16 +130,6 @@ def _panel(document: Document, built: BuiltJob, environment: str | None) -> Pane
 def _roles(run: DeclaredRun) -> list[str]:
     """Return the roles that have tasks. In a retired environment, no role has tasks."""
     return [role for role, number in run.roles.items() if number and run.is_enabled]
-
-
-def _pod_specs(objects: Sequence[Object]) -> dict[str, Mapping[str, Any]]:
-    """Return role -> PodSpec for each role whose pod template is in `objects`."""
-    return {
-        template_pods.labels[keys.ROLE]: template_pods.spec
-        for item in objects
-        for template_pods in pods_of(item)
-        if keys.ROLE in template_pods.labels
-    }
 
 
 def _facts(run: DeclaredRun) -> Iterator[str]:
@@ -183,18 +164,16 @@ def _gang_text(size: int, spec: Mapping[str, Any], api_group: str) -> str:
 def _tasks(role: str, variant: _Variant) -> Tasks:
     run, structure, spec = variant.run, variant.structure, variant.specs[role]
     requests = pod_requests(spec) | claimed_devices(spec, device_templates(variant.objects))
-    in_gang = bool(variant.gang) and role != _EVALUATOR
+    units = {"cpu": "CPU", "memory": "memory"}
     return Tasks(
         role=role,
         count=run.roles[role],
         devices=_devices(requests, gpu_product(spec)),
-        resources=", ".join(
-            f"{amount(name, requests[name])}{unit}" for name, unit in _UNITS.items() if requests.get(name)
-        ),
+        resources=", ".join(f"{amount(name, requests[name])} {units[name]}" for name in units if requests.get(name)),
         controller=" ".join((run.controllers.get(role) or run.deciding_object or ("", "", ""))[1:]),
         hosts=_span(_hosts(variant.objects).get(role, ())),
         start=_start(role, variant),
-        in_gang=in_gang,
+        in_gang=bool(variant.gang) and role != _EVALUATOR,
         ends=role == structure.ends,
         mounts={mount["name"]: mount["mountPath"] for mount in _mounts(spec)},
     )
@@ -247,7 +226,7 @@ def _mounts(spec: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 
 def _volumes(variant: _Variant) -> Iterator[Volume]:
     """Yield the volumes that the tasks mount, sorted by name, and then the claims that no task mounts."""
-    claims = {item["metadata"]["name"]: item for item in variant.objects if item["kind"] == _CLAIM}
+    claims = {item["metadata"]["name"]: item for item in variant.objects if item["kind"] == "PersistentVolumeClaim"}
     specs = [variant.specs[role] for role in _roles(variant.run)]
     mounted = {mount["name"] for spec in specs for mount in _mounts(spec)}
     volumes = {volume["name"]: volume for spec in specs for volume in spec.get("volumes", ())}
@@ -285,8 +264,9 @@ def _end_notes(variant: _Variant) -> Iterator[tuple[str, str]]:
         work = f"stops {either(stopped, 'and')}" if stopped else "ends the run"
         yield "end", f"when {ending}, the finisher {work}"
     elif run.deciding_object:
-        kind = "Volcano Job" if run.deciding_object[:2] == _VOLCANO_JOB else run.deciding_object[1]
-        yield "end", f"the {kind} {run.deciding_object[2]} ends when {ending}"
+        version, kind, name = run.deciding_object
+        kind = "Volcano Job" if (version, kind) == ("batch.volcano.sh/v1alpha1", "Job") else kind
+        yield "end", f"the {kind} {name} ends when {ending}"
     if run.tensorboard_port:
         yield "TensorBoard", f"{run.full_name}-tensorboard:{run.tensorboard_port}"
 

@@ -35,7 +35,7 @@ from tfgen.rails.enforce import (
 )
 from tfgen.rules.pod_parts import PodPart
 from tfgen.rules.security import find_weak_fields
-from tfgen.schema.kinds import POD_KEYS
+from tfgen.schema.kinds import ONLY_OF_ROLES, POD_KEYS
 from tfgen.text.document import Document
 from tfgen.words import in_environments, path_name, shown
 
@@ -49,7 +49,7 @@ _CONTEXT: Final = "securityContext"
 
 CARRIED: Final[Mapping[Path, tuple[Path, ...]]] = {
     **{(key,): (("metadata", key),) for key in _METADATA},
-    **{(name,): (("spec", name),) for name, key in POD_KEYS.items() if key.of_job},
+    **{(name,): (("spec", name),) for name in POD_KEYS if name not in ONLY_OF_ROLES},
     ("serviceAccountName",): (("spec", "serviceAccountName"), ("spec", "serviceAccount")),
     ("priorityClassName",): (("spec", "priorityClassName"), ("spec", "podPriorityClassName")),
     **{(key,): ((*_MAIN, key),) for key in _OF_TASKS},

@@ -9,7 +9,7 @@ from tfgen.check import files as drift
 from tfgen.check import namespace, repository, severities
 from tfgen.check import objects as object_problems
 from tfgen.importers import table as importers
-from tfgen.live import profile
+from tfgen.live import transport
 from tfgen.local import plan as local
 from tfgen.pipeline import check, read
 from tfgen.rails import enforce, limits
@@ -33,7 +33,7 @@ def rule_summaries() -> Mapping[str, str]:
         **repository.RULES,
         **importers.RULES,
         **local.RULES,
-        **profile.RULES,
+        **transport.RULES,
         **object_problems.RULES,
         **namespace.RULES,
         **severities.RULES,

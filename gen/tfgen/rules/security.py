@@ -7,8 +7,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from tfgen.credentials import find_credentials, has_credential
-from tfgen.data_path import Path, texts
+from tfgen.data_path import Path, known_part, texts
 from tfgen.fix import Fix, Hint, assignment, hint, removal
 from tfgen.graph.objects.storage import SOURCES
 from tfgen.kubernetes.pods import PROFILES, Profile, refuses, strictest_profile
@@ -18,8 +17,7 @@ from tfgen.rules.rule import Finding, advise, rule
 from tfgen.rules.view import View
 from tfgen.schema import kubernetes_fields
 from tfgen.schema.hints import find_secret_arguments, names_secret
-from tfgen.schema.unknown import known_part
-from tfgen.words import path_name, shown
+from tfgen.words import find_credentials, has_credential, path_name, shown
 
 # -- pod security ------------------------------------------------------------------------------------------------------
 #

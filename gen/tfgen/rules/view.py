@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import Any
 
 from tfgen import data_path
-from tfgen.data_path import Path
+from tfgen.data_path import UNKNOWN, Path
 from tfgen.errors import Place
 from tfgen.graph.fill import Filler, Scope, compile_filler, evaluate, failing_scopes
 from tfgen.graph.guards import file_guards, guards
@@ -25,7 +25,6 @@ from tfgen.graph.workloads import WORKLOADS, role_pod
 from tfgen.job.training_job import MAX_STRUCTURES, Patch, Role, RoleName, Structure, TrainingJob
 from tfgen.record import Record
 from tfgen.schema import tunables
-from tfgen.schema.unknown import UNKNOWN
 from tfgen.text.document import Document
 
 

@@ -5,25 +5,18 @@ https://kubernetes.io/docs/reference/access-authn-authz/admission-controllers/
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from tfgen import data_path
 from tfgen.kubernetes import quantity
-from tfgen.kubernetes.object import CLUSTER_KINDS, Object, matches
-from tfgen.kubernetes.pods import PROFILES, pod_requests
+from tfgen.kubernetes.object import CLUSTER_KINDS, KINDS, Object, group, literal_name, matches, resource_name
+from tfgen.kubernetes.pods import PROFILES, amount, pod_requests
 from tfgen.record import EMPTY, Record
-from tfgen.scheduling.cluster import NOT_FOUND, Cluster, claims_of, namespace_of
+from tfgen.scheduling.cluster import NOT_FOUND, Cluster, claim_class, claims_of, namespace_of
 from tfgen.scheduling.devices import Claimed
-from tfgen.scheduling.object_amounts import (
-    amount_text,
-    amounts_of,
-    claim_out_of_range,
-    counts_claims,
-    ephemeral_claims,
-    uncounted,
-)
 from tfgen.scheduling.pods import (
     Counts,
     HostPort,
@@ -119,6 +112,10 @@ def pod_set(
     claims = tuple(claims_of(spec, template.namespace, pods, cluster))
     policy = spec.get("preemptionPolicy") or (cluster.priority_class(spec) or {}).get("preemptionPolicy")
     refusals = (*_refusals(template, cluster), *_out_of_range(spec, limits)) if is_new else ()
+    new_claims = _ephemeral_claims(spec)
+    refusals_of_claims = [reason for claim in new_claims for reason in _claim_out_of_range(claim, limits)]
+    is_lacking = "Namespace" in cluster.known_kinds and not cluster.find("Namespace", template.namespace)
+    assumed_namespace = [f"somebody creates the Namespace {template.namespace}"] if is_lacking else []
     return PodSet(
         owner=template.owner,
         role=template.role,
@@ -135,11 +132,7 @@ def pod_set(
         volumes=tuple(claim.volume for claim in claims if claim.volume),
         obstacles=(
             *(f"{_REFUSED} {reason}" for reason in refusals),
-            *(
-                f"{_REFUSED_CLAIMS} {reason}"
-                for claim in ephemeral_claims(spec)
-                for reason in claim_out_of_range(claim, limits)
-            ),
+            *(f"{_REFUSED_CLAIMS} {reason}" for reason in refusals_of_claims),
             *filter(None, (*(claim.obstacle for claim in claims), claimed.obstacle)),
         ),
         doubts=(
@@ -148,27 +141,18 @@ def pod_set(
             *filter(None, (*(claim.doubt for claim in claims), claimed.doubt)),
         ),
         escapes=(*_escapes(template.spec, cluster), *filter(None, (claimed.doubt, claimed.offer))),
-        assumptions=(
-            *(claim.assumption for claim in claims if claim.assumption),
-            *_assumed_namespaces(template.namespace, cluster),
-        ),
+        assumptions=(*filter(None, (claim.assumption for claim in claims)), *assumed_namespace),
         in_gang=template.in_gang,
     )
 
 
 def mounts_of(templates: Iterable[PodTemplate]) -> dict[tuple[str, str], int]:
     """Return the number of pods that mount each claim, by namespace and name of the claim."""
-    mounts: dict[tuple[str, str], int] = {}
+    mounts: Counter[tuple[str, str]] = Counter()
     for template in templates:
         for name in _claims(template.spec):
-            key = (template.namespace, name)
-            mounts[key] = mounts.get(key, 0) + template.count
+            mounts[template.namespace, name] += template.count
     return mounts
-
-
-def _assumed_namespaces(namespace: str, cluster: Cluster) -> Iterator[str]:
-    if "Namespace" in cluster.known_kinds and not cluster.find("Namespace", namespace):
-        yield f"somebody creates the Namespace {namespace}"
 
 
 def _claims(spec: Mapping[str, Any]) -> Iterator[str]:
@@ -261,18 +245,14 @@ def _doubts(template: PodTemplate, cluster: Cluster) -> Iterator[str]:
     if data_path.at(spec, _POD_AFFINITY):
         yield "tfgen cannot evaluate the podAffinity of the pods"
     yield from _escapes(spec, cluster)
-    for kind, name, namespace in (
-        ("PriorityClass", spec.get("priorityClassName"), ""),
-        ("ServiceAccount", spec.get("serviceAccountName"), template.namespace),
-    ):
-        is_default = kind == "ServiceAccount" and name == "default"
-        is_found = cluster.find(kind, name or "", namespace) or (
-            kind == "PriorityClass" and cluster.priority_class(spec)
-        )
-        if name and not is_default and not is_found and kind not in cluster.known_kinds:
-            yield f"tfgen finds no {kind} {name} {NOT_FOUND}"
+    name, account = spec.get("priorityClassName"), spec.get("serviceAccountName") or "default"
+    if name and cluster.priority_class(spec) is None and "PriorityClass" not in cluster.known_kinds:
+        yield f"tfgen finds no PriorityClass {name} {NOT_FOUND}"
+    is_known = account == "default" or cluster.find("ServiceAccount", account, template.namespace)
+    if not is_known and "ServiceAccount" not in cluster.known_kinds:
+        yield f"tfgen finds no ServiceAccount {account} {NOT_FOUND}"
     quotas = cluster.of_kind("ResourceQuota", template.namespace)
-    for claim in ephemeral_claims(spec):
+    for claim in _ephemeral_claims(spec):
         yield from (text for quota in quotas for text in _uncounted(claim, quota, cluster))
     if spec.get("schedulingGates"):
         yield "the schedulingGates of the pods delay the scheduling"
@@ -321,10 +301,8 @@ def _out_of_range(spec: Mapping[str, Any], limits: Sequence[tuple[str, Mapping[s
     """Yield a text for each amount of the pods that a LimitRange refuses."""
     for name, limit in limits:
         if limit.get("type") == "Container":
-            amounts = [
-                (f"the container {item['name']}", _amounts(item, "requests"), _amounts(item, "limits"))
-                for item in _containers(spec)
-            ]
+            items = [(f"the container {item['name']}", item) for item in _containers(spec)]
+            amounts = [(title, _amounts(item, "requests"), _amounts(item, "limits")) for title, item in items]
         elif limit.get("type") == "Pod":
             amounts = [("the pod", pod_requests(spec), _pod_limits(spec))]
         else:
@@ -344,9 +322,8 @@ def _out_of_range(spec: Mapping[str, Any], limits: Sequence[tuple[str, Mapping[s
 
 def _amounts(container: Mapping[str, Any], part: str) -> dict[str, Amount]:
     resources = container.get("resources") or {}
-    quantities = {**(resources.get("limits") or {}), **(resources.get("requests") or {})}
-    chosen = quantities if part == "requests" else resources.get("limits") or {}
-    return {resource: quantity.parse(value) for resource, value in chosen.items()}
+    quantities = {**(resources.get("limits") or {}), **((part == "requests" and resources.get("requests")) or {})}
+    return {resource: quantity.parse(value) for resource, value in quantities.items()}
 
 
 def _pod_limits(spec: Mapping[str, Any]) -> dict[str, Amount]:
@@ -355,9 +332,105 @@ def _pod_limits(spec: Mapping[str, Any]) -> dict[str, Amount]:
     def only_limits(part: Mapping[str, Any]) -> Mapping[str, Any]:
         return {**part, "resources": {"requests": (part.get("resources") or {}).get("limits") or {}}}
 
-    return pod_requests(
-        {**only_limits(spec), **{part: [only_limits(item) for item in spec.get(part) or ()] for part in _PARTS}}
-    )
+    parts = {part: [only_limits(item) for item in spec.get(part) or ()] for part in _PARTS}
+    return pod_requests({**only_limits(spec), **parts})
+
+
+# -- quotas ------------------------------------------------------------------------------------------------------------
+#
+# The amounts that a ResourceQuota counts for an object, other than a pod, and the limits of a LimitRange for claims.
+# https://kubernetes.io/docs/concepts/policy/resource-quotas/
+
+_STORAGE: Final = "requests.storage"
+_CLAIMS: Final = "persistentvolumeclaims"
+_OF_CLASS: Final = ".storageclass.storage.k8s.io/"
+_COUNT: Final = "count/"
+_BY_NAME: Final = (_CLAIMS, "configmaps", "replicationcontrollers", "resourcequotas", "secrets", "services")
+"""The resources that a quota also counts without the prefix `count/`."""
+_MADE: Final[Mapping[str, str]] = {
+    "statefulsets.apps": "controllerrevisions.apps",
+    "daemonsets.apps": "controllerrevisions.apps",
+    "deployments.apps": "replicasets.apps",
+}
+"""The object that the controller of another object creates before the pods."""
+_SIZE: Final = ("resources", "requests", "storage")
+
+
+def _object_amounts(item: Object, cluster: Cluster) -> dict[str, int]:
+    """Return the amounts that a quota counts for an object, by key of the quota."""
+    resource, spec = resource_name(item), item.get("spec")
+    amounts = {f"{_COUNT}{name}": 1 for name in (resource, _MADE.get(resource)) if name}
+    if resource in _BY_NAME:
+        amounts[resource] = 1
+    if resource == "services" and isinstance(spec, Mapping):
+        amounts |= _amounts_of_service(spec)
+    if resource == _CLAIMS:
+        amounts[_STORAGE] = math.ceil(quantity.parse(data_path.at(spec, _SIZE) or 0))
+        name = claim_class(spec or {}, cluster)
+        amounts |= {f"{name}{_OF_CLASS}{key}": amounts[key] for key in (_CLAIMS, _STORAGE) if name}
+    return amounts
+
+
+def _amounts_of_service(spec: Mapping[str, Any]) -> dict[str, int]:
+    ports = [port for port in spec.get("ports") or () if isinstance(port, Mapping)]
+    is_balancer = spec.get("type") == "LoadBalancer"
+    if is_balancer and spec.get("allocateLoadBalancerNodePorts") is False:
+        ports = [port for port in ports if port.get("nodePort")]
+    node_ports = len(ports) if is_balancer or spec.get("type") == "NodePort" else 0
+    return {"services.loadbalancers": int(is_balancer), "services.nodeports": node_ports}
+
+
+def _counts_claims(key: str) -> bool:
+    """Return whether a key of a quota counts claims, or their storage."""
+    return key.endswith((_CLAIMS, _STORAGE))
+
+
+def _amount_text(key: str, number: Amount) -> str:
+    """Return the text of an amount of a quota. Storage is in the largest unit, as in `10Gi`."""
+    if key.endswith(_STORAGE):
+        return amount("memory", number)
+    return str(number) if isinstance(number, int) else f"{float(number):g}"
+
+
+def _uncounted(item: Object, quota: Object, cluster: Cluster) -> Iterator[str]:
+    """Yield a text for each key of a quota for which tfgen cannot decide if the key counts an object."""
+    resource, title = resource_name(item), f"the ResourceQuota {quota['metadata']['name']} limits"
+    for key in (quota.get("spec") or {}).get("hard") or ():
+        if resource == _CLAIMS and _OF_CLASS in key and claim_class(item.get("spec") or {}, cluster) is None:
+            yield f"{title} {key}, and tfgen finds no default StorageClass {NOT_FOUND}"
+        # The plural of a kind that tfgen does not know may be irregular.
+        of_group = key.startswith(_COUNT) and key.partition(".")[2] == group(item)
+        if of_group and literal_name(item) and group(item) not in KINDS and key != f"{_COUNT}{resource}":
+            yield f"{title} {key}, which tfgen does not count"
+
+
+def _ephemeral_claims(spec: Mapping[str, Any]) -> Iterator[Object]:
+    """Yield the claims that Kubernetes creates for the ephemeral volumes of each pod of a PodSpec."""
+    for volume in spec.get("volumes") or ():
+        if volume.get("ephemeral"):
+            template = volume["ephemeral"].get("volumeClaimTemplate") or {}
+            metadata = {"name": f"of the ephemeral volume {volume['name']}"}
+            yield {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata, **template}
+
+
+def _claim_out_of_range(claim: Object, limits: Iterable[tuple[str, Mapping[str, Any]]]) -> Iterator[str]:
+    """Yield a text for each amount of a claim that a LimitRange refuses.
+
+    Args:
+        claim: the claim.
+        limits: the items of all LimitRanges of the namespace, each with the name of its LimitRange.
+    """
+    requests = data_path.at(claim, ("spec", "resources", "requests")) or {}
+    title = f"of the claim {claim['metadata']['name']}"
+    for name, limit in limits:
+        if limit.get("type") != "PersistentVolumeClaim":
+            continue
+        for word, sign, bounds in (("at least", 1, limit.get("min")), ("at most", -1, limit.get("max"))):
+            for resource, bound in sorted((bounds or {}).items()):
+                request = requests.get(resource, 0)
+                if sign * (quantity.parse(request) - quantity.parse(bound)) < 0:
+                    needed = f"a request of {word} {bound} {resource}"
+                    yield f"the LimitRange {name} requires {needed} {title}, which requests {request}"
 
 
 _WITHOUT_PREFIX: Final = ("cpu", "memory", "ephemeral-storage")
@@ -399,11 +472,11 @@ class _Quota:
         certain, possible = [], []
         for key, least, most in self._changes(new, unsure):
             left = max(self.left[key], 0)
-            reason = f"the ResourceQuota {self.name} has {amount_text(key, left)} {key} left"
+            reason = f"the ResourceQuota {self.name} has {_amount_text(key, left)} {key} left"
             if least > left:
-                certain.append(f"{reason}, but the run needs {amount_text(key, new[key] + unsure[key])}")
+                certain.append(f"{reason}, but the run needs {_amount_text(key, new[key] + unsure[key])}")
             elif most > left:
-                needed = f"the new objects need {amount_text(key, most)}"
+                needed = f"the new objects need {_amount_text(key, most)}"
                 possible.append(f"{reason}, {needed}, and tfgen does not know which of the objects exist")
         return certain, possible
 
@@ -441,9 +514,8 @@ class Quotas:
         self._cluster = cluster
         self._created: set[tuple[str, str, str]] = set()
         namespaces = {namespace for namespace, _ in cluster.objects.get("ResourceQuota", EMPTY)}
-        self._quotas = [
-            _Quota(item) for namespace in namespaces for item in cluster.of_kind("ResourceQuota", namespace)
-        ]
+        items = (item for namespace in namespaces for item in cluster.of_kind("ResourceQuota", namespace))
+        self._quotas = [_Quota(item) for item in items]
         for namespace, spec in replaced:
             for quota, use in self._uses(namespace, spec):
                 for key, value in use.items():
@@ -465,8 +537,8 @@ class Quotas:
                 allowed = int(left // value) if value else pods.count
                 if pods.count - allowed > refused:
                     refused = pods.count - allowed
-                    start = _REFUSED_CLAIMS if counts_claims(key) else _REFUSED
-                    reason = f"{start} the ResourceQuota {quota.name} has {amount_text(key, left)} {key} left"
+                    start = _REFUSED_CLAIMS if _counts_claims(key) else _REFUSED
+                    reason = f"{start} the ResourceQuota {quota.name} has {_amount_text(key, left)} {key} left"
         for quota, use in uses:
             for key, value in use.items():
                 quota.left[key] -= (pods.count - refused) * value
@@ -488,10 +560,11 @@ class Quotas:
             amounts: tuple[Counter[str], Counter[str]] = (Counter(), Counter())
             for (kind, namespace, _), item in new.items():
                 if namespace == quota.namespace and _counts_object(quota.item, item):
-                    amounts[kind not in self._cluster.known_kinds].update(amounts_of(item, self._cluster))
+                    amounts[kind not in self._cluster.known_kinds].update(_object_amounts(item, self._cluster))
                     possible += _uncounted(item, quota.item, self._cluster)
             of_quota = quota.refusals(*amounts)
-            certain, possible = [*certain, *of_quota[0]], [*possible, *of_quota[1]]
+            certain += of_quota[0]
+            possible += of_quota[1]
             takes.append((quota, amounts))
         if not certain:
             self._created.update(new)
@@ -501,12 +574,9 @@ class Quotas:
 
     def _refused_claims(self, objects: Iterable[Object]) -> tuple[list[str], list[str]]:
         """Return the reasons why a LimitRange refuses claims, and the reasons why a LimitRange may refuse claims."""
-        reasons = [
-            reason
-            for item in objects
-            if item["kind"] == _CLAIM
-            for reason in claim_out_of_range(item, _limits(self._cluster, namespace_of(item)))
-        ]
+        reasons: list[str] = []
+        for item in (item for item in objects if item["kind"] == _CLAIM):
+            reasons += _claim_out_of_range(item, _limits(self._cluster, namespace_of(item)))
         if _CLAIM in self._cluster.known_kinds:
             return reasons, []
         return [], [f"{reason}, and tfgen does not know whether the claim exists" for reason in reasons]
@@ -523,8 +593,8 @@ def _use(spec: Mapping[str, Any], cluster: Cluster) -> dict[str, Amount]:
     """Return the amounts that a quota counts for a pod and its ephemeral volumes, by key of the quota."""
     requests, limits = pod_requests(spec), _pod_limits(spec)
     claims: Counter[str] = Counter()
-    for claim in ephemeral_claims(spec):
-        claims.update(amounts_of(claim, cluster))
+    for claim in _ephemeral_claims(spec):
+        claims.update(_object_amounts(claim, cluster))
     return {
         "pods": 1,
         "count/pods": 1,
@@ -535,18 +605,12 @@ def _use(spec: Mapping[str, Any], cluster: Cluster) -> dict[str, Amount]:
     }
 
 
-def _uncounted(item: Object, quota: Object, cluster: Cluster) -> list[str]:
-    hard = (quota.get("spec") or {}).get("hard") or {}
-    return [f"the ResourceQuota {quota['metadata']['name']} {text}" for text in uncounted(item, hard, cluster)]
-
-
 def _counts_object(quota: Object, item: Object) -> bool:
     """Test whether the scopes of a quota select an object other than a pod."""
     if not (item["kind"] == _CLAIM and item.get("spec")):
         return not _scopes(quota)
-    return {*_scopes(quota)} <= {_ATTRIBUTES_CLASS} and _is_selected(
-        quota, _ATTRIBUTES_CLASS, item["spec"].get("volumeAttributesClassName")
-    )
+    name = item["spec"].get("volumeAttributesClassName")
+    return {*_scopes(quota)} <= {_ATTRIBUTES_CLASS} and _is_selected(quota, _ATTRIBUTES_CLASS, name)
 
 
 def _scopes(quota: Object) -> list[str]:
@@ -565,19 +629,16 @@ def _is_in_scope(quota: Object, spec: Mapping[str, Any]) -> bool:
         for of_kind in (data_path.at(spec, ("affinity", kind)) or {}).values()
         for term in of_kind or ()
     ]
+    crosses_namespaces = any(term.get("namespaces") or term.get("namespaceSelector") is not None for term in terms)
     values = {
         "BestEffort": is_best_effort,
         "NotBestEffort": not is_best_effort,
         "Terminating": is_terminating,
         "NotTerminating": not is_terminating,
-        "CrossNamespacePodAffinity": any(
-            term.get("namespaces") or term.get("namespaceSelector") is not None for term in terms
-        ),
-        _PRIORITY_CLASS: True,
+        "CrossNamespacePodAffinity": crosses_namespaces,
+        _PRIORITY_CLASS: _is_selected(quota, _PRIORITY_CLASS, spec.get("priorityClassName")),
     }
-    return all(values.get(scope, False) for scope in _scopes(quota)) and _is_selected(
-        quota, _PRIORITY_CLASS, spec.get("priorityClassName")
-    )
+    return all(values.get(scope, False) for scope in _scopes(quota))
 
 
 def _is_selected(quota: Object, scope: str, name: str | None) -> bool:

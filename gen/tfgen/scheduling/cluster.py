@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import functools
+import json
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 from tfgen import data_path
 from tfgen.errors import TfgenError
+from tfgen.kubernetes import quantity
 from tfgen.kubernetes.object import Object
 from tfgen.record import EMPTY, Record
-from tfgen.scheduling.field_types import check_fields
 from tfgen.scheduling.pods import (
     NAMESPACE_NAME,
     NODE_ITSELF,
@@ -22,6 +24,7 @@ from tfgen.scheduling.pods import (
     host_ports_of,
     terms_of,
 )
+from tfgen.schema import file as schema_file
 
 KINDS: Final[Mapping[str, str]] = {
     "Node": "v1",
@@ -186,12 +189,9 @@ def cluster_of(objects: Iterable[Object], known_kinds: Collection[str] = (), rep
         else:
             waiting.append(pod)
     unready = {name for (_, name), item in nodes.items() if not (item.get("status") or {}).get("allocatable")}
+    ready = [(name, item) for (_, name), item in sorted(nodes.items(), key=lambda pair: pair[0]) if name not in unready]
     return Cluster(
-        nodes=tuple(
-            read(_node, item, pods_by_node[name])
-            for (_, name), item in sorted(nodes.items(), key=lambda pair: pair[0])
-            if name not in unready
-        ),
+        nodes=tuple(read(_node, item, pods_by_node[name]) for name, item in ready),
         waiting=tuple(waiting),
         objects=by_kind,
         known_kinds=frozenset(known_kinds),
@@ -259,9 +259,9 @@ def _key(item: Object) -> Key:
     """Return the key of an object.
 
     Raises:
-        ValueError: a field has a wrong type. Later steps read the fields without a test.
+        ValueError: a field has a wrong type, or a required field is missing. The text of the error names the field.
     """
-    check_fields(item)
+    _check(item, item["kind"] if item["kind"] in _types() else "Object", ())
     return namespace_of(item) if item["kind"] in _NAMESPACED else "", item["metadata"]["name"]
 
 
@@ -280,6 +280,61 @@ def read(build: Any, item: Object, *context: Any) -> Any:
     except ValueError as error:
         reason = str(error)
     raise TfgenError(f"the {item['kind']} {item['metadata']['name']} is not valid: {reason}")
+
+
+# A file of nodes may be written by hand, so the API server has not checked its objects. The file cluster.fields.json
+# has the types of the fields that a plan reads from each kind; the module `devices` reads all other fields of the kinds
+# of dynamic resource allocation. Later steps read the fields without a test.
+
+
+@functools.cache
+def _types() -> Mapping[str, Mapping[str, Any]]:
+    types: Mapping[str, Mapping[str, Any]] = json.loads(schema_file.text("cluster.fields.json"))
+    return types
+
+
+def _check(value: Any, type_name: str, path: tuple[Any, ...]) -> None:
+    """Check the types of a value and of the values inside. A field with the value null has any type.
+
+    Args:
+        value: the value.
+        type_name: the name of a type in cluster.fields.json, such as `Container`, `[Container]` for a list, `{text}`
+            for a map of texts, or the name of a scalar type.
+        path: a pair of the path of the parent and the key of the value; empty for the object. A file of nodes has many
+            pods, so the check must be fast.
+    """
+    if type_name == "quantity":
+        quantity.parse(value)
+    elif type_name in ("text", "number"):
+        _require(type(value) is int if type_name == "number" else isinstance(value, str), path)
+    elif type_name.startswith("["):
+        _require(isinstance(value, list | tuple), path)
+        for index, item in enumerate(value):
+            _check(item, type_name[1:-1], (path, index))
+    else:
+        _require(isinstance(value, (dict, Mapping)), path)
+        of_all = type_name[1:-1] if type_name.startswith("{") else ""
+        record = _types().get(type_name, EMPTY)
+        for name in record.get("required", ()):
+            if value.get(name) is None:
+                raise ValueError(f"the field {_field_name((path, name))} is missing")
+        types = record.get("fields", EMPTY)
+        for key, item in value.items():
+            of_field = types.get(key, of_all)
+            if of_field and item is not None:
+                _check(item, of_field, (path, key))
+
+
+def _require(is_right: bool, path: tuple[Any, ...]) -> None:
+    if not is_right:
+        raise ValueError(f"the field {_field_name(path)} has a value of a wrong type")
+
+
+def _field_name(path: tuple[Any, ...]) -> str:
+    if not path:
+        return ""
+    parent, key = _field_name(path[0]), path[1]
+    return f"{parent}[{key}]" if isinstance(key, int) else f"{parent}.{key}".removeprefix(".")
 
 
 def _running_pod(item: Object) -> RunningPod:
@@ -350,17 +405,14 @@ def claims_of(spec: Mapping[str, Any], namespace: str, pods: int, cluster: Clust
     """
     for volume in spec.get("volumes") or ():
         if "ephemeral" in volume:
-            template = data_path.at(volume, ("ephemeral", "volumeClaimTemplate")) or {}
-            yield _new_claim(
-                f"of the ephemeral volume {volume['name']}", namespace, template.get("spec") or {}, 1, cluster
-            )
-        name = (volume.get("persistentVolumeClaim") or {}).get("claimName")
-        if name:
-            claim = cluster.find("PersistentVolumeClaim", name, namespace)
-            yield _claim(name, namespace, claim, pods, cluster)
+            claim_spec = data_path.at(volume, ("ephemeral", "volumeClaimTemplate", "spec")) or {}
+            yield _new_claim(f"of the ephemeral volume {volume['name']}", namespace, claim_spec, 1, cluster)
+        if name := (volume.get("persistentVolumeClaim") or {}).get("claimName"):
+            yield _claim(name, namespace, pods, cluster)
 
 
-def _claim(name: str, namespace: str, claim: Object | None, pods: int, cluster: Cluster) -> Claim:
+def _claim(name: str, namespace: str, pods: int, cluster: Cluster) -> Claim:
+    claim = cluster.find("PersistentVolumeClaim", name, namespace)
     if claim is None and "PersistentVolumeClaim" in cluster.known_kinds:
         return Claim(obstacle=f"the PersistentVolumeClaim {name} does not exist")
     if claim is None:
@@ -385,8 +437,7 @@ def _claim(name: str, namespace: str, claim: Object | None, pods: int, cluster: 
     if volume is None and "PersistentVolume" in cluster.known_kinds:
         return Claim(obstacle=f"the PersistentVolume {volume_name} of the claim {name} does not exist")
     if volume is None:
-        doubt = f"tfgen finds no PersistentVolume {volume_name}, which the claim {name} uses"
-        return Claim(doubt=f"{doubt}, {NOT_FOUND}")
+        return Claim(doubt=f"tfgen finds no PersistentVolume {volume_name}, which the claim {name} uses, {NOT_FOUND}")
     is_for_one_pod = _ONE_POD in ((volume.get("spec") or {}).get("accessModes") or ())
     doubt = f"only one pod at a time may mount the claim {name} ({_ONE_POD})" if is_for_one_pod else ""
     return Claim(volume=volume, doubt=doubt)
@@ -431,9 +482,8 @@ def _new_claim(name: str, namespace: str, spec: Mapping[str, Any], pods: int, cl
     if _ONE_POD in (spec.get("accessModes") or ()) and pods > 1:
         doubt = f"only one pod at a time may mount the claim {name} ({_ONE_POD})"
     elif not is_shared and len(zones) > 1 and not (_is_late(storage_class) and pods == 1):
-        doubt = (
-            f"the StorageClass {class_name} chooses the zone of the claim {name}, and the pods need room in this zone"
-        )
+        doubt = f"the StorageClass {class_name} chooses the zone of the claim {name}"
+        doubt += ", and the pods need room in this zone"
     return Claim(volume=_future_volume(name, namespace, storage_class), doubt=doubt)
 
 
@@ -445,11 +495,8 @@ def _class(name: str | None, cluster: Cluster) -> Object | None:
     """Return a StorageClass. Without a name, return the newest default class."""
     if name:
         return cluster.find("StorageClass", name)
-    defaults = [
-        item
-        for item in cluster.of_kind("StorageClass")
-        if (item["metadata"].get("annotations") or {}).get(_DEFAULT) == "true"
-    ]
+    path = ("metadata", "annotations", _DEFAULT)
+    defaults = [item for item in cluster.of_kind("StorageClass") if data_path.at(item, path) == "true"]
     return max(defaults, key=lambda item: str(item["metadata"].get("creationTimestamp", "")), default=None)
 
 
@@ -465,9 +512,8 @@ def claim_class(spec: Mapping[str, Any], cluster: Cluster) -> str | None:
 def _is_available(volume: Object, class_name: str | None) -> bool:
     """Test whether a claim with a StorageClass may get an existing volume."""
     spec, phase = volume.get("spec") or {}, (volume.get("status") or {}).get("phase", "Available")
-    return (
-        (spec.get("storageClassName") or "") == (class_name or "") and not spec.get("claimRef") and phase == "Available"
-    )
+    is_free = not spec.get("claimRef") and phase == "Available"
+    return is_free and (spec.get("storageClassName") or "") == (class_name or "")
 
 
 def _future_volume(claim: str, namespace: str, storage_class: Object) -> Object:

@@ -24,9 +24,6 @@ DEVICE_CLASS: Final = "deviceclass.resource.kubernetes.io/"
 """The prefix of the resource name of each DeviceClass."""
 
 _QUOTA_KEYS: Final = ("deviceclass.resource.k8s.io/devices", "resourceclaims.resource.k8s.io")
-_REQUEST_FIELDS: Final = ("allocationMode", "count", "deviceClassName", "selectors")
-_SLICE_FIELDS: Final = ("devices", "driver", "nodeName", "pool")
-_DEVICE_FIELDS: Final = ("attributes", "capacity", "name")
 
 DeviceId: TypeAlias = tuple[str, str, str]
 """The driver, the pool and the name of a device."""
@@ -184,11 +181,10 @@ class Devices:
         for kind in ("ResourceSlice", "ResourceClaim"):
             if kind not in self._cluster.known_kinds and not self._cluster.objects.get(kind):
                 raise _UnknownError(f"tfgen finds no {kind} {NOT_FOUND}")
-        of_class = read(_class_expressions, _find("DeviceClass", request.device_class, "", self._cluster))
+        device_class = _find("DeviceClass", request.device_class, "", self._cluster)
+        of_class = read(lambda item: _expressions(item.get("spec") or {}), device_class)
         expressions = (*of_class, *request.selectors)
-        found = [
-            device for device in self._devices.values() if all(_meets(device, expression) for expression in expressions)
-        ]
+        found = [device for device in self._devices.values() if all(_meets(device, text) for text in expressions)]
         if flaw := next((device.flaw for device in found if device.flaw), ""):
             raise _UnknownError(flaw)
         return frozenset(device.id for device in found)
@@ -234,22 +230,17 @@ def _template_requests(template: Object) -> list[DeviceRequest]:
     requests = []
     for request in devices.get("requests") or ():
         exact = request.get("exactly") or {}
-        unread = [
-            *(["constraints"] if devices.get("constraints") else []),
-            *(key for key in request if key not in ("name", "exactly")),
-            *(key for key, value in exact.items() if key not in _REQUEST_FIELDS and value),
-            *(["allocationMode"] if exact.get("allocationMode", "ExactCount") != "ExactCount" else []),
-        ]
+        unread = ["constraints"] if devices.get("constraints") else []
+        unread += [key for key in request if key not in ("name", "exactly")]
+        read_fields = ("allocationMode", "count", "deviceClassName", "selectors")
+        unread += [key for key, value in exact.items() if key not in read_fields and value]
+        unread += ["allocationMode"] if exact.get("allocationMode", "ExactCount") != "ExactCount" else []
         if unread:
             name = template["metadata"]["name"]
             raise _UnknownError(f"tfgen cannot evaluate the {unread[0]} of the ResourceClaimTemplate {name}")
         number = int(exact.get("count", 1))
         requests.append(DeviceRequest(exact["deviceClassName"], _expressions(exact), number, is_gpu=is_gpu))
     return requests
-
-
-def _class_expressions(device_class: Object) -> tuple[str, ...]:
-    return _expressions(device_class.get("spec") or {})
 
 
 def _expressions(data: Mapping[str, Any]) -> tuple[str, ...]:
@@ -300,13 +291,9 @@ def _allocation(claim: Object) -> tuple[list[PodId | None], list[DeviceId]]:
     """Return the users of a ResourceClaim, and its devices without the devices for an administrator's access."""
     status = claim.get("status") or {}
     results = ((status.get("allocation") or {}).get("devices") or {}).get("results") or ()
-    return (
-        [
-            (namespace_of(claim), user["name"]) if user["resource"] == "pods" else None
-            for user in status.get("reservedFor") or ()
-        ],
-        [(item["driver"], item["pool"], item["device"]) for item in results if not item.get("adminAccess")],
-    )
+    users = status.get("reservedFor") or ()
+    pods = [(namespace_of(claim), user["name"]) if user["resource"] == "pods" else None for user in users]
+    return pods, [(item["driver"], item["pool"], item["device"]) for item in results if not item.get("adminAccess")]
 
 
 def _devices(cluster: Cluster) -> Iterator[Device]:
@@ -340,25 +327,17 @@ class _Slice(Record):
 
 def _slice(item: Object) -> _Slice:
     spec = item["spec"]
-    driver, pool = spec["driver"], spec["pool"]
+    driver, pool, title = spec["driver"], spec["pool"], item["metadata"]["name"]
     devices = []
     for device in spec.get("devices") or ():
-        unread = [key for key in spec if key not in _SLICE_FIELDS] + [
-            key for key in device if key not in _DEVICE_FIELDS
-        ]
-        title = f"the field {unread[0]} of the ResourceSlice {item['metadata']['name']}" if unread else ""
+        unread = [key for key in spec if key not in ("devices", "driver", "nodeName", "pool")]
+        unread += [key for key in device if key not in ("attributes", "capacity", "name")]
+        flaw = f"tfgen cannot evaluate the field {unread[0]} of the ResourceSlice {title}" if unread else ""
         attributes: dict[tuple[str, str], Mapping[str, Any]] = {}
         for key, value in (device.get("attributes") or {}).items():
             domain, _, name = key.rpartition("/")
             attributes[domain or driver, name] = value
-        devices.append(
-            Device(
-                id=(driver, pool["name"], device["name"]),
-                node=spec.get("nodeName") or "",
-                attributes=attributes,
-                flaw=f"tfgen cannot evaluate {title}" if title else "",
-            )
-        )
+        devices.append(Device((driver, pool["name"], device["name"]), spec.get("nodeName") or "", attributes, flaw))
     return _Slice(driver, pool["name"], int(pool["generation"]), int(pool["resourceSliceCount"]), tuple(devices))
 
 

@@ -173,11 +173,9 @@ class NodePool:
         forbidden = self._forbidden_domains(pods).items()
         near = [pod for (key, value), (pod, _) in forbidden if self._domain(key, value) & self._selected(pods)]
         keepers = list(dict.fromkeys(near))
-        parts = [
-            f"with access to the volume {either(names, 'and')}" if names else "",
-            f"away from {listed(keepers, _MOST_PODS)}" if keepers else "",
-        ]
-        text = " ".join(filter(None, parts))
+        parts = [f"with access to the volume {either(names, 'and')}"] if names else []
+        parts += [f"away from {listed(keepers, _MOST_PODS)}"] if keepers else []
+        text = " ".join(parts)
         return f"{selection(pods.spec) or 'nodes'} {text}" if text else selection(pods.spec)
 
     def _find_suitable_nodes(self, pods: PodSet) -> SuitableNodes:
@@ -189,7 +187,8 @@ class NodePool:
         for key, value in self._forbidden_domains(pods):
             nodes &= ~self._domain(key, value)
         if volumes := csi_volumes(pods.volumes):
-            nodes &= self._attaching(volumes)
+            key = f"attaching {sorted(volumes)}"
+            nodes &= self._cached_bit_set(key, lambda node: not self._volumes[node.name].exceeded(volumes))
         node_indexes = self.indexes(nodes)
         self_separating_keys = tuple(dict.fromkeys(self.separating_keys(pods, pods)))
         alone = 0
@@ -199,36 +198,27 @@ class NodePool:
             index: min(pods.count, capacity, 1 if alone >> index & 1 else UNBOUND)
             for index, capacity in zip(node_indexes, self.capacities(nodes, pods.requests), strict=True)
         }
+        capacities = [self._capacity_of_domains(room, key) for key in self_separating_keys]
         return SuitableNodes(
             nodes=nodes,
             node_indexes=node_indexes,
             room=room,
-            capacity=min(
-                (self._capacity_of_domains(room, key) for key in self_separating_keys), default=sum(room.values())
-            ),
+            capacity=min(capacities, default=sum(room.values())),
             domains=tuple(self._domains(pods, spread) for spread in pods.spreads),
             self_separating_keys=self_separating_keys,
         )
 
     def _selected(self, pods: PodSet) -> int:
-        spec = pods.spec
-        key = f"selected {spec.get('nodeSelector')} {data_path.at(spec, _NODE_AFFINITY)}"
-        return self._cached_bit_set(key, lambda node: is_selected(spec, node))
+        key = f"selected {pods.spec.get('nodeSelector')} {data_path.at(pods.spec, _NODE_AFFINITY)}"
+        return self._cached_bit_set(key, lambda node: is_selected(pods.spec, node))
 
     def _tolerated(self, pods: PodSet) -> int:
-        spec = pods.spec
-        return self._cached_bit_set(
-            f"tolerated {spec.get('tolerations')}", lambda node: untolerated(spec, node) is None
-        )
+        key = f"tolerated {pods.spec.get('tolerations')}"
+        return self._cached_bit_set(key, lambda node: untolerated(pods.spec, node) is None)
 
     def _with_access(self, volume: Object) -> int:
         name, affinity = volume["metadata"]["name"], data_path.at(volume, _VOLUME_TERMS)
         return self._cached_bit_set(f"volume {name} {affinity}", partial(is_accessible, volume))
-
-    def _attaching(self, volumes: frozenset[CsiVolume]) -> int:
-        return self._cached_bit_set(
-            f"attaching {sorted(volumes)}", lambda node: not self._volumes[node.name].exceeded(volumes)
-        )
 
     def _surely_attaching(self, volumes: frozenset[CsiVolume], are_new: bool) -> int:
         """Return the nodes that attach all volumes. A node without a CSINode has no limit for new volumes."""
@@ -281,13 +271,8 @@ class NodePool:
 
     @cached_property
     def _guards(self) -> Sequence[tuple[Node, RunningPod]]:
-        """The running pods that have anti-affinity terms, each with its node."""
-        return [(node, pod) for node in self.nodes for pod in node.pods if pod.terms]
-
-    @cached_property
-    def _port_owners(self) -> Sequence[tuple[Node, RunningPod]]:
-        """The running pods that occupy ports of their node, each with its node."""
-        return [(node, pod) for node in self.nodes for pod in node.pods if pod.host_ports]
+        """The running pods that have anti-affinity terms, or occupy ports of their node, each with its node."""
+        return [(node, pod) for node in self.nodes for pod in node.pods if pod.terms or pod.host_ports]
 
     def _forbidden_domains(self, pods: PodSet) -> Mapping[tuple[str, str], tuple[str, str]]:
         """Return the domains that the pods of a set must avoid, each with a running pod and the reason in words.
@@ -313,7 +298,7 @@ class NodePool:
                 for index, pod in running:
                     if term.selects(pod.labels, namespace, self.namespaces):
                         forbid(term.key, self.nodes[index], pod, _AFFINITY_REASON)
-        for node, pod in self._port_owners if pods.host_ports else ():
+        for node, pod in self._guards:
             for port in pods.host_ports:
                 if port.conflicts(pod.host_ports):
                     forbid(NODE_ITSELF, node, pod, f"whose port {port.port} belongs to")
@@ -338,20 +323,14 @@ class NodePool:
         for index in self.indexes(nodes & ~self._surely_attaching(coming, all(map(is_new, volumes))))[:1]:
             on_node = self._volumes[self.nodes[index].name]
             if on_node.csi_node is None:
-                yield (
-                    f"tfgen finds no CSINode {on_node.node} {NOT_FOUND}, "
-                    "so tfgen does not know the volume limit of the node"
-                )
+                problem = f"tfgen finds no CSINode {on_node.node} {NOT_FOUND}"
+                yield f"{problem}, so tfgen does not know the volume limit of the node"
             elif driver := on_node.exceeded(coming):
-                yield (
-                    f"the waiting pods have more volumes of the CSI driver {driver} "
-                    f"than the node {on_node.node} can attach"
-                )
+                problem = f"the waiting pods have more volumes of the CSI driver {driver}"
+                yield f"{problem} than the node {on_node.node} can attach"
             else:
-                yield (
-                    f"tfgen finds no volume of the claim {on_node.missing[0]} in the cluster or in the file of "
-                    f"--nodes, but a pod on the node {on_node.node} mounts this claim"
-                )
+                problem = f"tfgen finds no volume of the claim {on_node.missing[0]} {NOT_FOUND}"
+                yield f"{problem}, but a pod on the node {on_node.node} mounts this claim"
 
     def doubts(self, pods: PodSet) -> Iterator[str]:
         """Yield a text for each Namespace that tfgen does not find, but whose labels tfgen needs.
@@ -367,10 +346,8 @@ class NodePool:
                 if any(term.needs_namespace(pod.labels, namespace, self.namespaces) for _, pod in running):
                     namespaces.add(namespace)
         for namespace in sorted(namespaces):
-            yield (
-                f"tfgen finds no Namespace {namespace} {NOT_FOUND}, "
-                "but a podAntiAffinity reads the labels of this Namespace"
-            )
+            problem = f"tfgen finds no Namespace {namespace} {NOT_FOUND}"
+            yield f"{problem}, but a podAntiAffinity reads the labels of this Namespace"
 
     def _domains(self, pods: PodSet, spread: Spread) -> SpreadDomains:
         nodes = (1 << len(self.nodes)) - 1
@@ -400,9 +377,8 @@ def is_selected(spec: Mapping[str, Any], node: Node) -> bool:
     https://kubernetes.io/docs/concepts/scheduling-eviction/assign-pod-node/
     """
     terms: Sequence[Mapping[str, Any]] | None = data_path.at(spec, _NODE_TERMS)
-    return matches({"matchLabels": spec.get("nodeSelector")}, node.labels) and (
-        terms is None or any(_is_met(term, node) for term in terms)
-    )
+    is_selected_by_labels = matches({"matchLabels": spec.get("nodeSelector")}, node.labels)
+    return is_selected_by_labels and (terms is None or any(_is_met(term, node) for term in terms))
 
 
 def untolerated(spec: Mapping[str, Any], node: Node) -> Mapping[str, str] | None:
@@ -411,11 +387,11 @@ def untolerated(spec: Mapping[str, Any], node: Node) -> Mapping[str, str] | None
     Taints with the effect PreferNoSchedule are ignored.
     https://kubernetes.io/docs/concepts/scheduling-eviction/taint-and-toleration/
     """
-    tolerations: Sequence[Mapping[str, Any]] = spec.get("tolerations") or ()
-    taints = (taint for taint in node.taints if taint.get("effect") in _KEEPS_AWAY)
-    return next(
-        (taint for taint in taints if not any(_tolerates(toleration, taint) for toleration in tolerations)), None
-    )
+    for taint in node.taints:
+        is_tolerated = any(_tolerates(toleration, taint) for toleration in spec.get("tolerations") or ())
+        if taint.get("effect") in _KEEPS_AWAY and not is_tolerated:
+            return taint
+    return None
 
 
 def is_accessible(volume: Object, node: Node) -> bool:
@@ -426,7 +402,7 @@ def is_accessible(volume: Object, node: Node) -> bool:
     https://github.com/kubernetes/kubernetes/blob/v1.36.3/pkg/scheduler/framework/plugins/volumezone/volume_zone.go
     """
     terms: Sequence[Mapping[str, Any]] | None = data_path.at(volume, _VOLUME_TERMS)
-    if terms is not None and not any(_meets_volume_term(term, node) for term in terms):
+    if terms is not None and not any(_is_met(term, node, by_fields=False) for term in terms):
         return False
     if node.labels.keys().isdisjoint(_TOPOLOGY_LABELS):
         return True
@@ -446,18 +422,14 @@ def selection(spec: Mapping[str, Any]) -> str:
     return f"nodes with {' and '.join(parts)}" if parts else ""
 
 
-def _meets_volume_term(term: Mapping[str, Any], node: Node) -> bool:
-    """Test whether a node meets a term of a volume's node affinity. Kubernetes ignores `matchFields` here."""
-    expressions, fields = term.get("matchExpressions") or (), term.get("matchFields") or ()
-    return bool(expressions or fields) and meets(expressions, node.labels)
+def _is_met(term: Mapping[str, Any], node: Node, *, by_fields: bool = True) -> bool:
+    """Test whether a node meets a term of a NodeSelector. An empty term matches no node.
 
-
-def _is_met(term: Mapping[str, Any], node: Node) -> bool:
-    """Test whether a node meets a term of a NodeSelector. An empty term matches no node."""
+    In the node affinity of a volume, Kubernetes ignores `matchFields`, so `by_fields` is False.
+    """
     expressions, fields = term.get("matchExpressions") or (), term.get("matchFields") or ()
-    return (
-        bool(expressions or fields) and meets(expressions, node.labels) and meets(fields, {"metadata.name": node.name})
-    )
+    is_met = bool(expressions or fields) and meets(expressions, node.labels)
+    return is_met and (not by_fields or meets(fields, {"metadata.name": node.name}))
 
 
 def _tolerates(toleration: Mapping[str, Any], taint: Mapping[str, Any]) -> bool:
@@ -466,9 +438,7 @@ def _tolerates(toleration: Mapping[str, Any], taint: Mapping[str, Any]) -> bool:
     The rules are those of the function ToleratesTaint, without the operators Lt and Gt, which are an alpha feature:
     https://github.com/kubernetes/api/blob/v0.36.3/core/v1/toleration.go
     """
-    if toleration.get("effect") and toleration["effect"] != taint["effect"]:
-        return False
-    if toleration.get("key") and toleration["key"] != taint["key"]:
+    if any(toleration.get(field) and toleration[field] != taint[field] for field in ("effect", "key")):
         return False
     operator = toleration.get("operator") or "Equal"
     if operator == "Exists":

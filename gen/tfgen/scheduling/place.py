@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from functools import cached_property
 from string import ascii_letters
 from typing import Final, TypeAlias
@@ -18,27 +18,20 @@ from typing import Final, TypeAlias
 from tfgen.kubernetes.pods import counts_gpus
 from tfgen.record import Record
 from tfgen.scheduling.admission import PodSet
-from tfgen.scheduling.cluster import Node
 from tfgen.scheduling.nodes import UNBOUND, NodePool, SpreadDomains, capacity
 from tfgen.scheduling.pods import NODE_ITSELF, Counts
 
 
-class Domains:
+class Domains(SpreadDomains):
     """The domains of one topology spread constraint of a set of pods. A domain is, for example, a zone of the cluster.
 
     Attributes:
-        of_node: the domain of each node that the constraint considers, by index of the node. Example: {0: "zone-a"}.
-        counts: the number of running pods that the constraint counts in each domain. Example: {"zone-a": 3}.
-        counted: True or False for each set of pods on the board. True means that the constraint counts the pods of the
-            set.
+        counted: the indexes of the sets of pods on the board that the constraint counts.
         counts_itself: True if the constraint counts the pods that have the constraint.
     """
 
-    def __init__(self, pods: PodSet, domains: SpreadDomains, sets: Sequence[PodSet]) -> None:
-        self.spread = domains.spread
-        self.of_node, self.counts = domains.of_node, domains.counts
-        self.counted = [item.is_counted_by(pods.namespace, self.spread.selector) for item in sets]
-        self.counts_itself = pods.is_counted_by(pods.namespace, self.spread.selector)
+    counted: frozenset[int]
+    counts_itself: bool
 
 
 class Board:
@@ -63,16 +56,16 @@ class Board:
         self.suitable_nodes = [pool.suitable_nodes(item) for item in sets]
         self.node_indexes = [suitable.node_indexes for suitable in self.suitable_nodes]
         self.room = [suitable.room for suitable in self.suitable_nodes]
-        self.domains = [
-            [Domains(item, domains, sets) for domains in suitable.domains]
-            for item, suitable in zip(sets, self.suitable_nodes, strict=True)
-        ]
+        self.domains: list[list[Domains]] = [[] for _ in sets]
         self.counting: list[list[tuple[int, int]]] = [[] for _ in sets]
-        for set_index, of_set in enumerate(self.domains):
-            for order, domains in enumerate(of_set):
-                for counted, is_counted in enumerate(domains.counted):
-                    if is_counted:
-                        self.counting[counted].append((set_index, order))
+        for set_index, (pods, suitable) in enumerate(zip(sets, self.suitable_nodes, strict=True)):
+            for order, part in enumerate(suitable.domains):
+                tests = (other.is_counted_by(pods.namespace, part.spread.selector) for other in sets)
+                counted = frozenset(index for index, is_counted in enumerate(tests) if is_counted)
+                domains = Domains(part.spread, part.of_node, part.counts, counted, set_index in counted)
+                self.domains[set_index].append(domains)
+                for index in sorted(counted):
+                    self.counting[index].append((set_index, order))
         conflicts: list[dict[tuple[str, int], None]] = [{} for _ in sets]
         for set_index, item in enumerate(sets):
             if not item.terms and not item.host_ports:
@@ -112,10 +105,8 @@ class Placement:
 
         def order(set_index: int) -> tuple[float, int]:
             """Return the largest share of a resource that a pod requests of all nodes, and the number of its nodes."""
-            totals = board.pool.totals
-            shares = (
-                value / totals[name] for name, value in board.sets[set_index].requests.items() if totals.get(name)
-            )
+            totals, requests = board.pool.totals, board.sets[set_index].requests.items()
+            shares = (value / totals[name] for name, value in requests if totals.get(name))
             return -max(shares, default=0.0), len(board.node_indexes[set_index])
 
         for set_index in sorted(set_indexes, key=order):
@@ -133,8 +124,8 @@ class Placement:
         placed[set_index] = placed.get(set_index, 0) + pods
         if not placed[set_index]:
             del placed[set_index]
-            if not placed:
-                del self.placed[node_index]
+        if not placed:
+            del self.placed[node_index]
         free = self._free.setdefault(node_index, dict(board.nodes[node_index].free))
         for resource, value in board.sets[set_index].requests.items():
             free[resource] = free.get(resource, 0) - pods * value
@@ -263,7 +254,7 @@ class Certainty:
         spread = domains[0]
         if len(domains) > 1 or len(spread.counts) < spread.spread.min_domains or not spread.counts:
             return False
-        counted = frozenset(index for index, is_counted in enumerate(spread.counted) if is_counted)
+        counted = spread.counted
         coming = sum(board.sets[index].count for index in counted) - spread.counts_itself
         least = (sum(spread.counts.values()) + coming) // len(spread.counts)
         nodes: dict[str, list[int]] = {}
@@ -278,8 +269,7 @@ class Certainty:
 
     def _may_refuse(self, domains: Domains) -> bool:
         """Test whether the constraint can keep a pod from a node. It cannot if it allows all pods in one domain."""
-        counted = zip(self._board.sets, domains.counted, strict=True)
-        most = max(domains.counts.values(), default=0) + sum(item.count for item, is_counted in counted if is_counted)
+        most = max(domains.counts.values(), default=0) + sum(self._board.sets[i].count for i in domains.counted)
         least = min(domains.counts.values(), default=0) if domains.spread.min_domains == 1 else 0
         return most - least > domains.spread.max_skew
 
@@ -319,13 +309,7 @@ class Certainty:
         return remaining > self._loss(set_index, scarce, bits, counted, separated, most)
 
     def _loss(
-        self,
-        set_index: int,
-        scarce: set[str],
-        nodes: int,
-        counted: frozenset[int],
-        separated: set[int],
-        most: int,
+        self, set_index: int, scarce: set[str], nodes: int, counted: frozenset[int], separated: set[int], most: int
     ) -> int:
         """Return the maximum number of places that the competing pods can take on the nodes in the bit set `nodes`."""
         requests, lost, losses_of_counted = self._board.sets[set_index].requests, 0, []
@@ -396,9 +380,8 @@ class Certainty:
         requests, room = board.sets[group[0]].requests, board.room[group[0]]
         if len(group) > 1:
             capacities = board.pool.capacities(board.suitable_nodes[group[0]].nodes, requests)
-            room = {
-                index: min(count, most) for index, most in zip(board.node_indexes[group[0]], capacities, strict=True)
-            }
+            places = zip(board.node_indexes[group[0]], capacities, strict=True)
+            room = {index: min(count, most) for index, most in places}
         return _Rivals(sum(1 << index for index, most in room.items() if most), requests, count, room)
 
 
@@ -408,7 +391,7 @@ class Demand:
     def __init__(self, board: Board) -> None:
         self._board = board
         self._added: list[int] = []
-        self._room: dict[object, int] = {}
+        self._room: dict[tuple[int, str], int] = {}
 
     def add(self, set_indexes: Iterable[int]) -> None:
         """Add the pods of the given sets."""
@@ -444,27 +427,16 @@ class Demand:
             return True
         least = {(resource, value) for requests, _ in inside for resource, value in requests.items()}
         for sizes in [*({resource: value} for resource, value in least), *new]:
-            count = sum(
-                count
-                for requests, count in inside
-                if all(requests.get(resource, 0) >= value for resource, value in sizes.items())
-            )
-            if count > self._most(nodes, sizes):
+            items = sizes.items()
+            counts = (count for of, count in inside if all(of.get(resource, 0) >= value for resource, value in items))
+            if sum(counts) > sum(self._board.pool.capacities(nodes, sizes)):
                 return True
         return False
 
     def _free(self, nodes: int, resource: str) -> int:
-        key = (nodes, resource)
-        if key not in self._room:
-            self._room[key] = self._board.pool.free(nodes, resource)
-        return self._room[key]
-
-    def _most(self, nodes: int, requests: Counts) -> int:
-        """Return the number of pods with the given requests that fit on nodes."""
-        key = (nodes, *sorted(requests.items()))
-        if key not in self._room:
-            self._room[key] = sum(self._board.pool.capacities(nodes, requests))
-        return self._room[key]
+        if (nodes, resource) not in self._room:
+            self._room[nodes, resource] = self._board.pool.free(nodes, resource)
+        return self._room[nodes, resource]
 
 
 def _most_pods(board: Board, set_index: int) -> int:
@@ -482,7 +454,7 @@ def _most_pods(board: Board, set_index: int) -> int:
             return room
 
         highest = Counter(domains.counts)
-        for member in (index for index, is_counted in enumerate(domains.counted) if is_counted):
+        for member in domains.counted:
             highest.update(room_of(member))
         is_small = len(domains.counts) < domains.spread.min_domains
         least = 0 if is_small else min((highest[name] for name in domains.counts), default=0)
@@ -573,7 +545,17 @@ def node_slots(placement: Placement, others: Set[str]) -> tuple[NodeSlots, ...]:
     def gpus_of(counts: Counts) -> int:
         return sum(value for resource, value in counts.items() if resource not in others and counts_gpus(resource))
 
-    return tuple(_slots(placement, node_index, node, gpus_of) for node_index, node in enumerate(placement.board.nodes))
+    slots = []
+    for node_index, node in enumerate(placement.board.nodes):
+        running = tuple(gpus_of(pod.requests) for pod in node.pods)
+        placed: Counter[tuple[str, str, int]] = Counter()
+        for set_index, pods in sorted(placement.placed.get(node_index, {}).items()):
+            item = placement.board.sets[set_index]
+            placed[item.owner, item.role, gpus_of(item.requests)] += pods
+        of_plan = tuple(PlacedPods(run, role, pods, gpus) for (run, role, gpus), pods in placed.items())
+        allocatable = max(gpus_of(node.free) + sum(running), 0)
+        slots.append(NodeSlots(node.name, allocatable, tuple(filter(None, running)), of_plan))
+    return tuple(slots)
 
 
 def grouped(nodes: Iterable[NodeSlots]) -> list[NodeGroup]:
@@ -606,29 +588,13 @@ def slot_letters(nodes: Iterable[NodeSlots]) -> Mapping[RoleKey, str]:
 
 def role_counts(node: NodeSlots) -> Mapping[str, str]:
     """Return a text about the pods of each run on a node. Example: {"mnist/prod": "chief, 2 worker"}."""
-    counts: dict[str, dict[str, int]] = {}
+    counts: dict[str, Counter[str]] = defaultdict(Counter)
     for item in node.placed:
-        roles = counts.setdefault(item.run, {})
-        roles[item.role] = roles.get(item.role, 0) + item.pods
+        counts[item.run][item.role] += item.pods
     return {
         run: ", ".join(f"{pods} {role}" if pods > 1 else role for role, pods in roles.items())
         for run, roles in counts.items()
     }
-
-
-def _slots(placement: Placement, node_index: int, node: Node, gpus_of: Callable[[Counts], int]) -> NodeSlots:
-    running = tuple(gpus_of(pod.requests) for pod in node.pods)
-    placed: dict[tuple[str, str, int], int] = {}
-    for set_index, pods in sorted(placement.placed.get(node_index, {}).items()):
-        item = placement.board.sets[set_index]
-        key = (item.owner, item.role, gpus_of(item.requests))
-        placed[key] = placed.get(key, 0) + pods
-    return NodeSlots(
-        name=node.name,
-        gpus=max(gpus_of(node.free) + sum(running), 0),
-        running=tuple(gpus for gpus in running if gpus),
-        placed=tuple(PlacedPods(run, role, pods, gpus) for (run, role, gpus), pods in placed.items()),
-    )
 
 
 def _natural(name: str) -> list[tuple[int, str]]:

@@ -107,10 +107,9 @@ class Term(Record):
             namespace: the namespace of the pod.
             labels_of: the labels of each known namespace. Example: {"ml": {"kubernetes.io/metadata.name": "ml"}}.
         """
-        is_selected = namespace in self.namespaces or (
-            self.namespace_labels is not None
-            and matches(self.namespace_labels, labels_of.get(namespace, {NAMESPACE_NAME: namespace}))
-        )
+        is_selected = namespace in self.namespaces
+        if not is_selected and self.namespace_labels is not None:
+            is_selected = matches(self.namespace_labels, labels_of.get(namespace, {NAMESPACE_NAME: namespace}))
         return is_selected and matches(self.selector, labels)
 
     def needs_namespace(
@@ -168,11 +167,10 @@ def terms_of(spec: Mapping[str, Any], labels: Mapping[str, str], namespace: str)
             continue  # Kubernetes lets a missing selector match no pod
         namespaces, by_labels = term.get("namespaces") or (), term.get("namespaceSelector")
         is_default = not namespaces and by_labels is None
-        equal = ((key, "In") for key in term.get("matchLabelKeys") or ())
-        different = ((key, "NotIn") for key in term.get("mismatchLabelKeys") or ())
         added = [
             {"key": key, "operator": operator, "values": [labels[key]]}
-            for key, operator in (*equal, *different)
+            for field, operator in (("matchLabelKeys", "In"), ("mismatchLabelKeys", "NotIn"))
+            for key in term.get(field) or ()
             if key in labels
         ]
         whole = {**selector, "matchExpressions": [*(selector.get("matchExpressions") or ()), *added]}
@@ -200,16 +198,13 @@ def spreads_of(spec: Mapping[str, Any], labels: Mapping[str, str]) -> Iterator[S
 def host_ports_of(spec: Mapping[str, Any]) -> tuple[HostPort, ...]:
     """Return the ports of the node that a pod occupies while it runs. With hostNetwork, these are all its ports."""
     sidecars = [item for item in spec.get("initContainers") or () if item.get("restartPolicy") == "Always"]
-    ports = (
-        (port, port.get("hostPort") or (port.get("containerPort") if spec.get("hostNetwork") else None))
-        for container in (*(spec.get("containers") or ()), *sidecars)
-        for port in container.get("ports") or ()
-    )
-    return tuple(
-        HostPort(port.get("hostIP") or _ANY_ADDRESS, port.get("protocol") or "TCP", number)
-        for port, number in ports
-        if number
-    )
+    host_ports = []
+    for container in (*(spec.get("containers") or ()), *sidecars):
+        for port in container.get("ports") or ():
+            number = port.get("hostPort") or (port.get("containerPort") if spec.get("hostNetwork") else None)
+            if number:
+                host_ports.append(HostPort(port.get("hostIP") or _ANY_ADDRESS, port.get("protocol") or "TCP", number))
+    return tuple(host_ports)
 
 
 def label_keys(selector: Mapping[str, Any]) -> set[str]:
@@ -263,12 +258,8 @@ class LabelReaders:
             reader for spec in specs for reader in (*(data_path.at(spec, _ANTI_AFFINITY) or ()), *_hard_spreads(spec))
         ]
         self._selectors = [reader.get("labelSelector") or {} for reader in readers]
-        self.copied = {
-            key
-            for reader in readers
-            for name in ("matchLabelKeys", "mismatchLabelKeys")
-            for key in reader.get(name) or ()
-        }
+        names = ("matchLabelKeys", "mismatchLabelKeys")
+        self.copied = {key for reader in readers for name in names for key in reader.get(name) or ()}
         self.keys = self.copied.union(*map(label_keys, self._selectors))
 
     def deciding_keys(self, keys: Set[str], labels: Mapping[str, str]) -> set[str]:
@@ -302,11 +293,9 @@ def split(template: PodTemplate, readers: LabelReaders) -> Iterator[PodTemplate]
     added = template.added
     opaque = dict.fromkeys(added.opaque, f"? of {added.controller}")  # equal to no value of a real label
     labels = {**template.labels, **added.common, **opaque}
-    doubts = (
-        f"only Kubernetes can compute the label {key} of the pods of the {added.controller}, "
-        "and a label selector reads this label"
-        for key in sorted(readers.deciding_keys(added.opaque, labels))
-    )
+    opaque_keys = sorted(readers.deciding_keys(added.opaque, labels))
+    owner = f"of the pods of the {added.controller}, and a label selector reads this label"
+    doubts = (f"only Kubernetes can compute the label {key} {owner}" for key in opaque_keys)
     whole = template.replaced(labels=labels, doubts=(*template.doubts, *doubts))
     numbered = readers.keys & {key for of_pod in added.numbered[:1] for key in of_pod}
     if not numbered:

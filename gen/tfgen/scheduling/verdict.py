@@ -147,10 +147,7 @@ def plan_placement(cluster: Cluster, runs: Sequence[PlannedRun]) -> Plan:
         refusal = refusals[run.title]
         is_refused = refusal is not None and _is_refused_for_gang(refusal, sets[run.title])
         sets[run.title] = [item for item in sets[run.title] if not item.obstacles and not (is_refused and item.in_gang)]
-    waiting_sets = [
-        pod_set(template, cluster, claimed=devices.claimed(template.namespace, template.spec))
-        for template in waiting_pods
-    ]
+    waiting_sets = [pod_set(item, cluster, claimed=devices.claimed(item.namespace, item.spec)) for item in waiting_pods]
     board = Board(pool, [*(item for of_run in sets.values() for item in of_run), *waiting_sets])
     risks = _risks(board)
     placement = Placement(board)
@@ -183,12 +180,11 @@ class _Queue:
     def refusal(self, run: PlannedRun, sets: Sequence[PodSet]) -> Verdict | None:
         """Return the answer for a run that does not fit; None if the run may fit."""
         lacks = _summed(Lack(item.role, item.count, reason=reason) for item in sets for reason in item.obstacles[:1])
-        created = [item for item in sets if not item.obstacles]
-        over_quota = self._over_quota(run, created)
+        refusal = self._over_quota(run, [item for item in sets if not item.obstacles])
         if lacks:
-            refusal: Verdict | None = Verdict(run, DOES_NOT_FIT, lacks)
-        else:
-            refusal = over_quota or self._without_room(run, sets)
+            refusal = Verdict(run, DOES_NOT_FIT, lacks)
+        elif refusal is None:
+            refusal = self._without_room(run, sets)
         if refusal is None:
             restricted = [item for item in sets if not item.escapes]
             self._before += restricted
@@ -261,9 +257,8 @@ class _Queue:
     ) -> Verdict:
         doubts = [(reason, item.role) for item in sets for reason in item.escapes]
         priorities = self._running | {item.priority for item in before}
-        doubts += [
-            ("the pods may evict pods of lower priority", item.role) for item in sets if _preempts(item, priorities)
-        ]
+        evicts = "the pods may evict pods of lower priority"
+        doubts += [(evicts, item.role) for item in sets if _preempts(item, priorities)]
         if doubts:
             return Verdict(run, NOT_KNOWN, doubts=_by_reason(doubts))
         return Verdict(run, DOES_NOT_FIT, lacks, competitors=tuple(dict.fromkeys(item.owner for item in before)))
@@ -291,9 +286,8 @@ def _preempts(pods: PodSet, priorities: Iterable[int | None]) -> bool:
 
     https://kubernetes.io/docs/concepts/scheduling-eviction/pod-priority-preemption/
     """
-    return pods.may_preempt and any(
-        pods.priority is None or priority is None or priority < pods.priority for priority in priorities
-    )
+    own = pods.priority
+    return pods.may_preempt and any(own is None or other is None or other < own for other in priorities)
 
 
 def _is_refused_for_gang(refusal: Verdict, sets: Iterable[PodSet]) -> bool:
@@ -304,9 +298,8 @@ def _is_refused_for_gang(refusal: Verdict, sets: Iterable[PodSet]) -> bool:
         sets: the pod sets of the run.
     """
     gang = {item.role for item in sets if item.in_gang}
-    return (
-        refusal.answer == DOES_NOT_FIT and not refusal.competitors and any(lack.role in gang for lack in refusal.lacks)
-    )
+    is_alone = refusal.answer == DOES_NOT_FIT and not refusal.competitors
+    return is_alone and any(lack.role in gang for lack in refusal.lacks)
 
 
 def _summed(lacks: Iterable[Lack]) -> tuple[Lack, ...]:
@@ -314,10 +307,8 @@ def _summed(lacks: Iterable[Lack]) -> tuple[Lack, ...]:
     sums: dict[tuple[str, str, str, str], Lack] = {}
     for lack in lacks:
         key = (lack.role, lack.resource, lack.nodes, lack.reason)
-        earlier = sums.get(key)
-        sums[key] = (
-            earlier.replaced(pods=earlier.pods + lack.pods, count=earlier.count + lack.count) if earlier else lack
-        )
+        pods, number = (sums[key].pods, sums[key].count) if key in sums else (0, 0)
+        sums[key] = lack.replaced(pods=pods + lack.pods, count=number + lack.count)
     return tuple(sums.values())
 
 
@@ -328,7 +319,9 @@ def _lacks(placement: Placement, set_index: int) -> Iterator[Lack]:
     if not left:
         return
     if not node_indexes:
-        yield Lack(pod_set.role, left, reason=_refused_by_all(board.pool, pod_set))
+        reasons = Counter(board.pool.refusals(pod_set)).most_common()
+        texts = [f"{count(number, 'node')} {reason}" for reason, number in reasons]
+        yield Lack(pod_set.role, left, reason="; ".join(texts) or "the cluster has no node")
         return
     is_short = False
     for resource, value in pod_set.requests.items():
@@ -349,12 +342,6 @@ def _lacks(placement: Placement, set_index: int) -> Iterator[Lack]:
         yield Lack(pod_set.role, left, nodes=board.pool.selection(pod_set), reason=reason)
 
 
-def _refused_by_all(pool: NodePool, pod_set: PodSet) -> str:
-    reasons = Counter(pool.refusals(pod_set))
-    texts = [f"{count(number, 'node')} {reason}" for reason, number in reasons.most_common()]
-    return "; ".join(texts) or "the cluster has no node"
-
-
 def _risks(board: Board) -> dict[int, str]:
     """Return the reason why the pods of a set may get no node, by index of the set. Omit the sets without a risk."""
     certainty = Certainty(board)
@@ -362,10 +349,8 @@ def _risks(board: Board) -> dict[int, str]:
     rivals = [(board.sets[index], board.suitable_nodes[index].nodes) for index in risks]
     for index, item in enumerate(board.sets):
         nodes = board.suitable_nodes[index].nodes
-        if index not in risks and any(
-            nodes & within and rival.priority != item.priority and _preempts(rival, [item.priority])
-            for rival, within in rivals
-        ):
+        near = [rival for rival, within in rivals if nodes & within and rival.priority != item.priority]
+        if index not in risks and any(_preempts(rival, [item.priority]) for rival in near):
             risks[index] = _EVICTED
     return risks
 

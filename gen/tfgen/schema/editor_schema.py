@@ -65,7 +65,10 @@ def _plain(node: Schema) -> dict[str, Any]:
 
 
 def _map_nodes(node: Schema, change: Callable[[Schema], Any]) -> dict[str, Any]:
-    """Return a copy of a schema node in which the function `change` has replaced each child node."""
+    """Return a copy of a schema node in which the function `change` has replaced each child node.
+
+    A child node is, for example, the schema of a property.
+    """
     changed = dict(node)
     for key, value in node.items():
         if key in _BY_NAME:
@@ -75,17 +78,6 @@ def _map_nodes(node: Schema, change: Callable[[Schema], Any]) -> dict[str, Any]:
         elif key in _LISTS:
             changed[key] = [change(child) for child in value]
     return changed
-
-
-def _children(node: Schema) -> Iterator[Schema]:
-    """Yield the child nodes of a schema node, such as the schema of each property."""
-    for key, value in node.items():
-        if key in _BY_NAME:
-            yield from value.values()
-        elif key in _ONE_NODE and isinstance(value, Mapping):
-            yield value
-        elif key in _LISTS:
-            yield from value
 
 
 class _Shared:
@@ -101,28 +93,29 @@ class _Shared:
         self._pointers: dict[str, str] = {}
         self._count: Counter[str] = Counter()
         named = {pointer: _plain(target(schema, pointer)) for pointer in _pointers(schema["definitions"], _ROOT)}
-        optional = {pointer: base for pointer in named if (base := _pointer_without_null(pointer, named)) is not None}
+        # The definition of the job that allows the same values as a definition with the same name, except null.
+        base_of = {pointer: f"{_ROOT}{pointer.rpartition('/')[2]}" for pointer in named}
+        optional = {
+            pointer: base_of[pointer]
+            for pointer, node in named.items()
+            if node == {"anyOf": [named.get(base_of[pointer]), _NULL]}
+        }
         named = {pointer: _without_null(node, optional) for pointer, node in named.items() if pointer not in optional}
         self.root = _without_null(_plain(schema), optional)
         for pointer in named:
-            self._pointers[pointer] = self._unused_name(pointer.rpartition("/")[2])
+            base = re.sub("[^A-Za-z0-9]", "", pointer.rpartition("/")[2]) or "text"
+            candidates = (base, *(f"{base}{number}" for number in range(2, 1_000)))
+            taken = {*self._pointers.values()}
+            self._pointers[pointer] = next(name for name in candidates if name not in taken)
         for node in (self.root, *named.values()):
             self._measure(node)
         for pointer, node in named.items():
             self.definitions[self._pointers[pointer]] = self.node(node)
 
-    def _unused_name(self, word: str) -> str:
-        """Return a name for a definition: `word`, or `word` with a number if another definition has the name `word`."""
-        base = re.sub("[^A-Za-z0-9]", "", word) or "text"
-        taken = {*self._pointers.values()}
-        return next(name for name in (base, *(f"{base}{number}" for number in range(2, 1_000))) if name not in taken)
-
     def _measure(self, node: Schema) -> None:
         for part in (node, _constraint(node)):
-            key = _key(part)
-            self._count[key] += 1
-        for child in _children(node):
-            self._measure(child)
+            self._count[_key(part)] += 1
+        _map_nodes(node, self._measure)
 
     def node(self, node: Schema) -> dict[str, Any]:
         """Return a copy of a schema node in which references to definitions replace the repeated nodes."""
@@ -131,10 +124,12 @@ class _Shared:
         return _map_nodes(node, self._reference)
 
     def _reference(self, node: Schema) -> dict[str, Any]:
+        return self._defined(node) if self._is_shared(node) else self._described(node)
+
+    def _described(self, node: Schema) -> dict[str, Any]:
+        """Return a copy of a schema node, in which a reference may replace all keywords but the description."""
         constraint = _constraint(node)
-        if self._is_shared(node):
-            return self._defined(node)
-        if constraint and "description" in node and self._is_shared(constraint):
+        if "description" in node and self._is_shared(constraint):
             return {"description": node["description"], **self._defined(constraint)}
         return self.node(node)
 
@@ -146,24 +141,8 @@ class _Shared:
         key = _key(node)
         if key not in self._names:
             self._names[key] = str(len(self._names))
-            constraint = _constraint(node)
-            if "description" in node and self._is_shared(constraint):
-                definition = {"description": node["description"], **self._defined(constraint)}
-            else:
-                definition = self.node(node)
-            self.definitions[self._names[key]] = definition
+            self.definitions[self._names[key]] = self._described(node)
         return {"$ref": f"{_SHORT_ROOT}{self._names[key]}"}
-
-
-def _pointer_without_null(pointer: str, named: Mapping[str, Schema]) -> str | None:
-    """Find the definition that allows the same values as the definition at `pointer`, except null.
-
-    Both definitions have the same name. Return the JSON pointer of the found definition, such as `#/definitions/size`
-    for `#/definitions/environment/definitions/size`. Without such a definition, return None. The mapping `named`
-    contains all definitions by JSON pointer.
-    """
-    plain = named.get(f"{_ROOT}{pointer.rpartition('/')[2]}")
-    return f"{_ROOT}{pointer.rpartition('/')[2]}" if named[pointer] == {"anyOf": [plain, _NULL]} else None
 
 
 def _without_null(node: Schema, optional: Mapping[str, str]) -> dict[str, Any]:

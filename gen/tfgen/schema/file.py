@@ -14,7 +14,7 @@ import functools
 import json
 import pathlib
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from tfgen import data_path
@@ -122,28 +122,14 @@ def complete(schema: Schema, node: Schema, value: Mapping[str, Any]) -> dict[str
 def used_definitions(root: Schema, definitions: Schema) -> dict[str, Any]:
     """Return the definitions to which `root` refers directly or indirectly, as a mapping sorted by name."""
     used: dict[str, Any] = {}
-    waiting = list(_references(root))
+    waiting = [root]
     while waiting:
-        name = waiting.pop()
-        if name not in used:
-            used[name] = definitions[name]
-            waiting += _references(used[name])
+        # A nested definition, such as `#/definitions/environment/definitions/env`, is part of `environment`.
+        for name in re.findall(r'"\$ref": "#/definitions/([^"/]+)', json.dumps(waiting.pop())):
+            if name not in used:
+                used[name] = definitions[name]
+                waiting.append(used[name])
     return dict(sorted(used.items()))
-
-
-def _references(value: Any) -> Iterator[str]:
-    """Yield the name of a definition for each `$ref` in a schema, or in a part of a schema.
-
-    For a nested definition, such as `#/definitions/environment/definitions/env`, yield `environment`.
-    """
-    if isinstance(value, Mapping):
-        if "$ref" in value:
-            yield value["$ref"].split("/")[2]
-        for item in value.values():
-            yield from _references(item)
-    elif isinstance(value, list):
-        for item in value:
-            yield from _references(item)
 
 
 def first_sentence(node: Schema) -> str:

@@ -13,18 +13,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from tfgen import fix
-from tfgen.credentials import has_credential
 from tfgen.data_path import MAX_INTEGER, Path
-from tfgen.fix import NO_HINT, REMOVED, Assignment, Fix, Hint, Rename
+from tfgen.fix import NO_HINT, REMOVED, Assignment, Fix, Hint, Rename, assignment, meant, removal
 from tfgen.schema import file as schema_file
 from tfgen.schema.file import Schema, is_record, resolve
 from tfgen.text.parse import parse
 from tfgen.text.yaml_text import scalar
-from tfgen.words import NEAR, either, nearest, path_name
+from tfgen.words import NEAR, either, has_credential, nearest, path_name
 
 _SECRET_NAME: Final = re.compile(
     r"(^|[-_.])(pass(word|wd|phrase)?|pwd|secret|token|credentials?"
@@ -64,14 +62,10 @@ def find_secret_arguments(arguments: Sequence[Any]) -> Iterator[int]:
         if isinstance(text, str):
             flags = [(flag, text)] if flag and not text.startswith("-") else []
             flags += ((match["flag"] or match["variable"], match["value"]) for match in _FLAG.finditer(text))
-            if any(_is_secret_flag(name, value) for name, value in flags):
+            if any(names_secret(name, value) and not _SHELL_VARIABLE.match(value) for name, value in flags):
                 yield index
         alone = _FLAG_NAME.fullmatch(text) if isinstance(text, str) else None
         flag = alone["name"] if alone else ""
-
-
-def _is_secret_flag(name: str, value: str) -> bool:
-    return names_secret(name, value) and not _SHELL_VARIABLE.match(value)
 
 
 # -- constraints in words ----------------------------------------------------------------------------------------------
@@ -130,24 +124,22 @@ def hint_for_key(key: str, owner: Schema, schema: Schema, path: Path = (), value
     """
     allowed = owner["properties"] if "properties" in owner else owner["propertyNames"]["enum"]
     listed = f" (allowed: {', '.join(sorted(allowed))})" if len(allowed) <= _SHORT_LIST else ""
-    if name := _in_our_words(key, allowed) or nearest(key, allowed, NEAR) or _path_one_level_deeper(key, owner, schema):
+    ours = _OTHER_WORDS.get(key) or _OTHER_WORDS.get(key.lower(), "")
+    name = ours if ours.partition(".")[0] in allowed else nearest(key, allowed, NEAR)
+    if name := name or _path_one_level_deeper(key, owner, schema):
         target: Path = (*path, *name.split("."))
     elif target := _path_in_parent(key, path, schema):
         name = path_name(target)
     elif name := nearest(key, allowed):
         target = (*path, name)
-    elif name := _path_in_spec(key, schema):
-        target = ("spec", key)
+    elif key in schema["properties"].get("spec", {}).get("properties", {}):  # such as `labels` in `metadata`
+        name, target = f"spec.{key}", ("spec", key)
     if not target:
         return Hint(listed)
     written = (*path, key)
-    is_in_place = target[:-1] == path
-    edits = (
-        (Rename(written, str(target[-1])),)
-        if is_in_place
-        else (Assignment(target, value), Assignment(written, REMOVED))
-    )
-    return fix.meant(name, *edits, written=key, end=listed)
+    if target[:-1] == path:
+        return meant(name, Rename(written, str(target[-1])), written=key, end=listed)
+    return meant(name, Assignment(target, value), Assignment(written, REMOVED), written=key, end=listed)
 
 
 CHART_WORDS: Final[Mapping[str, str]] = {
@@ -187,25 +179,6 @@ _OTHER_WORDS = {
 }
 
 
-def _in_our_words(key: str, allowed: Iterable[str]) -> str | None:
-    """Return the equivalent of a Kubernetes key in a job, such as `storage` for `volumes`; None for other keys.
-
-    The mapping that contains the key allows only the keys in `allowed`. If the equivalent begins with a different key,
-    return None as well.
-    """
-    ours = _OTHER_WORDS.get(key) or _OTHER_WORDS.get(key.lower(), "")
-    return ours if ours.partition(".")[0] in allowed else None
-
-
-def _path_in_spec(key: str, schema: Schema) -> str | None:
-    """Return the path of a key that belongs to `spec`, such as `spec.labels` for `labels` in `metadata`.
-
-    If `spec` has no such key, return None.
-    """
-    spec = schema["properties"].get("spec", {}).get("properties", {})
-    return f"spec.{key}" if key in spec else None
-
-
 def _path_one_level_deeper(key: str, owner: Schema, schema: Schema) -> str | None:
     """Return the path of a key that belongs one level deeper, such as `resources.gpu` for `gpu` next to `resources`.
 
@@ -234,10 +207,6 @@ def _path_in_parent(key: str, path: Path, schema: Schema) -> Path:
 # -- the notation of Kubernetes ----------------------------------------------------------------------------------------
 
 
-_ANY: Final = "*"
-_TOP: Final = ""
-
-
 class _Removed(NamedTuple):
     """The advice to remove a key. `why` is the reason."""
 
@@ -260,79 +229,67 @@ class _Written(NamedTuple):
     is_of_parent: bool = False
 
 
-_HABITS: Final[Mapping[tuple[str, ...], str | _Removed | _Written]] = {
-    ("envFrom", _ANY): _Written(("{{configMapRef: {named}}}", "{{secretRef: {named}}}")),
-    ("cleanPodPolicy",): _Written(
+_HABITS: Final[Mapping[str, str | _Removed | _Written]] = {
+    "envFrom *": _Written(("{{configMapRef: {named}}}", "{{secretRef: {named}}}")),
+    "cleanPodPolicy": _Written(
         ("completion: {{release: ScaleToZero}}",), tail=" for Running and All, or {{release: Keep}} for None"
     ),
-    ("env", _ANY, "value"): _Written(("{{{name}: {value}}}",), "the value itself in its place, ", is_of_parent=True),
-    ("env", _ANY, "valueFrom"): _Written(
-        ("{name}: {value}",), "the content of valueFrom in its place, ", is_of_parent=True
-    ),
-    ("gpu", "model"): _Written(("product: {value}",)),
-    ("gpu", "type"): _Written(("product: {value}",)),
-    (
-        "objects",
-        _ANY,
-        "metadata",
-        "namespace",
-    ): "remove the key, and set environments.NAME.namespace, which applies to all objects",
-    (_TOP, "policies"): (
+    "env * value": _Written(("{{{name}: {value}}}",), "the value itself in its place, ", is_of_parent=True),
+    "env * valueFrom": _Written(("{name}: {value}",), "the content of valueFrom in its place, ", is_of_parent=True),
+    "gpu model": _Written(("product: {value}",)),
+    "gpu type": _Written(("product: {value}",)),
+    "objects * metadata namespace": "remove the key, and set environments.NAME.namespace, which applies to all objects",
+    " policies": (
         "remove the key, and evaluate the policies in CI, with the Kyverno CLI or with kubectl apply --dry-run=server: "
         "see docs/guard-rails.md"
     ),
-    ("patches", _ANY, "patch"): "write merge: {...} for a merge patch, and json: [...] for operations of RFC 6902",
-    ("patches", _ANY, "target", "group"): _Removed("a target needs only the key kind"),
-    ("patches", _ANY, "target", "version"): _Removed("a target needs only the key kind"),
-    ("resources", "amd.com/gpu"): _Written(("gpu: {{count: {value}, resource: amd.com/gpu}}",)),
-    ("resources", "ephemeral-storage"): _Written(("requests: {{ephemeral-storage: {value}}}",)),
-    ("resources", "nvidia.com/gpu"): _Written(("gpu: {{count: {value}}}",)),
-    ("resources", "gpu"): _Written(("gpu: {{count: {value}}}",)),
-    ("roles", "chief", "replicas"): _Removed("the chief is always a single task"),
-    ("roles", "evaluator", "replicas"): _Removed("the evaluator is always a single task"),
-    ("security", "allowPrivilegeEscalation"): _Removed(
+    "patches * patch": "write merge: {...} for a merge patch, and json: [...] for operations of RFC 6902",
+    "patches * target group": _Removed("a target needs only the key kind"),
+    "patches * target version": _Removed("a target needs only the key kind"),
+    "resources amd.com/gpu": _Written(("gpu: {{count: {value}, resource: amd.com/gpu}}",)),
+    "resources ephemeral-storage": _Written(("requests: {{ephemeral-storage: {value}}}",)),
+    "resources nvidia.com/gpu": _Written(("gpu: {{count: {value}}}",)),
+    "resources gpu": _Written(("gpu: {{count: {value}}}",)),
+    "roles chief replicas": _Removed("the chief is always a single task"),
+    "roles evaluator replicas": _Removed("the evaluator is always a single task"),
+    "security allowPrivilegeEscalation": _Removed(
         "the default security profile, restricted, already sets this field to false"
     ),
-    ("security", "capabilities"): _Removed("the default security profile, restricted, already drops all capabilities"),
-    ("security", "privileged"): _Written(("profile: privileged",), tail=" for settings that no other profile allows"),
-    ("security", "runAsNonRoot"): _Removed("the default security profile, restricted, already sets this field"),
-    ("security", "seccompProfile"): _Removed(
+    "security capabilities": _Removed("the default security profile, restricted, already drops all capabilities"),
+    "security privileged": _Written(("profile: privileged",), tail=" for settings that no other profile allows"),
+    "security runAsNonRoot": _Removed("the default security profile, restricted, already sets this field"),
+    "security seccompProfile": _Removed(
         "the security profiles restricted, the default, and baseline already set this field"
     ),
     **{
-        (around, *name, field): _Written((f"podTemplate: {{{{spec: {{{{{field}: {{value}}}}}}}}}}",))
-        for around, *name in (("spec",), ("roles", _ANY))
+        f"{owner} {field}": _Written((f"podTemplate: {{{{spec: {{{{{field}: {{value}}}}}}}}}}",))
+        for owner in ("spec", "roles *")
         for field in ("hostIPC", "hostNetwork", "hostPID")
     },
-    ("spec", "environments", _ANY, "resumeFrom"): "only a job file can set this key of an environment",
-    ("spec", "environments", _ANY, "run"): "only a job file can set this key of an environment",
-    ("spec", "environments", _ANY, "spec"): "write the keys of spec directly in the environment",
-    (
-        "spec",
-        "resumeFrom",
-    ): "only a job file can set this key, in spec or in an environment; move the key",
-    ("spec", "roles"): "only a job file can list roles; set environments.NAME.roles for the defaults of an environment",
-    ("spec", "runPolicy"): (
+    "spec environments * resumeFrom": "only a job file can set this key of an environment",
+    "spec environments * run": "only a job file can set this key of an environment",
+    "spec environments * spec": "write the keys of spec directly in the environment",
+    "spec resumeFrom": "only a job file can set this key, in spec or in an environment; move the key",
+    "spec roles": "only a job file can list roles; set environments.NAME.roles for the defaults of an environment",
+    "spec runPolicy": (
         "write retries for backoffLimit, deadline for activeDeadlineSeconds, and completion.release for cleanPodPolicy"
     ),
-    ("spec", "run"): "only a job file can set this key, in spec or in an environment; move the key",
-    ("spec", "volumes"): _Written(("storage: {value}",), tail=", each volume with its mountPath"),
-    ("storage", _ANY, "claim", "claimName"): _Written(("name: {value}",)),
-    (
-        "storage",
-        _ANY,
-        "path",
-    ): _Written(("mountPath: {value}",), tail=" for the path in the pod, and subPath for a folder of the volume"),
-    ("storage", _ANY, "persistentVolumeClaim"): _Written(("claim: {named}",)),
-    ("storage", _ANY, "pvc"): _Written(("claim: {named}",)),
-    ("successPolicy",): _Written(
+    "spec run": "only a job file can set this key, in spec or in an environment; move the key",
+    "spec volumes": _Written(("storage: {value}",), tail=", each volume with its mountPath"),
+    "storage * claim claimName": _Written(("name: {value}",)),
+    "storage * path": _Written(
+        ("mountPath: {value}",), tail=" for the path in the pod, and subPath for a folder of the volume"
+    ),
+    "storage * persistentVolumeClaim": _Written(("claim: {named}",)),
+    "storage * pvc": _Written(("claim: {named}",)),
+    "successPolicy": _Written(
         ("completion: {{by: AllWorkers}}",), tail=" for AllWorkers, or {{by: Worker0}} for the default"
     ),
-    (
-        "volumeMounts",
-    ): 'set mountPath in the volume of spec.storage, and list the roles that mount the volume under "for"',
+    "volumeMounts": 'set mountPath in the volume of spec.storage, and list the roles that mount the volume under "for"',
 }
-"""The advice for a key, by the last keys in the path of the key. `_TOP` begins the path of a key at the top level.
+"""The advice for a key, by the last keys in the path of the key. ``*`` means any key.
+
+A path that begins with a blank begins at the top level of the document.
 
 The texts of `_Written` have placeholders: `name` is the parent key, and `value` is the value in the notation of a job.
 `named` is the same value, but a text such as `data` becomes `{name: data}`.
@@ -373,11 +330,13 @@ def advice_for(path: Path, value: Any) -> Hint:
         value: the value at the path.
     """
     for end, advice in _HABITS.items():
-        if not _ends(path, end):
+        steps = end.split(" ")
+        tail = ("", *path)[-len(steps) :]
+        if len(tail) < len(steps) or not all(want in ("*", step) for want, step in zip(steps, tail, strict=True)):
             continue
         if isinstance(advice, _Removed):
-            removal = fix.removal(path)
-            return Hint(f"; {advice.why}; {removal.words}", (removal,))
+            fix = removal(path)
+            return Hint(f"; {advice.why}; {fix.words}", (fix,))
         if isinstance(advice, str):
             return Hint(f"; {advice}")
         if value is None:
@@ -385,7 +344,7 @@ def advice_for(path: Path, value: Any) -> Hint:
         around = "".join(map(str, path[-2:-1]))
         named = {"name": value} if isinstance(value, str) else value
         # The name of a variable shows whether its value is a secret. Other values have no such name.
-        words = _job_notation(value, around if end[-1] in _WRAPPERS else "")
+        words = _job_notation(value, around if steps[-1] in _WRAPPERS else "")
         fill = {"name": _scalar(around), "value": words, "named": _job_notation(named)}
         texts = [text.format(**fill) for text in advice.texts]
         fixes = (fix_ for text in texts for fix_ in _written(path, text, advice))
@@ -402,9 +361,9 @@ def _written(path: Path, text: str, advice: _Written) -> Iterator[Fix]:
     data = parse(text, "").documents[0].data
     words, is_choice = f"write {text}", bool(advice.tail)
     if advice.is_of_parent:
-        yield fix.assignment(path[:-1], next(iter(data.values())), words)
+        yield assignment(path[:-1], next(iter(data.values())), words)
     elif text.startswith("{"):
-        yield fix.assignment(path, data, words)
+        yield assignment(path, data, words)
     else:
         ((key, value),) = data.items()
         target = (*path[:-1], key)
@@ -415,7 +374,7 @@ def _written(path: Path, text: str, advice: _Written) -> Iterator[Fix]:
 def write(path: Path, text: str, lead: str = "", end: str = "") -> Hint:
     """Return the hint to write another value at a path. `text` is the value as YAML; "..." stands for an omission."""
     words = f"write {lead}{text}"
-    fixes = () if "..." in text else (fix.assignment(path, parse(f"- {text}", "").documents[0].data[0], words),)
+    fixes = () if "..." in text else (assignment(path, parse(f"- {text}", "").documents[0].data[0], words),)
     return Hint(f"; {words}{end}", fixes)
 
 
@@ -471,11 +430,6 @@ def _hidden(name: Any, value: Any) -> Any:
     if isinstance(value, list):
         return [_hidden(name, item) for item in value]
     return "..." if isinstance(value, str) and looks_secret(str(name), value) else value
-
-
-def _ends(path: Path, end: Sequence[str]) -> bool:
-    tail = (_TOP, *path)[-len(end) :]
-    return len(tail) == len(end) and all(want in (_ANY, step) for want, step in zip(end, tail, strict=True))
 
 
 def _job_notation(value: Any, name: str = "") -> str:

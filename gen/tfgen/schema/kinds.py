@@ -12,12 +12,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final, Literal, TypeAlias, get_args
+from typing import Any, Final, Literal, NamedTuple, TypeAlias, get_args
 
 from tfgen import data_path
 from tfgen.data_path import Path
 from tfgen.fix import Hint, assignment, removal
-from tfgen.record import Record
+from tfgen.record import EMPTY, Record
 from tfgen.schema import file as schema_file
 
 # -- records -----------------------------------------------------------------------------------------------------------
@@ -35,18 +35,14 @@ The condition None is always true.
 """
 
 
-class UnsupportedKey(Record):
-    """A key that a job with a certain workload kind cannot set.
+class UnusableKey(NamedTuple):
+    """The path of a key in the spec that a job cannot set, or of a value without effect, and the reason.
 
-    Attributes:
-        path: the path of the key in the spec. The step ``*`` means any key.
-        why: the reason, and the fix for a job that sets the key, with the holes of `hint_of`.
-        when: the condition on the spec under which the job cannot set the key.
+    The step ``*`` of the path means any key.
     """
 
     path: str
     why: str
-    when: Condition = None
 
 
 class LimitedKey(Record):
@@ -91,9 +87,9 @@ class Facts(Record):
     """The keys of job.yaml that a workload kind does not support, and the properties of the objects of the kind.
 
     Attributes:
-        unsupported_keys: the keys that a job with this kind cannot set.
+        unsupported_keys: the keys that a job with this kind cannot set under a condition on the spec: for each path the
+            reason, and the fix for a job that sets the key, with the holes of `hint_of`.
         limited_keys: the keys for which the kind supports only some values.
-        supported_by_few: the paths of the keys that this kind supports and at least one other kind does not support.
         resource: the custom resource; None if built-in kinds of Kubernetes run the roles.
         controller_keys: the keys of the labels and annotations that controllers set on pods. An item that ends in "/",
             such as "apps.kubernetes.io/", means all keys with this prefix.
@@ -108,9 +104,8 @@ class Facts(Record):
         index_variables: the variables with the index of the task that the controller appends to those of a container.
     """
 
-    unsupported_keys: tuple[UnsupportedKey, ...] = ()
+    unsupported_keys: Mapping[Condition, Mapping[str, str]] = EMPTY
     limited_keys: tuple[LimitedKey, ...] = ()
-    supported_by_few: tuple[str, ...] = ()
     resource: CustomResource | None = None
     controller_keys: tuple[str, ...] = ()
     makes_object_per_role: bool = False
@@ -127,79 +122,66 @@ class Facts(Record):
 # The keys of job.yaml with the name of a field in the spec of a pod.
 
 
-class PodKey(Record):
-    """A key of job.yaml that sets the field of the same name in the spec of a task's pod.
+COPIED: Final = (
+    "priorityClassName",
+    "runtimeClassName",
+)
+"""The keys whose unchanged values tfgen copies to the pods. The job and each role have these keys.
 
-    Attributes:
-        of_job: whether the job has the key, as the default for its roles.
-        of_role: whether a role has the key.
-        is_copied: whether the field has the unchanged value of the key. An empty value omits the field. If False, the
-            pod template builds the field from several keys.
-    """
+An empty value omits the field. The pod template builds the fields of all other keys of pods from several keys.
+"""
 
-    of_job: bool = True
-    of_role: bool = True
-    is_copied: bool = False
-
-
-POD_KEYS: Final[Mapping[str, PodKey]] = {
-    "priorityClassName": PodKey(is_copied=True),
-    "runtimeClassName": PodKey(is_copied=True),
-    "serviceAccountName": PodKey(),
-    "nodeName": PodKey(of_job=False),
-    "nodeSelector": PodKey(),
-    "tolerations": PodKey(),
-    "affinity": PodKey(),
-    "topologySpreadConstraints": PodKey(),
-    "imagePullSecrets": PodKey(of_role=False),
-    "terminationGracePeriodSeconds": PodKey(of_job=False),
-}
+POD_KEYS: Final = (
+    *COPIED,
+    "serviceAccountName",
+    "nodeName",
+    "nodeSelector",
+    "tolerations",
+    "affinity",
+    "topologySpreadConstraints",
+    "imagePullSecrets",
+    "terminationGracePeriodSeconds",
+)
 """The keys of pods, in the order of the fields in a pod.
 
 The pod templates, the import, the rule `controlled-field`, the guard rail `enforce` and the workload kind ElasticDL
-read this table. So a new key that is copied needs only a line here, and its schema.
+read this table. So a new key that is copied needs only a line in `COPIED`, and its schema.
 """
 
-COPIED: Final = tuple(name for name, key in POD_KEYS.items() if key.is_copied)
-"""The keys whose values tfgen copies to the pods. The job and each role have these keys."""
+ONLY_OF_ROLES: Final = ("nodeName", "terminationGracePeriodSeconds")
+"""The keys of pods that only a role has. The job has each other key, as the default for its roles."""
 
 
 # -- shared ------------------------------------------------------------------------------------------------------------
 
 
-NO_FINISHER: Final = (
-    UnsupportedKey(
-        "startDeadline",
-        "a job of this workload kind has no finisher, and only the finisher checks that all tasks start in time; "
-        "{removed}",
-    ),
-    UnsupportedKey("completion.onFailure", "the operator also releases a failed job; {removed}"),
-    UnsupportedKey("completion.evaluatorGrace", "the operator stops the evaluator when the job ends; {removed}"),
-    UnsupportedKey("completion.image", "a job of this workload kind has no finisher; {removed}"),
-    UnsupportedKey(
-        "completion.notify",
-        "a job of this workload kind has no finisher, and only the finisher sends notifications; {removed}",
-    ),
-    UnsupportedKey(
-        "tensorboard.keep",
-        "a job of this workload kind has no finisher, and only the finisher scales TensorBoard down; {removed}",
-    ),
-)
-LEGACY: Final = ("legacyFlags", "legacyVariables")
+_NO_FINISHER: Final = {
+    "startDeadline": "a job of this workload kind has no finisher, and only the finisher checks that all tasks start "
+    "in time; {removed}",
+    "completion.onFailure": "the operator also releases a failed job; {removed}",
+    "completion.evaluatorGrace": "the operator stops the evaluator when the job ends; {removed}",
+    "completion.image": "a job of this workload kind has no finisher; {removed}",
+    "completion.notify": "a job of this workload kind has no finisher, and only the finisher sends notifications; "
+    "{removed}",
+    "tensorboard.keep": "a job of this workload kind has no finisher, and only the finisher scales TensorBoard down; "
+    "{removed}",
+}
+_LEGACY: Final = ("legacyFlags", "legacyVariables")
 """The fields that pass role, index and hosts to programs of TensorFlow 1."""
-NO_LEGACY: Final = tuple(
-    UnsupportedKey(key, "the tasks of this workload kind read TF_CONFIG; use the kind StatefulSet or Job")
-    for key in LEGACY
+_NO_LEGACY: Final = dict.fromkeys(
+    _LEGACY, "the tasks of this workload kind read TF_CONFIG; use the kind StatefulSet or Job"
 )
+_NO_WHOLE_BUDGET: Final = {
+    "podDisruptionBudget.maxUnavailable": "maxUnavailable needs a controller with the subresource scale; {removed}, "
+    "or use the kind StatefulSet",
+}
 # For kinds whose controller ends the remaining tasks.
-RELEASES: Final = LimitedKey(
+_RELEASES: Final = LimitedKey(
     "completion.release", ("ScaleToZero",), "the controller ends the remaining tasks when the job is complete"
 )
 
-_TF_CONFIG_STRATEGIES: Final = ("ParameterServer", "MultiWorkerMirrored", "Single")
 
-
-def only_tf_config_strategies(setter: str, fix: str, when: Condition = None) -> LimitedKey:
+def _only_tf_config_strategies(setter: str, fix: str, when: Condition = None) -> LimitedKey:
     """Return the limit of the key `strategy` to the strategies whose programs read TF_CONFIG.
 
     The limit is for a workload kind in which a component other than tfgen sets TF_CONFIG, such as the training
@@ -211,21 +193,12 @@ def only_tf_config_strategies(setter: str, fix: str, when: Condition = None) -> 
         fix: the fix for a job with another strategy.
         when: the condition on the spec under which the component sets TF_CONFIG.
     """
-    return LimitedKey(
-        "strategy",
-        _TF_CONFIG_STRATEGIES,
-        f"{setter} sets only TF_CONFIG, which the strategy ignores; {fix}",
-        when,
-    )
+    strategies = ("ParameterServer", "MultiWorkerMirrored", "Single")
+    return LimitedKey("strategy", strategies, f"{setter} sets only TF_CONFIG, which the strategy ignores; {fix}", when)
 
-
-WHOLE_BUDGET: Final = UnsupportedKey(
-    "podDisruptionBudget.maxUnavailable",
-    "maxUnavailable needs a controller with the subresource scale; {removed}, or use the kind StatefulSet",
-)
 
 # Set by the controllers on their pods: https://kubernetes.io/docs/reference/labels-annotations-taints/
-JOB_KEYS: Final = ("batch.kubernetes.io/", "controller-uid", "job-name")
+_JOB_KEYS: Final = ("batch.kubernetes.io/", "controller-uid", "job-name")
 
 
 # -- stateful set ------------------------------------------------------------------------------------------------------
@@ -234,7 +207,7 @@ JOB_KEYS: Final = ("batch.kubernetes.io/", "controller-uid", "job-name")
 
 
 _STATEFUL_SET: Final = Facts(
-    controller_keys=("statefulset.kubernetes.io/", "apps.kubernetes.io/", "controller-revision-hash", *JOB_KEYS),
+    controller_keys=("statefulset.kubernetes.io/", "apps.kubernetes.io/", "controller-revision-hash", *_JOB_KEYS),
     makes_object_per_role=True,
     has_pod_that_calls_api_server=True,
 )
@@ -246,8 +219,8 @@ _STATEFUL_SET: Final = Facts(
 
 
 _JOB: Final = Facts(
-    unsupported_keys=(WHOLE_BUDGET,),
-    controller_keys=JOB_KEYS,
+    unsupported_keys={None: _NO_WHOLE_BUDGET},
+    controller_keys=_JOB_KEYS,
     makes_object_per_role=True,
     has_pod_that_calls_api_server=True,
     index_variables=("JOB_COMPLETION_INDEX",),
@@ -261,61 +234,43 @@ _JOB: Final = Facts(
 
 _OLD: Final = ("workload.tfJob.apiVersion", "v1beta1")
 _DYNAMIC: Final = ("workload.tfJob.enableDynamicWorker", True)
-_WITHOUT_ADDRESSES: Final = (
-    "with dynamic workers, the operator passes no addresses of tasks to this role; {removed}, or {static}"
-)
+_OPERATOR_GANGS: Final = ("workload.tfJob.gang", "Operator")
 
 _TF_JOB: Final = Facts(
-    unsupported_keys=(
-        *NO_FINISHER,
-        *NO_LEGACY,
-        WHOLE_BUDGET,
-        UnsupportedKey("retries", "kubeflow.org/v1beta1 does not limit retries; {removed}, or use v1", _OLD),
-        UnsupportedKey(
-            "restart.inPlace", "the operator replaces each failed pod; use the kind Job, JobSet or StatefulSet"
+    unsupported_keys={
+        None: {
+            **_NO_FINISHER,
+            **_NO_LEGACY,
+            **_NO_WHOLE_BUDGET,
+            "restart.inPlace": "the operator replaces each failed pod; use the kind Job, JobSet or StatefulSet",
+            "restart.ignoreExitCodes": "the operator counts every failure as a retry; use the kind Job, JobSet or "
+            "StatefulSet",
+        },
+        _OLD: {
+            "retries": "kubeflow.org/v1beta1 does not limit retries; {removed}, or use v1",
+            "workload.tfJob.enableDynamicWorker": "kubeflow.org/v1beta1 does not have this field; {removed}, or use v1",
+            "workload.suspend": "kubeflow.org/v1beta1 cannot suspend a job; {removed}, or use v1",
+            "workload.tfJob.activeDeadlineSeconds": "kubeflow.org/v1beta1 does not have this field; set deadline, "
+            "which applies to the pods, or use v1",
+        },
+        _DYNAMIC: dict.fromkeys(
+            ("roles.chief", "roles.evaluator"),
+            "with dynamic workers, the operator passes no addresses of tasks to this role; {removed}, or {static}",
         ),
-        UnsupportedKey(
-            "restart.ignoreExitCodes",
-            "the operator counts every failure as a retry; use the kind Job, JobSet or StatefulSet",
-        ),
-        UnsupportedKey(
-            "workload.tfJob.enableDynamicWorker",
-            "kubeflow.org/v1beta1 does not have this field; {removed}, or use v1",
-            _OLD,
-        ),
-        UnsupportedKey("roles.chief", _WITHOUT_ADDRESSES, _DYNAMIC),
-        UnsupportedKey("roles.evaluator", _WITHOUT_ADDRESSES, _DYNAMIC),
-        UnsupportedKey("workload.suspend", "kubeflow.org/v1beta1 cannot suspend a job; {removed}, or use v1", _OLD),
-        UnsupportedKey(
-            "workload.tfJob.activeDeadlineSeconds",
-            "kubeflow.org/v1beta1 does not have this field; set deadline, which applies to the pods, or use v1",
-            _OLD,
-        ),
-        UnsupportedKey(
-            "gang.schedulerName",
-            "a flag of the operator sets the name of the scheduler; {removed}, or {pod_group}",
-            ("workload.tfJob.gang", "Operator"),
-        ),
-        UnsupportedKey(
-            "gang.networkTopology",
-            "the operator creates a PodGroup without this field; {pod_group}",
-            ("workload.tfJob.gang", "Operator"),
-        ),
-    ),
+        _OPERATOR_GANGS: {
+            "gang.schedulerName": "a flag of the operator sets the name of the scheduler; {removed}, or {pod_group}",
+            "gang.networkTopology": "the operator creates a PodGroup without this field; {pod_group}",
+        },
+    },
     limited_keys=(
-        only_tf_config_strategies("the operator", "use the kind StatefulSet, Job, JobSet or VolcanoJob"),
+        _only_tf_config_strategies("the operator", "use the kind StatefulSet, Job, JobSet or VolcanoJob"),
         LimitedKey(
             "gang.scheduler",
             ("volcano", "kube-batch", "coscheduling", "kai", "koordinator", "kueue"),
             "this scheduler needs the field schedulingGroup of the pods, but the CRD of TFJob drops the field; use the "
             "kind Job",
         ),
-        LimitedKey(
-            "completion.by",
-            ("", "Chief", "Worker0"),
-            "kubeflow.org/v1beta1 has no successPolicy; {v1}",
-            _OLD,
-        ),
+        LimitedKey("completion.by", ("", "Chief", "Worker0"), "kubeflow.org/v1beta1 has no successPolicy; {v1}", _OLD),
         LimitedKey(
             "strategy",
             ("ParameterServer",),
@@ -333,14 +288,8 @@ _TF_JOB: Final = Facts(
             "gang.scheduler",
             ("volcano",),
             "the operator itself creates a PodGroup only for Volcano; {pod_group}, so that tfgen renders the PodGroup",
-            ("workload.tfJob.gang", "Operator"),
+            _OPERATOR_GANGS,
         ),
-    ),
-    supported_by_few=(
-        "workload.suspend",
-        "workload.ttlSecondsAfterFinished",
-        "workload.tfJob",
-        "roles.*.restartPolicy",
     ),
     resource=CustomResource(
         group="kubeflow.org",
@@ -373,23 +322,21 @@ _TF_JOB: Final = Facts(
 _PLUGIN: Final = ("workload.volcanoJob.tfConfig", "Plugin")
 
 _VOLCANO_JOB: Final = Facts(
-    unsupported_keys=(
-        *NO_FINISHER,
-        WHOLE_BUDGET,
-        *(UnsupportedKey(key, "the plugin of Volcano sets only TF_CONFIG; {own}", _PLUGIN) for key in LEGACY),
-        UnsupportedKey("restart.inPlace", "Volcano always restarts a failed program in the same pod; {removed}"),
-        UnsupportedKey(
-            "restart.ignoreExitCodes",
-            "Volcano restarts a failed program in the same pod and counts no retry; {removed}, or use the kind JobSet",
-        ),
-        UnsupportedKey("gang.minResources", "Volcano computes the resources of the gang; {removed}"),
-        UnsupportedKey(
-            "gang.networkTopology", "a VolcanoJob has this setting in workload.volcanoJob.networkTopology; {removed}"
-        ),
-    ),
+    unsupported_keys={
+        None: {
+            **_NO_FINISHER,
+            **_NO_WHOLE_BUDGET,
+            "restart.inPlace": "Volcano always restarts a failed program in the same pod; {removed}",
+            "restart.ignoreExitCodes": "Volcano restarts a failed program in the same pod and counts no retry; "
+            "{removed}, or use the kind JobSet",
+            "gang.minResources": "Volcano computes the resources of the gang; {removed}",
+            "gang.networkTopology": "a VolcanoJob has this setting in workload.volcanoJob.networkTopology; {removed}",
+        },
+        _PLUGIN: dict.fromkeys(_LEGACY, "the plugin of Volcano sets only TF_CONFIG; {own}"),
+    },
     limited_keys=(
-        RELEASES,
-        only_tf_config_strategies("the plugin of Volcano", "{own}", _PLUGIN),
+        _RELEASES,
+        _only_tf_config_strategies("the plugin of Volcano", "{own}", _PLUGIN),
         LimitedKey(
             "completion.by",
             ("", "Chief", "AllWorkers"),
@@ -402,7 +349,6 @@ _VOLCANO_JOB: Final = Facts(
             "only Volcano schedules a VolcanoJob; use the scheduler volcano, or a different workload kind",
         ),
     ),
-    supported_by_few=("workload.ttlSecondsAfterFinished", "workload.volcanoJob"),
     resource=CustomResource(
         group="batch.volcano.sh",
         kind="Job",
@@ -426,9 +372,9 @@ _VOLCANO_JOB: Final = Facts(
 
 
 _JOB_SET: Final = Facts(
-    unsupported_keys=(*NO_FINISHER, WHOLE_BUDGET),
+    unsupported_keys={None: _NO_FINISHER | _NO_WHOLE_BUDGET},
     limited_keys=(
-        RELEASES,
+        _RELEASES,
         LimitedKey(
             "workload.jobSet.startOrder",
             ("Together",),
@@ -436,7 +382,6 @@ _JOB_SET: Final = Facts(
             ("gang.scheduler", "*"),
         ),
     ),
-    supported_by_few=("workload.suspend", "workload.ttlSecondsAfterFinished", "workload.jobSet"),
     resource=CustomResource(
         group="jobset.x-k8s.io",
         kind="JobSet",
@@ -446,7 +391,7 @@ _JOB_SET: Final = Facts(
         suspend="/spec/suspend",
         free=("suspend", "ttlSecondsAfterFinished"),
     ),
-    controller_keys=("jobset.sigs.k8s.io/", *JOB_KEYS),
+    controller_keys=("jobset.sigs.k8s.io/", *_JOB_KEYS),
     is_admitted_whole=True,
     index_variables=("JOB_COMPLETION_INDEX",),
 )
@@ -458,24 +403,19 @@ _JOB_SET: Final = Facts(
 
 
 _POD: Final = Facts(
-    unsupported_keys=(
-        *(
-            key
-            for key in NO_FINISHER
-            if key.path in ("startDeadline", "completion.image", "completion.notify", "tensorboard.keep")
-        ),
-        UnsupportedKey("completion.onFailure", "a failed Pod has nothing to release; {removed}"),
-        UnsupportedKey("completion.evaluatorGrace", "a Pod has no evaluator; {removed}"),
-        UnsupportedKey("restart.inPlace", "the kubelet always restarts a failed container in the same pod; {removed}"),
-        UnsupportedKey(
-            "restart.ignoreExitCodes",
-            "the kubelet restarts a failed container without limit; {removed}, or use the kind Job",
-        ),
-        UnsupportedKey(
-            "retries", "the kubelet restarts a failed container without limit; {removed}, or use the kind Job"
-        ),
-        WHOLE_BUDGET,
-    ),
+    unsupported_keys={
+        None: {
+            **_NO_FINISHER,
+            **_NO_WHOLE_BUDGET,
+            "completion.onFailure": "a failed Pod has nothing to release; {removed}",
+            "completion.evaluatorGrace": "a Pod has no evaluator; {removed}",
+            "restart.inPlace": "the kubelet always restarts a failed container in the same pod; {removed}",
+            **dict.fromkeys(
+                ("restart.ignoreExitCodes", "retries"),
+                "the kubelet restarts a failed container without limit; {removed}, or use the kind Job",
+            ),
+        },
+    },
     makes_pods=True,
     limited_keys=(LimitedKey("strategy", ("Single",), "a Pod has one task; use the kind StatefulSet, Job or JobSet"),),
 )
@@ -486,102 +426,71 @@ _POD: Final = Facts(
 # The job creates the pod of the master, and the master creates the pods of ps and workers.
 
 
-_LED: Final = ("chief", "evaluator")
+_BY_ARGUMENT: Final = "the master creates the pods; pass the setting in args, which the master reads"
+_BY_CLUSTER_SPEC: Final = (
+    "the master creates the pods; pass the setting and the labels of the run with --cluster_spec_json in args"
+)
+_NOT_IN_PODS: Final = "the pods of ElasticDL do not support this field; {removed}"
 _PLACES: Final = ("affinity", "nodeSelector", "placement", "spot", "tolerations", "topologySpreadConstraints")
 _EXTRAS: Final = (
     "initContainers",
     "podTemplate",
     *(key for key in COPIED if key != "priorityClassName"),
-    "serviceAccountName",
-    "shm",
-    "sidecars",
-    "workingDir",
+    *("serviceAccountName", "shm", "sidecars", "workingDir"),
 )
-_ROLE_EXTRAS: Final = (
-    "annotations",
-    "imagePullPolicy",
-    "labels",
-    "nodeName",
-    "ports",
-    "resources.gpu.deviceClass",
-    "resources.gpu.product",
-    "resources.gpu.productLabel",
-    "resources.gpu.resource",
-    "resources.gpu.selectors",
-    "resources.gpu.share",
-    "resources.limits",
-    "resources.requests",
-    "terminationGracePeriodSeconds",
+_EXTRAS_OF_ROLES: Final = (
+    *("annotations", "imagePullPolicy", "labels", "nodeName", "ports", "terminationGracePeriodSeconds"),
+    *(f"resources.gpu.{key}" for key in ("deviceClass", "product", "productLabel", "resource", "selectors", "share")),
+    *("resources.limits", "resources.requests"),
 )
-_PARTS_OF_A_MOUNT: Final = ("for", "readOnly", "runs", "subPathExpr")
-_OTHER_SOURCES: Final = (
+_REFUSED_SOURCES: Final = (
     *("azureFile", "configMap", "csi", "emptyDir", "flexVolume", "image", "nfs", "projected", "secret"),
 )
 
-_BY_ARGUMENT: Final = "the master creates the pods; pass the setting in args, which the master reads"
-_OF_ITS_PODS: Final = (
-    "the master creates the pods; pass the setting and the labels of the run with --cluster_spec_json in args"
-)
-_NONE: Final = "the pods of ElasticDL do not support this field; {removed}"
-
 _ELASTIC_DL: Final = Facts(
-    unsupported_keys=(
-        *NO_FINISHER,
-        *(
-            UnsupportedKey(f"roles.{role}", "the master leads the training and evaluates the model; {removed}")
-            for role in _LED
-        ),
-        UnsupportedKey(
-            "roles.worker.priorityClassName",
-            "set workload.elasticDL.workerPriority to high, low or a fraction",
-        ),
-        UnsupportedKey("roles.worker.runs", "the workers end when the data ends; {removed}"),
-        *(UnsupportedKey(f"roles.*.{key}", _BY_ARGUMENT) for key in ("args", "command", "env", "envFrom", "image")),
-        *(UnsupportedKey(key, _BY_ARGUMENT) for key in ("command", "env", "envFrom")),
-        *(UnsupportedKey(f"{at}{key}", _OF_ITS_PODS) for at in ("", "roles.*.") for key in _PLACES),
-        *(UnsupportedKey(f"{at}{key}", _NONE) for at in ("", "roles.*.") for key in _EXTRAS),
-        *(UnsupportedKey(f"roles.*.{key}", _NONE) for key in _ROLE_EXTRAS),
-        *(
-            UnsupportedKey(f"storage.*.{key}", "every pod of ElasticDL mounts the whole volume; {removed}")
-            for key in _PARTS_OF_A_MOUNT
-        ),
-        *(
-            UnsupportedKey(
-                f"storage.*.{key}",
-                "ElasticDL supports only the volume sources claim and hostPath; use claim or hostPath",
-            )
-            for key in _OTHER_SOURCES
-        ),
-        UnsupportedKey("cloud", _OF_ITS_PODS),
-        UnsupportedKey(
-            "imagePullSecrets",
-            "the pods use the service account default of the namespace; add the secret to this service account",
-        ),
-        UnsupportedKey("resumeFrom", "use --checkpoint_dir_for_init in args"),
-        UnsupportedKey("serviceAccount", "the pods use the service account default; {removed}, or use the kind Job"),
-        UnsupportedKey("deadline", "the deadline would end the master, but not the pods of the master; {removed}"),
-        UnsupportedKey(
-            "restart.inPlace", "the master replaces each failed pod; use the kind Job, JobSet or StatefulSet"
-        ),
-        UnsupportedKey(
-            "restart.ignoreExitCodes",
-            "the master counts every failure as a retry; use the kind Job, JobSet or StatefulSet",
-        ),
-        UnsupportedKey("lockWait", "the pods have no deadline; {removed}"),
-        UnsupportedKey("helpers", "tfgen adds no helper container to the pods; {removed}"),
-        UnsupportedKey("port", "the ps use port 2222 and the workers use port 3333; {removed}"),
-        UnsupportedKey("gang", "ElasticDL starts with the workers that can be scheduled; {removed}"),
-        UnsupportedKey("podDisruptionBudget", "the master replaces lost workers; {removed}"),
-        UnsupportedKey(
-            "tensorboard",
-            "tfgen creates no TensorBoard for ElasticDL; set --tensorboard_log_dir in args, or set tensorboard in a "
-            "separate job",
-        ),
-        UnsupportedKey("code", "the master creates pods without a volume for code; add the code to the image"),
-        UnsupportedKey("completion.by", "the job ends when all workers end; {removed}"),
-        UnsupportedKey("completion.release", "the master deletes the pods at the end of the job; {removed}"),
-        *NO_LEGACY,
-    ),
+    unsupported_keys={
+        None: {
+            **_NO_FINISHER,
+            "roles.chief": "the master leads the training and evaluates the model; {removed}",
+            "roles.evaluator": "the master leads the training and evaluates the model; {removed}",
+            "roles.worker.priorityClassName": "set workload.elasticDL.workerPriority to high, low or a fraction",
+            "roles.worker.runs": "the workers end when the data ends; {removed}",
+            **{f"roles.*.{key}": _BY_ARGUMENT for key in ("args", "command", "env", "envFrom", "image")},
+            **dict.fromkeys(("command", "env", "envFrom"), _BY_ARGUMENT),
+            **{f"{parent}{key}": _BY_CLUSTER_SPEC for parent in ("", "roles.*.") for key in _PLACES},
+            **{f"{parent}{key}": _NOT_IN_PODS for parent in ("", "roles.*.") for key in _EXTRAS},
+            **{f"roles.*.{key}": _NOT_IN_PODS for key in _EXTRAS_OF_ROLES},
+            **{
+                f"storage.*.{key}": "every pod of ElasticDL mounts the whole volume; {removed}"
+                for key in ("for", "readOnly", "runs", "subPathExpr")
+            },
+            **{
+                f"storage.*.{source}": "ElasticDL supports only the volume sources claim and hostPath; use claim or "
+                "hostPath"
+                for source in _REFUSED_SOURCES
+            },
+            "cloud": _BY_CLUSTER_SPEC,
+            "imagePullSecrets": "the pods use the service account default of the namespace; add the secret to this "
+            "service account",
+            "resumeFrom": "use --checkpoint_dir_for_init in args",
+            "serviceAccount": "the pods use the service account default; {removed}, or use the kind Job",
+            "deadline": "the deadline would end the master, but not the pods of the master; {removed}",
+            "restart.inPlace": "the master replaces each failed pod; use the kind Job, JobSet or StatefulSet",
+            "restart.ignoreExitCodes": "the master counts every failure as a retry; use the kind Job, JobSet or "
+            "StatefulSet",
+            "lockWait": "the pods have no deadline; {removed}",
+            "helpers": "tfgen adds no helper container to the pods; {removed}",
+            "port": "the ps use port 2222 and the workers use port 3333; {removed}",
+            "gang": "ElasticDL starts with the workers that can be scheduled; {removed}",
+            "podDisruptionBudget": "the master replaces lost workers; {removed}",
+            "tensorboard": "tfgen creates no TensorBoard for ElasticDL; set --tensorboard_log_dir in args, or set "
+            "tensorboard in a separate job",
+            "code": "the master creates pods without a volume for code; add the code to the image",
+            "completion.by": "the job ends when all workers end; {removed}",
+            "completion.release": "the master deletes the pods at the end of the job; {removed}",
+            **_NO_LEGACY,
+        },
+    },
     limited_keys=(
         LimitedKey(
             "strategy", ("ParameterServer",), "the master creates only ps and workers; use the kind Job or JobSet"
@@ -593,7 +502,6 @@ _ELASTIC_DL: Final = Facts(
             "set security.profile to baseline",
         ),
     ),
-    supported_by_few=("workload.elasticDL",),
     default_end="AllWorkers",
     has_pod_that_calls_api_server=True,
 )
@@ -613,6 +521,17 @@ FACTS: Final[Mapping[WorkloadKind, Facts]] = {
     "Pod": _POD,
     "ElasticDL": _ELASTIC_DL,
 }
+
+_OWNERS: Final[Mapping[str, tuple[WorkloadKind, ...]]] = {
+    "workload.suspend": ("TFJob", "JobSet"),
+    "workload.ttlSecondsAfterFinished": ("TFJob", "VolcanoJob", "JobSet"),
+    "workload.tfJob": ("TFJob",),
+    "roles.*.restartPolicy": ("TFJob",),
+    "workload.volcanoJob": ("VolcanoJob",),
+    "workload.jobSet": ("JobSet",),
+    "workload.elasticDL": ("ElasticDL",),
+}
+"""The workload kinds that support each key, for the keys that only some workload kinds support."""
 
 RESOURCES: Final[Mapping[tuple[str, str], CustomResource]] = {
     (facts.resource.group, facts.resource.kind): facts.resource for facts in FACTS.values() if facts.resource
@@ -637,26 +556,22 @@ def value_of(spec: Mapping[str, Any], path: str) -> Any:
 
 @functools.cache
 def _default(path: str) -> Any:
-    node = schema_file.node(schema_file.load(), ("spec", *path.split(".")))
-    return node.get("default") if node else None
+    return (schema_file.node(schema_file.load(), ("spec", *path.split("."))) or {}).get("default")
 
 
-def unsupported_keys(spec: Mapping[str, Any]) -> Iterator[UnsupportedKey]:
-    """Yield the keys that a job with this spec cannot set, because the workload kind does not support the keys."""
+def unsupported_keys(spec: Mapping[str, Any]) -> Iterator[UnusableKey]:
+    """Yield the keys that a job with this spec cannot set, because the workload kind does not support the keys.
+
+    The reasons have the holes of `hint_of`.
+    """
     kind = of_spec(spec)
-    yield from _owned_by_others(kind)
-    yield from (key for key in FACTS[kind].unsupported_keys if _holds(spec, key.when))
-
-
-@functools.cache
-def _owned_by_others(kind: WorkloadKind) -> tuple[UnsupportedKey, ...]:
-    return tuple(
-        UnsupportedKey(
-            path, f"only {' and '.join(owners)} {'support' if len(owners) > 1 else 'supports'} this key; {{removed}}"
-        )
-        for path, owners in _owners().items()
-        if kind not in owners
-    )
+    for path, owners in _OWNERS.items():
+        if kind not in owners:
+            verb = "support" if len(owners) > 1 else "supports"
+            yield UnusableKey(path, f"only {' and '.join(owners)} {verb} this key; {{removed}}")
+    for condition, reasons in FACTS[kind].unsupported_keys.items():
+        if _holds(spec, condition):
+            yield from (UnusableKey(path, why) for path, why in reasons.items())
 
 
 _OTHER_FIXES: Final = {
@@ -675,10 +590,9 @@ def hint_of(why: str, path: Path) -> Hint:
             Words after the last hole are an alternative, so that only the user can decide.
         path: the path of the key in the spec.
     """
-    by_hole = {"{removed}": removal(path), **_OTHER_FIXES}
     fixes = []
     text = why
-    for hole, fix in by_hole.items():
+    for hole, fix in {"{removed}": removal(path), **_OTHER_FIXES}.items():
         if hole in why:
             fixes.append(fix._replace(is_choice=not why.endswith(hole)))
             text = text.replace(hole, fix.words)
@@ -707,16 +621,6 @@ def _holds(spec: Mapping[str, Any], when: Condition) -> bool:
 def covers(steps: Sequence[str], path: Sequence[str | int]) -> bool:
     """Test whether the pattern `steps` matches `path` or a parent of `path`. The step ``*`` matches any key."""
     return len(steps) <= len(path) and all(step in ("*", key) for step, key in zip(steps, path, strict=False))
-
-
-@functools.cache
-def _owners() -> Mapping[str, tuple[WorkloadKind, ...]]:
-    """Return the workload kinds that support each key, for the keys that only some workload kinds support.
-
-    Example: ``{"workload.tfJob": ("TFJob",), ...}``.
-    """
-    paths = dict.fromkeys(path for facts in FACTS.values() for path in facts.supported_by_few)
-    return {path: tuple(kind for kind, facts in FACTS.items() if path in facts.supported_by_few) for path in paths}
 
 
 # -- the completion of a job -------------------------------------------------------------------------------------------
@@ -779,14 +683,13 @@ GangField: TypeAlias = Literal[
 ]
 """The path of a key below ``gang`` that not every scheduler uses."""
 
-_NETWORK_TOPOLOGY: Final[tuple[GangField, ...]] = (
-    "networkTopology.highestTierAllowed",
-    "networkTopology.highestTierName",
-    "networkTopology.mode",
-)
-
 GANG_FIELDS: Final[Mapping[str, frozenset[GangField]]] = {
-    "volcano": frozenset(("minAvailable", "minResources", "priorityClassName", "queue", *_NETWORK_TOPOLOGY)),
+    "volcano": frozenset(
+        (
+            *("minAvailable", "minResources", "priorityClassName", "queue"),
+            *("networkTopology.highestTierAllowed", "networkTopology.highestTierName", "networkTopology.mode"),
+        )
+    ),
     "kube-batch": frozenset(("minAvailable", "priorityClassName", "queue")),
     "coscheduling": frozenset(("minAvailable", "minResources", "scheduleTimeoutSeconds")),
     "kai": frozenset(("minAvailable", "priorityClassName", "queue")),
@@ -803,42 +706,31 @@ GANG_FIELDS: Final[Mapping[str, frozenset[GangField]]] = {
 # layers set the same defaults for all jobs. The rule `idle-value` warns of idle values.
 
 
-class IdleValue(Record):
-    """The values path of a value without effect, and the reason why the value has no effect."""
-
-    path: str
-    why: str
-
-
-def idle_values(spec: Mapping[str, Any]) -> Iterator[IdleValue]:
+def idle_values(spec: Mapping[str, Any]) -> Iterator[UnusableKey]:
     """Yield each value that has no effect in a job, with the reason.
 
     Some of these values are also values that the workload kind does not support.
     """
     roles, kind = spec["roles"], of_spec(spec)
     if "evaluator" not in roles:
-        yield IdleValue("completion.evaluatorGrace", "the job has no evaluator")
+        yield UnusableKey("completion.evaluatorGrace", "the job has no evaluator")
     elif not releases(spec):
         why = "completion.release is Keep, so the evaluator is not ended"
-        yield IdleValue("completion.evaluatorGrace", why)
+        yield UnusableKey("completion.evaluatorGrace", why)
     ends = "chief" if ended_by(spec) == "Chief" else "worker"
     if not releases(spec):
-        yield IdleValue("completion.onFailure", "completion.release is Keep, so no task is released")
+        yield UnusableKey("completion.onFailure", "completion.release is Keep, so no task is released")
     elif not roles.keys() - {ends} and "tensorboard" not in spec:
-        yield IdleValue("completion.onFailure", "one Job runs all tasks, so no task remains after the end of the Job")
+        yield UnusableKey("completion.onFailure", "one Job runs all tasks, so no task remains after the end of the Job")
     if kind == "StatefulSet" and not any(serves(spec, role) for role in roles):  # only serving roles use it
         why = "every role runs as a Job, whose tasks may not be evicted"
-        yield IdleValue("podDisruptionBudget.maxUnavailable", why)
+        yield UnusableKey("podDisruptionBudget.maxUnavailable", why)
     if not FACTS[kind].has_pod_that_calls_api_server:
-        yield IdleValue("network.egress.apiServer", f"no pod of a {kind} sends requests to the API server")
+        yield UnusableKey("network.egress.apiServer", f"no pod of a {kind} sends requests to the API server")
     if "gang" in spec:
-        yield from _idle_in_gang(spec)
-
-
-def _idle_in_gang(spec: Mapping[str, Any]) -> Iterator[IdleValue]:
-    scheduler = spec["gang"]["scheduler"]
-    for field in get_args(GangField):
-        if field not in GANG_FIELDS[scheduler]:
-            yield IdleValue(f"gang.{field}", f"the scheduler {scheduler} does not support {field}")
-    if spec.get("strategy", "ParameterServer") != "ParameterServer":
-        yield IdleValue("gang.minAvailable", "the job has only equal workers, which start together")
+        scheduler = spec["gang"]["scheduler"]
+        for field in get_args(GangField):
+            if field not in GANG_FIELDS[scheduler]:
+                yield UnusableKey(f"gang.{field}", f"the scheduler {scheduler} does not support {field}")
+        if spec.get("strategy", "ParameterServer") != "ParameterServer":
+            yield UnusableKey("gang.minAvailable", "the job has only equal workers, which start together")

@@ -13,7 +13,7 @@ from __future__ import annotations
 import functools
 import json
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from tfgen.data_path import MAX_INTEGER, Path
@@ -168,11 +168,13 @@ def misfits(path: Path, value: Any, type_name: str, text: WrittenText, base: Any
     elif isinstance(value, Mapping):
         yield from _record(path, value, type_name, text, base)
     else:
-        yield _shape(path, value, {"type": "object"}, text, _record_hint(path, value, type_name))
+        has_name = isinstance(value, str) and "name" in types()[type_name].fields
+        hint = write(path, flow({"name": value})) if has_name else NO_HINT  # {name: hub} instead of hub
+        yield _shape(path, value, {"type": "object"}, text, hint)
 
 
 def _record(path: Path, value: Mapping[str, Any], type_name: str, text: WrittenText, base: Any) -> Iterator[Misfit]:
-    fields, _, keys = types()[type_name]
+    fields, required, keys = types()[type_name]
     unknown_count = 0
     for key, item in value.items():
         field_path = (*path, key)
@@ -186,37 +188,24 @@ def _record(path: Path, value: Mapping[str, Any], type_name: str, text: WrittenT
         else:
             near = _misspelt(key, type_name)
             unknown_count += near is None
-            message = (
-                f"unknown field {shown(key)} in {path_name(path)}" if unknown_count <= _MOST_UNKNOWN or near else ""
-            )
+            message = f"unknown field {shown(key)} in {path_name(path)}"
             if near:
                 hint = meant(near, Rename(field_path, near))
                 yield Misfit(field_path, "misspelt", f"{message}{hint.text}", hint.fixes)
-            elif message:
+            elif unknown_count <= _MOST_UNKNOWN:
                 near = nearest(key, fields)
                 hint = meant(near, Rename(field_path, near or key), written=key)
                 yield Misfit(field_path, "unknown", f"{message} (Kubernetes type {type_name}){hint.text}", hint.fixes)
             if key in MERGE_KEYS or isinstance(item, Mapping):
                 yield from _untyped(path, {key: item}, text)
-    for field in _missing(value, type_name, base):
-        yield Misfit(
-            path, "shape", f"{path_name(path)}: found no {field}, which the Kubernetes type {type_name} requires"
-        )
-
-
-def _missing(value: Mapping[str, Any], type_name: str, base: Any) -> Iterator[str]:
-    """Yield the required fields of a type that both `value` and `base` lack.
-
-    Omit a field that the job misspells, because `misfits` reports the typing error.
-    """
     if base is not None and not isinstance(base, Mapping):
         return
-    fields, required, _ = types()[type_name]
-    unknown_keys = [key for key in value if key not in fields]
+    misspelt_fields = {_misspelt(key, type_name) for key in value if key not in fields}
     for field in required:
         is_there = value[field] is not None if field in value else field in (base or ())
-        if not is_there and not any(_misspelt(key, type_name) == field for key in unknown_keys):
-            yield field
+        if not is_there and field not in misspelt_fields:
+            message = f"{path_name(path)}: found no {field}, which the Kubernetes type {type_name} requires"
+            yield Misfit(path, "shape", message)
 
 
 def _untyped(path: Path, value: Any, text: WrittenText) -> Iterator[Misfit]:
@@ -247,11 +236,8 @@ def _keyed(
         if name is None or (type_name == _ANY and (name is item or isinstance(name, (Mapping, list)))):
             written = "" if isinstance(item, (Mapping, list)) else text(item_path)
             requirement = f"an item with the key {key}, as in {{{key}: ...}}"
-            yield Misfit(
-                item_path,
-                "shape",
-                f"{path_name(item_path)}: found {found_words(item, written)}, expected {requirement}",
-            )
+            message = f"{path_name(item_path)}: found {found_words(item, written)}, expected {requirement}"
+            yield Misfit(item_path, "shape", message)
         elif name is item or item.get("$patch") != "delete" or path[-1] not in MERGE_KEYS:
             yield from misfits(item_path, item, type_name, text, _item_with_key(base, key, name))
 
@@ -284,34 +270,19 @@ def misspelt(name: str, fields: Collection[str]) -> str | None:
     A typing error is an extra, a missing or a wrong letter, two swapped letters, or the wrong case. Within a Kubernetes
     type, two field names differ by more than one typing error, except clusterIP and clusterIPs of a Service.
     """
-    return _slip_of(name, _by_length(fields))
+    lowered = name.lower()
+    return next((field for field in sorted(fields, key=len) if _is_slip(lowered, field.lower())), None)
 
 
 @functools.lru_cache(maxsize=1 << 16)  # cached, because each role, rule and environment looks up the same names
 def _misspelt(name: str, type_name: str) -> str | None:
-    return _slip_of(name, _fields_by_length(type_name))
-
-
-@functools.cache
-def _fields_by_length(type_name: str) -> Mapping[int, Sequence[str]]:
-    return _by_length(types()[type_name].fields)
-
-
-def _by_length(names: Iterable[str]) -> Mapping[int, Sequence[str]]:
-    lengths: dict[int, list[str]] = {}
-    for name in names:
-        lengths.setdefault(len(name), []).append(name)
-    return lengths
-
-
-def _slip_of(name: str, fields: Mapping[int, Sequence[str]]) -> str | None:
-    lowered = name.lower()
-    near = (field for length in (-1, 0, 1) for field in fields.get(len(lowered) + length, ()))
-    return next((field for field in near if _is_slip(lowered, field.lower())), None)
+    return misspelt(name, types()[type_name].fields)
 
 
 def _is_slip(name: str, field: str) -> bool:
     """Test whether two lower-case names differ by one typing error, such as a missing letter."""
+    if abs(len(name) - len(field)) > 1:
+        return False
     short, long = sorted((name, field), key=len)
     common = next((i for i, (a, b) in enumerate(zip(short, long, strict=False)) if a != b), len(short))
     a, b = short[common:], long[common:]
@@ -321,11 +292,7 @@ def _is_slip(name: str, field: str) -> bool:
 
 
 def _scalar(path: Path, value: Any, type_name: str, text: WrittenText) -> Iterator[Misfit]:
-    node = (
-        schema_file.target(schema_file.load(), "#/definitions/quantity")
-        if type_name == _QUANTITY
-        else _SCALARS[type_name]
-    )
+    node: Schema = schema_file.load()["definitions"]["quantity"] if type_name == _QUANTITY else _SCALARS[type_name]
     types = {"boolean": (bool,), "integer": (int,), "number": (int, float), "string": (str,)}
     allowed = tuple(kind for name in json_types(node) for kind in types[name])
     if isinstance(value, allowed) and (bool in allowed or not isinstance(value, bool)):
@@ -345,24 +312,14 @@ def _shape(path: Path, value: Any, node: Schema, text: WrittenText, instead: Hin
 
 def _list_hint(path: Path, value: Any, type_name: str) -> Hint:
     """Return the end of a message that a value should be a list, such as `; write [{name: hub}]`, or an empty text."""
+    fields = types()[type_name].fields if type_name in types() else {}
     key = MERGE_KEYS.get(str(path[-1]), "")
-    if type_name in types() and key not in types()[type_name].fields:
+    if fields and key not in fields:
         key = ""  # fields of a pod and of another kind may have the same name, such as `ports`
-    if (
-        isinstance(value, Mapping)
-        and value
-        and type_name in types()
-        and value.keys() <= types()[type_name].fields.keys()
-    ):
+    if isinstance(value, Mapping) and value and value.keys() <= fields.keys():
         items = as_items(value, next(iter(value)))
     else:
         items = as_items(value, key) if key or type_name == "text" else ""
     if items:
         return write(path, items)
     return Hint(f" such as {flow([{key: '...'}])}") if key else NO_HINT
-
-
-def _record_hint(path: Path, value: Any, type_name: str) -> Hint:
-    """Return the hint to write `{name: hub}` instead of `hub`, for a type with the field `name`."""
-    has_name = isinstance(value, str) and "name" in types()[type_name].fields
-    return write(path, flow({"name": value})) if has_name else NO_HINT

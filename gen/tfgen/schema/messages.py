@@ -134,6 +134,17 @@ class CheckedData(Record):
         """Convert a path in the checked data to the text of the path in the file, such as `spec.roles.worker`."""
         return path_name(self.path_in_file(path))
 
+    def unexpected(
+        self, error: SchemaError, found: str, expected: str, rule: str, *, at_key: bool = False, hint: Hint = NO_HINT
+    ) -> Problem:
+        """Return the problem of a value or a key, whose message has what tfgen found and what tfgen expected.
+
+        The position of the problem is the value or, with `at_key`, the key of the value.
+        """
+        path = (*error.path, *error.names) if error.is_about_key else error.path
+        message = f"{self.name(error.path)}: found {found}, expected {expected}"
+        return self.problem(path, message, rule, at_key=at_key or error.is_about_key, hint=hint)
+
 
 class Mistakes(NamedTuple):
     """The mistakes in checked data.
@@ -157,7 +168,11 @@ def translate(checked: CheckedData, schema_errors: Sequence[SchemaError]) -> Mis
     if other_kind is not None:
         return Mistakes((other_kind,), ((),))
     problems: list[Problem] = []
-    unknown = [checked.path_in_file(path) for error in schema_errors for path in _refused_paths(error)]
+    unknown = [
+        checked.path_in_file(path)
+        for error in schema_errors
+        for path in [(*error.path, name) for name in error.names] or [error.path]
+    ]
     for error in _root_causes(schema_errors):
         found = (*_TRANSLATIONS[error.keyword](checked, error),)
         problems += found
@@ -166,10 +181,6 @@ def translate(checked: CheckedData, schema_errors: Sequence[SchemaError]) -> Mis
             break
     is_complete = len(schema_errors) < MOST
     return Mistakes(tuple(problems[:MOST]), tuple(dict.fromkeys(unknown)) if is_complete else ((),))
-
-
-def _refused_paths(error: SchemaError) -> tuple[Path, ...]:
-    return tuple((*error.path, name) for name in error.names) or (error.path,)
 
 
 def _meant_paths(mapping: Path, problem: Problem) -> Iterator[Path]:
@@ -258,24 +269,21 @@ def _is_caused_by_another(
 def _unknown_key(checked: CheckedData, error: SchemaError) -> Iterator[Problem]:
     for key in error.names:
         path = (*error.path, key)
-        if not error.is_about_key and _is_in_spec(checked.schema, path):
+        # A key of an environment that is also a key of the spec, at the same path.
+        is_of_spec = path[:2] == ("spec", "environments") and len(path) > 3
+        if is_of_spec and not error.is_about_key and schema_file.node(checked.schema, ("spec", *path[3:])) is not None:
             yield _not_tunable(checked, path)
         else:
             owner = {"propertyNames": error.node} if error.is_about_key else error.node
             hint = (
                 _odd_space(key)
-                or _advice(checked, path)
+                or advice_for(path, checked.value(path))
                 or hint_for_key(key, owner, checked.schema, error.path, checked.value(path))
             )
             if key.startswith("x-"):
                 hint = Hint("; move the key to the top level of the document, which allows keys that begin with x-")
             message = f"unknown key {shown(key)} in {checked.name(error.path)}"
             yield checked.problem(path, message, "unknown-key", at_key=True, hint=hint)
-
-
-def _advice(checked: CheckedData, path: Path) -> Hint:
-    """Return the hint for a key in the notation of Kubernetes, such as `; write gpu: {count: 2}`; else empty."""
-    return advice_for(path, checked.value(path))
 
 
 def _not_tunable(checked: CheckedData, path: Path) -> Problem:
@@ -288,12 +296,6 @@ def _not_tunable(checked: CheckedData, path: Path) -> Problem:
         fix = f"set {path_name(('spec', *inside))}, or make {environment} a separate job"
     message = f"{path_name(inside)} must be the same in every environment; {fix}"
     return checked.problem(path, message, "not-tunable", at_key=True)
-
-
-def _is_in_spec(schema: Schema, path: Path) -> bool:
-    """Test whether a key of an environment is also a key of the spec, at the same path."""
-    inside = path[:2] == ("spec", "environments") and len(path) > 3
-    return inside and schema_file.node(schema, ("spec", *path[3:])) is not None
 
 
 def _missing_key(checked: CheckedData, error: SchemaError) -> Iterator[Problem]:
@@ -320,21 +322,39 @@ def _wrong_type(checked: CheckedData, error: SchemaError) -> Iterator[Problem]:
         yield checked.problem(error.path, message, "nothing-to-remove")
         return
     text = checked.text(error.path) or ""
-    hint = _advice(checked, error.path) if json_types(error.node) == ["object"] else NO_HINT
-    hint = (
-        hint
-        or (_instead_of_null(error.path, error.node) if value is None else NO_HINT)
-        or _odd_space(value)
-        or _as_only_key(error.path, value, error.node)
-        or _as_items(checked, error.path, value, error.node)
-        or _as_text(checked, error)
-    )
+    hint = _in_required_form(checked, error)
     requirement = expected(error.node) + ("" if hint else _such_as(checked, error))
     if not isinstance(value, (str, bool)) and text and "string" in json_types(error.node):
         requirement = _form(text, error.node) or requirement
-    message = f"{checked.name(error.path)}: found {found_words(value, text)}, expected {requirement}"
     hint = hint or hint_for_value(error.path, value, text, error.node)
-    yield checked.problem(error.path, message, "wrong-type", hint=hint)
+    yield checked.unexpected(error, found_words(value, text), requirement, "wrong-type", hint=hint)
+
+
+def _in_required_form(checked: CheckedData, error: SchemaError) -> Hint:
+    """Return the hint to write the content of a value of a wrong type in the required form, such as a list of items."""
+    path, value, types = error.path, checked.value(error.path), json_types(error.node)
+    if types == ["object"] and (advice := advice_for(path, value)):
+        return advice
+    if value is None:
+        return _instead_of_null(path, error.node)
+    if odd_space := _odd_space(value):
+        return odd_space
+    if isinstance(value, str) and types == ["object"] and len(error.node.get("required", ())) == 1:
+        return write(path, flow({error.node["required"][0]: value}))  # {name: hub} instead of hub
+    if not isinstance(value, dict) or not value:
+        return NO_HINT
+    if types == ["array"]:
+        items = schema_file.resolve(checked.schema, error.node.get("items", {}))
+        is_item = value.keys() <= items.get("properties", {}).keys()
+        return write(path, one_line([value])) if is_item else NO_HINT  # [{key: gpu}] instead of {key: gpu}
+    (key, *others) = value
+    text = checked.text((*path, key))
+    if types != ["string"] or others or not isinstance(path[-1], int) or text is None:
+        return NO_HINT
+    # Without quotes, YAML reads a text with a colon, such as --x: y, as a mapping.
+    quoted = shown(f"{key}: {text}".rstrip())
+    edit = Replacement(f"^{re.escape(key)}: *{re.escape(text)}", quoted, "rest")
+    return make_hint(Fix(f"quote it: {quoted}", (edit,)))
 
 
 def _instead_of_null(path: Path, node: Schema) -> Hint:
@@ -342,11 +362,11 @@ def _instead_of_null(path: Path, node: Schema) -> Hint:
     if path[:1] != ("spec",):
         return NO_HINT
     keys = tuple(map(str, path[len(_OF_ENVIRONMENT) :] if path[1:2] == ("environments",) else path[1:]))
-    leaf = tunables.all_leaves().get(keys)
-    if leaf and leaf.tunable.is_optional:
+    tunable = tunables.all_tunables().get(keys)
+    if tunable and tunable.is_optional:
         # An empty map of a role changes nothing, and an empty image of a role is no image.
         empty = "" if json_types(node) == ["object"] or keys[-1] == "image" else _empty(node)
-        value = "the value of the job" if keys[-1:] in tunables.all_leaves() else "the default"
+        value = "the value of the job" if keys[-1:] in tunables.all_tunables() else "the default"
         removed = make_hint(removal(path), end=f": the role then has {value}")
         if not empty:
             return removed
@@ -369,8 +389,7 @@ def _instead_of_null(path: Path, node: Schema) -> Hint:
 
 def _wrong_constant(checked: CheckedData, error: SchemaError) -> Iterator[Problem]:
     words = found_words(checked.value(error.path), checked.text(error.path) or "")
-    message = f"{checked.name(error.path)}: found {words}, expected {error.node['const']}"
-    yield checked.problem(error.path, message, "wrong-kind")
+    yield checked.unexpected(error, words, error.node["const"], "wrong-kind")
 
 
 def _not_allowed(checked: CheckedData, error: SchemaError) -> Iterator[Problem]:
@@ -378,19 +397,17 @@ def _not_allowed(checked: CheckedData, error: SchemaError) -> Iterator[Problem]:
         yield from _unknown_key(checked, error)
         return
     value = checked.value(error.path)
-    message = f"{checked.name(error.path)}: found {shown(value)}, expected {expected(error.node)}"
     long_form = LONG_FORMS.get(str(value).upper())
     near = long_form if long_form in error.node["enum"] else nearest(value, error.node["enum"], NEAR)
     hint = _odd_space(value) or meant(near, Assignment(error.path, near))
-    yield checked.problem(error.path, message, "not-allowed", hint=hint)
+    yield checked.unexpected(error, shown(value), expected(error.node), "not-allowed", hint=hint)
 
 
 def _out_of_range(checked: CheckedData, error: SchemaError) -> Iterator[Problem]:
     value = checked.value(error.path)
-    message = f"{checked.name(error.path)}: found {shown(value)}, expected {integers(error.node)}"
-    if "string" in json_types(error.node) and value > 0:
-        message += f'; quote a larger number: "{value}"'
-    yield checked.problem(error.path, message, "out-of-range")
+    may_be_quoted = "string" in json_types(error.node) and value > 0
+    advice = f'; quote a larger number: "{value}"' if may_be_quoted else ""
+    yield checked.unexpected(error, shown(value), f"{integers(error.node)}{advice}", "out-of-range")
 
 
 def _wrong_format(checked: CheckedData, error: SchemaError) -> Iterator[Problem]:
@@ -402,55 +419,43 @@ def _wrong_format(checked: CheckedData, error: SchemaError) -> Iterator[Problem]
         value = checked.value(error.path)
         name = "" if rule == "quantity" else valid_name(value, error.node)
         hint = _odd_space(value) or (write(error.path, name) if name else _as_quantity(error.path, value))
-    yield _wrong_text(checked, error, error.node["x-pattern-says"], rule, hint)
+    yield checked.unexpected(error, _shown_text(checked, error), error.node["x-pattern-says"], rule, hint=hint)
 
 
 def _refused(checked: CheckedData, error: SchemaError) -> Iterator[Problem]:
-    yield _wrong_text(checked, error, error.node["x-not-says"], error.node.get("x-not-rule", "wrong-format"))
-
-
-def _wrong_text(checked: CheckedData, error: SchemaError, requirement: str, rule: str, hint: Hint = NO_HINT) -> Problem:
-    if error.is_about_key:
-        (key,) = error.names
-        message = f"{checked.name(error.path)}: found the key {shown(key)}, expected {requirement}"
-        return checked.problem((*error.path, key), message, rule, at_key=True, hint=hint)
-    message = f"{checked.name(error.path)}: found {shown(checked.value(error.path))}, expected {requirement}"
-    return checked.problem(error.path, message, rule, hint=hint)
+    rule = error.node.get("x-not-rule", "wrong-format")
+    yield checked.unexpected(error, _shown_text(checked, error), error.node["x-not-says"], rule)
 
 
 def _too_long(checked: CheckedData, error: SchemaError) -> Iterator[Problem]:
     long = error.names[0] if error.is_about_key else checked.value(error.path)
     requirement = f"at most {error.node['maxLength']} characters (the text has {len(long)})"
-    yield _wrong_text(checked, error, requirement, "too-long")
+    yield checked.unexpected(error, _shown_text(checked, error), requirement, "too-long")
 
 
-def _too_few(checked: CheckedData, error: SchemaError) -> Iterator[Problem]:
+def _shown_text(checked: CheckedData, error: SchemaError) -> str:
+    return f"the key {shown(error.names[0])}" if error.is_about_key else shown(checked.value(error.path))
+
+
+def _wrong_number_of_entries(checked: CheckedData, error: SchemaError) -> Iterator[Problem]:
     if error.node.get("maxProperties") == 1:
         yield from _not_exactly_one(checked, error)
-        return
-    requirement = f"one of {either(error.node['properties'])}" if "properties" in error.node else "one item"
-    yield checked.problem(
-        error.path, f"{checked.name(error.path)}: found none, expected at least {requirement}", "too-few"
-    )
-
-
-def _too_many(checked: CheckedData, error: SchemaError) -> Iterator[Problem]:
-    if error.node.get("maxProperties") == 1:
-        yield from _not_exactly_one(checked, error)
-        return
-    most, count = error.node[error.keyword], len(checked.value(error.path))
-    message = f"{checked.name(error.path)}: found {count} entries, expected at most {most}"
-    yield checked.problem(error.path, message, "too-many", at_key=True)
+    elif error.keyword.startswith("min"):
+        requirement = f"one of {either(error.node['properties'])}" if "properties" in error.node else "one item"
+        yield checked.unexpected(error, "none", f"at least {requirement}", "too-few")
+    else:
+        found = f"{len(checked.value(error.path))} entries"
+        yield checked.unexpected(error, found, f"at most {error.node[error.keyword]}", "too-many", at_key=True)
 
 
 def _not_exactly_one(checked: CheckedData, error: SchemaError) -> Iterator[Problem]:
     possible = choices(error.node) if "oneOf" in error.node else list(error.node["properties"])
     present = [key for key in possible if key in checked.value(error.path)]
-    words = either(present, "and") if present else "none"
-    message = f"{checked.name(error.path)}: found {words}, expected exactly one of {either(possible)}"
+    requirement = f"exactly one of {either(possible)}"
     if checked.environment is not None and present:
-        message += f"; the value null removes a key of the job, as in {present[0]}: null"
-    yield checked.problem(error.path, message, "exactly-one-of", at_key=True)
+        requirement += f"; the value null removes a key of the job, as in {present[0]}: null"
+    found = either(present, "and") if present else "none"
+    yield checked.unexpected(error, found, requirement, "exactly-one-of", at_key=True)
 
 
 def _duplicate_item(checked: CheckedData, error: SchemaError) -> Iterator[Problem]:
@@ -469,13 +474,13 @@ _TRANSLATIONS: Mapping[str, Callable[[CheckedData, SchemaError], Iterator[Proble
     "maxLength": _too_long,
     "minimum": _out_of_range,
     "maximum": _out_of_range,
-    "minItems": _too_few,
-    "maxItems": _too_many,
+    "minItems": _wrong_number_of_entries,
+    "maxItems": _wrong_number_of_entries,
     "uniqueItems": _duplicate_item,
     "additionalProperties": _unknown_key,
     "oneOf": _not_exactly_one,
-    "minProperties": _too_few,
-    "maxProperties": _too_many,
+    "minProperties": _wrong_number_of_entries,
+    "maxProperties": _wrong_number_of_entries,
     "dependencies": _missing_companion,
     "required": _missing_key,
 }
@@ -535,11 +540,9 @@ def hint_for_value(path: Path, value: Any, text: str, node: Schema) -> Hint:
     if value is None:
         empty = _empty(node)
         return write(path, empty, end=" for an empty value") if empty and empty != _EMPTY["boolean"] else NO_HINT
-    return _quoted(path, text) if "string" in json_types(node) and not _form(text, node) else NO_HINT
-
-
-def _quoted(path: Path, text: str) -> Hint:
-    return make_hint(assignment(path, text, f"quote it: {shown(text)}"))
+    if "string" in json_types(node) and not _form(text, node):
+        return make_hint(assignment(path, text, f"quote it: {shown(text)}"))
+    return NO_HINT
 
 
 _PUNCTUATION: Final = re.compile(r"[^\w. -]")
@@ -616,40 +619,10 @@ def _form(text: str, node: Schema) -> str:
     return "" if fits else str(node["x-pattern-says"])
 
 
-def _as_only_key(path: Path, value: Any, node: Schema) -> Hint:
-    """Return the hint to write `{name: hub}` instead of `hub`, if the schema node requires a mapping with one key."""
-    needed = node.get("required", ())
-    if not isinstance(value, str) or json_types(node) != ["object"] or len(needed) != 1:
-        return NO_HINT
-    return write(path, flow({needed[0]: value}))
-
-
 def _odd_space(text: object) -> Hint:
     """Return a hint if a key or a text contains a special space that looks like a normal space; else empty."""
     odd = find_odd_space(text) if isinstance(text, str) else NO_HINT
     return Hint(f"; {odd.text}", odd.fixes) if odd else NO_HINT
-
-
-def _as_items(checked: CheckedData, path: Path, value: Any, node: Schema) -> Hint:
-    """Return the hint to write a list with one item, such as `[{key: gpu}]`, instead of only the item, `{key: gpu}`."""
-    items = schema_file.resolve(checked.schema, node.get("items", {}))
-    is_item = isinstance(value, dict) and value and value.keys() <= items.get("properties", {}).keys()
-    return write(path, one_line([value])) if is_item and json_types(node) == ["array"] else NO_HINT
-
-
-def _as_text(checked: CheckedData, error: SchemaError) -> Hint:
-    """Return the hint to quote a text with a colon, such as `"--x: y"`. Without quotes, YAML reads a mapping."""
-    value = checked.value(error.path)
-    is_item = isinstance(value, dict) and len(value) == 1 and isinstance(error.path[-1], int)
-    if not is_item or json_types(error.node) != ["string"]:
-        return NO_HINT
-    (key,) = value
-    text = checked.text((*error.path, key))
-    if text is None:
-        return NO_HINT
-    quoted = shown(f"{key}: {text}".rstrip())
-    edit = Replacement(f"^{re.escape(key)}: *{re.escape(text)}", quoted, "rest")
-    return make_hint(Fix(f"quote it: {quoted}", (edit,)))
 
 
 def _such_as(checked: CheckedData, error: SchemaError) -> str:

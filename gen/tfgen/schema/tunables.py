@@ -22,21 +22,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
-from itertools import groupby
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from tfgen import data_path
+from tfgen.data_path import UNKNOWN, ValueType
 from tfgen.record import Record
 from tfgen.schema import file as schema_file
 from tfgen.schema import kinds
 from tfgen.schema.file import Schema, is_record, resolve
-from tfgen.schema.kinds import idle_values
-from tfgen.schema.unknown import UNKNOWN
-
-if TYPE_CHECKING:
-    from tfgen.data_path import ValueType
-
 
 # -- chart values without a key in the job file ------------------------------------------------------------------------
 #
@@ -123,15 +116,17 @@ class Tunable(Record):
         path: the path of the value.
         type: the type of the value.
         default: the default; None for an optional value, which is absent from the values unless the job sets it.
-        description: the description in the schema.
         schema: the resolved schema node of the value.
+        written: the schema node of the value, as in the schema file. The node may have a `$ref`.
+        sections: the paths of the sections that contain the value, such as `("gang",)`.
     """
 
     path: ValuesPath
     type: ValueType
     default: Any
-    description: str
     schema: Schema
+    written: Schema
+    sections: tuple[ValuesPath, ...]
 
     @property
     def is_optional(self) -> bool:
@@ -153,57 +148,18 @@ class Tunable(Record):
         return types
 
 
-class _JobTunables(Record):
-    """The tunables of a job, with indexes by path and by record.
+def tunables(spec: Mapping[str, Any], *, of_any_kind: bool = False) -> Mapping[ValuesPath, Tunable]:
+    """Return the tunables in the sections of a job by the values path, in the order of the schema.
 
-    Jobs with the same sections, and with the same unsupported and idle values, share one instance.
-    """
-
-    tunables: tuple[Tunable, ...]
-
-    @cached_property
-    def by_path(self) -> Mapping[ValuesPath, Tunable]:
-        """The tunables by values path, such as `("roles", "worker", "replicas")`."""
-        return {tunable.path: tunable for tunable in self.tunables}
-
-    @cached_property
-    def by_record(self) -> Sequence[tuple[ValuesPath, Sequence[tuple[str, Tunable]]]]:
-        """The tunables of each record, in the order of the schema. A record is a mapping with fixed keys.
-
-        Example of an item: ``(("roles", "worker"), [("replicas", Tunable(...)), ...])``. If the schema lists a nested
-        record between two tunables of a record, the result has two items for the record.
-        """
-        groups = groupby(self.tunables, key=lambda tunable: tunable.path[:-1])
-        return [(record, [(tunable.path[-1], tunable) for tunable in group]) for record, group in groups]
-
-    @cached_property
-    def records(self) -> frozenset[ValuesPath]:
-        """The paths of all records that contain tunables at any depth. A record is a mapping with fixed keys."""
-        return frozenset(path[:depth] for path in self.by_path for depth in range(len(path)))
-
-
-class Leaf(Record):
-    """A tunable with its place in the job schema.
-
-    Attributes:
-        written: the schema node of the tunable, as in the schema file. The node may have a `$ref`.
-        sections: the paths of the sections that contain the tunable, such as `("gang",)`.
-    """
-
-    tunable: Tunable
-    written: Schema
-    sections: tuple[ValuesPath, ...]
-
-
-def tunables(spec: Mapping[str, Any], *, of_any_kind: bool = False) -> tuple[Tunable, ...]:
-    """Return the tunables in the sections of a job, in the order of the schema.
+    Jobs with the same sections, and with the same unsupported and idle values, share one result.
 
     Args:
         spec: the spec of the job.
         of_any_kind: whether to include the tunables without effect in the job, such as tunables for other workload
             kinds.
     """
-    return _job_tunables(spec, of_any_kind=of_any_kind).tunables
+    without_effect = () if of_any_kind else (*kinds.unsupported_keys(spec), *kinds.idle_values(spec))
+    return _tunables_with(_sections_of(spec), tuple(key.path for key in without_effect))
 
 
 def idle_paths(spec: Mapping[str, Any]) -> tuple[ValuesPath, ...]:
@@ -211,14 +167,10 @@ def idle_paths(spec: Mapping[str, Any]) -> tuple[ValuesPath, ...]:
 
     For example, `completion.evaluatorGrace` has no effect in a job without an evaluator.
     """
-    without = [lack.path.split(".") for lack in kinds.unsupported_keys(spec)]
-    paths = (tuple(idle.path.split(".")) for idle in idle_values(spec))
-    return tuple(
-        path
-        for path in dict.fromkeys(paths)
-        if all(data_path.has(spec, section) for section in all_leaves()[path].sections)
-        and not any(kinds.covers(steps, path) for steps in without)
-    )
+    unsupported = tuple(key.path for key in kinds.unsupported_keys(spec))
+    tunables_of_job = _tunables_with(_sections_of(spec), unsupported)
+    paths = dict.fromkeys(tuple(idle.path.split(".")) for idle in kinds.idle_values(spec))
+    return tuple(path for path in paths if path in tunables_of_job)
 
 
 def at(path: Sequence[str]) -> Tunable:
@@ -227,13 +179,13 @@ def at(path: Sequence[str]) -> Tunable:
     Raises:
         LookupError: no tunable has this path, for example because the path is misspelt.
     """
-    leaf = all_leaves().get(tuple(path))
-    if leaf is None:
+    tunable = all_tunables().get(tuple(path))
+    if tunable is None:
         raise LookupError(f"no tunable has the values path {'.'.join(path)}")
-    return leaf.tunable
+    return tunable
 
 
-def values(spec: Mapping[str, Any], *, of_any_kind: bool = False) -> dict[str, Any]:
+def values(spec: Mapping[str, Any], environment: str | None = None, *, of_any_kind: bool = False) -> dict[str, Any]:
     """Return the complete values of a job: each tunable, with its default if the spec does not set it.
 
     An optional tunable, such as the image of a role, is absent if the spec does not set it.
@@ -242,28 +194,24 @@ def values(spec: Mapping[str, Any], *, of_any_kind: bool = False) -> dict[str, A
 
     Args:
         spec: the spec of the job.
+        environment: the name of the environment whose values override the values of the job, as in Helm; None for the
+            values of the job without an environment.
         of_any_kind: whether to include the values without effect in the job, such as values for other workload kinds.
-    """
-    return _complete(spec, _job_tunables(spec, of_any_kind=of_any_kind))
-
-
-def environment_values(spec: Mapping[str, Any], name: str, *, of_any_kind: bool = False) -> dict[str, Any]:
-    """Return the complete values of an environment. As in Helm, its values override the values of the job.
 
     Raises:
         KeyError: the spec has no such environment.
     """
-    present = _job_tunables(spec, of_any_kind=of_any_kind)
-    return _of_environment(spec, _complete(spec, present), name, present)
+    present = tunables(spec, of_any_kind=of_any_kind)
+    job_values = _complete(spec, present)
+    return job_values if environment is None else _of_environment(spec, job_values, environment, present)
 
 
 def all_values(spec: Mapping[str, Any], *, of_any_kind: bool = False) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the complete values of a job, and the complete values of each environment by name.
 
-    Example: ``({"run": "", ...}, {"dev": {"run": "2", ...}})``. The functions `values` and `environment_values` return
-    the same values.
+    Example: ``({"run": "", ...}, {"dev": {"run": "2", ...}})``. The function `values` returns the same values.
     """
-    present = _job_tunables(spec, of_any_kind=of_any_kind)
+    present = tunables(spec, of_any_kind=of_any_kind)
     job_values = _complete(spec, present)
     return job_values, {name: _of_environment(spec, job_values, name, present) for name in spec.get("environments", ())}
 
@@ -285,22 +233,23 @@ def chart_overrides(spec: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     Example: ``{"dev": {"roles": {"worker": {"replicas": 1}}}, "prod": {}}``. Omit each value that has no effect in the
     job, because the chart has no such value.
     """
-    present = _job_tunables(spec)
+    present = tunables(spec)
+    records = {path[:depth] for path in present for depth in range(len(path))}
+
+    def chart_part(data: Mapping[str, Any], parent: ValuesPath) -> dict[str, Any]:
+        part: dict[str, Any] = {}
+        for key, value in data.items():
+            path = (*parent, key)
+            if path in present:
+                part[key] = order_keys(value, present[path].schema)
+            elif path in records and value is not UNKNOWN:
+                part[key] = chart_part(value, path)
+        return part
+
     return {
-        name: {**_environment_name_value(spec, name), **_chart_part(overrides(environment), (), present)}
+        name: {**_environment_name_value(spec, name), **chart_part(overrides(environment), ())}
         for name, environment in spec.get("environments", {}).items()
     }
-
-
-def _chart_part(data: Mapping[str, Any], parent: ValuesPath, present: _JobTunables) -> dict[str, Any]:
-    values_of_chart: dict[str, Any] = {}
-    for key, value in data.items():
-        path = (*parent, key)
-        if path in present.by_path:
-            values_of_chart[key] = order_keys(value, present.by_path[path].schema)
-        elif path in present.records and value is not UNKNOWN:
-            values_of_chart[key] = _chart_part(value, path, present)
-    return values_of_chart
 
 
 def merge(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
@@ -308,7 +257,7 @@ def merge(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
 
     Two maps are merged key by key, at any depth. A null of the user removes the value of the chart. Any other value of
     the user replaces the value of the chart. A null for a key that `under` does not have remains, as in Helm 4. A map
-    over an unknown value (`schema.unknown`) is unknown, because the keys of the lower map are unknown.
+    over an unknown value (`data_path.UNKNOWN`) is unknown, because the keys of the lower map are unknown.
     """
     merged = {key: value for key, value in under.items() if key not in over or over[key] is not None}
     for key, value in over.items():
@@ -325,7 +274,9 @@ def merge(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
 def missing_sections(spec: Mapping[str, Any], environment: Mapping[str, Any]) -> tuple[ValuesPath, ...]:
     """Return the paths of the sections, such as `gang`, that an environment changes and the job does not have."""
     return tuple(
-        section for section in _sections() if data_path.has(environment, section) and not data_path.has(spec, section)
+        section
+        for section in _all_sections()
+        if data_path.has(environment, section) and not data_path.has(spec, section)
     )
 
 
@@ -364,10 +315,11 @@ def order_keys(value: Any, node: Schema) -> Any:
 
 
 def _of_environment(
-    spec: Mapping[str, Any], job_values: Mapping[str, Any], name: str, present: _JobTunables
+    spec: Mapping[str, Any], job_values: Mapping[str, Any], name: str, present: Mapping[ValuesPath, Tunable]
 ) -> dict[str, Any]:
-    merged_values = _merge_complete(job_values, overrides(spec["environments"][name]), (), present.by_path)
-    return {**merged_values, **_environment_name_value(spec, name)}
+    changes = overrides(spec["environments"][name])
+    changed = {path: tunable for path, tunable in present.items() if path[0] in changes}
+    return {**job_values, **_complete(merge(job_values, changes), changed), **_environment_name_value(spec, name)}
 
 
 def _environment_name_value(spec: Mapping[str, Any], name: str) -> dict[str, str]:
@@ -378,113 +330,77 @@ def _environment_name_value(spec: Mapping[str, Any], name: str) -> dict[str, str
     return {ENVIRONMENT: name} if environments_if_patched(spec) else {}
 
 
-def _merge_complete(
-    base: Mapping[str, Any], over: Mapping[str, Any], parent: ValuesPath, by_path: Mapping[ValuesPath, Tunable]
-) -> dict[str, Any]:
-    """Merge the values `over` over the complete values `base` of a job. A value that null removes gets its default.
-
-    Args:
-        base: the complete values at the path `parent`.
-        over: the values of an environment at the path `parent`.
-        parent: the path of the values.
-        by_path: the tunables of the job by values path.
-    """
-    merged_values = dict(base)
-    for key, value in over.items():
-        path, lower = (*parent, key), base.get(key)
-        if tunable := by_path.get(path):
-            merged = merge({key: base[key]} if key in base else {}, {key: value})
-            if key in merged:
-                merged_values[key] = order_keys(merged[key], tunable.schema)
-            elif not tunable.is_optional:
-                merged_values[key] = tunable.default
-        elif isinstance(lower, dict):
-            if value is UNKNOWN:
-                value = {other[len(path)]: UNKNOWN for other in by_path if other[: len(path)] == path}
-            merged_values[key] = _merge_complete(lower, dict.fromkeys(lower) if value is None else value, path, by_path)
-    return merged_values
-
-
-def _complete(spec: Mapping[str, Any], present: _JobTunables) -> dict[str, Any]:
+def _complete(source: Mapping[str, Any], present: Mapping[ValuesPath, Tunable]) -> dict[str, Any]:
     """Return the value of each tunable in `present`, in the order of the schema.
 
-    The value comes from the spec, or is the default of the tunable. The result omits an optional value that the spec
+    The value comes from `source`, or is the default of the tunable. The result omits an optional value that `source`
     does not set.
     """
     complete: dict[str, Any] = {}
-    for records, tunables_there in present.by_record:
-        place, source = complete, spec
-        for record in records:
-            place = place.setdefault(record, {})
-            source = UNKNOWN if source is UNKNOWN else source.get(record, {})
-        for name, tunable in tunables_there:
-            if source is UNKNOWN:
-                place[name] = UNKNOWN
-            elif name in source:
-                place[name] = order_keys(source[name], tunable.schema)
-            elif not tunable.is_optional:
-                place[name] = tunable.default
+    record: ValuesPath = ()
+    place, value = complete, source
+    for (*parent, name), tunable in present.items():
+        if tuple(parent) != record:
+            record, place, value = tuple(parent), complete, source
+            for key in record:
+                place = place.setdefault(key, {})
+                value = UNKNOWN if value is UNKNOWN else value.get(key, {})
+        if value is UNKNOWN:
+            place[name] = UNKNOWN
+        elif name in value:
+            place[name] = order_keys(value[name], tunable.schema)
+        elif not tunable.is_optional:
+            place[name] = tunable.default
     return complete
 
 
-def _job_tunables(spec: Mapping[str, Any], *, of_any_kind: bool = False) -> _JobTunables:
-    has = frozenset(section for section in _sections() if data_path.has(spec, section))
-    return _tunables_with(has, () if of_any_kind else tuple(_paths_without_effect(spec)))
-
-
-def _paths_without_effect(spec: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the paths of the values that the workload kind does not support, and of the idle values.
-
-    An idle value has no effect in the job. An unsupported path may contain ``*`` for any key, as in ``roles.*.args``.
-    """
-    yield from (lack.path for lack in kinds.unsupported_keys(spec))
-    yield from (idle.path for idle in idle_values(spec))
+def _sections_of(spec: Mapping[str, Any]) -> frozenset[ValuesPath]:
+    return frozenset(section for section in _all_sections() if data_path.has(spec, section))
 
 
 @functools.lru_cache(256)
-def _tunables_with(sections: frozenset[ValuesPath], omitted: tuple[str, ...]) -> _JobTunables:
-    """Return the tunables of a job with the given sections. Omit each tunable at or below a path in `omitted`."""
+def _tunables_with(sections: frozenset[ValuesPath], omitted: tuple[str, ...]) -> Mapping[ValuesPath, Tunable]:
+    """Return the tunables of a job with the given sections. Omit each tunable at or below a path in `omitted`.
+
+    A path in `omitted` may contain ``*`` for any key, as in ``roles.*.args``.
+    """
     without = [path.split(".") for path in omitted]
-    leaves_of_job = (leaf for leaf in all_leaves().values() if sections.issuperset(leaf.sections))
-    return _JobTunables(
-        tuple(
-            leaf.tunable
-            for leaf in leaves_of_job
-            if not any(kinds.covers(steps, leaf.tunable.path) for steps in without)
-        )
-    )
+    return {
+        path: tunable
+        for path, tunable in all_tunables().items()
+        if sections.issuperset(tunable.sections) and not any(kinds.covers(steps, path) for steps in without)
+    }
 
 
 @functools.cache
-def _sections() -> tuple[ValuesPath, ...]:
+def _all_sections() -> tuple[ValuesPath, ...]:
     """Return the paths of all sections in the job schema, in the order of the schema."""
-    return tuple(dict.fromkeys(section for leaf in all_leaves().values() for section in leaf.sections))
+    return tuple(dict.fromkeys(section for tunable in all_tunables().values() for section in tunable.sections))
 
 
 @functools.cache
-def all_leaves() -> Mapping[ValuesPath, Leaf]:
-    """Return a `Leaf` for each tunable of the job schema, by the values path, in the order of the schema."""
-    return {leaf.tunable.path: leaf for leaf in leaves(schema_file.load())}
+def all_tunables() -> Mapping[ValuesPath, Tunable]:
+    """Return the tunables of the job schema by the values path, in the order of the schema."""
+    return {tunable.path: tunable for tunable in tunables_in(schema_file.load())}
 
 
-def leaves(schema: Schema) -> Iterator[Leaf]:
-    """Yield a `Leaf` for every tunable of a job schema."""
+def tunables_in(schema: Schema) -> Iterator[Tunable]:
+    """Yield every tunable of a job schema."""
     return _walk(schema, schema["properties"]["spec"], (), (), inherited=False)
 
 
 def _walk(
-    schema: Schema, record: Schema, path: ValuesPath, sections: tuple[ValuesPath, ...], *, inherited: bool
-) -> Iterator[Leaf]:
+    schema: Schema, record: Schema, parent: ValuesPath, sections: tuple[ValuesPath, ...], *, inherited: bool
+) -> Iterator[Tunable]:
     for key, written in record["properties"].items():
-        node, leaf_path = resolve(schema, written), (*path, key)
-        tunable = node.get("x-tunable", inherited)
+        node, path = resolve(schema, written), (*parent, key)
+        is_tunable = node.get("x-tunable", inherited)
         if is_record(node):
-            inside = sections if "default" in node else (*sections, leaf_path)
-            yield from _walk(schema, node, leaf_path, inside, inherited=tunable)
-        elif tunable:
-            tunable_there = Tunable(leaf_path, type_of(node), node.get("default"), node["description"], node)
-            inside = (*sections, (*path, node["x-section"])) if "x-section" in node else sections
-            yield Leaf(tunable_there, written, inside)
+            inside = sections if "default" in node else (*sections, path)
+            yield from _walk(schema, node, path, inside, inherited=is_tunable)
+        elif is_tunable:
+            inside = (*sections, (*parent, node["x-section"])) if "x-section" in node else sections
+            yield Tunable(path, type_of(node), node.get("default"), node, written, inside)
 
 
 def type_of(node: Schema) -> ValueType:

@@ -13,11 +13,13 @@ from __future__ import annotations
 
 import functools
 import math
+import re
 from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from tfgen import data_path
+from tfgen.data_path import UnknownValueError, is_unknown, known_part, mark, until_unknown
 from tfgen.errors import Problem, in_order
 from tfgen.schema import file as schema_file
 from tfgen.schema import messages as schema_messages
@@ -25,7 +27,6 @@ from tfgen.schema import tunables
 from tfgen.schema.file import load
 from tfgen.schema.hints import json_types
 from tfgen.schema.messages import CheckedData, Mistakes, SchemaError
-from tfgen.schema.unknown import UnknownValueError, is_unknown, known_part, mark, until_unknown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -131,17 +132,13 @@ def _environment(document: Document, name: str) -> Mistakes:
     )
     merged = mark(merged, (("spec", *section) for section in missing))
     known, unknown = known_part(merged)
-    errors = [error for error in schema_errors(known) if not any(_contains(error.path, path) for path in unknown)]
+    # The constraints of a mapping or a list depend on the values inside.
+    errors = [e for e in schema_errors(known) if not any(path[: len(e.path)] == e.path for path in unknown)]
     found = schema_messages.translate(CheckedData(document, merged, load(), name), errors)
     return Mistakes(
         (*(schema_messages.missing_section(document, name, section) for section in missing), *found.problems),
         (*((*_ENVIRONMENTS, name, *section) for section in missing), *found.unknown),
     )
-
-
-def _contains(mapping: Path, path: Path) -> bool:
-    """Test whether a path is inside a mapping. The constraints of the mapping then depend on the value at the path."""
-    return path[: len(mapping)] == mapping
 
 
 def _replaced_claims(spec: Mapping[str, Any], environment: Mapping[str, Any]) -> dict[str, Any]:
@@ -233,9 +230,4 @@ def _steps(data: Any, first: str | int) -> list[str | int]:
         return []
     if isinstance(first, str):
         return [first] if first in data else []
-    return [key for key in data if _reads_as(key, first)]
-
-
-def _reads_as(key: str, number: int) -> bool:
-    digits = key.removeprefix("+")
-    return digits.isdecimal() and digits.lstrip("0") == str(number).lstrip("0")
+    return [key for key in data if re.fullmatch(rf"\+?0*{first}", key)]

@@ -10,14 +10,11 @@ a description is next to a `$ref`: editors show the description, and Helm ignore
 
 from __future__ import annotations
 
-import copy
 import functools
 import json
-import operator
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import chain
-from typing import Any, Final, Self
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
 
 from tfgen import data_path
 from tfgen.data_path import MAX_INTEGER
@@ -27,14 +24,14 @@ from tfgen.schema import file as schema_file
 from tfgen.schema import kinds, tunables
 from tfgen.schema.file import Schema, target, used_definitions
 from tfgen.schema.hints import CHART_WORDS, choices
-from tfgen.schema.tunables import CHART_ACCEPTS, ValuesPath, all_leaves, chart_values, environments_if_patched
+from tfgen.schema.tunables import CHART_ACCEPTS, ValuesPath, all_tunables, chart_values, environments_if_patched
 from tfgen.text import yaml_text
 from tfgen.words import either
 
 # -- the paths of the values -------------------------------------------------------------------------------------------
 #
 # Most jobs of a team have the same paths in values.yaml. tfgen therefore caches the texts that depend only on the
-# paths, and the text of the default values.
+# paths.
 
 
 class ValuesForm(Record):
@@ -61,7 +58,7 @@ once_a_form: Final = functools.lru_cache(maxsize=64)
 """Decorator that caches the results of a function for the 64 most recently used `ValuesForm` arguments."""
 
 
-class ValuesPart(Record):
+class ValuesPart(NamedTuple):
     """A part of a chart file that contains values, such as an entry of values.yaml with its comment.
 
     Attributes:
@@ -70,56 +67,34 @@ class ValuesPart(Record):
         write: function that returns the text of the values. The argument has the value of each path, in the same order;
             None for an optional value that is not set.
         end: the text after the values.
-        defaults: the default of the value at each path.
-        of_defaults: the text that `write` returns for `defaults`.
     """
 
-    paths: tuple[ValuesPath, ...]
+    paths: Sequence[ValuesPath]
     start: str
     write: Callable[[Sequence[Any]], str]
-    end: str
-    defaults: tuple[Any, ...]
-    of_defaults: str
-
-    @classmethod
-    def of(cls, paths: Iterable[ValuesPath], start: str, write: Callable[[Sequence[Any]], str], end: str = "") -> Self:
-        """Create a part of a chart file. The text of the default values is computed once."""
-        places = tuple(paths)
-        defaults = tuple(tunables.at(path).default for path in places)
-        return cls(places, start, write, end, defaults, write(defaults))
+    end: str = ""
 
     def text(self, values: Mapping[str, Any]) -> str:
         """Return the text of the part. `values` are the complete values of a job."""
-        current = [data_path.at(values, path) for path in self.paths]
-        # Equal values are not sufficient: True equals 1, but has a different text.
-        is_default = all(map(operator.is_, current, self.defaults))
-        return f"{self.start}{self.of_defaults if is_default else self.write(current)}{self.end}"
+        return f"{self.start}{self.write([data_path.at(values, path) for path in self.paths])}{self.end}"
 
 
 def values_form(spec: Mapping[str, Any]) -> ValuesForm:
     """Return the paths of the values in the chart of a job."""
-    paths = tuple(tunable.path for tunable in tunables.tunables(spec))
-    idle, volumes = tunables.idle_paths(spec), tuple(_sources(spec.get("storage", {})))
-    return ValuesForm(paths, _unsupported_paths(spec), environments_if_patched(spec), idle, volumes)
-
-
-def _sources(storage: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
     sources = choices(schema_file.load()["definitions"]["volume"])
-    for name, volume in sorted(storage.items()):
-        is_named = "name" in volume.get("claim", {})
-        yield name, "claim.name" if is_named else next(source for source in sources if source in volume)
-
-
-def _unsupported_paths(spec: Mapping[str, Any]) -> tuple[str, ...]:
-    profile = spec.get("security", {}).get("profile", "restricted")
-    return tuple(dict.fromkeys([*(lack.path for lack in kinds.unsupported_keys(spec)), *_refused_volumes(profile)]))
-
-
-@functools.cache
-def _refused_volumes(profile: Profile) -> tuple[str, ...]:
-    """Return the paths of the volume sources that a Pod Security profile refuses, such as ``storage.*.nfs``."""
-    sources = choices(schema_file.load()["definitions"]["volume"])
-    return tuple(f"storage.*.{source}" for source in sources if source != "claim" and refuses(profile, source))
+    profile: Profile = spec.get("security", {}).get("profile", "restricted")
+    refused = (f"storage.*.{source}" for source in sources if source != "claim" and refuses(profile, source))
+    volumes = (
+        (name, "claim.name" if "name" in volume.get("claim", {}) else next(key for key in sources if key in volume))
+        for name, volume in sorted(spec.get("storage", {}).items())
+    )
+    return ValuesForm(
+        paths=tuple(tunables.tunables(spec)),
+        unsupported_paths=tuple(dict.fromkeys([*(key.path for key in kinds.unsupported_keys(spec)), *refused])),
+        environments=environments_if_patched(spec),
+        idle=tunables.idle_paths(spec),
+        volumes=tuple(volumes),
+    )
 
 
 # -- descriptions ------------------------------------------------------------------------------------------------------
@@ -131,21 +106,6 @@ def _refused_volumes(profile: Profile) -> tuple[str, ...]:
 _ENTRY: Final = "additionalProperties"
 
 
-def described(values_schema: Schema, environments: Sequence[str]) -> Schema:
-    """Return a copy of a schema of chart values, with a description of each value.
-
-    Args:
-        values_schema: the schema of the values, without descriptions.
-        environments: the result of `environments_if_patched` for the job.
-    """
-    schema: dict[str, Any] = copy.deepcopy(dict(values_schema))
-    job = schema_file.load()
-    spec = schema_file.resolve(job, job["properties"]["spec"])
-    source = {**spec, "properties": {**chart_values(environments), **spec["properties"]}}
-    _describe(schema, source, schema)
-    return schema
-
-
 def _describe(node: dict[str, Any], source: Schema, schema: Schema) -> None:
     """Add descriptions to all schema nodes inside the schema node `node`.
 
@@ -155,12 +115,12 @@ def _describe(node: dict[str, Any], source: Schema, schema: Schema) -> None:
         schema: the complete schema of the values, which contains the definitions.
     """
     target = _target(node, schema)
-    children = [part.get("properties", {}).items() for part in (node, *([] if target is node else [target]))]
-    for name, child in chain.from_iterable(children):
-        field = schema_file.entry(schema_file.load(), source, name)
-        if field and "description" in field and isinstance(child, dict):
-            child["description"] = field["description"]
-            _describe(child, field, schema)
+    for part in (node,) if target is node else (node, target):
+        for name, child in part.get("properties", {}).items():
+            field = schema_file.entry(schema_file.load(), source, name)
+            if field and "description" in field and isinstance(child, dict):
+                child["description"] = field["description"]
+                _describe(child, field, schema)
     entry = schema_file.entry(schema_file.load(), source, "*")
     if entry is not None and isinstance(target.get(_ENTRY), dict):
         _describe(target[_ENTRY], entry, schema)
@@ -191,9 +151,8 @@ _BELOW: Final = ("items", "propertyNames", "additionalProperties", *_NAMED)
 """Keywords that constrain nested values. Keywords that constrain the value itself are written first."""
 
 
-@once_a_form
-def values_schema(form: ValuesForm) -> Schema:
-    """Return the schema of a chart's values. The schema is cached and shared, so callers must not change it.
+def values_schema(form: ValuesForm) -> dict[str, Any]:
+    """Return the schema of a chart's values, without descriptions.
 
     Every key that a template reads is required, except for an optional tunable, such as the image of a role. So the
     schema refuses a null, with which Helm removes a key. A key that no template reads is optional, because an
@@ -206,26 +165,24 @@ def values_schema(form: ValuesForm) -> Schema:
     root = _closed()
     chart_only = {name: _short(node) for name, node in chart_values(form.environments).items()}
     root["properties"] = {"global": {"type": "object"}, "enabled": {"const": True}, **chart_only}
-    for path in form.paths:
+    for path in (*form.paths, *form.idle):
+        tunable, is_read = all_tunables()[path], path not in form.idle
         *records, key = path
         place = root
         for record in records:
-            place["required"] += [record] if record not in place["required"] else []
+            if is_read and record not in place["required"]:
+                place["required"].append(record)
             place = place["properties"].setdefault(record, _closed())
-        place["properties"][key] = _accepted(all_leaves()[path].written)
-        if not all_leaves()[path].tunable.is_optional:
-            place["required"].append(key)
-    for path in form.idle:
-        *records, key = path
-        place = root
-        for record in records:
-            place = place["properties"].setdefault(record, _closed())
-        leaf = all_leaves()[path]
         # The guards of a gang refuse each value that the scheduler does not support, except the default.
-        is_of_gang = path[0] == "gang"
-        place["properties"][key] = {"enum": [leaf.tunable.default]} if is_of_gang else _accepted(leaf.written)
+        is_refused = not is_read and path[0] == "gang"
+        place["properties"][key] = {"enum": [tunable.default]} if is_refused else _accepted(tunable.written)
+        if is_read and not tunable.is_optional:
+            place["required"].append(key)
     schema = {"$schema": _DRAFT, **root, "definitions": json.loads(_definitions())}
-    _keep_roles(schema["definitions"]["volume"]["properties"]["for"], form.paths)
+    # Only the roles of the job can mount a volume. TensorBoard counts as a role.
+    mounting = {path[1] if path[0] == "roles" else path[0] for path in form.paths}
+    mounted_by = schema["definitions"]["volume"]["properties"]["for"]["items"]
+    mounted_by["enum"] = [role for role in mounted_by["enum"] if role in mounting]
     for lacking in form.unsupported_paths:
         _remove_key(schema, lacking.split("."))
     roles = root["properties"]["roles"]["properties"]
@@ -249,16 +206,6 @@ def _accepted(node: Schema) -> Any:
     return {"$ref": f"{node['$ref']}{_IN_VALUES}"} if "$ref" in node else _short(_with_types(node, types))
 
 
-def _in_values(node: Schema) -> Any:
-    """Return the short schema of a map or list of texts. Each text may also have another type, such as integer.
-
-    The keyword `CHART_ACCEPTS` of `node` lists the other types.
-    """
-    (place,) = (key for key in ("additionalProperties", "items") if key in node)
-    entry = schema_file.resolve(schema_file.load(), node[place])
-    return _short({**node, place: _with_types(entry, node[CHART_ACCEPTS])})
-
-
 def _with_types(node: Schema, types: Sequence[str]) -> Schema:
     """Return the schema of a text, with additional types. Integers have the range that the text's pattern allows."""
     text = node["type"] if isinstance(node["type"], list) else [node["type"]]
@@ -274,10 +221,14 @@ def _closed() -> dict[str, Any]:
     return {"type": "object", "additionalProperties": False, "required": [], "properties": {}}
 
 
-@once_a_form
 def values_schema_text(form: ValuesForm) -> str:
     """Return the text of values.schema.json, with descriptions."""
-    return yaml_text.json_lines(described(values_schema(form), form.environments), listings=_NAMED)
+    schema = values_schema(form)
+    job = schema_file.load()
+    spec = schema_file.resolve(job, job["properties"]["spec"])
+    source = {**spec, "properties": {**chart_values(form.environments), **spec["properties"]}}
+    _describe(schema, source, schema)
+    return yaml_text.json_lines(schema, listings=_NAMED)
 
 
 @functools.cache
@@ -286,10 +237,17 @@ def _definitions() -> str:
 
     The result is a text, because each caller needs a separate copy of the definitions that the caller may change.
     """
-    values = {"values": [leaf.written for leaf in all_leaves().values()]}
+    values = {"values": [tunable.written for tunable in all_tunables().values()]}
     used = used_definitions(values, schema_file.load()["definitions"])
-    accepting = {f"{name}{_IN_VALUES}": _in_values(node) for name, node in used.items() if CHART_ACCEPTS in node}
-    return json.dumps({**{name: _short(node) for name, node in used.items()}, **accepting, _CHARACTERS: _characters()})
+    definitions = {name: _short(node) for name, node in used.items()}
+    for name, node in used.items():
+        if CHART_ACCEPTS in node:  # a map or a list of texts
+            place = "items" if "items" in node else "additionalProperties"
+            entry = schema_file.resolve(schema_file.load(), node[place])
+            definitions[f"{name}{_IN_VALUES}"] = _short({**node, place: _with_types(entry, node[CHART_ACCEPTS])})
+    # The characters that are forbidden in every text. Values of other types are allowed.
+    text = schema_file.load()["definitions"]["text"]
+    return json.dumps({**definitions, _CHARACTERS: {"pattern": text["pattern"], "not": text["not"]}})
 
 
 # -- advice --------------------------------------------------------------------------------------------------------
@@ -495,19 +453,6 @@ def _nodes(node: Any) -> Iterator[tuple[dict[str, Any], str, bool]]:
             yield from _nodes(node[keyword])
 
 
-@functools.cache
-def _forbidden_characters() -> str:
-    """Return the characters that are forbidden in every text, as the inside of a character class `[...]`."""
-    pattern: str = schema_file.load()["definitions"]["text"]["pattern"]
-    return pattern.removeprefix("^[^").removesuffix("]*$")
-
-
-def _characters() -> dict[str, Any]:
-    """Return the schema that refuses the forbidden characters in a text. Values of other types are allowed."""
-    text = schema_file.load()["definitions"]["text"]
-    return {"pattern": text["pattern"], "not": text["not"]}
-
-
 def _short(node: Any) -> Any:
     """Return a copy of a schema node without descriptions, defaults, examples and keywords of tfgen.
 
@@ -520,13 +465,14 @@ def _short(node: Any) -> Any:
         for keyword, value in node.items()
         if keyword not in ("description", "default", "examples", "$comment") and not keyword.startswith("x-")
     }
+    text = schema_file.load()["definitions"]["text"]
     pattern: str = copy.get("pattern", "")
-    forbidden = _forbidden_characters()
+    forbidden: str = text["pattern"].removeprefix("^[^").removesuffix("]*$")
     if forbidden not in pattern:
         return _ordered(copy)
     # No other part of such a pattern matches one of these characters, so a separate constraint can refuse them.
     del copy["pattern"]
-    if copy.get("not") == _characters()["not"]:
+    if copy.get("not") == text["not"]:
         del copy["not"]
     remaining = pattern.replace(f"[^{forbidden}]", r"[\s\S]").replace(forbidden, "")
     constraint = {} if remaining == r"^[\s\S]*$" else {"pattern": remaining}
@@ -539,15 +485,6 @@ def _ordered(node: dict[str, Any]) -> dict[str, Any]:
 
 
 # -- values that a workload kind or a profile lacks ---------------------------------------------------------------
-
-
-def _keep_roles(mounted_by: dict[str, Any], paths: Sequence[ValuesPath]) -> None:
-    """Remove the roles that the job does not have from `mounted_by`, the schema of the list `storage.NAME.for`.
-
-    The values paths `paths` show the roles of the job, such as `roles.worker.replicas`. TensorBoard counts as a role.
-    """
-    mounting = {path[1] if path[0] == "roles" else path[0] for path in paths}
-    mounted_by["items"]["enum"] = [role for role in mounted_by["items"]["enum"] if role in mounting]
 
 
 def _remove_key(schema: dict[str, Any], path: Sequence[str]) -> None:

@@ -2,75 +2,60 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from tfgen.errors import TfgenError
 from tfgen.live.api import ApiError
-from tfgen.live.clusters import Clusters, LiveRun, read_states
+from tfgen.live.clusters import Clusters, read_states
 from tfgen.live.run import DeclaredRun
 from tfgen.live.run_state import RunState
-from tfgen.record import Record
 from tfgen.site.read_jobs import JobFacts, LiveState
 
 
-class LiveStates(Record):
-    """The states of runs, and messages about the states that tfgen could not read.
+def with_live_states(
+    clusters: Clusters, jobs: Sequence[JobFacts], runs: Sequence[DeclaredRun]
+) -> tuple[list[JobFacts], tuple[str, ...]]:
+    """Return the facts about the jobs, with the state of the run of each environment, and messages for the user.
 
-    Attributes:
-        states: state of each run, by title of the run. Example of a title: "mnist/prod".
+    The messages are about the states that tfgen could not read. After a failed connection, tfgen reads no other
+    namespace of the same cluster.
+
+    Args:
+        clusters: the clusters of the runs.
+        jobs: the facts about the jobs, without states.
+        runs: the runs of the jobs in their environments.
     """
-
-    states: Mapping[str, LiveState]
-    notes: tuple[str, ...]
-
-
-def read_live_states(clusters: Clusters, runs: Sequence[DeclaredRun]) -> LiveStates:
-    """Read the states of runs. After a failed connection, tfgen reads no other namespace of the same cluster."""
-    states: dict[str, LiveState] = {}
+    states: dict[tuple[str, str], LiveState] = {}
     notes: list[str] = []
-    places: dict[tuple[str | None, str], list[LiveRun]] = {}
+    places: dict[tuple[str | None, str], list[DeclaredRun]] = {}
     for run in runs:
         try:
             live = clusters.place(run)
         except TfgenError as error:
             notes.append(str(error))
         else:
-            places.setdefault((live.context, live.namespace), []).append(live)
+            places.setdefault((live.context, live.namespace), []).append(run)
     lost: set[str | None] = set()
     for (context, namespace), group in places.items():
         if context in lost:
             continue
         try:
-            of_group = read_states(clusters, [live.run for live in group])
+            of_group = read_states(clusters, group)
         except TfgenError as error:
             notes.append(f"{context or 'current context'}, namespace {namespace}: {error}")
             if not isinstance(error, ApiError):
                 lost.add(context)
         else:
-            states |= {state.run.title: _live_state(state) for state in of_group}
-    return LiveStates(states, tuple(dict.fromkeys(notes)))
-
-
-def with_states(
-    jobs: Sequence[JobFacts], states: Mapping[str, LiveState], runs: Sequence[DeclaredRun]
-) -> list[JobFacts]:
-    """Return the facts about the jobs, with the state of the run of each environment.
-
-    Args:
-        jobs: the facts about the jobs, without states.
-        states: state of each run, by title of the run.
-        runs: the runs, each with its job, environment and title.
-    """
-    titles = {(run.job, run.environment or ""): run.title for run in runs}
-    return [
+            states |= {(state.run.job, state.run.environment or ""): _live_state(state) for state in of_group}
+    with_states = [
         job.replaced(
             environments=tuple(
-                environment.replaced(state=states.get(titles.get((job.name, environment.name), "")))
-                for environment in job.environments
+                environment.replaced(state=states.get((job.name, environment.name))) for environment in job.environments
             )
         )
         for job in jobs
     ]
+    return with_states, tuple(dict.fromkeys(notes))
 
 
 def _live_state(state: RunState) -> LiveState:

@@ -32,13 +32,6 @@ class Sum(Record):
     requests: Requests
 
 
-class SumTable(Record):
-    """A table of the requests, summed by team, by queue, by cluster or by environment. The rows are sorted by key."""
-
-    title: str
-    rows: tuple[Sum, ...]
-
-
 _KEYS: Final[Sequence[tuple[str, Callable[[JobFacts, EnvironmentFacts], str]]]] = (
     ("Team", lambda job, _: job.team),
     ("Queue", lambda _, environment: environment.queue),
@@ -47,22 +40,22 @@ _KEYS: Final[Sequence[tuple[str, Callable[[JobFacts, EnvironmentFacts], str]]]] 
 )
 
 
-def sum_tables(jobs: Iterable[JobFacts]) -> tuple[SumTable, ...]:
-    """Return four tables of the requests in the enabled environments of all jobs.
+def sum_tables(jobs: Iterable[JobFacts]) -> dict[str, list[Sum]]:
+    """Return four tables of the requests in the enabled environments of all jobs, by the title of the table.
 
-    The tables have the sums by team, by queue, by cluster and by environment.
+    The tables have the sums by team, by queue, by cluster and by environment. The rows are sorted by key.
     """
     enabled = [(job, environment) for job in jobs for environment in job.environments if environment.is_enabled]
-    return tuple(_table(title, [(key(*pair), *pair) for pair in enabled]) for title, key in _KEYS)
-
-
-def _table(title: str, rows: Sequence[tuple[str, JobFacts, EnvironmentFacts]]) -> SumTable:
-    sums = []
-    for key in sorted({row[0] for row in rows}):
-        of_key = [row for row in rows if row[0] == key]
-        names = {job.name for _, job, _ in of_key}
-        sums.append(Sum(key, len(names), total(environment.requests for _, _, environment in of_key)))
-    return SumTable(title, tuple(sums))
+    tables: dict[str, list[Sum]] = {}
+    for title, key_of in _KEYS:
+        rows: dict[str, list[tuple[JobFacts, EnvironmentFacts]]] = {}
+        for job, environment in enabled:
+            rows.setdefault(key_of(job, environment), []).append((job, environment))
+        tables[title] = [
+            Sum(key, len({job.name for job, _ in of_key}), total(environment.requests for _, environment in of_key))
+            for key, of_key in sorted(rows.items())
+        ]
+    return tables
 
 
 _TEMPLATES: Final = jinja2.Environment(

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from tfgen import data_path
 from tfgen.change.field_diff import FieldChange, field_changes, in_words
@@ -31,7 +32,7 @@ from tfgen.kubernetes.pods import (
     totals,
 )
 from tfgen.pictures.describe import describe_built
-from tfgen.pictures.svg import as_svg
+from tfgen.pictures.picture import as_svg
 from tfgen.places import CHARTS, OVERLAYS
 from tfgen.record import Record
 from tfgen.text.document import Document
@@ -90,31 +91,8 @@ def _sum(amounts: Iterable[Amount | None]) -> Amount | None:
     return sum(present) if present else None
 
 
-class ObjectText(Record):
-    """A Kubernetes object as text.
-
-    Attributes:
-        title: kind and name.
-        text: the object in YAML.
-    """
-
-    title: str
-    text: str
-
-
-class ValueOrigin(Record):
-    """A row of the table of a job's values. The columns are path, value, and the file that sets the value."""
-
-    path: str
-    value: str
-    origin: str
-
-
-class ProblemLine(Record):
-    """A problem, and the text of the line that has the problem. The text is empty if the file cannot be read."""
-
-    problem: Problem
-    text: str
+ProblemLine: TypeAlias = tuple[Problem, str]
+"""A problem, and the text of the line that has the problem. The text is empty if the file cannot be read."""
 
 
 class LiveState(Record):
@@ -138,7 +116,9 @@ class EnvironmentFacts(Record):
         cluster: name of the cluster; empty for the cluster in which the GitOps tool runs.
         queue: name of the queue of Volcano or Kueue; empty without a queue.
         is_enabled: whether the job runs in the environment.
-        origins: the values that job.yaml or a layer sets. Defaults of the schema are not included.
+        objects: kind and name of each object, and the object in YAML.
+        origins: path, value and file of each value that job.yaml or a layer sets. Defaults of the schema are not
+            included.
         state: the state of the run in the cluster; None if tfgen has not read the cluster.
     """
 
@@ -148,8 +128,8 @@ class EnvironmentFacts(Record):
     queue: str
     is_enabled: bool
     requests: Requests
-    objects: tuple[ObjectText, ...]
-    origins: tuple[ValueOrigin, ...]
+    objects: tuple[tuple[str, str], ...]
+    origins: tuple[tuple[str, str, str], ...]
     state: LiveState | None = None
 
 
@@ -224,7 +204,7 @@ class BrokenJob(Record):
     @property
     def errors(self) -> int:
         """Return the number of errors."""
-        return sum(line.problem.severity == "error" for line in self.problems)
+        return sum(problem.severity == "error" for problem, _ in self.problems)
 
 
 class Site(Record):
@@ -261,22 +241,17 @@ def problem_lines(problems: Iterable[Problem]) -> Iterator[ProblemLine]:
     lines: dict[str, list[str]] = {}
     for problem in problems:
         if problem.file not in lines:
-            lines[problem.file] = _read(problem.file)
-        number = problem.position.line - 1
-        of_file = lines[problem.file]
-        yield ProblemLine(problem, of_file[number] if number < len(of_file) else "")
-
-
-def _read(file: str) -> list[str]:
-    try:
-        return Path(file).read_bytes().decode("utf-8-sig", errors="replace").splitlines()
-    except (OSError, ValueError):
-        return []
+            try:
+                text = Path(problem.file).read_bytes().decode("utf-8-sig", errors="replace")
+            except (OSError, ValueError):
+                text = ""
+            lines[problem.file] = text.splitlines()
+        number, of_file = problem.position.line - 1, lines[problem.file]
+        yield problem, of_file[number] if number < len(of_file) else ""
 
 
 _PAGE: Final = re.compile(r"[a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?")
 """Pattern of job names that are valid file names on every operating system."""
-_UNNAMED: Final = "file"
 
 
 def broken_jobs(jobs: Checked, pages: Iterable[str]) -> Iterator[BrokenJob]:
@@ -294,25 +269,14 @@ def broken_jobs(jobs: Checked, pages: Iterable[str]) -> Iterator[BrokenJob]:
         files = {file.source.file, *(layer.file for layer in file.source.layers())}
         problems = tuple(problem_lines(problem for problem in jobs.problems if problem.file in files))
         for name in file.result.names or ("",):
-            page = _free_page(name if _PAGE.fullmatch(name) else _UNNAMED, taken)
+            first = page = name if _PAGE.fullmatch(name) else "file"
+            number = 1
+            while page in taken:
+                number += 1
+                page = f"{first}-{number}"
             taken.add(page)
             yield BrokenJob(name or file.source.file, file.source.file, page, problems)
 
-
-def _free_page(name: str, taken: set[str]) -> str:
-    """Return a name for a page that no other page has: `name`, or `name` with an added number."""
-    page, number = name, 1
-    while page in taken:
-        number += 1
-        page = f"{name}-{number}"
-    return page
-
-
-_MOST_FIELDS: Final = 8
-"""Maximum number of changed fields that are listed for a commit. A last text has the number of the remaining fields."""
-_LONGEST_CHANGE: Final = 40
-"""Maximum number of characters of a value in the list."""
-_NEW: Final = ("the job is new",)
 
 Data = Mapping[str, Any]
 
@@ -349,20 +313,16 @@ def job_data(file: str, job: str, content: bytes | None) -> Data | None:
 
 
 def difference(before: Data | None, after: Data | None) -> tuple[str, ...]:
-    """Return a text for each field that differs between two versions of a job; empty for equal versions."""
+    """Return a text for each of the first eight fields that differ between two versions of a job.
+
+    A last text has the number of the remaining fields. The result is empty for equal versions.
+    """
     if before is None or after is None:
-        return () if before is after else _NEW if before is None else ("the job is removed",)
+        return () if before is after else ("the job is new" if before is None else "the job is removed",)
     changed = field_changes(before, after)
-    words = list(map(_words, changed[:_MOST_FIELDS]))
+    words = list(map(_words, changed[:8]))
     remaining = len(changed) - len(words)
     return (*words, *([f"and {count(remaining, 'more field')}"] if remaining else []))
-
-
-_CLAIM: Final = "PersistentVolumeClaim"
-_OWNER_LABELS: Final = ("team", "owner")
-_PROJECT: Final = ("spec", "gitops", "argocd", "project")
-_LONGEST: Final = 80
-"""Maximum number of characters of a value in the table of a job's values."""
 
 
 def first_by_environment(before: Data | None, after: Data | None) -> dict[str, str]:
@@ -380,25 +340,44 @@ def first_by_environment(before: Data | None, after: Data | None) -> dict[str, s
 
 
 def _words(field: FieldChange) -> str:
-    return f"{field.path} {in_words(field.before, field.after, _LONGEST_CHANGE)}"
+    return f"{field.path} {in_words(field.before, field.after, longest=40)}"
 
 
-def job_facts(
-    document: Document,
-    problems: Sequence[ProblemLine],
-    history: Sequence[Change],
-    waiting: Sequence[str],
-    waits_in: Iterable[str],
-) -> JobFacts:
-    """Return the facts about a job that has no errors.
+_HISTORY: Final = 10
+"""Maximum number of commits that the page of a job lists."""
 
-    Args:
-        document: the document of the job.
+
+class JobInput(Record):
+    """The data from which tfgen computes the facts about one job.
+
+    Attributes:
+        document: the document of a job that has no errors.
         problems: the problems of the job file.
-        history: the commits that changed the job file, the newest first.
-        waiting: texts that describe the uncommitted changes of the job.
-        waits_in: the environments with an uncommitted change. The empty name stands for all environments.
+        revisions: the revisions of the job file, the newest first.
+        is_in_git: whether the job file is in a git repository that has a commit.
+        changed_files: number of the job's rendered files that differ from the last commit.
     """
+
+    document: Document
+    problems: tuple[Problem, ...]
+    revisions: tuple[Revision, ...]
+    is_in_git: bool
+    changed_files: int
+
+
+def job_facts(item: JobInput) -> JobFacts:
+    """Return the facts about a job that has no errors."""
+    document, name = item.document, name_of(item.document)
+    waiting: list[str] = []
+    waits_in: set[str] = set()
+    if item.is_in_git:
+        committed = job_data(document.file, name, item.revisions[0].content) if item.revisions else None
+        current = job_data(document.file, name, Path(document.file).read_bytes())
+        waiting += difference(committed, current)
+        waits_in |= first_by_environment(committed, current).keys()
+    if item.changed_files:
+        waiting.append(f"changes to {count(item.changed_files, 'rendered file')} are not committed")
+        waits_in |= set() if waits_in else {""}  # the rendered files of a changed job follow its job file
     built = build(document.data)
     names: Sequence[str | None] = [*built.environments] or [None]
     picture = describe_built(document, built)
@@ -406,12 +385,12 @@ def job_facts(
         f"{panel.title}: {text}" for panel in picture.panels for label, text in panel.notes if label == "delivery"
     )
     return JobFacts(
-        name=built.job.name,
+        name=name,
         file=document.file,
         team=_team(document),
-        environments=tuple(_environment(document, built, name) for name in names),
-        problems=tuple(problems),
-        history=tuple(history),
+        environments=tuple(_environment(document, built, environment) for environment in names),
+        problems=tuple(problem_lines(item.problems)),
+        history=tuple(changes(document.file, name, item.revisions, _HISTORY)),
         waiting=tuple(waiting),
         waits_in=frozenset(waits_in),
         delivery=tuple(dict.fromkeys(delivery)),
@@ -426,15 +405,11 @@ def _team(document: Document) -> str:
     jobs/ads/mnist/job.yaml.
     """
     labels = document.data["spec"].get("labels") or {}
-    for name in _OWNER_LABELS:
-        for key, value in labels.items():
-            if key.rpartition("/")[2] == name and value:
-                return str(value)
-    project = data_path.at(document.data, _PROJECT)
-    if project:
-        return str(project)
+    owners = [labels[key] for name in ("team", "owner") for key in labels if key.rpartition("/")[2] == name]
     folders = PurePosixPath(document.file).parent.parent.parts
-    return folders[-1] if len(folders) > 1 else ""
+    folder = folders[-1] if len(folders) > 1 else ""
+    project = data_path.at(document.data, ("spec", "gitops", "argocd", "project"))
+    return str(next(filter(None, (*owners, project)), folder))
 
 
 def _environment(document: Document, built: BuiltJob, name: str | None) -> EnvironmentFacts:
@@ -448,9 +423,9 @@ def _environment(document: Document, built: BuiltJob, name: str | None) -> Envir
         queue=queue_name(objects),
         is_enabled=variant is None or variant.enabled,
         requests=_requests(objects),
-        objects=tuple(ObjectText(f"{item['kind']} {item['metadata']['name']}", dump(item)) for item in objects),
+        objects=tuple((f"{item['kind']} {item['metadata']['name']}", dump(item)) for item in objects),
         origins=tuple(
-            ValueOrigin(path_name(item.path), shown(item.value, _LONGEST), str(item))
+            (path_name(item.path), shown(item.value, longest=80), str(item))
             for item in origins(document, name)
             if item.place is not None
         ),
@@ -473,14 +448,10 @@ def _requests(objects: Sequence[Object]) -> Requests:
         storage=_sum(
             quantity.parse(item["spec"]["resources"]["requests"]["storage"])
             for item in objects
-            if item["kind"] == _CLAIM
+            if item["kind"] == "PersistentVolumeClaim"
         ),
         gpus={key: value for key, value in gpus.items() if value},
     )
-
-
-_HISTORY: Final = 10
-"""Maximum number of commits that the page of a job lists."""
 
 
 def read_jobs(jobs: CheckedJobs, root: Path) -> list[JobFacts]:
@@ -496,62 +467,17 @@ def read_jobs(jobs: CheckedJobs, root: Path) -> list[JobFacts]:
     documents = jobs.valid_jobs
     paths = {document.file: Path(document.file) for document in documents}
     revisions = histories(paths.values(), _HISTORY + 1)
-    committed = {
-        path: is_committed
-        for root_of_git, names in by_repository(paths.values()).items()
-        for is_committed in [has_commit(root_of_git)]  # only one git process for each repository
-        for path in names
-    }
-    rendered = _changed_files(root)
+    repositories = by_repository(paths.values())
+    in_git = {path for root_of_git, names in repositories.items() if has_commit(root_of_git) for path in names}
+    rendered = Counter(path.split("/")[1] for path in DISK.changed(root, places=(CHARTS, OVERLAYS)))
     items = [
-        _Input(
+        JobInput(
             document,
             tuple(problem for problem in jobs.problems if problem.file == document.file),
             revisions[paths[document.file]],
-            committed[paths[document.file]],
-            rendered.get(name_of(document), 0),
+            paths[document.file] in in_git,
+            rendered[name_of(document)],
         )
         for document in documents
     ]
-    return sorted(map_items(_facts, items), key=lambda job: job.name)
-
-
-class _Input(Record):
-    """The data from which tfgen computes the facts about one job.
-
-    Attributes:
-        revisions: the revisions of the job file, the newest first.
-        is_in_git: whether the job file is in a git repository that has a commit.
-        changed_files: number of the job's rendered files that differ from the last commit.
-    """
-
-    document: Document
-    problems: tuple[Problem, ...]
-    revisions: tuple[Revision, ...]
-    is_in_git: bool
-    changed_files: int
-
-
-def _facts(item: _Input) -> JobFacts:
-    file, name = item.document.file, name_of(item.document)
-    history = tuple(changes(file, name, item.revisions, _HISTORY))
-    waiting: list[str] = []
-    waits_in: set[str] = set()
-    if item.is_in_git:
-        committed = job_data(file, name, item.revisions[0].content) if item.revisions else None
-        current = job_data(file, name, Path(file).read_bytes())
-        waiting += difference(committed, current)
-        waits_in |= {*first_by_environment(committed, current)}
-    if item.changed_files:
-        waiting.append(f"changes to {count(item.changed_files, 'rendered file')} are not committed")
-        waits_in |= set() if waits_in else {""}  # the rendered files of a changed job follow its job file
-    return job_facts(item.document, tuple(problem_lines(item.problems)), history, waiting, waits_in)
-
-
-def _changed_files(root: Path) -> Mapping[str, int]:
-    """Return the number of changed files in charts/ and overlays/ for each job, by name of the job."""
-    numbers: dict[str, int] = {}
-    for path in DISK.changed(root, places=(CHARTS, OVERLAYS)):
-        name = path.split("/")[1]
-        numbers[name] = numbers.get(name, 0) + 1
-    return numbers
+    return sorted(map_items(job_facts, items), key=lambda job: job.name)

@@ -12,12 +12,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple
 
 from tfgen import data_path
-from tfgen.data_path import Path
 from tfgen.errors import Position, Problem, ProblemsError
-from tfgen.fix import REMOVED, Assignment, DataEdit, Rename
+from tfgen.fix import REMOVED, DataEdit, Rename
 from tfgen.text.document import Document, Entry, YamlNode
 from tfgen.text.parse import BYTE_ORDER_MARK, parse
 from tfgen.text.yaml_text import in_line
@@ -27,33 +26,6 @@ EDIT: Final = "edit"
 
 RULES: Final[Mapping[str, str]] = {EDIT: "tfgen cannot change a value without a change of other text in the job file."}
 """The summary of the rule that the error of this module names, by id of the rule."""
-
-
-Changes: TypeAlias = Mapping[Path, Mapping[str, str | bool]]
-"""The new text or boolean of each key, by path of the mapping and then by key. tfgen creates a missing mapping."""
-
-
-def with_values(text: str, document: Document, changes: Changes) -> str:
-    """Return the text of a file with new values for some keys of a job. A new key becomes the first key of its mapping.
-
-    Args:
-        text: the text of the file from `disk_file.read_text`.
-        document: the job in the file, without errors.
-        changes: the new value of each key, by path of the mapping and then by key. tfgen writes new keys in this order.
-            Example: {("spec",): {"run": "3"}}.
-
-    Raises:
-        ProblemsError: the edit would also change another value.
-    """
-    return assign(
-        text,
-        document,
-        [
-            Assignment((*path, key), value)
-            for path, values in changes.items()
-            for key, value in reversed(list(values.items()))
-        ],
-    )
 
 
 def assign(text: str, document: Document, assignments: Sequence[DataEdit]) -> str:
@@ -188,13 +160,11 @@ def _edit(text: str, root: YamlNode, assignment: DataEdit) -> _Edit | None:
 
 
 def _rename(text: str, root: YamlNode, rename: Rename) -> _Edit | None:
-    owner = root
-    for step in rename.path[:-1]:
-        entry = owner.entry(step)
+    owner, entry = root, root.entry(rename.path[0])
+    for step in rename.path[1:]:
         if entry is None:
             return None
-        owner = entry.value
-    entry = owner.entry(rename.path[-1])
+        owner, entry = entry.value, entry.value.entry(step)
     if entry is None or entry.is_item:
         return None
     quote = _quote(text, [entry])
@@ -220,14 +190,9 @@ def _replace(text: str, entry: Entry, written: str) -> _Edit | None:
         behind_key = text[colon + 1 : line_end].rstrip("\r")
         return _Edit(colon + 1, node.end, f" {written}{behind_key}")
     blank = " " if text[node.start - 1 : node.start] == ":" else ""
-    return _Edit(node.start, node.end, f"{blank}{written}{_header_comment(text, node)}")
-
-
-def _header_comment(text: str, node: YamlNode) -> str:
-    """Return the comment in the first line of a block scalar, and the blanks before it; empty without a comment."""
     header, _, _ = text[node.start : node.end].partition("\n")
-    comment = re.fullmatch(r"[|>][-+0-9]*([ \t]+#.*?)\r?", header)
-    return comment[1] if comment else ""
+    comment = re.fullmatch(r"[|>][-+0-9]*([ \t]+#.*?)\r?", header)  # in the first line of a block scalar
+    return _Edit(node.start, node.end, f"{blank}{written}{comment[1] if comment else ''}")
 
 
 def _remove(text: str, owner: Entry, entry: Entry, style: _Style) -> _Edit | None:
@@ -290,18 +255,14 @@ def _insert(text: str, mapping: YamlNode, pair: str, preceding_keys: Sequence[st
     """
     before = [entry for entry in mapping.entries if entry.key in preceding_keys]
     if not before:
-        return _insert_first(text, mapping, pair) or _insert_after(text, mapping, mapping.entries[-1:], pair)
-    return _insert_after(text, mapping, before, pair)
-
-
-def _insert_after(text: str, mapping: YamlNode, before: Sequence[Entry], pair: str) -> _Edit | None:
-    if not before:
-        return None
-    last = before[-1]
-    following = next((entry for entry in mapping.entries if entry.token > last.token), None)
+        first = _insert_first(text, mapping, pair)
+        if first or not mapping.entries:
+            return first
+    last = before[-1] if before else mapping.entries[-1]
     if not mapping.is_flow:
         indent = mapping.start - text.rfind("\n", 0, mapping.start) - 1  # left of the ? before a key
         return _insert_line(text, last.value.end, f"{' ' * indent}{pair}")
+    following = next((entry for entry in mapping.entries if entry.token > last.token), None)
     if following is None:
         return _Edit(last.value.end, last.value.end, f", {pair}")
     line, broken, indent_in_flow = text[last.value.end : following.token].rpartition("\n")

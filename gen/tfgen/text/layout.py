@@ -267,53 +267,38 @@ class _Layout:
             elements[-1] = elements[-1]._replace(note=f"  {first[first.index('#') :].rstrip()}")
         return head
 
-    def _brace_note(self, node: YamlNode) -> str:
-        """Return the comment after an opening brace or bracket."""
-        line = self._text[node.start + 1 : node.end].partition("\n")[0]
-        note = _NOTE.fullmatch(line) if node.is_flow else None
-        return (note["note"] or "").rstrip() if note else ""
-
     def _element_lines(self, element: _Element, data: Any, path: Path, indent: int) -> list[str]:
         """Return the lines of an entry or item: the key or the dash, and the value."""
         blanks, node, is_item = " " * indent, element.entry.value, element.entry.is_item
-        start = f"{blanks}{self._name(element.entry)} {self._anchor(node)}".rstrip()
+        name = "-" if is_item else f"{self._key(element.entry, is_flow=False)}:"
+        start = f"{blanks}{name} {self._anchor(node)}".rstrip()
         if not _is_block(node) and self._fits(node, data, len(start)):
-            first, *following = self._in_line(node, data, indent)
-            lines = [f"{start} {first}{self._header_note(node)}", *following]
+            is_collection = node.form == "list" or node.is_flow
+            written = [self._flow_without_anchor(node, data)] if is_collection else self._scalar(node, data, indent)
+            header = HEADER.match(self._text, node.start, node.end) if node.form == "scalar" else None
+            note = (header["note"] or "").rstrip() if header else ""
+            lines = [f"{start} {written[0]}{note}", *written[1:]]
             return [*lines[:-1], f"{lines[-1]}{element.note}"]
         child_indent = indent + 2 if is_item or node.form == "mapping" else indent
         owner = self._line(element.token if is_item else self._text.index(":", element.entry.end))
         lines = self._block(node, data, path, child_indent, owner, element.foot)
-        note = element.note or self._brace_note(node)
+        brace_note = _NOTE.fullmatch(self._text[node.start + 1 : node.end].partition("\n")[0]) if node.is_flow else None
+        note = element.note or ((brace_note["note"] or "").rstrip() if brace_note else "")
         if not start.endswith("-"):
             return [f"{start}{note}", *lines]
         comments_above = [note.strip()] if note else []
-        while (
-            lines[0].lstrip().startswith("#")
-        ):  # the dash and the first key must be on the same line, so the comments move above the dash
+        # The dash and the first key must be on the same line, so the comments move above the dash.
+        while lines[0].lstrip().startswith("#"):
             comments_above.append(lines.pop(0).strip())
         return [*(f"{blanks}{line}" for line in comments_above), f"{start} {lines[0].lstrip()}", *lines[1:]]
-
-    def _name(self, entry: Entry) -> str:
-        """Return the text before a value: a dash for a list item, or the key with its anchor and a colon."""
-        return "-" if entry.is_item else f"{self._key(entry, is_flow=False)}:"
 
     def _key(self, entry: Entry, *, is_flow: bool) -> str:
         anchor = self._text[entry.token : entry.start]
         return f"{anchor}{entry.key if entry.key == '<<' else in_line(entry.key, is_flow=is_flow)}"
 
-    def _in_line(self, node: YamlNode, data: Any, indent: int) -> list[str]:
-        if node.form == "list" or node.is_flow:
-            return [self._flow_without_anchor(node, data)]
-        return self._scalar(node, data, indent)
-
     def _anchor(self, node: YamlNode) -> str:
         match = _ANCHOR.match(self._text, node.token) if node.form != "alias" else None
         return match[0] if match else ""
-
-    def _header_note(self, node: YamlNode) -> str:
-        header = HEADER.match(self._text, node.start, node.end) if node.form == "scalar" else None
-        return (header["note"] or "").rstrip() if header else ""
 
     def _fits(self, node: YamlNode, data: Any, column: int) -> bool:
         """Test whether a value fits on the line of its key or dash, after the first `column` characters of the line."""

@@ -138,14 +138,12 @@ def _directives(text: str, documents: Iterable[Document]) -> Iterator[Directive]
         if match := _DIRECTIVE.fullmatch(comment):
             before = text[:offset]
             line, column = before.count("\n") + 1, offset - before.rfind("\n")
-            is_alone = not lines[line - 1][: column - 1].strip()
-            yield Directive(Position(line, column), _next_line(lines, line) if is_alone else line, match["words"])
-
-
-def _next_line(lines: list[str], line: int) -> int:
-    """Return the number of the next line with content after a line; the number of this line if no content follows."""
-    following = enumerate(lines[line:], start=line + 1)
-    return next((number for number, text in following if text.strip() and not text.lstrip().startswith("#")), line)
+            target = line
+            if not lines[line - 1][: column - 1].strip():  # the next line with content, or this line if none follows
+                following = enumerate(lines[line:], start=line + 1)
+                contents = (number for number, text in following if text.strip() and not text.lstrip().startswith("#"))
+                target = next(contents, line)
+            yield Directive(Position(line, column), target, match["words"])
 
 
 def _refused_characters(text: str, file: str) -> Iterator[Problem]:
@@ -154,8 +152,7 @@ def _refused_characters(text: str, file: str) -> Iterator[Problem]:
     `_refuse_characters` reports the refused characters that escapes produce.
     """
     for number, line in enumerate(text.split("\n"), 1):
-        match = find_refused_character(line)
-        if match:
+        if match := find_refused_character(line):
             message = forbidden_character_message(match[0])
             fix = Fix("remove it", (Replacement(f"^{re.escape(match[0])}", "", "rest"),))
             yield Problem(file, Position(number, match.start() + 1), message, "yaml-character", fixes=(fix,))
@@ -271,9 +268,7 @@ class _Builder:
 
     def _scalar_node(self, event: yaml.ScalarEvent) -> YamlNode:
         token, end = _offsets(event)
-        start = token
-        if event.anchor is not None:
-            start = self._behind_anchor(event)
+        start = self._behind_anchor(event)
         if event.style in ("|", ">"):
             # Empty lines after the block belong to the block only if the header of the block keeps these lines (`|+`).
             block = self._text[start:end]
@@ -412,14 +407,10 @@ class _Builder:
                 number = _number(group, text)
                 if number is not None:
                     return number
-                message = (
-                    f"the number {shown(text)} is too large or too long for JSON parsers (integers up to 2^53 - 1); "
-                    "put it in quotes if it is text"
-                )
-                self._report(event, message, "yaml-number")
+                reason = f"the number {shown(text)} is too large or too long for JSON parsers (integers up to 2^53 - 1)"
+                self._report(event, f"{reason}; put it in quotes if it is text", "yaml-number")
             case "infinite":
-                message = f"JSON does not support {text}; put it in quotes if it is text"
-                self._report(event, message, "yaml-number")
+                self._report(event, f"JSON does not support {text}; put it in quotes if it is text", "yaml-number")
         return text
 
     def _bound(self, event: yaml.Event, size: int, depth: int, rule: str) -> None:
@@ -443,8 +434,7 @@ class _Builder:
 
         Only an escape can produce such a character, because `read` has replaced the forbidden characters of the text.
         """
-        match = find_refused_character(event.value) if event.style == '"' else None
-        if match:
+        if event.style == '"' and (match := find_refused_character(event.value)):
             self._report(event, forbidden_character_message(match[0]), "yaml-character")
 
     def _report(self, event: yaml.Event, message: str, rule: str, fixes: tuple[Fix, ...] = ()) -> None:

@@ -11,6 +11,7 @@ function of this module looks for the mistake in the surrounding text. Any other
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from tfgen.errors import Position, Problem
@@ -52,11 +53,6 @@ class _Failure(Record):
     def character(self) -> str:
         """Return the character at which libyaml stopped; empty at the end of a line."""
         return self.line[self.at.column - 1 : self.at.column]
-
-    @property
-    def opening(self) -> str:
-        """Return the quote or the bracket that begins the unfinished quoted text or collection."""
-        return self.lines[self.since.line - 1][self.since.column - 1 : self.since.column]
 
     def line_above(self) -> tuple[int, str]:
         """Return the number and the text of the previous line with content; (0, "") if no such line exists."""
@@ -108,9 +104,10 @@ def explain(error: yaml.MarkedYAMLError, text: str, file: str) -> Problem:
             place = Position(number, odd_space_column(line))
             return Problem(file, place, hint.text, "yaml-character", fixes=hint.fixes)
     libyaml = str(error.problem)
-    position, message = at, _AT.get(libyaml, libyaml)
-    if libyaml in _SINCE:
-        position, message = failure.since, _SINCE[libyaml].replace("{opening}", failure.opening)
+    position, message = at, _MESSAGES.get(libyaml, libyaml)
+    if "{opening}" in message:
+        position, (line_of_opening, column) = failure.since, failure.since
+        message = message.replace("{opening}", lines[line_of_opening - 1][column - 1 : column])
     elif libyaml in _EXPLANATIONS:
         position, message = _EXPLANATIONS[libyaml](failure)
     fixes = (_BLANKS,) if message == _TAB else ()
@@ -143,18 +140,10 @@ def _character(failure: _Failure) -> _Explanation:
     return failure.at, f"text that begins with {failure.character} needs quotes"
 
 
-def _open_list(failure: _Failure) -> _Explanation:
-    return _open_bracket(failure, "list", "]")
-
-
-def _open_mapping(failure: _Failure) -> _Explanation:
-    return _open_bracket(failure, "mapping", "}")
-
-
 def _open_bracket(failure: _Failure, collection: str, closing: str) -> _Explanation:
     key_at_most = len(failure.before) - _LONGEST_KEY
-    long = _long_key(failure, 1 + max(failure.before.rfind(mark, 0, max(key_at_most, 0)) for mark in "{[,"))
-    if long:
+    start = 1 + max(failure.before.rfind(mark, 0, max(key_at_most, 0)) for mark in "{[,")
+    if long := _long_key(failure, start):
         return long
     if failure.at.line > failure.since.line:
         return failure.since, f"the {collection} is not closed: , or {closing} is missing before line {failure.at.line}"
@@ -165,14 +154,12 @@ def _colon_not_allowed(failure: _Failure) -> _Explanation:
     """Return the explanation of a colon at a position where YAML allows no key."""
     if re.search(r":\s", failure.before) or failure.before.lstrip().startswith("---"):
         return failure.at, 'text with ": " in it needs quotes; a mapping must begin on a separate line'
-    long = _long_key(failure, len(failure.line) - len(failure.line.lstrip(" -")))
-    if long:
+    if long := _long_key(failure, len(failure.line) - len(failure.line.lstrip(" -"))):
         return long
     number, line_above = failure.line_above()
     if not line_above:
         return failure.at, "YAML does not allow a key before this colon; text with a colon needs quotes"
-    match = _NO_BLANK_AFTER_COLON.match(line_above)
-    if match:
+    if match := _NO_BLANK_AFTER_COLON.match(line_above):
         return _blank_missing(number, match)
     if re.search(r":(?:\s|$)", line_above) or (
         line_above.lstrip().startswith("- ") and not _KEY_AND_VALUE.match(line_above)
@@ -189,22 +176,18 @@ def _line_without_key(failure: _Failure) -> _Explanation:
     libyaml stops after this line. The line begins at `failure.since`.
     """
     number = failure.since.line
-    long = _long_key(failure, failure.since.column - 1) if failure.at.line == number else None
-    if long:
+    if failure.at.line == number and (long := _long_key(failure, failure.since.column - 1)):
         return long
     line = failure.lines[number - 1]
     match = _NO_BLANK_AFTER_COLON.match(line)
-    if match:
-        return _blank_missing(number, match)
-    return _colon_missing(number, line)
+    return _blank_missing(number, match) if match else _colon_missing(number, line)
 
 
 def _colon_missing(number: int, line: str) -> _Explanation:
     """Return the explanation of a line that has no colon after its key. `number` is the number of the line."""
     if _CONFLICT.match(line):
-        return Position(
-            number, 1
-        ), "found a merge conflict of git; choose one side and remove the lines with the conflict markers"
+        message = "found a merge conflict of git; choose one side and remove the lines with the conflict markers"
+        return Position(number, 1), message
     match = _KEY_AND_VALUE.match(line)
     key, end = (match["key"], match.end("key")) if match else (line.strip(), len(line.rstrip()))
     return Position(number, end + 1), f"a colon is missing after {_cut(key)}"
@@ -225,14 +208,11 @@ def _after_quote(failure: _Failure) -> _Explanation | None:
 
 
 def _no_key(failure: _Failure) -> _Explanation:
-    after_quote = _after_quote(failure)
-    if after_quote:
+    if after_quote := _after_quote(failure):
         return after_quote
     if failure.character == "-" and failure.at.column <= failure.since.column:
-        return (
-            failure.at,
-            f"YAML does not allow a list item here, in the mapping that begins at line {failure.since.line}",
-        )
+        message = f"YAML does not allow a list item here, in the mapping that begins at line {failure.since.line}"
+        return failure.at, message
     if failure.character == ":":
         return failure.at, "a key is missing before the colon"
     if failure.before.strip(" -"):
@@ -244,8 +224,7 @@ def _no_key(failure: _Failure) -> _Explanation:
 
 
 def _no_item(failure: _Failure) -> _Explanation:
-    after_quote = _after_quote(failure)
-    if after_quote:
+    if after_quote := _after_quote(failure):
         return after_quote
     if failure.at.column == failure.since.column:
         return failure.at, f'expected "- " here, as in the list that begins at line {failure.since.line}'
@@ -261,10 +240,8 @@ def _indentation(failure: _Failure, collection: str) -> _Explanation:
 def _no_document(failure: _Failure) -> _Explanation:
     if failure.character in {"}", "]"}:
         return failure.at, f"found {failure.character} without an opening {_OPENING[failure.character]}"
-    return (
-        failure.at,
-        "the document above has ended; indent this line like the first line, or write --- before this line",
-    )
+    message = "the document above has ended; indent this line like the first line, or write --- before this line"
+    return failure.at, message
 
 
 def _no_content(failure: _Failure) -> _Explanation:
@@ -285,7 +262,7 @@ TOO_DEEP = "exceeded maximum nesting depth"
 
 _RULES = {_SURROGATE: "yaml-character", TOO_DEEP: "yaml-depth"}
 
-_AT = {
+_MESSAGES = {
     "found a tab character that violates indentation": _TAB,
     "found a tab character where an indentation space is expected": _TAB,
     "block sequence entries are not allowed in this context": (
@@ -296,10 +273,6 @@ _AT = {
     ),
     _SURROGATE: "the escape does not name a Unicode character; write the character itself",
     TOO_DEEP: TOO_DEEP_MESSAGE,
-}
-"""The message about each error at the position where libyaml stopped, by message of libyaml."""
-
-_SINCE = {
     "found unexpected end of stream": "the quote {opening} is not closed",
     "found unexpected document indicator": "the quote {opening} is not closed",
     "did not find expected alphabetic or numeric character": "text that begins with {opening} needs quotes",
@@ -307,12 +280,16 @@ _SINCE = {
         "the text of a block must begin on the line below {opening}; text that begins with {opening} needs quotes"
     ),
 }
-"""The message about each error at the position of the unfinished text or collection, by message of libyaml."""
+"""The message about each error whose position libyaml reports, by message of libyaml.
+
+A message with the hole `{opening}`, the quote or the bracket that begins the unfinished text or collection, has the
+position of this quote or bracket. Every other message has the position where libyaml stopped.
+"""
 
 _EXPLANATIONS: dict[str, Callable[[_Failure], _Explanation]] = {
     "found character that cannot start any token": _character,
-    "did not find expected ',' or ']'": _open_list,
-    "did not find expected ',' or '}'": _open_mapping,
+    "did not find expected ',' or ']'": partial(_open_bracket, collection="list", closing="]"),
+    "did not find expected ',' or '}'": partial(_open_bracket, collection="mapping", closing="}"),
     "mapping values are not allowed in this context": _colon_not_allowed,
     "could not find expected ':'": _line_without_key,
     "did not find expected key": _no_key,

@@ -162,7 +162,9 @@ def scalar(value: object) -> str:
         case int():
             return str(value)
         case float() if math.isfinite(value):
-            return _float(value)
+            # The shortest decimal text with a point: YAML 1.1 reads `1e-05`, without a point, as text.
+            text = repr(value)
+            return text if "." in text else text.replace("e", ".0e")
         case float():
             raise ValueError(f"JSON cannot represent the number {value}")
         case _:
@@ -291,11 +293,6 @@ def _string(text: str) -> str:
     return _short_string(text) if len(text) <= _SHORT else _quoted(text)
 
 
-@functools.lru_cache(1024)  # most keys and names occur in every object and environment
-def _short_string(text: str) -> str:
-    return _quoted(text)
-
-
 def _quoted(text: str) -> str:
     """Return the YAML text of a string: without quotes if possible, in single quotes to avoid escapes, or as JSON."""
     if not _QUOTED.search(_checked_text(text)):
@@ -305,18 +302,15 @@ def _quoted(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
 
 
+_short_string: Final = functools.lru_cache(1024)(_quoted)  # most keys and names occur in every object and environment
+
+
 def _checked_text(text: str) -> str:
     if match := find_forbidden_character(text):
         raise ValueError(
             f"some YAML parsers reject or change the character U+{ord(match[0]):04X} at offset {match.start()}"
         )
     return text
-
-
-def _float(value: float) -> str:
-    """Return the shortest decimal text with a point for a number. YAML 1.1 reads `1e-05`, without a point, as text."""
-    text = repr(value)
-    return text if "." in text else text.replace("e", ".0e")
 
 
 # -- JSON --------------------------------------------------------------------------------------------------------------
@@ -405,14 +399,12 @@ def _number(number: float) -> str:
     """Return the text of a float64 as Go writes it: the shortest text that a parser reads as the same number."""
     text = json.dumps(number, allow_nan=False)
     if number == 0 or _SMALLEST <= abs(number) < _LARGEST:
-        return (_without_exponent(text) if "e" in text else text).removesuffix(".0")
+        if "e" in text:
+            from decimal import Decimal  # the import takes 2 ms; only very small and very large numbers need it
+
+            text = f"{Decimal(text):f}"
+        return text.removesuffix(".0")
     return re.sub("(e[-+])0", r"\1", text)
-
-
-def _without_exponent(number: str) -> str:
-    from decimal import Decimal  # the import takes 2 ms; only very small and very large numbers need it
-
-    return f"{Decimal(number):f}"
 
 
 def json_lines(data: Any, listings: Collection[str] = ()) -> str:

@@ -12,7 +12,7 @@ from tests.support.tools import ROOT
 from tfgen.check.jobs import check_all
 from tfgen.job.sources import read_sources
 from tfgen.site.pages import pages
-from tfgen.site.read_jobs import Site, job_facts
+from tfgen.site.read_jobs import JobInput, Site, job_facts
 
 JOBS = 1000
 
@@ -21,7 +21,7 @@ JOBS = 1000
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Write the index of 1,000 jobs with three environments each. Job N has 5 + N pods in its first environment."""
     (document,) = check_all(read_sources([ROOT / "examples" / "dist-mnist"])).documents
-    facts = job_facts(document, (), (), (), ())
+    facts = job_facts(JobInput(document, (), (), is_in_git=False, changed_files=0))
     first, *following = facts.environments
     folder = tmp_path_factory.mktemp("site")
     jobs = [

@@ -124,7 +124,7 @@ def _values(document: Document, environment: str | None) -> dict[str, Any]:
         return tunables.merge(spec, tunables.values(spec))
     whole = document.data["spec"]
     environment_data = whole["environments"][environment]
-    return tunables.merge(tunables.merge(spec, environment_data), tunables.environment_values(whole, environment))
+    return tunables.merge(tunables.merge(spec, environment_data), tunables.values(whole, environment))
 
 
 def _words(change: FieldChange) -> str:

@@ -42,7 +42,7 @@ from tfgen.schema.tunables import ENVIRONMENT, chart_values
 from tfgen.targets.chart.texts import NOTES
 from tfgen.targets.render import render_document
 from tfgen.text.document import Document
-from tfgen.text.line_path import line_paths
+from tfgen.text.parse import line_paths
 from tfgen.tree.folder import OutputFolder
 from tfgen.tree.ledger import Ledger, Ledgers
 from tfgen.words import command_line

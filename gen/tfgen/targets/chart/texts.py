@@ -88,7 +88,7 @@ def _entries(form: ValuesForm) -> tuple[ValuesPart, ...]:
             commented.add(comment_key)
             parent_line = "" if key == path else f"{_indent(key)}{yaml_text.scalar(key[-1])}:\n"
             head += ("\n" if len(key) == 1 else "") + comment + parent_line
-        entries.append(ValuesPart.of([path], head, partial(_line, path)))
+        entries.append(ValuesPart((path,), head, partial(_line, path)))
     return tuple(entries)
 
 
@@ -325,7 +325,7 @@ def _row(name: str, paths: Sequence[ValuesPath], *, in_all_roles: bool) -> Value
     tunable = tunables.at(paths[0])
     description = _short_sentence(schema_file.first_sentence(tunable.schema))
     start, end = f"| {_cell(f'`{name}`')} | {_cell(tunable.type)} | ", f" | {_cell(description)} |"
-    return ValuesPart.of(paths, start, partial(_default, paths, in_all_roles=in_all_roles), end)
+    return ValuesPart(paths, start, partial(_default, paths, in_all_roles=in_all_roles), end)
 
 
 def _cell(text: str) -> str:

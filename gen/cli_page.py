@@ -1,4 +1,4 @@
-"""The page of the commands, generated from the parsers.
+"""Write docs/cli.md, the page of the commands, from the parsers: `make cli`.
 
 Each argument is a row:
 
@@ -10,8 +10,11 @@ from __future__ import annotations
 import textwrap
 from argparse import PARSER, Action, ArgumentParser
 from collections.abc import Iterator
+from pathlib import Path
 
 from tfgen.cli.parser import COMMANDS, GROUPS, HIDDEN, command_of, parsers, positionals
+
+PAGE = Path(__file__).parents[1] / "docs" / "cli.md"
 
 _EVERYWHERE = ("--help", "--debug")
 """Options of every command, which the page describes once."""
@@ -104,3 +107,7 @@ def _code(text: str) -> str:
 def _cell(text: str) -> str:
     """Return the text for a table cell, with escapes for bars."""
     return text.replace("|", "\\|")
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")

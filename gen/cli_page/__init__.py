@@ -1,1 +1,0 @@
-"""Writer of docs/cli.md, which describes the arguments of every command."""
