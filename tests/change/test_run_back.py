@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.repository import commit_all, git, repository_fixture, run_tfgen, tfgen
-from tfgen.change.run_back import find_runs_back
+from tfgen.change.new_run import find_runs_back
 from tfgen.check.jobs import check
 from tfgen.job.facts import precedes
 from tfgen.report.problems import as_text

@@ -258,7 +258,7 @@ def test_of_many_jobs_few_are_in_memory(clone: Path, monkeypatch: pytest.MonkeyP
     tfgen("commit", "jobs")
     assert steps == ["read", "ask", "ask", "read", "ask", "ask"]
     (plan,) = plans
-    values = [*plan.request.renderings._values, *(job.stored for job in plan.jobs)]
+    values = [*plan.request.renderings, *(job.stored for job in plan.jobs)]
     assert {type(value) for value in values} == {Staged}
 
 

@@ -32,7 +32,7 @@ from tfgen.tree import plan as planning
 from tfgen.tree.files import FileTree
 from tfgen.tree.ledger import Ledger, Ledgers
 from tfgen.tree.plan import FileChange, JobPlan, WritePlan
-from tfgen.tree.staging import Rendering
+from tfgen.tree.staging import Rendering, unstaged
 
 pytestmark = pytest.mark.long
 
@@ -302,7 +302,9 @@ def test_jobs_of_one_structure_are_rendered_one_after_another_and_written_in_the
     with render.render_paths([Path("jobs")], None, track=track) as done:
         assert tracked == [f"jobs/{number:03}.yaml" for number in (0, 2, 3, 5, 1, 4)]
         assert done.plan
-        assert [rendering.job for rendering in done.plan.request.renderings] == [f"j{number:03}" for number in range(6)]
+        assert [rendering.job for rendering in map(unstaged, done.plan.request.renderings)] == [
+            f"j{number:03}" for number in range(6)
+        ]
 
 
 def test_a_long_word_in_a_file_takes_no_time() -> None:

@@ -16,7 +16,7 @@ from tests.support.generated import accepted, job
 from tests.support.rendered import Rendered, assert_outputs_equal
 from tfgen.kubernetes.merge import kustomize, kustomize_keys, merge
 from tfgen.schema import kubernetes_fields
-from tfgen.targets.kustomize.build import build_objects
+from tfgen.targets.kustomize.overlays import build_objects
 from tfgen.targets.kustomize.patch import object_patch
 from tfgen.text.yaml_text import documents, dump
 

@@ -30,7 +30,7 @@ from tfgen.schema import file as schema_file
 from tfgen.schema.kinds import WORKLOAD_KINDS
 from tfgen.schema.tunables import at as tunable_at
 from tfgen.schema.tunables import merge, tunables
-from tfgen.targets.chart.readme import notes
+from tfgen.targets.chart.texts import notes
 from tfgen.text.parse import parse
 
 

@@ -18,7 +18,7 @@ from tfgen.check.jobs import check
 from tfgen.graph.graph import plain_objects
 from tfgen.kubernetes.object import identity, literal_name
 from tfgen.report.problems import as_text
-from tfgen.targets.kustomize.build import build_objects
+from tfgen.targets.kustomize.overlays import build_objects
 from tfgen.targets.render import render
 from tfgen.text.yaml_text import dump
 

@@ -7,8 +7,8 @@ from itertools import chain
 
 from tests.support.problems import all_problems
 from tests.support.rules_page import PAGE, Section, blocks, ids_of_the_reader, sections
-from tfgen.change import new_run, run_back
-from tfgen.change.run_back import NOT_FRESH
+from tfgen.change import new_run
+from tfgen.change.new_run import NOT_FRESH
 from tfgen.check import files as drift
 from tfgen.check import object_links, object_table, repository
 from tfgen.check import objects as object_problems
@@ -52,7 +52,7 @@ NOT_OF_THE_JOB = {
     *edit.RULES,
     *layout.RULES,
 }
-OF_A_CHANGE = {*new_run.RULES, *run_back.RULES}
+OF_A_CHANGE = {*new_run.RULES}
 WITHOUT_EXAMPLE = {"yaml-encoding", "service-name", *TOO_LARGE, *NOT_OF_THE_JOB, *local.RULES, *transport.RULES}
 
 # A name that is too long for a host is also too long for a StatefulSet. A wrong ignore comment ignores no problem.
@@ -147,4 +147,4 @@ def problems(section: Section, before: str, example: str) -> list[Problem]:
     if section.id not in OF_A_CHANGE:
         return list(checked.problems)
     ((was,), (now,)) = check(laid_over(before), "job.yaml").documents, checked.documents
-    return [*checked.problems, *new_run.find_new_runs(was, now), *run_back.find_runs_back(was, now)]
+    return [*checked.problems, *new_run.find_new_runs(was, now), *new_run.find_runs_back(was, now)]

@@ -216,7 +216,7 @@ def test_the_project_reaches_each_application() -> None:
     (document,) = check(job(), "jobs/job.yaml", team(**TEAM)).documents
     built = build(document.data)
     files = gitops(built.job, built.environments).job_files
-    assert {item["spec"]["project"] for items in files.values() for item in items} == {"ads"}
+    assert {item["spec"]["project"] for item in files.values()} == {"ads"}
     (origin,) = (one for one in origins(document) if one.path == ("spec", "gitops", "argocd", "project"))
     assert str(origin).startswith("jobs/tfgen.yaml:1:")
 

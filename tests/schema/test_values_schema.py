@@ -27,7 +27,7 @@ from tfgen.schema import file as schema_file
 from tfgen.schema import kinds, tunables
 from tfgen.schema.tunables import chart_values
 from tfgen.schema.values_schema import values_form, values_schema, values_schema_text
-from tfgen.targets.chart.values_yaml import values_yaml
+from tfgen.targets.chart.texts import values_yaml
 from tfgen.text.parse import parse
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from tfgen.graph.graph import graph, objects, plain_objects
 from tfgen.graph.guards import guards
 from tfgen.job.training_job import TrainingJob
 from tfgen.schema import tunables
-from tfgen.targets.kustomize.build import build_objects
+from tfgen.targets.kustomize.overlays import build_objects
 from tfgen.targets.render import render
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tfgen.targets.kustomize.images import Image, image_changer, image_changes, with_images
+from tfgen.targets.kustomize.patch import Image, image_changes, with_images
 
 DIGEST = "sha256:" + "0" * 64
 
@@ -66,19 +66,18 @@ LEFT_TO_PATCHES = {
 @pytest.mark.parametrize("name", SAID)
 def test_change_is_an_entry_of_images(name):
     before, after, expected = SAID[name]
-    changes = image_changes(before, after, after)
-    assert [change.to_kustomize() for change in changes] == expected
-    assert [with_images(item, image_changer(changes)) for item in before] == after
+    entries = image_changes(before, after, after)
+    assert entries == expected
+    assert [with_images(item, {entry["name"]: entry for entry in entries}) for item in before] == after
 
 
 @pytest.mark.parametrize("name", LEFT_TO_PATCHES)
 def test_change_is_left_to_patches(name):
     before, after = LEFT_TO_PATCHES[name]
-    named = [entry for change in image_changes(before, after, after) if (entry := change.to_kustomize())["name"] != "b"]
-    assert named == []
+    assert [entry for entry in image_changes(before, after, after) if entry["name"] != "b"] == []
 
 
 def test_new_object_with_the_old_image_leaves_the_change_to_patches():
     before, after = [pod("a:1")], [pod("a:2")]
-    assert image_changes(before, after, [*after, pod("a:1")]) == ()
-    assert image_changes(before, after, [*after, pod("a:2")]) != ()
+    assert image_changes(before, after, [*after, pod("a:1")]) == []
+    assert image_changes(before, after, [*after, pod("a:2")]) != []

@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from tfgen.schema.values_schema import ValuesForm
-from tfgen.targets.chart.values_yaml import values_yaml
+from tfgen.targets.chart.texts import values_yaml
 
 
 @pytest.mark.parametrize(

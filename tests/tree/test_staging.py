@@ -15,7 +15,7 @@ from tfgen.tree.files import FileTree, digest_of
 from tfgen.tree.folder import OutputFolder
 from tfgen.tree.ledger import LEDGER_FOLDER
 from tfgen.tree.plan import WriteRequest
-from tfgen.tree.staging import Rendering, Staged, Staging, Stored
+from tfgen.tree.staging import Rendering, Staged, Staging, unstaged
 from tfgen.tree.write import apply, plan_write
 
 FILES = {"charts/mnist/b": "2\n", "charts/mnist/a": "é\n"}
@@ -86,16 +86,13 @@ def test_values_of_other_processes_can_be_read(tmp_path: Path) -> None:
             os._exit(0)
         os.wait()
         staged: Staged[str] = Staged(os.read(reader, 1000).decode())
-        values = Stored([staged, "other"])
-        assert [*values] == ["value", "other"]
-        assert values[0] == "value"
-        assert [*values[1:]] == ["other"]
+        assert [*map(unstaged, [staged, "other"])] == ["value", "other"]
 
 
 def test_a_write_moves_the_staged_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ledger_module, "is_place_of", lambda _job, _path: True)
     with Staging(tmp_path, is_inside=True) as staging:
-        renderings = Stored([staging.add(MNIST)])
+        renderings = [staging.add(MNIST)]
         (inode,) = (path.stat().st_ino for path in (tmp_path / staging.place).rglob("b"))
         plan = apply(plan_write(WriteRequest(tmp_path, renderings, staging=staging)))
         assert (tmp_path / "charts/mnist/b").stat().st_ino == inode

@@ -17,9 +17,8 @@ from itertools import chain
 from pathlib import Path
 from typing import TypeAlias
 
-from tfgen.change.new_run import environments_enabled_again, find_new_runs
-from tfgen.change.run_back import Runs, earlier_runs, find_runs_back
-from tfgen.check.checked import CachedFile, Checked, CheckedFile, read_cached_files
+from tfgen.change.new_run import Runs, earlier_runs, environments_enabled_again, find_new_runs, find_runs_back
+from tfgen.check.checked import CachedFile, Checked, read_cached_files
 from tfgen.check.jobs import check_all
 from tfgen.errors import Problem, has_errors, in_order
 from tfgen.git import command
@@ -123,7 +122,15 @@ class PairPlaces(Record):
         after = self.after.read() if self.after else None
         if self.is_unchanged:
             return Pair(after, after)
-        return _with_history(Pair(self.before.read() if self.before else None, after), self.revision)
+        before = self.before.read() if self.before else None
+        pair = Pair(before, after)
+        if before is None or after is None or pair.has_same_text:
+            return pair
+        names = (None, *(name for name in environments_of(after) if name in environments_of(before)))
+        are_runs_equal = all(run_of(before.data, name) == run_of(after.data, name) for name in names)
+        if are_runs_equal and not any(environments_enabled_again(before, after)):
+            return pair
+        return pair.replaced(earlier_runs=earlier_runs(before, after, self.revision))
 
 
 class Pairs(Record):
@@ -201,7 +208,11 @@ def pair_jobs(
         TfgenError: git fails.
     """
     notes = [] if command.is_installed() else ["git is not on the PATH, so tfgen compares no job with the last commit"]
-    now = {file.source.file: _places(file.source, _jobs(file)) for file in checked.valid_files if not file.is_cached}
+    now = {
+        file.source.file: _places(file.source, (record.job for record in file.result.records))
+        for file in checked.valid_files
+        if not file.is_cached
+    }
     earlier_files = read_files([*now, *gone], CommitTree(revision))
     identities = {source.file: source.identity for source in checked.sources}
     unchanged = {earlier.file for earlier in earlier_files if earlier.identity == identities.get(earlier.file)}
@@ -249,15 +260,10 @@ def _places(source: Source, jobs: Iterable[str]) -> tuple[JobPlace, ...]:
     return tuple(JobPlace(source, at, job) for at, job in enumerate(jobs))
 
 
-def _jobs(file: CheckedFile) -> tuple[str, ...]:
-    """Return the names of the jobs in a file without errors."""
-    return tuple(record.job for record in file.result.records)
-
-
 def _committed_jobs(source: Source) -> tuple[str, ...] | None:
     """Return the names of the jobs in a committed file; None for a file with errors."""
     checked = check_all([source], is_guarded=False)
-    return None if has_errors(checked.problems) else _jobs(checked.files[0])
+    return None if has_errors(checked.problems) else tuple(record.job for record in checked.files[0].result.records)
 
 
 def _match(
@@ -284,14 +290,3 @@ def _match(
         taken.add((file, place.name))
         yield PairPlaces(before.get((file, place.name)), place, revision)
     yield from (PairPlaces(place, None, revision) for key, place in before.items() if key not in taken)
-
-
-def _with_history(pair: Pair, revision: str) -> Pair:
-    """Return the pair with the earlier runs of the job, if the run name changes or an environment is enabled again."""
-    if pair.before is None or pair.after is None or pair.has_same_text:
-        return pair
-    names = (None, *(name for name in environments_of(pair.after) if name in environments_of(pair.before)))
-    are_runs_equal = all(run_of(pair.before.data, name) == run_of(pair.after.data, name) for name in names)
-    if are_runs_equal and not any(environments_enabled_again(pair.before, pair.after)):
-        return pair
-    return pair.replaced(earlier_runs=earlier_runs(pair.before, pair.after, revision))

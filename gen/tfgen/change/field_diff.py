@@ -101,7 +101,11 @@ def field_changes(before: Any, after: Any) -> tuple[FieldChange, ...]:
 
 
 def _changes(before: Any, after: Any, steps: tuple[Step, ...], keys: _Keys) -> Iterator[FieldChange]:
-    if _are_equal(before, after):
+    if before is NOTHING or after is NOTHING:
+        is_equal = before is after
+    else:  # as for Kubernetes, and unlike in Python, True does not equal 1 or 1.0
+        is_equal = json.dumps(before, sort_keys=True) == json.dumps(after, sort_keys=True)
+    if is_equal:
         return
     if isinstance(before, Mapping) and isinstance(after, Mapping):
         for key in [*after, *(key for key in before if key not in after)]:
@@ -144,13 +148,6 @@ def _by_keys_of_both(
         if was is not None and now is not None:
             return was, now
     return None
-
-
-def _are_equal(before: Any, after: Any) -> bool:
-    """Return True if Kubernetes treats two values as equal. Unlike in Python, True does not equal 1 or 1.0."""
-    if before is NOTHING or after is NOTHING:
-        return before is after
-    return json.dumps(before, sort_keys=True) == json.dumps(after, sort_keys=True)
 
 
 def _by_keys(items: Any, names: Sequence[str]) -> dict[Item, Any] | None:

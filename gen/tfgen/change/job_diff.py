@@ -19,14 +19,14 @@ from tfgen import data_path
 from tfgen.change.comparison import Pair
 from tfgen.change.field_diff import FieldChange, field_changes
 from tfgen.errors import Problem
-from tfgen.graph.graph import BuiltJob, plain_objects, variant_objects
+from tfgen.graph.graph import plain_objects, variant_objects
 from tfgen.job.facts import environments_of, name_of, run_of
 from tfgen.job.training_job import TrainingJob
 from tfgen.kubernetes import keys
 from tfgen.kubernetes.object import Object, identity
 from tfgen.kubernetes.pods import Totals, queue_name, totals
 from tfgen.record import Record
-from tfgen.targets.gitops import gitops
+from tfgen.targets.gitops import Delivery, gitops
 from tfgen.text.document import Document
 
 ObjectAction: TypeAlias = Literal["added", "changed", "removed"]
@@ -146,7 +146,11 @@ def claim_users(document: Document | None) -> dict[str, str]:
 
 def diff_job(pair: Pair) -> JobDiff:
     """Return the difference between the committed version and the current version of a job."""
-    names = _environments(pair)
+    # The environments are in the order of the current version. If one version has no environments, the first item is
+    # None, for the job without an environment.
+    name_lists = [tuple(environments_of(document)) for document in (pair.after, pair.before) if document is not None]
+    job_alone = [None] if not all(name_lists) else []
+    names: list[str | None] = [*job_alone, *dict.fromkeys(name for names in name_lists for name in names)]
     document = pair.after or pair.before
     return JobDiff(
         name=pair.name,
@@ -158,28 +162,18 @@ def diff_job(pair: Pair) -> JobDiff:
     )
 
 
-def _environments(pair: Pair) -> Sequence[str | None]:
-    """Return the environments of both versions, in the order of the current version.
-
-    If one version has no environments, the first item is None, for the job without an environment. Example: a job gets
-    its first environments `dev` and `prod`, and the result is [None, "dev", "prod"].
-    """
-    name_lists = [tuple(environments_of(d)) for d in (pair.after, pair.before) if d is not None]
-    job_alone = [None] if not all(name_lists) else []
-    return [*job_alone, *dict.fromkeys(name for names in name_lists for name in names)]
-
-
 def _environment_diff(pair: Pair, environment: str | None) -> EnvironmentDiff:
     is_before, is_after = _has(pair.before, environment), _has(pair.after, environment)
     runs = None
-    was_data, data = (document.data if document else {} for document in (pair.before, pair.after))
-    if is_before and is_after and (run := run_of(data, environment)) != run_of(was_data, environment):
-        runs = (run_of(was_data, environment), run)
-    if runs is not None:
-        of_environment = ("environments", environment) if environment is not None else ()
-        before = plain_objects(data_path.with_value(was_data, ("spec", *of_environment, "run"), runs[1]), environment)
-    else:
-        before = variant_objects(pair.built_before, environment) if pair.built_before and is_before else ()
+    before: Sequence[Object] = (
+        variant_objects(pair.built_before, environment) if pair.built_before and is_before else ()
+    )
+    if pair.before and pair.after and is_before and is_after:
+        was_run, run = (run_of(document.data, environment) for document in (pair.before, pair.after))
+        if run != was_run:
+            runs = (was_run, run)
+            run_path = ("spec", *(("environments", environment) if environment is not None else ()), "run")
+            before = plain_objects(data_path.with_value(pair.before.data, run_path, run), environment)
     after = variant_objects(pair.built_after, environment) if pair.built_after and is_after else ()
     was, now = ({identity(item): item for item in items} for items in (before, after))
     places = _place(pair.before, environment), _place(pair.after, environment)
@@ -234,7 +228,10 @@ def _kept_claims(
     was: Mapping[Any, Object], now: Mapping[Any, Object], old_place: Mapping[str, Any], new_place: Mapping[str, Any]
 ) -> Iterator[str]:
     """Yield a sentence for each claim that stays in the cluster although the new version no longer uses the claim."""
-    before, after = _place_words(old_place), _place_words(new_place)
+    words = (("namespace", " in the namespace "), ("cluster", " of the cluster "))
+    before, after = (
+        "".join(f"{word}{place[key]}" for key, word in words if place.get(key)) for place in (old_place, new_place)
+    )
     is_moved = any(old_place.get(key, "") != new_place.get(key, "") for key in ("namespace", "cluster"))
     for key, item in was.items():
         name = item["metadata"]["name"]
@@ -248,34 +245,18 @@ def _kept_line(claim: str) -> str:
     return f"kept: {_CLAIM} {claim}; to use the claim again, set claim: {{name: {claim}}}"
 
 
-def _place_words(place: Mapping[str, Any]) -> str:
-    """Return text such as ` in the namespace ml of the cluster west`. Leave out a missing name."""
-    words = (("namespace", " in the namespace "), ("cluster", " of the cluster "))
-    return "".join(f"{word}{place[key]}" for key, word in words if place.get(key))
-
-
 def _delivery_diffs(pair: Pair) -> Iterator[ObjectDiff]:
     """Yield an `ObjectDiff` for each changed GitOps object, in the job's own files and in the files that jobs share."""
-    before, after = _delivery(pair.built_before), _delivery(pair.built_after)
-    was, now = ({**of_job, **shared} for of_job, shared in (before, after))
-    for key, diff in _object_diffs(was, now):
-        path, _ = key
-        yield diff.replaced(file=path, is_shared=any(key in shared for _, shared in (before, after)))
-
-
-def _delivery(built: BuiltJob | None) -> tuple[dict[Any, Object], dict[Any, Object]]:
-    """Return two mappings of GitOps objects: objects in the job's own files, and objects in files that jobs share.
-
-    The key of an object contains the path of its file and the identity of the object.
-    """
-    if built is None or built.job.gitops is None:
-        return {}, {}
-    delivery = gitops(built.job, built.environments)
-    of_job, shared = (
-        {(path, identity(item)): item for path, items in files.items() for item in items}
-        for files in (delivery.job_files, delivery.shared_files)
+    deliveries = [
+        gitops(built.job, built.environments) if built else Delivery({}, {})
+        for built in (pair.built_before, pair.built_after)
+    ]
+    was, now = (
+        {(path, identity(item)): item for path, item in {**files.job_files, **files.shared_files}.items()}
+        for files in deliveries
     )
-    return of_job, shared
+    for (path, _), diff in _object_diffs(was, now):
+        yield diff.replaced(file=path, is_shared=any(path in files.shared_files for files in deliveries))
 
 
 def _has(document: Document | None, environment: str | None) -> bool:

@@ -19,7 +19,7 @@ from tfgen.change.comparison import FindCached, PairPlaces
 from tfgen.change.field_diff import FieldChange, field_changes, in_words
 from tfgen.change.new_run import NEW_RUN, ForbiddenChange, advice, environments_enabled_in_both, find_forbidden_changes
 from tfgen.check.checked import read_cached_files
-from tfgen.errors import Place, Problem, TfgenError, in_order
+from tfgen.errors import Problem, TfgenError, in_order
 from tfgen.git.tree import CommitTree, Tree
 from tfgen.graph.graph import plain_objects
 from tfgen.job.facts import environments_of, own_data
@@ -27,13 +27,13 @@ from tfgen.kubernetes import keys
 from tfgen.kubernetes.object import Object
 from tfgen.places import OVERLAYS
 from tfgen.record import Record
-from tfgen.targets.kustomize.build import build_objects, has_overlay
+from tfgen.targets.kustomize.overlays import build_objects, has_overlay
 from tfgen.targets.render import input_digest
 from tfgen.text.document import Document
 from tfgen.tree.files import digest_of
 from tfgen.tree.folder import open_tree
 from tfgen.tree.ledger import Ledger, ledger_path, parse_ledger
-from tfgen.tree.plan import FileAction, JobPlan, PlannedJob, WritePlan
+from tfgen.tree.plan import FileAction, PlannedJob, WritePlan
 from tfgen.workers import map_items
 
 _LONGEST: Final = 60
@@ -84,8 +84,7 @@ def compare_overlays(
     changed_pairs = [pair for pair in pairs if pair.before and pair.after and pair.name in names]
     sources = [pair.before.source for pair in changed_pairs if pair.before]
     rendered = {job: digest for file in find_cached(sources).values() for job, digest in file.ledgers.items()}
-    jobs = _JobsToCompare(planned, overlays_changed, rendered)
-    compare_job = partial(_compare_job, plan, revision, jobs, is_written=is_written)
+    compare_job = partial(_compare_job, plan, revision, planned, overlays_changed, rendered, is_written=is_written)
     compared = [*map_items(compare_job, changed_pairs)]
     return Rerendered(
         in_order(problem for result in compared for problem in result.problems),
@@ -93,23 +92,15 @@ def compare_overlays(
     )
 
 
-class _JobsToCompare(Record):
-    """The jobs whose overlays may differ from the committed overlays.
-
-    Attributes:
-        planned: each job whose files the render would change, by name.
-        overlays_changed: names of the jobs whose overlays on disk differ from the committed overlays.
-        rendered: digest of the ledger that the running tfgen would write for the committed version of a job, by job
-            name. The mapping contains only the jobs in the cache.
-    """
-
-    planned: Mapping[str, PlannedJob]
-    overlays_changed: Collection[str]
-    rendered: Mapping[str, str]
-
-
 def _compare_job(
-    plan: WritePlan, revision: str, jobs: _JobsToCompare, pair: PairPlaces, *, is_written: bool
+    plan: WritePlan,
+    revision: str,
+    planned: Mapping[str, PlannedJob],
+    overlays_changed: Collection[str],
+    rendered: Mapping[str, str],
+    pair: PairPlaces,
+    *,
+    is_written: bool,
 ) -> Rerendered:
     """Compare the overlays of a job.
 
@@ -117,17 +108,24 @@ def _compare_job(
         plan: as in `compare_overlays`.
         revision: revision of the committed overlays. For a job with `gitops.rendered`, the overlays are in a different
             branch than the job file, so `pair.revision` may be a different revision.
-        jobs: the jobs whose overlays may differ.
+        planned: each job whose files the render would change, by name.
+        overlays_changed: names of the jobs whose overlays on disk differ from the committed overlays.
+        rendered: digest of the ledger that the running tfgen would write for the committed version of a job, by job
+            name. The mapping contains only the jobs in the cache.
         pair: locations of the versions of the job.
         is_written: as in `compare_overlays`.
     """
-    name, planned = pair.name, jobs.planned
-    job = planned[name].plan if name in planned else None
-    ledger = plan.ledgers.get(name)
+    name = pair.name
     files: _Files | None = None
-    if job and (is_written or not _is_as_rendered(job)) and _changes_overlays(job):
-        ledger, files = job.target, _overlays_of(job.rendering.tree.files, name)
-    if not (ledger and (files or name in jobs.overlays_changed)):
+    ledger = plan.ledgers.get(name)
+    if job := planned[name].plan if name in planned else None:
+        is_as_rendered = job.before is not None and job.before.is_of_same_job(job.target)
+        folder = f"{OVERLAYS}/{name}/"
+        if (is_written or not is_as_rendered) and any(
+            change.path.startswith(folder) and change.action is not FileAction.KEEP for change in job.changes
+        ):
+            ledger, files = job.target, _overlays_of(job.rendering.tree.files, name)
+    if not (ledger and (files or name in overlays_changed)):
         return Rerendered((), ())
     versions_of_job = pair.read()
     old, new = versions_of_job.before, versions_of_job.after
@@ -135,8 +133,12 @@ def _compare_job(
         return Rerendered((), ())
     try:
         before = _committed_overlays(plan.out, name, revision)
-        if before and files and _is_unchanged_render(name, *before, jobs.rendered.get(name)):
-            return Rerendered((), ())  # only the job itself causes the changes, and `new_run` reports these changes
+        if before and files and rendered.get(name) == digest_of(before[1].to_text()):
+            digests = {path: digest_of(text) for path, text in before[0].items()}
+            if _overlays_of(before[1].files, name) == digests:
+                # The running tfgen would render the committed job to exactly the committed overlays, so only the job
+                # itself causes the changes, and `new_run` reports these changes.
+                return Rerendered((), ())
         files = files or present_overlays(plan.out, plan.request.tree, name, ledger)
         versions = _Versions(*before, files, ledger) if before and files else None
         return Rerendered(tuple(_problems_of_job(old, new, versions)) if versions else (), ())
@@ -151,29 +153,6 @@ class _Versions(Record):
     before_ledger: Ledger
     after: _Files
     after_ledger: Ledger
-
-
-def _is_as_rendered(job: JobPlan) -> bool:
-    return job.before is not None and job.before.is_of_same_job(job.target)
-
-
-def _is_unchanged_render(name: str, files: _Files, ledger: Ledger, digest: str | None) -> bool:
-    """Return True if the running tfgen would render the committed job to exactly the committed overlays.
-
-    Args:
-        name: name of the job.
-        files: committed overlays.
-        ledger: committed ledger.
-        digest: digest of the ledger that the running tfgen would write for the committed job; None if not in the cache.
-    """
-    if digest != digest_of(ledger.to_text()):
-        return False
-    return _overlays_of(ledger.files, name) == {path: digest_of(text) for path, text in files.items()}
-
-
-def _changes_overlays(job: JobPlan) -> bool:
-    folder = f"{OVERLAYS}/{job.rendering.job}/"
-    return any(change.path.startswith(folder) and change.action is not FileAction.KEEP for change in job.changes)
 
 
 # -- the files ---------------------------------------------------------------------------------------------------
@@ -226,9 +205,14 @@ def _problems_of_job(before: Document, after: Document, versions: _Versions) -> 
             target = environment if names_run and rule == NEW_RUN else None
             if (target, rule) not in reported:
                 reported.add((target, rule))
-                cause = _cause(before, versions)
+                if versions.before_ledger.input_digest != input_digest(before):
+                    cause = "the committed files were rendered from a different version of the job"
+                else:
+                    causes = versions.before_ledger.causes_of_change(versions.after_ledger)
+                    cause = " and ".join(causes) or "a different build of the same tfgen version rendered the files"
                 message = f"{_field(change)}, because {cause}: {change.effect}; {advice(after, target, rule)}"
-                yield Problem(*_place(after, target), message, rule)
+                path = ("metadata", "name") if target is None else ("spec", "environments", target)
+                yield Problem(*after.place(path), message, rule)
 
 
 def _forbidden_changes(
@@ -264,10 +248,6 @@ def _runs(objects: Sequence[Object]) -> set[str]:
 # -- words of a problem ------------------------------------------------------------------------------------------
 
 
-def _place(document: Document, environment: str | None) -> Place:
-    return document.place(("metadata", "name") if environment is None else ("spec", "environments", environment))
-
-
 def _field(change: ForbiddenChange) -> str:
     """Describe an object and its most important changed field for a message."""
     item = change.after or change.before or {}
@@ -285,10 +265,3 @@ def _rank(change: FieldChange) -> int:
     if keys.POD_TEMPLATE_HASH in steps:
         return 3
     return 2 if steps[0] in ("metadata", "apiVersion", "kind") else 0 if "template" in steps else 1
-
-
-def _cause(before: Document, versions: _Versions) -> str:
-    if versions.before_ledger.input_digest != input_digest(before):
-        return "the committed files were rendered from a different version of the job"
-    causes = versions.before_ledger.causes_of_change(versions.after_ledger)
-    return " and ".join(causes) or "a different build of the same tfgen version rendered the files"

@@ -21,7 +21,7 @@ from tfgen.places import CHARTS
 from tfgen.record import Record
 from tfgen.tree.ledger import Ledger, LedgerConflictError, ledger_path
 from tfgen.tree.plan import FileAction, WritePlan, WriteRequest
-from tfgen.tree.staging import Rendering, Staging, Stored
+from tfgen.tree.staging import Rendering, Staged, Staging
 from tfgen.tree.write import apply, plan_write, read_ledgers
 from tfgen.words import columns, command_line, count, either
 
@@ -215,7 +215,7 @@ def render_paths(
             if not (jobs or removals or removed_files):
                 raise no_job_below(paths)
             rendered = (job.rendering for file in results.rendered.values() for job in file.jobs)
-            renderings: Stored[Rendering] = Stored([*rendered, *removals])
+            renderings: list[Rendering | Staged[Rendering]] = [*rendered, *removals]
             request = WriteRequest(
                 out,
                 renderings,

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from tfgen.change.run_back import NOT_FRESH, Runs, all_runs
+from tfgen.change.new_run import NOT_FRESH, Runs, all_runs
 from tfgen.cli.arguments import flag, job_argument, option, out_argument
 from tfgen.cli.output import OK, print_json, print_result, read_job, report
 from tfgen.commands.commit import commit_data, commit_paths, print_commit

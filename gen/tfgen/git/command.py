@@ -143,6 +143,17 @@ class Git(Record):
         parts = (paths[start : start + _CHUNK] for start in range(0, len(paths), _CHUNK))
         return b"".join(self.replaced(arguments=(*self.arguments, *part)).output() for part in parts)
 
+    def names(self, paths: Sequence[str] | None = None) -> set[str]:
+        """Run the command, and return the names that the command prints with NUL bytes between the names.
+
+        `paths` are the last arguments of the command, as in `output_of`; None for a command without paths.
+
+        Raises:
+            TfgenError: the exit code is not 0.
+        """
+        printed = self.output() if paths is None else self.output_of(paths)
+        return {os.fsdecode(name) for name in printed.split(b"\0") if name}
+
     def failure(self, done: Done) -> TfgenError:
         """Return an error with the command line, the exit code and the message of the failed command."""
         return TfgenError(f"{self} ended with code {done.code}: {done.stderr.strip()}")
@@ -275,11 +286,15 @@ class ObjectReader:
         if answers is None:
             return self._commit_by_command(revision)
         ((commit_id, content),) = answers
-        if content is None:
-            if revision == "HEAD":
-                self._check_head()
-            return None
-        return Commit(commit_id, content[5 : content.index(b"\n")].decode())  # "tree ID"
+        if content is not None:
+            return Commit(commit_id, content[5 : content.index(b"\n")].decode())  # "tree ID"
+        head = Git(self._root, ("rev-parse", "--verify", "--quiet", "HEAD")).done() if revision == "HEAD" else None
+        if head and not head.code:
+            raise TfgenError(
+                f"{self._root}: git cannot read the commit {head.stdout.decode().strip()} of HEAD; `git fsck` lists "
+                "the damaged objects"
+            )
+        return None
 
     def _check_unambiguous(self, revision: str) -> None:
         """Check that only one ref has the name in a revision, such as `origin/main` in `origin/main~1`.
@@ -301,19 +316,6 @@ class ObjectReader:
                 f"such as {refs[-1]}{revision[len(name) :]}"
             )
         self._unambiguous.add(name)
-
-    def _check_head(self) -> None:
-        """Check that HEAD has no commit yet.
-
-        Raises:
-            TfgenError: HEAD names a commit that git cannot read.
-        """
-        head = Git(self._root, ("rev-parse", "--verify", "--quiet", "HEAD")).done()
-        if not head.code:
-            raise TfgenError(
-                f"{self._root}: git cannot read the commit {head.stdout.decode().strip()} of HEAD; `git fsck` lists "
-                "the damaged objects"
-            )
 
     def _commit_by_command(self, revision: str) -> Commit | None:
         verified = Git(self._root, ("rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}")).done()
@@ -384,18 +386,19 @@ class ObjectReader:
 
     def _contents(self, object_type: str, ids: Sequence[str]) -> Iterator[tuple[str, bytes]]:
         """Yield the id and the content of each object."""
-        answers = self._request([object_id.encode() for object_id in ids]) or [(object_id, None) for object_id in ids]
-        for object_id, content in answers:
-            yield object_id, self._content_by_command(object_type, object_id) if content is None else content
-
-    def _content_by_command(self, object_type: str, object_id: str) -> bytes:
-        done = Git(self._root, ("cat-file", object_type, object_id)).done()
-        if done.code:
-            raise TfgenError(
-                f"{self._root}: git cannot read the {object_type} {object_id} ({done.stderr.strip()}); make a complete "
-                "clone of the repository, and run the command there"
-            )
-        return done.stdout
+        for object_id, content in self._request([object_id.encode() for object_id in ids]) or [
+            (name, None) for name in ids
+        ]:
+            if content is not None:
+                yield object_id, content
+                continue
+            done = Git(self._root, ("cat-file", object_type, object_id)).done()
+            if done.code:
+                raise TfgenError(
+                    f"{self._root}: git cannot read the {object_type} {object_id} ({done.stderr.strip()}); make a "
+                    "complete clone of the repository, and run the command there"
+                )
+            yield object_id, done.stdout
 
     def _request(self, names: Sequence[bytes]) -> list[tuple[str, bytes | None]] | None:
         """Return the id and the content of each object; the content of a missing object is None.

@@ -93,9 +93,7 @@ class Repository(Record):
         Raises:
             TfgenError: the exit code is not 0.
         """
-        command = self.git(*arguments)
-        printed = command.output() if paths is None else command.output_of(paths)
-        return {os.fsdecode(name) for name in printed.split(b"\0") if name}
+        return self.git(*arguments).names(paths)
 
 
 def open_repository(folder: Path) -> Repository:
@@ -180,7 +178,7 @@ def would_change(repository: Repository, digests: Mapping[str, str | None]) -> b
     """
     unignored = digests.keys() - _ignored_files(repository, sorted(digests))
     contents = CommitTree().read_all(repository.root / path for path in unignored)
-    committed = {path: _digest(content) for path, content in contents.items()}
+    committed = {path: hashlib.sha256(content).hexdigest() for path, content in contents.items()}
     return committed != {repository.root / path: digests[path] for path in unignored if digests[path] is not None}
 
 
@@ -338,11 +336,7 @@ def _differs(repository: Repository, path: str, digests: Mapping[str, str | None
     before = CommitTree().read(file)
     if path not in digests:
         return before != (file.read_bytes() if file.is_file() else None)
-    return digests[path] != (None if before is None else _digest(before))
-
-
-def _digest(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()
+    return digests[path] != (None if before is None else hashlib.sha256(before).hexdigest())
 
 
 def _ignored_files(repository: Repository, paths: Sequence[str]) -> set[str]:

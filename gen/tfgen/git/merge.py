@@ -77,7 +77,7 @@ def unmerged_files(folder: Path, places: Sequence[str]) -> dict[str, dict[int, s
     if not is_in_repository(folder):
         return {}
     stages: dict[str, dict[int, str]] = {}
-    for entry in _names(Git(folder, ("ls-files", "--unmerged", "-z", "--", *places)).output()):
+    for entry in Git(folder, ("ls-files", "--unmerged", "-z", "--", *places)).names():
         head, _, path = entry.partition("\t")  # MODE ID STAGE, a tab, the path
         _, blob, stage = head.split()
         stages.setdefault(path, {})[int(stage)] = blob
@@ -98,7 +98,7 @@ def read_version(folder: Path, blob: str) -> str:
     return Git(folder, ("cat-file", "blob", blob)).output().decode("utf-8", errors="replace")
 
 
-def files_of_merge(folder: Path, places: Sequence[str], *, is_committed: bool) -> frozenset[str]:
+def files_of_merge(folder: Path, places: Sequence[str], *, is_committed: bool) -> set[str]:
     """Return the files that a git merge changed and that nobody has edited since the merge.
 
     Args:
@@ -112,9 +112,9 @@ def files_of_merge(folder: Path, places: Sequence[str], *, is_committed: bool) -
     options = ("diff", "--name-only", "--no-renames", "--relative", "-z")
     base = Git(folder, ("rev-parse", "--verify", "--quiet", "HEAD^" if is_committed else "HEAD")).done()
     if base.code:
-        return frozenset()
-    changed = _names(Git(folder, (*options, base.stdout.decode().strip(), "--", *places)).output())
-    edited = _names(Git(folder, (*options, "--", *places)).output()) - unmerged_files(folder, places).keys()
+        return set()
+    changed = Git(folder, (*options, base.stdout.decode().strip(), "--", *places)).names()
+    edited = Git(folder, (*options, "--", *places)).names() - unmerged_files(folder, places).keys()
     return changed - edited
 
 
@@ -125,14 +125,10 @@ def stage_files(folder: Path, paths: Iterable[str]) -> None:
         TfgenError: git fails.
     """
     names = sorted(set(paths))
-    tracked = Git(folder, ("ls-files", "-z", "--")).output_of(names)
-    new = Git(folder, ("ls-files", "-z", "--others", "--exclude-standard", "--")).output_of(names)
-    stdin = b"".join(os.fsencode(name) + b"\0" for name in sorted(_names(tracked) | _names(new)))
+    tracked = Git(folder, ("ls-files", "-z", "--")).names(names)
+    new = Git(folder, ("ls-files", "-z", "--others", "--exclude-standard", "--")).names(names)
+    stdin = b"".join(os.fsencode(name) + b"\0" for name in sorted(tracked | new))
     Git(folder, ("update-index", "--add", "--remove", "-z", "--stdin"), stdin).output()
-
-
-def _names(printed: bytes) -> frozenset[str]:
-    return frozenset(os.fsdecode(name) for name in printed.split(b"\0") if name)
 
 
 # -- the merge driver ------------------------------------------------------------------------------------------------

@@ -39,12 +39,15 @@ class Kind(StrEnum):
 
 
 class Tree(ABC):
-    """The files of a repository in one version."""
+    """The files of a repository in one version.
 
-    @property
-    @abstractmethod
-    def title(self) -> str:
-        """The name of the version for messages, such as "the files on disk"."""
+    Attributes:
+        title: the name of the version for messages, such as "the files on disk".
+    """
+
+    title: str
+    _side: tuple[str, ...] = ()
+    """The arguments that make `git diff REVISION` compare the revision with this tree."""
 
     @abstractmethod
     def kind(self, path: Path) -> Kind | None:
@@ -75,11 +78,6 @@ class Tree(ABC):
             UsageError: the revision of the tree does not exist, or a folder on disk cannot be read.
             TfgenError: git fails.
         """
-
-    @property
-    @abstractmethod
-    def _side(self) -> tuple[str, ...]:
-        """The arguments that make `git diff REVISION` compare the revision with this tree."""
 
     def read(self, path: Path, most: int = -1) -> bytes | None:
         """Return the content of one file; None for a missing file. Raises the errors of `read_all`."""
@@ -113,10 +111,7 @@ class Tree(ABC):
 class DiskTree(Tree):
     """The files on disk."""
 
-    @property
-    def title(self) -> str:
-        """As `Tree.title`."""
-        return "the files on disk"
+    title = "the files on disk"
 
     def kind(self, path: Path) -> Kind | None:
         """As `Tree.kind`."""
@@ -140,10 +135,6 @@ class DiskTree(Tree):
     def files_below(self, folder: Path, *, hidden: bool = True) -> dict[str, Kind]:
         """As `Tree.files_below`."""
         return dict(_below(str(folder), "", hidden=hidden)) if folder.is_dir() else {}
-
-    @property
-    def _side(self) -> tuple[str, ...]:
-        return ()
 
 
 def _below(folder: str, prefix: str, *, hidden: bool) -> Iterator[tuple[str, Kind]]:
@@ -241,37 +232,24 @@ class CommitTree(_ObjectTree):
     def __init__(self, revision: str = HEAD) -> None:
         super().__init__()
         self._revision = revision
-
-    @property
-    def title(self) -> str:
-        """As `Tree.title`."""
-        return f"the commit {self._revision}"
+        self.title = f"the commit {revision}"
+        self._side = (revision,)
 
     def _root_tree(self, reader: ObjectReader, root: Path, path: Path) -> str:
         del root  # the reader reads this repository
         commit = read_commit(reader, self._revision, path)
         return commit.tree if commit else ""
 
-    @property
-    def _side(self) -> tuple[str, ...]:
-        return (self._revision,)
-
 
 class IndexTree(_ObjectTree):
     """The files of the index, which the next commit will contain."""
 
-    @property
-    def title(self) -> str:
-        """As `Tree.title`."""
-        return "the index"
+    title = "the index"
+    _side = ("--cached",)
 
     def _root_tree(self, reader: ObjectReader, root: Path, path: Path) -> str:
         del reader, path  # a git command writes the tree
         return Git(root, ("write-tree",), uses_index_of_hook=True).output().decode().strip()
-
-    @property
-    def _side(self) -> tuple[str, ...]:
-        return ("--cached",)
 
 
 # -- revisions -------------------------------------------------------------------------------------------------------
@@ -426,5 +404,4 @@ def ignored(folder: Path, places: Sequence[str]) -> set[str]:
     """
     if not has_commit(folder):
         return set()
-    arguments = ("ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--", *places)
-    return {os.fsdecode(name) for name in Git(folder, arguments).output().split(b"\0") if name}
+    return Git(folder, ("ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--", *places)).names()

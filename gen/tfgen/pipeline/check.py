@@ -11,7 +11,7 @@ from collections.abc import Collection, Container, Iterable, Iterator, Mapping, 
 from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from tfgen import data_path
 from tfgen.change.committed import FindNames, changed_files, committed_jobs
@@ -24,106 +24,90 @@ from tfgen.check.objects import check_guard_rails
 from tfgen.check.source import report_unused, set_severities
 from tfgen.errors import Position, Problem, TfgenError, in_order
 from tfgen.git.tree import DISK, HEAD, CommitTree, Tree, has_commit, ignored
-from tfgen.graph.graph import BuiltJob, Objects, build
+from tfgen.graph.graph import build
 from tfgen.job.facts import command_for, name_of
 from tfgen.job.sources import FILE, Source, read_documents
-from tfgen.kubernetes.object import Object, identity
+from tfgen.kubernetes.object import identity
 from tfgen.pipeline.read import ORPHAN, FileResults, Report, find_job_at, find_job_files, versions_of_job
 from tfgen.pipeline.render import RenderedFile, find_sums, render_files
-from tfgen.pipeline.scope import CheckScope
 from tfgen.places import CHARTS, OVERLAYS, TOOLS
 from tfgen.rails.limits import JobUse, has_limited_sums, uses
-from tfgen.record import Record
 from tfgen.schema import validate as schema
-from tfgen.targets.kustomize.build import build_objects, has_overlay
+from tfgen.targets.kustomize.overlays import build_objects, has_overlay
 from tfgen.text.document import Document
 from tfgen.text.parse import decode, parse
-from tfgen.tree.ledger import Ledger, ledger_path
+from tfgen.tree.ledger import ledger_path
 from tfgen.tree.plan import FileAction, WritePlan, WriteRequest
-from tfgen.tree.staging import Rendering, Staging, Stored
+from tfgen.tree.staging import Staging
 from tfgen.tree.write import plan_write
 from tfgen.words import command_line, count
 from tfgen.workers import map_items
-
-
-class CommittedObjects(Record):
-    """The result of `check_committed`.
-
-    Attributes:
-        problems: a problem for each guard rail that a committed object breaks.
-        uses: the resources that the committed objects request, for each job whose tfgen.yaml limits the sum of several
-            jobs.
-        notes: a message for each job whose overlays could not be read, with the reason.
-    """
-
-    problems: tuple[Problem, ...] = ()
-    uses: tuple[JobUse, ...] = ()
-    notes: tuple[str, ...] = ()
-
 
 _GUARD_RAILS: Final = ("limits", "enforce")
 """The keys of a tfgen.yaml whose guard rails apply to objects."""
 
 
-def has_guard_rails(defaults: Document) -> bool:
-    """Return True if a tfgen.yaml, or a tfgen.yaml in a parent folder, has guard rails for objects."""
-    return any(layer.data.get(key) for layer in defaults.layers() for key in _GUARD_RAILS)
+class _CommittedObjects(NamedTuple):
+    """The result of the check of the committed objects of a job.
 
-
-def check_committed(
-    out: Path, tree: Tree, ledgers: Mapping[str, Ledger], documents: Sequence[Document]
-) -> CommittedObjects:
-    """Check the committed overlays of jobs against the guard rails in their tfgen.yaml files.
-
-    Args:
-        out: the output folder.
-        tree: the version of the overlays.
-        ledgers: the ledgers of the jobs.
-        documents: the jobs.
+    Attributes:
+        problems: a problem for each guard rail that a committed object breaks.
+        uses: the resources that the committed objects request, if a tfgen.yaml of the job limits the sum of several
+            jobs.
+        note: the reason why the overlays could not be read; empty without such a reason.
     """
-    checked = [*map_items(partial(_check_overlays, out, tree, ledgers), documents)]
-    return CommittedObjects(
-        tuple(problem for result in checked for problem in result.problems),
-        tuple(use for result in checked for use in result.uses),
-        tuple(note for result in checked for note in result.notes),
-    )
+
+    problems: tuple[Problem, ...] = ()
+    uses: tuple[JobUse, ...] = ()
+    note: str = ""
 
 
-def _check_overlays(out: Path, tree: Tree, ledgers: Mapping[str, Ledger], document: Document) -> CommittedObjects:
+def _check_committed(
+    results: FileResults, plan: WritePlan, files: Iterable[tuple[CheckedFile, RenderedFile]], names: Collection[str]
+) -> Iterator[tuple[str, _CommittedObjects]]:
+    """Yield the job file and the result of the check of the committed objects, for each job in `names`.
+
+    The result has only the jobs whose tfgen.yaml files set guard rails for objects.
+    """
+    sources = [file.source for file, result in files if any(job.name in names for job in result.jobs)]
+    layers = results.checker.read_defaults(sources)
+    is_guarded = {
+        defaults.file: any(layer.data.get(key) for layer in defaults.layers() for key in _GUARD_RAILS)
+        for defaults in layers
+    }
+    for source in sources:
+        if source.defaults and is_guarded.get(source.defaults.file):
+            documents = [document for document in read_documents(source) if name_of(document) in names]
+            for result in map_items(partial(_check_overlays, plan), documents):
+                yield source.file, result
+
+
+def _check_overlays(plan: WritePlan, document: Document) -> _CommittedObjects:
+    """Check the committed overlays of a job against the guard rails in its tfgen.yaml files."""
     name = name_of(document)
     try:
-        files = present_overlays(out, tree, name, ledgers[name])
-        objects = _built(document, files) if files else None
+        files = present_overlays(plan.out, plan.request.tree, name, plan.ledgers[name])
+        if not files or not has_overlay(files, None):
+            return _CommittedObjects()
+        fresh = build(document.data)
+        committed = {
+            environment: {" ".join(identity(item)): item for item in build_objects(files, environment)}
+            for environment in (*fresh.environments, None)
+            if has_overlay(files, environment)
+        }
     except TfgenError as error:
-        return CommittedObjects(
-            notes=(f"tfgen did not validate the overlays of {name} against the guard rails: {error}",)
-        )
-    if objects is None:
-        return CommittedObjects()
+        note = f"tfgen did not validate the overlays of {name} against the guard rails: {error}"
+        return _CommittedObjects(note=note)
+    environments = {environment: items for environment, items in committed.items() if environment is not None}
+    objects = fresh.replaced(base=committed[None], environments=environments)
     reported = set_severities(document, check_guard_rails(document, objects))
-    return CommittedObjects(
+    return _CommittedObjects(
         tuple(
             problem.replaced(message=f"{problem.message}; the value is in the committed files of {OVERLAYS}/{name}")
             for problem in reported.problems
         ),
         uses(objects) if has_limited_sums(document) else (),
     )
-
-
-def _built(document: Document, files: Mapping[str, str]) -> BuiltJob | None:
-    """Build a job with the objects of its committed overlays; None for a job without overlays."""
-    if not has_overlay(files, None):
-        return None
-    fresh = build(document.data)
-    environments = {name: build_objects(files, name) for name in fresh.environments if has_overlay(files, name)}
-    return fresh.replaced(
-        base=_by_name(build_objects(files)),
-        environments={name: _by_name(items) for name, items in environments.items()},
-    )
-
-
-def _by_name(items: Sequence[Object]) -> Objects:
-    return {" ".join(identity(item)): item for item in items}
 
 
 UNLISTED: Final = "unlisted-file"
@@ -154,8 +138,11 @@ def report_unlisted(out: Path, files: Sequence[str], jobs: Container[str], again
     of_git = ignored(out, (CHARTS, OVERLAYS))
     groups: dict[str, list[str]] = {}
     for path in files:
-        if path not in of_git and not any(_matches(path, pattern) for pattern in patterns):
-            groups.setdefault(_group(path, jobs), []).append(path)
+        if path in of_git or any(_matches(path, pattern) for pattern in patterns):
+            continue
+        top, name, *steps = path.split("/")
+        is_of_no_job = top == OVERLAYS and steps and name not in jobs and name not in TOOLS
+        groups.setdefault(f"{top}/{name}" if is_of_no_job else path, []).append(path)
     for group, paths in groups.items():
         subject = "the file" if len(paths) == 1 else f"the {count(len(paths), 'file')} of {group}"
         message = (
@@ -164,17 +151,6 @@ def report_unlisted(out: Path, files: Sequence[str], jobs: Container[str], again
             f"{FILE} of the main branch"
         )
         yield Problem(os.path.relpath(out / paths[0]), Position(1, 1), message, UNLISTED)
-
-
-def _group(path: str, jobs: Container[str]) -> str:
-    """Return the group of files that share a single problem, by the path of the group.
-
-    For a file in a folder `overlays/NAME` without a job NAME, the group is this folder. For any other file, the group
-    is the file itself.
-    """
-    top, name, *steps = path.split("/")
-    is_of_no_job = top == OVERLAYS and steps and name not in jobs and name not in TOOLS
-    return f"{top}/{name}" if is_of_no_job else path
 
 
 def _exceptions(out: Path, against: str) -> list[str]:
@@ -221,22 +197,23 @@ def find_unmatched_ledgers(
         UsageError: a file of the repository cannot be read.
     """
     for job in sorted(ledgers):
-        path = ledger_path(job)
+        path, rule = ledger_path(job), NOT_REPRODUCED
         if job in branches:
             message = (
                 f"the rendered files of {job} belong to the branch {branches[job]} (gitops.rendered), and {reason}; "
                 f"remove {path} and the files in this ledger from this branch"
             )
-            yield Problem(os.path.relpath(out / path), Position(1, 1), message, NOT_REPRODUCED)
-        elif job not in checked and (files := find_job_files(job, out, tree)):
+        elif job in checked:
+            continue
+        elif files := find_job_files(job, out, tree):
             message = f"{files[0]} has the job {job}, and {reason}; add {files[0]} to the arguments of tfgen check"
-            yield Problem(os.path.relpath(out / path), Position(1, 1), message, NOT_REPRODUCED)
-        elif job not in checked:
+        else:
+            rule = ORPHAN
             message = (
                 f"no file of the repository has the job {job}, and {reason}; "
                 f"to remove {path} and the files in this ledger: {command_line('rm', job)}"
             )
-            yield Problem(os.path.relpath(out / path), Position(1, 1), message, ORPHAN)
+        yield Problem(os.path.relpath(out / path), Position(1, 1), message, rule)
 
 
 _DECIDING_KEYS = ("enabled", "namespace", "cluster", "storage")
@@ -313,12 +290,8 @@ def run_starts(document: Document) -> Iterator[str]:
         if use.environment not in retired:
             place = f" in {use.environment}" if use.environment else ""
             gpus = count(int(use.total["gpus"]), "GPU")
-            yield f"{document.file}: the change starts a run of {use.job} now ({gpus}){place}{_no_start(document, use)}"
-
-
-def _no_start(document: Document, use: JobUse) -> str:
-    """Return the command that prevents the start of a run; empty for a job without environments."""
-    return f"; for no run: {command_for(document, 'rm', '--env', use.environment)}" if use.environment else ""
+            fix = f"; for no run: {command_for(document, 'rm', '--env', use.environment)}" if use.environment else ""
+            yield f"{document.file}: the change starts a run of {use.job} now ({gpus}){place}{fix}"
 
 
 def _ends_at(place: PairPlaces) -> tuple[JobDiff | None, dict[str, str]]:
@@ -365,12 +338,16 @@ def full_check(
     clashing = [file.source for file in changed if file.source.file not in results.rendered]
     rendered = {**results.rendered, **dict(render_files(results.checker, staging, clashing, scope) if clashing else ())}
     files = [(file, rendered[file.source.file]) for file in changed]
-    find_cached = _nothing_cached if is_verified else partial(_find_cached, scope)
+
+    def find_cached(sources: Sequence[Source]) -> Mapping[str, CachedFile]:
+        # Without job files, the manifests are not read.
+        return read_cached_files(sources, scope.find_manifests()) if sources and not is_verified else {}
+
     compared = compare(checked, against, find_cached, scope.tree)
     problems = [*checked.problems, *compared.problems]
     problems += (problem for _, file in files for problem in file.object_report.problems)
     problems += (problem for file, result in files for problem in _find_unused(results, file, result))
-    uses = {file.source.file: result.uses for file, result in files}
+    uses_of = {file.source.file: result.uses for file, result in files}
     notes = [*compared.notes, *find_run_starts(compared.unpaired)]
     if kinds := sorted({kind for _, file in files for kind in file.kinds_without_schema}):
         notes.append(
@@ -378,12 +355,11 @@ def full_check(
         )
     jobs = [job for _, file in files for job in file.jobs]
     if local_jobs := [job for job in jobs if not job.branch]:
-        renderings: Stored[Rendering] = Stored(job.rendering for job in local_jobs)
         find_committed = committed_jobs(out, HEAD, tree=scope.tree) if is_written else None
         plan = plan_write(
             WriteRequest(
                 out,
-                renderings,
+                [job.rendering for job in local_jobs],
                 find_committed=find_committed,
                 has_job=find_job_at((job.place.file for job in local_jobs), scope.tree),
                 staging=staging,
@@ -400,24 +376,14 @@ def full_check(
         problems += (*overlays.problems, *on_disk.problems)
         notes += (*overlays.notes, *on_disk.notes)
         if names := _unrendered_jobs(plan, base):
-            committed = _check_committed(results, plan, files, names)
-            problems += (problem for result in committed.values() for problem in result.problems)
-            notes += (note for result in committed.values() for note in result.notes)
-            uses |= {file: _merge_uses(uses[file], result.uses) for file, result in committed.items()}
-    problems += find_sums(results.checker, checked.sources, uses, scope.tree)
+            for file_name, committed in _check_committed(results, plan, files, names):
+                problems += committed.problems
+                notes += [committed.note] if committed.note else []
+                jobs_of_uses = {use.job for use in committed.uses}
+                rendered_uses = (use for use in uses_of[file_name] if use.job not in jobs_of_uses)
+                uses_of[file_name] = (*rendered_uses, *committed.uses)
+    problems += find_sums(results.checker, checked.sources, uses_of, scope.tree)
     return Report(in_order(problems), tuple(notes), len(compared.pairs), tuple(jobs))
-
-
-def _find_cached(scope: CheckScope, sources: Sequence[Source]) -> Mapping[str, CachedFile]:
-    """Return the cached results of job files, by the name of the job file.
-
-    Without job files, the function does not read the manifests.
-    """
-    return read_cached_files(sources, scope.find_manifests()) if sources else {}
-
-
-def _nothing_cached(_: Sequence[Source]) -> Mapping[str, CachedFile]:
-    return {}
 
 
 def _base(out: Path, against: str, plan: WritePlan, find_changed: FindNames) -> Base:
@@ -436,37 +402,6 @@ def _unrendered_jobs(plan: WritePlan, base: Base) -> set[str]:
     changed = (job.plan for job in plan.jobs if job.counts.keys() - {FileAction.KEEP})
     jobs = (job for job in changed if job.before and job.before.is_of_same_job(job.target))
     return {*plan.kept_jobs, *(job.rendering.job for job in jobs if job.rendering.job in base.committed)}
-
-
-def _check_committed(
-    results: FileResults, plan: WritePlan, files: Iterable[tuple[CheckedFile, RenderedFile]], names: Collection[str]
-) -> dict[str, CommittedObjects]:
-    """Return job file -> result of the check of the committed objects, for the jobs in `names`.
-
-    The mapping has only the job files whose tfgen.yaml files set guard rails for objects.
-    """
-    sources = [file.source for file, result in files if any(job.name in names for job in result.jobs)]
-    layers = results.checker.read_defaults(sources)
-    guarded = {layer.file for layer in layers if has_guard_rails(layer)}
-    return {
-        source.file: check_committed(
-            plan.out,
-            plan.request.tree,
-            plan.ledgers,
-            [document for document in read_documents(source) if name_of(document) in names],
-        )
-        for source in sources
-        if source.defaults and source.defaults.file in guarded
-    }
-
-
-def _merge_uses(rendered: Sequence[JobUse], committed: Sequence[JobUse]) -> tuple[JobUse, ...]:
-    """Return the resources that the jobs of a job file request.
-
-    The resources of a job come from `committed`, or from `rendered` if `committed` does not list the job.
-    """
-    jobs = {use.job for use in committed}
-    return (*(use for use in rendered if use.job not in jobs), *committed)
 
 
 def _find_unused(results: FileResults, file: CheckedFile, rendered: RenderedFile) -> tuple[Problem, ...]:

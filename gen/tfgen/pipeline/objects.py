@@ -92,16 +92,10 @@ def render_objects(
         for document in documents:
             check_environment(document, environment)
     jobs = [(document, build(document.data, () if environment is None else (environment,))) for document in documents]
-    objects = [item for _, built in jobs for item in _objects(built, environment, with_namespaces=with_namespaces)]
+    objects = []
+    for _, built in jobs:
+        items = (built.base if environment is None else built.environments[environment]).values()
+        namespace = built.job.namespace_of(environment) if with_namespaces else None
+        objects += [in_namespace(item, namespace) for item in items]
     unchecked = [job for job in jobs if job[0].file not in valid_files]
-    if not unchecked:
-        return objects, ()
-
-    return objects, in_order(find_object_problems(unchecked))
-
-
-def _objects(built: BuiltJob, environment: str | None, *, with_namespaces: bool) -> Iterator[Object]:
-    objects = built.base if environment is None else built.environments[environment]
-    namespace = built.job.namespace_of(environment)
-    for item in objects.values():
-        yield in_namespace(item, namespace) if with_namespaces else item
+    return objects, in_order(find_object_problems(unchecked)) if unchecked else ()

@@ -37,7 +37,7 @@ from tfgen.record import Record
 from tfgen.text.document import Document
 from tfgen.tree.files import FileTree
 from tfgen.tree.ledger import LEDGER_FOLDER, Ledgers, ledger_path, parse_ledger
-from tfgen.tree.staging import Rendering, Staging, Stored
+from tfgen.tree.staging import Rendering, Staged, Staging
 from tfgen.tree.write import find_unchanged
 from tfgen.words import command_line, printable
 
@@ -115,8 +115,10 @@ def find_removed_job(job: str, out: Path) -> Document:
     """
     if files := find_job_files(job, out):
         raise UsageError(f"{job}: {', '.join(files)} has the job; pass the path of the file")
-    for ledger in _versions(out / ledger_path(job)) if _NAME.fullmatch(job) else ():
-        source = parse_ledger(job, ledger.decode("utf-8", "replace")).source
+    path = out / ledger_path(job)
+    for revision in _revisions(path) if _NAME.fullmatch(job) else ():
+        ledger = CommitTree(revision).read(path) if revision else path.read_bytes()
+        source = "" if ledger is None else parse_ledger(job, ledger.decode("utf-8", "replace")).source
         if source and (document := next(versions_of_job(job, Path(os.path.relpath(out / source))), None)):
             return document
     raise UsageError(f"{job}: the file does not exist, and git has no removed job with this name")
@@ -155,13 +157,6 @@ def versions_of_job(job: str, file: Path) -> Iterator[Document]:
         for document in check_all(sources, is_guarded=False).documents:
             if name_of(document) == job:
                 yield document
-
-
-def _versions(file: Path) -> Iterator[bytes]:
-    for revision in _revisions(file):
-        content = CommitTree(revision).read(file) if revision else file.read_bytes()
-        if content is not None:
-            yield content
 
 
 def _revisions(file: Path, most: int = 1) -> Iterator[str]:
@@ -253,15 +248,11 @@ def find_orphans(
     for removed in find_removed_jobs(ledgers.sources, paths, names, removed_files):
         source = ledgers.sources[removed.job]
         if source not in broken and not find_job_files(removed.job, out, tree):
-            yield _orphan(removed.job, source, out)
-
-
-def _orphan(job: str, source: str, out: Path) -> Problem:
-    message = (
-        f"{source} no longer has the job {job}, but GitOps tools still apply its rendered files; to remove the files: "
-        f"{command_line('rm', job)}; to keep the job, restore the job in {source}"
-    )
-    return Problem(os.path.relpath(out / ledger_path(job)), Position(1, 1), message, ORPHAN)
+            message = (
+                f"{source} no longer has the job {removed.job}, but GitOps tools still apply its rendered files; to "
+                f"remove the files: {command_line('rm', removed.job)}; to keep the job, restore the job in {source}"
+            )
+            yield Problem(os.path.relpath(out / ledger_path(removed.job)), Position(1, 1), message, ORPHAN)
 
 
 def find_loosened_rails(
@@ -313,9 +304,9 @@ class Report(Record):
     version: str = ""
 
     @property
-    def renderings(self) -> Stored[Rendering]:
+    def renderings(self) -> Sequence[Staged[Rendering]]:
         """The rendered files of the jobs."""
-        return Stored(job.rendering for job in self.jobs)
+        return [job.rendering for job in self.jobs]
 
 
 def find_cached(
@@ -370,7 +361,12 @@ def check_files(
     """
     checker = Checker()
     changed = [source for source in sources if source.file not in cached]
-    files = dict(track(_render(checker, staging, changed, scope), len(changed)))
+    rendering: Iterable[tuple[str, RenderedFile]] = ()
+    if changed:
+        from tfgen.pipeline.render import render_files  # takes 60 ms, which cached files do not need
+
+        rendering = render_files(checker, staging, changed, scope)
+    files = dict(track(rendering, len(changed)))
     rendered = {source.file: files[source.file] for source in changed}
     checked = checker.check_together(
         CheckedFile(source, rendered[source.file].result)
@@ -379,13 +375,3 @@ def check_files(
         for source in sources
     )
     return FileResults(checker, checked, rendered, scope)
-
-
-def _render(
-    checker: Checker, staging: Staging, sources: Sequence[Source], scope: CheckScope
-) -> Iterable[tuple[str, RenderedFile]]:
-    if not sources:
-        return ()
-    from tfgen.pipeline.render import render_files  # takes 60 ms, which cached files do not need
-
-    return render_files(checker, staging, sources, scope)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import mmap
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -16,7 +16,6 @@ from typing import Final, NamedTuple
 
 from tfgen.check.checked import CachedFile, CheckedFile, CheckResult, ReadFile, Reported, merged_reports, store
 from tfgen.check.jobs import Checker
-from tfgen.check.manifests import Manifest
 from tfgen.check.object_schemas import ObjectSchemas
 from tfgen.check.objects import check_objects
 from tfgen.check.source import report_unused, set_severities
@@ -65,9 +64,14 @@ def find_sums(
     whole = [source for source in sources if source.file in uses_by_file]
     layers = {layer.file: layer for under in checker.read_defaults(whole) for layer in under.layers()}
     for layer in filter(limits_sums, layers.values()):
-        unchecked = _unchecked_uses(Path(layer.file).parent, sources, tree)
+        path = Path(layer.file)
+        unchecked = _unchecked_uses(path.parent, sources, tree)
         uses_by_source = [*((source, uses_by_file[source.file]) for source in whole), *unchecked]
-        layer_uses = (uses for source, uses in uses_by_source if _is_under(source, layer.file))
+        layer_uses = (
+            uses
+            for source, uses in uses_by_source
+            if any(whole_path(Path(above.file)) == whole_path(path) for above in source.layers())
+        )
         yield from find_sums_over_limits(layer, [use for uses in layer_uses for use in uses])
 
 
@@ -86,10 +90,6 @@ def _unchecked_uses(folder: Path, sources: Sequence[Source], tree: Tree) -> Iter
 def _check_uses(checker: Checker, source: Source) -> tuple[CheckResult, tuple[JobUse, ...]]:
     file = checker.check(source)
     return file.result, limited_uses(file.documents) if file.is_valid else ()
-
-
-def _is_under(source: Source, file: str) -> bool:
-    return any(whole_path(Path(layer.file)) == whole_path(Path(file)) for layer in source.layers())
 
 
 class RenderedJob(NamedTuple):
@@ -116,27 +116,11 @@ class RenderedJob(NamedTuple):
     fields_reset_by_gitops: tuple[ChangedField, ...]
 
 
-def render_job(
-    staging: Staging,
-    kubernetes_version: str | None,
-    manifests: Sequence[Manifest],
-    document: Document,
-    *,
-    uses_cache: bool,
-) -> RenderedJob:
-    """Render one job, and check its objects.
-
-    Args:
-        staging: receives the job's files.
-        kubernetes_version: the Kubernetes version whose schemas the objects are validated against; None for no
-            validation.
-        manifests: the hand-written manifests of the repository, such as quotas.
-        document: the job.
-        uses_cache: whether to cache on disk the texts that depend only on the structure of the job.
-    """
-    schemas = ObjectSchemas(kubernetes_version)
+def render_job(staging: Staging, scope: CheckScope, document: Document) -> RenderedJob:
+    """Render one job, and check its objects. The staging folder receives the files of the job."""
+    schemas = ObjectSchemas(scope.kubernetes_version)
     built = build(document.data)
-    problems = check_objects(document, built, schemas, manifests)
+    problems = check_objects(document, built, schemas, scope.find_manifests())
     items = [item for objects in (built.base, *built.environments.values()) for item in objects.values()]
     return RenderedJob(
         name=name_of(document),
@@ -145,17 +129,13 @@ def render_job(
         reported=set_severities(document, problems),
         kinds_without_schema=schemas.kinds_without_schema(items),
         uses=uses(built) if has_limited_sums(document) else (),
-        rendering=staging.add(render_document(document, built, uses_cache=uses_cache)),
+        rendering=staging.add(render_document(document, built, uses_cache=scope.cache_out is not None)),
         fields_reset_by_gitops=tuple(controller_fields(items)) if built.job.gitops is None else (),
     )
 
 
-def store_file(
-    file: ReadFile,
-    object_report: Reported,
-    unused: tuple[Problem, ...],
-    digests: Mapping[str, Callable[[], str]],
-    manifests: Sequence[Manifest],
+def _store_file(
+    file: ReadFile, jobs: Sequence[RenderedJob], unused: tuple[Problem, ...], out: Path, scope: CheckScope
 ) -> None:
     """Store the check results of a job file in the cache, together with the digests of the jobs' ledgers.
 
@@ -167,20 +147,20 @@ def store_file(
 
     Args:
         file: the job file, with its documents.
-        object_report: the problems of the objects of the jobs.
+        jobs: the rendered jobs of the file.
         unused: the problems about ignore comments that have no effect.
-        digests: for each job, a function that computes the digest of the ledger that a render writes, by the name of
-            the job.
-        manifests: the hand-written manifests of the repository, such as quotas.
+        out: the output folder with the ledgers.
+        scope: the settings of the check.
     """
-    if has_errors((*file.result.reported.problems, *object_report.problems, *unused)) or any(
+    problems, object_problems = file.result.reported.problems, merged_reports(job.reported for job in jobs).problems
+    if has_errors((*problems, *object_problems, *unused)) or any(
         rendered_branch(document) or has_limited_sums(document) for document in file.documents
     ):
         return
-    ledgers = {job: digest() for job, digest in digests.items()}
-    results = CachedFile(file.result.reported.problems, object_report.problems, unused, file.result.records, ledgers)
-    jobs = json.dumps([document.data for document in file.documents], separators=(",", ":"))
-    store(file.source, results, jobs, manifests)
+    ledgers = {job.name: digest_of_ledger(out, job.rendering.read(), scope.tree) for job in jobs}
+    data = json.dumps([document.data for document in file.documents], separators=(",", ":"))
+    results = CachedFile(problems, object_problems, unused, file.result.records, ledgers)
+    store(file.source, results, data, scope.find_manifests())
 
 
 # A key begins at the start of a word. A search from each letter of a long word takes quadratic time.
@@ -233,7 +213,11 @@ def render_files(
     """
     is_skipped = scope.make_unchanged_test() if scope.make_unchanged_test else None  # once, and not in each process
     group_of_hash: dict[int, int] = {}
-    groups = {source.file: group_of_hash.setdefault(_hash_keys(source), len(group_of_hash)) for source in sources}
+    groups: dict[str, int] = {}
+    for source in sources:
+        text = source.text()
+        keys = 0 if isinstance(text, Problem) else hash(tuple(_KEYS.findall(text)))
+        groups[source.file] = group_of_hash.setdefault(keys, len(group_of_hash))
     grouped = sorted(sources, key=lambda source: groups[source.file])
     staging.begin()
     has_error = mmap.mmap(-1, 1)  # a byte that all processes share
@@ -243,12 +227,6 @@ def render_files(
         alike=lambda source: groups[source.file],
     )
     return zip((source.file for source in grouped), files, strict=True)
-
-
-def _hash_keys(source: Source) -> int:
-    """Return a hash of the YAML keys in a file, without a slow parse. Files with the same keys have the same hash."""
-    text = source.text()
-    return 0 if isinstance(text, Problem) else hash(tuple(_KEYS.findall(text)))
 
 
 def _render_file(
@@ -266,23 +244,13 @@ def _render_file(
         return RenderedFile(file.result, jobs=(), uses=(), unused=())
     skipped = [document for document in file.documents if is_skipped and is_skipped(document)]
     documents = [document for document in file.documents if document not in skipped]
-    manifests = scope.find_manifests()
-    uses_cache = scope.cache_out is not None
-    jobs = tuple(
-        render_job(staging, scope.kubernetes_version, manifests, document, uses_cache=uses_cache)
-        for document in documents
-    )
+    jobs = tuple(render_job(staging, scope, document) for document in documents)
     object_report = merged_reports(job.reported for job in jobs)
     unused = report_unused(documents, (*file.result.reported.ignored, *object_report.ignored))
     if scope.cache_out is not None and not skipped:
-        digests = {job.name: partial(_ledger_digest, scope.cache_out, scope.tree, job) for job in jobs}
-        store_file(file, object_report, unused, digests, manifests)
+        _store_file(file, jobs, unused, scope.cache_out, scope)
     uses = (*(use for job in jobs for use in job.uses), *limited_uses(skipped))
     return RenderedFile(file.result, jobs, uses, unused)
-
-
-def _ledger_digest(out: Path, tree: Tree, job: RenderedJob) -> str:
-    return digest_of_ledger(out, job.rendering.read(), tree)
 
 
 _FOLDERS = (CHARTS, OVERLAYS, LEDGER_FOLDER)
@@ -314,12 +282,21 @@ class MergedFiles(Record):
     def resolve(self, plan: WritePlan) -> int:
         """Stage the files of the rendered jobs in git, and return the number of resolved conflicts.
 
+        A job whose files must be staged is a job that the plan changes, or a job with an unmerged file.
+
         Raises:
             TfgenError: git fails.
         """
         if not self.unmerged:
             return 0
-        names = {path for paths in _files_of_jobs(plan, self.unmerged) for path in paths}
+        names: set[str] = set()
+        for job in (planned.plan for planned in plan.jobs):
+            before = job.before.paths() if job.before else set()
+            paths = {ledger_path(job.rendering.job), *before, *job.target.files}
+            names |= paths if not job.is_done() or not self.unmerged.isdisjoint(paths) else set()
+        for name in plan.request.done:
+            paths = {ledger_path(name), *plan.ledgers[name].files} if name in plan.ledgers else set()
+            names |= paths if not self.unmerged.isdisjoint(paths) else set()
         git.stage_files(self.out, names)
         return len(names & self.unmerged)
 
@@ -337,24 +314,25 @@ def take_over_merge(out: Path, conflicted: Collection[str]) -> MergedFiles:
         TfgenError: git or the disk fails, or a version of a ledger in the conflict is invalid.
     """
     unmerged = git.unmerged_files(out, _FOLDERS)
-    stages = {job: versions for path, versions in unmerged.items() if (job := _job_of(path))}
+    in_ledgers = ((path.rpartition("/"), versions) for path, versions in unmerged.items())
+    stages = {
+        job: versions for (folder, _, name), versions in in_ledgers if folder == LEDGER_FOLDER and (job := job_of(name))
+    }
     jobs = [job for job in sorted({*conflicted, *stages}) if (out / ledger_path(job)).is_file()]
-    written = _written_by_merge(out, is_committed=not unmerged and not git.is_under_way(out)) if jobs else frozenset()
+    written: set[str] = set()
+    if jobs and git.is_in_repository(out):
+        written = git.files_of_merge(out, _FOLDERS, is_committed=not unmerged and not git.is_under_way(out))
     ledgers = {}
     for job in jobs:
         before = read_text(out / ledger_path(job))
         ours, theirs = _ledger_versions(out, job, before, stages.get(job, {}))
-        digests = _digests(out, written & (ours.paths() | theirs.paths()))
+        with OutputFolder(out) as folder:
+            on_disk = folder.states(written & (ours.paths() | theirs.paths()))
+        digests = {path: entry.digest for path, entry in on_disk.items() if entry.digest}
         ledgers[ledger_path(job)] = (before, merge_ledgers(ours, theirs, digests).to_text())
     for path, (before, after) in ledgers.items():
         replace_text(out / path, before, after)
     return MergedFiles(out, frozenset(unmerged), ledgers)
-
-
-def _job_of(path: str) -> str | None:
-    """Return the name of the job whose ledger has the path `path`. For a file that is not a ledger, return None."""
-    folder, _, name = path.rpartition("/")
-    return job_of(name) if folder == LEDGER_FOLDER else None
 
 
 def _ledger_versions(out: Path, job: str, text: str, stages: Mapping[int, str]) -> tuple[Ledger, Ledger]:
@@ -376,33 +354,3 @@ def _ledger_versions(out: Path, job: str, text: str, stages: Mapping[int, str]) 
     versions = [git.read_version(out, stages[stage]) for stage in (git.OURS, git.THEIRS) if stage in stages]
     texts = versions or conflict_sides(text)
     return parse_ledger(job, texts[0]), parse_ledger(job, texts[-1])
-
-
-def _written_by_merge(out: Path, *, is_committed: bool) -> frozenset[str]:
-    """Return the paths, from the output folder, of the rendered files that a merge wrote.
-
-    `is_committed` is true if the merge is already a commit.
-    """
-    return git.files_of_merge(out, _FOLDERS, is_committed=is_committed) if git.is_in_repository(out) else frozenset()
-
-
-def _digests(out: Path, paths: Iterable[str]) -> dict[str, str]:
-    """Return the digest of each file on disk, by the path of the file. Missing files are left out."""
-    with OutputFolder(out) as folder:
-        return {path: entry.digest for path, entry in folder.states(paths).items() if entry.digest}
-
-
-def _files_of_jobs(plan: WritePlan, unmerged: Set[str]) -> Iterator[set[str]]:
-    """Yield the paths of all files of a job, for each job whose files tfgen must stage after the merge.
-
-    Such a job is a job that the plan changes, or a job with a file in `unmerged`.
-    """
-    for job in (planned.plan for planned in plan.jobs):
-        before = job.before.paths() if job.before else set()
-        paths = {ledger_path(job.rendering.job), *before, *job.target.files}
-        if not job.is_done() or not unmerged.isdisjoint(paths):
-            yield paths
-    for name in plan.request.done:
-        paths = {ledger_path(name), *plan.ledgers[name].files} if name in plan.ledgers else set()
-        if not unmerged.isdisjoint(paths):
-            yield paths

@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import quote
 
 from tfgen import __version__
-from tfgen.change import new_run, run_back
+from tfgen.change import new_run
 from tfgen.check import files as drift
 from tfgen.check import object_links, repository
 from tfgen.check import objects as object_problems
@@ -37,7 +37,6 @@ def rule_summaries() -> Mapping[str, str]:
     return {
         **schema_messages.RULES,
         **new_run.RULES,
-        **run_back.RULES,
         **drift.RULES,
         **read.RULES,
         **check.RULES,

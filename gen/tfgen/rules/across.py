@@ -215,8 +215,7 @@ def _file_record(document: Document) -> Any:
     job = TrainingJob.from_document(document.data)
     files = gitops(job, {environment.name: {} for environment in job.environments})
     all_files = {**files.job_files, **files.shared_files}
-    kinds = {path: [item["kind"] for item in items] for path, items in all_files.items()}
-    return {path: digest(items) for path, items in all_files.items() if "Namespace" not in kinds[path]}
+    return {path: digest(item) for path, item in all_files.items() if item["kind"] != "Namespace"}
 
 
 def _different_files(jobs: Sequence[Recorded]) -> Iterator[Clash]:

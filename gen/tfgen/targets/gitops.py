@@ -23,7 +23,7 @@ from tfgen.text import yaml_text
 # list of jobs. Such a list would also cause a merge conflict between two authors who each add a job.
 
 
-Files: TypeAlias = Mapping[str, tuple[Object, ...]]
+Files: TypeAlias = dict[str, Object]
 
 ChangedField: TypeAlias = tuple[str, str, str]
 """(API group of an object, kind of the object, path of the field that a controller in the cluster changes)."""
@@ -41,8 +41,8 @@ class Delivery(Record):
     """The files with the GitOps objects of a job. The keys are paths in the output folder.
 
     Attributes:
-        job_files: the objects in each file that only this job has.
-        shared_files: the objects in each file that several jobs share.
+        job_files: the object in each file that only this job has.
+        shared_files: the object in each file that several jobs share.
     """
 
     job_files: Files
@@ -148,37 +148,31 @@ _ARGOCD_HEALTH: Final = Path(__file__).parent / "health"
 _OPERATORS: Final = {f"{group}_{kind}": resource.argocd_health for (group, kind), resource in RESOURCES.items()}
 
 
-def argocd(variants: Sequence[DeployedVariant]) -> Delivery:
-    """Return the files in ``overlays/argocd`` for a job that has the field ``gitops.argocd``.
-
-    `variants` has a variant for each environment of the job.
-    """
-    job_files: dict[str, tuple[Object, ...]] = {}
-    shared_files: dict[str, tuple[Object, ...]] = {f"{ARGOCD}/patches/argocd-cm.yaml": (health_checks(),)}
+def _argocd(variants: Sequence[DeployedVariant], settings: Mapping[str, Any], files: Delivery) -> None:
+    """Add the files in ``overlays/argocd`` for a job with the field ``gitops.argocd``, which contains `settings`."""
+    files.shared_files[f"{ARGOCD}/patches/argocd-cm.yaml"] = health_checks()
     for variant in variants:
-        if _argocd_settings(variant)["generator"] == "ApplicationSet":
-            shared_files[f"{ARGOCD}/applicationset-{variant.environment.name}.yaml"] = (application_set(variant),)
+        if settings["generator"] == "ApplicationSet":
+            path = f"{ARGOCD}/applicationset-{variant.environment.name}.yaml"
+            files.shared_files[path] = _application_set(variant, settings)
         else:
-            job_files[f"{ARGOCD}/{variant.name}.yaml"] = (application(variant),)
-    return Delivery(job_files, shared_files)
+            files.job_files[f"{ARGOCD}/{variant.name}.yaml"] = _application(variant, settings)
 
 
-def application(variant: DeployedVariant) -> Object:
-    """Return the Application of a job in an environment."""
+def _application(variant: DeployedVariant, settings: Mapping[str, Any]) -> Object:
     if variant.is_chart:
         values = [f"values-{variant.environment.name}.yaml"]
         source = {"path": variant.chart, "helm": {"releaseName": variant.job.name, "valueFiles": values}}
     else:
         source = {"path": variant.overlay}
     # The overlay of a retired job without claims is empty. Argo CD must prune all objects of such a job.
-    parts = _application(
-        variant, source, tuple(controller_fields(variant.objects)), may_be_empty=not variant.environment.enabled
-    )
-    parts["metadata"] = {"name": variant.name, "namespace": _argocd_settings(variant)["namespace"], **parts["metadata"]}
+    metadata = {"name": variant.name, "namespace": settings["namespace"]}
+    ignored, may_be_empty = controller_fields(variant.objects), not variant.environment.enabled
+    parts = _application_parts(variant, settings, metadata, source, ignored, may_be_empty=may_be_empty)
     return {"apiVersion": ARGOCD_VERSION, "kind": "Application", **parts}
 
 
-def application_set(variant: DeployedVariant) -> Object:
+def _application_set(variant: DeployedVariant, settings: Mapping[str, Any]) -> Object:
     """Return the ApplicationSet of an environment, with an Application for each overlay of the environment.
 
     The folders of the GitOps objects may contain a subfolder for a cluster. Such a subfolder may have the same name as
@@ -188,18 +182,17 @@ def application_set(variant: DeployedVariant) -> Object:
     directories: list[dict[str, Any]] = [{"path": f"{overlays}/*/{variant.environment.name}"}]
     directories += [{"path": f"{overlays}/{tool}/*", "exclude": True} for tool in TOOLS]
     job = f"{{{{index .path.segments {overlays.count('/') + 1}}}}}"
-    parts = _application(variant, {"path": "{{.path.path}}"}, _ANY_JOB, may_be_empty=True)
-    parts["metadata"] = {"name": f"{job}-{{{{.path.basename}}}}", **parts["metadata"]}
+    metadata, source = {"name": f"{job}-{{{{.path.basename}}}}"}, {"path": "{{.path.path}}"}
     generator = {"repoURL": variant.gitops.repository, "revision": variant.gitops.branch, "directories": directories}
     return {
         "apiVersion": ARGOCD_VERSION,
         "kind": "ApplicationSet",
-        "metadata": {"name": f"tfgen-{variant.environment.name}", "namespace": _argocd_settings(variant)["namespace"]},
+        "metadata": {"name": f"tfgen-{variant.environment.name}", "namespace": settings["namespace"]},
         "spec": {
             "goTemplate": True,
             "goTemplateOptions": ["missingkey=error"],
             "generators": [{"git": generator}],
-            "template": parts,
+            "template": _application_parts(variant, settings, metadata, source, _ANY_JOB, may_be_empty=True),
         },
     }
 
@@ -220,27 +213,26 @@ def health_check(name: str) -> str:
     return (_ARGOCD_HEALTH / f"{name}.lua").read_text(encoding="utf-8")
 
 
-def ignore_differences(fields: Iterable[ChangedField]) -> list[dict[str, Any]]:
-    """Return the ``ignoreDifferences`` of an Application, so that a sync does not reset the given fields."""
-    return [{"group": group, "kind": kind, "jsonPointers": [field]} for group, kind, field in fields]
-
-
-def _argocd_settings(variant: DeployedVariant) -> Mapping[str, Any]:
-    return variant.gitops.argocd or {}
-
-
-def _application(
-    variant: DeployedVariant, source: Object, ignored: Sequence[ChangedField], *, may_be_empty: bool
+def _application_parts(
+    variant: DeployedVariant,
+    settings: Mapping[str, Any],
+    metadata: Object,
+    source: Object,
+    ignored: Iterable[ChangedField],
+    *,
+    may_be_empty: bool,
 ) -> dict[str, Any]:
-    """Return the fields, except the name, that an Application and the template of an ApplicationSet have in common.
+    """Return the fields of an Application, or of the template of an ApplicationSet.
 
     Args:
         variant: the variant that the Application applies. For an ApplicationSet, a variant of any of its jobs.
+        settings: the field ``gitops.argocd`` of the job.
+        metadata: the metadata that name the Application.
         source: the fields of the source that name the chart or the overlay.
         ignored: the fields that a sync must not reset.
         may_be_empty: whether the overlay may contain no object, so that Argo CD may prune all objects.
     """
-    settings, gitops = _argocd_settings(variant), variant.gitops
+    gitops = variant.gitops
     empty = {"allowEmpty": True} if may_be_empty else {}
     automated = {"prune": settings["prune"], "selfHeal": settings["selfHeal"], **empty}
     cluster = variant.environment.cluster
@@ -255,9 +247,10 @@ def _application(
         **({"managedNamespaceMetadata": {"labels": pod_security(variant.job)}} if gitops.create_namespace else {}),
         "retry": _RETRY,
     }
-    ignore = ignore_differences(ignored)
+    ignore = [{"group": group, "kind": kind, "jsonPointers": [field]} for group, kind, field in ignored]
     return {
         "metadata": {
+            **metadata,
             "annotations": {keys.MANIFEST_PATHS: "." if variant.is_chart else ".;../base"},
             "finalizers": [_FINALIZER],
         },
@@ -306,34 +299,32 @@ _FLUX_HEALTH: Final[Mapping[tuple[str, str], Mapping[str, str]]] = {
 https://fluxcd.io/flux/components/kustomize/kustomizations/#health-check-expressions."""
 
 
-def flux(variants: Sequence[DeployedVariant]) -> Delivery:
-    """Return the files in ``overlays/flux`` for a job that has the field ``gitops.flux``.
-
-    `variants` has a variant for each environment of the job.
-    """
-    job_files: dict[str, tuple[Object, ...]] = {}
-    shared_files: dict[str, tuple[Object, ...]] = {}
+def _flux(variants: Sequence[DeployedVariant], settings: Mapping[str, Any], files: Delivery) -> None:
+    """Add the files in ``overlays/flux`` for a job with the field ``gitops.flux``, which contains `settings`."""
     for variant in variants:
         folder = f"{FLUX}/{variant.environment.cluster}" if variant.environment.cluster else FLUX
-        repository = git_repository(variant)
-        job_files[f"{folder}/{variant.name}.yaml"] = (
-            _release(variant) if variant.is_chart else _kustomization(variant),
-        )
-        shared_files[f"{folder}/gitrepository-{repository['metadata']['name']}.yaml"] = (repository,)
+        repository = _git_repository(variant, settings)
+        source = {"kind": "GitRepository", "name": repository["metadata"]["name"]}
+        applied = _release(variant, settings, source) if variant.is_chart else _kustomization(variant, settings, source)
+        files.job_files[f"{folder}/{variant.name}.yaml"] = applied
+        files.shared_files[f"{folder}/gitrepository-{source['name']}.yaml"] = repository
         if variant.gitops.create_namespace:
-            shared_files[f"{folder}/namespace-{variant.namespace}.yaml"] = (_namespace(variant),)
-    return Delivery(job_files, shared_files)
+            files.shared_files[f"{folder}/namespace-{variant.namespace}.yaml"] = _namespace(variant)
 
 
-def git_repository(variant: DeployedVariant) -> Object:
+def _git_repository(variant: DeployedVariant, settings: Mapping[str, Any]) -> Object:
     """Return the GitRepository of a variant. Variants of several jobs may share a GitRepository.
 
     The name contains a digest of the spec, so variants that need the same spec get the same GitRepository.
     """
-    settings = _flux_settings(variant)
+    url = variant.gitops.repository
+    if "://" not in url:  # Flux needs ssh://git@host/path instead of git@host:path
+        # https://fluxcd.io/flux/components/source/gitrepositories/#url
+        host, _, path = url.partition(":")
+        url = f"ssh://{host}/{path}"
     spec = {
         "interval": settings["interval"],
-        "url": _url(variant.gitops.repository),
+        "url": url,
         "ref": {"branch": variant.gitops.branch},
         **({"secretRef": {"name": settings["secretName"]}} if settings["secretName"] else {}),
     }
@@ -346,20 +337,8 @@ def git_repository(variant: DeployedVariant) -> Object:
     }
 
 
-def _url(address: str) -> str:
-    """Convert an address such as ``git@host:path`` to a URL such as ``ssh://git@host/path``, because Flux needs a URL.
-
-    https://fluxcd.io/flux/components/source/gitrepositories/#url
-    """
-    if "://" in address:
-        return address
-    host, _, path = address.partition(":")
-    return f"ssh://{host}/{path}"
-
-
-def _kustomization(variant: DeployedVariant) -> Object:
-    settings = _flux_settings(variant)
-    ignored = flux_ignore(controller_fields(variant.objects))
+def _kustomization(variant: DeployedVariant, settings: Mapping[str, Any], source: Object) -> Object:
+    ignored = _flux_ignore(variant)
     return {
         "apiVersion": KUSTOMIZATION[0],
         "kind": KUSTOMIZATION[1],
@@ -368,7 +347,7 @@ def _kustomization(variant: DeployedVariant) -> Object:
             "interval": settings["interval"],
             "retryInterval": "1m",
             "timeout": settings["timeout"],
-            "sourceRef": {"kind": "GitRepository", "name": git_repository(variant)["metadata"]["name"]},
+            "sourceRef": source,
             "path": f"./{variant.overlay}",
             "targetNamespace": variant.namespace,
             **_account(settings),
@@ -376,12 +355,12 @@ def _kustomization(variant: DeployedVariant) -> Object:
             "force": False,
             "wait": settings["wait"],
             **({"ignore": ignored} if ignored else {}),
-            **_health(variant),
+            **_health(variant, settings),
         },
     }
 
 
-def _release(variant: DeployedVariant) -> Object:
+def _release(variant: DeployedVariant, settings: Mapping[str, Any], source: Object) -> Object:
     """Return the HelmRelease. The chart's version changes with the chart's content, so that Flux applies each change.
 
     The values of the environment come from a file in the chart (``valuesFiles``), and not from the HelmRelease
@@ -389,8 +368,7 @@ def _release(variant: DeployedVariant) -> Object:
     commit sets a new run and a new image. With values in the HelmRelease, Flux might start the new run with the chart
     of the previous commit. Then Flux could not change this run to the new chart.
     """
-    settings = _flux_settings(variant)
-    ignored = flux_ignore(controller_fields(variant.objects))
+    ignored = _flux_ignore(variant)
     step = {"disableWait": not settings["wait"], "disableWaitForJobs": not settings["wait"]}
     return {
         "apiVersion": RELEASE[0],
@@ -406,7 +384,7 @@ def _release(variant: DeployedVariant) -> Object:
             "chart": {
                 "spec": {
                     "chart": f"./{variant.chart}",
-                    "sourceRef": {"kind": "GitRepository", "name": git_repository(variant)["metadata"]["name"]},
+                    "sourceRef": source,
                     "reconcileStrategy": "ChartVersion",
                     "valuesFiles": [
                         f"{variant.chart}/values.yaml",
@@ -417,7 +395,7 @@ def _release(variant: DeployedVariant) -> Object:
             "install": {**step, "strategy": {"name": "RetryOnFailure", "retryInterval": "1m"}},
             "upgrade": {**step, "force": False, "strategy": {"name": "RetryOnFailure", "retryInterval": "1m"}},
             "driftDetection": {"mode": "enabled", **({"ignore": ignored} if ignored else {})},
-            **_health(variant),
+            **_health(variant, settings),
         },
     }
 
@@ -435,22 +413,19 @@ def _namespace(variant: DeployedVariant) -> Object:
     }
 
 
-def _flux_settings(variant: DeployedVariant) -> Mapping[str, Any]:
-    return variant.gitops.flux or {}
-
-
 def _account(settings: Mapping[str, Any]) -> dict[str, Any]:
     return {"serviceAccountName": settings["serviceAccountName"]} if settings["serviceAccountName"] else {}
 
 
-def flux_ignore(fields: Iterable[ChangedField]) -> list[dict[str, Any]]:
-    """Return the ``ignore`` of a Kustomization or HelmRelease, so that Flux does not reset the given fields."""
+def _flux_ignore(variant: DeployedVariant) -> list[dict[str, Any]]:
+    """Return the ``ignore`` of a Kustomization or HelmRelease, so that Flux does not reset fields of controllers."""
+    fields = controller_fields(variant.objects)
     return [{"paths": [field], "target": {"group": group, "kind": kind}} for group, kind, field in fields]
 
 
-def _health(variant: DeployedVariant) -> dict[str, Any]:
+def _health(variant: DeployedVariant, settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return the health checks of the job's custom kinds. Flux evaluates the checks only with ``wait``."""
-    if not _flux_settings(variant)["wait"]:
+    if not settings["wait"]:
         return {}
     checks = {
         (item["apiVersion"], item["kind"]): _FLUX_HEALTH[group(item), item["kind"]]
@@ -471,22 +446,19 @@ def gitops(job: TrainingJob, environments: Mapping[str, Mapping[str, Object]]) -
         job: the job.
         environments: the objects of each environment. Example: {"prod": {"worker": {"kind": "StatefulSet", ...}}}.
     """
-    if job.gitops is None:
-        return Delivery({}, {})
-    variants = [
-        DeployedVariant(job, job.gitops, environment, tuple(environments[environment.name].values()))
-        for environment in job.environments
-    ]
-    deliveries = [
-        *([argocd(variants)] if job.gitops.argocd is not None else []),
-        *([flux(variants)] if job.gitops.flux is not None else []),
-    ]
-    return Delivery(
-        {path: objects for delivery in deliveries for path, objects in delivery.job_files.items()},
-        {path: objects for delivery in deliveries for path, objects in delivery.shared_files.items()},
-    )
+    files = Delivery({}, {})
+    if job.gitops is not None:
+        variants = [
+            DeployedVariant(job, job.gitops, environment, tuple(environments[environment.name].values()))
+            for environment in job.environments
+        ]
+        if job.gitops.argocd is not None:
+            _argocd(variants, job.gitops.argocd, files)
+        if job.gitops.flux is not None:
+            _flux(variants, job.gitops.flux, files)
+    return files
 
 
 def yaml_texts(files: Files) -> dict[str, str]:
-    """Return the YAML text of each file in `files`. The text contains the objects of the file."""
-    return {path: yaml_text.documents(map(dict, objects)) for path, objects in files.items()}
+    """Return the YAML text of each file in `files`."""
+    return {path: yaml_text.dump(dict(item)) for path, item in files.items()}

@@ -88,7 +88,10 @@ def store_results(values: Mapping[str, Any]) -> None:
             if len(body) <= _LONGEST:
                 _write(_path(parent, entry), f"{_checksum(entry, body)}\n".encode() + body)
         for subfolder in {_path(parent, entry).parent for entry in values}:
-            _remove_oldest(subfolder)
+            paths = [*subfolder.iterdir()]
+            for path in sorted(paths, key=_age)[:-MOST] if len(paths) > MOST else ():
+                with suppress(OSError):
+                    path.unlink()
 
 
 def _checksum(entry: str, body: bytes) -> str:
@@ -121,15 +124,6 @@ def _write(path: Path, text: bytes) -> None:
         with suppress(OSError):
             temporary.unlink()
         raise
-
-
-def _remove_oldest(folder: Path) -> None:
-    paths = [*folder.iterdir()]
-    if len(paths) <= MOST:
-        return
-    for path in sorted(paths, key=_age)[: len(paths) - MOST]:
-        with suppress(OSError):
-            path.unlink()
 
 
 def _age(path: Path) -> int:

@@ -39,11 +39,8 @@ class FileTree(Record):
     def __init__(self, files: Mapping[str, str] = EMPTY) -> None:
         in_order = dict(sorted(files.items()))
         super().__init__(in_order)
-        candidates = [
-            *(fault for path, text in in_order.items() for fault in (path_fault(path), _text_fault(path, text))),
-            *_clashes(in_order),
-        ]
-        if faults := [fault for fault in candidates if fault]:
+        found = [fault for path, text in in_order.items() for fault in (path_fault(path), _text_fault(path, text))]
+        if faults := [*filter(None, found), *_clashes(in_order)]:
             raise FileTreeError("\n".join(faults))
 
     @cached_property

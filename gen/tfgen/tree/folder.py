@@ -25,7 +25,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Set
 from contextlib import contextmanager, suppress
 from itertools import groupby
 from pathlib import Path
-from types import TracebackType
+from posixpath import join, split
 from typing import Self, TypeAlias, TypeVar
 
 from tfgen.disk_file import (
@@ -104,9 +104,7 @@ class OutputFolder:
                 self._root = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY)
         return self
 
-    def __exit__(
-        self, error_type: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._root is not None:
             os.close(self._root)
             self._root = None
@@ -154,7 +152,7 @@ class OutputFolder:
         Raises:
             TfgenError: The file does not exist.
         """
-        parent, name = _split(path)
+        parent, name = split(path)
         with errors_at(path), self._folder(parent) as folder:
             descriptor = open_file(folder, name, path)
             with os.fdopen(descriptor, encoding="utf-8", errors="replace", newline="") as file:
@@ -203,8 +201,8 @@ class OutputFolder:
         replaced = {job_folder(path) for path, digest in digests.items() if digest is not None}
         own = set(filter(None, map(job_folder, digests)))
         new = {folder for folder in own - replaced if not self._is_there(folder)}
-        parents = {_split(folder)[0] for folder in new} | {
-            _split(path)[0] for path in digests if job_folder(path) not in new
+        parents = {split(folder)[0] for folder in new} | {
+            split(path)[0] for path in digests if job_folder(path) not in new
         }
         with self._folders(make=True) as way:
             for parent in sorted(parents):
@@ -226,13 +224,13 @@ class OutputFolder:
         """
         own = set(filter(None, map(job_folder, digests)))
         for own_folder in sorted(own & new):
-            self._rename_folder(_joined(staged, own_folder), own_folder)
+            self._rename_folder(join(staged, own_folder), own_folder)
         single_files = {path: digest for path, digest in digests.items() if job_folder(path) not in new}
         with self._folders() as source:
             for folder, name, path, digest in self._entries(single_files):
                 check_digest(folder, name, path, digest)
                 with errors_at(path):
-                    staged_in = source.open(_split(_joined(staged, path))[0])
+                    staged_in = source.open(split(join(staged, path))[0])
                     os.replace(name, name, src_dir_fd=staged_in, dst_dir_fd=folder)
 
     def move(self, staged: str, folder: str, names: Iterable[str]) -> None:
@@ -277,7 +275,10 @@ class OutputFolder:
         """Remove the empty parent folders of the given paths, except for the output folder."""
         folders = {folder for path in paths for folder in ancestors(path)}
         for path in sorted(folders, key=lambda folder: folder.count("/"), reverse=True):
-            self._remove_empty(path)
+            parent, name = split(path)
+            # rmdir refuses a folder with content, and an empty folder that remains is harmless.
+            with suppress(OSError, TfgenError), self._folder(parent) as folder:
+                os.rmdir(name, dir_fd=folder)
 
     def sync_folders(self, paths: Iterable[str], number: int) -> None:
         """Sync the parent folders of the given paths to the disk, so that renames and removals survive a power failure.
@@ -293,7 +294,9 @@ class OutputFolder:
         with self._folders() as way:
             for folder in sorted(folders):
                 with suppress(FileNotFoundError, BlockedPathError):
-                    _fsync(way.open(folder), folder or self.path)
+                    descriptor = way.open(folder)
+                    with errors_at(folder or self.path):
+                        os.fsync(descriptor)
 
     @contextmanager
     def locked(self, *, shared: bool = False, make: bool | None = None) -> Iterator[None]:
@@ -347,7 +350,7 @@ class OutputFolder:
 
     def _rename_folder(self, staged: str, path: str) -> None:
         """Rename a staged folder to its final path, which must not exist."""
-        (staged_parent, name), (parent, _) = _split(staged), _split(path)
+        (staged_parent, name), (parent, _) = split(staged), split(path)
         try:
             with self._folder(staged_parent) as source, self._folder(parent) as folder:
                 os.replace(name, name, src_dir_fd=source, dst_dir_fd=folder)
@@ -360,19 +363,13 @@ class OutputFolder:
             ) from error
 
     def _is_there(self, path: str) -> bool:
-        parent, name = _split(path)
+        parent, name = split(path)
         try:
             with errors_at(path, but=FileNotFoundError), self._folder(parent) as folder:
                 os.stat(name, dir_fd=folder, follow_symlinks=False)
         except FileNotFoundError:
             return False
         return True
-
-    def _remove_empty(self, path: str) -> None:
-        parent, name = _split(path)
-        # rmdir refuses a folder with content, and an empty folder that remains is harmless.
-        with suppress(OSError, TfgenError), self._folder(parent) as folder:
-            os.rmdir(name, dir_fd=folder)
 
     @contextmanager
     def _folder(self, path: str) -> Iterator[int]:
@@ -414,22 +411,19 @@ class _Folders:
             BlockedPathError: A link or a file blocks the path.
             TfgenError: The disk fails.
         """
-        with errors_at(path or self._top, but=FileNotFoundError):
-            return self._open(path)
-
-    def take(self) -> int:
-        """Return the descriptor of the folder that was opened last. The caller must close the descriptor."""
-        return self._way.pop()[1]
-
-    def _open(self, path: str) -> int:
         way = [*ancestors(path), path] if path else []
         shared = 0
         while shared < min(len(way), len(self._way)) and way[shared] == self._way[shared][0]:
             shared += 1
-        self._go_up_to(shared)
-        for folder in way[shared:]:
-            self._way.append((folder, self._open_child(self._last(), _split(folder)[1], folder)))
-        return self._last()
+        with errors_at(path or self._top, but=FileNotFoundError):
+            self._go_up_to(shared)
+            for folder in way[shared:]:
+                self._way.append((folder, self._open_child(folder)))
+            return self._last()
+
+    def take(self) -> int:
+        """Return the descriptor of the folder that was opened last. The caller must close the descriptor."""
+        return self._way.pop()[1]
 
     def _last(self) -> int:
         if self._root is None:
@@ -440,7 +434,8 @@ class _Folders:
         while len(self._way) > depth:
             os.close(self._way.pop()[1])
 
-    def _open_child(self, parent: int, name: str, path: str) -> int:
+    def _open_child(self, path: str) -> int:
+        parent, name = self._last(), split(path)[1]
         try:
             return open_folder(name, within=parent)
         except FileNotFoundError:
@@ -454,15 +449,6 @@ class _Folders:
                 raise
             obstacle = describe_mode(os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode)
             raise BlockedPathError(f"{path} is {obstacle}, where tfgen needs a folder") from error
-
-
-def _joined(folder: str, name: str) -> str:
-    return f"{folder}/{name}" if folder else name
-
-
-def _split(path: str) -> tuple[str, str]:
-    parent, _, name = path.rpartition("/")
-    return parent, name
 
 
 def _remove(name: str, folder: int) -> None:
@@ -480,7 +466,7 @@ def _by_folder(paths: Iterable[str]) -> Iterator[tuple[str, list[tuple[str, str]
 
     Example: ("charts/mnist", [("Chart.yaml", "charts/mnist/Chart.yaml"), ...]).
     """
-    entries = sorted((*_split(path), path) for path in paths)
+    entries = sorted((*split(path), path) for path in paths)
     for parent, group in groupby(entries, key=lambda entry: entry[0]):
         yield parent, [(name, path) for _, name, path in group]
 
@@ -492,11 +478,6 @@ def _entry(folder: int, name: str, path: str) -> DiskEntry:
             return DiskEntry(digest, None, unix_digest) if digest else _NOTHING
         except BlockedPathError as error:
             return DiskEntry(obstacle=str(error))
-
-
-def _fsync(descriptor: int, path: Path | str) -> None:
-    with errors_at(path):
-        os.fsync(descriptor)
 
 
 def _try_lock(descriptor: int, path: str, operation: int) -> bool:
@@ -533,23 +514,22 @@ class GitFolder:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, error_type: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """End the block. A tree of git needs no end."""
 
     def states(self, paths: Iterable[str]) -> dict[str, DiskEntry]:
         """Return the state of each of the given paths, by path."""
         wanted = {path: self.path / path for path in paths}
         contents = self._tree.read_all(wanted.values())
-        return {path: self._state(path, whole, contents.get(whole)) for path, whole in wanted.items()}
-
-    def _state(self, path: str, whole: Path, content: bytes | None) -> DiskEntry:
-        if content is not None:
-            digest, unix_digest = digests_of(content)
-            return DiskEntry(digest, None, unix_digest)
-        kind = self._tree.kind(whole)
-        return DiskEntry(obstacle=f"{path} is a {kind}, where tfgen needs a file") if kind else DiskEntry()
+        entries: dict[str, DiskEntry] = {}
+        for path, whole in wanted.items():
+            if whole in contents:
+                digest, unix_digest = digests_of(contents[whole])
+                entries[path] = DiskEntry(digest, None, unix_digest)
+            else:
+                kind = self._tree.kind(whole)
+                entries[path] = DiskEntry(obstacle=kind and f"{path} is a {kind}, where tfgen needs a file")
+        return entries
 
     def names(self, folder: str) -> list[str]:
         """Return the sorted names of the files of a folder; empty for a missing folder."""
@@ -603,7 +583,7 @@ def write_folder(folder: Path, files: Iterable[tuple[str, bytes]], *, mark: tupl
     with errors_at(folder):
         if folder.exists() and mark is None:
             raise UsageError(f"{folder}: the folder exists; name a new folder")
-        if folder.exists() and mark and not _may_replace(folder, *mark):
+        if folder.exists() and mark and not _has_mark(folder, *mark):
             raise UsageError(f"{folder}: tfgen did not write this folder; name a new or an empty folder")
         folder.parent.mkdir(parents=True, exist_ok=True)
         staged = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
@@ -615,27 +595,22 @@ def write_folder(folder: Path, files: Iterable[tuple[str, bytes]], *, mark: tupl
                 target.parent.mkdir(parents=True, exist_ok=True)
                 target.write_bytes(content)
                 number += 1
-            _swap(folder, staged)
+            earlier = staged / "old"
+            if folder.exists():
+                folder.rename(earlier)
+            try:
+                (staged / "new").rename(folder)
+            except OSError:
+                if earlier.exists():
+                    earlier.rename(folder)
+                raise
         finally:
             shutil.rmtree(staged, ignore_errors=True)
     return number
 
 
-def _swap(folder: Path, staged: Path) -> None:
-    """Replace the folder by the new version in `staged`. After a failure, move the earlier version back."""
-    earlier = staged / "old"
-    if folder.exists():
-        folder.rename(earlier)
-    try:
-        (staged / "new").rename(folder)
-    except OSError:
-        if earlier.exists():
-            earlier.rename(folder)
-        raise
-
-
-def _may_replace(folder: Path, file: str, mark: str) -> bool:
-    if not folder.is_dir():
-        return False
+def _has_mark(folder: Path, file: str, mark: str) -> bool:
+    """Return whether a folder is empty, or has a file that contains the text `mark`."""
     marked = folder / file
-    return not any(folder.iterdir()) or (marked.is_file() and mark in marked.read_text(encoding="utf-8"))
+    is_empty = folder.is_dir() and not any(folder.iterdir())
+    return is_empty or (marked.is_file() and mark in marked.read_text(encoding="utf-8"))

@@ -148,20 +148,16 @@ class Ledger(Record):
         is not UTF-8 becomes a JSON escape.
         """
         data: dict[str, object] = {
+            "defaults": self.defaults_digest or None,
             "files": dict(self.files),
             "input": self.input_digest,
+            "revision": {"digest": self.revised_digest, "number": self.revision} if self.revised_digest else None,
+            "source": self.source or None,
             "tool": self.tool_version,
+            "unfinished": None if self.unfinished is None else dict(self.unfinished),
             "version": _VERSION,
         }
-        if self.defaults_digest:
-            data["defaults"] = self.defaults_digest
-        if self.source:
-            data["source"] = self.source
-        if self.revised_digest:
-            data["revision"] = {"digest": self.revised_digest, "number": self.revision}
-        if self.unfinished is not None:
-            data["unfinished"] = dict(self.unfinished)
-        lines = ",\n".join(f'  "{key}": {_json(value)}' for key, value in sorted(data.items()))
+        lines = ",\n".join(f'  "{key}": {_json(value)}' for key, value in data.items() if value is not None)
         return f"{{\n{lines}\n}}\n".encode("utf-8", "backslashreplace").decode()
 
 
@@ -209,7 +205,8 @@ def parse_ledger(job: str, text: str) -> Ledger:
     if len(text) > _LONGEST_READ:
         raise _not_a_ledger(path, [f"larger than {_LONGEST_READ:,} characters"])
     if has_conflict(text):
-        raise LedgerConflictError({job: _source_in(text)})
+        sources = {match["source"] for match in _SOURCE_LINE.finditer(text)}  # of both branches
+        raise LedgerConflictError({job: next(iter(sources)) if len(sources) == 1 else ""})
     try:
         data = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -222,12 +219,6 @@ def parse_ledger(job: str, text: str) -> Ledger:
     if faults := [*_faults(job, data)]:
         raise _not_a_ledger(path, faults)
     return _ledger(data)
-
-
-def _source_in(text: str) -> str:
-    """Return the job file's path from a ledger with merge conflicts; empty if the two branches have different paths."""
-    sources = {match["source"] for match in _SOURCE_LINE.finditer(text)}
-    return next(iter(sources)) if len(sources) == 1 else ""
 
 
 def merge_ledgers(ours: Ledger, theirs: Ledger, on_disk: Mapping[str, str] | None = None) -> Ledger:
@@ -251,11 +242,6 @@ def merge_ledgers(ours: Ledger, theirs: Ledger, on_disk: Mapping[str, str] | Non
         unfinished={**(ours.unfinished or {}), **(theirs.unfinished or {}), **theirs.files, **(on_disk or {})},
         source=ours.source or theirs.source,
     )
-
-
-def parse_checked_ledger(text: str) -> Ledger:
-    """Parse the text of a ledger that `parse_ledger` has already checked."""
-    return _ledger(json.loads(text))
 
 
 def _ledger(data: Mapping[str, Any]) -> Ledger:
@@ -291,7 +277,12 @@ def _faults(job: str, data: Mapping[str, object]) -> Iterator[str]:
         yield "the keys defaults, input, source and tool must have text values"
     elif not str(data["tool"]).isprintable():
         yield "tool contains an unprintable character"
-    if "revision" in data and not _is_revision(data["revision"]):
+    match data.get("revision"):
+        case {"digest": str(digest), "number": int(number), **more} if not more and type(number) is int:
+            is_revision = _DIGEST.fullmatch(digest) is not None and 0 <= number < _REVISION_END
+        case _:
+            is_revision = "revision" not in data
+    if not is_revision:
         yield "revision is not a mapping with a digest and a number"
     strange: list[str] = []
     for key in ("files", "unfinished"):
@@ -308,17 +299,6 @@ def _faults(job: str, data: Mapping[str, object]) -> Iterator[str]:
                 yield f"{key} has no SHA-256 for {file!r}"
     if strange:
         yield f"{_first(strange)}, while the job {job} has files only in {name_places(job)}"
-
-
-def _is_revision(data: object) -> bool:
-    return (
-        isinstance(data, dict)
-        and data.keys() == {"digest", "number"}
-        and isinstance(data["digest"], str)
-        and _DIGEST.fullmatch(data["digest"]) is not None
-        and type(data["number"]) is int
-        and 0 <= data["number"] < _REVISION_END
-    )
 
 
 def _first(faults: Sequence[str]) -> str:
@@ -381,28 +361,36 @@ class Ledgers(Mapping[str, Ledger]):
     Attributes:
         digests: the digest of the text of each ledger, by name of the job.
         sources: the path of each job file from the root of the repository, by name of the job.
+        shared_paths: the names of the jobs whose ledgers list a path, for each path outside the folders of the jobs, in
+            lower case. Example: {"overlays/argocd/mnist-prod.yaml": ("mnist",)}.
     """
 
     def __init__(self, folder: ReadableFolder, tree: Tree = DISK) -> None:
         self._open = partial(open_tree, folder.path, tree)
         self.digests: dict[str, str] = {}
         self.sources: dict[str, str] = {}
-        self._owners: dict[str, tuple[str, ...]] = {}
+        self.shared_paths: dict[str, tuple[str, ...]] = {}
         self._read = lru_cache(maxsize=_MOST)(self._read_again)
         faults: list[str] = []
         conflicts: dict[str, str] = {}
         for name in folder.names(LEDGER_FOLDER):
             if (job := job_of(name)) is not None:
                 try:
-                    self._add(job, folder.read_text(ledger_path(job), LEDGER_READ))
+                    text = folder.read_text(ledger_path(job), LEDGER_READ)
+                    ledger = parse_ledger(job, text)
+                    self.digests[job] = digest_of(text)
+                    self.sources[job] = ledger.source
+                    for path in ledger.paths():
+                        if not is_in_job_folder(job, path):
+                            self.shared_paths[path.casefold()] = (*self.owners(path), job)
                 except LedgerConflictError as error:
                     conflicts |= error.sources
                 except TfgenError as error:
                     faults.append(str(error))
         if conflicts and not faults:
             raise LedgerConflictError(conflicts)
-        faults += [str(LedgerConflictError(conflicts))] if conflicts else []
         if faults:
+            faults += [str(LedgerConflictError(conflicts))] if conflicts else []
             raise TfgenError("\n".join(faults))
 
     def owners(self, path: str) -> tuple[str, ...]:
@@ -411,7 +399,7 @@ class Ledgers(Mapping[str, Ledger]):
         The result is empty for a path in the folder of a job, such as `charts/mnist/Chart.yaml`. The comparison of
         paths ignores upper and lower case.
         """
-        return self._owners.get(path.casefold(), ())
+        return self.shared_paths.get(path.casefold(), ())
 
     def lists(self, path: str) -> bool:
         """Return whether the ledger of any job lists the file with this path."""
@@ -424,13 +412,6 @@ class Ledgers(Mapping[str, Ledger]):
         with self._open() as folder, suppress(TfgenError):
             return parse_ledger(job, folder.read_text(ledger_path(job), LEDGER_READ)).files
         return ()
-
-    def shared_paths(self) -> Iterator[tuple[str, tuple[str, ...]]]:
-        """Yield each path outside the folders of the jobs, with the names of the jobs whose ledgers list the path.
-
-        The paths are in lower case. Example: ("overlays/argocd/mnist-prod.yaml", ("mnist",)).
-        """
-        return iter(self._owners.items())
 
     def __getitem__(self, job: str) -> Ledger:
         if job not in self.digests:
@@ -451,14 +432,6 @@ class Ledgers(Mapping[str, Ledger]):
 
     __hash__ = None  # type: ignore[assignment]  # a mapping is not hashable
 
-    def _add(self, job: str, text: str) -> None:
-        ledger = parse_ledger(job, text)
-        self.digests[job] = digest_of(text)
-        self.sources[job] = ledger.source
-        for path in ledger.paths():
-            if not is_in_job_folder(job, path):
-                self._owners[path.casefold()] = (*self.owners(path), job)
-
     def _read_again(self, job: str) -> Ledger:
         with self._open() as folder:
             text = folder.read_text(ledger_path(job), LEDGER_READ)
@@ -466,7 +439,7 @@ class Ledgers(Mapping[str, Ledger]):
             raise TfgenError(
                 f"{ledger_path(job)}: another program changed the ledger while tfgen ran; run the command again"
             )
-        return parse_checked_ledger(text)
+        return _ledger(json.loads(text))  # the constructor has checked the same text
 
 
 _OF_TOOLS: Final = (".argocd-source*.yaml", "kustomization.yaml", "kustomization.yml", "Kustomization")
@@ -492,9 +465,9 @@ def unlisted_files(paths: Iterable[str], ledgers: Ledgers) -> list[str]:
         path
         for path in paths
         if not (is_placeholder(path) or ledgers.lists(path))
-        and (path.startswith(f"{OVERLAYS}/") or path.split("/")[1] in ledgers or _is_of_tool(path))
+        and (
+            path.startswith(f"{OVERLAYS}/")
+            or path.split("/")[1] in ledgers
+            or any(fnmatchcase(path.rpartition("/")[2], pattern) for pattern in _OF_TOOLS)
+        )
     ]
-
-
-def _is_of_tool(path: str) -> bool:
-    return any(fnmatchcase(path.rpartition("/")[2], pattern) for pattern in _OF_TOOLS)

@@ -10,7 +10,7 @@ from pathlib import Path
 from tfgen.disk_file import temporary_name
 from tfgen.errors import UsageError
 from tfgen.record import Record
-from tfgen.tree.folder import DiskEntry, OutputFolder
+from tfgen.tree.folder import OutputFolder
 
 
 class IfPresent(Enum):
@@ -61,7 +61,13 @@ def add_files(folder: Path, files: Sequence[NewFile]) -> Added:
     """
     with OutputFolder(folder, create=True) as output:
         on_disk = output.states(file.path for file in files)
-        _check_places(folder, files, on_disk)
+        refusing = [file.path for file in files if file.if_present is IfPresent.REFUSE]
+        if existing := [str(folder / path) for path in refusing if on_disk[path].digest is not None]:
+            raise UsageError(
+                f"{', '.join(existing)} exists already, and tfgen does not replace files that it did not render"
+            )
+        if obstacles := sorted({obstacle for entry in on_disk.values() if (obstacle := entry.obstacle)}):
+            raise UsageError("\n".join(f"{folder}/{obstacle}" for obstacle in obstacles))
         texts = {file.path: output.read_text(file.path) for file in files if on_disk[file.path].digest is not None}
         contents = {file.path: _content(file, texts.get(file.path)) for file in files}
         changed = {path: text for path, text in contents.items() if text != texts.get(path)}
@@ -82,16 +88,6 @@ def add_files(folder: Path, files: Sequence[NewFile]) -> Added:
         extended=tuple(folder / path for path in changed if path in texts),
         present={folder / path: text for path, text in texts.items() if path not in changed},
     )
-
-
-def _check_places(folder: Path, files: Sequence[NewFile], on_disk: Mapping[str, DiskEntry]) -> None:
-    refusing = [file.path for file in files if file.if_present is IfPresent.REFUSE]
-    if existing := [str(folder / path) for path in refusing if on_disk[path].digest is not None]:
-        raise UsageError(
-            f"{', '.join(existing)} exists already, and tfgen does not replace files that it did not render"
-        )
-    if obstacles := sorted({obstacle for entry in on_disk.values() if (obstacle := entry.obstacle)}):
-        raise UsageError("\n".join(f"{folder}/{obstacle}" for obstacle in obstacles))
 
 
 def _content(file: NewFile, text: str | None) -> str:

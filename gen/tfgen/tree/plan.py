@@ -11,7 +11,7 @@ lists the replaced files.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import closing
 from enum import StrEnum
 from functools import cache, partial
@@ -24,9 +24,9 @@ from tfgen.git.tree import DISK, Tree
 from tfgen.places import is_in_job_folder, is_placeholder, placeholders
 from tfgen.record import Record
 from tfgen.tree.files import FileTree, digest_of, path_fault
-from tfgen.tree.folder import DiskEntry, ReadableFolder
+from tfgen.tree.folder import ReadableFolder
 from tfgen.tree.ledger import Ledger, Ledgers, check_ledger, has_conflict, ledger_path
-from tfgen.tree.staging import Rendering, Staged, Staging
+from tfgen.tree.staging import Rendering, Staged, Staging, unstaged
 from tfgen.workers import MANY_SMALL, map_items
 
 _LOSS_READ: Final = 1 << 20
@@ -67,55 +67,41 @@ PathAction: TypeAlias = tuple[str, FileAction]
 """A path, and the action of the write on the file at the path."""
 
 
-class Loss(Record):
-    """The lines that are lost when a write replaces or removes a file.
-
-    Attributes:
-        verb: what the write does with the file: "replaces" or "removes".
-        lines: the first lost line and the number of the others, such as "line 3 'x' and 2 more lines".
-        number: the number of lost lines.
-    """
-
-    verb: str
-    lines: str
-    number: int
-
-    def describe(self, force: str) -> str:
-        """Return the message that warns before a write, such as "--force replaces the file, and line 3 'x' is lost"."""
-        lost = f"{self.lines} {'is' if self.number == 1 else 'are'} lost"
-        restored = "no line is lost, but lines that were deleted or moved come back"
-        return f"{force} {self.verb} the file, and {lost if self.number else restored}"
-
-    def describe_past(self) -> str:
-        """Return the message that reports a write, such as "replaced, and line 3 'x' was lost"."""
-        lost = f"{self.lines} {'was' if self.number == 1 else 'were'} lost"
-        restored = "no line was lost, but lines that were deleted or moved came back"
-        return f"{self.verb[:-1]}d, and {lost if self.number else restored}"
-
-
 class Conflict(Record):
     """A path that tfgen may not write without the consent of the user.
 
     Attributes:
-        loss: the lines that a write with --force deletes; None if tfgen cannot write the path even with --force.
+        verb: what a write with --force does with the file: "replaces" or "removes"; empty if tfgen cannot write the
+            path even with --force.
+        lines: the first line that such a write deletes and the number of the others, such as "line 3 'x' and 2 more
+            lines".
+        number: the number of deleted lines.
     """
 
     path: str
     reason: str
-    loss: Loss | None = None
+    verb: str = ""
+    lines: str = ""
+    number: int = 0
 
     @property
     def can_force(self) -> bool:
         """Return whether tfgen would write the path if the user adds --force."""
-        return self.loss is not None
+        return bool(self.verb)
 
     def describe(self, force: str) -> str:
         """Return the message that reports the conflict. `force` is the option that makes tfgen write the path."""
-        return f"{self.path}: {self.reason}" + (f"; {self.loss.describe(force)}" if self.loss else "")
+        if not self.verb:
+            return f"{self.path}: {self.reason}"
+        lost = f"{self.lines} {'is' if self.number == 1 else 'are'} lost"
+        restored = "no line is lost, but lines that were deleted or moved come back"
+        return f"{self.path}: {self.reason}; {force} {self.verb} the file, and {lost if self.number else restored}"
 
     def describe_past(self) -> str:
         """Return the message about a file that tfgen overwrote or removed with --force."""
-        return f"{self.path}: {self.reason}" + (f"; {self.loss.describe_past()}" if self.loss else "")
+        lost = f"{self.lines} {'was' if self.number == 1 else 'were'} lost"
+        restored = "no line was lost, but lines that were deleted or moved came back"
+        return f"{self.path}: {self.reason}; {self.verb[:-1]}d, and {lost if self.number else restored}"
 
     def __str__(self) -> str:
         return self.describe("--force")
@@ -187,7 +173,7 @@ class WriteRequest(Record):
 
     Attributes:
         out: the output folder.
-        renderings: the files of each rendered job. The plan reads the sequence several times, one item after the other.
+        renderings: the files of each rendered job. The plan reads the items several times, one after the other.
         done: the names of the jobs that were not rendered, because their files on disk match their ledgers.
         force: whether to replace files that the user edited.
         find_committed: function that returns the names of the jobs whose rendered files are committed in git. tfgen
@@ -200,7 +186,7 @@ class WriteRequest(Record):
     """
 
     out: Path
-    renderings: Sequence[Rendering]
+    renderings: Sequence[Rendering | Staged[Rendering]]
     done: Collection[str] = ()
     force: bool = False
     find_committed: FindCommitted | None = None
@@ -231,7 +217,7 @@ class PlannedJob(NamedTuple):
     @property
     def plan(self) -> JobPlan:
         """The plan, which each access reads again from the staging folder."""
-        return self.stored.read() if isinstance(self.stored, Staged) else self.stored
+        return unstaged(self.stored)
 
     def has(self, *actions: FileAction) -> bool:
         """Return whether at least one file has one of the given actions."""
@@ -309,67 +295,6 @@ class WritePlan(Record):
                     yield path
 
 
-class PlanInput(Record):
-    """The input of `plan_job`: the ledgers of all jobs, and the state of the disk.
-
-    Attributes:
-        ledgers: the ledgers of all jobs.
-        on_disk: the state on disk of each path in the job's tree or ledger.
-        owners_after_write: the number of jobs whose ledgers list a path after the write, by path in lower case.
-            Example: {"overlays/argocd/mnist-prod.yaml": 1}. Paths in the folder of a job are left out, because only
-            that job can list them.
-        read: function that returns the text on disk at a path. tfgen calls this function only for a conflict, to find
-            the lost lines.
-    """
-
-    ledgers: Ledgers
-    on_disk: Mapping[str, DiskEntry]
-    owners_after_write: Mapping[str, int]
-    read: Callable[[str], str]
-
-    def owner(self, path: str, job: str) -> str | None:
-        """Return the name of a job, other than `job`, whose ledger lists the path; None if no such job exists."""
-        return next((another for another in self.ledgers.owners(path) if another != job), None)
-
-    def is_kept(self, path: str, rendering: Rendering) -> bool:
-        """Return whether another job still lists the path after the write. If so, tfgen must not remove the file."""
-        return self.owners_after_write.get(path.casefold(), 0) > (path.casefold() in rendering.folded_paths)
-
-    def ledger_lists(self, path: str, job: str) -> bool:
-        """Return whether the ledger of `job` lists the file on disk with its digest. CRLF counts as LF."""
-        ledger, entry = self.ledgers.get(job), self.on_disk[path]
-        digests = (digest for digest in (entry.digest, entry.unix_digest) if digest is not None)
-        return ledger is not None and any(ledger.wrote(path, digest) for digest in digests)
-
-    def any_ledger_lists(self, path: str, job: str) -> bool:
-        """Return whether tfgen wrote the file on disk: any ledger lists the file with its digest."""
-        return any(self.ledger_lists(path, owner) for owner in {job, *self.ledgers.owners(path)})
-
-
-def plan_job(rendering: Rendering, inputs: PlanInput) -> tuple[JobPlan, tuple[Conflict, ...]]:
-    """Plan the write of one job. Return the plan, and the conflicts at paths that tfgen may not write.
-
-    The plan has a change for each path in the rendered tree or in the ledger of the job. A file that the user edited
-    has a change and a conflict: tfgen makes the change only with `force`. A path that tfgen cannot write even with
-    `force` has only a conflict.
-
-    Args:
-        rendering: The name and the files of the job.
-        inputs: The state of the disk and of the ledgers.
-    """
-    before = inputs.ledgers.get(rendering.job)
-    rendering = rendering.with_revision_number(before)
-    stale = before.paths() - rendering.tree.files.keys() if before else set()
-    stale |= placeholders(stale) - rendering.tree.files.keys()  # an earlier tfgen wrote no placeholder
-    decided = [
-        *(_decide_rendered(path, rendering, inputs) for path in rendering.tree.files),
-        *(_decide_stale(path, rendering, inputs) for path in sorted(stale)),
-    ]
-    changes = tuple(change for change, _ in decided if change)
-    conflicts = tuple(conflict for _, conflict in decided if conflict)
-    return JobPlan(rendering, before, rendering.ledger(), changes), conflicts
-
-
 _Decision: TypeAlias = tuple[FileChange | None, Conflict | None]
 """The planned change of a path, and the conflict at the path.
 
@@ -377,49 +302,102 @@ The conflict is None if tfgen may write the path. The change is None if `force` 
 """
 
 
-def _decide_rendered(path: str, rendering: Rendering, inputs: PlanInput) -> _Decision:
-    """Plan the change at a path that the job renders."""
-    entry, digest, is_shared = inputs.on_disk[path], rendering.tree.digests[path], path in rendering.shared
-    if not is_shared and (another := inputs.owner(path, rendering.job)):
-        return None, Conflict(path, f"the file belongs to the job {another} ({ledger_path(another)})")
-    if entry.obstacle:
-        return None, Conflict(path, entry.obstacle)
-    if entry.digest is None:
-        return FileChange(path, FileAction.CREATE, after=digest), None
-    if entry.digest == digest:
-        return FileChange(path, FileAction.KEEP, entry.digest, digest), None
-    change = FileChange(path, FileAction.CHANGE, entry.digest, digest, entry.unix_digest)
-    if entry.unix_digest == digest:
-        return change, None
-    if inputs.any_ledger_lists(path, rendering.job) if is_shared else inputs.ledger_lists(path, rendering.job):
-        return change, None
-    before = inputs.ledgers.get(rendering.job)
-    text = inputs.read(path)
-    if before and path in before.paths() and has_conflict(text):
-        return change, None
-    what = "the file was edited by hand" if before and path in before.paths() else "tfgen did not write the file"
-    return change, Conflict(path, what, _loss(text, rendering.tree.files[path], "replaces"))
+class _JobPlanner:
+    """Plans the write of one job.
 
+    The plan has a change for each path in the rendered tree or in the ledger of the job. A file that the user edited
+    has a change and a conflict: tfgen makes the change only with `force`. A path that tfgen cannot write even with
+    `force` has only a conflict.
 
-def _decide_stale(path: str, rendering: Rendering, inputs: PlanInput) -> _Decision:
-    """Plan the change at a path that only the ledger lists, because the job no longer renders the file.
-
-    A placeholder stays, and is created if the file is missing.
+    Args:
+        folder: the open output folder.
+        ledgers: the ledgers of all jobs.
+        owners_after_write: the number of jobs whose ledgers list a path after the write, by path in lower case.
+            Example: {"overlays/argocd/mnist-prod.yaml": 1}. Paths in the folder of a job are left out, because only
+            that job can list them.
+        rendering: the name and the files of the job.
     """
-    entry = inputs.on_disk[path]
-    if is_placeholder(path) and entry.digest is None:
-        return FileChange(path, FileAction.CREATE, after=digest_of("")), None
-    if is_placeholder(path) or entry.digest is None or inputs.is_kept(path, rendering):
-        return FileChange(path, FileAction.FORGET), None
-    change = FileChange(path, FileAction.REMOVE, entry.digest, None, entry.unix_digest)
-    if inputs.any_ledger_lists(path, rendering.job) or has_conflict(text := inputs.read(path)):
-        return change, None
-    what = "the file was edited by hand, and the job no longer renders the file"
-    return change, Conflict(path, what, _loss(text, "", "removes"))
+
+    def __init__(
+        self, folder: ReadableFolder, ledgers: Ledgers, owners_after_write: Mapping[str, int], rendering: Rendering
+    ) -> None:
+        self._folder = folder
+        self._ledgers = ledgers
+        self._owners_after_write = owners_after_write
+        self._before = ledgers.get(rendering.job)
+        self._rendering = rendering.with_revision_number(self._before)
+        self._listed = self._before.paths() if self._before else set()
+        rendered = rendering.tree.files.keys()
+        self._folded = {path.casefold() for path in rendered}
+        # An earlier tfgen wrote no placeholder.
+        self._stale = (self._listed | placeholders(self._listed - rendered)) - rendered
+        self._on_disk = folder.states({*rendered, *self._stale})
+
+    def plan(self) -> tuple[JobPlan, tuple[Conflict, ...]]:
+        """Return the plan, and the conflicts at paths that tfgen may not write."""
+        decided = [
+            *(self._decide_rendered(path) for path in self._rendering.tree.files),
+            *(self._decide_stale(path) for path in sorted(self._stale)),
+        ]
+        changes = tuple(change for change, _ in decided if change)
+        conflicts = tuple(conflict for _, conflict in decided if conflict)
+        return JobPlan(self._rendering, self._before, self._rendering.ledger(), changes), conflicts
+
+    def _decide_rendered(self, path: str) -> _Decision:
+        """Plan the change at a path that the job renders."""
+        job, entry, digest = self._rendering.job, self._on_disk[path], self._rendering.tree.digests[path]
+        is_shared = path in self._rendering.shared
+        another = next((owner for owner in self._ledgers.owners(path) if owner != job), None)
+        if another and not is_shared:
+            return None, Conflict(path, f"the file belongs to the job {another} ({ledger_path(another)})")
+        if entry.obstacle:
+            return None, Conflict(path, entry.obstacle)
+        if entry.digest is None:
+            return FileChange(path, FileAction.CREATE, after=digest), None
+        if entry.digest == digest:
+            return FileChange(path, FileAction.KEEP, entry.digest, digest), None
+        change = FileChange(path, FileAction.CHANGE, entry.digest, digest, entry.unix_digest)
+        owners = {job, *(self._ledgers.owners(path) if is_shared else ())}
+        if entry.unix_digest == digest or self._is_of_tfgen(path, owners):
+            return change, None
+        text = self._folder.read_text(path, _LOSS_READ)
+        if path in self._listed and has_conflict(text):
+            return change, None
+        what = "the file was edited by hand" if path in self._listed else "tfgen did not write the file"
+        return change, Conflict(path, what, "replaces", *_lost_lines(text, self._rendering.tree.files[path]))
+
+    def _decide_stale(self, path: str) -> _Decision:
+        """Plan the change at a path that only the ledger lists, because the job no longer renders the file.
+
+        A placeholder stays, and is created if the file is missing. A file that another job still lists after the write
+        stays as well.
+        """
+        entry = self._on_disk[path]
+        if is_placeholder(path) and entry.digest is None:
+            return FileChange(path, FileAction.CREATE, after=digest_of("")), None
+        folded = path.casefold()
+        is_kept = self._owners_after_write.get(folded, 0) > (folded in self._folded)
+        if is_placeholder(path) or entry.digest is None or is_kept:
+            return FileChange(path, FileAction.FORGET), None
+        change = FileChange(path, FileAction.REMOVE, entry.digest, None, entry.unix_digest)
+        if self._is_of_tfgen(path, {self._rendering.job, *self._ledgers.owners(path)}):
+            return change, None
+        text = self._folder.read_text(path, _LOSS_READ)
+        if has_conflict(text):
+            return change, None
+        what = "the file was edited by hand, and the job no longer renders the file"
+        return change, Conflict(path, what, "removes", *_lost_lines(text, ""))
+
+    def _is_of_tfgen(self, path: str, jobs: Iterable[str]) -> bool:
+        """Return whether the ledger of one of the jobs lists the file on disk with its digest. CRLF counts as LF."""
+        entry = self._on_disk[path]
+        digests = [digest for digest in (entry.digest, entry.unix_digest) if digest is not None]
+        ledgers = [self._ledgers[job] for job in jobs if job in self._ledgers]
+        return any(ledger.wrote(path, digest) for ledger in ledgers for digest in digests)
 
 
-def _loss(on_disk: str, new: str, verb: str) -> Loss:
-    """Return the lines of the text `on_disk` that are missing in the text `new`. A write deletes these lines."""
+def _lost_lines(on_disk: str, new: str) -> tuple[str, int]:
+    """Return the lines of the text `on_disk` that are missing in the text `new`, as in `Conflict`."""
     remaining = Counter(new.splitlines())
     gone = []
     for number, line in enumerate(on_disk.splitlines(), start=1):
@@ -428,7 +406,7 @@ def _loss(on_disk: str, new: str, verb: str) -> Loss:
         elif line.strip():
             gone.append(f"line {number} {line.strip()[:60]!r}")
     following = {0: "", 1: " and 1 more line"}.get(len(gone) - 1, f" and {len(gone) - 1} more lines")
-    return Loss(verb, gone[0] + following if gone else "", len(gone))
+    return gone[0] + following if gone else "", len(gone)
 
 
 # -- all jobs of a write ---------------------------------------------------------------------------------------------
@@ -437,14 +415,13 @@ def _loss(on_disk: str, new: str, verb: str) -> Loss:
 def plan_jobs(folder: ReadableFolder, request: WriteRequest) -> WritePlan:
     """Plan a write to an open output folder. Raises the errors of `write.plan_write`."""
     ledgers = Ledgers(folder, request.tree)
-    together = _check_together(request, ledgers)
-    if request.staging and together.written:
+    written, owners_after_write, kept_jobs, conflicts = _check_together(request, ledgers)
+    if request.staging and written:
         request.staging.begin()
     jobs: list[PlannedJob] = []
-    conflicts = [*together.conflicts]
     decided: dict[PathAction, PathAction] = {}  # many jobs share one object
-    plan_one = partial(_plan_one, folder, ledgers, together.owners_after_write, request)
-    with closing(map_items(plan_one, together.written, many=MANY_SMALL)) as planned:
+    plan_one = partial(_plan_one, folder, ledgers, owners_after_write, request)
+    with closing(map_items(plan_one, written, many=MANY_SMALL)) as planned:
         for job, conflicts_of_job, shared in planned:
             again = tuple(decided[action] for action in shared if action in decided)
             jobs.append(job._replace(repeated=again))
@@ -455,32 +432,24 @@ def plan_jobs(folder: ReadableFolder, request: WriteRequest) -> WritePlan:
         request=request,
         ledgers=ledgers,
         jobs=tuple(jobs),
-        kept_jobs=together.kept_jobs,
+        kept_jobs=kept_jobs,
         conflicts=tuple(conflict for conflict in conflicts if not (request.force and conflict.can_force)),
         lost=tuple(conflict for conflict in conflicts if request.force and conflict.can_force),
         leftovers=tuple(folder.abandoned()),
     )
 
 
-class _Jobs(Record):
-    """The jobs to write and the jobs to leave unchanged, after a check of all renderings together.
+def _check_together(
+    request: WriteRequest, ledgers: Ledgers
+) -> tuple[list[int], Mapping[str, int], Mapping[str, str], list[Conflict]]:
+    """Find the jobs that the write includes. Raise TfgenError if two jobs have the same path or the same ledger.
 
-    Attributes:
-        written: the indices of the renderings to write.
-        owners_after_write: the number of jobs whose ledgers list a path after the write, as in `PlanInput`.
-        kept_jobs: the jobs whose files remain unchanged, as in `WritePlan`. For each of these committed jobs, only the
-            version of tfgen or the defaults changed.
-        conflicts: a conflict for each job that has its rendered files from another job file, which still has the job.
+    Returns:
+        The indices of the renderings to write; the number of jobs whose ledgers list a path after the write, as in
+        `_JobPlanner`; the jobs whose files remain unchanged, as in `WritePlan`: for each of these committed jobs, only
+        the version of tfgen or the defaults changed; and a conflict for each job that has its rendered files from
+        another job file, which still has the job.
     """
-
-    written: Sequence[int]
-    owners_after_write: Mapping[str, int]
-    kept_jobs: Mapping[str, str]
-    conflicts: tuple[Conflict, ...]
-
-
-def _check_together(request: WriteRequest, ledgers: Ledgers) -> _Jobs:
-    """Find the jobs that the write includes. Raise TfgenError if two jobs have the same path or the same ledger."""
     committed = cache(lambda: request.find_committed(ledgers) if request.find_committed else frozenset())
     names: dict[str, str] = {}
     written: list[int] = []
@@ -489,7 +458,7 @@ def _check_together(request: WriteRequest, ledgers: Ledgers) -> _Jobs:
     parts: dict[str, Mapping[str, str]] = {}
     shared: set[str] = set()
     conflicts: list[Conflict] = []
-    for at, rendering in enumerate(request.renderings):
+    for at, rendering in enumerate(map(unstaged, request.renderings)):
         job = rendering.job
         if "/" in job or job.startswith(".") or path_fault(job):
             raise TfgenError(f"{job!r} is not a valid name of a job: a ledger cannot have this name")
@@ -518,23 +487,19 @@ def _check_together(request: WriteRequest, ledgers: Ledgers) -> _Jobs:
             shared |= rendering.shared
     FileTree.combine(parts, shared)
     owners_after_write = Counter(path.casefold() for part in parts.values() for path in part)
-    for path, owners in ledgers.shared_paths():
+    for path, owners in ledgers.shared_paths.items():
         owners_after_write[path] += len({*owners} - names_written)
-    return _Jobs(written, owners_after_write, kept_jobs, tuple(conflicts))
+    return written, owners_after_write, kept_jobs, conflicts
 
 
 def _plan_one(
     folder: ReadableFolder, ledgers: Ledgers, owners_after_write: Mapping[str, int], request: WriteRequest, at: int
 ) -> tuple[PlannedJob, tuple[Conflict, ...], tuple[PathAction, ...]]:
     """Plan the job with the index `at`. Return the job, its conflicts, and its changes that other jobs may share."""
-    rendering = request.renderings[at]
-    before = ledgers.get(rendering.job)
-    listed = before.paths() if before else set()
-    on_disk = folder.states({*rendering.tree.files, *listed, *placeholders(listed)})
-    inputs = PlanInput(ledgers, on_disk, owners_after_write, partial(folder.read_text, limit=_LOSS_READ))
-    plan, conflicts = plan_job(rendering, inputs)
+    rendering = unstaged(request.renderings[at])
+    plan, conflicts = _JobPlanner(folder, ledgers, owners_after_write, rendering).plan()
     check_ledger(rendering.job, plan.target)
-    revised = rendering.revision.path if rendering.revision and before is None else None
+    revised = rendering.revision.path if rendering.revision and plan.before is None else None
     job = PlannedJob(
         name=rendering.job,
         counts=dict(Counter(change.action for change in plan.changes)),

@@ -1,8 +1,8 @@
 """The rendered files of jobs, in a staging folder until the write renames or drops them.
 
     with Staging(Path("."), is_inside=True) as staging:
-        renderings = Stored(staging.add(render(document)) for document in documents)
-        len(renderings), renderings[0].tree.files["charts/mnist/Chart.yaml"]
+        renderings = [staging.add(render(document)) for document in documents]
+        renderings[0].read().tree.files["charts/mnist/Chart.yaml"]
 
 Usually, only the rendered files that differ from the files on disk are in the staging folder. Paths, digests and plans
 are in the folder too, because they would need 13 KiB of memory for a job with 68 files. A forked process writes to the
@@ -18,11 +18,10 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from functools import cached_property
 from pathlib import Path
-from typing import Final, Generic, NamedTuple, Self, TypeVar, overload
+from typing import Final, Generic, NamedTuple, Self, TypeVar
 
 from tfgen import __version__
 from tfgen.disk_file import errors_at, open_folder, read_file, temporary_name
@@ -110,11 +109,6 @@ class Rendering(Record):
         tree = self.tree.with_text(self.revision.path, self.revision.text(number))
         return self.replaced(tree=tree, number=number)
 
-    @cached_property
-    def folded_paths(self) -> frozenset[str]:
-        """The paths of the rendered files in lower case."""
-        return frozenset(path.casefold() for path in self.tree.files)
-
     def ledger(self) -> Ledger:
         """Return the ledger that the job has after a complete write of the rendering."""
         revised = self.revision.digest if self.revision else self.earlier_revised_digest
@@ -143,27 +137,9 @@ class Staged(NamedTuple, Generic[_Value]):
         return value
 
 
-class Stored(Sequence[_Value], Generic[_Value]):
-    """A sequence of values, of which some are in a staging folder. Each access reads such a value again."""
-
-    def __init__(self, values: Iterable[_Value | Staged[_Value]]) -> None:
-        self._values = tuple(values)
-
-    def __len__(self) -> int:
-        return len(self._values)
-
-    @overload
-    def __getitem__(self, at: int) -> _Value: ...
-    @overload
-    def __getitem__(self, at: slice) -> Stored[_Value]: ...
-    def __getitem__(self, at: int | slice) -> _Value | Stored[_Value]:
-        if isinstance(at, slice):
-            return Stored(self._values[at])
-        value = self._values[at]
-        return value.read() if isinstance(value, Staged) else value
-
-    def __iter__(self) -> Iterator[_Value]:
-        return (self[at] for at in range(len(self)))
+def unstaged(value: _Value | Staged[_Value]) -> _Value:
+    """Return a value that may be in a staging folder. Each call reads such a value from the disk again."""
+    return value.read() if isinstance(value, Staged) else value
 
 
 class _Texts(Mapping[str, str]):

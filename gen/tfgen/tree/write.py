@@ -26,7 +26,7 @@ from tfgen.git.tree import DISK, Tree
 from tfgen.tree.files import digest_of
 from tfgen.tree.folder import GitFolder, OutputFolder, ReadableFolder, open_tree
 from tfgen.tree.ledger import LEDGER_FOLDER, LEDGER_READ, Ledgers, job_of, ledger_path, parse_ledger
-from tfgen.tree.plan import ConflictsError, FileAction, PlannedJob, WritePlan, WriteRequest, plan_jobs
+from tfgen.tree.plan import ConflictsError, FileAction, WritePlan, WriteRequest, plan_jobs
 from tfgen.tree.staging import Rendering, Staging
 from tfgen.workers import map_items
 
@@ -54,7 +54,15 @@ def find_unchanged(out: Path, ledgers: Collection[tuple[str, str]], tree: Tree =
     """
     with _reading(out, tree) as folder:
         jobs = {job_of(name) for name in folder.names(LEDGER_FOLDER)}
-        return {(job, digest) for job, digest in ledgers if job in jobs and _is_unchanged(folder, job, digest)}
+        unchanged = set()
+        for job, digest in ledgers:
+            if job not in jobs or digest_of(text := folder.read_text(ledger_path(job), LEDGER_READ)) != digest:
+                continue
+            files = parse_ledger(job, text).files
+            on_disk = folder.states(files)
+            if all(on_disk[path].digest == files[path] for path in files):
+                unchanged.add((job, digest))
+        return unchanged
 
 
 def digest_of_ledger(out: Path, rendering: Rendering, tree: Tree = DISK) -> str:
@@ -65,16 +73,6 @@ def digest_of_ledger(out: Path, rendering: Rendering, tree: Tree = DISK) -> str:
         except TfgenError:  # no ledger, or an invalid one, which `plan_write` reports
             before = None
     return digest_of(rendering.with_revision_number(before).ledger().to_text())
-
-
-def _is_unchanged(folder: ReadableFolder, job: str, digest: str) -> bool:
-    """Return whether the ledger of a job still has the given digest, and all files on disk match the ledger."""
-    text = folder.read_text(ledger_path(job), LEDGER_READ)
-    if digest_of(text) != digest:
-        return False
-    files = parse_ledger(job, text).files
-    on_disk = folder.states(files)
-    return all(on_disk[path].digest == files[path] for path in files)
 
 
 def plan_write(request: WriteRequest) -> WritePlan:
@@ -160,7 +158,7 @@ class _Write:
         for _ in map_items(self._stage, self._undone):
             pass
         folder.sync_files((), self._number)
-        touched = [job for job in plan.jobs if job.has(*_WRITES, *_ENDS)]
+        touched = [job.name for job in plan.jobs if job.has(*_WRITES, *_ENDS)]
         written = [at for at, job in enumerate(plan.jobs) if job.has(*_WRITES)]
         new_folders: set[str] = set()
         try:
@@ -178,7 +176,7 @@ class _Write:
             folder.remove({change.path: change.before for change in job.changes(FileAction.REMOVE)})
         folder.prune(change.path for change in plan.changes(*_ENDS))
         folder.sync_folders((change.path for change in plan.changes(*_WRITES, *_ENDS)), self._number)
-        self._move_ledgers(_FINAL, [plan.jobs[at] for at in self._undone])
+        self._move_ledgers(_FINAL, [plan.jobs[at].name for at in self._undone])
 
     def _place(self, at: int, rendering: Rendering) -> str:
         """Return the folder with the staged files of a job. `at` is the index of the job in the plan."""
@@ -213,13 +211,13 @@ class _Write:
         digests = {change.path: change.before for change in job.changes(*_WRITES)}
         self._folder.replace(self._place(at, job.plan.rendering), digests, new_folders)
 
-    def _move_ledgers(self, name: str, jobs: Sequence[PlannedJob]) -> None:
+    def _move_ledgers(self, name: str, jobs: Sequence[str]) -> None:
         """Replace the ledgers of jobs by staged ledgers, and remove each ledger without a staged ledger.
 
         The existing ledgers need no check, because the folder is locked.
         """
         staged = f"{self._base}/{name}"
-        files = {_file_of(job.name) for job in jobs}
+        files = {*map(_file_of, jobs)}
         present = files.intersection(self._folder.names(staged))
         if present:
             self._folder.move(staged, LEDGER_FOLDER, sorted(present))

@@ -42,7 +42,7 @@ from tfgen.text.document import Document
 from tfgen.tree.folder import OutputFolder
 from tfgen.tree.ledger import ledger_path
 from tfgen.tree.plan import ConflictsError, FileAction, JobPlan, WritePlan, WriteRequest
-from tfgen.tree.staging import Staging, Stored
+from tfgen.tree.staging import Staging
 from tfgen.tree.write import apply, plan_write, read_ledgers
 from tfgen.words import command_line
 
@@ -174,7 +174,7 @@ def plan_files(work: Work, out: Path, report: Report, pairs: Sequence[PairPlaces
     plan = plan_write(
         WriteRequest(
             out,
-            Stored([*(job.rendering for job in report.jobs), *removals]),
+            [*(job.rendering for job in report.jobs), *removals],
             find_committed=committed_jobs(out, HEAD),
             has_job=find_job_at(job.place.file for job in report.jobs),
             staging=work.staging,
@@ -325,7 +325,7 @@ def _verify_tip(
         scope = CheckScope(find_manifests=find_manifests)
         results = check_files(read_sources([jobs.root], may_be_none=True), {}, staging, scope, untracked)
         rendered = [job for file in results.rendered.values() for job in file.jobs if job.name in names]
-        plan = plan_write(WriteRequest(tree.root / folder, Stored(job.rendering for job in rendered), staging=staging))
+        plan = plan_write(WriteRequest(tree.root / folder, [job.rendering for job in rendered], staging=staging))
         with OutputFolder(plan.out) as disk:
             for job, planned in zip(rendered, plan.jobs, strict=True):
                 file = Path(job.place.file).relative_to(jobs.root).as_posix()

@@ -38,7 +38,7 @@ from tfgen.record import Record
 from tfgen.schema import file as schema_file
 from tfgen.schema.file import first_sentence
 from tfgen.schema.tunables import ENVIRONMENT, chart_values
-from tfgen.targets.chart.readme import NOTES
+from tfgen.targets.chart.texts import NOTES
 from tfgen.targets.render import render_document
 from tfgen.text.document import Document
 from tfgen.text.parse import line_paths

@@ -11,8 +11,7 @@ from typing import Any, Final
 from tfgen.job.training_job import MAX_STRUCTURES, ChartPage, Structure, TrainingJob
 from tfgen.places import CHARTS
 from tfgen.schema.values_schema import ValuesForm, once_a_form, values_form
-from tfgen.targets.chart.readme import NOTES, environment_note, readme
-from tfgen.targets.chart.values_yaml import values_yaml
+from tfgen.targets.chart.texts import NOTES, environment_note, readme, values_yaml
 from tfgen.text import yaml_text
 from tfgen.tree.cache import cached_texts
 from tfgen.tree.ledger import generated_note

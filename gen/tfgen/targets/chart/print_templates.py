@@ -10,30 +10,19 @@ from itertools import groupby
 from typing import Any, Final
 
 from tfgen import data_path
+from tfgen.graph import holes as h
 from tfgen.graph.fill import Template
 from tfgen.graph.graph import graph
 from tfgen.graph.guards import guards
-from tfgen.graph.holes import (
-    File,
-    Guard,
-    Let,
-    NamedTemplate,
-    Node,
-    When,
-    cached_on_record,
-    chart_files,
-    is_hole,
-    named_templates,
-    type_of,
-)
+from tfgen.graph.holes import Node, cached_on_record, chart_files, is_hole, named_templates, type_of
 from tfgen.graph.objects.podspec import HASH
 from tfgen.job.training_job import MAX_STRUCTURES, Structure
 from tfgen.kubernetes import keys
 from tfgen.record import Record
 from tfgen.targets.chart.go_template.expressions import argument, expression, range_action, text_of
 from tfgen.targets.chart.go_template.lines import assign, define, helpers_file, template_file
-from tfgen.targets.chart.go_template.syntax import Context, Lines
-from tfgen.targets.chart.readme import NOTES, notes
+from tfgen.targets.chart.go_template.syntax import ENDED, Context, Lines
+from tfgen.targets.chart.texts import NOTES, notes
 
 # -- long lines --------------------------------------------------------------------------------------------------------
 #
@@ -77,25 +66,20 @@ class _Token(Record):
     depth: int | None = None
     joins: bool = False
 
-    @property
-    def is_blank(self) -> bool:
-        """True for a blank inside an action, at which a line may end."""
-        return self.depth is not None and self.text.isspace()
-
 
 def wrap(text: str, width: int = WIDTH) -> str:
     """Wrap the lines of a text to a maximum width. A long line without an action stays unchanged."""
-    return "\n".join(line if len(line) <= width else _broken(line, width) for line in text.split("\n"))
+    return "\n".join(
+        line if len(line) <= width else (_cached_broken if len(line) <= _LONGEST_CACHED else _broken)(line, width)
+        for line in text.split("\n")
+    )
 
 
 def _broken(line: str, width: int) -> str:
-    """Split a long line into several lines."""
-    return _cached_broken(line, width) if len(line) <= _LONGEST_CACHED else "\n".join(_lines(line, width))
-
-
-@functools.lru_cache(1 << 10)  # the charts of many jobs have the same long lines
-def _cached_broken(line: str, width: int) -> str:
     return "\n".join(_lines(line, width))
+
+
+_cached_broken = functools.lru_cache(1 << 10)(_broken)  # the charts of many jobs have the same long lines
 
 
 def _lines(line: str, width: int) -> Iterator[str]:
@@ -116,11 +100,12 @@ def _text(tokens: Iterable[_Token]) -> str:
     out = ""
     joined = False
     for token in tokens:
-        if token.joins and out.endswith('"'):
-            out, joined = out.removesuffix('"'), True
+        joins = token.joins and out.endswith('"')
+        if joins:
+            out = out.removesuffix('"')
         else:
             out += token.text.removeprefix('"') if joined else token.text
-            joined = False
+        joined = joins
     return out
 
 
@@ -134,7 +119,7 @@ def _best_break(tokens: Sequence[_Token], room: int) -> int | None:
     best: tuple[int, int] | None = None
     length = 0
     for index, token in enumerate(tokens):
-        if token.is_blank and token.depth is not None and _may_be_broken(tokens, index):
+        if token.depth is not None and token.text.isspace() and _may_be_broken(tokens, index):
             if length > room:
                 return best[1] if best else index
             if length > room // 3 and (best is None or token.depth <= best[0]):
@@ -148,9 +133,8 @@ def _may_be_broken(tokens: Sequence[_Token], blank: int) -> bool:
 
     A line may not end after a word of `_HEADS`, such as `if`, or before the closing braces of an action.
     """
-    if not 0 < blank < len(tokens) - 1:
-        return False
-    return tokens[blank - 1].text not in _HEADS and tokens[blank + 1].text not in ("}}", "-}}")
+    is_inside = 0 < blank < len(tokens) - 1
+    return is_inside and tokens[blank - 1].text not in _HEADS and tokens[blank + 1].text not in ("}}", "-}}")
 
 
 def _tokens(part: str) -> Iterator[_Token]:
@@ -208,96 +192,66 @@ _EXIT_CODES: Final[_Path] = ("spec", "podFailurePolicy", "rules")
 """Path of a Job's immutable podFailurePolicy rules. The last rule has the exit codes that do not count as a retry."""
 
 
-class _Immutable(Record):
-    """An object of a run that has immutable fields.
-
-    Attributes:
-        api_version: the apiVersion of the object.
-        kind: the kind of the object.
-        name: the name of the object.
-        fields: the path and the value of each immutable field. An example of a path is ("spec", "completions").
-    """
-
-    api_version: str
-    kind: str
-    name: Node
-    fields: tuple[tuple[_Path, Node], ...]
-
-
 def upgrade_guards(templates: Sequence[Template], context: Context) -> Lines:
     """Return the lines of the guards against changes of immutable fields; empty for objects without such fields."""
-    objects = [item for template in templates if not template.chart_only for item in _immutable_objects(template.node)]
-    if not objects:
-        return []
-    lines = [line for item in objects for line in _upgrade_guard(item, context)]
-    return [_UPGRADE_HEAD, "{{- if .Release.IsUpgrade }}", *lines, "{{- end }}"]
+    nodes = [template.node for template in templates if not template.chart_only]
+    lines = [line for node in nodes for line in _upgrade_guard(node, context)]
+    return [_UPGRADE_HEAD, "{{- if .Release.IsUpgrade }}", *lines, ENDED] if lines else []
 
 
-def _immutable_objects(node: Node, pod_hash: Node = None) -> Iterator[_Immutable]:
-    """Yield the object of a template if the object has an immutable field.
+def _upgrade_guard(node: Node, context: Context, pod_hash: Node = None) -> Lines:
+    """Return the lines of the guard for the object of a template; empty for an object without an immutable field.
 
     Args:
         node: the object, or a `When` or `Let` around the object.
+        context: the context of the lines.
         pod_hash: the node that prints the hash of the pod template; None for an object without such a hash.
     """
     match node:
-        case When(_, if_true):
-            yield from _immutable_objects(if_true, pod_hash)
-        case Let(name, expression, body):
-            yield from _immutable_objects(body, expression if name == HASH.name else pod_hash)
+        case h.When(_, if_true):
+            return _upgrade_guard(if_true, context, pod_hash)
+        case h.Let(name, hash_node, body):
+            return _upgrade_guard(body, context, hash_node if name == HASH.name else pod_hash)
         case dict():
-            if fields := tuple(_fields(node, pod_hash)):
-                yield _Immutable(node["apiVersion"], node["kind"], node["metadata"]["name"], fields)
-
-
-def _fields(item: Mapping[str, Any], pod_hash: Node) -> Iterator[tuple[_Path, Node]]:
-    if pod_hash is not None:
-        yield _POD_TEMPLATE_HASH, pod_hash
-    if item["kind"] == "Job":
-        yield from _hole_fields(item, "spec", _JOB_FIELDS)
-        yield from _exit_codes(item)
-    if item["kind"] == "ConfigMap" and item["immutable"]:
-        yield from _hole_fields(item, "data", item["data"])
-
-
-def _exit_codes(item: Mapping[str, Any]) -> Iterator[tuple[_Path, Node]]:
-    """Yield the path of the failure rules of a Job, and the hole for the exit codes that do not count as a retry.
-
-    If a Job has no such exit codes, for example the Job of the finisher, yield nothing. The guard reads only the last
-    rule of the Job in the cluster. So if a patch in job.yaml appends a rule to the podFailurePolicy, also yield
-    nothing. Then only the API server refuses a change of the exit codes.
-    """
-    rules = data_path.at(item, _EXIT_CODES)
-    if not is_hole(rules) and rules and isinstance(rules[-1], When) and type_of(rules[-1].test) == "list":
-        yield _EXIT_CODES, rules[-1].test
-
-
-def _hole_fields(item: Mapping[str, Any], part: str, keys: Iterable[str]) -> Iterator[tuple[_Path, Node]]:
-    """Yield the path and the hole of each tunable field among the given fields of an object.
-
-    Args:
-        item: the object.
-        part: the key of the object that contains the fields, such as "spec".
-        keys: the names of the fields.
-    """
-    holes = ((key, item[part].get(key)) for key in keys)
-    # The result omits files: the name of a ConfigMap with files contains their digest, so a changed file makes a new
-    # ConfigMap.
-    return (((part, key), hole) for key, hole in holes if is_hole(hole) and not isinstance(hole, File))
-
-
-def _upgrade_guard(immutable: _Immutable, context: Context) -> Lines:
-    kind, name = immutable.kind, argument(immutable.name, context)
-    tests = [_differs(path, node, context.range_body) for path, node in immutable.fields]
+            fields = [*_fields(node, pod_hash)]
+            tests = [_differs(path, hole, context.range_body) for path, hole in fields]
+        case _:
+            return []
+    if not tests:
+        return []
+    kind, name = node["kind"], argument(node["metadata"]["name"], context)
     test = tests[0] if len(tests) == 1 else " ".join(["or", *(f"({part})" for part in tests)])
     message = f"the {kind} %v cannot change while its run lasts: set a new run, such as --set run=NAME"
     return [
-        f'{{{{- with lookup "{immutable.api_version}" "{kind}" .Release.Namespace {name} }}}}',
+        f'{{{{- with lookup "{node["apiVersion"]}" "{kind}" .Release.Namespace {name} }}}}',
         f"{{{{- if {test} }}}}",
         f'{{{{- fail (printf "{message}" .metadata.name) }}}}',
-        "{{- end }}",
-        "{{- end }}",
+        ENDED,
+        ENDED,
     ]
+
+
+def _fields(item: Mapping[str, Any], pod_hash: Node) -> Iterator[tuple[_Path, Node]]:
+    """Yield the path and the value of each immutable field of an object. Example of a path: ("spec", "completions").
+
+    Of a Job, the result also has the path of the failure rules, with the hole for the exit codes that do not count as
+    a retry. A Job without such exit codes, for example the Job of the finisher, has no such hole. The guard reads only
+    the last rule of the Job in the cluster. So if a patch in job.yaml appends a rule to the policy, the result
+    omits the path. Then only the API server refuses a change of the exit codes.
+    """
+    if pod_hash is not None:
+        yield _POD_TEMPLATE_HASH, pod_hash
+    part, names = "spec", _JOB_FIELDS if item["kind"] == "Job" else ()
+    if item["kind"] == "ConfigMap" and item["immutable"]:
+        part, names = "data", tuple(item["data"])
+    for name in names:
+        hole = item[part].get(name)
+        # The name of a ConfigMap with files contains their digest, so a changed file makes a new ConfigMap.
+        if is_hole(hole) and not isinstance(hole, h.File):
+            yield (part, name), hole
+    rules = data_path.at(item, _EXIT_CODES) if item["kind"] == "Job" else None
+    if not is_hole(rules) and rules and isinstance(rules[-1], h.When) and type_of(rules[-1].test) == "list":
+        yield _EXIT_CODES, rules[-1].test
 
 
 def _differs(path: _Path, node: Node, context: Context) -> str:
@@ -328,21 +282,23 @@ _INCLUDE: Final = re.compile(r'(\()?include "(?P<name>[^"]+)" [.$](?(1)\)|(?=[ )
 """Pattern of the ``include`` of a named template whose argument is the root context."""
 
 
-def guards_file(guards: Sequence[Guard], templates: Sequence[Template], context: Context) -> str:
+def guards_file(guards: Sequence[h.Guard], templates: Sequence[Template], context: Context) -> str:
     """Return the text of ``templates/guards.yaml``.
 
     If the lines include a named template several times, a variable contains the output of the named template.
     """
     checks = [*_guards(guards, context, depth=0), *upgrade_guards(templates, context)]
     calls = Counter(include["name"] for line in checks for include in _INCLUDE.finditer(line))
-    repeated = [name for name, number in calls.items() if number > 1]
-    variables = {name: f"${_camel_case(name.removeprefix(f'{context.chart}.'))}" for name in repeated}
+    variables = {}
+    for name in (name for name, number in calls.items() if number > 1):
+        first, *remaining = re.split("[.-]", name.removeprefix(f"{context.chart}."))
+        variables[name] = f"${first}{''.join(word[:1].upper() + word[1:] for word in remaining)}"
     assignments = [f'{{{{- {variable} := include "{name}" . }}}}' for name, variable in variables.items()]
     with_variables = (_INCLUDE.sub(lambda match: variables.get(match["name"], match[0]), line) for line in checks)
     return "".join(f"{line}\n" for line in [_HEAD, *assignments, *with_variables])
 
 
-def _guards(guards: Sequence[Guard], context: Context, depth: int) -> Lines:
+def _guards(guards: Sequence[h.Guard], context: Context, depth: int) -> Lines:
     """Return the lines of the guards. Neighbouring guards share a ``range`` or variables if possible."""
     lines: Lines = []
     for entries, run in groupby(guards, key=lambda guard: (guard.over[depth:] or (None,))[0]):
@@ -351,22 +307,14 @@ def _guards(guards: Sequence[Guard], context: Context, depth: int) -> Lines:
                 for name, node in let:
                     lines += assign(name, node, context)
                     context = context.with_names(name)
-                lines += [line for guard in tests for line in _guard(guard, context)]
+                for guard in tests:
+                    test, message = expression(guard.when, context), argument(guard.say, context)
+                    lines += [f"{{{{- if {test} }}}}", f"{{{{- fail {message} }}}}", ENDED]
         else:
             head = f"{{{{- {range_action(entries, context)} }}}}"
             body = _guards(list(run), context.range_body_of(entries), depth + 1)
-            lines += [head, *body, "{{- end }}"]
+            lines += [head, *body, ENDED]
     return lines
-
-
-def _guard(guard: Guard, context: Context) -> Lines:
-    test, message = expression(guard.when, context), argument(guard.say, context)
-    return [f"{{{{- if {test} }}}}", f"{{{{- fail {message} }}}}", "{{- end }}"]
-
-
-def _camel_case(name: str) -> str:
-    first, *remaining = re.split("[.-]", name)
-    return first + "".join(word[:1].upper() + word[1:] for word in remaining)
 
 
 # -- all files ---------------------------------------------------------------------------------------------------------
@@ -418,7 +366,7 @@ def _template_text(template: Template) -> str:
 
 
 @cached_on_record
-def _define(template: NamedTemplate) -> str:
+def _define(template: h.NamedTemplate) -> str:
     return define(template, _CONTEXT)
 
 

@@ -1,4 +1,4 @@
-"""Writes the kustomize base and overlays of a job: ``overlays/NAME/base`` and ``overlays/NAME/ENVIRONMENT``.
+"""Writes the kustomize base and overlays of a job, ``overlays/NAME/base`` and ``overlays/NAME/ENVIRONMENT``.
 
 An overlay changes the objects of the base into the objects of the environment. The fields `images` and `replicas` of
 the kustomization change images and numbers of replicas, if the fields can express the changes exactly. A patch for each
@@ -16,29 +16,37 @@ rename an object in an annotation, an argument or TF_CONFIG.
 from __future__ import annotations
 
 import hashlib
+import re
 from collections import Counter
-from collections.abc import Collection, Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence, Set
+from functools import lru_cache
 from typing import Any, Final, TypeAlias
 
 from tfgen import data_path
 from tfgen.data_path import texts
+from tfgen.errors import TfgenError
 from tfgen.graph.graph import BuiltJob, Objects, objects_with_run_name_of_job
 from tfgen.graph.holes import File
+from tfgen.kubernetes.merge import JSON_MERGE, merge, patched
+from tfgen.kubernetes.merge import kustomize as kustomize_dialect
 from tfgen.kubernetes.object import NAMESPACED_BY_KUSTOMIZE, Object, group, identity, literal_name
 from tfgen.places import OVERLAYS
 from tfgen.record import Record
-from tfgen.targets.kustomize.images import image_changer, image_changes, with_images
 from tfgen.targets.kustomize.patch import (
     OverlayPatch,
     delete_patch,
+    image_changes,
+    merges_by_key,
     new_names,
     object_patch,
     patch_target,
     patch_text,
     references,
+    with_images,
     with_new_names,
 )
 from tfgen.text import yaml_text
+from tfgen.text.parse import parse
 from tfgen.tree.ledger import generated_note
 
 # -- resources and generators ------------------------------------------------------------------------------------------
@@ -56,36 +64,22 @@ _LONGEST_STEM: Final = 200
 """Maximum length of a file name without its extension. A file system allows 255 bytes."""
 
 
-class Resources(Record):
-    """The files and generators that give kustomize the objects of a base or an overlay.
-
-    Attributes:
-        paths: the paths of the files that contain one object each.
-        generators: the fields of the kustomization that generate ConfigMaps from files.
-        files: the text of each file that contains an object or becomes data of a ConfigMap, by path.
-    """
-
-    paths: tuple[str, ...]
-    generators: Mapping[str, Any]
-    files: Mapping[str, str]
-
-
-def resources(objects: Objects, sources: Sources) -> Resources:
-    """Return the files and generators that give kustomize the objects.
+def resources(objects: Objects, sources: Sources) -> tuple[dict[str, Any], dict[str, str]]:
+    """Return the fields of a kustomization that give kustomize the objects, and the text of each file of these fields.
 
     A ConfigMap has a generator if `sources` contains its files, and if kustomize generates the ConfigMap without a
     mistake. Each other object has a file.
     """
-    by_generator = {name for name, item in objects.items() if name in sources and _can_generate(item, sources[name])}
-    object_files = {f"{file_stem(name)}.yaml": item for name, item in objects.items() if name not in by_generator}
-    generated = [(item, sources[name]) for name, item in objects.items() if name in by_generator]
-    texts = {file.path: file.text for _, files in generated for file in files.values()}
-    entries = [_generator(item, files) for item, files in generated]
-    return Resources(
-        tuple(object_files),
-        {"configMapGenerator": entries} if entries else {},
-        {**{path: yaml_text.dump(item) for path, item in object_files.items()}, **texts},
-    )
+    paths, entries = [], []
+    files: dict[str, str] = {}
+    for name, item in objects.items():
+        if name in sources and _can_generate(item, sources[name]):
+            entries.append(_generator(item, sources[name]))
+            files |= {file.path: file.text for file in sources[name].values()}
+        else:
+            paths.append(f"{file_stem(name)}.yaml")
+            files[paths[-1]] = yaml_text.dump(item)
+    return {"resources": paths, "configMapGenerator": entries}, files
 
 
 def _can_generate(item: Object, files: Mapping[str, File]) -> bool:
@@ -169,8 +163,8 @@ def kustomize(built: BuiltJob) -> dict[str, str]:
             if is_retired:
                 files_by_content[key] = _base(objects, sources, namespace)
             else:
-                rename = Rename.of(objects_with_run_name_of_job(built, environment), objects)
-                files_by_content[key] = _overlay(base, rename, sources, namespace)
+                before = objects_with_run_name_of_job(built, environment)
+                files_by_content[key] = _overlay(base, before, objects, sources, namespace)
         files |= {f"{environment}/{path}": text for path, text in files_by_content[key].items()}
     note = generated_note(job.name)
     return {
@@ -180,24 +174,28 @@ def kustomize(built: BuiltJob) -> dict[str, str]:
 
 
 def _base(objects: Objects, sources: Sources, namespace: str | None) -> dict[str, str]:
-    files = resources(objects, sources)
-    kustomization = {
-        **_kustomization_head(namespace),
-        "resources": list(files.paths),
-        **files.generators,
-        **_transformers(objects, namespace),
-    }
-    return {"kustomization.yaml": yaml_text.dump(kustomization), **files.files}
+    fields, files = resources(objects, sources)
+    return {"kustomization.yaml": _kustomization(fields, objects, namespace), **files}
 
 
-def _overlay(base: Objects, rename: Rename, sources: Sources, namespace: str | None) -> dict[str, str]:
-    """Return the files of an overlay. The overlay changes the objects of the base, and then renames the objects."""
-    pairs = object_pairs(base, rename.before)
-    final = rename.renamed_pairs(pairs)
-    replicas = replica_counts(final, rename.after)
+def _overlay(base: Objects, before: Objects, after: Objects, sources: Sources, namespace: str | None) -> dict[str, str]:
+    """Return the files of an overlay. The overlay changes the objects of the base, and then renames the objects.
+
+    Args:
+        base: the objects of the base.
+        before: the objects of the environment with the names for the run of the base, such as mnist-worker.
+        after: the objects of the environment with the names for its run, such as mnist-2-worker. The same mapping as
+            `before` for an environment without a separate run.
+        sources: the files of the ConfigMaps.
+        namespace: the namespace of the environment.
+    """
+    pairs = object_pairs(base, before)
+    rename = Rename.of(before, after, pairs)
+    replicas = replica_counts(rename.final, after)
     images = image_changes(
-        [old for old, _ in final.values()], [new for _, new in final.values()], list(rename.after.values())
+        [old for old, _ in rename.final.values()], [new for _, new in rename.final.values()], list(after.values())
     )
+    new_images = {entry["name"]: entry for entry in images}
     files: dict[str, str] = {}
     patches: list[dict[str, Any]] = []
     for name, item in base.items():
@@ -205,37 +203,35 @@ def _overlay(base: Objects, rename: Rename, sources: Sources, namespace: str | N
             patch: OverlayPatch | None = delete_patch(item)
         else:
             # kustomize changes replicas and images after the patches, so the patches do not contain these changes.
-            changed = with_replicas(item, replicas.get(final[name][1]["metadata"]["name"]) if name in final else None)
-            patch = object_patch(with_images(changed, image_changer(images)) if images else changed, pairs[name][1])
+            count = replicas.get(rename.final[name][1]["metadata"]["name"]) if name in rename.final else None
+            changed = with_replicas(item, count)
+            patch = object_patch(with_images(changed, new_images) if images else changed, pairs[name][1])
         if patch:
             path = f"{file_stem(name)}.patch.yaml"
             files[path] = patch_text(item, patch)
             patches.append({"path": path, **patch_target(item, patch)})
-    from_base = {identity(new) for _, new in pairs.values()}
-    patches += rename.entries(from_base)
-    new = resources(rename.resources(from_base), sources)
-    kustomization = {
-        **_kustomization_head(namespace),
-        "resources": ["../base", *new.paths],
-        **new.generators,
-        **({"images": [change.to_kustomize() for change in images]} if images else {}),
-        **({"replicas": [{"name": name, "count": count} for name, count in replicas.items()]} if replicas else {}),
-        **({"patches": patches} if patches else {}),
-        **_transformers(rename.after, namespace),
+    new, new_files = resources(rename.resources(), sources)
+    fields = {
+        "resources": ["../base", *new["resources"]],
+        "configMapGenerator": new["configMapGenerator"],
+        "images": images,
+        "replicas": [{"name": name, "count": count} for name, count in replicas.items()],
+        "patches": [*patches, *rename.entries()],
     }
-    text = yaml_text.dump(kustomization).replace("\n- patch:", f"\n{_WHY_RENAMES}\n- patch:", 1)
-    return {"kustomization.yaml": text, **new.files, **files}
+    text = _kustomization(fields, after, namespace).replace("\n- patch:", f"\n{_WHY_RENAMES}\n- patch:", 1)
+    return {"kustomization.yaml": text, **new_files, **files}
 
 
-def _transformers(objects: Objects, namespace: str | None) -> dict[str, Any]:
-    """Return the field that removes the namespace of the kustomization from cluster-scoped objects."""
+def _kustomization(fields: Mapping[str, Any], objects: Objects, namespace: str | None) -> str:
+    """Return the text of a kustomization without its empty fields, except for an empty list of resources.
+
+    The field `transformers` removes the namespace of the kustomization from cluster-scoped objects.
+    """
     kinds = {(group(item), item["kind"]) for item in objects.values() if item["kind"] in NAMESPACED_BY_KUSTOMIZE}
-    entries = [_WITHOUT_NAMESPACE.format(group=api_group, kind=kind) for api_group, kind in sorted(kinds)]
-    return {"transformers": entries} if namespace and entries else {}
-
-
-def _kustomization_head(namespace: str | None) -> dict[str, Any]:
-    return {**_HEAD, **({"namespace": namespace} if namespace else {}), "sortOptions": {"order": "fifo"}}
+    transformers = [_WITHOUT_NAMESPACE.format(group=api_group, kind=kind) for api_group, kind in sorted(kinds)]
+    head = {**_HEAD, **({"namespace": namespace} if namespace else {}), "sortOptions": {"order": "fifo"}}
+    all_fields = {**fields, "transformers": transformers if namespace else []}
+    return yaml_text.dump({**head, **{key: value for key, value in all_fields.items() if value or key == "resources"}})
 
 
 # -- rename ------------------------------------------------------------------------------------------------------------
@@ -247,9 +243,6 @@ def _kustomization_head(namespace: str | None) -> dict[str, Any]:
 # patches omit the references to renamed objects, which kustomize updates.
 
 
-Identity: TypeAlias = tuple[str, str, str]
-
-
 class Rename(Record):
     """The objects of an environment, before and after the overlay renames the objects for the run of the environment.
 
@@ -259,62 +252,54 @@ class Rename(Record):
         before: objects with the names for the run of the base, such as mnist-worker.
         after: objects with the names for the run of the environment, such as mnist-2-worker.
         pairs: the object in `before` and the object in `after`, for each object that kustomize can rename.
+        final: each object of the base and its counterpart in `after`, for each object that kustomize can rename.
+        from_base: API version, kind and name before the rename of each object that comes from the base. Example:
+            {("apps/v1", "StatefulSet", "mnist-worker")}.
+        added: the new objects of the overlay that kustomize can rename, before the rename. The mapping omits an object
+            that has a different key after the rename, so that two objects never use the same file.
     """
 
     before: Objects
     after: Objects
     pairs: Mapping[str, tuple[Object, Object]]
+    final: Mapping[str, tuple[Object, Object]]
+    from_base: Set[tuple[str, str, str]]
+    added: Objects
 
     @staticmethod
-    def of(before: Objects, after: Objects) -> Rename:
+    def of(before: Objects, after: Objects, base_pairs: Mapping[str, tuple[Object, Object]]) -> Rename:
         """Return the rename of the objects `before` to the objects `after`.
 
-        For an environment without a separate run, both arguments are the same mapping.
+        For an environment without a separate run, both arguments are the same mapping. `base_pairs` has each object of
+        the base with its counterpart in `before`.
         """
-        identical = {key: (item, item) for key, item in after.items()}
-        return Rename(before, after, identical if before is after else object_pairs(before, after))
-
-    def renamed_pairs(self, pairs: Mapping[str, tuple[Object, Object]]) -> dict[str, tuple[Object, Object]]:
-        """Return each object of the base with its counterpart in the environment after the rename.
-
-        Omit objects that kustomize cannot rename.
-
-        Args:
-            pairs: each object of the base with its counterpart in the environment before the rename, by key of the
-                object.
-        """
-        renamed_objects = {identity(old): new for old, new in self.pairs.values()}
-        return {
-            key: (item, renamed_objects[identity(old)])
-            for key, (item, old) in pairs.items()
-            if identity(old) in renamed_objects
+        pairs = {key: (item, item) for key, item in after.items()} if before is after else object_pairs(before, after)
+        new = {identity(old): new for old, new in pairs.values()}
+        final = {key: (item, new[identity(old)]) for key, (item, old) in base_pairs.items() if identity(old) in new}
+        from_base = {identity(item) for _, item in base_pairs.values()}
+        added = {
+            key: old for key, (old, new) in pairs.items() if identity(old) not in from_base and new is after.get(key)
         }
+        return Rename(before, after, pairs, final, from_base, added)
 
-    def resources(self, from_base: Collection[Identity]) -> Objects:
+    def resources(self) -> Objects:
         """Return the objects that have files in the overlay, by key of the object.
 
         A new object that kustomize can rename has the name before the rename. Any other object has its final name.
-
-        Args:
-            from_base: API version, kind and name before the rename of each object that comes from the base. Example:
-                {("apps/v1", "StatefulSet", "mnist-worker")}.
         """
-        added = self._added(from_base)
         renamed = {
-            identity(new) for key, (old, new) in self.pairs.items() if identity(old) in from_base or key in added
+            identity(new)
+            for key, (old, new) in self.pairs.items()
+            if identity(old) in self.from_base or key in self.added
         }
-        return {**added, **{key: item for key, item in self.after.items() if identity(item) not in renamed}}
+        return {**self.added, **{key: item for key, item in self.after.items() if identity(item) not in renamed}}
 
-    def entries(self, from_base: Collection[Identity]) -> Iterator[dict[str, Any]]:
-        """Yield the entries of ``patches`` that rename objects, or delete objects that kustomize cannot rename.
-
-        The parameter `from_base` has the same meaning as in `resources`.
-        """
-        added = self._added(from_base)
+    def entries(self) -> Iterator[dict[str, Any]]:
+        """Yield the entries of ``patches`` that rename objects, or delete objects that kustomize cannot rename."""
         pairs = [
             (item, self.pairs.get(key, (item, None))[1])
             for key, item in self.before.items()
-            if key in added or identity(item) in from_base
+            if key in self.added or identity(item) in self.from_base
         ]
         names = new_names((item, new) for item, new in pairs if new is not None)
         for item, new in pairs:
@@ -324,17 +309,6 @@ class Rename(Record):
                 patch = None if new is item else object_patch(with_new_names(item, names), new)
             if patch:
                 yield {"patch": patch_text(item, patch), **patch_target(item, patch)}
-
-    def _added(self, from_base: Collection[Identity]) -> Objects:
-        """Return the new objects of the overlay that kustomize can rename, before the rename, by key of the object.
-
-        Omit an object that has a different key after the rename, so that two objects never use the same file.
-        """
-        return {
-            key: old
-            for key, (old, new) in self.pairs.items()
-            if identity(old) not in from_base and new is self.after.get(key)
-        }
 
 
 # -- pairs -------------------------------------------------------------------------------------------------------------
@@ -358,16 +332,14 @@ def object_pairs(base: Objects, target: Objects) -> dict[str, tuple[Object, Obje
     """
     before = {identity(item) for item in base.values()}
     after = {identity(item): item for item in target.values()}
-    new_objects = {name: item for name, item in target.items() if identity(item) not in before}
     pairs = {}
     renamed = {}
     for name, item in base.items():
-        version, kind, _ = identity(item)
-        new = after.get(identity(item)) or new_objects.get(name)
-        if new and identity(new)[:2] == (version, kind):
-            pairs[name] = (item, new)
-            if identity(new) != identity(item):
-                renamed[name] = (item, new)
+        key, new = identity(item), target.get(name)
+        if key in after:
+            pairs[name] = (item, after[key])
+        elif new and identity(new) not in before and identity(new)[:2] == key[:2]:
+            pairs[name] = renamed[name] = (item, new)
     if renamed:
         referred = {reference for item in target.values() for reference in references(item)}
         user_texts = {text for item in target.values() if literal_name(item) is not None for _, text in texts(item)}
@@ -411,16 +383,14 @@ def replica_counts(pairs: Mapping[str, tuple[Object, Object]], overlay: Objects)
     name: https://github.com/kubernetes-sigs/kustomize/blob/master/api/internal/konfig/builtinpluginconsts/replicas.go
     """
     names = Counter(item["metadata"]["name"] for item in overlay.values() if item["kind"] in _SIZED)
-    counts = {
-        new["metadata"]["name"]: (_replicas_of(old), _replicas_of(new))
-        for old, new in pairs.values()
-        if new["kind"] == "StatefulSet"
-    }
-    return {
-        name: new
-        for name, (old, new) in counts.items()
-        if names[name] == 1 and old is not None and new is not None and old != new
-    }
+    counts = {}
+    for old, new in pairs.values():
+        name, before, after = new["metadata"]["name"], _replicas_of(old), _replicas_of(new)
+        if before is None or after is None or before == after:
+            continue
+        if new["kind"] == "StatefulSet" and names[name] == 1:
+            counts[name] = after
+    return counts
 
 
 def _replicas_of(item: Object) -> int | None:
@@ -432,3 +402,114 @@ def _replicas_of(item: Object) -> int | None:
 def with_replicas(item: Object, count: int | None) -> Object:
     """Return a StatefulSet with `count` replicas. If `count` is None or the kind differs, return `item` unchanged."""
     return item if count is None or item["kind"] != "StatefulSet" else data_path.with_value(item, _REPLICAS, count)
+
+
+# -- build -------------------------------------------------------------------------------------------------------------
+#
+# Builds the objects of a rendered overlay as `kustomize build` does, with the features that tfgen uses.
+#
+#     build_objects({"base/kustomization.yaml": ..., "dev/kustomization.yaml": ...}, "dev")
+#         ->  ({"kind": "Service", ...}, ...)
+#
+# So tfgen can compare committed overlays of any version of tfgen on a machine without kustomize.
+
+
+BASE: Final = "base"
+_KUSTOMIZATION: Final = "kustomization.yaml"
+
+
+def build_objects(files: Mapping[str, str], environment: str | None = None) -> Sequence[Object]:
+    """Return the objects of a job's base, or of the overlay of an environment.
+
+    Args:
+        files: text of each file in the job's folder below `overlays/`, by path. Example of a path:
+            prod/kustomization.yaml.
+        environment: the name of the environment; None for the base.
+
+    Raises:
+        TfgenError: the files are not an overlay of tfgen.
+    """
+    folder = environment or BASE
+    try:
+        return tuple(_objects(files, folder))
+    # Committed files may have any content.
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+        reason = str(error) if isinstance(error, ValueError) else repr(error)
+        raise TfgenError(f"{folder}/{_KUSTOMIZATION}: not an overlay that tfgen wrote ({reason})") from error
+
+
+def has_overlay(files: Mapping[str, str], environment: str | None) -> bool:
+    """Test whether the files contain the overlay of an environment, or the base if the environment is None."""
+    return f"{environment or BASE}/{_KUSTOMIZATION}" in files
+
+
+def _objects(files: Mapping[str, str], folder: str) -> Iterator[Object]:
+    kustomization = _read(files, f"{folder}/{_KUSTOMIZATION}")
+    objects: dict[tuple[str, str, str], Object] = {}
+    for resource in kustomization["resources"]:
+        items = _objects(files, BASE) if resource == f"../{BASE}" else (_read(files, f"{folder}/{resource}"),)
+        objects |= {identity(item): item for item in items}
+    for entry in kustomization.get("configMapGenerator", ()):
+        item = _generated(files, folder, entry)
+        objects[identity(item)] = item
+    names: dict[tuple[str, str], str] = {}
+    for entry in kustomization.get("patches", ()):
+        patch = _parsed(entry["patch"], folder) if "patch" in entry else _read(files, f"{folder}/{entry['path']}")
+        key = _selected_identity(objects.values(), entry["target"]) if "target" in entry else identity(patch)
+        if key not in objects:
+            raise ValueError(f"a patch changes the {key[1]} {key[2]}, which the overlay does not have")
+        item = objects.pop(key)
+        if isinstance(patch, list):
+            changed = patched(item, patch)
+        elif patch.get("$patch") == "delete":
+            continue
+        else:
+            changed = merge(item, patch, kustomize_dialect(item["kind"]) if merges_by_key(item) else JSON_MERGE)
+        objects[identity(changed)] = changed
+        names |= new_names([(item, changed)])
+    counts = {entry["name"]: entry["count"] for entry in kustomization.get("replicas", ())}
+    images = {entry["name"]: entry for entry in kustomization.get("images", ())}
+    for item in (with_new_names(item, names) for item in objects.values()):
+        count = counts.get(item["metadata"]["name"]) if item["kind"] == "StatefulSet" else None
+        sized = item if count is None else {**item, "spec": {**item["spec"], "replicas": count}}
+        yield with_images(sized, images)
+
+
+def _selected_identity(items: Iterable[Object], target: Mapping[str, str]) -> tuple[str, str, str]:
+    """Return the API version, kind and name of the object that the target of a patch selects.
+
+    A target without an API group matches objects of every group, because old versions of tfgen omitted the group.
+
+    Raises:
+        ValueError: the target does not match exactly one object.
+    """
+    kind, name = target["kind"], target["name"]
+    candidates = [item for item in items if item["kind"] == kind and target.get("group", group(item)) == group(item)]
+    (item,) = (item for item in candidates if re.fullmatch(name, item["metadata"]["name"]))
+    return identity(item)
+
+
+def _generated(files: Mapping[str, str], folder: str, entry: Mapping[str, Any]) -> Object:
+    """Return the ConfigMap that kustomize generates from an entry of ``configMapGenerator``."""
+    options = entry["options"]
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": entry["name"], "labels": options["labels"], "annotations": options["annotations"]},
+        "immutable": options["immutable"],
+        "data": {path.rpartition("/")[2]: files[f"{folder}/{path}"] for path in entry["files"]},
+    }
+
+
+def _read(files: Mapping[str, str], path: str) -> Any:
+    return _parsed(files[path], path)
+
+
+# cached, because environments share the base, and two versions of an overlay have most files in common
+@lru_cache(maxsize=64)
+def _parsed(text: str, path: str) -> Any:
+    parsed = parse(text, path)
+    if parsed.problems:
+        raise ValueError(str(parsed.problems[0]))
+    (document,) = parsed.documents
+    return document.data

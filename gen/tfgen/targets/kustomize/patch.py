@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import NoneType
 from typing import Any, Final, TypeAlias
@@ -21,7 +22,7 @@ from tfgen.kubernetes.merge import (
     kustomize_keys,
 )
 from tfgen.kubernetes.object import Object, group, literal_name
-from tfgen.record import EMPTY
+from tfgen.record import EMPTY, Record
 from tfgen.text import yaml_text
 from tfgen.text.yaml_text import have_equal_text
 
@@ -131,13 +132,24 @@ def references(node: Any) -> Iterator[tuple[str, str]]:
 # -- patches -----------------------------------------------------------------------------------------------------------
 
 
-_Keys = Mapping[str, Sequence[str]]
-"""The fields that identify an item of a list that kustomize merges, by name of the list. Example: {"env": ["name"]}."""
+def merge_patch(before: Object, after: Object, keys: Mapping[str, Sequence[str]] = EMPTY) -> dict[str, Any]:
+    """Return a JSON merge patch (RFC 7386). The patch removes a field by the value null, and replaces whole lists.
 
-
-def merge_patch(before: Object, after: Object) -> dict[str, Any]:
-    """Return a JSON merge patch (RFC 7386). The patch removes a field by the value null, and replaces whole lists."""
-    return _difference(before, after, EMPTY)
+    The lists in `keys` are an exception: the patch merges these lists item by item, as in `strategic_merge_patch`. The
+    mapping has the fields that identify an item, by name of the list. Example: {"env": ["name"]}.
+    """
+    patch: dict[str, Any] = {}
+    for key, new in after.items():
+        old = before.get(key)
+        if key in before and old == new:
+            continue
+        if isinstance(old, dict) and isinstance(new, dict):
+            patch[key] = merge_patch(old, new, keys)
+        elif key in keys and isinstance(old, list) and isinstance(new, list):
+            patch[key] = _items(old, new, keys[key], keys)
+        else:
+            patch[key] = new
+    return {**patch, **{key: None for key in before if key not in after}}
 
 
 def strategic_merge_patch(before: Object, after: Object) -> dict[str, Any]:
@@ -149,7 +161,7 @@ def strategic_merge_patch(before: Object, after: Object) -> dict[str, Any]:
     protocol of a port, the patch replaces the whole list: kustomize keeps the old order of such a list, and loses
     fields of an item that lacks one of the keys. The patch also replaces a list in which two items have the same key.
     """
-    return _difference(before, after, kustomize_keys(after.get("kind", "")))
+    return merge_patch(before, after, kustomize_keys(after.get("kind", "")))
 
 
 def replacing_patch(before: Object, after: Object) -> dict[str, Any]:
@@ -191,15 +203,11 @@ def _shape(value: Any) -> type:
     return type(value) if isinstance(value, dict | list) else str
 
 
-def has_key_only_item(patch: Object) -> bool:
+def _has_key_only_item(patch: Any, keys: Mapping[str, Sequence[str]]) -> bool:
     """Test whether a list in a strategic merge patch has an item that contains only its identifying fields.
 
     Such an item changes nothing, and only keeps the order of the list.
     """
-    return _has_key_only_item(patch, kustomize_keys(patch.get("kind", "")))
-
-
-def _has_key_only_item(patch: Any, keys: _Keys) -> bool:
     if not isinstance(patch, dict):
         return False
     keyed_lists = [(keys[key], items or ()) for key, items in patch.items() if key in keys]
@@ -207,18 +215,6 @@ def _has_key_only_item(patch: Any, keys: _Keys) -> bool:
     return any(item.keys() <= {*names} for names, items in keyed_lists for item in items) or any(
         _has_key_only_item(child, keys) for child in children
     )
-
-
-def _difference(before: Object, after: Object, keys: _Keys) -> dict[str, Any]:
-    patch: dict[str, Any] = {}
-    for key in [*after, *(key for key in before if key not in after)]:
-        if key not in after:
-            patch[key] = None
-        elif key not in before:
-            patch[key] = after[key]
-        elif before[key] != after[key]:
-            patch[key] = _changed(key, before[key], after[key], keys)
-    return patch
 
 
 def _replacing(before: Object, after: Object) -> dict[str, Any]:
@@ -242,46 +238,26 @@ def _must_replace(before: Object, after: Object) -> bool:
     )
 
 
-def _changed(key: str, before: Any, after: Any, keys: _Keys) -> Any:
-    if isinstance(before, dict) and isinstance(after, dict):
-        return _difference(before, after, keys)
-    if key in keys and isinstance(before, list) and isinstance(after, list):
-        return _items(before, after, keys[key], keys)
-    return after
-
-
 def _items(
-    before: Sequence[Object], after: Sequence[Object], names: Sequence[str], keys: _Keys
+    before: Sequence[Object], after: Sequence[Object], names: Sequence[str], keys: Mapping[str, Sequence[str]]
 ) -> list[dict[str, Any]]:
-    old, new = _by_names(before, names), _by_names(after, names)
+    """Return the patch of a list whose items the fields `names` identify."""
+    old, new = ({tuple(item.get(name) for name in names): item for item in items} for items in (before, after))
     if len(names) > 1 or len(old) < len(before) or len(new) < len(after):
         return [dict(REPLACE), *(dict(item) for item in after)]
     patches = [
-        {**_item_key(item, names), **_difference(old[key], item, keys)} if key in old else dict(item)
+        {**_item_key(item, names), **merge_patch(old[key], item, keys)} if key in old else dict(item)
         for key, item in new.items()
     ]
-    deletions = [{"$patch": "delete", **_item_key(item, names)} for key, item in old.items() if key not in new]
-    return patches[: _number_of_needed_items(patches, list(old), list(new), names)] + deletions
-
-
-def _number_of_needed_items(
-    patches: Sequence[Object], old: Sequence[Any], new: Sequence[Any], names: Sequence[str]
-) -> int:
-    """Return the number of items that the patch of a list must contain, from the first item.
-
-    The remaining items have no changes, and keep their order without the patch.
-    """
-    count = len(patches)
-    while count and patches[count - 1].keys() <= {*names}:
-        remaining = new[count - 1 :]
+    # The remaining items without a change keep their order without the patch.
+    order, number = [*new], len(patches)
+    while number and patches[number - 1].keys() <= {*names}:
+        remaining = order[number - 1 :]
         if [key for key in old if key in remaining] != remaining:
             break
-        count -= 1
-    return count
-
-
-def _by_names(items: Sequence[Object], names: Sequence[str]) -> dict[tuple[Any, ...], Object]:
-    return {tuple(item.get(name) for name in names): item for item in items}
+        number -= 1
+    removed = [item for key, item in old.items() if key not in new]
+    return patches[:number] + [{"$patch": "delete", **_item_key(item, names)} for item in removed]
 
 
 def _item_key(item: Object, names: Sequence[str]) -> dict[str, Any]:
@@ -316,28 +292,29 @@ def delete_patch(item: Object) -> OverlayPatch:
 
 def object_patch(item: Object, target: Object) -> OverlayPatch | None:
     """Return the patch that changes the object `item` into the object `target`; None if the objects are equal."""
-    is_literal = literal_name(item) is not None
-    if not is_literal and not merges_by_key(item) and changes_items(item, target) and _takes_json_patch(item, target):
-        return json_patch(item, target)
-    if is_literal and changes_shape(item, target):
-        return json_patch(item, target)
-    if is_literal:
+    if literal_name(item) is not None:
+        if changes_shape(item, target):
+            return json_patch(item, target)
         difference = replacing_patch(item, target)
+    elif group(item) in STRATEGIC_GROUPS:
+        difference = strategic_merge_patch(item, target)
+    elif changes_items(item, target) and not _is_misread(item) and not _is_misread(target):
+        return json_patch(item, target)
     else:
-        difference = strategic_merge_patch(item, target) if merges_by_key(item) else merge_patch(item, target)
+        difference = merge_patch(item, target)
     if not difference:
         return None
     head = _head(item)
     return {**head, **difference, "metadata": {**head["metadata"], **difference.get("metadata", {})}}
 
 
-def _takes_json_patch(item: Object, target: Object) -> bool:
-    """Test whether kustomize can apply a JSON patch to an object without a change of the object's other texts.
+def _is_misread(item: Object) -> bool:
+    """Test whether a JSON patch of an object would change other texts of the object.
 
     kustomize writes the whole object as YAML, and reads this YAML again, before and after such a patch:
     https://github.com/kubernetes-sigs/kustomize/blob/master/api/filters/patchjson6902/patchjson6902.go
     """
-    return not any(yaml_text.is_misread_by_kustomize(text) for part in (item, target) for _, text in texts(part))
+    return any(yaml_text.is_misread_by_kustomize(text) for _, text in texts(item))
 
 
 def merges_by_key(item: Object) -> bool:
@@ -371,5 +348,198 @@ def patch_text(item: Object, patch: OverlayPatch) -> str:
     if isinstance(patch, list):
         has_test = any(operation["op"] == "test" for operation in patch)
         return f"{_WHY_TESTS}\n{yaml_text.dump(patch)}" if has_test else yaml_text.dump(patch)
-    text = yaml_text.dump(dict(patch))
-    return f"{_WHY_KEY_ONLY}\n{text}" if merges_by_key(item) and has_key_only_item(patch) else text
+    keeps_order = merges_by_key(item) and _has_key_only_item(patch, kustomize_keys(patch["kind"]))
+    return f"{_WHY_KEY_ONLY}\n{yaml_text.dump(dict(patch))}" if keeps_order else yaml_text.dump(dict(patch))
+
+
+# -- images ------------------------------------------------------------------------------------------------------------
+#
+# Computes the field ``images`` of a kustomization: the changes of images that this field can express exactly.
+#
+#     images:
+#     - name: registry.example.com/ml/dist-mnist
+#       newTag: 1.5.0
+#
+# kustomize changes each container whose image has the name, with any tag. So tfgen uses the field only if all these
+# containers get the same image. https://kubectl.docs.kubernetes.io/references/kustomize/kustomization/images/
+
+
+_LISTS: Final = ("containers", "initContainers")
+"""The names of the lists in which kustomize looks for images, at any depth of an object."""
+
+_PATHS: Final = tuple(
+    (*pod, *path)
+    for pod in (("spec",), ("spec", "template", "spec"))
+    for path in (("containers", "image"), ("initContainers", "image"), ("volumes", "image", "reference"))
+)
+"""The paths of images in every object, from kustomize's file api/internal/konfig/builtinpluginconsts/images.go."""
+
+_SKIPPED_KIND: Final = "CustomResourceDefinition"
+"""The kind of objects in which kustomize does not change the images of containers."""
+
+
+class Image(Record):
+    """The parts of an image: the name with the registry, the tag and the digest. A missing part is empty."""
+
+    name: str
+    tag: str
+    digest: str
+
+    @classmethod
+    def parse(cls, text: str) -> Image:
+        """Parse ``NAME[:TAG][@DIGEST]``. A colon before the last slash is part of the registry's port."""
+        tagged_name, _, digest = text.partition("@")
+        path, slash, last = tagged_name.rpartition("/")
+        base, _, tag = last.partition(":")
+        return cls(path + slash + base, tag, digest)
+
+    def changed(self, entry: Mapping[str, str]) -> Image:
+        """Return the image into which an entry of the field ``images`` changes this image."""
+        name = entry.get("newName", self.name)
+        if "digest" in entry:
+            return Image(name, "", entry["digest"])
+        return Image(name, entry["newTag"], "") if "newTag" in entry else Image(name, self.tag, self.digest)
+
+    def __str__(self) -> str:
+        return self.name + (f":{self.tag}" if self.tag else "") + (f"@{self.digest}" if self.digest else "")
+
+
+def image_changes(before: Sequence[Object], after: Sequence[Object], overlay: Sequence[Object]) -> list[dict[str, str]]:
+    """Return the field ``images`` with the changes that the field can express exactly. Patches make all other changes.
+
+    Patches change an image in these cases:
+
+    - The image loses its tag or digest.
+    - Two containers that had the same image get different images.
+    - An object of the overlay has an image with the same name and another tag. ``images`` would change this image as
+      well, because kustomize applies ``images`` after the patches and to all objects.
+    - An object has a value of an unexpected type at the path of an image. With ``images``, kustomize would fail, so
+      patches change all images.
+
+    Args:
+        before: the objects that the overlay neither adds nor deletes, before the change.
+        after: the same objects, after the change.
+        overlay: all objects of the overlay, after the change.
+    """
+    differing = ((old, new) for old, new in zip(before, after, strict=True) if old is not new)
+    if all([*_images(old)] == [*_images(new)] for old, new in differing):
+        return []
+    items = {id(item): item for item in (*before, *after, *overlay)}  # most objects are in several arguments
+    images = {key: [*_images(item)] for key, item in items.items()}
+    pairs: dict[str, set[tuple[str, str]]] = {}
+    for old, new in zip(before, after, strict=True):
+        new_images = dict(images[id(new)])
+        for path, image in images[id(old)]:
+            if path in new_images:
+                pairs.setdefault(Image.parse(image).name, set()).add((image, new_images[path]))
+    final = {image for item in overlay for image in matched_images(item)}
+    if None in final:
+        return []
+    entries = []
+    for name, changes in sorted(pairs.items()):
+        (old_text, new_text), *conflicts = changes
+        was, now = Image.parse(old_text), Image.parse(new_text)
+        is_exact = not now.tag if now.digest else not was.digest and bool(now.tag)
+        is_safe = all(image == new_text for image in final if image is not None and _matches(name, image))
+        if not conflicts and old_text != new_text and _matches(name, old_text) and is_exact and is_safe:
+            entry = {"name": name, **({"newName": now.name} if now.name != name else {})}
+            if now.digest:
+                entry["digest"] = now.digest
+            elif now.tag != was.tag:
+                entry["newTag"] = now.tag
+            entries.append(entry)
+    return entries
+
+
+def matched_images(item: Object) -> Iterator[str | None]:
+    """Yield the text of each image that kustomize finds in an object.
+
+    Yield None for each value on which kustomize fails, such as an image that is a number.
+    """
+    if item["kind"] != _SKIPPED_KIND:
+        yield from _container_images(item)
+    for path in _PATHS:
+        yield from _image_texts(item, path)
+
+
+def with_images(item: Object, entries: Mapping[str, Mapping[str, str]]) -> Object:
+    """Return the object after the changes of the field ``images``, whose entries are in `entries` by their name."""
+    replaced: Object = item if item["kind"] == _SKIPPED_KIND else _with_images(item, entries)
+    return replaced
+
+
+def _matches(name: str, image: str) -> bool:
+    """Test whether an entry of ``images`` with the name `name` changes an image in kustomize.
+
+    The name is a pattern, in which a dot matches any character:
+
+    https://github.com/kubernetes-sigs/kustomize/blob/master/api/internal/image/image.go
+    """
+    return re.fullmatch(f"{name}(:[a-zA-Z0-9_.{{}}-]*)?(@sha256:[a-zA-Z0-9_.{{}}-]*)?", image) is not None
+
+
+def _images(node: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    """Yield the path and the image of each container.
+
+    The path contains the name of the container instead of its index. Example:
+    (("spec", "containers", "tensorflow"), "registry.example.com/ml/dist-mnist:1.4.0").
+    """
+    if isinstance(node, dict):
+        for key, child in node.items():
+            if key in _LISTS and isinstance(child, list):
+                for index, container in enumerate(child):
+                    if _has_image(container):
+                        yield (*path, key, container.get("name", index)), container["image"]
+            else:
+                yield from _images(child, (*path, key))
+
+
+def _container_images(node: Any) -> Iterator[str | None]:
+    if isinstance(node, dict):
+        for key, child in node.items():
+            yield from _container_images(child)
+            for container in child if key in _LISTS and isinstance(child, list) else ():
+                if not isinstance(container, dict):
+                    yield None
+                elif "image" in container:
+                    yield container["image"] if _has_image(container) else None
+    elif isinstance(node, list):
+        for child in node:
+            yield from _container_images(child)
+
+
+def _image_texts(node: Any, path: Sequence[str]) -> Iterator[str | None]:
+    """Yield the text at a path; None for a value of an unexpected type.
+
+    If the path leads through a list, search each item of the list.
+    """
+    if not path:
+        yield node if isinstance(node, str) else None
+    elif isinstance(node, list):
+        for child in node:
+            yield from _image_texts(child, path)
+    elif isinstance(node, dict):
+        key, *remaining = path
+        if key in node:
+            yield from _image_texts(node[key], remaining)
+    else:
+        yield None
+
+
+def _with_images(node: Any, entries: Mapping[str, Mapping[str, str]]) -> Any:
+    if isinstance(node, list):
+        return [_with_images(item, entries) for item in node]
+    if not isinstance(node, dict):
+        return node
+    out = {key: _with_images(child, entries) for key, child in node.items()}
+    for key in _LISTS:
+        containers = out.get(key)
+        for container in containers if isinstance(containers, list) else ():
+            image = Image.parse(container["image"]) if _has_image(container) else None
+            if image and image.name in entries:
+                container["image"] = str(image.changed(entries[image.name]))
+    return out
+
+
+def _has_image(container: Any) -> bool:
+    return isinstance(container, dict) and isinstance(container.get("image"), str)

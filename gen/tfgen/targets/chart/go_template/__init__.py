@@ -12,8 +12,7 @@ computes the same objects. The printer uses these properties of Go templates
 
 A module imports only the modules above it in this list:
 
-    presence     computes the test that a node prints something
-    syntax       writes the syntax of Go templates, and describes the place at which a node is printed
+    syntax       writes the syntax of Go templates, computes properties of nodes, and describes the place of a node
     expressions  prints a node inside a line
     lines        prints lines, named templates and whole files
 """

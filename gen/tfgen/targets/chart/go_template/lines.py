@@ -18,34 +18,8 @@ from itertools import groupby
 from typing import Final, TypeAlias
 
 from tfgen.data_path import TREES
-from tfgen.graph.holes import (
-    ABSENT,
-    AllOf,
-    AsText,
-    Call,
-    Comment,
-    Expression,
-    File,
-    Filtered,
-    ForEach,
-    Hole,
-    Items,
-    JoinEntries,
-    Key,
-    Let,
-    MapOf,
-    Merged,
-    NamedTemplate,
-    Node,
-    Not,
-    NotEmpty,
-    Splice,
-    Text,
-    When,
-    cached_on_record,
-    is_hole,
-    type_of,
-)
+from tfgen.graph import holes as h
+from tfgen.graph.holes import ABSENT, Expression, Key, Node, cached_on_record, is_hole, type_of
 from tfgen.targets.chart.go_template.expressions import (
     argument,
     arguments,
@@ -57,31 +31,28 @@ from tfgen.targets.chart.go_template.expressions import (
     text_of,
     yaml_key,
 )
-from tfgen.targets.chart.go_template.presence import (
-    all_of,
-    branch_test,
-    depends_only_on,
-    ends_in_tree,
-    entries_under_one_test,
-    has_holes,
-    is_constant,
-    is_map_or_list,
-    items_under_one_test,
-    let_facts,
-    needs_root,
-    presence,
-    remaining_test,
-)
 from tfgen.targets.chart.go_template.syntax import (
     COMMENT_WIDTH,
     ENDED,
     Context,
     Lines,
+    all_of,
+    branch_test,
     comment,
+    depends_only_on,
+    ends_in_tree,
+    entries_under_one_test,
     escape,
+    has_holes,
     indent_lines,
+    is_constant,
+    items_under_one_test,
     keep_space,
+    let_facts,
     literal,
+    needs_root,
+    presence,
+    remaining_test,
     with_shared_tests,
     without_repeated_reasons,
 )
@@ -94,24 +65,31 @@ Branch: TypeAlias = Callable[[Node, Context], Lines]
 """Function that returns the lines for a node, such as a branch of a `When`, in a context."""
 
 
-def when(node: When, context: Context, indent: str, lines: Branch) -> Lines:
+def when(node: h.When, context: Context, indent: str, lines: Branch, *, end: str = "}}") -> Lines:
     """Return ``if``, ``else if`` and ``else`` around the lines of the branches of a `When`.
 
-    A `When` is a node with a test and two branches. The function `lines` returns the lines of a branch.
+    A `When` is a node with a test and two branches.
+
+    Args:
+        node: the `When`.
+        context: the context of the lines.
+        indent: the indentation of the lines.
+        lines: function that returns the lines of a branch.
+        end: the end of the action before each branch: ``-}}`` to remove the white space before the branch.
     """
     if node.if_true is ABSENT:
-        node = When(Not(node.test), node.if_false)
+        node = h.When(h.Not(node.test), node.if_false)
     if node.if_false is ABSENT:
         return _if(node.test, node.if_true, context, indent, lines)
     out, word = [], "if"
     branch: Node = node
-    while isinstance(branch, When) and branch.if_true is not ABSENT:
-        head = f"{indent}{{{{- {word} {expression(branch.test, context)} }}}}"
+    while isinstance(branch, h.When) and branch.if_true is not ABSENT:
+        head = f"{indent}{{{{- {word} {expression(branch.test, context)} {end}"
         out += [head, *lines(branch.if_true, context.with_facts(branch.test))]
         branch, word = branch.if_false, "else if"
     if branch is not ABSENT:
-        out += [f"{indent}{{{{- else }}}}", *lines(branch, context)]
-    return [*out, f"{indent}{{{{- end }}}}"]
+        out += [f"{indent}{{{{- else {end}", *lines(branch, context)]
+    return [*out, f"{indent}{ENDED}"]
 
 
 def when_present(node: Node, context: Context, indent: str, lines: Branch) -> Lines:
@@ -123,11 +101,11 @@ def when_present(node: Node, context: Context, indent: str, lines: Branch) -> Li
     return lines(node, context) if test is True else _if(test, node, context, indent, lines)
 
 
-def range_over(node: ForEach, context: Context, indent: str, lines: Branch) -> Lines:
+def range_over(node: h.ForEach, context: Context, indent: str, lines: Branch) -> Lines:
     """Return the lines of a ``range`` over the entries of a map. The function `lines` returns the lines of the body."""
     body_context = context.range_body_of(node)
     head = f"{indent}{{{{- {range_action(node, context)} }}}}"
-    return [head, *lines(node.body, body_context), f"{indent}{{{{- end }}}}"]
+    return [head, *lines(node.body, body_context), f"{indent}{ENDED}"]
 
 
 def _if(test: Node, node: Node, context: Context, indent: str, lines: Branch) -> Lines:
@@ -143,7 +121,7 @@ def _if(test: Node, node: Node, context: Context, indent: str, lines: Branch) ->
     # In the body of a with, the dot is the tested value. A with is possible if the node needs no other value.
     if depends_only_on(node, needed_test):
         branch_context, word = branch_context.replaced(dot="$", subject=needed_test), "with"
-    head, end = f"{indent}{{{{- {word} {expression(needed_test, context)} }}}}", f"{indent}{{{{- end }}}}"
+    head, end = f"{indent}{{{{- {word} {expression(needed_test, context)} }}}}", f"{indent}{ENDED}"
     return [head, *lines(node, branch_context), end]
 
 
@@ -187,21 +165,28 @@ def assign(name: str, node: Node, context: Context) -> Lines:
 
 
 def _assign(variable: str, node: Node, context: Context) -> Lines:
-    if isinstance(node, Filtered):
-        return _filter(variable, node, context)
-    if isinstance(node, When):
-        return _choose(variable, node, context)
-    if not isinstance(node, Merged):
+    if isinstance(node, h.Filtered):
+        body = context.range_body_of(node)
+        return [
+            f"{{{{- {variable} := dict }}}}",
+            *_set_entries(variable, node, context, f"{{{{- if {expression(node.test, body)} }}}}"),
+        ]
+    if isinstance(node, h.When):
+        # The first lines assign the second branch, and the last lines replace this value if the test is true.
+        assigned = _assign(variable, node.if_false, context)
+        value = f"{{{{- {variable} = {expression(node.if_true, context)} }}}}"
+        return [*assigned, f"{{{{- if {expression(node.test, context)} }}}}", value, ENDED]
+    if not isinstance(node, h.Merged):
         return [f"{{{{- {variable} := {expression(node, context)} }}}}"]
     lowest, *maps = node.maps
-    if isinstance(lowest, MapOf):
+    if isinstance(lowest, h.MapOf):
         first, lines = _map_of(variable, lowest, context)
     else:
         first, lines = f"deepCopy {argument(lowest, context)}", Lines()
-    if node.flat and maps and not lines and not any(isinstance(tree, When) for tree in maps):
+    if node.flat and maps and not lines and not any(isinstance(tree, h.When) for tree in maps):
         return [" ".join([f"{{{{- {variable} := mergeOverwrite ({first})", *arguments(maps, context), "}}"])]
     lines.insert(0, f"{{{{- {variable} := {first} }}}}")
-    for is_tested, run in groupby(maps, key=lambda tree: isinstance(tree, When)):
+    for is_tested, run in groupby(maps, key=lambda tree: isinstance(tree, h.When)):
         if is_tested:
             lines += [
                 line for tree in run for line in _conditional_merge_lines(variable, tree, context, flat=node.flat)
@@ -209,17 +194,6 @@ def _assign(variable: str, node: Node, context: Context) -> Lines:
         else:
             lines += _merge_lines(variable, [*run], context, flat=node.flat)
     return with_shared_tests(lines)
-
-
-def _choose(variable: str, node: When, context: Context) -> Lines:
-    """Return the lines that assign the value of a `When` to `variable`."""
-    # The first lines assign the second branch, and the last lines replace this value if the test is true.
-    return [
-        *_assign(variable, node.if_false, context),
-        f"{{{{- if {expression(node.test, context)} }}}}",
-        f"{{{{- {variable} = {expression(node.if_true, context)} }}}}",
-        "{{- end }}",
-    ]
 
 
 def _conditional_merge_lines(variable: str, choice: Node, context: Context, *, flat: bool) -> Lines:
@@ -231,9 +205,9 @@ def _conditional_merge_lines(variable: str, choice: Node, context: Context, *, f
         context: the context of the lines.
         flat: whether all entries of the map are scalars.
     """
-    if not isinstance(choice, When) or choice.if_false != MapOf({}) or not is_hole(choice.if_true):
+    if not isinstance(choice, h.When) or choice.if_false != h.MapOf({}) or not is_hole(choice.if_true):
         raise TypeError(f"a merged map must not have a second branch: {choice!r}")
-    if isinstance(choice.if_true, MapOf):
+    if isinstance(choice.if_true, h.MapOf):
         entries = choice.if_true.entries.items()
         lines = [
             f"{{{{- $_ := set {variable} {argument(key, context)} {argument(item, context)} }}}}"
@@ -255,31 +229,17 @@ def _merge_lines(variable: str, maps: Sequence[Expression], context: Context, *,
     """
     if flat:
         return [" ".join([f"{{{{- {variable} = mergeOverwrite {variable}", *arguments(maps, context), "}}"])]
-    lines: Lines = []
-    for tree in maps:
-        entries = ForEach(tree, ABSENT, "key")
-        body = context.range_body_of(entries)
-        lines += [
-            f"{{{{- {range_action(entries, context)} }}}}",
-            f"{{{{- $_ := set {variable} {body.variable(entries.key)} {body.variable(entries.item)} }}}}",
-            "{{- end }}",
-        ]
-    return lines
+    return [line for tree in maps for line in _set_entries(variable, h.ForEach(tree, ABSENT, "key"), context)]
 
 
-def _filter(variable: str, node: Filtered, context: Context) -> Lines:
-    body = context.range_body_of(node)
-    return [
-        f"{{{{- {variable} := dict }}}}",
-        f"{{{{- {range_action(node, context)} }}}}",
-        f"{{{{- if {expression(node.test, body)} }}}}",
-        f"{{{{- $_ := set {variable} {body.variable(node.key)} {body.variable(node.item)} }}}}",
-        "{{- end }}",
-        "{{- end }}",
-    ]
+def _set_entries(variable: str, entries: h.ForEach | h.Filtered, context: Context, test: str = "") -> Lines:
+    """Return a ``range`` that adds the entries of a map to the map in `variable`, inside the ``if`` of `test`."""
+    body = context.range_body_of(entries)
+    line = f"{{{{- $_ := set {variable} {body.variable(entries.key)} {body.variable(entries.item)} }}}}"
+    return [f"{{{{- {range_action(entries, context)} }}}}", *([test, line, ENDED] if test else [line]), ENDED]
 
 
-def _map_of(variable: str, lowest: MapOf, context: Context) -> tuple[str, Lines]:
+def _map_of(variable: str, lowest: h.MapOf, context: Context) -> tuple[str, Lines]:
     """Return the Go expression for the constant entries of a map, and the lines that add its other entries.
 
     The lines add an entry to the map in `variable` only if the value of the entry is not empty.
@@ -294,24 +254,24 @@ def _map_of(variable: str, lowest: MapOf, context: Context) -> tuple[str, Lines]
                 f"{{{{- $_ := set {variable} {argument(key, context)} {_item_of_dict(node, context)} }}}}"
                 for _, node, key in entries
             ),
-            "{{- end }}",
+            ENDED,
         ]
     return dict_of(constants, context), lines
 
 
 def _item_of_dict(node: Node, context: Context) -> str:
     text = argument(node, context)
-    return f"(toString {text})" if isinstance(node, Hole) and type_of(node) == "quantity" else text
+    return f"(toString {text})" if isinstance(node, h.Hole) and type_of(node) == "quantity" else text
 
 
 def _tested(node: Expression) -> tuple[Node, Node]:
     """Return the test that decides whether a map gets an entry, and the value of the entry."""
-    if not isinstance(node, When):
+    if not isinstance(node, h.When):
         return node, node
     if node.if_false is not ABSENT:
         raise TypeError(f"an entry of a merged map must not have a second branch: {node!r}")
     may_be_empty = not is_constant(node.if_true) and node.if_true != node.test
-    return (AllOf((node.test, node.if_true)) if may_be_empty else node.test), node.if_true
+    return (h.AllOf((node.test, node.if_true)) if may_be_empty else node.test), node.if_true
 
 
 # -- mappings and sequences --------------------------------------------------------------------------------------------
@@ -329,13 +289,13 @@ def body_lines(node: Node, context: Context, indent: str) -> Lines:
     match node:
         case dict():
             return _entries(node, context, indent)
-        case NamedTemplate() | Call() if is_map_or_list(node):
+        case h.NamedTemplate() | h.Call() if type_of(node) in TREES:
             return _included(node, context, indent, [])
-        case When():
+        case h.When():
             return when(node, context, indent, lambda branch, scope: body_lines(branch, scope, indent))
-        case NotEmpty(tree):
+        case h.NotEmpty(tree):
             return [_tree_text(tree, context, len(indent))]
-        case Hole() if type_of(node) in TREES:
+        case h.Hole() if type_of(node) in TREES:
             return _tree(node, context, indent, [])
         case str() | int() | None:
             raise TypeError(f"not a mapping or sequence: {node!r}")
@@ -349,13 +309,13 @@ def first_lines(node: Node, context: Context) -> Lines:
 
     If possible, the first line belongs to an entry that is always present. Then the output begins without a line break.
     """
-    if isinstance(node, When) and presence(node) is True:
-        return _first_branches(node, context)
-    if isinstance(node, JoinEntries):
+    if isinstance(node, h.When) and presence(node) is True:
+        return when(node, context, "", first_lines, end="-}}")  # each branch begins on a separate line
+    if isinstance(node, h.JoinEntries):
         return _joined_lines(node, context)
-    if isinstance(node, Text) and len(node.parts) > 1 and all(isinstance(part, When) for part in node.parts):
+    if isinstance(node, h.Text) and len(node.parts) > 1 and all(isinstance(part, h.When) for part in node.parts):
         return [text_of(part, context).replace("{{ if", "{{- if", 1) for part in node.parts]
-    if not is_map_or_list(node):
+    if type_of(node) not in TREES:
         return [keep_space(text_of(node, context))]
     first, *remaining = body_lines(_present_first(node, context), context, "")
     if first.startswith(("{{- include ", "{{- toYaml ")) and first.endswith(_AT_LINE_START):
@@ -363,14 +323,14 @@ def first_lines(node: Node, context: Context) -> Lines:
     return [first, *remaining]
 
 
-def _joined_lines(node: JoinEntries, context: Context) -> Lines:
+def _joined_lines(node: h.JoinEntries, context: Context) -> Lines:
     """Return the lines that print a text for each entry of a map, with a separator between the texts."""
     body = text_of(node.body, context.range_body_of(node))
     return [
         '{{- $separator := "" -}}',
         f"{{{{- {range_action(node, context)} -}}}}",
         f"{{{{ $separator }}}}{{{{ $separator = {literal(node.separator)} }}}}{body}",
-        "{{- end }}",
+        ENDED,
     ]
 
 
@@ -380,24 +340,13 @@ def _present_first(node: Node, context: Context) -> Node:
         return node
     first: dict[Key, Node] = {}
     for name, child in node.items():
-        if isinstance(name, Comment):
+        if isinstance(name, h.Comment):
             first = {name: child}
-        elif remaining_test(presence(child), context.facts) is True and not isinstance(child, When):
+        elif remaining_test(presence(child), context.facts) is True and not isinstance(child, h.When):
             return {**first, name: child, **node}
         else:
             first = {}
     return node
-
-
-def _first_branches(node: When, context: Context) -> Lines:
-    """Return the lines of a `When` that always prints something. Each branch begins on a separate line."""
-    out, word = [], "if"
-    branch: Node = node
-    while isinstance(branch, When):
-        scope = context.with_facts(branch.test)
-        out += [f"{{{{- {word} {expression(branch.test, context)} -}}}}", *first_lines(branch.if_true, scope)]
-        branch, word = branch.if_false, "else if"
-    return [*out, "{{- else -}}", *first_lines(branch, context), "{{- end }}"]
 
 
 def _entries(mapping: Mapping[Key, Node], context: Context, indent: str) -> Lines:
@@ -426,22 +375,22 @@ def _entry(name: Key, node: Node, context: Context, indent: str) -> Lines:
     """Return the lines of the entry `name: node` of a mapping."""
     if node is ABSENT:
         return []
-    if isinstance(name, Comment):
+    if isinstance(name, h.Comment):
         return comment(name.text, indent)
-    if isinstance(node, When):
+    if isinstance(node, h.When):
         return when(node, context, indent, lambda branch, scope: _entry(name, branch, scope, indent))
-    if isinstance(name, Splice):
+    if isinstance(name, h.Splice):
         return body_lines(node, context, indent)
-    if not isinstance(name, Hole) and not has_holes(node):
+    if not isinstance(name, h.Hole) and not has_holes(node):
         return indent_lines(escape(yaml_text.dump({name: node})), indent)
     head = f"{indent}{yaml_key(name, context)}:"
-    if isinstance(node, File) and yaml_text.is_literal(node.text):
+    if isinstance(node, h.File) and yaml_text.is_literal(node.text):
         return _block(node, context, head, indent + "  ")
-    if isinstance(node, (NamedTemplate, Call)) and is_map_or_list(node):
+    if isinstance(node, (h.NamedTemplate, h.Call)) and type_of(node) in TREES:
         return _included(node, context, indent, [head])
-    if isinstance(node, NotEmpty):
+    if isinstance(node, h.NotEmpty):
         return [head, *body_lines(node, context, indent + ("  " if type_of(node) == "map" else ""))]
-    if isinstance(node, Hole) and type_of(node) in TREES:
+    if isinstance(node, h.Hole) and type_of(node) in TREES:
         return _tree(node, context, indent, [head])
     if isinstance(node, dict):
         body_indent = indent + "  "
@@ -451,7 +400,7 @@ def _entry(name: Key, node: Node, context: Context, indent: str) -> Lines:
     return [f"{head} {scalar(node, context)}"]
 
 
-def _block(node: File, context: Context, head: str, indent: str) -> Lines:
+def _block(node: h.File, context: Context, head: str, indent: str) -> Lines:
     """Return the lines that print `head`, such as ``key:``, and the text of a file as a literal block of YAML (`|`)."""
     header = "|" if node.text.endswith("\n") else "|-"
     return [f"{head} {header}", f"{indent}{{{{- {expression(node, context)} | nindent {len(indent)} }}}}"]
@@ -460,11 +409,11 @@ def _block(node: File, context: Context, head: str, indent: str) -> Lines:
 def _item(node: Node, context: Context, indent: str) -> Lines:
     """Return the lines of an item of a sequence."""
     match node:
-        case When():
+        case h.When():
             return when(node, context, indent, lambda n, scope: _item(n, scope, indent))
-        case ForEach():
+        case h.ForEach():
             return range_over(node, context, indent, lambda body, scope: _item(body, scope, indent))
-        case Items(items):
+        case h.Items(items):
             return _tree(items, context, indent, [])
         case dict() if has_holes(node):
             lines = body_lines(node, context, indent + "  ")
@@ -473,7 +422,7 @@ def _item(node: Node, context: Context, indent: str) -> Lines:
             return [f"{indent}- {lines[0].lstrip()}", *lines[1:]]
     if not has_holes(node):
         return indent_lines(escape(yaml_text.dump([node])), indent)
-    if isinstance(node, File) and yaml_text.is_literal(node.text):
+    if isinstance(node, h.File) and yaml_text.is_literal(node.text):
         return _block(node, context, f"{indent}-", indent + "  ")
     return [f"{indent}- {scalar(node, context)}"]
 
@@ -484,31 +433,31 @@ def _tree(node: Expression, context: Context, indent: str, head: Lines) -> Lines
     `head` contains the line of the key; empty for a map or list without a key.
     """
     depth = len(indent) + (2 if head and type_of(node) == "map" else 0)
-    tree = node.tree if isinstance(node, AsText) else node
+    tree = node.tree if isinstance(node, h.AsText) else node
     if tree in context.facts:
         return [*head, _tree_text(node, context, depth)]
     return [
         f"{indent}{{{{- with {expression(tree, context)} }}}}",
         *head,
         _tree_text(node, context.replaced(dot="$", subject=tree), depth),
-        f"{indent}{{{{- end }}}}",
+        f"{indent}{ENDED}",
     ]
 
 
 def _tree_text(node: Expression, context: Context, depth: int) -> str:
     """Return the template action that prints a tunable map or list with an indentation of `depth` blanks."""
-    if not isinstance(node, AsText):
+    if not isinstance(node, h.AsText):
         return f"{' ' * depth}{{{{- toYaml {argument(node, context)} | nindent {depth} }}}}"
     nindent = f' | trimPrefix "\\n" | nindent {depth}' if depth else ""
     return f"{' ' * depth}{{{{- {include_as_strings(node.tree, node.template, context)}{nindent} }}}}"
 
 
-def _included(node: NamedTemplate | Call, context: Context, indent: str, head: Lines) -> Lines:
+def _included(node: h.NamedTemplate | h.Call, context: Context, indent: str, head: Lines) -> Lines:
     """Return the lines that include a named template. If its output is empty, Helm prints none of these lines.
 
     `head` contains the line of the key; empty for a named template without a key.
     """
-    template = node.template if isinstance(node, Call) else node
+    template = node.template if isinstance(node, h.Call) else node
     depth = len(indent) + (2 if head and type_of(node) == "map" else 0)
     include, pad, nindent = expression(node, context), " " * depth, f" | nindent {depth}"
     if _begins_with_break(template):
@@ -519,15 +468,15 @@ def _included(node: NamedTemplate | Call, context: Context, indent: str, head: L
         f"{indent}{{{{- with {include} }}}}",
         *head,
         f"{pad}{{{{- .{nindent} }}}}",
-        f"{indent}{{{{- end }}}}",
+        f"{indent}{ENDED}",
     ]
 
 
 @cached_on_record
-def _begins_with_break(template: NamedTemplate) -> bool:
+def _begins_with_break(template: h.NamedTemplate) -> bool:
     """Test whether the output of a named template begins with a line break, because its first entry may be absent."""
     node, context = template.node, Context(chart="", parameters=template.parameters)
-    while isinstance(node, Let):
+    while isinstance(node, h.Let):
         context, node = context.with_facts(*let_facts(node.name, node.expression)), node.body
     first = first_lines(node, context)[0]
     return first.startswith("{{-") and not first.endswith("-}}")
@@ -546,19 +495,19 @@ def helpers_file(head: str, defines: Sequence[str]) -> str:
     return "\n".join([*comment(head, ""), "", *defines])
 
 
-def define(template: NamedTemplate, context: Context) -> str:
+def define(template: h.NamedTemplate, context: Context) -> str:
     """Return the text of the ``define`` of a named template."""
     names = [*(["root"] if needs_root(template) else []), *template.parameters]
     doc = f"{template.doc} Takes {', '.join(names)}." if template.parameters else template.doc
     doc = "\n     ".join(textwrap.wrap(f"{{{{/* {doc}", COMMENT_WIDTH - len("  */}}")))
     body = _definition(template.node, context.replaced(parameters=template.parameters))
     head = [*f"{doc} */}}}}".split("\n"), f'{{{{- define "{context.full_name(template.name)}" -}}}}']
-    return "".join(f"{line}\n" for line in [*head, *body, "{{- end }}"])
+    return "".join(f"{line}\n" for line in [*head, *body, ENDED])
 
 
 def _definition(node: Node, context: Context) -> Lines:
     lines, assignments = _body_lines(node, context)
-    variables, texts = repeated_includes(lines, context, least=3 if is_map_or_list(node) else 2)
+    variables, texts = repeated_includes(lines, context, least=3 if type_of(node) in TREES else 2)
     if variables:
         lines, assignments = _body_lines(node, context.replaced(variables=variables))
     assignments = [*texts, *assignments]
@@ -570,7 +519,7 @@ def _definition(node: Node, context: Context) -> Lines:
 def _body_lines(node: Node, context: Context) -> tuple[Lines, Lines]:
     """Return the lines that print the content of a named template, and the lines that assign its variables."""
     assignments: Lines = []
-    while isinstance(node, Let):
+    while isinstance(node, h.Let):
         assignments += assign(node.name, node.expression, context)
         context = context.with_names(node.name).with_facts(*let_facts(node.name, node.expression))
         node = node.body
@@ -594,12 +543,12 @@ def template_file(node: Node, context: Context) -> str:
 
 def _document(node: Node, context: Context, separator: Lines) -> Lines:
     match node:
-        case Let(name, expression, body):
+        case h.Let(name, expression, body):
             body_context = context.with_names(name).with_facts(*let_facts(name, expression))
             return [*assign(name, expression, context), *_document(body, body_context, separator)]
-        case When():
+        case h.When():
             return when(node, context, "", lambda branch, scope: _document(branch, scope, separator))
-        case ForEach():
+        case h.ForEach():
             return range_over(node, context, "", lambda body, scope: _document(body, scope, ["---"]))
     return [*separator, *body_lines(_with_safe_end(node), context, "")]
 
