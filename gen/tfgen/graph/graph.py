@@ -14,15 +14,11 @@ from tfgen.graph.holes import (
     AllOf,
     AnyOf,
     ChartOnly,
-    ForEach,
     Key,
-    Let,
     NamedTemplate,
     Node,
     When,
-    bound_key,
     call,
-    used_names,
     values_paths,
 )
 from tfgen.graph.objects import naming, storage, supporting, tensorboard
@@ -386,24 +382,18 @@ def identities(structure: Structure, scope: Scope) -> Iterator[Identity]:
 @functools.lru_cache(MAX_STRUCTURES)
 def _identity_graph(structure: Structure) -> tuple[Template, ...]:
     """Return the object graph, reduced to the fields of the objects that identify an object."""
+
+    def identify(item: dict[Key, Node]) -> Node:
+        match item:
+            case {"apiVersion": version, "kind": kind, "metadata": {"name": name}}:
+                return {"apiVersion": version, "kind": kind, "metadata": {"name": name}}
+        return item
+
     return tuple(
-        template.replaced(node=_reduce(template.node)) for template in graph(structure) if not template.chart_only
+        template.replaced(node=change_objects(template.node, identify))
+        for template in graph(structure)
+        if not template.chart_only
     )
-
-
-def _reduce(node: Node) -> Node:
-    """Reduce each object in a template's node, and omit the names of `Let` nodes that only other fields need."""
-    match node:
-        case Let(name, expression, body):
-            reduced = _reduce(body)
-            return Let(name, expression, reduced) if bound_key(name) in used_names(reduced) else reduced
-        case When(test, if_true, if_false):
-            return When(test, _reduce(if_true), _reduce(if_false))
-        case ForEach():
-            return node.replaced(body=_reduce(node.body))
-        case {"apiVersion": version, "kind": kind, "metadata": {"name": name}}:
-            return {"apiVersion": version, "kind": kind, "metadata": {"name": name}}
-    return node
 
 
 def _cause(file: str, name: str, scope: Scope) -> Path:
