@@ -58,7 +58,6 @@ FILLED = {
         ),
         "04-0,14-1",
     ),
-    "repeat by more than its index": (h.Repeat(2, h.Text((h.Sum(h.Bound("i", "integer"), 1), "x"))), "1x,2x"),
     "repeat in a repeat": (
         h.Repeat(2, h.Text((h.Repeat(2, h.Text((h.Bound("i", "integer"), h.Bound("j", "integer"))), "j"),))),
         "00,01,10,11",
@@ -204,6 +203,11 @@ def test_texts_of_entries_are_joined_by_sorted_key():
     each = h.JoinEntries(h.Value("map", "map"), ";", h.Text((h.Bound("name"), "=", h.Bound("value"))))
     assert evaluate(each, Scope({"map": {"b": "2", "a": "1"}}, "release", "chart")) == "a=1;b=2"
     assert evaluate(each, Scope({"map": {}}, "release", "chart")) == ""
+
+
+def test_index_of_a_repeat_is_only_a_part_of_a_text():
+    with pytest.raises(ValueError, match="invalid literal"):
+        fill(h.Repeat(2, h.Text((h.Sum(h.Bound("i", "integer"), 1), "x"))), SCOPE)
 
 
 def test_guard_finds_each_wrong_entry():

@@ -154,7 +154,8 @@ class Text(Hole):
 class Repeat(Hole):
     """A text with `count` copies of `body`, separated by commas. Example: `ps-0,ps-1` for two copies.
 
-    `index` is the name that `body` uses for the number of the copy: `Bound("i")` is 0, 1, 2 and so on.
+    `index` is the name that `body` uses for the number of the copy: `Bound("i")` is 0, 1, 2 and so on. The number may
+    only be a part of a text.
     """
 
     count: Node
@@ -586,7 +587,7 @@ def chart_files(nodes: Iterable[Node | Record]) -> Mapping[str, str]:
 @cached_on_record
 def _named_templates_and_files(node: Node | Record) -> tuple[NamedTemplate | File, ...]:
     """Return the named templates and the files of a node, without duplicates, in the order of the first use."""
-    items: dict[int, NamedTemplate | File] = {id(node): node} if isinstance(node, (NamedTemplate, File)) else {}
+    items = {id(node): node} if isinstance(node, (NamedTemplate, File)) else {}
     for child in child_nodes(node):
         if child is not None and not isinstance(child, (str, int)):
             items.update((id(item), item) for item in _named_templates_and_files(child))
@@ -672,29 +673,15 @@ def type_of(node: Node) -> ValueType:
     assert_never(node)
 
 
-def parameter_key(name: str) -> str:
-    """Return the key of a parameter, such as "parameter role". A `Bound` with the same name has another key."""
-    return f"parameter {name}"
-
-
-def bound_key(name: str) -> str:
-    """Return the key of the name in a `Bound`, such as "bound role"."""
-    return f"bound {name}"
-
-
-def used_names(node: Node | Record) -> frozenset[str]:
-    """Return the key of each `Bound` and each `Parameter` that a node reads and does not define by a `Let`."""
+def used_names(node: Node | Record) -> frozenset[tuple[type[Hole], str]]:
+    """Return each name that a node reads and does not define by a `Let`, such as (Bound, "labels")."""
     match node:
-        case Bound(name):
-            return frozenset((bound_key(name),))
-        case Parameter(name):
-            return frozenset((parameter_key(name),))
+        case Bound(name) | Parameter(name):
+            return frozenset(((type(node), name),))
         case Call(arguments=arguments):
             return frozenset(chain.from_iterable(used_names(argument) for _, argument in arguments))
         case Let(name, expression, body):
-            return used_names(expression) | used_names(body) - {bound_key(name)}
+            return used_names(expression) | used_names(body) - {(Bound, name)}
         case NamedTemplate(node=content):
             return used_names(content)
-        case str() | int() | None:
-            return frozenset()
     return frozenset(chain.from_iterable(map(used_names, child_nodes(node))))

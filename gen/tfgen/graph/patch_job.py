@@ -29,7 +29,6 @@ from tfgen.graph.holes import (
     Not,
     Value,
     When,
-    bound_key,
     used_names,
 )
 from tfgen.graph.objects import naming
@@ -360,7 +359,7 @@ def change_objects(node: Node, change: Callable[[dict[Key, Node]], Node]) -> Nod
     match node:
         case Let(name, expression, body):
             changed = change_objects(body, change)
-            return Let(name, expression, changed) if bound_key(name) in used_names(changed) else changed
+            return Let(name, expression, changed) if (Bound, name) in used_names(changed) else changed
         case When(test, if_true, if_false):
             return When(test, change_objects(if_true, change), change_objects(if_false, change))
         case ForEach():

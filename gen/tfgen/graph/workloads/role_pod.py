@@ -29,10 +29,8 @@ from tfgen.graph.holes import (
     Sum,
     Value,
     When,
-    bound_key,
     call,
     if_set,
-    parameter_key,
     plain_mapping,
     used_names,
 )
@@ -244,11 +242,11 @@ def _named_template(name: str, doc: str, node: Node, lets: _Lets, file: str = "p
     """
     used = used_names(node)
     for bound, expression in reversed(lets):
-        if bound_key(bound.name) in used:
+        if (Bound, bound.name) in used:
             node = Let(bound.name, expression, node)
-            used = used_names(expression) | used - {bound_key(bound.name)}
+            used = used_names(expression) | used - {(Bound, bound.name)}
     names = (*_ARGUMENTS, podspec.HASH_PARAMETER.name)
-    return NamedTemplate(name, doc, node, file, tuple(name for name in names if parameter_key(name) in used))
+    return NamedTemplate(name, doc, node, file, tuple(name for name in names if (Parameter, name) in used))
 
 
 def _call(named_template: NamedTemplate, values: Mapping[str, Node] = _ARGUMENTS) -> Node:
