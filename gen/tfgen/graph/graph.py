@@ -62,7 +62,7 @@ def _templates(structure: Structure, workload: Workload, plan: Plan | None) -> I
         yield Template("service", supporting.headless_service(structure))
     if has_config_map:
         yield Template("configmap", config_map(structure, workload.pod_name))
-    yield Template("networkpolicy", supporting.network_policy())
+    yield Template("networkpolicy", supporting.run_policy())
     if structure.service_account:
         yield Template("serviceaccount", supporting.service_account())
     yield Template("priorityclass", supporting.priority_classes())

@@ -70,12 +70,9 @@ class Gang(Record):
         """Return the template of the PodGroup of a run, if the scheduler has PodGroups."""
         if self.spec is None:
             return ()
-        group: Node = {
-            "apiVersion": Text((self.group, "/", self.version)),
-            "kind": "PodGroup",
-            "metadata": naming.metadata(naming.RUN, annotations=naming.BEFORE_PODS),
-            "spec": self.spec(structure),
-        }
+        fields: dict[Key, Node] = {"spec": self.spec(structure)}
+        version = Text((self.group, "/", self.version))
+        group = naming.kubernetes_object(version, "PodGroup", naming.RUN, fields, annotations=naming.BEFORE_PODS)
         return (Template("podgroup", When(ENABLED, group)),)
 
     def object_labels(self) -> Mapping[Key, Node]:

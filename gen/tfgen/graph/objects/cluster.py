@@ -128,14 +128,17 @@ def config_map(structure: Structure, pod: naming.PodName) -> Node:
         data[PS_HOSTS] = host_list(structure, "ps", pod)
     if structure.legacy_flags or structure.legacy_variables or structure.uses_keras_distribution:
         data[WORKER_HOSTS] = host_list(structure, "worker", pod)
-    return {
-        "apiVersion": "v1",
-        "kind": "ConfigMap",
-        "metadata": naming.metadata(naming.RUN, annotations=naming.BEFORE_PODS),
+    fields: dict[Key, Node] = {
         Comment("A restarted task must see the same cluster as the running tasks."): None,
         "immutable": True,
         "data": data,
     }
+    return naming.kubernetes_object("v1", "ConfigMap", naming.RUN, fields, annotations=naming.BEFORE_PODS)
+
+
+def variable(name: str, key: str) -> Node:
+    """Return an environment variable with the value of a key in the ConfigMap of a run."""
+    return {"name": name, "valueFrom": {"configMapKeyRef": {"name": naming.RUN, "key": key}}}
 
 
 # -- keras.distribution ------------------------------------------------------------------------------------------------
@@ -156,10 +159,7 @@ def keras_variables() -> list[Node]:
     """
     return [
         {"name": "KERAS_BACKEND", "value": "jax"},
-        {
-            "name": JOB_ADDRESSES,
-            "valueFrom": {"configMapKeyRef": {"name": naming.RUN, "key": WORKER_HOSTS}},
-        },
+        variable(JOB_ADDRESSES, WORKER_HOSTS),
         {"name": "KERAS_DISTRIBUTION_NUM_PROCESSES", "value": Text((replicas(_KERAS_ROLE),))},
         {"name": "KERAS_DISTRIBUTION_PROCESS_ID", "value": "$(TASK_INDEX)"},
     ]

@@ -6,7 +6,7 @@ from typing import Final
 
 from tfgen.graph.holes import Node, Splice, if_set
 from tfgen.graph.objects import cluster, naming, podspec
-from tfgen.graph.objects.podspec import PodParts, pod_spec
+from tfgen.graph.objects.podspec import pod_spec
 from tfgen.graph.objects.values import value, value_for_role
 from tfgen.job.training_job import Structure
 from tfgen.kubernetes import keys
@@ -48,28 +48,23 @@ def connection_test(structure: Structure) -> Node:
             },
         },
         "spec": pod_spec(
-            PodParts(
-                lifecycle={"restartPolicy": "Never"},
-                security_context=podspec.pod_context_template(structure.profile),
-                scheduling=podspec.job_scheduling(),
-                pull_secrets=value("imagePullSecrets"),
-                containers=[
+            {},
+            {"restartPolicy": "Never"},
+            {
+                "securityContext": podspec.pod_context_template(structure.profile),
+                **podspec.job_scheduling(),
+                "imagePullSecrets": value("imagePullSecrets"),
+                "containers": [
                     {
                         "name": "connect",
                         "image": value_for_role(role, "image"),
                         "imagePullPolicy": if_set(value_for_role(role, "imagePullPolicy")),
                         "command": ["python3", "-c", _PROGRAM.replace(_LISTENERS, listeners)],
-                        "env": [
-                            {
-                                "name": "TF_CLUSTER",
-                                "valueFrom": {"configMapKeyRef": {"name": naming.RUN, "key": cluster.CLUSTER}},
-                            },
-                            podspec.NO_GPUS,
-                        ],
+                        "env": [cluster.variable("TF_CLUSTER", cluster.CLUSTER), podspec.NO_GPUS],
                         "resources": podspec.helper_resources("helpers"),
                         "securityContext": podspec.container_context_template(structure.profile),
                     }
                 ],
-            )
+            },
         ),
     }

@@ -31,7 +31,7 @@ from tfgen.graph.holes import (
     if_set,
 )
 from tfgen.graph.objects import naming, podspec, supporting
-from tfgen.graph.objects.podspec import HASH_LABEL, HASH_PARAMETER, PodParts, hashed, pod_spec
+from tfgen.graph.objects.podspec import HASH_LABEL, HASH_PARAMETER, hashed, pod_spec
 from tfgen.graph.objects.values import value, value_for_role
 from tfgen.job.training_job import RoleName, Structure
 from tfgen.kubernetes import keys
@@ -137,22 +137,11 @@ def _rule(group: str, resource: str, resource_names: list[Node], verbs: list[Nod
 
 def config_map() -> Node:
     """Return the ConfigMap with the program of the finisher."""
-    return {
-        "apiVersion": "v1",
-        "kind": "ConfigMap",
-        "metadata": naming.metadata(_PROGRAM_NAME, annotations=naming.BEFORE_PODS),
-        "immutable": True,
-        "data": {FILE: _PROGRAM},
-    }
+    return naming.immutable_config_map(_PROGRAM_NAME, {FILE: _PROGRAM})
 
 
 def job(structure: Structure, plan: Plan) -> Node:
     """Return the Job of the finisher, which has no deadline and practically no limit of retries."""
-    job: dict[Key, Node] = {
-        "apiVersion": "batch/v1",
-        "kind": "Job",
-        "metadata": naming.metadata(naming.FINISHER),
-    }
     spec: dict[Key, Node] = {
         "completions": 1,
         Comment("The Job retries after at most ten minutes, so this number of retries lasts for months."): None,
@@ -161,50 +150,45 @@ def job(structure: Structure, plan: Plan) -> Node:
         supporting.NO_FAILURE: None,
         "podFailurePolicy": supporting.failure_policy(),
     }
-    return hashed(_pod_template(structure, plan), {}, lambda pod: {**job, "spec": {**spec, "template": pod}})
+    return hashed(
+        _pod_template(structure, plan),
+        {},
+        lambda pod: naming.kubernetes_object("batch/v1", "Job", naming.FINISHER, {"spec": {**spec, "template": pod}}),
+    )
 
 
 def _pod_template(structure: Structure, plan: Plan) -> NamedTemplate:
+    """Return the pod of the finisher. An autoscaler may evict the pod, because an eviction loses no work."""
+    labels: Node = {
+        Splice("selector"): naming.RUN_SELECTOR,
+        keys.ROLE: ROLE,
+        keys.NAME: naming.NAME,
+        keys.INSTANCE: naming.RELEASE,
+        keys.COMPONENT: ROLE,
+        Splice("labels"): naming.POD_LABELS,
+        **HASH_LABEL,
+    }
     spec = NamedTemplate(f"{ROLE}.podSpec", "The spec of the finisher's pod.", _pod(structure, plan), file=ROLE)
-    template: Node = {"metadata": _pod_metadata(), "spec": spec}
-    for name, expression in (
-        (naming.POD_ANNOTATIONS.name, Merged((MapOf({keys.LINKERD_INJECT: "disabled"}), value("annotations")))),
-        (naming.POD_LABELS.name, Merged((MapOf({keys.ISTIO_INJECT: "false"}), value("labels")))),
-    ):
-        template = Let(name, expression, template)
+    template: Node = {"metadata": {"labels": labels, "annotations": naming.POD_ANNOTATIONS}, "spec": spec}
+    annotations = Merged((MapOf({keys.LINKERD_INJECT: "disabled"}), value("annotations")))
+    template = Let(naming.POD_ANNOTATIONS.name, annotations, template)
+    template = Let(naming.POD_LABELS.name, Merged((MapOf({keys.ISTIO_INJECT: "false"}), value("labels"))), template)
     return NamedTemplate(
         f"{ROLE}.pod", "The pod of the finisher.", template, file=ROLE, parameters=(HASH_PARAMETER.name,)
     )
 
 
-def _pod_metadata() -> Node:
-    """Return the metadata of the finisher's pod. An autoscaler may evict the pod, because an eviction loses no work."""
-    return {
-        "labels": {
-            Splice("selector"): naming.RUN_SELECTOR,
-            keys.ROLE: ROLE,
-            keys.NAME: naming.NAME,
-            keys.INSTANCE: naming.RELEASE,
-            keys.COMPONENT: ROLE,
-            Splice("labels"): naming.POD_LABELS,
-            **HASH_LABEL,
-        },
-        "annotations": naming.POD_ANNOTATIONS,
-    }
-
-
 def _pod(structure: Structure, plan: Plan) -> Node:
     """Return the spec of the finisher's pod, which has the image and the placement of a task."""
     return pod_spec(
-        PodParts(
-            copied={"priorityClassName": if_set(value("priorityClassName"))},
-            account=naming.FINISHER,
-            needs_token=True,
-            lifecycle={"restartPolicy": "Never"},
-            security_context=podspec.pod_context_template(structure.profile),
-            scheduling=podspec.job_scheduling(),
-            pull_secrets=value("imagePullSecrets"),
-            containers=[
+        {"priorityClassName": if_set(value("priorityClassName")), "serviceAccountName": naming.FINISHER},
+        {"restartPolicy": "Never"},
+        {
+            "securityContext": podspec.pod_context_template(structure.profile),
+            **podspec.job_scheduling(),
+            "imagePullSecrets": value("imagePullSecrets"),
+            "volumes": [{"name": ROLE, "configMap": {"name": _PROGRAM_NAME}}],
+            "containers": [
                 {
                     "name": ROLE,
                     Splice("image"): _image(structure, plan),
@@ -220,8 +204,8 @@ def _pod(structure: Structure, plan: Plan) -> Node:
                     "volumeMounts": [{"name": ROLE, "mountPath": FOLDER, "readOnly": True}],
                 }
             ],
-            volumes=[{"name": ROLE, "configMap": {"name": _PROGRAM_NAME}}],
-        )
+        },
+        needs_token=True,
     )
 
 
@@ -237,41 +221,33 @@ def _webhook_address() -> Node:
 
 
 def image(structure: Structure, plan: Plan) -> When:
-    """Return the image of the finisher: `completion.image`, or the image of a role."""
+    """Return the image of the finisher: `completion.image`, or the image of a role.
+
+    By default, the role is the role that ends the run. If the job has a start deadline, and no other role has the image
+    of this role, the result is the image of another role. So the finisher can release the run after the start deadline,
+    even if the kubelet cannot pull the image of the role that ends the run.
+    """
     return _choose_image(structure, plan, _IMAGE, lambda role: value_for_role(role, "image"))
 
 
 def _image(structure: Structure, plan: Plan) -> When:
     """Return the image and the pull policy of the finisher. The image of a role comes with the role's pull policy."""
+
+    def of_role(role: RoleName) -> Node:
+        policy = if_set(value_for_role(role, "imagePullPolicy"))
+        return {"image": value_for_role(role, "image"), "imagePullPolicy": policy}
+
     finisher_image: Node = {"image": _IMAGE, "imagePullPolicy": if_set(value("imagePullPolicy"))}
-    return _choose_image(
-        structure,
-        plan,
-        finisher_image,
-        lambda role: {
-            "image": value_for_role(role, "image"),
-            "imagePullPolicy": if_set(value_for_role(role, "imagePullPolicy")),
-        },
-    )
+    return _choose_image(structure, plan, finisher_image, of_role)
 
 
-def _choose_image(
-    structure: Structure, plan: Plan, finisher_image: Node, make_role_image: Callable[[RoleName], Node]
-) -> When:
-    """Return `finisher_image` if the values set `completion.image`, or else the image of the role that ends the run.
-
-    If the job has a start deadline, and no other role has the image of the role that ends the run, return the image of
-    another role. So the finisher can release the run after the start deadline, even if the kubelet cannot pull the
-    image of the role that ends the run.
-
-    The function `make_role_image` takes the name of a role, and returns the image of the role.
-    """
+def _choose_image(structure: Structure, plan: Plan, finisher_image: Node, of_role: Callable[[RoleName], Node]) -> When:
     peers = [role.name for role in structure.roles if role.name != plan.ends]
     if not peers:
-        return When(_IMAGE, finisher_image, make_role_image(plan.ends))
+        return When(_IMAGE, finisher_image, of_role(plan.ends))
     image = value_for_role(plan.ends, "image")
     is_unique = AllOf((_START_DEADLINE, *(Not(Equal(value_for_role(peer, "image"), image)) for peer in peers)))
-    return When(_IMAGE, finisher_image, When(is_unique, make_role_image(peers[0]), make_role_image(plan.ends)))
+    return When(_IMAGE, finisher_image, When(is_unique, of_role(peers[0]), of_role(plan.ends)))
 
 
 def _arguments(plan: Plan) -> list[Node]:

@@ -226,6 +226,23 @@ def metadata(
     }
 
 
+def kubernetes_object(
+    version: Node,
+    kind: str,
+    name: Node,
+    fields: Mapping[Key, Node],
+    role: str | None = None,
+    annotations: Mapping[Key, Node] | None = None,
+) -> dict[Key, Node]:
+    """Return an object of the job, with the metadata of the function `metadata` and the given remaining fields."""
+    return {"apiVersion": version, "kind": kind, "metadata": metadata(name, role, annotations), **fields}
+
+
+def immutable_config_map(name: Node, data: Mapping[Key, Node]) -> Node:
+    """Return an immutable ConfigMap, whose name contains a digest of its data (the function `data`)."""
+    return kubernetes_object("v1", "ConfigMap", name, {"immutable": True, "data": data}, annotations=BEFORE_PODS)
+
+
 def literal_metadata(name: Node) -> Node:
     """Return the metadata of an object with the name `name` under `objects` of the job file.
 

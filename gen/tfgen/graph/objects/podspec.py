@@ -12,7 +12,6 @@ from typing import Any, Final
 from tfgen import data_path
 from tfgen.data_path import ValueType
 from tfgen.graph.holes import (
-    ABSENT,
     AllOf,
     AnyOf,
     Bound,
@@ -50,7 +49,6 @@ from tfgen.job.facts import UNNAMED
 from tfgen.job.training_job import RoleName, Structure
 from tfgen.kubernetes import keys
 from tfgen.kubernetes.pods import Profile
-from tfgen.record import EMPTY, Record
 
 # -- PodSpec -----------------------------------------------------------------------------------------------------------
 
@@ -60,51 +58,26 @@ _NO_SERVICE_LINKS = Comment(
 )
 
 
-class PodParts(Record):
-    """The parts of a PodSpec that differ between pods.
+def pod_spec(
+    first: Mapping[Key, Node], lifecycle: Mapping[Key, Node], rest: Mapping[Key, Node], *, needs_token: bool = False
+) -> dict[Key, Node]:
+    """Return a PodSpec with the given fields, and with the fields that all pods have in common.
 
-    Attributes:
-        scheduler: the fields for a gang scheduler.
-        copied: the fields that keys of the job set unchanged, such as `priorityClassName`.
-        account: the name of the service account.
-        needs_token: whether the pod calls the API server.
+    Args:
+        first: the fields for a gang scheduler, the fields that keys of the job set unchanged, and the service account.
         lifecycle: the fields for restarts and deadlines, and the subdomain.
-        scheduling: the fields for the placement on nodes.
-        init_containers: the init containers and sidecars.
+        rest: the security context, and then the fields for the placement on nodes, volumes and containers.
+        needs_token: whether the pod calls the API server.
     """
-
-    security_context: Node
-    containers: Node
-    scheduler: Mapping[Key, Node] = EMPTY
-    copied: Mapping[Key, Node] = EMPTY
-    account: Node = ABSENT
-    needs_token: bool = False
-    lifecycle: Mapping[Key, Node] = EMPTY
-    scheduling: Mapping[Key, Node] = EMPTY
-    pull_secrets: Node = ABSENT
-    init_containers: Node = ABSENT
-    volumes: Node = ABSENT
-
-
-def pod_spec(parts: PodParts) -> dict[Key, Node]:
-    """Return a PodSpec, with the scheduling fields before the security fields, and the containers last."""
-    spec: dict[Key, Node] = {
-        **parts.scheduler,
-        **parts.copied,
-        "serviceAccountName": parts.account,
-        "automountServiceAccountToken": parts.needs_token,
+    return {
+        **first,
+        "automountServiceAccountToken": needs_token,
         _NO_SERVICE_LINKS: None,
         "enableServiceLinks": False,
-        **parts.lifecycle,
+        **lifecycle,
         "hostUsers": When(Not(value("security.hostUsers")), False),
-        "securityContext": parts.security_context,
-        **parts.scheduling,
-        "imagePullSecrets": parts.pull_secrets,
-        "volumes": parts.volumes,
-        "initContainers": parts.init_containers,
-        "containers": parts.containers,
+        **rest,
     }
-    return {key: node for key, node in spec.items() if node is not ABSENT}
 
 
 # -- security contexts -------------------------------------------------------------------------------------------------
@@ -203,14 +176,6 @@ def limits(structure: Structure) -> Merged:
     gpu: dict[Name, Node] = {role_value("resources.gpu.resource"): count}
     share = When(_GPU_COUNT, role_value("resources.gpu.share"), MapOf({}))
     return Merged((MapOf({**_cpu_and_memory(), **gpu}), share, role_value("resources.limits")))
-
-
-def resources() -> Node:
-    """Return the field `resources` of a container. The field has the maps `REQUESTS` and `LIMITS` as its values.
-
-    The caller must define both names around the result, as in Let(LIMITS.name, limits(), ...).
-    """
-    return {"requests": REQUESTS, "limits": LIMITS}
 
 
 def pod_claims(structure: Structure) -> Mapping[Key, Node]:
@@ -437,6 +402,19 @@ _LITERAL_VARIABLE: Final[Mapping[Key, Node]] = {"name": Bound("name"), "value": 
 _REFERENCE: Final[Mapping[Key, Node]] = {"name": Bound("name"), "valueFrom": NotEmpty(Bound("value", "map"))}
 
 
+HOME: Final[Node] = {"name": "HOME", "value": "/tmp"}  # noqa: S108 - the emptyDir of the pod
+
+
+def from_pod(name: str, field: str) -> Node:
+    """Return a variable with the value of a field of the pod, such as `status.podIP`."""
+    return {"name": name, "valueFrom": {"fieldRef": {"fieldPath": field}}}
+
+
+def task_index(index_label: str) -> Node:
+    """Return the variable with the index of the task. A controller tells a pod its index by the label `index_label`."""
+    return from_pod("TASK_INDEX", f"metadata.labels['{index_label}']")
+
+
 def env() -> Merged:
     """Return the map of environment variables: the defaults of tfgen, overridden by the job, and then by the role."""
     defaults: dict[Name, Node] = {
@@ -476,19 +454,14 @@ def run_folder() -> Default:
 
 def _cluster_variables(structure: Structure, role: RoleName, index_label: str) -> list[Node]:
     """Return the variables with the task's index and the cluster. The last variable refers to earlier variables."""
-    index: Node = {
-        "name": "TASK_INDEX",
-        "valueFrom": {"fieldRef": {"fieldPath": f"metadata.labels['{index_label}']"}},
-    }
+    index = task_index(index_label)
     if structure.uses_keras_distribution:
         return [index, *cluster.keras_variables()]
     key = cluster.EVALUATOR_CLUSTER if role == "evaluator" else cluster.CLUSTER
     references = {"TF_CLUSTER": key}
     if structure.legacy_flags or structure.legacy_variables:
         references |= {"PS_HOSTS": cluster.PS_HOSTS, "WORKER_HOSTS": cluster.WORKER_HOSTS}
-    variables: list[Node] = [index]
-    for name, key in references.items():
-        variables.append({"name": name, "valueFrom": {"configMapKeyRef": {"name": naming.RUN, "key": key}}})
+    variables: list[Node] = [index, *(cluster.variable(name, key) for name, key in references.items())]
     if structure.legacy_variables:
         variables.append({"name": "JOB_NAME", "value": ROLE})
     return [*variables, {"name": "TF_CONFIG", "value": cluster.tf_config(ROLE)}]

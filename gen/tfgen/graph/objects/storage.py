@@ -167,17 +167,15 @@ def all_mounts() -> list[Node]:
 @cache
 def claims() -> ForEach:
     """Return the claims that the job creates."""
-    claim: Node = {
-        "apiVersion": "v1",
-        "kind": "PersistentVolumeClaim",
-        "metadata": naming.metadata(naming.claim(_NAME), annotations=naming.KEEP),
-        "spec": {
-            "accessModes": [Default(_storage("claim.accessMode"), "ReadWriteMany")],
-            "volumeName": if_set(_storage("claim.volumeName")),
-            "storageClassName": _storage_class(),
-            "resources": {"requests": {"storage": Bound("storage", "quantity", "claim.size")}},
-        },
+    spec: Node = {
+        "accessModes": [Default(_storage("claim.accessMode"), "ReadWriteMany")],
+        "volumeName": if_set(_storage("claim.volumeName")),
+        "storageClassName": _storage_class(),
+        "resources": {"requests": {"storage": Bound("storage", "quantity", "claim.size")}},
     }
+    claim = naming.kubernetes_object(
+        "v1", "PersistentVolumeClaim", naming.claim(_NAME), {"spec": spec}, annotations=naming.KEEP
+    )
     # An existing claim replaces the new claim: Helm merges a name over the other keys of a claim.
     is_new = (Bound("storage", "map", "claim"), Not(_storage("claim.name")), _storage("claim.size"))
     sized = When(AllOf(is_new), claim)
@@ -312,13 +310,8 @@ def code_mounts(structure: Structure) -> list[Node]:
 
 def code_config_map(code: FileCode) -> Node:
     """Return the ConfigMap with the code. The name contains a digest, so a restarted task gets the same code."""
-    return {
-        "apiVersion": "v1",
-        "kind": "ConfigMap",
-        "metadata": naming.metadata(_code_name(code.files), annotations=naming.BEFORE_PODS),
-        "immutable": True,
-        "data": {name: File(f"files/code/{name}", text) for name, text in sorted(code.files.items())},
-    }
+    data: dict[Key, Node] = {name: File(f"files/code/{name}", text) for name, text in sorted(code.files.items())}
+    return naming.immutable_config_map(_code_name(code.files), data)
 
 
 def _code_name(files: Mapping[str, str]) -> Text:
@@ -343,11 +336,7 @@ def _fetch(structure: Structure, git: GitCode) -> Node:
             "--max-failures=10",
             *ssh,
         ],
-        "env": [
-            {"name": "HOME", "value": "/tmp"},  # noqa: S108 - a path in the pod
-            *_login(git),
-            podspec.NO_GPUS,
-        ],
+        "env": [podspec.HOME, *_login(git), podspec.NO_GPUS],
         "resources": podspec.helper_resources("code.git"),
         "securityContext": {**podspec.container_context(structure.profile), "runAsUser": _USER},
         "volumeMounts": [
@@ -407,14 +396,8 @@ def lock_config_map(role: RoleName) -> Node:
     Args:
         role: the role whose end also ends the run.
     """
-    program: Node = {
-        "apiVersion": "v1",
-        "kind": "ConfigMap",
-        "metadata": naming.metadata(_PROGRAM_NAME, annotations=naming.BEFORE_PODS),
-        "immutable": True,
-        "data": {LOCK_FILE: _PROGRAM},
-    }
-    return Let(LOCKED.name, locked(role), When(LOCKED, program))
+    config_map = naming.immutable_config_map(_PROGRAM_NAME, {LOCK_FILE: _PROGRAM})
+    return Let(LOCKED.name, locked(role), When(LOCKED, config_map))
 
 
 def lock_volume() -> When:
@@ -459,15 +442,13 @@ def lock_containers(profile: Profile, index_label: str) -> ForEach:
 def _lock_container(profile: Profile, index_label: str) -> Node:
     name = Parameter(_LOCK_NAME.name)
     marker = Text(("/tmp/.tfgen-lock-", name))  # noqa: S108 - the emptyDir of the pod
-    index: dict[Key, Node] = {"value": "0"}
-    if index_label:
-        index = {"valueFrom": {"fieldRef": {"fieldPath": f"metadata.labels['{index_label}']"}}}
+    index: Node = podspec.task_index(index_label) if index_label else {"name": "TASK_INDEX", "value": "0"}
     return {
         "image": role_or_job_value("image"),
         "imagePullPolicy": if_set(role_or_job_value("imagePullPolicy")),
         "restartPolicy": "Always",
         "command": ["python3", "-I", f"{_PROGRAM_FOLDER}/{LOCK_FILE}", _FOLDER, marker],
-        "env": [{"name": "TASK_INDEX", **index}, *podspec.run_variables(), podspec.NO_GPUS],
+        "env": [index, *podspec.run_variables(), podspec.NO_GPUS],
         "resources": podspec.helper_resources("helpers"),
         # The main container starts when the program has the lock and creates the marker file.
         "startupProbe": {

@@ -37,7 +37,7 @@ from tfgen.graph.holes import (
 from tfgen.graph.objects import cluster, naming
 from tfgen.graph.objects.naming import PORT_NAME
 from tfgen.graph.objects.values import role_or_job_value, value
-from tfgen.job.training_job import GitCode, Role, RoleName, Structure
+from tfgen.job.training_job import GitCode, Role, Structure
 from tfgen.kubernetes import keys
 
 # -- network -----------------------------------------------------------------------------------------------------------
@@ -60,18 +60,14 @@ WEBHOOK: Final[Node] = {"ports": [{"port": 80, "protocol": "TCP"}, {"port": 443,
 
 def headless_service(structure: Structure) -> Node:
     """Return the headless Service, which gives each task a DNS name even before the task is ready."""
-    return {
-        "apiVersion": "v1",
-        "kind": "Service",
-        "metadata": naming.metadata(naming.RUN, annotations=naming.BEFORE_PODS),
-        "spec": {
-            "clusterIP": "None",
-            Comment("Tasks resolve the names of their peers before any task is ready."): None,
-            "publishNotReadyAddresses": True,
-            "selector": naming.RUN_SELECTOR,
-            "ports": [{"name": PORT_NAME, "port": structure.port, "protocol": "TCP", "targetPort": PORT_NAME}],
-        },
+    spec: Node = {
+        "clusterIP": "None",
+        Comment("Tasks resolve the names of their peers before any task is ready."): None,
+        "publishNotReadyAddresses": True,
+        "selector": naming.RUN_SELECTOR,
+        "ports": [{"name": PORT_NAME, "port": structure.port, "protocol": "TCP", "targetPort": PORT_NAME}],
     }
+    return naming.kubernetes_object("v1", "Service", naming.RUN, {"spec": spec}, annotations=naming.BEFORE_PODS)
 
 
 def policy_types() -> list[Node]:
@@ -79,7 +75,13 @@ def policy_types() -> list[Node]:
     return ["Ingress", When(_LIMITED, "Egress")]
 
 
-def network_policy() -> Node:
+def network_policy(name: Node, spec: Mapping[Key, Node], role: str | None = None) -> Node:
+    """Return a network policy. A policy of a run, which has no `role`, exists before the pods of the run."""
+    annotations = None if role else naming.BEFORE_PODS
+    return naming.kubernetes_object("networking.k8s.io/v1", "NetworkPolicy", name, {"spec": spec}, role, annotations)
+
+
+def run_policy() -> Node:
     """Return the network policy that allows only traffic between the pods of a run, on all ports.
 
     The policy is necessary because the servers of TensorFlow execute all requests without authentication:
@@ -88,20 +90,13 @@ def network_policy() -> Node:
     """
     of_run: Node = {"matchLabels": naming.RUN_SELECTOR}
     run_pods: Node = [{"podSelector": of_run}]
-    return When(
-        ISOLATED,
-        {
-            "apiVersion": "networking.k8s.io/v1",
-            "kind": "NetworkPolicy",
-            "metadata": naming.metadata(naming.RUN, annotations=naming.BEFORE_PODS),
-            "spec": {
-                "podSelector": of_run,
-                "ingress": [{"from": run_pods}],
-                "egress": When(_LIMITED, [{"to": run_pods}, _DNS, Items(value("network.egress.rules"))]),
-                "policyTypes": policy_types(),
-            },
-        },
-    )
+    spec: dict[Key, Node] = {
+        "podSelector": of_run,
+        "ingress": [{"from": run_pods}],
+        "egress": When(_LIMITED, [{"to": run_pods}, _DNS, Items(value("network.egress.rules"))]),
+        "policyTypes": policy_types(),
+    }
+    return When(ISOLATED, network_policy(naming.RUN, spec))
 
 
 def api_server_policy(name: Node, role: str, *rules: When) -> Node:
@@ -115,19 +110,13 @@ def api_server_policy(name: Node, role: str, *rules: When) -> Node:
         role: the role label of the pod.
         rules: additional rules, each with the condition under which the pod needs the rule.
     """
-    return When(
-        AllOf((ISOLATED, _LIMITED, AnyOf((_API_SERVER, *(rule.test for rule in rules))))),
-        {
-            "apiVersion": "networking.k8s.io/v1",
-            "kind": "NetworkPolicy",
-            "metadata": naming.metadata(name, annotations=naming.BEFORE_PODS),
-            "spec": {
-                "podSelector": {"matchLabels": naming.role_selector(role)},
-                "egress": [Items(_API_SERVER), *rules],
-                "policyTypes": ["Egress"],
-            },
-        },
-    )
+    spec: dict[Key, Node] = {
+        "podSelector": {"matchLabels": naming.role_selector(role)},
+        "egress": [Items(_API_SERVER), *rules],
+        "policyTypes": ["Egress"],
+    }
+    is_needed = AllOf((ISOLATED, _LIMITED, AnyOf((_API_SERVER, *(rule.test for rule in rules)))))
+    return When(is_needed, network_policy(name, spec))
 
 
 # -- rights for the API server -----------------------------------------------------------------------------------------
@@ -144,29 +133,19 @@ def rbac_templates(part: str, name: Node, rules: Sequence[Node]) -> Iterator[Tem
         name: the name of the objects.
         rules: the rules of the Role.
     """
-    metadata = naming.metadata(name, annotations=naming.BEFORE_PODS)
-    account: Node = {
-        "apiVersion": "v1",
-        "kind": "ServiceAccount",
-        "metadata": metadata,
-        "automountServiceAccountToken": False,
-    }
-    role: Node = {
-        "apiVersion": "rbac.authorization.k8s.io/v1",
-        "kind": "Role",
-        "metadata": metadata,
-        "rules": rules,
-    }
-    binding: Node = {
-        "apiVersion": "rbac.authorization.k8s.io/v1",
-        "kind": "RoleBinding",
-        "metadata": metadata,
-        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": name},
+    group = "rbac.authorization.k8s.io"
+    binding: dict[Key, Node] = {
+        "roleRef": {"apiGroup": group, "kind": "Role", "name": name},
         "subjects": [{"kind": "ServiceAccount", "name": name}],
     }
-    yield Template(f"{part}-serviceaccount", account)
-    yield Template(f"{part}-role", role)
-    yield Template(f"{part}-rolebinding", binding)
+    objects: list[tuple[str, str, Mapping[Key, Node]]] = [
+        ("v1", "ServiceAccount", {"automountServiceAccountToken": False}),
+        (f"{group}/v1", "Role", {"rules": rules}),
+        (f"{group}/v1", "RoleBinding", binding),
+    ]
+    for version, kind, fields in objects:
+        item = naming.kubernetes_object(version, kind, name, fields, annotations=naming.BEFORE_PODS)
+        yield Template(f"{part}-{kind.lower()}", item)
 
 
 # -- service account ---------------------------------------------------------------------------------------------------
@@ -183,12 +162,9 @@ _DEFAULT: Final = "default"
 @cache
 def service_account() -> Node:
     """Return the ServiceAccount, if the job creates an account. The tasks do not mount the token of the account."""
-    account: dict[Key, Node] = {
-        "apiVersion": "v1",
-        "kind": "ServiceAccount",
-        "metadata": naming.metadata(Default(value("serviceAccountName"), naming.JOB), annotations=naming.BEFORE_PODS),
-        "automountServiceAccountToken": False,
-    }
+    name = Default(value("serviceAccountName"), naming.JOB)
+    fields: dict[Key, Node] = {"automountServiceAccountToken": False}
+    account = naming.kubernetes_object("v1", "ServiceAccount", name, fields, annotations=naming.BEFORE_PODS)
     return When(_IS_CREATED, naming.with_overriding_metadata(account, (), (value("serviceAccount.annotations"),)))
 
 
@@ -263,8 +239,8 @@ https://kubernetes.io/docs/concepts/workloads/pods/pod-lifecycle/#container-rest
 """
 
 
-def budgets(structure: Structure, is_scalable: Callable[[Role], bool]) -> tuple[Template, ...]:
-    """Return the PodDisruptionBudgets of all roles except the evaluator.
+def budgets(structure: Structure, is_scalable: Callable[[Role], bool]) -> Iterator[Template]:
+    """Yield the PodDisruptionBudgets of all roles except the evaluator.
 
     A drain of a node may always evict the evaluator.
 
@@ -272,31 +248,25 @@ def budgets(structure: Structure, is_scalable: Callable[[Role], bool]) -> tuple[
         structure: the job.
         is_scalable: a function that returns whether the controller of a role's pods has a scale subresource.
     """
-    roles = [role for role in structure.roles if role.name != "evaluator"]
-    return tuple(Template(f"{role.name}-poddisruptionbudget", _budget(role, is_scalable(role))) for role in roles)
-
-
-def _budget(role: Role, is_scalable: bool) -> Node:
-    bound: dict[Key, Node] = (
-        {"maxUnavailable": value("podDisruptionBudget.maxUnavailable")}
-        if is_scalable
-        else {"minAvailable": cluster.replicas(role.name)}
-    )
-    return When(
-        value("podDisruptionBudget.enabled"),
-        {
-            "apiVersion": "policy/v1",
-            "kind": "PodDisruptionBudget",
-            "metadata": naming.metadata(naming.workload(role.name), role.name),
-            "spec": {
-                **bound,
-                "selector": {"matchLabels": naming.role_selector(role.name)},
-                # https://kubernetes.io/docs/tasks/run-application/configure-pdb/#unhealthy-pod-eviction-policy
-                Comment("A task that is not ready loses no work, so it must not block the drain of a node."): None,
-                "unhealthyPodEvictionPolicy": "AlwaysAllow",
-            },
-        },
-    )
+    for role in structure.roles:
+        if role.name == "evaluator":
+            continue
+        bound: dict[Key, Node] = (
+            {"maxUnavailable": value("podDisruptionBudget.maxUnavailable")}
+            if is_scalable(role)
+            else {"minAvailable": cluster.replicas(role.name)}
+        )
+        spec: Node = {
+            **bound,
+            "selector": {"matchLabels": naming.role_selector(role.name)},
+            # https://kubernetes.io/docs/tasks/run-application/configure-pdb/#unhealthy-pod-eviction-policy
+            Comment("A task that is not ready loses no work, so it must not block the drain of a node."): None,
+            "unhealthyPodEvictionPolicy": "AlwaysAllow",
+        }
+        budget = naming.kubernetes_object(
+            "policy/v1", "PodDisruptionBudget", naming.workload(role.name), {"spec": spec}, role.name
+        )
+        yield Template(f"{role.name}-poddisruptionbudget", When(value("podDisruptionBudget.enabled"), budget))
 
 
 # -- device claims -----------------------------------------------------------------------------------------------------
@@ -314,29 +284,26 @@ DEVICE_CLAIM: Final = "gpu"
 def device_claims(structure: Structure) -> Iterator[Template]:
     """Yield the ResourceClaimTemplate of each role that may claim GPUs of a device class."""
     for role in structure.roles:
-        if role.claims_devices:
-            yield Template(f"{role.name}-resourceclaimtemplate", _claim_template(role.name))
-
-
-def _claim_template(role: RoleName) -> Node:
-    count, device_class, selectors = (
-        value(f"roles.{role}.resources.gpu.{key}") for key in ("count", "deviceClass", "selectors")
-    )
-    devices: dict[Key, Node] = {
-        "deviceClassName": device_class,
-        "selectors": [ForEach(selectors, {"cel": {"expression": Bound("selector")}}, "index", "selector")],
-        "allocationMode": "ExactCount",
-        "count": count,
-    }
-    return When(
-        AllOf((count, device_class)),
-        {
-            "apiVersion": "resource.k8s.io/v1",
-            "kind": "ResourceClaimTemplate",
-            "metadata": naming.metadata(naming.workload(role), role, annotations=naming.BEFORE_PODS),
-            "spec": {"spec": {"devices": {"requests": [{"name": DEVICE_CLAIM, "exactly": devices}]}}},
-        },
-    )
+        if not role.claims_devices:
+            continue
+        count, device_class, selectors = (
+            value(f"roles.{role.name}.resources.gpu.{key}") for key in ("count", "deviceClass", "selectors")
+        )
+        devices: dict[Key, Node] = {
+            "deviceClassName": device_class,
+            "selectors": [ForEach(selectors, {"cel": {"expression": Bound("selector")}}, "index", "selector")],
+            "allocationMode": "ExactCount",
+            "count": count,
+        }
+        claim = naming.kubernetes_object(
+            "resource.k8s.io/v1",
+            "ResourceClaimTemplate",
+            naming.workload(role.name),
+            {"spec": {"spec": {"devices": {"requests": [{"name": DEVICE_CLAIM, "exactly": devices}]}}}},
+            role.name,
+            naming.BEFORE_PODS,
+        )
+        yield Template(f"{role.name}-resourceclaimtemplate", When(AllOf((count, device_class)), claim))
 
 
 # -- priority classes --------------------------------------------------------------------------------------------------
@@ -351,19 +318,16 @@ _CLASS: Final = "class"
 @cache
 def priority_classes() -> ForEach:
     """Return the PriorityClass objects that the job file defines, in the order of their names."""
-    return ForEach(
-        value("priorityClasses"),
-        {
-            "apiVersion": "scheduling.k8s.io/v1",
-            "kind": "PriorityClass",
-            "metadata": naming.metadata(Bound("name"), annotations=naming.BEFORE_PODS),
-            "value": Bound(_CLASS, "integer", "value"),
-            "description": if_set(Bound(_CLASS, "string", "description")),
-            "preemptionPolicy": Default(Bound(_CLASS, "string", "preemptionPolicy"), "PreemptLowerPriority"),
-            "globalDefault": False,
-        },
-        item=_CLASS,
+    fields: dict[Key, Node] = {
+        "value": Bound(_CLASS, "integer", "value"),
+        "description": if_set(Bound(_CLASS, "string", "description")),
+        "preemptionPolicy": Default(Bound(_CLASS, "string", "preemptionPolicy"), "PreemptLowerPriority"),
+        "globalDefault": False,
+    }
+    priority_class = naming.kubernetes_object(
+        "scheduling.k8s.io/v1", "PriorityClass", Bound("name"), fields, annotations=naming.BEFORE_PODS
     )
+    return ForEach(value("priorityClasses"), priority_class, item=_CLASS)
 
 
 # -- objects of the job file -------------------------------------------------------------------------------------------
@@ -498,20 +462,16 @@ def image_cache(structure: Structure) -> Node:
     if isinstance(structure.code, GitCode):
         tunable.append(value("code.git.image"))
     path = "cloud.eci.imageCache.make"
-    cache: Node = {
-        "apiVersion": "eci.alibabacloud.com/v1",
-        "kind": "ImageCache",
-        "metadata": naming.metadata(
-            naming.JOB,
-            annotations={**naming.BEFORE_PODS, keys.CACHE_REUSE: "true"},
-        ),
-        "spec": {
-            "images": [*(When(image, image) for image in tunable), *_additional_images(structure)],
-            "imagePullSecrets": value(f"{path}.pullSecrets"),
-            "imageCacheSize": value(f"{path}.size"),
-            "retentionDays": if_set(value(f"{path}.retentionDays")),
-        },
+    spec: Node = {
+        "images": [*(When(image, image) for image in tunable), *_additional_images(structure)],
+        "imagePullSecrets": value(f"{path}.pullSecrets"),
+        "imageCacheSize": value(f"{path}.size"),
+        "retentionDays": if_set(value(f"{path}.retentionDays")),
     }
+    annotations = {**naming.BEFORE_PODS, keys.CACHE_REUSE: "true"}
+    cache = naming.kubernetes_object(
+        "eci.alibabacloud.com/v1", "ImageCache", naming.JOB, {"spec": spec}, annotations=annotations
+    )
     return When(_ECI_ENABLED, cache)
 
 

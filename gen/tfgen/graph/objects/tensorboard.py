@@ -26,7 +26,7 @@ from tfgen.graph.holes import (
     if_set,
 )
 from tfgen.graph.objects import naming, podspec, storage, supporting
-from tfgen.graph.objects.podspec import PodParts, pod_spec
+from tfgen.graph.objects.podspec import pod_spec
 from tfgen.graph.objects.values import value
 from tfgen.job.training_job import Structure
 from tfgen.kubernetes import keys
@@ -48,24 +48,16 @@ _START: Final[Mapping[Key, Node]] = {"periodSeconds": 5, "failureThreshold": 60}
 def tensorboard(structure: Structure, port: int) -> tuple[Template, ...]:
     """Return the templates of TensorBoard. The chart prints the objects only if TensorBoard is enabled."""
     return (
-        Template(f"{ROLE}-service", _if_enabled(_service(port))),
+        Template(f"{ROLE}-service", _service(port)),
         Template(f"{ROLE}-networkpolicy", _policy(port)),
         Template(ROLE, _deployment(structure, port)),
     )
 
 
-def requests() -> Merged:
-    """Return the map of TensorBoard's resource requests. `_deployment` gives the map the name `resources.REQUESTS`."""
-    return Merged((_cpu_and_memory(), value("tensorboard.resources.requests")))
-
-
-def limits() -> Merged:
-    """Return the map of TensorBoard's resource limits. `_deployment` gives the map the name `resources.LIMITS`."""
-    return Merged((_cpu_and_memory(), value("tensorboard.resources.limits")))
-
-
-def _if_enabled(item: Node) -> When:
-    return When(_ENABLED, item)
+def _amounts(bound: str) -> Merged:
+    """Return the map of TensorBoard's resource `requests` or `limits`."""
+    amounts = MapOf({name: value(f"tensorboard.resources.{name}") for name in ("cpu", "memory")})
+    return Merged((amounts, value(f"tensorboard.resources.{bound}")))
 
 
 def _selector() -> dict[Key, Node]:
@@ -73,90 +65,71 @@ def _selector() -> dict[Key, Node]:
 
 
 def _service(port: int) -> Node:
-    return {
-        "apiVersion": "v1",
-        "kind": "Service",
-        "metadata": naming.metadata(naming.TENSORBOARD, ROLE),
-        "spec": {
-            "type": "ClusterIP",
-            "selector": _selector(),
-            "ports": [{"name": _PORT, "port": port, "protocol": "TCP", "targetPort": _PORT}],
-        },
+    spec: Node = {
+        "type": "ClusterIP",
+        "selector": _selector(),
+        "ports": [{"name": _PORT, "port": port, "protocol": "TCP", "targetPort": _PORT}],
     }
+    return When(_ENABLED, naming.kubernetes_object("v1", "Service", naming.TENSORBOARD, {"spec": spec}, ROLE))
 
 
 def _policy(port: int) -> Node:
     """Return TensorBoard's network policy, which allows ingress from the configured clients, and blocks egress."""
     readers = value("tensorboard.readers")
-    return When(
-        AllOf((_ENABLED, supporting.ISOLATED)),
-        {
-            "apiVersion": "networking.k8s.io/v1",
-            "kind": "NetworkPolicy",
-            "metadata": naming.metadata(naming.TENSORBOARD, ROLE),
-            "spec": {
-                "podSelector": {"matchLabels": _selector()},
-                "ingress": [
-                    {
-                        "ports": [{"port": port, "protocol": "TCP"}],
-                        "from": When(readers, NotEmpty(readers), [{"podSelector": {}}]),
-                    }
-                ],
-                "policyTypes": supporting.policy_types(),
-            },
-        },
-    )
+    ingress: Node = {
+        "ports": [{"port": port, "protocol": "TCP"}],
+        "from": When(readers, NotEmpty(readers), [{"podSelector": {}}]),
+    }
+    spec: dict[Key, Node] = {
+        "podSelector": {"matchLabels": _selector()},
+        "ingress": [ingress],
+        "policyTypes": supporting.policy_types(),
+    }
+    return When(AllOf((_ENABLED, supporting.ISOLATED)), supporting.network_policy(naming.TENSORBOARD, spec, ROLE))
 
 
 def _deployment(structure: Structure, port: int) -> Node:
-    deployment: Node = _if_enabled(
-        {
-            "apiVersion": "apps/v1",
-            "kind": "Deployment",
-            "metadata": naming.metadata(naming.TENSORBOARD, ROLE, annotations=_ignored_replicas()),
-            "spec": {
-                "replicas": 1,
-                Comment("A second pod could not mount a volume that only one node may mount."): None,
-                "strategy": {"type": "Recreate"},
-                "selector": {"matchLabels": _selector()},
-                "template": {"metadata": _pod_metadata(), "spec": _pod(structure, port)},
-            },
-        }
-    )
-    return Let(podspec.REQUESTS.name, requests(), Let(podspec.LIMITS.name, limits(), deployment))
-
-
-def _ignored_replicas() -> dict[Key, Node]:
-    return {
+    ignored_replicas: dict[Key, Node] = {
         key: None if isinstance(key, Comment) else When(Not(_KEPT), node)
         for key, node in naming.IGNORED_REPLICAS.items()
     }
-
-
-def _cpu_and_memory() -> MapOf:
-    return MapOf({name: value(f"tensorboard.resources.{name}") for name in ("cpu", "memory")})
-
-
-def _pod_metadata() -> Node:
-    return {
-        "labels": {
-            **_selector(),
-            keys.NAME: naming.NAME,
-            keys.INSTANCE: naming.RELEASE,
-            keys.COMPONENT: ROLE,
-            Splice("labels"): value("labels"),
+    spec: Node = {
+        "replicas": 1,
+        Comment("A second pod could not mount a volume that only one node may mount."): None,
+        "strategy": {"type": "Recreate"},
+        "selector": {"matchLabels": _selector()},
+        "template": {
+            "metadata": {
+                "labels": {
+                    **_selector(),
+                    keys.NAME: naming.NAME,
+                    keys.INSTANCE: naming.RELEASE,
+                    keys.COMPONENT: ROLE,
+                    Splice("labels"): value("labels"),
+                },
+                "annotations": value("annotations"),
+            },
+            "spec": _pod(structure, port),
         },
-        "annotations": value("annotations"),
     }
+    deployment = naming.kubernetes_object(
+        "apps/v1", "Deployment", naming.TENSORBOARD, {"spec": spec}, ROLE, ignored_replicas
+    )
+    limited = Let(podspec.LIMITS.name, _amounts("limits"), When(_ENABLED, deployment))
+    return Let(podspec.REQUESTS.name, _amounts("requests"), limited)
 
 
 def _pod(structure: Structure, port: int) -> Node:
     return pod_spec(
-        PodParts(
-            security_context=podspec.pod_context_template(structure.profile),
-            scheduling={"nodeSelector": value("nodeSelector"), "tolerations": podspec.job_tolerations()},
-            pull_secrets=value("imagePullSecrets"),
-            containers=[
+        {},
+        {},
+        {
+            "securityContext": podspec.pod_context_template(structure.profile),
+            "nodeSelector": value("nodeSelector"),
+            "tolerations": podspec.job_tolerations(),
+            "imagePullSecrets": value("imagePullSecrets"),
+            "volumes": storage.reader_volumes(structure),
+            "containers": [
                 {
                     "name": ROLE,
                     "image": Default(value("tensorboard.image"), value("image")),
@@ -164,12 +137,9 @@ def _pod(structure: Structure, port: int) -> Node:
                     "command": ["tensorboard"],
                     # https://github.com/tensorflow/tensorboard/blob/master/tensorboard/plugins/core/core_plugin.py
                     "args": ["--logdir", value("tensorboard.logDir"), "--bind_all", "--port", str(port)],
-                    "env": [
-                        {"name": "HOME", "value": "/tmp"},  # noqa: S108 - the emptyDir of the pod
-                        podspec.NO_GPUS,
-                    ],
+                    "env": [podspec.HOME, podspec.NO_GPUS],
                     "ports": [{"name": _PORT, "containerPort": port, "protocol": "TCP"}],
-                    "resources": podspec.resources(),
+                    "resources": {"requests": podspec.REQUESTS, "limits": podspec.LIMITS},
                     "startupProbe": {**_probe(), **_START},
                     "readinessProbe": _probe(),
                     "livenessProbe": {**_probe(), "periodSeconds": 30},
@@ -177,8 +147,7 @@ def _pod(structure: Structure, port: int) -> Node:
                     "volumeMounts": storage.reader_mounts(),
                 }
             ],
-            volumes=storage.reader_volumes(structure),
-        )
+        },
     )
 
 

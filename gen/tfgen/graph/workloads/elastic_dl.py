@@ -39,7 +39,7 @@ from tfgen.graph.holes import (
     sentence,
 )
 from tfgen.graph.objects import naming, podspec, storage, supporting
-from tfgen.graph.objects.podspec import PodParts, pod_spec
+from tfgen.graph.objects.podspec import pod_spec
 from tfgen.graph.objects.values import value, value_for_role
 from tfgen.graph.workloads.workload import Workload, never
 from tfgen.job.training_job import RoleName, Structure
@@ -84,13 +84,12 @@ def _pod(structure: Structure) -> Node:
             "annotations": value("annotations"),
         },
         "spec": pod_spec(
-            PodParts(
-                copied={"priorityClassName": if_set(value("priorityClassName"))},
-                account=naming.ELASTIC_DL_ACCOUNT,
-                needs_token=True,
-                lifecycle={"restartPolicy": "Never"},
-                security_context=podspec.pod_context_template(structure.profile),
-                containers=[
+            {"priorityClassName": if_set(value("priorityClassName")), "serviceAccountName": naming.ELASTIC_DL_ACCOUNT},
+            {"restartPolicy": "Never"},
+            {
+                "securityContext": podspec.pod_context_template(structure.profile),
+                "volumes": storage.all_volumes(structure),
+                "containers": [
                     {
                         "name": _MASTER,
                         "image": _IMAGE,
@@ -98,9 +97,9 @@ def _pod(structure: Structure) -> Node:
                         "command": ["python", "-m", "elasticdl.python.master.main"],
                         "args": _arguments(structure),
                         "env": [
-                            _from_pod("MY_POD_IP", "status.podIP"),
-                            _from_pod("MY_POD_NAMESPACE", "metadata.namespace"),
-                            {"name": "HOME", "value": "/tmp"},  # noqa: S108 - the emptyDir of the pod
+                            podspec.from_pod("MY_POD_IP", "status.podIP"),
+                            podspec.from_pod("MY_POD_NAMESPACE", "metadata.namespace"),
+                            podspec.HOME,
                             podspec.NO_GPUS,
                         ],
                         "resources": {"requests": amounts, "limits": amounts},
@@ -108,15 +107,11 @@ def _pod(structure: Structure) -> Node:
                         "volumeMounts": storage.all_mounts(),
                     }
                 ],
-                volumes=storage.all_volumes(structure),
-            )
+            },
+            needs_token=True,
         ),
     }
     return Let(naming.POD_LABELS.name, Merged((MapOf({"app": "elasticdl"}), value("labels"))), pod)
-
-
-def _from_pod(name: str, field: str) -> Node:
-    return {"name": name, "valueFrom": {"fieldRef": {"fieldPath": field}}}
 
 
 def _arguments(structure: Structure) -> list[Node]:

@@ -15,7 +15,6 @@ from tfgen import data_path
 from tfgen.graph.alternatives import join_alternatives, with_common_order
 from tfgen.graph.fill import Scope, evaluate
 from tfgen.graph.holes import (
-    ABSENT,
     Bound,
     Comment,
     Expression,
@@ -36,7 +35,7 @@ from tfgen.graph.holes import (
 )
 from tfgen.graph.objects import cluster, naming, podspec, storage, supporting
 from tfgen.graph.objects.naming import CONTAINER, PORT_NAME
-from tfgen.graph.objects.podspec import PodParts, pod_spec
+from tfgen.graph.objects.podspec import pod_spec
 from tfgen.graph.objects.values import ROLE, ROLE_VALUES, overridden, role_or_job_value, role_value, value
 from tfgen.graph.schedulers import GANGS, GangBinding
 from tfgen.job.training_job import MAX_STRUCTURES, Role, RoleName, Structure
@@ -307,6 +306,8 @@ def generated_template(structure: Structure, role: Role, controller: Controller)
     """Return the pod template of a role before the merge of `podTemplate`."""
     binds = structure.gang and not controller.binds_gang
     gang = GANGS[structure.gang].binding_for(role.name) if structure.gang and binds else GangBinding()
+    ends = role.name == structure.ends
+    init_containers = _init_containers(structure, role, controller)
     return {
         "metadata": {
             "labels": _pod_labels(structure, gang),
@@ -314,36 +315,36 @@ def generated_template(structure: Structure, role: Role, controller: Controller)
             "annotations": _pod_annotations(structure, gang),
         },
         "spec": pod_spec(
-            PodParts(
-                scheduler=gang.spec,
-                copied={key: if_set(role_or_job_value(key)) for key in COPIED},
-                account=supporting.task_account(structure),
-                lifecycle={
-                    **controller.fields,
-                    **({"activeDeadlineSeconds": _deadline()} if role.name == structure.ends else {}),
-                    **({_GRACE_REASON: None} if any(peer.serves for peer in structure.roles) else {}),
-                    "terminationGracePeriodSeconds": overridden(
-                        role_value("terminationGracePeriodSeconds"), GRACE_SERVING if role.serves else GRACE
-                    ),
-                },
-                security_context=podspec.pod_context(structure.profile),
-                scheduling={
-                    "nodeName": if_set(role_value("nodeName")),
-                    "nodeSelector": podspec.NODE_SELECTOR,
-                    "tolerations": podspec.tolerations(structure),
-                    "affinity": podspec.affinity(),
-                    "topologySpreadConstraints": podspec.topology_spread_constraints(),
-                    **podspec.pod_claims(structure),
-                },
-                pull_secrets=value("imagePullSecrets"),
-                init_containers=_init_containers(structure, role, controller),
-                containers=[_container(structure, role, controller)],
-                volumes=[
+            {
+                **gang.spec,
+                **{key: if_set(role_or_job_value(key)) for key in COPIED},
+                "serviceAccountName": supporting.task_account(structure),
+            },
+            {
+                **controller.fields,
+                **({"activeDeadlineSeconds": _deadline()} if ends else {}),
+                **({_GRACE_REASON: None} if any(peer.serves for peer in structure.roles) else {}),
+                "terminationGracePeriodSeconds": overridden(
+                    role_value("terminationGracePeriodSeconds"), GRACE_SERVING if role.serves else GRACE
+                ),
+            },
+            {
+                "securityContext": podspec.pod_context(structure.profile),
+                "nodeName": if_set(role_value("nodeName")),
+                "nodeSelector": podspec.NODE_SELECTOR,
+                "tolerations": podspec.tolerations(structure),
+                "affinity": podspec.affinity(),
+                "topologySpreadConstraints": podspec.topology_spread_constraints(),
+                **podspec.pod_claims(structure),
+                "imagePullSecrets": value("imagePullSecrets"),
+                "volumes": [
                     *storage.volumes(structure),
                     *storage.code_volumes(structure),
-                    *([storage.lock_volume()] if role.name == structure.ends else []),
+                    *([storage.lock_volume()] if ends else []),
                 ],
-            )
+                **({"initContainers": init_containers} if init_containers else {}),
+                "containers": [_container(structure, role, controller)],
+            },
         ),
     }
 
@@ -437,7 +438,7 @@ def _port(port: Mapping[str, Any]) -> Node:
     return plain_mapping({**port, "protocol": port.get("protocol", "TCP")})
 
 
-def _init_containers(structure: Structure, role: Role, controller: Controller) -> Node:
+def _init_containers(structure: Structure, role: Role, controller: Controller) -> list[Node]:
     """Return the init containers: run locks, the container that fetches the code, and the containers of the user.
 
     Sidecars of Kubernetes are init containers with the restart policy `Always`. Sidecars do not prevent the completion
@@ -449,7 +450,7 @@ def _init_containers(structure: Structure, role: Role, controller: Controller) -
     name_first = [{"name": c.pop("name"), **c} for c in map(dict, sidecars)]
     ends = role.name == structure.ends
     locks = [storage.lock_containers(structure.profile, controller.index_label)] if ends else []
-    return [*locks, *storage.code_init_containers(structure), *init, *name_first] or ABSENT
+    return [*locks, *storage.code_init_containers(structure), *init, *name_first]
 
 
 def _with_security(container: Mapping[str, Any], context: Mapping[Key, Node]) -> dict[Key, Node]:
