@@ -7,7 +7,7 @@ failure. The pod uses the default scheduler, requests no GPU, and is not a membe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Final, Literal, TypeAlias
 
 from tfgen.graph import programs
@@ -37,9 +37,8 @@ from tfgen.job.training_job import RoleName, Structure
 from tfgen.kubernetes import keys
 from tfgen.record import Record
 
-ROLE: Final = (
-    "finisher"  # the role label of the finisher's pod, by which a network policy allows traffic to the API server
-)
+# The role label of the finisher's pod, by which a network policy allows traffic to the API server.
+ROLE: Final = "finisher"
 FOLDER: Final = "/finisher"
 FILE: Final = "finisher.py"
 
@@ -108,27 +107,19 @@ def rules(plan: Plan) -> list[Node]:
     verbs: list[Node] = ["get", When(_START_DEADLINE, "patch")]
     needed: list[Node] = [_rule("batch", "jobs", [naming.workload(plan.ends)], verbs)]
     if plan.suspend:
-        needed.append(_rule("batch", "jobs", [naming.workload(name) for name in plan.suspend], ["get", "patch"]))
-    needed += [
-        When(_START_DEADLINE, _rule(group, kind, [naming.workload(name) for name in roles], ["get"]))
-        for group, kind, roles in _only_read(plan)
-        if roles
-    ]
+        needed.append(_rule("batch", "jobs", [*map(naming.workload, plan.suspend)], ["get", "patch"]))
+    for group, resource in (("batch", "jobs"), ("apps", "statefulsets")):
+        changed = (plan.ends, *plan.suspend)
+        only_read: list[Node] = [
+            naming.workload(name) for kind, name in plan.starts if kind == resource and name not in changed
+        ]
+        if only_read:
+            needed.append(When(_START_DEADLINE, _rule(group, resource, only_read, ["get"])))
     if plan.scale:
-        needed.append(_rule("apps", "statefulsets/scale", [naming.workload(name) for name in plan.scale], ["patch"]))
+        needed.append(_rule("apps", "statefulsets/scale", [*map(naming.workload, plan.scale)], ["patch"]))
     if plan.board is not None:
         needed.append(When(plan.board.test, _rule("apps", "deployments/scale", [plan.board.if_true], ["patch"])))
     return needed
-
-
-def _only_read(plan: Plan) -> Iterator[tuple[str, Kind, list[RoleName]]]:
-    """Yield the API group, the resource and the roles of the objects that the finisher reads but never changes.
-
-    Example: ``("apps", "statefulsets", ["ps"])``.
-    """
-    only_read = [(kind, name) for kind, name in plan.starts if name not in (plan.ends, *plan.suspend)]
-    yield "batch", "jobs", [name for kind, name in only_read if kind == "jobs"]
-    yield "apps", "statefulsets", [name for kind, name in only_read if kind == "statefulsets"]
 
 
 def _rule(group: str, resource: str, resource_names: list[Node], verbs: list[Node]) -> Node:

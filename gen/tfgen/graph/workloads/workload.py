@@ -5,14 +5,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, TypeAlias
 
 from tfgen.graph import schedulers
 from tfgen.graph.fill import Template
 from tfgen.graph.holes import (
-    ABSENT,
-    Absent,
     AllOf,
     Comment,
     Default,
@@ -40,28 +38,9 @@ from tfgen.record import Record
 Test: TypeAlias = Callable[[Structure], bool]
 
 
-def always(_: Structure) -> bool:
-    """Return True. A `Workload` uses this function for a property that all jobs of the kind have."""
-    return True
-
-
 def never(_: Structure | Role) -> bool:
     """Return False. A `Workload` uses this function for a property that no job or role of the kind has."""
     return False
-
-
-def lead_role(structure: Structure) -> str:
-    """Return the name of the chief, or of the last role for a job without a chief."""
-    return "chief" if structure.role("chief") else structure.roles[-1].name
-
-
-def no_plan(_: Structure) -> None:
-    """Return None as the plan of the finisher, for a kind that needs no finisher."""
-
-
-def is_distributed(structure: Structure) -> bool:
-    """Return whether the job has several tasks, which form a TensorFlow cluster."""
-    return structure.is_distributed
 
 
 class Workload(Record):
@@ -83,15 +62,15 @@ class Workload(Record):
 
     templates: Callable[[Structure], tuple[Template, ...]]
     guards: Callable[[Structure], Sequence[Guard]]
-    has_service: Test = is_distributed
-    has_config_map: Test = is_distributed
-    has_pod_group: Test = always
+    has_service: Test = lambda structure: structure.is_distributed
+    has_config_map: Test = lambda structure: structure.is_distributed
+    has_pod_group: Test = lambda _: True
     pod_name: PodName = naming.pod
     port_name: str = naming.PORT_NAME
     is_scalable: Callable[[Role], bool] = never
-    log_role: Callable[[Structure], str] = lead_role
+    log_role: Callable[[Structure], str] = lambda job: "chief" if job.role("chief") else job.roles[-1].name
     has_run_lock: bool = True
-    plan: Callable[[Structure], Plan | None] = no_plan
+    plan: Callable[[Structure], Plan | None] = lambda _: None
 
 
 # -- Pod ---------------------------------------------------------------------------------------------------------------
@@ -152,14 +131,31 @@ def indexed_job(structure: Structure, role: Role, template: NamedTemplate) -> No
 
 
 def job_spec(structure: Structure, role: Role, template: Node) -> dict[Key, Node]:
-    """Return the spec of a role's Job with the given pod template."""
+    """Return the spec of a role's Job with the given pod template.
+
+    For a role with several tasks, the limit of retries applies to each index. If a worker is lost, all other workers
+    fail as well. These failures would exceed a limit for the whole Job at once, or would increase the backoff of the
+    whole Job to ten minutes.
+
+    https://kubernetes.io/docs/concepts/workloads/controllers/job/#backoff-limit-per-index
+    """
     replicas = cluster.replicas(role.name)
+    by_index = Comment(
+        "The limit applies to each index. The peers of a lost task fail too, and would exceed a common limit."
+    )
+    retries: dict[Key, Node] = {by_index: None, "backoffLimitPerIndex": value("retries"), "maxFailedIndexes": 0}
+    if role.name in cluster.SINGLE_TASK_ROLES:
+        retries = {"backoffLimit": value("retries")}
+    success: dict[Key, Node] = {}
+    if role.name == structure.ends and structure.completion == "Worker0":
+        success[Comment("When worker 0 succeeds, the Job ends all other workers.")] = None
+        success["successPolicy"] = {"rules": [{"succeededIndexes": "0"}]}
     return {
         "completions": replicas,
         "parallelism": replicas,
         "completionMode": "Indexed",
-        **_retries(role),
-        **_success_policy(structure, role),
+        **retries,
+        **success,
         Comment("A task never has two pods, because the Job replaces a pod only after the end of the pod."): None,
         "podReplacementPolicy": "Failed",
         supporting.NO_FAILURE: None,
@@ -168,31 +164,7 @@ def job_spec(structure: Structure, role: Role, template: Node) -> dict[Key, Node
     }
 
 
-def _retries(role: Role) -> dict[Key, Node]:
-    """Return the fields that limit the retries. For a role with several tasks, the limit applies to each index.
-
-    If a worker is lost, all other workers fail as well. These failures would exceed a limit for the whole Job at once,
-    or would increase the backoff of the whole Job to ten minutes.
-
-    https://kubernetes.io/docs/concepts/workloads/controllers/job/#backoff-limit-per-index
-    """
-    if role.name in cluster.SINGLE_TASK_ROLES:
-        return {"backoffLimit": value("retries")}
-    by_index = Comment(
-        "The limit applies to each index. The peers of a lost task fail too, and would exceed a common limit."
-    )
-    return {by_index: None, "backoffLimitPerIndex": value("retries"), "maxFailedIndexes": 0}
-
-
-def _success_policy(structure: Structure, role: Role) -> dict[Key, Node]:
-    """Return the field `successPolicy` for the workers of a job that ends with worker 0. For other roles, return {}."""
-    if role.name == structure.ends and structure.completion == "Worker0":
-        reason = Comment("When worker 0 succeeds, the Job ends all other workers.")
-        return {reason: None, "successPolicy": {"rules": [{"succeededIndexes": "0"}]}}
-    return {}
-
-
-def _finisher_plan(structure: Structure, stateful: Collection[RoleName]) -> Plan:
+def _finisher_plan(structure: Structure, is_scalable: Callable[[Role], bool]) -> Plan:
     """Return the `Plan` of the finisher: the roles to watch, and the roles to release at the end of the run.
 
     To release a role, the finisher scales the StatefulSet of the role to 0, or suspends the Job of the role. If
@@ -200,38 +172,41 @@ def _finisher_plan(structure: Structure, stateful: Collection[RoleName]) -> Plan
 
     Args:
         structure: the structure of the job.
-        stateful: the roles with a StatefulSet.
+        is_scalable: returns whether a role has a StatefulSet.
     """
+    stateful = tuple(role.name for role in structure.roles if is_scalable(role))
     starts: list[tuple[Kind, RoleName]] = [
         ("statefulsets" if role.name in stateful else "jobs", role.name) for role in schedulers.roles(structure)
     ]
-    plan = Plan(structure.ends, starts=tuple(starts), start_with=_start_with(structure))
+    plan = Plan(structure.ends, starts=tuple(starts))
+    if schedulers.may_be_partial(structure):
+        is_partial = AllOf((schedulers.ENABLED, schedulers.is_partial(structure)))
+        plan = plan.replaced(start_with=When(is_partial, schedulers.MIN_AVAILABLE))
     if not structure.releases:
         return plan
     jobs = tuple(role.name for role in structure.roles if role.name not in (structure.ends, *stateful))
     board = tensorboard.RELEASED if structure.tensorboard_port else None
-    return plan.replaced(scale=tuple(stateful), suspend=jobs, board=board)
+    return plan.replaced(scale=stateful, suspend=jobs, board=board)
 
 
-def _start_with(structure: Structure) -> When | Absent:
-    """Return `gang.minAvailable`, the number of tasks with which the gang may start.
+def _objects_of_roles(structure: Structure, is_scalable: Callable[[Role], bool]) -> tuple[Template, ...]:
+    """Return the StatefulSet of each scalable role, and the Job of each other role."""
 
-    Return `ABSENT` for a job without a gang, or for a gang that needs all tasks to start.
-    """
-    if not schedulers.may_be_partial(structure):
-        return ABSENT
-    return When(AllOf((schedulers.ENABLED, schedulers.is_partial(structure))), schedulers.MIN_AVAILABLE)
+    def controller(role: Role) -> role_pod.Controller:
+        return _STATEFUL_SET_CONTROLLER if is_scalable(role) else _job_controller(structure)
 
+    template = role_pod.pods(structure, controller, has_hash=True).template
 
-def _indexed_jobs(structure: Structure) -> tuple[Template, ...]:
-    template = role_pod.pods(structure, lambda _: _job_controller(structure), has_hash=True).template
-    return tuple(Template(role.name, indexed_job(structure, role, template)) for role in structure.roles)
+    def workload(role: Role) -> Node:
+        return stateful_set(role, template) if is_scalable(role) else indexed_job(structure, role, template)
+
+    return tuple(Template(role.name, workload(role)) for role in structure.roles)
 
 
 INDEXED_JOB: Final = Workload(
-    templates=_indexed_jobs,
+    templates=lambda structure: _objects_of_roles(structure, never),
     guards=lambda _: [naming.role_hosts_guard(naming.pod)],
-    plan=lambda structure: _finisher_plan(structure, ()),
+    plan=lambda structure: _finisher_plan(structure, never),
 )
 
 
@@ -270,35 +245,27 @@ def stateful_set(role: Role, template: NamedTemplate) -> Node:
             }
         },
     }
-    metadata = naming.metadata(naming.workload(role.name), role.name, annotations=naming.IGNORED_REPLICAS)
-    workload: dict[Key, Node] = {"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": metadata}
-    return hashed(template, role_pod.arguments(role.name), lambda pod: {**workload, "spec": {**spec, "template": pod}})
+    name = naming.workload(role.name)
+
+    def workload(pod: Node) -> Node:
+        fields: dict[Key, Node] = {"spec": {**spec, "template": pod}}
+        return naming.kubernetes_object("apps/v1", "StatefulSet", name, fields, role.name, naming.IGNORED_REPLICAS)
+
+    return hashed(template, role_pod.arguments(role.name), workload)
 
 
-def _stateful_sets(structure: Structure) -> tuple[Template, ...]:
-    def controller(role: Role) -> role_pod.Controller:
-        return _STATEFUL_SET_CONTROLLER if role.serves else _job_controller(structure)
-
-    template = role_pod.pods(structure, controller, has_hash=True).template
-
-    def workload(role: Role) -> Node:
-        return stateful_set(role, template) if role.serves else indexed_job(structure, role, template)
-
-    return tuple(Template(role.name, workload(role)) for role in structure.roles)
-
-
-def _stateful_set_guards(structure: Structure) -> list[Guard]:
-    return [
-        *naming.stateful_set_guards(role for role in structure.roles if role.serves),
-        naming.role_hosts_guard(naming.pod),
-    ]
+def _serves(role: Role) -> bool:
+    return role.serves
 
 
 STATEFUL_SET: Final = Workload(
-    templates=_stateful_sets,
-    guards=_stateful_set_guards,
-    is_scalable=lambda role: role.serves,
-    plan=lambda structure: _finisher_plan(structure, [role.name for role in structure.roles if role.serves]),
+    templates=lambda structure: _objects_of_roles(structure, _serves),
+    guards=lambda structure: [
+        *naming.stateful_set_guards(role for role in structure.roles if role.serves),
+        naming.role_hosts_guard(naming.pod),
+    ],
+    is_scalable=_serves,
+    plan=lambda structure: _finisher_plan(structure, _serves),
 )
 
 
@@ -326,6 +293,8 @@ def job_set(structure: Structure) -> Node:
     """Return the JobSet of a run."""
     pods = role_pod.pods(structure, lambda _: _JOB_SET_CONTROLLER)
     network: Node = {"enableDNSHostnames": True, "subdomain": naming.RUN, "publishNotReadyAddresses": True}
+    # With `ps_first`, all other roles wait for the ps.
+    roles = sorted(structure.roles, key=lambda role: structure.ps_first and role.name != "ps")
     return {
         "apiVersion": "jobset.x-k8s.io/v1alpha2",
         "kind": "JobSet",
@@ -343,15 +312,9 @@ def job_set(structure: Structure) -> Node:
                 "maxRestarts": value("workload.jobSet.maxRestarts"),
                 "rules": value("workload.jobSet.rules"),
             },
-            "replicatedJobs": [_replicated(structure, role, pods.for_role(role.name)) for role in _in_order(structure)],
+            "replicatedJobs": [_replicated(structure, role, pods.for_role(role.name)) for role in roles],
         },
     }
-
-
-def _in_order(structure: Structure) -> list[Role]:
-    """Return the roles in the order of their start. With `ps_first`, all other roles wait for the ps."""
-    roles = list(structure.roles)
-    return sorted(roles, key=lambda role: role.name != "ps") if structure.ps_first else roles
 
 
 def _replicated(structure: Structure, role: Role, template: Node) -> Node:
@@ -397,7 +360,15 @@ _REPLICAS: Final[Mapping[RoleName, str]] = {"chief": "Chief", "ps": "PS", "worke
 def tf_job(structure: Structure) -> Node:
     """Return the TFJob of a run."""
     version = structure.tf_job.api_version
-    pods = role_pod.pods(structure, lambda _: _tf_job_controller(structure))
+    controller = role_pod.Controller(
+        index_label=keys.TF_JOB_INDEX if version == "v1" else keys.OLD_TF_JOB_INDEX,
+        fields={},  # the operator sets the restart policy of the pods
+        sets_tf_config=True,
+        binds_gang=structure.tf_job.operator_gangs,
+        port_name=_PORT_NAME,
+        publishes_unready=False,  # the Services of the operator do not publish a pod that is not ready
+    )
+    pods = role_pod.pods(structure, lambda _: controller)
     # By default, the job succeeds with its chief, or with worker 0 if no chief exists.
     success: dict[Key, Node] = {"successPolicy": "AllWorkers"} if structure.completion == "AllWorkers" else {}
     policies = {"runPolicy": _run_policy(structure), **success} if version == "v1" else _clean_up(structure)
@@ -437,42 +408,24 @@ def _clean_up(structure: Structure) -> dict[Key, Node]:
 
 
 def _run_policy(structure: Structure) -> Node:
+    """Return the run policy. From its scheduling policy, the operator creates the PodGroup.
+
+    tfgen sets minAvailable, because the operator would count the evaluator as a member of the gang.
+    """
+    scheduling: Node = {
+        "minAvailable": schedulers.min_members(structure),
+        "queue": if_set(schedulers.QUEUE),
+        "priorityClass": if_set(schedulers.PRIORITY),
+        "minResources": schedulers.MIN_RESOURCES,
+    }
+    makes_group = structure.gang and structure.tf_job.operator_gangs
     return {
         **_clean_up(structure),
         "backoffLimit": value("retries"),
         "activeDeadlineSeconds": if_set(value("workload.tfJob.activeDeadlineSeconds")),
         "suspend": When(value("workload.suspend"), True),
-        **({"schedulingPolicy": _scheduling(structure)} if structure.gang and structure.tf_job.operator_gangs else {}),
+        **({"schedulingPolicy": When(schedulers.ENABLED, scheduling)} if makes_group else {}),
     }
-
-
-def _scheduling(structure: Structure) -> Node:
-    """Return the scheduling policy, from which the operator creates the PodGroup.
-
-    tfgen sets minAvailable, because the operator would count the evaluator as a member of the gang.
-    """
-    policy: Node = {
-        "minAvailable": schedulers.min_members(structure),
-        "queue": if_set(schedulers.QUEUE),
-        "priorityClass": if_set(value("gang.priorityClassName")),
-        "minResources": schedulers.MIN_RESOURCES,
-    }
-    return When(schedulers.ENABLED, policy)
-
-
-def _tf_job_controller(structure: Structure) -> role_pod.Controller:
-    """Return a `Controller` that describes the training operator, which creates the pods.
-
-    The operator sets the restart policy of the pods, so `fields` is empty.
-    """
-    return role_pod.Controller(
-        index_label=keys.TF_JOB_INDEX if structure.tf_job.api_version == "v1" else keys.OLD_TF_JOB_INDEX,
-        fields={},
-        sets_tf_config=True,
-        binds_gang=structure.tf_job.operator_gangs,
-        port_name=_PORT_NAME,
-        publishes_unready=False,  # the Services of the operator do not publish a pod that is not ready
-    )
 
 
 def _tf_job_guards(structure: Structure) -> list[Guard]:
@@ -522,15 +475,15 @@ _QUEUE: Final = "default"
 _TASK_RETRIES: Final = 3
 
 
-def _ends() -> list[Node]:
-    """Return the policies of the role whose end completes the job. A pod that exceeds its deadline fails the Job."""
-    on_deadline: Node = {"event": "PodFailed", "action": "TerminateJob"}
-    return [{"event": "TaskCompleted", "action": "CompleteJob"}, When(value("deadline"), on_deadline)]
-
-
 def volcano_job(structure: Structure) -> Node:
     """Return the Volcano Job of a run."""
-    pods = role_pod.pods(structure, lambda _: _volcano_controller(structure))
+    controller = role_pod.Controller(
+        index_label=keys.VOLCANO_INDEX,
+        fields={"restartPolicy": "OnFailure"},
+        sets_tf_config=structure.volcano_plugin,
+        binds_gang=True,
+    )
+    pods = role_pod.pods(structure, lambda _: controller)
     return {
         "apiVersion": "batch.volcano.sh/v1alpha1",
         "kind": "Job",
@@ -582,12 +535,15 @@ def _plugins(structure: Structure) -> Node:
 
 
 def _task(structure: Structure, role: Role, template: Node) -> Node:
+    # A pod that exceeds its deadline fails the Job.
+    on_deadline: Node = {"event": "PodFailed", "action": "TerminateJob"}
+    ends: list[Node] = [{"event": "TaskCompleted", "action": "CompleteJob"}, When(value("deadline"), on_deadline)]
     return {
         "name": role.name,
         "replicas": cluster.replicas(role.name),
         "minAvailable": _min_available(structure, role),
         "maxRetry": _TASK_RETRIES,
-        **({"policies": _ends()} if role.name == structure.ends else {}),
+        **({"policies": ends} if role.name == structure.ends else {}),
         "template": template,
     }
 
@@ -605,15 +561,6 @@ def _min_available(structure: Structure, role: Role) -> Node:
     if role.name == "worker" and schedulers.may_be_partial(structure):
         return When(schedulers.is_partial(structure), 0, replicas)
     return replicas
-
-
-def _volcano_controller(structure: Structure) -> role_pod.Controller:
-    return role_pod.Controller(
-        index_label=keys.VOLCANO_INDEX,
-        fields={"restartPolicy": "OnFailure"},
-        sets_tf_config=structure.volcano_plugin,
-        binds_gang=True,
-    )
 
 
 VOLCANO_JOB: Final = Workload(
