@@ -361,7 +361,7 @@ guards = st.one_of(
 def test_helm_fails_with_the_message_of_the_guard(several, values):
     scope = Scope(values, "release", "any")
     template = guards_file(several, (), ANY)
-    found = [str(evaluate(guard.say, each)) for guard in several for each in failing_scopes(guard, scope)]
+    found = [str(evaluate(guard.message, each)) for guard in several for each in failing_scopes(guard, scope)]
     if not found:
         assert _by_helm(template, values, several) == ""
         return

@@ -213,7 +213,7 @@ def test_index_of_a_repeat_is_only_a_part_of_a_text():
 def test_guard_finds_each_wrong_entry():
     pairs = (h.CheckedMap(v("map"), "name", "value"), h.CheckedMap(v("map"), "other", "second"))
     guard = h.Guard("two", "map", h.Not(h.Equal(NAME, h.Bound("other"))), h.Text((NAME, h.Bound("second"))), over=pairs)
-    assert [evaluate(guard.say, scope) for scope in failing_scopes(guard, SCOPE)] == ["a2", "b1"]
+    assert [evaluate(guard.message, scope) for scope in failing_scopes(guard, SCOPE)] == ["a2", "b1"]
     assert list(failing_scopes(guard.replaced(over=(h.CheckedMap(v("none"), "name", "value"),)), SCOPE)) == []
 
 

@@ -115,11 +115,9 @@ _SERVICE_NAME: Final = Guard(
     "service-name",
     at="run",
     when=Not(Matches(naming.RUN, "^[a-z]([-a-z0-9]*[a-z0-9])?$")),
-    say=sentence(
-        "the run's Service would be named {}, which is not a DNS label: use lower-case letters, digits and -, and "
-        "start with a letter; choose another release name or fullnameOverride",
-        naming.RUN,
-    ),
+    say="the run's Service would be named {}, which is not a DNS label: use lower-case letters, digits and -, and "
+    "start with a letter; choose another release name or fullnameOverride",
+    about=(naming.RUN,),
 )
 
 _IMAGE: Final = Guard(
@@ -127,7 +125,8 @@ _IMAGE: Final = Guard(
     at=("roles", ROLE_NAME),
     over=(ROLE_ENTRIES,),
     when=Not(Override(role_entry_value("image", "string"), value("image"))),
-    say=sentence("role {} has no image: set image for the job, or roles.{}.image", ROLE_NAME, ROLE_NAME),
+    say="role {} has no image: set image for the job, or roles.{}.image",
+    about=(ROLE_NAME, ROLE_NAME),
 )
 
 
@@ -140,11 +139,9 @@ def _cluster_size(structure: Structure, pod: naming.PodName) -> Guard:
         "tf-config-size",
         at="roles.worker.replicas" if structure.role("worker") else "roles",
         when=Greater(size, STRING_MAX),
-        say=sentence(
-            f"{variable} would have {{}} bytes, but an environment variable may have at most {STRING_MAX}; "
-            "reduce the number of tasks, or shorten the names",
-            size,
-        ),
+        say=f"{variable} would have {{}} bytes, but an environment variable may have at most {STRING_MAX}; "
+        "reduce the number of tasks, or shorten the names",
+        about=(size,),
     )
 
 
@@ -176,11 +173,9 @@ def _queue_guards(scheduler: Scheduler) -> Iterator[Guard]:
             "gang-label",
             at=path,
             when=AllOf((_ENABLED, Greater(length, naming.LABEL_VALUE_MAX))),
-            say=sentence(
-                f"{path} has {{}} characters, but the label that passes the name to {name} may have at most "
-                f"{naming.LABEL_VALUE_MAX}; choose a shorter name",
-                length,
-            ),
+            say=f"{path} has {{}} characters, but the label that passes the name to {name} may have at most "
+            f"{naming.LABEL_VALUE_MAX}; choose a shorter name",
+            about=(length,),
         )
 
 
@@ -198,11 +193,9 @@ def _kueue_guards(structure: Structure) -> Iterator[Guard]:
             "gang-start-deadline",
             at="startDeadline",
             when=AllOf((_ENABLED, deadline)),
-            say=sentence(
-                "startDeadline is {}, but Kueue starts a job whenever it admits the job, so no deadline applies; "
-                "remove startDeadline",
-                deadline,
-            ),
+            say="startDeadline is {}, but Kueue starts a job whenever it admits the job, so no deadline applies; "
+            "remove startDeadline",
+            about=(deadline,),
             fixes=(removal(("startDeadline",), "startDeadline"),),
         )
 
@@ -230,12 +223,9 @@ def _min_available(structure: Structure) -> Guard:
         "gang-min-available",
         at="gang.minAvailable",
         when=AllOf((_ENABLED, Greater(_MIN_AVAILABLE, task_count))),
-        say=sentence(
-            "gang.minAvailable is {}, but the gang has only {} tasks and would never start; "
-            "set a smaller number, or 0 for all tasks",
-            _MIN_AVAILABLE,
-            task_count,
-        ),
+        say="gang.minAvailable is {}, but the gang has only {} tasks and would never start; "
+        "set a smaller number, or 0 for all tasks",
+        about=(_MIN_AVAILABLE, task_count),
     )
 
 
@@ -244,12 +234,9 @@ def _all_workers(structure: Structure) -> Guard:
         "gang-all-workers",
         at="gang.minAvailable",
         when=AllOf((_ENABLED, is_partial(structure))),
-        say=sentence(
-            f"gang.minAvailable is {{}}, but {structure.strategy} needs all {{}} workers: the first workers would "
-            "occupy their GPUs and wait for the last worker; write 0, which means all workers",
-            _MIN_AVAILABLE,
-            member_count(structure),
-        ),
+        say=f"gang.minAvailable is {{}}, but {structure.strategy} needs all {{}} workers: the first workers would "
+        "occupy their GPUs and wait for the last worker; write 0, which means all workers",
+        about=(_MIN_AVAILABLE, member_count(structure)),
         fixes=(assignment(("gang", "minAvailable"), 0, "write 0"),),
     )
 
@@ -267,11 +254,9 @@ def _equal_priority(structure: Structure) -> Guard:
         at=("roles", ROLE_NAME, "priorityClassName"),
         over=(ROLE_ENTRIES,),
         when=AllOf((IS_BETA, *_in_gang(structure), Not(Equal(of_role, of_group)))),
-        say=sentence(
-            'role {} has the priorityClassName "{}", but the PodGroup has "{}", and the scheduler of Kubernetes 1.37 '
-            "starts no pod whose priority differs; set one priorityClassName for the job, and none for roles and gang",
-            *(ROLE_NAME, of_role, of_group),
-        ),
+        say='role {} has the priorityClassName "{}", but the PodGroup has "{}", and the scheduler of Kubernetes 1.37 '
+        "starts no pod whose priority differs; set one priorityClassName for the job, and none for roles and gang",
+        about=(ROLE_NAME, of_role, of_group),
     )
 
 
@@ -282,12 +267,9 @@ def _node_name(structure: Structure) -> Guard:
         at=("roles", ROLE_NAME, "nodeName"),
         over=(ROLE_ENTRIES,),
         when=AllOf((*_in_gang(structure), node)),
-        say=sentence(
-            "roles.{}.nodeName is {}, which bypasses the scheduler of the gang; "
-            "select the node by kubernetes.io/hostname in nodeSelector, or disable the gang",
-            ROLE_NAME,
-            node,
-        ),
+        say="roles.{}.nodeName is {}, which bypasses the scheduler of the gang; "
+        "select the node by kubernetes.io/hostname in nodeSelector, or disable the gang",
+        about=(ROLE_NAME, node),
     )
 
 
@@ -326,7 +308,8 @@ _SUB_PATH: Final = Guard(
     at=("storage", _NAME, "subPathExpr"),
     over=(_VOLUMES,),
     when=AllOf((Bound("storage", "string", "subPath"), Bound("storage", "string", "subPathExpr"))),
-    say=sentence("storage.{} has both subPath and subPathExpr; remove one of the two", _NAME),
+    say="storage.{} has both subPath and subPathExpr; remove one of the two",
+    about=(_NAME,),
 )
 
 
@@ -412,11 +395,9 @@ _RESOURCES: Final = (
         at=("roles", ROLE_NAME, "resources", "limits", _NAME),
         over=(ROLE_ENTRIES, CheckedMap(_LIMITS, "name", "limit")),
         when=AllOf((_GPU_COUNT, Equal(_NAME, _GPU_RESOURCE), Not(Equal(Text((_LIMIT,)), Text((_GPU_COUNT,)))))),
-        say=sentence(
-            "role {} has gpu.count {} and the limit {} of {}, which overrides gpu.count; "
-            "set the number only in gpu.count",
-            *(ROLE_NAME, _GPU_COUNT, _LIMIT, _NAME),
-        ),
+        say="role {} has gpu.count {} and the limit {} of {}, which overrides gpu.count; "
+        "set the number only in gpu.count",
+        about=(ROLE_NAME, _GPU_COUNT, _LIMIT, _NAME),
     ),
     Guard(
         "gpu-count",
@@ -427,10 +408,8 @@ _RESOURCES: Final = (
             CheckedMap(Bound("amounts", "map"), "name", "limit"),
         ),
         when=AllOf((Matches(_NAME, _COUNTED), Not(Matches(Text((_LIMIT,)), _NUMBER_OF_GPUS)))),
-        say=sentence(
-            "role {} requests {} of {}, which is not a GPU count up to 1024; write the number in digits",
-            *(ROLE_NAME, _LIMIT, _NAME),
-        ),
+        say="role {} requests {} of {}, which is not a GPU count up to 1024; write the number in digits",
+        about=(ROLE_NAME, _LIMIT, _NAME),
     ),
     Guard(
         "legacy-gpu",
@@ -483,12 +462,9 @@ def _tensorboard_guards() -> Iterator[Guard]:
         "tensorboard-name",
         at="tensorboard",
         when=AllOf((enabled, Greater(Length(name), naming.SERVICE_NAME_MAX))),
-        say=sentence(
-            "TensorBoard's Service would be named {}, which has {} characters, but a DNS label may have at most "
-            f"{naming.SERVICE_NAME_MAX}; shorten the name of the job or of the release",
-            name,
-            Length(name),
-        ),
+        say="TensorBoard's Service would be named {}, which has {} characters, but a DNS label may have at most "
+        f"{naming.SERVICE_NAME_MAX}; shorten the name of the job or of the release",
+        about=(name, Length(name)),
     )
     yield Guard(
         "tensorboard-name",

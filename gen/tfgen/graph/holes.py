@@ -467,7 +467,8 @@ class Guard(Record):
         at: the values path of the problem, such as `run`. A path that contains the name of a map entry is a tuple of
             steps with a hole for the name: ``("roles", ROLE_NAME, "nodeName")``. An `ABSENT` step is no step.
         when: an expression that is true if the values are wrong.
-        say: the message: the invalid value, the allowed values, and the fix.
+        say: the message: the invalid value, the allowed values, and the fix. `{}` stands for a node of `about`.
+        about: the nodes in place of each `{}` in `say`, if `say` is a string.
         over: the maps whose entries the guard checks, such as the roles. If `over` has several maps, the guard checks
             each combination of their entries. If `over` is empty, the guard checks the values once.
         let: pairs of a name and an expression. `when` and `say` may use the name for the value of the expression.
@@ -478,9 +479,15 @@ class Guard(Record):
     at: str | tuple[Node, ...]
     when: Expression
     say: Text | str
+    about: tuple[Node, ...] = ()
     over: tuple[CheckedMap, ...] = ()
     let: tuple[tuple[str, Node], ...] = ()
     fixes: tuple[Fix, ...] = ()
+
+    @property
+    def message(self) -> Text | str:
+        """The message, with a hole for each node of `about`."""
+        return sentence(self.say, *self.about) if isinstance(self.say, str) and self.about else self.say
 
 
 # -- unions and functions ------------------------------------------------------------------------------------------

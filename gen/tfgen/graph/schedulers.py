@@ -75,10 +75,6 @@ class Gang(Record):
         group = naming.kubernetes_object(version, "PodGroup", naming.RUN, fields, annotations=naming.BEFORE_PODS)
         return (Template("podgroup", When(ENABLED, group)),)
 
-    def object_labels(self) -> Mapping[Key, Node]:
-        """Return the labels that select the queue of the workload object, if the gang is enabled."""
-        return _if_enabled(self.workload_labels)
-
     def binding_for(self, role: RoleName) -> GangBinding:
         """Return the fields that assign the pods of a role to the gang.
 
@@ -86,16 +82,14 @@ class Gang(Record):
         schedulers could assign the same GPU to two pods.
         """
         binding = self.evaluator if role == "evaluator" else self.task
+        scheduler = When(AllOf((ENABLED, _SCHEDULER_NAME)), _SCHEDULER_NAME)
+        if self.scheduler_name:
+            scheduler = When(ENABLED, Default(_SCHEDULER_NAME, self.scheduler_name))
         return GangBinding(
             _if_enabled(binding.labels),
             _if_enabled(binding.annotations),
-            {"schedulerName": self._scheduler(), **_if_enabled(binding.spec)},
+            {"schedulerName": scheduler, **_if_enabled(binding.spec)},
         )
-
-    def _scheduler(self) -> Node:
-        if self.scheduler_name:
-            return When(ENABLED, Default(_SCHEDULER_NAME, self.scheduler_name))
-        return When(AllOf((ENABLED, _SCHEDULER_NAME)), _SCHEDULER_NAME)
 
 
 def _if_enabled(nodes: Mapping[Key, Node]) -> dict[Key, Node]:
@@ -369,4 +363,4 @@ def queue_labels(structure: Structure) -> Mapping[Key, Node]:
 
     If the scheduler queues pods instead of workload objects, the result is empty as well.
     """
-    return GANGS[structure.gang].object_labels() if structure.gang else {}
+    return _if_enabled(GANGS[structure.gang].workload_labels) if structure.gang else {}

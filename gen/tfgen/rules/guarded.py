@@ -57,7 +57,7 @@ def find_broken_guards(rule: str, view: View) -> Iterator[Finding]:
         steps = guard.at.split(".") if isinstance(guard.at, str) else guard.at
         path: Path = tuple(step for step in (evaluate(step, scope) for step in steps) if step is not ABSENT)
         advice = _ADVICE[rule](guard, view) if rule in _ADVICE else NO_HINT
-        finding = Finding(path, f"{evaluate(guard.say, scope)}{advice.text}", fixes=guard.fixes or advice.fixes)
+        finding = Finding(path, f"{evaluate(guard.message, scope)}{advice.text}", fixes=guard.fixes or advice.fixes)
         # A long run name makes the hosts of all roles too long. Report only the longest host.
         found[path] = max(finding, found.get(path, finding), key=lambda item: len(item.message))
     yield from found.values()

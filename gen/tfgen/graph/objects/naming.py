@@ -36,7 +36,6 @@ from tfgen.graph.holes import (
     Value,
     When,
     plain_mapping,
-    sentence,
 )
 from tfgen.graph.objects.values import ROLE, ROLE_ENTRIES, ROLE_NAME, role_entry_value, role_value, value
 from tfgen.job.training_job import Role
@@ -378,7 +377,6 @@ def _length_guard(rule: str, hole: Bound, name: Node, problem: str, maximum: int
         at="run",
         let=((hole.name, name),),
         when=Greater(Length(hole), maximum),
-        say=sentence(
-            f"{problem} {maximum}; shorten the name of the job, of the release or of the run", hole, Length(hole)
-        ),
+        say=f"{problem} {maximum}; shorten the name of the job, of the release or of the run",
+        about=(hole, Length(hole)),
     )

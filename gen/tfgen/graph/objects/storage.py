@@ -47,6 +47,8 @@ from tfgen.schema import kinds
 _NAME: Final = Bound("name")
 _VOLUME: Final = Bound("storage", "map")
 TMP: Final = "tmp"
+_TMP_VOLUME: Final[Node] = {"name": TMP, "emptyDir": {}}
+_TMP_MOUNT: Final[Node] = {"name": TMP, "mountPath": "/tmp"}  # noqa: S108 - a path in the pod
 SHM: Final = "shm"
 
 RUNS: Final = Bound("storage", "string", "runs")
@@ -82,7 +84,7 @@ def volumes(structure: Structure) -> list[Node]:
     """Return the volumes of a task's pod, with a volume for /tmp. TensorFlow needs a writable temporary folder."""
     size = role_or_job_value("shm")
     return [
-        {"name": TMP, "emptyDir": {}},
+        _TMP_VOLUME,
         When(size, {"name": SHM, "emptyDir": {"medium": "Memory", "sizeLimit": size}}),
         _for_role(ROLE, _volume(structure)),
     ]
@@ -91,7 +93,7 @@ def volumes(structure: Structure) -> list[Node]:
 def mounts() -> list[Node]:
     """Return the mounts of the main container."""
     return [
-        {"name": TMP, "mountPath": "/tmp"},  # noqa: S108 - a path in the pod
+        _TMP_MOUNT,
         When(role_or_job_value("shm"), {"name": SHM, "mountPath": "/dev/shm"}),  # noqa: S108 - a path in the pod
         _for_role(
             ROLE,
@@ -114,24 +116,21 @@ def mount(volume: Node, path: Node) -> Node:
     return call(_MOUNT, storage=volume, mountPath=path)
 
 
-def _mount() -> Node:
-    sub_path, expression = _parameter("subPath"), _parameter("subPathExpr")
-    is_separate, parent = Equal(Default(_parameter("runs"), ""), "Separate"), Default(sub_path, expression)
-    run_folder = When(parent, Text((parent, f"/$({RUN_FOLDER})")), f"$({RUN_FOLDER})")
-    return {
-        "mountPath": Parameter("mountPath"),
-        "subPath": When(AllOf((sub_path, Not(is_separate))), sub_path),
-        "subPathExpr": When(is_separate, run_folder, if_set(expression)),
-    }
-
-
 READER: Final = "tensorboard"
 """The name in the field ``for`` of a volume for TensorBoard's pod, which only reads the data of the tasks."""
 
 
+_WHOLE_MOUNT: Final[Mapping[Key, Node]] = {
+    "name": _NAME,
+    "mountPath": Bound("storage", "string", "mountPath"),
+    "subPath": if_set(Bound("storage", "string", "subPath")),
+}
+"""A mount of a volume, without regard to `runs`."""
+
+
 def reader_volumes(structure: Structure) -> list[Node]:
     """Return the volumes of TensorBoard's pod."""
-    return [{"name": TMP, "emptyDir": {}}, _for_role(READER, _volume(structure))]
+    return [_TMP_VOLUME, _for_role(READER, _volume(structure))]
 
 
 def reader_mounts() -> list[Node]:
@@ -139,38 +138,29 @@ def reader_mounts() -> list[Node]:
 
     Each mount contains the folders of all tasks and of all runs in the volume.
     """
-    mount: Node = {
-        "name": _NAME,
-        "mountPath": _storage("mountPath"),
-        "subPath": if_set(_storage("subPath")),
-        "readOnly": True,
-    }
-    return [{"name": TMP, "mountPath": "/tmp"}, _for_role(READER, mount)]  # noqa: S108 - a path in the pod
+    return [_TMP_MOUNT, _for_role(READER, {**_WHOLE_MOUNT, "readOnly": True})]
 
 
 def all_volumes(structure: Structure) -> list[Node]:
     """Return the volumes of a pod that mounts the volumes of all roles."""
-    return [{"name": TMP, "emptyDir": {}}, ForEach(value("storage"), _volume(structure), item="storage")]
+    return [_TMP_VOLUME, ForEach(value("storage"), _volume(structure), item="storage")]
 
 
 def all_mounts() -> list[Node]:
     """Return the mounts of a pod that mounts the volumes of all roles."""
-    mount: Node = {
-        "name": _NAME,
-        "mountPath": _storage("mountPath"),
-        "subPath": if_set(_storage("subPath")),
-    }
-    tmp: Node = {"name": TMP, "mountPath": "/tmp"}  # noqa: S108 - a path in the pod
-    return [tmp, ForEach(value("storage"), mount, item="storage")]
+    return [_TMP_MOUNT, ForEach(value("storage"), _WHOLE_MOUNT, item="storage")]
 
 
 @cache
 def claims() -> ForEach:
     """Return the claims that the job creates."""
+    # An empty class binds a claim to an existing volume without a class:
+    # https://kubernetes.io/docs/concepts/storage/persistent-volumes/#reserving-a-persistentvolume
+    class_name = _storage("claim.storageClass")
     spec: Node = {
         "accessModes": [Default(_storage("claim.accessMode"), "ReadWriteMany")],
         "volumeName": if_set(_storage("claim.volumeName")),
-        "storageClassName": _storage_class(),
+        "storageClassName": When(_storage("claim.volumeName"), Default(class_name, ""), if_set(class_name)),
         "resources": {"requests": {"storage": Bound("storage", "quantity", "claim.size")}},
     }
     claim = naming.kubernetes_object(
@@ -186,15 +176,6 @@ def makes_claim(volume: Any) -> bool:
     """Return whether the job creates a claim for a volume, according to the values of the volume."""
     claim = volume.get("claim") if isinstance(volume, dict) else None
     return isinstance(claim, dict) and bool(claim.get("size")) and not claim.get("name")
-
-
-def _storage_class() -> Node:
-    """Return the storage class of a claim. An empty class binds a claim to an existing volume without a class.
-
-    https://kubernetes.io/docs/concepts/storage/persistent-volumes/#reserving-a-persistentvolume
-    """
-    name = _storage("claim.storageClass")
-    return When(_storage("claim.volumeName"), Default(name, ""), if_set(name))
 
 
 def claim_name() -> Node:
@@ -247,10 +228,22 @@ _CLAIM_NAME: Final = NamedTemplate(
     parameters=("name", "storage"),
 )
 
+
+def _mount_fields() -> Node:
+    sub_path, expression = _parameter("subPath"), _parameter("subPathExpr")
+    is_separate, parent = Equal(Default(_parameter("runs"), ""), "Separate"), Default(sub_path, expression)
+    run_folder = When(parent, Text((parent, f"/$({RUN_FOLDER})")), f"$({RUN_FOLDER})")
+    return {
+        "mountPath": Parameter("mountPath"),
+        "subPath": When(AllOf((sub_path, Not(is_separate))), sub_path),
+        "subPathExpr": When(is_separate, run_folder, if_set(expression)),
+    }
+
+
 _MOUNT: Final = NamedTemplate(
     "mount",
     "The mount path and the folder of a volume. With runs: Separate, each run has a subfolder.",
-    _mount(),
+    _mount_fields(),
     file="volumes",
     parameters=("storage", "mountPath"),
 )
@@ -340,7 +333,7 @@ def _fetch(structure: Structure, git: GitCode) -> Node:
         "resources": podspec.helper_resources("code.git"),
         "securityContext": {**podspec.container_context(structure.profile), "runAsUser": _USER},
         "volumeMounts": [
-            {"name": TMP, "mountPath": "/tmp"},  # noqa: S108 - a path in the pod
+            _TMP_MOUNT,
             {"name": CODE_VOLUME, "mountPath": _ROOT},
             *([key] if git.is_ssh and git.secret else []),
         ],
@@ -458,7 +451,7 @@ def _lock_container(profile: Profile, index_label: str) -> Node:
         },
         "securityContext": podspec.container_context_template(profile),
         "volumeMounts": [
-            {"name": TMP, "mountPath": "/tmp"},  # noqa: S108 - a path in the pod
+            _TMP_MOUNT,
             {"name": LOCK_VOLUME, "mountPath": _PROGRAM_FOLDER, "readOnly": True},
             {"name": name, Splice("mount"): mount(_LOCK_STORAGE, _FOLDER)},
         ],

@@ -18,7 +18,6 @@ from tfgen.graph.holes import (
     AllOf,
     AnyOf,
     Bound,
-    Expression,
     Guard,
     Items,
     JoinEntries,
@@ -36,7 +35,6 @@ from tfgen.graph.holes import (
     When,
     call,
     if_set,
-    sentence,
 )
 from tfgen.graph.objects import naming, podspec, storage, supporting
 from tfgen.graph.objects.podspec import pod_spec
@@ -52,15 +50,14 @@ _PRIORITY: Final = value("workload.elasticDL.workerPriority")
 _STORAGE: Final = value("storage")
 
 
-def _rules() -> list[Node]:
-    """Return the RBAC rules of the master. The rules cannot name objects, because the master names its pods itself."""
-    return [
-        {"apiGroups": [""], "resources": ["pods"], "verbs": ["create", "get", "list", "watch", "patch", "delete"]},
-        {"apiGroups": [""], "resources": ["services"], "verbs": ["create", "get", "patch"]},
-        # The owner references of the pods set blockOwnerDeletion. Some clusters require this permission for that field:
-        # https://kubernetes.io/docs/reference/access-authn-authz/admission-controllers/#ownerreferencespermissionenforcement
-        {"apiGroups": [""], "resources": ["pods/finalizers"], "verbs": ["update"]},
-    ]
+_RULES: Final[list[Node]] = [
+    {"apiGroups": [""], "resources": ["pods"], "verbs": ["create", "get", "list", "watch", "patch", "delete"]},
+    {"apiGroups": [""], "resources": ["services"], "verbs": ["create", "get", "patch"]},
+    # The owner references of the pods set blockOwnerDeletion. Some clusters require this permission for that field:
+    # https://kubernetes.io/docs/reference/access-authn-authz/admission-controllers/#ownerreferencespermissionenforcement
+    {"apiGroups": [""], "resources": ["pods/finalizers"], "verbs": ["update"]},
+]
+"""The RBAC rules of the master. The rules cannot name objects, because the master names its pods itself."""
 
 
 def _pod(structure: Structure) -> Node:
@@ -116,8 +113,9 @@ def _pod(structure: Structure) -> Node:
 
 def _arguments(structure: Structure) -> list[Node]:
     """Return the arguments of the master. The arguments from the job file come last, and override tfgen's arguments."""
-    roles = {role.name for role in structure.roles}
-    role_arguments = [arg for role in ("ps", "worker") if role in roles for arg in _role_arguments(role)]
+    names: tuple[RoleName, ...] = ("ps", "worker")
+    role_arguments = [argument for name in names if structure.role(name) for argument in _role_arguments(name)]
+    ps_priority = value_for_role("ps", "priorityClassName")
     return [
         Text(("--job_name=", naming.RUN)),
         "--namespace=$(MY_POD_NAMESPACE)",
@@ -129,17 +127,13 @@ def _arguments(structure: Structure) -> list[Node]:
         Text(("--num_ps_pods=", value("roles.ps.replicas"))),
         Text(("--num_workers=", value("roles.worker.replicas"))),
         *role_arguments,
-        When(_ps_priority(), Text(("--ps_pod_priority=", _ps_priority()))),
+        When(ps_priority, Text(("--ps_pod_priority=", ps_priority))),
         When(_PRIORITY, Text(("--worker_pod_priority=", _PRIORITY))),
         Text(("--relaunch_on_worker_failure=", value("retries"))),
         When(_STORAGE, Text(("--volume=", _volumes(structure)))),
-        Text(("--cluster_spec_json=", _cluster_spec())),
+        Text(("--cluster_spec_json=", _CLUSTER_SPEC)),
         Items(value("args")),
     ]
-
-
-def _ps_priority() -> Expression:
-    return value_for_role("ps", "priorityClassName")
 
 
 def _role_arguments(role: RoleName) -> list[Node]:
@@ -176,6 +170,13 @@ _AMOUNTS: Final = NamedTemplate(
 )
 
 
+_CLUSTER_SPEC: Final = NamedTemplate(
+    "clusterSpec",
+    "The labels that the master adds to its pods.",
+    Text((f'{{"pod_spec":{{"labels":{{"{keys.JOB}":"', naming.JOB, f'","{keys.RUN}":"', value("run"), '"}}}')),
+)
+
+
 def _volumes(structure: Structure) -> NamedTemplate:
     """Return a named template with the value of --volume, such as ``claim_name=c,mount_path=/data``.
 
@@ -198,20 +199,6 @@ def _volumes(structure: Structure) -> NamedTemplate:
     )
 
 
-def _cluster_spec() -> NamedTemplate:
-    """Return a named template with the JSON of --cluster_spec_json: the labels that the master adds to its pods."""
-    text = Text(
-        (
-            f'{{"pod_spec":{{"labels":{{"{keys.JOB}":"',
-            naming.JOB,
-            f'","{keys.RUN}":"',
-            value("run"),
-            '"}}}',
-        )
-    )
-    return NamedTemplate("clusterSpec", "The labels that the master adds to its pods.", text)
-
-
 def _guards(_: Structure) -> list[Guard]:
     return [
         naming.host_name_guard(naming.ELASTIC_DL_MASTER),
@@ -219,11 +206,9 @@ def _guards(_: Structure) -> list[Guard]:
             "elasticdl-priority",
             at="workload.elasticDL.workerPriority",
             when=Not(Matches(_PRIORITY, r"^(|high|low|0|1|0?\.[0-9]+|1\.0+)$")),
-            say=sentence(
-                "workload.elasticDL.workerPriority is {}, but ElasticDL accepts only high, low or the fraction of the "
-                "workers with high priority, such as 0.5",
-                _PRIORITY,
-            ),
+            say="workload.elasticDL.workerPriority is {}, but ElasticDL accepts only high, low or the fraction of the "
+            "workers with high priority, such as 0.5",
+            about=(_PRIORITY,),
         ),
     ]
 
@@ -231,7 +216,7 @@ def _guards(_: Structure) -> list[Guard]:
 def _templates(structure: Structure) -> tuple[Template, ...]:
     account = naming.ELASTIC_DL_ACCOUNT
     return (
-        *supporting.rbac_templates(_MASTER, account, _rules()),
+        *supporting.rbac_templates(_MASTER, account, _RULES),
         Template(f"{_MASTER}-networkpolicy", supporting.api_server_policy(account, _MASTER)),
         Template(_MASTER, _pod(structure)),
     )

@@ -127,7 +127,7 @@ class Pods(Record):
 
 def call_for_role(named_template: NamedTemplate, role: RoleName) -> Node:
     """Return a call of `named_template`, a template of `Pods`, with the name and the values of the role `role`."""
-    return call(named_template, **_used_arguments(named_template, arguments(role)))
+    return _call(named_template, arguments(role))
 
 
 def arguments(role: RoleName) -> dict[str, Node]:
@@ -178,7 +178,7 @@ def pods(structure: Structure, controller: Callable[[Role], Controller], *, has_
         metadata_templates["labels"],
         metadata_templates["annotations"],
         spec,
-        _named_template("pod", doc, pod_template, ()),
+        _named_template("pod", doc, pod_template),
     )
 
 
@@ -193,9 +193,8 @@ def _with_named_templates(spec: Mapping[Key, Node], structure: Structure) -> Nod
             case "containers" if isinstance(node, list):
                 divided[key] = [_main_container(container) for container in node]
             case "volumes":
-                divided[key] = _call(
-                    _named_template("pod.volumes", "The volumes of a task's pod.", node, (), "volumes")
-                )
+                volumes = _named_template("pod.volumes", "The volumes of a task's pod.", node, file="volumes")
+                divided[key] = _call(volumes)
             case _ if key in fields:
                 divided[Splice("scheduling")] = _call(scheduling)
             case _:
@@ -207,28 +206,26 @@ def _main_container(container: Node) -> Node:
     """Move the fields of the main container into named templates. Any other container remains unchanged."""
     if not isinstance(container, dict) or container.get("name") != CONTAINER:
         return container
-    env = _named_template("pod.env", "The variables of a task's main container.", container["env"], _ENV, "environment")
-    mounts = _named_template(
-        "pod.mounts", "The mounts of a task's main container.", container["volumeMounts"], (), "volumes"
-    )
-    field: Node = {"resources": container["resources"]}
-    amounts = _named_template("pod.resources", "The resources of a task's main container.", field, _REQUESTS)
+
+    def part(name: str, noun: str, node: Node, lets: _Lets = (), file: str = "pod") -> Node:
+        doc = f"The {noun} of a task's main container."
+        return _call(_named_template(name, doc, node, lets, file), _CONTAINER_ARGUMENTS)
+
     divided: dict[Key, Node] = {}
     for key, node in container.items():
         if key == "resources":
-            divided[Splice("resources")] = _call(amounts, _CONTAINER_ARGUMENTS)
+            divided[Splice("resources")] = part("pod.resources", "resources", {"resources": node}, _REQUESTS)
+        elif key == "env":
+            divided[key] = part("pod.env", "variables", node, _ENV, "environment")
+        elif key == "volumeMounts":
+            divided[key] = part("pod.mounts", "mounts", node, file="volumes")
         elif key != "name":
             divided[key] = node
     doc = "The main container of a task, without its field name."
-    calls: dict[Key, Node] = {
-        "env": _call(env, _CONTAINER_ARGUMENTS),
-        "volumeMounts": _call(mounts, _CONTAINER_ARGUMENTS),
-    }
-    main_container = _named_template("pod.container", doc, {**divided, **calls}, ())
-    return {"name": CONTAINER, Splice("container"): _call(main_container)}
+    return {"name": CONTAINER, Splice("container"): _call(_named_template("pod.container", doc, divided))}
 
 
-def _named_template(name: str, doc: str, node: Node, lets: _Lets, file: str = "pod") -> NamedTemplate:
+def _named_template(name: str, doc: str, node: Node, lets: _Lets = (), file: str = "pod") -> NamedTemplate:
     """Return a named template for a part of the pod template, with the parameters that `node` uses.
 
     Args:
@@ -249,11 +246,8 @@ def _named_template(name: str, doc: str, node: Node, lets: _Lets, file: str = "p
 
 
 def _call(named_template: NamedTemplate, values: Mapping[str, Node] = _ARGUMENTS) -> Node:
-    return call(named_template, **_used_arguments(named_template, {**values, "hash": podspec.HASH_PARAMETER}))
-
-
-def _used_arguments(named_template: NamedTemplate, values: Mapping[str, Node]) -> dict[str, Node]:
-    return {name: values[name] for name in named_template.parameters}
+    values = {**values, "hash": podspec.HASH_PARAMETER}
+    return call(named_template, **{name: values[name] for name in named_template.parameters})
 
 
 def role_scope(structure: Structure, scope: Scope, role: RoleName) -> Scope:
@@ -291,15 +285,31 @@ def _scheduling_lets(structure: Structure) -> _Lets:
 
 
 def template(structure: Structure, role: Role, controller: Controller) -> dict[str, Any]:
-    """Return the pod template of a role, merged with `podTemplate` of the job and then of the role."""
+    """Return the pod template of a role, merged with `podTemplate` of the job and then of the role.
+
+    A security context with tfgen's default values is a named template with these values.
+    """
+    profile = structure.profile
     pod: Any = generated_template(structure, role, controller)
     for over in (structure.pod_template, role.pod_template):
-        pod = merge(pod, with_container_security(pod, over, podspec.container_context(structure.profile)), KUBECTL)
+        pod = merge(pod, with_container_security(pod, over, podspec.container_context(profile)), KUBECTL)
+    spec = dict(pod["spec"])
     for key in ("initContainers", "containers"):
-        if isinstance(containers := pod["spec"].get(key), list):
-            spec = {**pod["spec"], key: [podspec.with_own_claim(item, structure) for item in containers]}
-            pod = {**pod, "spec": spec}
-    return _with_security_templates(_with_cluster_names(pod), structure)
+        if isinstance(spec.get(key), list):
+            containers = [podspec.with_own_claim(item, structure) for item in spec[key]]
+            spec[key] = [
+                {**item, "securityContext": podspec.container_context_template(profile)}
+                if isinstance(item, dict) and item.get("securityContext") == podspec.container_context(profile)
+                else item
+                for item in containers
+            ]
+    if spec.get("securityContext") == podspec.pod_context(profile):
+        spec["securityContext"] = podspec.pod_context_template(profile)
+    if spec.get("hostNetwork") and "dnsPolicy" not in spec:
+        # With this policy, a pod with `hostNetwork` can resolve the names of the other tasks:
+        # https://kubernetes.io/docs/concepts/services-networking/dns-pod-service/#pod-s-dns-policy
+        spec["dnsPolicy"] = "ClusterFirstWithHostNet"
+    return {**pod, "spec": spec}
 
 
 def generated_template(structure: Structure, role: Role, controller: Controller) -> dict[str, Any]:
@@ -312,7 +322,11 @@ def generated_template(structure: Structure, role: Role, controller: Controller)
         "metadata": {
             "labels": _pod_labels(structure, gang),
             naming.UNDISTURBED: None,
-            "annotations": _pod_annotations(structure, gang),
+            "annotations": {
+                **gang.annotations,
+                **supporting.eci_pod_annotations(structure),
+                Splice("annotations"): naming.POD_ANNOTATIONS,
+            },
         },
         "spec": pod_spec(
             {
@@ -349,35 +363,6 @@ def generated_template(structure: Structure, role: Role, controller: Controller)
     }
 
 
-def _with_security_templates(pod: dict[str, Any], structure: Structure) -> dict[str, Any]:
-    """Replace each security context that has tfgen's default values by a named template with these values."""
-    pod_context = podspec.pod_context(structure.profile)
-    container_context = podspec.container_context(structure.profile)
-    spec = dict(pod["spec"])
-    if spec.get("securityContext") == pod_context:
-        spec["securityContext"] = podspec.pod_context_template(structure.profile)
-    for key in ("initContainers", "containers"):
-        if isinstance(spec.get(key), list):
-            spec[key] = [
-                {**item, "securityContext": podspec.container_context_template(structure.profile)}
-                if isinstance(item, dict) and item.get("securityContext") == container_context
-                else item
-                for item in spec[key]
-            ]
-    return {**pod, "spec": spec}
-
-
-def _with_cluster_names(pod: Any) -> Any:
-    """Set the DNS policy of a pod with `hostNetwork`, so that the pod can resolve the names of the other tasks.
-
-    https://kubernetes.io/docs/concepts/services-networking/dns-pod-service/#pod-s-dns-policy
-    """
-    spec = pod["spec"]
-    if not spec.get("hostNetwork") or "dnsPolicy" in spec:
-        return pod
-    return {**pod, "spec": {**spec, "dnsPolicy": "ClusterFirstWithHostNet"}}
-
-
 def _deadline() -> Node:
     """Return `activeDeadlineSeconds` of the pod. The time includes init containers, such as the wait for a run lock."""
     deadline = value("deadline")
@@ -393,14 +378,6 @@ def _pod_labels(structure: Structure, gang: GangBinding) -> Node:
         **gang.labels,
         **supporting.eci_pod_labels(structure),
         Splice("labels"): naming.POD_LABELS,
-    }
-
-
-def _pod_annotations(structure: Structure, gang: GangBinding) -> Node:
-    return {
-        **gang.annotations,
-        **supporting.eci_pod_annotations(structure),
-        Splice("annotations"): naming.POD_ANNOTATIONS,
     }
 
 

@@ -360,7 +360,7 @@ def _guards(guards: Sequence[Guard], context: Context, depth: int) -> Lines:
 
 
 def _guard(guard: Guard, context: Context) -> Lines:
-    test, message = expression(guard.when, context), argument(guard.say, context)
+    test, message = expression(guard.when, context), argument(guard.message, context)
     return [f"{{{{- if {test} }}}}", f"{{{{- fail {message} }}}}", "{{- end }}"]
 
 
