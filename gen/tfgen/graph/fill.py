@@ -171,15 +171,16 @@ def _is_data(node: Node | Record) -> bool:
 
 
 def _mapping(node: Mapping[Key, Node]) -> Filler:
-    entries = [
-        (
-            key if isinstance(key, str) else None,
-            None if isinstance(key, (str, h.Splice)) else compile_expression(key),
-            compile_filler(child),
-            comment,
-        )
-        for key, child, comment in _commented_entries(node)
-    ]
+    entries: list[tuple[str | None, Filler | None, Filler, str]] = []
+    comment_text = ""
+    for entry_key, node_of_entry in node.items():
+        if isinstance(entry_key, h.Comment):
+            comment_text = entry_key.text
+            continue
+        fixed_name = entry_key if isinstance(entry_key, str) else None
+        key_filler = None if isinstance(entry_key, (str, h.Splice)) else compile_expression(entry_key)
+        entries.append((fixed_name, key_filler, compile_filler(node_of_entry), comment_text))
+        comment_text = ""
 
     def fill_mapping(scope: Scope) -> Any:
         filled: dict[str, Any] = {}
@@ -193,7 +194,7 @@ def _mapping(node: Mapping[Key, Node]) -> Filler:
             if name is not None:
                 filled[name] = value
             else:
-                filled.update(value)
+                filled.update(value)  # a `Splice`, whose comment moves to its first entry
                 comments.update(getattr(value, "comments", EMPTY))
                 name = next(iter(value), None)
             if comment and name is not None:
@@ -203,21 +204,6 @@ def _mapping(node: Mapping[Key, Node]) -> Filler:
         return filled if filled or not node else ABSENT
 
     return fill_mapping
-
-
-def _commented_entries(node: Mapping[Key, Node]) -> Iterator[tuple[Name | h.Splice, Node, str]]:
-    """Yield the key, the node and the comment of each entry of a mapping in a graph. The comment may be empty.
-
-    Example: ("podManagementPolicy", "Parallel", "All pods start together."). The caller moves the comment above a
-    `Splice` to the first entry that the `Splice` inserts.
-    """
-    comment = ""
-    for key, child in node.items():
-        if isinstance(key, h.Comment):
-            comment = key.text
-        else:
-            yield key, child, comment
-            comment = ""
 
 
 def _sequence(node: Sequence[Node]) -> Filler:
@@ -320,9 +306,11 @@ def compile_expression(node: Node) -> Filler:  # noqa: C901 - a branch a node
         case h.Digest(tree):
             return _apply(yaml_text.digest, compile_filler(tree))
         case h.AllOf(nodes):
-            return _test_all(nodes)
+            tests = [compile_expression(test) for test in nodes]
+            return lambda scope: all(test(scope) for test in tests)
         case h.AnyOf(nodes):
-            return _test_any(nodes)
+            tests = [compile_expression(test) for test in nodes]
+            return lambda scope: any(test(scope) for test in tests)
         case h.Fn(name, operands):
             return _apply(FUNCTIONS[name].python, *map(compile_expression, operands))
         case h.ForEach() | h.Let() | Mapping() | Sequence():
@@ -358,23 +346,6 @@ def _apply(function: Callable[..., Any], *operands: Filler) -> Filler:
         case (first, second):
             return lambda scope: function(first(scope), second(scope))
     return lambda scope: function(*[operand(scope) for operand in operands])
-
-
-def _test_all(nodes: Sequence[Node]) -> Filler:
-    tests = [compile_expression(node) for node in nodes]
-
-    def test_all(scope: Scope) -> bool:
-        for test in tests:  # noqa: SIM110 - a generator for each of many thousands of entries would be slower
-            if not test(scope):
-                return False
-        return True
-
-    return test_all
-
-
-def _test_any(nodes: Sequence[Node]) -> Filler:
-    tests = [compile_expression(node) for node in nodes]
-    return lambda scope: any(test(scope) for test in tests)
 
 
 def _text(parts: Sequence[Node]) -> Filler:

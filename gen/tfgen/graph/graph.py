@@ -79,7 +79,10 @@ def _templates(structure: Structure, workload: Workload, plan: Plan | None) -> I
         yield Template("run-lock", storage.lock_config_map(structure.ends))
     # The finisher precedes the tasks, because a quota may reject the last pods and only the finisher frees the quota.
     if plan:
-        yield from _finisher(structure, plan)
+        # If all tasks end by themselves, the job has a finisher only for a deadline, a notification or TensorBoard.
+        is_needed = AnyOf((value("startDeadline"), NOTIFY, *([] if plan.board is None else [plan.board.test])))
+        for template in finisher(structure, plan):
+            yield template if plan.scale or plan.suspend else template.replaced(node=When(is_needed, template.node))
     yield from workload.templates(structure)
     if structure.disruption_budget:
         yield from supporting.budgets(structure, workload.is_scalable)
@@ -87,17 +90,6 @@ def _templates(structure: Structure, workload: Workload, plan: Plan | None) -> I
         yield from tensorboard.tensorboard(structure, structure.tensorboard_port)
     if has_config_map:
         yield Template("tests/connection", connection_test(structure), chart_only=True)
-
-
-def _finisher(structure: Structure, plan: Plan) -> Iterator[Template]:
-    """Yield the templates of the finisher.
-
-    If all tasks of a job end by themselves, the job has a finisher only if the job sets a start deadline, a
-    notification or a TensorBoard.
-    """
-    is_needed = AnyOf((value("startDeadline"), NOTIFY, *([] if plan.board is None else [plan.board.test])))
-    for template in finisher(structure, plan):
-        yield template if plan.scale or plan.suspend else template.replaced(node=When(is_needed, template.node))
 
 
 def objects(templates: Sequence[Template], scope: Scope) -> dict[str, dict[str, Any]]:

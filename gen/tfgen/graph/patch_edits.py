@@ -10,24 +10,8 @@ from typing import Any, Final, NamedTuple, NoReturn
 from tfgen import data_path
 from tfgen.data_path import Path
 from tfgen.fix import Fix, removal
-from tfgen.graph.holes import (
-    ABSENT,
-    Absent,
-    Bound,
-    Call,
-    Comment,
-    ForEach,
-    Hole,
-    Items,
-    Key,
-    NamedTemplate,
-    Node,
-    Not,
-    Splice,
-    Value,
-    When,
-    child_nodes,
-)
+from tfgen.graph import holes as h
+from tfgen.graph.holes import ABSENT, Key, Node, child_nodes
 from tfgen.job.training_job import ROLE_NAMES
 from tfgen.kubernetes.merge import Dialect, pair, removes
 from tfgen.record import Record
@@ -171,7 +155,7 @@ class Field(Record):
             depth = len(self.path)
             self._check_fixed(lambda path: path[:depth] == self.path and data_path.has(node, path[depth:]))
             return
-        if any(isinstance(hole, Call) for hole in holes):
+        if any(isinstance(hole, h.Call) for hole in holes):
             self.refuse_pod()
         paths = dict.fromkeys(path for hole in holes for path in self._values_of(hole))
         keys = [path for path in paths if path not in _NAME_VALUES]
@@ -225,15 +209,15 @@ class Field(Record):
 
     def _values_of(self, hole: Node) -> Iterator[str]:
         match hole:
-            case Value(path):
+            case h.Value(path):
                 yield path
-            case Bound(name, _, path) if name in self.bindings:
+            case h.Bound(name, _, path) if name in self.bindings:
                 yield ".".join(step for step in (self.bindings[name], path) if step)
 
 
 def _holes(node: object) -> Iterator[Node]:
     """Yield the holes of a node, including the holes inside other holes, but no named templates."""
-    if isinstance(node, Hole) and not isinstance(node, NamedTemplate):
+    if isinstance(node, h.Hole) and not isinstance(node, h.NamedTemplate):
         yield node  # type: ignore[misc]  # a hole is an expression
     for child in child_nodes(node):  # type: ignore[arg-type]
         yield from _holes(child)
@@ -245,14 +229,14 @@ def open_mapping(node: Node, key: str) -> Node:
     A `Splice` is the key of a nested mapping whose entries the output shows in the outer mapping. If the nested node is
     a hole, such as a `When`, the `Splice` remains. A mapping that already contains `key` is unchanged.
     """
-    while isinstance(node, NamedTemplate) and not node.parameters and isinstance(node.node, dict):
+    while isinstance(node, h.NamedTemplate) and not node.parameters and isinstance(node.node, dict):
         node = node.node
     if not isinstance(node, dict) or key in node:
         return node
     opened: dict[Key, Node] = {}
     for entry_key, child in node.items():
-        part = open_mapping(child, key) if isinstance(entry_key, Splice) else child
-        if isinstance(entry_key, Splice) and isinstance(part, dict):
+        part = open_mapping(child, key) if isinstance(entry_key, h.Splice) else child
+        if isinstance(entry_key, h.Splice) and isinstance(part, dict):
             opened.update(part)
         else:
             opened[entry_key] = child
@@ -267,12 +251,12 @@ def _mapping(node: Node, key: str, field: Field) -> dict[Key, Node]:
             key.
     """
     mapping = open_mapping(node, key)
-    if isinstance(mapping, Call):
+    if isinstance(mapping, h.Call):
         field.refuse_pod()
     if not isinstance(mapping, dict):
         field.refuse_values(mapping)
     if key not in mapping:
-        for spliced in (child for entry_key, child in mapping.items() if isinstance(entry_key, Splice)):
+        for spliced in (child for entry_key, child in mapping.items() if isinstance(entry_key, h.Splice)):
             if spliced is not ABSENT:  # such as a `When` that adds entries for some values of the job
                 field.refuse_values(spliced)
     return mapping
@@ -288,7 +272,7 @@ def without_comments(node: Mapping[Key, Node], key: str) -> dict[Key, Node]:
     entries: list[tuple[Key, Node]] = []
     for entry in node.items():
         if entry[0] == key:
-            while entries and isinstance(entries[-1][0], Comment):
+            while entries and isinstance(entries[-1][0], h.Comment):
                 entries.pop()
         entries.append(entry)
     return dict(entries)
@@ -326,11 +310,11 @@ class Merger:
             field: the field of the object that contains the node.
         """
         match base:
-            case Absent():
+            case h.Absent():
                 return self._entries({}, patch, path, field)
-            case When(test, if_true, if_false):
-                return When(test, self.merge(if_true, patch, path, field), self.merge(if_false, patch, path, field))
-            case NamedTemplate(parameters=(), node=dict()) | dict():
+            case h.When(test, if_true, if_false):
+                return h.When(test, self.merge(if_true, patch, path, field), self.merge(if_false, patch, path, field))
+            case h.NamedTemplate(parameters=(), node=dict()) | dict():
                 return self._entries(base, patch, path, field)
         merged = self._entries({}, patch, path, field)
         try:
@@ -367,15 +351,15 @@ class Merger:
             field.check_replaceable(current)
             merged = value
         # The comment above a replaced value does not apply to the new value.
-        entries: Mapping[Key, Node] = mapping if isinstance(current, (dict, When)) else without_comments(mapping, key)
+        entries: Mapping[Key, Node] = mapping if isinstance(current, (dict, h.When)) else without_comments(mapping, key)
         return {**entries, key: merged}
 
     def _items(self, base: Node, patches: Sequence[Any], path: Path, field: Field) -> Node:
         """Merge each item of `patches` over the item of `base` with the same name, and return the merged list."""
         match base:
-            case When(test, if_true, if_false):
-                return When(test, *(self._items(branch, patches, path, field) for branch in (if_true, if_false)))
-            case Absent():
+            case h.When(test, if_true, if_false):
+                return h.When(test, *(self._items(branch, patches, path, field) for branch in (if_true, if_false)))
+            case h.Absent():
                 items: list[Node] = []
             case list() | tuple():
                 items = list(base)
@@ -401,10 +385,10 @@ class Merger:
                         del merged[match]
             elif not matches:
                 new.append(self._entries({}, added, item_path, item_field))
-            elif isinstance(item := merged[matches[0]], When):
+            elif isinstance(item := merged[matches[0]], h.When):
                 # The plain list lacks an item whose test is false, and a merge would then append a new item.
-                merged[matches[0]] = When(item.test, self.merge(item.if_true, patch, item_path, item_field))
-                new.append(When(Not(item.test), self._entries({}, added, item_path, item_field)))
+                merged[matches[0]] = h.When(item.test, self.merge(item.if_true, patch, item_path, item_field))
+                new.append(h.When(h.Not(item.test), self._entries({}, added, item_path, item_field)))
             else:
                 merged[matches[0]] = self.merge(item, patch, item_path, item_field)
         return [*merged.values(), *new]
@@ -439,7 +423,7 @@ def _check_item(patch: Any, name: str, field: Field) -> None:
 
 def _item_of(item: Node) -> Node:
     """Return the item inside a condition (`When`), or the item itself if no condition surrounds the item."""
-    return item.if_true if isinstance(item, When) and item.if_false is ABSENT else item
+    return item.if_true if isinstance(item, h.When) and item.if_false is ABSENT else item
 
 
 # -- JSON patches ------------------------------------------------------------------------------------------------------
@@ -590,7 +574,7 @@ def _unconditional(node: Node, field: Field) -> Node:
     Raises:
         RefusedError: the node exists only for some values of the job.
     """
-    if isinstance(node, (When, ForEach, Items)):
+    if isinstance(node, (h.When, h.ForEach, h.Items)):
         raise RefusedError(f"{field.name} exists only for some values of the job; use merge instead of json")
     return node
 
@@ -612,7 +596,7 @@ def _index(items: list[Node], step: str, field: Field, *, is_last: bool) -> int:
         raise RefusedError(f"{field.name} is a list: found {step}, expected an index{end}")
     index = int(step)
     for item in items[: index + (not is_last)]:
-        if isinstance(item, (When, ForEach, Items)):
+        if isinstance(item, (h.When, h.ForEach, h.Items)):
             raise RefusedError(
                 f"values of the job decide which item of {field.name} has the index {index}; use merge instead of json"
             )
@@ -632,7 +616,7 @@ def _existing(mapping: Mapping[Key, Node]) -> str:
 
 def _is_equal(node: Any, value: Any) -> bool:
     """Return whether a node equals a value in JSON, where true and 1 are different values."""
-    if isinstance(node, NamedTemplate):
+    if isinstance(node, h.NamedTemplate):
         node = node.node
     if isinstance(node, Mapping) and isinstance(value, Mapping):
         entries = {key: child for key, child in node.items() if isinstance(key, str)}

@@ -13,24 +13,10 @@ from typing import Any, Final
 from tfgen import data_path
 from tfgen.data_path import Path
 from tfgen.fix import NO_HINT, Assignment, Hint, meant
+from tfgen.graph import holes as h
 from tfgen.graph.alternatives import join_alternatives
 from tfgen.graph.fill import Template
-from tfgen.graph.holes import (
-    AllOf,
-    AnyOf,
-    Bound,
-    Equal,
-    Expression,
-    ForEach,
-    Key,
-    Let,
-    MapOf,
-    Node,
-    Not,
-    Value,
-    When,
-    used_names,
-)
+from tfgen.graph.holes import Expression, Key, Node, used_names
 from tfgen.graph.objects import naming
 from tfgen.graph.objects.podspec import container_context
 from tfgen.graph.objects.supporting import LITERAL
@@ -119,11 +105,11 @@ class _Variant:
         for place in places:
             node, template = self.nodes[place], self.templates[place]
             entry = entry_of(template, patch)
-            if entry is None or not isinstance(node, ForEach):
+            if entry is None or not isinstance(node, h.ForEach):
                 self.nodes[place] = change_objects(node, lambda item: self._object(item, patch, place, None))  # noqa: B023
                 continue
-            name = Bound(node.key)
-            test = Equal(name, entry)
+            name = h.Bound(node.key)
+            test = h.Equal(name, entry)
             patched = change_objects(node.body, lambda item: self._object(item, patch, place, test))  # noqa: B023
             alternatives = {entry: patched, _REMAINING: node.body}
             self.nodes[place] = node.replaced(body=join_alternatives(alternatives, name, default=_REMAINING))
@@ -134,7 +120,9 @@ class _Variant:
         template, kind = self.templates[place], str(item["kind"])
         over = template.node
         bindings = (
-            {over.item: f"{over.over.path}.NAME"} if isinstance(over, ForEach) and isinstance(over.over, Value) else {}
+            {over.item: f"{over.over.path}.NAME"}
+            if isinstance(over, h.ForEach) and isinstance(over.over, h.Value)
+            else {}
         )
         field = Field(kind, template.name, bindings)
         if patch.operations:
@@ -234,16 +222,16 @@ def entry_of(template: Template, patch: Patch) -> str | None:
     Return None if the target is the whole template.
     """
     prefix = f"{template.name}-"
-    is_entry = isinstance(template.node, ForEach) and patch.target.startswith(prefix)
+    is_entry = isinstance(template.node, h.ForEach) and patch.target.startswith(prefix)
     return patch.target.removeprefix(prefix) if is_entry else None
 
 
 def _kinds(node: Node) -> Iterator[str]:
     """Yield the kinds of the objects of a template, except for objects under `objects` of the job."""
     match node:
-        case Let(body=body) | ForEach(body=body):
+        case h.Let(body=body) | h.ForEach(body=body):
             yield from _kinds(body)
-        case When(_, if_true, if_false):
+        case h.When(_, if_true, if_false):
             yield from _kinds(if_true)
             yield from _kinds(if_false)
         case dict() if isinstance(kind := node["kind"], str):
@@ -290,7 +278,7 @@ def name_hint(path: Path, name: str, names: Sequence[str]) -> Hint:
 # Labels and annotations that patches add to objects. Patches override the labels and annotations of the job.
 
 
-IN_ENVIRONMENT: Final = Value(ENVIRONMENT, "string")
+IN_ENVIRONMENT: Final = h.Value(ENVIRONMENT, "string")
 
 
 class AddedMetadata(Record):
@@ -322,14 +310,14 @@ def join_added_metadata(by_variant: Mapping[str, Sequence[AddedMetadata]]) -> li
     while all(added[common : common + 1] == first[common : common + 1] != [] for added in by_variant.values()):
         common += 1
     joined = [*first[:common]]
-    environments = [Equal(IN_ENVIRONMENT, name) for name in by_variant if name]
+    environments = [h.Equal(IN_ENVIRONMENT, name) for name in by_variant if name]
     for name, added in by_variant.items():
         if name:
-            in_variant: Expression = Equal(IN_ENVIRONMENT, name)
+            in_variant: Expression = h.Equal(IN_ENVIRONMENT, name)
         else:
-            in_variant = Not(environments[0] if len(environments) == 1 else AnyOf((*environments,)))
+            in_variant = h.Not(environments[0] if len(environments) == 1 else h.AnyOf((*environments,)))
         joined += [
-            item.replaced(test=in_variant if item.test is None else AllOf((in_variant, item.test)))
+            item.replaced(test=in_variant if item.test is None else h.AllOf((in_variant, item.test)))
             for item in added[common:]
         ]
     return joined
@@ -339,8 +327,8 @@ def with_added_metadata(node: Node, added: Sequence[AddedMetadata]) -> Node:
     """Add the labels and annotations in `added` to each object in a template's node, and return the changed node."""
     by_field: dict[str, list[Expression]] = {"labels": [], "annotations": []}
     for item in added:
-        entries = MapOf(dict(item.entries.items()))
-        by_field[item.field].append(entries if item.test is None else When(item.test, entries, MapOf({})))
+        entries = h.MapOf(dict(item.entries.items()))
+        by_field[item.field].append(entries if item.test is None else h.When(item.test, entries, h.MapOf({})))
     return change_objects(
         node, lambda changed: naming.with_overriding_metadata(changed, by_field["labels"], by_field["annotations"])
     )
@@ -357,12 +345,12 @@ def change_objects(node: Node, change: Callable[[dict[Key, Node]], Node]) -> Nod
     The result has no `Let` for a name that only removed fields need.
     """
     match node:
-        case Let(name, expression, body):
+        case h.Let(name, expression, body):
             changed = change_objects(body, change)
-            return Let(name, expression, changed) if (Bound, name) in used_names(changed) else changed
-        case When(test, if_true, if_false):
-            return When(test, change_objects(if_true, change), change_objects(if_false, change))
-        case ForEach():
+            return h.Let(name, expression, changed) if (h.Bound, name) in used_names(changed) else changed
+        case h.When(test, if_true, if_false):
+            return h.When(test, change_objects(if_true, change), change_objects(if_false, change))
+        case h.ForEach():
             return node.replaced(body=change_objects(node.body, change))
         case dict():
             return change(node)

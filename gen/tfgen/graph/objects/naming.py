@@ -281,23 +281,21 @@ def with_overriding_metadata(
         added_annotations: maps of annotations. A later map overrides an earlier map, and each map overrides the
             annotations that tfgen sets.
     """
-    changed, result = {**_metadata_of(item)}, {**item}
+    metadata = _metadata_of(item)
+    changed = {**metadata}
     lets: list[tuple[Bound, Expression]] = []
     if added_labels:
-        maps = (MapOf({}), value("labels"), *added_labels)
-        lets.append((LITERAL_LABELS, Merged(maps)))
+        lets.append((LITERAL_LABELS, Merged((MapOf({}), value("labels"), *added_labels))))
         entries = entries_set_by_tfgen(item, "labels")
         changed["labels"] = {Splice("owner"): _OWNER, **entries, Splice("labels"): LITERAL_LABELS}
     if added_annotations:
-        lowest: dict[Name, Node] = {
-            key: node for key, node in entries_set_by_tfgen(item, "annotations").items() if isinstance(key, str)
-        }
-        has_literal_annotations = _metadata_of(item)["annotations"] == LITERAL_ANNOTATIONS
-        present = LITERAL_ANNOTATIONS if has_literal_annotations else value("annotations")
+        annotations = entries_set_by_tfgen(item, "annotations")
+        lowest: dict[Name, Node] = {key: node for key, node in annotations.items() if isinstance(key, str)}
+        is_literal = metadata["annotations"] == LITERAL_ANNOTATIONS
+        present = LITERAL_ANNOTATIONS if is_literal else value("annotations")
         lets.append((LITERAL_ANNOTATIONS, Merged((MapOf(lowest), present, *added_annotations))))
         changed["annotations"] = LITERAL_ANNOTATIONS
-    result["metadata"] = changed
-    node: Node = result
+    node: Node = {**item, "metadata": changed}
     for bound, expression in lets:
         node = Let(bound.name, expression, node)
     return node

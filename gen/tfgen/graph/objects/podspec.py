@@ -42,6 +42,7 @@ from tfgen.graph.holes import (
     When,
     call,
     if_set,
+    plain_mapping,
 )
 from tfgen.graph.objects import cluster, naming, supporting
 from tfgen.graph.objects.values import ROLE, role_or_job_value, role_value, value
@@ -178,18 +179,15 @@ def limits(structure: Structure) -> Merged:
     return Merged((MapOf({**_cpu_and_memory(), **gpu}), share, role_value("resources.limits")))
 
 
-def pod_claims(structure: Structure) -> Mapping[Key, Node]:
-    """Return the field `resourceClaims` of a pod, with a claim for the GPUs of a device class."""
-    return _claims(structure, "resourceClaims", {"resourceClaimTemplateName": naming.workload(ROLE)})
+def claims(structure: Structure, field: str, **source: Node) -> Mapping[Key, Node]:
+    """Return the field of a pod or a container with the claim for the GPUs of a device class.
 
-
-def container_claims(structure: Structure) -> Mapping[Key, Node]:
-    """Return the field `claims` of the main container's `resources`, with the claim of the pod."""
-    return _claims(structure, "claims", {})
-
-
-def _claims(structure: Structure, field: str, source: Mapping[Key, Node]) -> Mapping[Key, Node]:
-    claim = _if_claimed({"name": supporting.DEVICE_CLAIM, **source})
+    Args:
+        structure: the job.
+        field: `resourceClaims` of the pod, or `claims` in the `resources` of the main container.
+        source: the field with the source of the claim, for a pod.
+    """
+    claim = _if_claimed({"name": supporting.DEVICE_CLAIM, **plain_mapping(source)})
     return {field: [claim]} if structure.claims_devices else {}
 
 

@@ -316,7 +316,8 @@ def generated_template(structure: Structure, role: Role, controller: Controller)
     """Return the pod template of a role before the merge of `podTemplate`."""
     binds = structure.gang and not controller.binds_gang
     gang = GANGS[structure.gang].binding_for(role.name) if structure.gang and binds else GangBinding()
-    ends = role.name == structure.ends
+    ends, deadline = role.name == structure.ends, value("deadline")
+    locked = Sum(deadline, value("lockWait"))
     init_containers = _init_containers(structure, role, controller)
     return {
         "metadata": {
@@ -336,7 +337,8 @@ def generated_template(structure: Structure, role: Role, controller: Controller)
             },
             {
                 **controller.fields,
-                **({"activeDeadlineSeconds": _deadline()} if ends else {}),
+                # The time includes init containers, such as the wait for a run lock.
+                **({"activeDeadlineSeconds": When(deadline, When(storage.LOCKED, locked, deadline))} if ends else {}),
                 **({_GRACE_REASON: None} if any(peer.serves for peer in structure.roles) else {}),
                 "terminationGracePeriodSeconds": overridden(
                     role_value("terminationGracePeriodSeconds"), GRACE_SERVING if role.serves else GRACE
@@ -349,7 +351,7 @@ def generated_template(structure: Structure, role: Role, controller: Controller)
                 "tolerations": podspec.tolerations(structure),
                 "affinity": podspec.affinity(),
                 "topologySpreadConstraints": podspec.topology_spread_constraints(),
-                **podspec.pod_claims(structure),
+                **podspec.claims(structure, "resourceClaims", resourceClaimTemplateName=naming.workload(ROLE)),
                 "imagePullSecrets": value("imagePullSecrets"),
                 "volumes": [
                     *storage.volumes(structure),
@@ -361,12 +363,6 @@ def generated_template(structure: Structure, role: Role, controller: Controller)
             },
         ),
     }
-
-
-def _deadline() -> Node:
-    """Return `activeDeadlineSeconds` of the pod. The time includes init containers, such as the wait for a run lock."""
-    deadline = value("deadline")
-    return When(deadline, When(storage.LOCKED, Sum(deadline, value("lockWait")), deadline))
 
 
 def _pod_labels(structure: Structure, gang: GangBinding) -> Node:
@@ -383,16 +379,16 @@ def _pod_labels(structure: Structure, gang: GangBinding) -> Node:
 
 def _container(structure: Structure, role: Role, controller: Controller) -> Node:
     has_cluster = structure.is_distributed and not controller.sets_tf_config
-    flags = cluster.flags() if structure.legacy_flags else []
     # Only a Job requires the restart policy Never. The kubelet always restarts a container of a StatefulSet.
     is_job = controller.fields.get("restartPolicy") == "Never"
+    arguments = role_or_job_value("args")
     probe: dict[Key, Node] = {"readinessProbe": {"tcpSocket": {"port": controller.port_name}}}
     return {
         "name": CONTAINER,
         "image": role_or_job_value("image"),
         "imagePullPolicy": if_set(role_or_job_value("imagePullPolicy")),
         "command": role_or_job_value("command"),
-        "args": [Items(role_or_job_value("args")), *flags] if flags else role_or_job_value("args"),
+        "args": [Items(arguments), *cluster.FLAGS] if structure.legacy_flags else arguments,
         "workingDir": if_set(role_or_job_value("workingDir")),
         podspec.ENV_REASON: None,
         "env": podspec.variables(structure, role.name, index_label=controller.index_label, has_cluster=has_cluster),
@@ -401,7 +397,7 @@ def _container(structure: Structure, role: Role, controller: Controller) -> Node
         "resources": {
             "requests": podspec.REQUESTS,
             "limits": Parameter(podspec.LIMITS.name, "map"),
-            **podspec.container_claims(structure),
+            **podspec.claims(structure, "claims"),
         },
         **(probe if role.serves and controller.publishes_unready else {}),
         **(supporting.RESTART_IN_PLACE if structure.in_place and is_job else {}),

@@ -535,32 +535,28 @@ def _plugins(structure: Structure) -> Node:
 
 
 def _task(structure: Structure, role: Role, template: Node) -> Node:
-    # A pod that exceeds its deadline fails the Job.
-    on_deadline: Node = {"event": "PodFailed", "action": "TerminateJob"}
-    ends: list[Node] = [{"event": "TaskCompleted", "action": "CompleteJob"}, When(value("deadline"), on_deadline)]
-    return {
-        "name": role.name,
-        "replicas": cluster.replicas(role.name),
-        "minAvailable": _min_available(structure, role),
-        "maxRetry": _TASK_RETRIES,
-        **({"policies": ends} if role.name == structure.ends else {}),
-        "template": template,
-    }
-
-
-def _min_available(structure: Structure, role: Role) -> Node:
-    """Return `minAvailable` of a task of the Volcano Job: the number of the task's pods that the gang needs.
+    """Return a task of the Volcano Job. `minAvailable` is the number of the task's pods that the gang needs.
 
     The number is `replicas`, with two exceptions. The number of the evaluator is 0, because the evaluator is not in the
     gang. The number of the workers is 0 if `gang.minAvailable` lets the gang start without all workers: Volcano ignores
     all numbers if their sum exceeds the minAvailable of the Job (CheckTaskReady in pkg/scheduler/api/job_info.go).
     """
+    replicas = min_available = cluster.replicas(role.name)
     if role.name == "evaluator":
-        return 0
-    replicas = cluster.replicas(role.name)
-    if role.name == "worker" and schedulers.may_be_partial(structure):
-        return When(schedulers.is_partial(structure), 0, replicas)
-    return replicas
+        min_available = 0
+    elif role.name == "worker" and schedulers.may_be_partial(structure):
+        min_available = When(schedulers.is_partial(structure), 0, replicas)
+    # A pod that exceeds its deadline fails the Job.
+    on_deadline: Node = {"event": "PodFailed", "action": "TerminateJob"}
+    ends: list[Node] = [{"event": "TaskCompleted", "action": "CompleteJob"}, When(value("deadline"), on_deadline)]
+    return {
+        "name": role.name,
+        "replicas": replicas,
+        "minAvailable": min_available,
+        "maxRetry": _TASK_RETRIES,
+        **({"policies": ends} if role.name == structure.ends else {}),
+        "template": template,
+    }
 
 
 VOLCANO_JOB: Final = Workload(
