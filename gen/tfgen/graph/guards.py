@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final, get_args
 
 from tfgen.fix import assignment, removal
+from tfgen.graph import cluster, naming, storage, supporting
 from tfgen.graph.holes import (
     AllOf,
     AnyOf,
@@ -36,9 +37,7 @@ from tfgen.graph.holes import (
     When,
     sentence,
 )
-from tfgen.graph.objects import cluster, naming, storage, supporting
-from tfgen.graph.objects.naming import finisher_name_guard
-from tfgen.graph.objects.values import ROLE_ENTRIES, ROLE_NAME, role_entry_value, value
+from tfgen.graph.naming import ROLE_ENTRIES, ROLE_NAME, finisher_name_guard, role_entry_value, value
 from tfgen.graph.schedulers import IS_BETA, group_priority, is_partial, may_be_partial, member_count
 from tfgen.graph.workloads import WORKLOADS
 from tfgen.job.facts import UNNAMED

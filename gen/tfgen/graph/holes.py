@@ -281,7 +281,7 @@ class AsText(Hole):
 
     Attributes:
         tree: the string, map or list.
-        template: the named template that converts a value to a string: `TEXT` or `TEXTS` of `objects.values`.
+        template: the named template that converts a value to a string: `TEXT` or `TEXTS` of `graph.naming`.
     """
 
     tree: Expression

@@ -14,14 +14,14 @@ from tfgen import data_path
 from tfgen.data_path import Path
 from tfgen.fix import NO_HINT, Assignment, Hint, meant
 from tfgen.graph import holes as h
+from tfgen.graph import naming
 from tfgen.graph.alternatives import join_alternatives
 from tfgen.graph.fill import Template
 from tfgen.graph.holes import Expression, Key, Node, used_names
-from tfgen.graph.objects import naming
-from tfgen.graph.objects.podspec import container_context
-from tfgen.graph.objects.supporting import LITERAL
 from tfgen.graph.patch_edits import Fault, Field, Merger, RefusedError, operate
-from tfgen.graph.workloads.role_pod import with_container_security
+from tfgen.graph.podspec import container_context
+from tfgen.graph.role_pod import with_container_security
+from tfgen.graph.supporting import LITERAL
 from tfgen.job.training_job import Patch, Structure
 from tfgen.kubernetes.keys import KEEP
 from tfgen.kubernetes.merge import JSON_MERGE, STRATEGIC_GROUPS, kubectl

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from tfgen.graph import cluster, naming
 from tfgen.graph.fill import Template
 from tfgen.graph.holes import AllOf, Default, Equal, Expression, Greater, Key, Node, Sum, Text, When, if_set
-from tfgen.graph.objects import cluster, naming
-from tfgen.graph.objects.values import ROLE, value, value_for_role
+from tfgen.graph.naming import ROLE, value, value_for_role
 from tfgen.job.training_job import Role, RoleName, Scheduler, Structure
 from tfgen.kubernetes import keys
 from tfgen.record import EMPTY, Record

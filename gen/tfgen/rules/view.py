@@ -17,11 +17,11 @@ from typing import Any
 from tfgen import data_path
 from tfgen.data_path import UNKNOWN, Path
 from tfgen.errors import Place
+from tfgen.graph import podspec, role_pod
 from tfgen.graph.fill import Filler, Scope, compile_filler, evaluate, failing_scopes
 from tfgen.graph.guards import file_guards, guards
 from tfgen.graph.holes import Guard, Node
-from tfgen.graph.objects import podspec
-from tfgen.graph.workloads import WORKLOADS, role_pod
+from tfgen.graph.workloads import WORKLOADS
 from tfgen.job.training_job import MAX_STRUCTURES, Patch, Role, RoleName, Structure, TrainingJob
 from tfgen.record import Record
 from tfgen.schema import tunables

@@ -26,7 +26,7 @@ from tfgen.graph.holes import (
     named_templates,
     type_of,
 )
-from tfgen.graph.objects.podspec import HASH
+from tfgen.graph.podspec import HASH
 from tfgen.job.training_job import MAX_STRUCTURES, Structure
 from tfgen.kubernetes import keys
 from tfgen.record import Record

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
+from tfgen.graph import naming
 from tfgen.graph.holes import ChartOnly, Node, Text, When
-from tfgen.graph.objects import naming
-from tfgen.graph.objects.values import value
+from tfgen.graph.naming import value
 from tfgen.graph.workloads import WORKLOADS
 from tfgen.job.training_job import Scheduler, Structure, TrainingJob
 from tfgen.kubernetes import keys

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from tfgen import data_path
 from tfgen.data_path import ValueType
+from tfgen.graph import cluster, naming, supporting
 from tfgen.graph.holes import (
     AllOf,
     AnyOf,
@@ -44,8 +45,7 @@ from tfgen.graph.holes import (
     if_set,
     plain_mapping,
 )
-from tfgen.graph.objects import cluster, naming, supporting
-from tfgen.graph.objects.values import ROLE, role_or_job_value, role_value, value
+from tfgen.graph.naming import ROLE, role_or_job_value, role_value, value
 from tfgen.job.facts import UNNAMED
 from tfgen.job.training_job import RoleName, Structure
 from tfgen.kubernetes import keys

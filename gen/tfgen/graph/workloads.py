@@ -8,32 +8,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, TypeAlias
 
-from tfgen.graph import schedulers
+from tfgen.graph import cluster, elastic_dl, naming, role_pod, schedulers, supporting
 from tfgen.graph.fill import Template
-from tfgen.graph.holes import (
-    AllOf,
-    Comment,
-    Default,
-    Equal,
-    Guard,
-    Key,
-    NamedTemplate,
-    Node,
-    Splice,
-    Sum,
-    When,
-    if_set,
-)
-from tfgen.graph.objects import cluster, naming, supporting, tensorboard
-from tfgen.graph.objects.finisher import Kind, Plan
-from tfgen.graph.objects.naming import PodName
-from tfgen.graph.objects.podspec import HASH, hashed
-from tfgen.graph.objects.values import overridden, value
+from tfgen.graph.helper_pods import RELEASED_BOARD, Kind, Plan
+from tfgen.graph.holes import AllOf, Comment, Default, Equal, Guard, Key, NamedTemplate, Node, Splice, Sum, When, if_set
+from tfgen.graph.naming import PodName, overridden, value
+from tfgen.graph.podspec import HASH, hashed
 from tfgen.graph.schedulers import queue_labels
-from tfgen.graph.workloads import role_pod
 from tfgen.job.training_job import Role, RoleName, Structure
 from tfgen.kubernetes import keys
 from tfgen.record import Record
+from tfgen.schema.kinds import WorkloadKind
 
 Test: TypeAlias = Callable[[Structure], bool]
 
@@ -185,7 +170,7 @@ def _finisher_plan(structure: Structure, is_scalable: Callable[[Role], bool]) ->
     if not structure.releases:
         return plan
     jobs = tuple(role.name for role in structure.roles if role.name not in (structure.ends, *stateful))
-    board = tensorboard.RELEASED if structure.tensorboard_port else None
+    board = RELEASED_BOARD if structure.tensorboard_port else None
     return plan.replaced(scale=stateful, suspend=jobs, board=board)
 
 
@@ -566,3 +551,28 @@ VOLCANO_JOB: Final = Workload(
     has_config_map=lambda structure: structure.is_distributed and not structure.volcano_plugin,
     has_pod_group=never,
 )
+
+
+# -- ElasticDL ---------------------------------------------------------------------------------------------------------
+
+
+ELASTIC_DL: Final = Workload(
+    templates=elastic_dl.templates,
+    guards=elastic_dl.guards,
+    has_service=never,
+    has_config_map=never,
+    has_pod_group=never,
+    has_run_lock=False,
+    log_role=lambda _: elastic_dl.MASTER,
+)
+
+
+WORKLOADS: Final[Mapping[WorkloadKind, Workload]] = {
+    "StatefulSet": STATEFUL_SET,
+    "Job": INDEXED_JOB,
+    "TFJob": TF_JOB,
+    "VolcanoJob": VOLCANO_JOB,
+    "JobSet": JOB_SET,
+    "Pod": SINGLE_POD,
+    "ElasticDL": ELASTIC_DL,
+}

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 from tfgen import data_path
+from tfgen.graph import cluster, naming, podspec, storage, supporting
 from tfgen.graph.alternatives import join_alternatives, with_common_order
 from tfgen.graph.fill import Scope, evaluate
 from tfgen.graph.holes import (
@@ -33,10 +34,8 @@ from tfgen.graph.holes import (
     plain_mapping,
     used_names,
 )
-from tfgen.graph.objects import cluster, naming, podspec, storage, supporting
-from tfgen.graph.objects.naming import CONTAINER, PORT_NAME
-from tfgen.graph.objects.podspec import pod_spec
-from tfgen.graph.objects.values import ROLE, ROLE_VALUES, overridden, role_or_job_value, role_value, value
+from tfgen.graph.naming import CONTAINER, PORT_NAME, ROLE, ROLE_VALUES, overridden, role_or_job_value, role_value, value
+from tfgen.graph.podspec import pod_spec
 from tfgen.graph.schedulers import GANGS, GangBinding
 from tfgen.job.training_job import MAX_STRUCTURES, Role, RoleName, Structure
 from tfgen.kubernetes import keys

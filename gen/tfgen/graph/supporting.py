@@ -7,6 +7,7 @@ from functools import cache
 from typing import Final
 
 from tfgen.data_path import ValueType
+from tfgen.graph import cluster, naming
 from tfgen.graph.fill import Template
 from tfgen.graph.holes import (
     AllOf,
@@ -34,9 +35,7 @@ from tfgen.graph.holes import (
     When,
     if_set,
 )
-from tfgen.graph.objects import cluster, naming
-from tfgen.graph.objects.naming import PORT_NAME
-from tfgen.graph.objects.values import role_or_job_value, value
+from tfgen.graph.naming import PORT_NAME, role_or_job_value, value
 from tfgen.job.training_job import GitCode, Role, Structure
 from tfgen.kubernetes import keys
 

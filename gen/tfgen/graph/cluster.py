@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from tfgen.graph import naming
 from tfgen.graph.holes import Bound, Comment, Key, Length, NamedTemplate, Node, Parameter, Repeat, Sum, Text, call
-from tfgen.graph.objects import naming
-from tfgen.graph.objects.naming import PodName
-from tfgen.graph.objects.values import ROLE, value
+from tfgen.graph.naming import ROLE, PodName, value
 from tfgen.job.training_job import RoleName, Structure
 
 # -- TF_CONFIG ---------------------------------------------------------------------------------------------------------

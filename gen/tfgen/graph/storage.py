@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any, Final
 
 from tfgen.data_path import ValueType
-from tfgen.graph import programs
+from tfgen.graph import naming, podspec, programs
 from tfgen.graph.holes import (
     AllOf,
     AnyOf,
@@ -32,9 +32,8 @@ from tfgen.graph.holes import (
     call,
     if_set,
 )
-from tfgen.graph.objects import naming, podspec
-from tfgen.graph.objects.podspec import RUN_FOLDER
-from tfgen.graph.objects.values import ROLE, ROLE_VALUES, role_or_job_value, value
+from tfgen.graph.naming import ROLE, ROLE_VALUES, role_or_job_value, value
+from tfgen.graph.podspec import RUN_FOLDER
 from tfgen.job.training_job import FileCode, GitCode, RoleName, Structure
 from tfgen.kubernetes.pods import Profile, refuses
 from tfgen.schema import kinds

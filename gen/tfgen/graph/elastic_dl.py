@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from tfgen.graph import naming, podspec, storage, supporting
 from tfgen.graph.fill import Template
 from tfgen.graph.holes import (
     AllOf,
@@ -36,14 +37,12 @@ from tfgen.graph.holes import (
     call,
     if_set,
 )
-from tfgen.graph.objects import naming, podspec, storage, supporting
-from tfgen.graph.objects.podspec import pod_spec
-from tfgen.graph.objects.values import value, value_for_role
-from tfgen.graph.workloads.workload import Workload, never
+from tfgen.graph.naming import value, value_for_role
+from tfgen.graph.podspec import pod_spec
 from tfgen.job.training_job import RoleName, Structure
 from tfgen.kubernetes import keys
 
-_MASTER: Final = "master"
+MASTER: Final = "master"
 _IMAGE: Final = value("image")
 _PULL: Final = value("imagePullPolicy")
 _PRIORITY: Final = value("workload.elasticDL.workerPriority")
@@ -69,9 +68,9 @@ def _pod(structure: Structure) -> Node:
         "metadata": {
             "name": naming.ELASTIC_DL_MASTER,
             "labels": {
-                Splice("selector"): naming.role_selector(_MASTER),
+                Splice("selector"): naming.role_selector(MASTER),
                 keys.ELASTIC_DL_JOB: naming.RUN,
-                keys.ELASTIC_DL_TYPE: _MASTER,
+                keys.ELASTIC_DL_TYPE: MASTER,
                 keys.ELASTIC_DL_INDEX: "0",
                 keys.NAME: naming.NAME,
                 keys.INSTANCE: naming.RELEASE,
@@ -88,7 +87,7 @@ def _pod(structure: Structure) -> Node:
                 "volumes": storage.all_volumes(structure),
                 "containers": [
                     {
-                        "name": _MASTER,
+                        "name": MASTER,
                         "image": _IMAGE,
                         "imagePullPolicy": if_set(_PULL),
                         "command": ["python", "-m", "elasticdl.python.master.main"],
@@ -199,7 +198,8 @@ def _volumes(structure: Structure) -> NamedTemplate:
     )
 
 
-def _guards(_: Structure) -> list[Guard]:
+def guards(_: Structure) -> list[Guard]:
+    """Return the guards for the name of the master and for `workerPriority`."""
     return [
         naming.host_name_guard(naming.ELASTIC_DL_MASTER),
         Guard(
@@ -213,21 +213,11 @@ def _guards(_: Structure) -> list[Guard]:
     ]
 
 
-def _templates(structure: Structure) -> tuple[Template, ...]:
+def templates(structure: Structure) -> tuple[Template, ...]:
+    """Return the service account of the master, with its rights, and the pod of the master."""
     account = naming.ELASTIC_DL_ACCOUNT
     return (
-        *supporting.rbac_templates(_MASTER, account, _RULES),
-        Template(f"{_MASTER}-networkpolicy", supporting.api_server_policy(account, _MASTER)),
-        Template(_MASTER, _pod(structure)),
+        *supporting.rbac_templates(MASTER, account, _RULES),
+        Template(f"{MASTER}-networkpolicy", supporting.api_server_policy(account, MASTER)),
+        Template(MASTER, _pod(structure)),
     )
-
-
-WORKLOAD: Final = Workload(
-    templates=_templates,
-    guards=_guards,
-    has_service=never,
-    has_config_map=never,
-    has_pod_group=never,
-    has_run_lock=False,
-    log_role=lambda _: _MASTER,
-)
