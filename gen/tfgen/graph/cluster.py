@@ -123,7 +123,7 @@ def config_map(structure: Structure, pod: naming.PodName) -> Node:
         "immutable": True,
         "data": data,
     }
-    return naming.kubernetes_object("v1", "ConfigMap", naming.RUN, fields, annotations=naming.BEFORE_PODS)
+    return naming.kubernetes_object("v1", "ConfigMap", naming.RUN, fields, naming.BEFORE_PODS)
 
 
 def variable(name: str, key: str) -> Node:

@@ -284,15 +284,6 @@ RELEASED_BOARD: Final = When(AllOf((_BOARD_ENABLED, Not(_BOARD_KEPT))), naming.T
 _BOARD_START: Final[Mapping[Key, Node]] = {"periodSeconds": 5, "failureThreshold": 60}
 
 
-def tensorboard(structure: Structure, port: int) -> tuple[Template, ...]:
-    """Return the templates of TensorBoard. The chart prints the objects only if TensorBoard is enabled."""
-    return (
-        Template(f"{TENSORBOARD}-service", _board_service(port)),
-        Template(f"{TENSORBOARD}-networkpolicy", _board_policy(port)),
-        Template(TENSORBOARD, _board_deployment(structure, port)),
-    )
-
-
 def _board_amounts(bound: str) -> Merged:
     """Return the map of TensorBoard's resource `requests` or `limits`."""
     amounts = MapOf({name: value(f"tensorboard.resources.{name}") for name in ("cpu", "memory")})
@@ -303,31 +294,33 @@ def _board_selector() -> dict[Key, Node]:
     return {keys.JOB: naming.JOB, keys.ROLE: TENSORBOARD}
 
 
-def _board_service(port: int) -> Node:
-    spec: Node = {
+def tensorboard(structure: Structure, port: int) -> tuple[Template, ...]:
+    """Return the templates of TensorBoard. The chart prints the objects only if TensorBoard is enabled.
+
+    The network policy allows ingress from the configured clients, and blocks egress.
+    """
+    labels: dict[Key, Node] = {keys.COMPONENT: TENSORBOARD}
+    service_spec: Node = {
         "type": "ClusterIP",
         "selector": _board_selector(),
         "ports": [{"name": _BOARD_PORT, "port": port, "protocol": "TCP", "targetPort": _BOARD_PORT}],
     }
-    return When(
-        _BOARD_ENABLED, naming.kubernetes_object("v1", "Service", naming.TENSORBOARD, {"spec": spec}, TENSORBOARD)
-    )
-
-
-def _board_policy(port: int) -> Node:
-    """Return TensorBoard's network policy, which allows ingress from the configured clients, and blocks egress."""
+    service = naming.kubernetes_object("v1", "Service", naming.TENSORBOARD, {"spec": service_spec}, labels=labels)
     readers = value("tensorboard.readers")
     ingress: Node = {
         "ports": [{"port": port, "protocol": "TCP"}],
         "from": When(readers, NotEmpty(readers), [{"podSelector": {}}]),
     }
-    spec: dict[Key, Node] = {
+    policy_spec: dict[Key, Node] = {
         "podSelector": {"matchLabels": _board_selector()},
         "ingress": [ingress],
         "policyTypes": supporting.policy_types(),
     }
-    return When(
-        AllOf((_BOARD_ENABLED, supporting.ISOLATED)), supporting.network_policy(naming.TENSORBOARD, spec, TENSORBOARD)
+    policy = supporting.network_policy(naming.TENSORBOARD, policy_spec, {}, labels)
+    return (
+        Template(f"{TENSORBOARD}-service", When(_BOARD_ENABLED, service)),
+        Template(f"{TENSORBOARD}-networkpolicy", When(AllOf((_BOARD_ENABLED, supporting.ISOLATED)), policy)),
+        Template(TENSORBOARD, _board_deployment(structure, port)),
     )
 
 
@@ -356,7 +349,7 @@ def _board_deployment(structure: Structure, port: int) -> Node:
         },
     }
     deployment = naming.kubernetes_object(
-        "apps/v1", "Deployment", naming.TENSORBOARD, {"spec": spec}, TENSORBOARD, ignored_replicas
+        "apps/v1", "Deployment", naming.TENSORBOARD, {"spec": spec}, ignored_replicas, {keys.COMPONENT: TENSORBOARD}
     )
     limited = Let(podspec.LIMITS.name, _board_amounts("limits"), When(_BOARD_ENABLED, deployment))
     return Let(podspec.REQUESTS.name, _board_amounts("requests"), limited)

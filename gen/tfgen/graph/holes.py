@@ -492,35 +492,14 @@ class Guard(Record):
 
 # -- unions and functions ------------------------------------------------------------------------------------------
 
-Expression: TypeAlias = (
-    Value
-    | Bound
-    | Parameter
-    | Release
-    | ChartOnly
-    | File
-    | Text
-    | Fn
-    | Repeat
-    | JoinEntries
-    | Default
-    | Override
-    | MapOf
-    | Merged
-    | Filtered
-    | NamedTemplate
-    | Call
-    | AsText
-    | Digest
-    | AllOf
-    | AnyOf
-    | IsSet
-    | When
-    | ForEach
-    | Items
-    | NotEmpty
-    | Let
+_ValueNode: TypeAlias = Value | Bound | Parameter | Release | ChartOnly | File
+_Computed: TypeAlias = (
+    Text | Repeat | JoinEntries | Default | Override | MapOf | Merged | Filtered | AsText | Digest | Fn
 )
+_Test: TypeAlias = AllOf | AnyOf | IsSet
+_Structure: TypeAlias = NamedTemplate | Call | When | ForEach | Items | NotEmpty | Let
+
+Expression: TypeAlias = _ValueNode | _Computed | _Test | _Structure
 """Union of all types of holes, so that a type checker reports a `match` that does not handle all types."""
 
 Name: TypeAlias = Expression | str

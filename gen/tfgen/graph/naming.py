@@ -46,6 +46,7 @@ from tfgen.graph.holes import (
 )
 from tfgen.job.training_job import Role, RoleName
 from tfgen.kubernetes import keys
+from tfgen.record import EMPTY
 from tfgen.schema import tunables
 from tfgen.schema.tunables import Tunable
 
@@ -216,13 +217,8 @@ def workload(role: Node) -> Text:
     return Text((RUN, "-", role))
 
 
-def claim(storage: Node) -> Text:
-    """Return the name of the claim for a volume."""
-    return Text((JOB, "-", storage))
-
-
-def literal(key: Node) -> Text:
-    """Return the name for an object under `objects` of the job file, if the object itself sets no name."""
+def of_job(key: Node) -> Text:
+    """Return the name of an object that a key of the job creates: a claim of `storage`, or an object of `objects`."""
     return Text((JOB, "-", key))
 
 
@@ -240,11 +236,6 @@ def data(part: str, content: str, length: int = 8) -> Text:
 def pod(role: Node, index: Node) -> Text:
     """Return the name of a task's pod, which is also the pod's host name."""
     return Text((workload(role), "-", index))
-
-
-def operator_pod(task: Node, index: Node) -> Text:
-    """Return the name that an operator, such as the TFJob operator, gives to the pod and to the Service of a task."""
-    return Text((RUN, "-", task, "-", index))
 
 
 def job_set_pod(role: Node, index: Node) -> Text:
@@ -318,44 +309,36 @@ RUN_SELECTOR: Final = NamedTemplate("selector", "The selector of the pods of a r
 """The labels that select the pods of a run."""
 
 
-def metadata(
-    name: Node,
-    role: str | None = None,
-    annotations: Mapping[Key, Node] | None = None,
-    labels: Mapping[Key, Node] | None = None,
-) -> Node:
-    """Return the metadata of an object.
-
-    Args:
-        name: the name of the object.
-        role: the role, for an object that belongs to a role.
-        annotations: annotations that tfgen sets.
-        labels: additional labels.
-    """
-    job_annotations = value("annotations")
-    added: dict[Key, Node] = {**({keys.COMPONENT: role} if role else {}), **(labels or {})}
-    return {
-        "name": name,
-        "labels": {Splice("labels"): _COMMON, **added} if added else _COMMON,
-        "annotations": {**annotations, Splice("annotations"): job_annotations} if annotations else job_annotations,
-    }
-
-
 def kubernetes_object(
     version: Node,
     kind: str,
     name: Node,
     fields: Mapping[Key, Node],
-    role: str | None = None,
-    annotations: Mapping[Key, Node] | None = None,
+    annotations: Mapping[Key, Node] = EMPTY,
+    labels: Mapping[Key, Node] = EMPTY,
 ) -> dict[Key, Node]:
-    """Return an object of the job, with the metadata of the function `metadata` and the given remaining fields."""
-    return {"apiVersion": version, "kind": kind, "metadata": metadata(name, role, annotations), **fields}
+    """Return an object of the job.
+
+    Args:
+        version: the API version, such as `apps/v1`.
+        kind: the kind.
+        name: the name of the object.
+        fields: the fields beside the metadata.
+        annotations: annotations that tfgen sets.
+        labels: labels that tfgen sets, except for the labels of every object.
+    """
+    of_job = value("annotations")
+    metadata: Node = {
+        "name": name,
+        "labels": {Splice("labels"): _COMMON, **labels} if labels else _COMMON,
+        "annotations": {**annotations, Splice("annotations"): of_job} if annotations else of_job,
+    }
+    return {"apiVersion": version, "kind": kind, "metadata": metadata, **fields}
 
 
 def immutable_config_map(name: Node, data: Mapping[Key, Node]) -> Node:
     """Return an immutable ConfigMap, whose name contains a digest of its data (the function `data`)."""
-    return kubernetes_object("v1", "ConfigMap", name, {"immutable": True, "data": data}, annotations=BEFORE_PODS)
+    return kubernetes_object("v1", "ConfigMap", name, {"immutable": True, "data": data}, BEFORE_PODS)
 
 
 def literal_metadata(name: Node) -> Node:
@@ -371,7 +354,7 @@ def literal_metadata(name: Node) -> Node:
 
 
 def has_labels_of_metadata(item: Mapping[Key, Node]) -> bool:
-    """Return True if the function `metadata` has set the labels of an object. A Pod has other labels."""
+    """Return True if the function `kubernetes_object` has set the labels of an object. A Pod has other labels."""
     metadata = item["metadata"]
     node = metadata["labels"] if isinstance(metadata, dict) else None
     return node == _COMMON or (isinstance(node, dict) and node.get(Splice("labels")) == _COMMON)

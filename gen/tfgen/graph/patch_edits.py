@@ -156,7 +156,7 @@ class Field(Record):
             self._check_fixed(lambda path: path[:depth] == self.path and data_path.has(node, path[depth:]))
             return
         if any(isinstance(hole, h.Call) for hole in holes):
-            self.refuse_pod()
+            raise RefusedError(self.pod_message)
         paths = dict.fromkeys(path for hole in holes for path in self._values_of(hole))
         keys = [path for path in paths if path not in _NAME_VALUES]
         if keys:
@@ -181,14 +181,6 @@ class Field(Record):
         """
         self.check_replaceable(node)
         raise RefusedError(f"{self.name} has no fields that a patch can change; replace {self.name} as a whole")
-
-    def refuse_pod(self) -> NoReturn:
-        """Refuse a patch of a pod template, because objects of the chart share the template or contain its hash.
-
-        Raises:
-            RefusedError: always.
-        """
-        raise RefusedError(self.pod_message)
 
     def _check_fixed(self, is_changed: Callable[[Path], bool]) -> None:
         """Check that no changed field of the object is a field that only tfgen may set."""
@@ -252,7 +244,7 @@ def _mapping(node: Node, key: str, field: Field) -> dict[Key, Node]:
     """
     mapping = open_mapping(node, key)
     if isinstance(mapping, h.Call):
-        field.refuse_pod()
+        raise RefusedError(field.pod_message)
     if not isinstance(mapping, dict):
         field.refuse_values(mapping)
     if key not in mapping:

@@ -72,7 +72,7 @@ class Gang(Record):
             return ()
         fields: dict[Key, Node] = {"spec": self.spec(structure)}
         version = Text((self.group, "/", self.version))
-        group = naming.kubernetes_object(version, "PodGroup", naming.RUN, fields, annotations=naming.BEFORE_PODS)
+        group = naming.kubernetes_object(version, "PodGroup", naming.RUN, fields, naming.BEFORE_PODS)
         return (Template("podgroup", When(ENABLED, group)),)
 
     def binding_for(self, role: RoleName) -> GangBinding:

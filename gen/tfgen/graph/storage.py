@@ -54,17 +54,7 @@ RUNS: Final = Bound("storage", "string", "runs")
 SEPARATE: Final = Equal(Default(RUNS, ""), "Separate")
 
 # The volume sources whose fields in the job file are those of Kubernetes.
-SOURCES: Final = (
-    "nfs",
-    "hostPath",
-    "configMap",
-    "secret",
-    "azureFile",
-    "csi",
-    "image",
-    "flexVolume",
-    "projected",
-)
+SOURCES: Final = ("nfs", "hostPath", "configMap", "secret", "azureFile", "csi", "image", "flexVolume", "projected")
 WRITABLE: Final = ("claim", "nfs", "hostPath", "azureFile", "csi", "flexVolume")
 """The volume sources that keep the data after the end of a pod."""
 
@@ -162,9 +152,7 @@ def claims() -> ForEach:
         "storageClassName": When(_storage("claim.volumeName"), Default(class_name, ""), if_set(class_name)),
         "resources": {"requests": {"storage": Bound("storage", "quantity", "claim.size")}},
     }
-    claim = naming.kubernetes_object(
-        "v1", "PersistentVolumeClaim", naming.claim(_NAME), {"spec": spec}, annotations=naming.KEEP
-    )
+    claim = naming.kubernetes_object("v1", "PersistentVolumeClaim", naming.of_job(_NAME), {"spec": spec}, naming.KEEP)
     # An existing claim replaces the new claim: Helm merges a name over the other keys of a claim.
     is_new = (Bound("storage", "map", "claim"), Not(_storage("claim.name")), _storage("claim.size"))
     sized = When(AllOf(is_new), claim)
@@ -222,7 +210,7 @@ def _source(sources: tuple[str, ...]) -> NamedTemplate:
 _CLAIM_NAME: Final = NamedTemplate(
     "claimName",
     "The name of the claim of a volume: claim.name, or the claim that the chart creates.",
-    When(_parameter("claim.name"), _parameter("claim.name"), naming.claim(Parameter("name"))),
+    When(_parameter("claim.name"), _parameter("claim.name"), naming.of_job(Parameter("name"))),
     file="volumes",
     parameters=("name", "storage"),
 )

@@ -34,10 +34,12 @@ from tfgen.graph.holes import (
     Splice,
     When,
     if_set,
+    plain_mapping,
 )
 from tfgen.graph.naming import PORT_NAME, role_or_job_value, value
 from tfgen.job.training_job import GitCode, Role, Structure
 from tfgen.kubernetes import keys
+from tfgen.record import EMPTY
 
 # -- network -----------------------------------------------------------------------------------------------------------
 
@@ -66,7 +68,7 @@ def headless_service(structure: Structure) -> Node:
         "selector": naming.RUN_SELECTOR,
         "ports": [{"name": PORT_NAME, "port": structure.port, "protocol": "TCP", "targetPort": PORT_NAME}],
     }
-    return naming.kubernetes_object("v1", "Service", naming.RUN, {"spec": spec}, annotations=naming.BEFORE_PODS)
+    return naming.kubernetes_object("v1", "Service", naming.RUN, {"spec": spec}, naming.BEFORE_PODS)
 
 
 def policy_types() -> list[Node]:
@@ -74,10 +76,12 @@ def policy_types() -> list[Node]:
     return ["Ingress", When(_LIMITED, "Egress")]
 
 
-def network_policy(name: Node, spec: Mapping[Key, Node], role: str | None = None) -> Node:
-    """Return a network policy. A policy of a run, which has no `role`, exists before the pods of the run."""
-    annotations = None if role else naming.BEFORE_PODS
-    return naming.kubernetes_object("networking.k8s.io/v1", "NetworkPolicy", name, {"spec": spec}, role, annotations)
+def network_policy(
+    name: Node, spec: Node, annotations: Mapping[Key, Node] = naming.BEFORE_PODS, labels: Mapping[Key, Node] = EMPTY
+) -> Node:
+    """Return a network policy. By default, the policy exists before the pods."""
+    version, fields = "networking.k8s.io/v1", {"spec": spec}
+    return naming.kubernetes_object(version, "NetworkPolicy", name, plain_mapping(fields), annotations, labels)
 
 
 def run_policy() -> Node:
@@ -143,7 +147,7 @@ def rbac_templates(part: str, name: Node, rules: Sequence[Node]) -> Iterator[Tem
         (f"{group}/v1", "RoleBinding", binding),
     ]
     for version, kind, fields in objects:
-        item = naming.kubernetes_object(version, kind, name, fields, annotations=naming.BEFORE_PODS)
+        item = naming.kubernetes_object(version, kind, name, fields, naming.BEFORE_PODS)
         yield Template(f"{part}-{kind.lower()}", item)
 
 
@@ -163,7 +167,7 @@ def service_account() -> Node:
     """Return the ServiceAccount, if the job creates an account. The tasks do not mount the token of the account."""
     name = Default(value("serviceAccountName"), naming.JOB)
     fields: dict[Key, Node] = {"automountServiceAccountToken": False}
-    account = naming.kubernetes_object("v1", "ServiceAccount", name, fields, annotations=naming.BEFORE_PODS)
+    account = naming.kubernetes_object("v1", "ServiceAccount", name, fields, naming.BEFORE_PODS)
     return When(_IS_CREATED, naming.with_overriding_metadata(account, (), (value("serviceAccount.annotations"),)))
 
 
@@ -262,9 +266,8 @@ def budgets(structure: Structure, is_scalable: Callable[[Role], bool]) -> Iterat
             Comment("A task that is not ready loses no work, so it must not block the drain of a node."): None,
             "unhealthyPodEvictionPolicy": "AlwaysAllow",
         }
-        budget = naming.kubernetes_object(
-            "policy/v1", "PodDisruptionBudget", naming.workload(role.name), {"spec": spec}, role.name
-        )
+        name, labels = naming.workload(role.name), plain_mapping({keys.COMPONENT: role.name})
+        budget = naming.kubernetes_object("policy/v1", "PodDisruptionBudget", name, {"spec": spec}, labels=labels)
         yield Template(f"{role.name}-poddisruptionbudget", When(value("podDisruptionBudget.enabled"), budget))
 
 
@@ -299,8 +302,8 @@ def device_claims(structure: Structure) -> Iterator[Template]:
             "ResourceClaimTemplate",
             naming.workload(role.name),
             {"spec": {"spec": {"devices": {"requests": [{"name": DEVICE_CLAIM, "exactly": devices}]}}}},
-            role.name,
             naming.BEFORE_PODS,
+            {keys.COMPONENT: role.name},
         )
         yield Template(f"{role.name}-resourceclaimtemplate", When(AllOf((count, device_class)), claim))
 
@@ -324,7 +327,7 @@ def priority_classes() -> ForEach:
         "globalDefault": False,
     }
     priority_class = naming.kubernetes_object(
-        "scheduling.k8s.io/v1", "PriorityClass", Bound("name"), fields, annotations=naming.BEFORE_PODS
+        "scheduling.k8s.io/v1", "PriorityClass", Bound("name"), fields, naming.BEFORE_PODS
     )
     return ForEach(value("priorityClasses"), priority_class, item=_CLASS)
 
@@ -377,7 +380,7 @@ def literal_objects() -> ForEach:
     item: Node = {
         "apiVersion": Bound(_OBJECT, "string", "apiVersion"),
         "kind": _KIND,
-        "metadata": naming.literal_metadata(Default(_metadata_field("name", "string"), naming.literal(_NAME))),
+        "metadata": naming.literal_metadata(Default(_metadata_field("name", "string"), naming.of_job(_NAME))),
         Splice("fields"): _FIELDS,
     }
     wave = MapOf({keys.SYNC_WAVE: When(_is_one_of(_KIND, KINDS_BEFORE_PODS), keys.BEFORE_PODS[keys.SYNC_WAVE])})
@@ -468,9 +471,7 @@ def image_cache(structure: Structure) -> Node:
         "retentionDays": if_set(value(f"{path}.retentionDays")),
     }
     annotations = {**naming.BEFORE_PODS, keys.CACHE_REUSE: "true"}
-    cache = naming.kubernetes_object(
-        "eci.alibabacloud.com/v1", "ImageCache", naming.JOB, {"spec": spec}, annotations=annotations
-    )
+    cache = naming.kubernetes_object("eci.alibabacloud.com/v1", "ImageCache", naming.JOB, {"spec": spec}, annotations)
     return When(_ECI_ENABLED, cache)
 
 

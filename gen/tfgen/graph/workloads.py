@@ -110,9 +110,13 @@ def _job_controller(structure: Structure) -> role_pod.Controller:
 def indexed_job(structure: Structure, role: Role, template: NamedTemplate) -> Node:
     """Return the Job of a role, in which each task has an index."""
     queue = queue_labels(structure) if role.name != "evaluator" else {}
-    metadata = naming.metadata(naming.workload(role.name), role.name, labels=queue)
-    job: dict[Key, Node] = {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata}
-    return hashed(template, role_pod.arguments(role.name), lambda pod: {**job, "spec": job_spec(structure, role, pod)})
+    name, labels = naming.workload(role.name), {keys.COMPONENT: role.name, **queue}
+
+    def workload(pod: Node) -> Node:
+        fields: dict[Key, Node] = {"spec": job_spec(structure, role, pod)}
+        return naming.kubernetes_object("batch/v1", "Job", name, fields, labels=labels)
+
+    return hashed(template, role_pod.arguments(role.name), workload)
 
 
 def job_spec(structure: Structure, role: Role, template: Node) -> dict[Key, Node]:
@@ -234,7 +238,8 @@ def stateful_set(role: Role, template: NamedTemplate) -> Node:
 
     def workload(pod: Node) -> Node:
         fields: dict[Key, Node] = {"spec": {**spec, "template": pod}}
-        return naming.kubernetes_object("apps/v1", "StatefulSet", name, fields, role.name, naming.IGNORED_REPLICAS)
+        labels: dict[Key, Node] = {keys.COMPONENT: role.name}
+        return naming.kubernetes_object("apps/v1", "StatefulSet", name, fields, naming.IGNORED_REPLICAS, labels)
 
     return hashed(template, role_pod.arguments(role.name), workload)
 
@@ -280,26 +285,20 @@ def job_set(structure: Structure) -> Node:
     network: Node = {"enableDNSHostnames": True, "subdomain": naming.RUN, "publishNotReadyAddresses": True}
     # With `ps_first`, all other roles wait for the ps.
     roles = sorted(structure.roles, key=lambda role: structure.ps_first and role.name != "ps")
-    return {
-        "apiVersion": "jobset.x-k8s.io/v1alpha2",
-        "kind": "JobSet",
-        "metadata": naming.metadata(
-            naming.RUN,
-            annotations={keys.EXCLUSIVE_TOPOLOGY: When(_EXCLUSIVE, _EXCLUSIVE)},
-            labels=queue_labels(structure),
-        ),
-        "spec": {
-            "suspend": When(value("workload.suspend"), True),
-            "ttlSecondsAfterFinished": if_set(value("workload.ttlSecondsAfterFinished")),
-            **({"network": network} if structure.is_distributed else {}),
-            "successPolicy": {"operator": "All", "targetReplicatedJobs": [structure.ends]},
-            "failurePolicy": {
-                "maxRestarts": value("workload.jobSet.maxRestarts"),
-                "rules": value("workload.jobSet.rules"),
-            },
-            "replicatedJobs": [_replicated(structure, role, pods.for_role(role.name)) for role in roles],
+    spec: Node = {
+        "suspend": When(value("workload.suspend"), True),
+        "ttlSecondsAfterFinished": if_set(value("workload.ttlSecondsAfterFinished")),
+        **({"network": network} if structure.is_distributed else {}),
+        "successPolicy": {"operator": "All", "targetReplicatedJobs": [structure.ends]},
+        "failurePolicy": {
+            "maxRestarts": value("workload.jobSet.maxRestarts"),
+            "rules": value("workload.jobSet.rules"),
         },
+        "replicatedJobs": [_replicated(structure, role, pods.for_role(role.name)) for role in roles],
     }
+    annotations: dict[Key, Node] = {keys.EXCLUSIVE_TOPOLOGY: When(_EXCLUSIVE, _EXCLUSIVE)}
+    version, labels = "jobset.x-k8s.io/v1alpha2", queue_labels(structure)
+    return naming.kubernetes_object(version, "JobSet", naming.RUN, {"spec": spec}, annotations, labels)
 
 
 def _replicated(structure: Structure, role: Role, template: Node) -> Node:
@@ -357,25 +356,22 @@ def tf_job(structure: Structure) -> Node:
     # By default, the job succeeds with its chief, or with worker 0 if no chief exists.
     success: dict[Key, Node] = {"successPolicy": "AllWorkers"} if structure.completion == "AllWorkers" else {}
     policies = {"runPolicy": _run_policy(structure), **success} if version == "v1" else _clean_up(structure)
-    return {
-        "apiVersion": f"kubeflow.org/{version}",
-        "kind": "TFJob",
-        "metadata": naming.metadata(naming.RUN, labels=queue_labels(structure)),
-        "spec": {
-            **policies,
-            **({"enableDynamicWorker": True} if structure.tf_job.dynamic_workers else {}),
-            "tfReplicaSpecs": {
-                _replica_type(structure, role.name): {
-                    "replicas": cluster.replicas(role.name),
-                    "restartPolicy": overridden(
-                        value(f"roles.{role.name}.restartPolicy"), value("workload.tfJob.restartPolicy")
-                    ),
-                    "template": pods.for_role(role.name),
-                }
-                for role in structure.roles
-            },
+    spec: Node = {
+        **policies,
+        **({"enableDynamicWorker": True} if structure.tf_job.dynamic_workers else {}),
+        "tfReplicaSpecs": {
+            _replica_type(structure, role.name): {
+                "replicas": cluster.replicas(role.name),
+                "restartPolicy": overridden(
+                    value(f"roles.{role.name}.restartPolicy"), value("workload.tfJob.restartPolicy")
+                ),
+                "template": pods.for_role(role.name),
+            }
+            for role in structure.roles
         },
     }
+    queue = queue_labels(structure)
+    return naming.kubernetes_object(f"kubeflow.org/{version}", "TFJob", naming.RUN, {"spec": spec}, labels=queue)
 
 
 def _replica_type(structure: Structure, role: RoleName) -> str:
@@ -418,8 +414,8 @@ def _tf_job_guards(structure: Structure) -> list[Guard]:
     leader = _replica_type(structure, "chief").lower()
 
     def pod_name(role: Node, index: Node) -> Node:
-        name = naming.operator_pod(role, index)
-        return name if leader == "chief" else When(Equal(role, "chief"), naming.operator_pod(leader, index), name)
+        name = naming.pod(role, index)
+        return name if leader == "chief" else When(Equal(role, "chief"), naming.pod(leader, index), name)
 
     return [naming.role_hosts_guard(pod_name)]
 
@@ -469,21 +465,17 @@ def volcano_job(structure: Structure) -> Node:
         binds_gang=True,
     )
     pods = role_pod.pods(structure, lambda _: controller)
-    return {
-        "apiVersion": "batch.volcano.sh/v1alpha1",
-        "kind": "Job",
-        "metadata": naming.metadata(naming.RUN),
-        "spec": {
-            **_gang(structure),
-            # The Job fails at restart number maxRetry, so it restarts maxRetry - 1 times (state/restarting.go).
-            "maxRetry": Sum(value("retries"), 1),
-            "ttlSecondsAfterFinished": if_set(value("workload.ttlSecondsAfterFinished")),
-            "networkTopology": schedulers.network_topology("workload.volcanoJob.networkTopology"),
-            **({"plugins": _plugins(structure)} if structure.is_distributed else {}),
-            "policies": list(_LOST),
-            "tasks": [_task(structure, role, pods.for_role(role.name)) for role in structure.roles],
-        },
+    spec: Node = {
+        **_gang(structure),
+        # The Job fails at restart number maxRetry, so it restarts maxRetry - 1 times (state/restarting.go).
+        "maxRetry": Sum(value("retries"), 1),
+        "ttlSecondsAfterFinished": if_set(value("workload.ttlSecondsAfterFinished")),
+        "networkTopology": schedulers.network_topology("workload.volcanoJob.networkTopology"),
+        **({"plugins": _plugins(structure)} if structure.is_distributed else {}),
+        "policies": list(_LOST),
+        "tasks": [_task(structure, role, pods.for_role(role.name)) for role in structure.roles],
     }
+    return naming.kubernetes_object("batch.volcano.sh/v1alpha1", "Job", naming.RUN, {"spec": spec})
 
 
 def _gang(structure: Structure) -> dict[Key, Node]:
