@@ -147,10 +147,7 @@ def _role_arguments(role: RoleName) -> list[Node]:
 
 
 def _amounts() -> Text:
-    """Return the text of the amounts in the parameter `resources`, for example ``cpu=2,memory=2048Mi,gpu=1``.
-
-    `resources` is the parameter of the named template `_AMOUNTS`.
-    """
+    """Return the text of the amounts in the parameter `resources`, for example ``cpu=2,memory=2048Mi,gpu=1``."""
     cpu, memory = (Parameter("resources", "quantity", name) for name in ("cpu", "memory"))
     gpus = Parameter("resources", "integer", "gpu.count")
     return Text(
@@ -198,19 +195,17 @@ def _volumes(structure: Structure) -> NamedTemplate:
     )
 
 
-def guards(_: Structure) -> list[Guard]:
-    """Return the guards for the name of the master and for `workerPriority`."""
-    return [
-        naming.host_name_guard(naming.ELASTIC_DL_MASTER),
-        Guard(
-            "elasticdl-priority",
-            at="workload.elasticDL.workerPriority",
-            when=Not(Matches(_PRIORITY, r"^(|high|low|0|1|0?\.[0-9]+|1\.0+)$")),
-            say="workload.elasticDL.workerPriority is {}, but ElasticDL accepts only high, low or the fraction of the "
-            "workers with high priority, such as 0.5",
-            about=(_PRIORITY,),
-        ),
-    ]
+GUARDS: Final = (
+    naming.host_name_guard(naming.ELASTIC_DL_MASTER),
+    Guard(
+        "elasticdl-priority",
+        at="workload.elasticDL.workerPriority",
+        when=Not(Matches(_PRIORITY, r"^(|high|low|0|1|0?\.[0-9]+|1\.0+)$")),
+        say="workload.elasticDL.workerPriority is {}, but ElasticDL accepts only high, low or the fraction of the "
+        "workers with high priority, such as 0.5",
+        about=(_PRIORITY,),
+    ),
+)
 
 
 def templates(structure: Structure) -> tuple[Template, ...]:

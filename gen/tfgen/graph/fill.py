@@ -207,34 +207,28 @@ def _mapping(node: Mapping[Key, Node]) -> Filler:
 
 
 def _sequence(node: Sequence[Node]) -> Filler:
-    adders = [_adder(child) for child in node]
+    items = [(compile_filler(child), _gives_items(child)) for child in node]
 
     def fill_sequence(scope: Scope) -> Any:
         filled: list[Any] = []
-        for add in adders:
-            add(scope, filled)
+        for filler, gives_items in items:
+            value = filler(scope)
+            if value is ABSENT:
+                continue
+            if gives_items:
+                filled.extend(value)
+            else:
+                filled.append(value)
         return filled if filled or not node else ABSENT
 
     return fill_sequence
 
 
-def _adder(node: Node) -> Callable[[Scope, list[Any]], None]:
-    """Return a function that fills an item of a sequence and appends the result to a list."""
+def _gives_items(node: Node) -> bool:
+    """Return whether an item of a sequence stands for any number of items."""
     if isinstance(node, h.When):
-        test, if_true, if_false = compile_expression(node.test), _adder(node.if_true), _adder(node.if_false)
-        return lambda scope, filled: (if_true if test(scope) else if_false)(scope, filled)
-    filler, is_list = compile_filler(node), isinstance(node, (h.ForEach, h.Items))
-
-    def add(scope: Scope, filled: list[Any]) -> None:
-        value = filler(scope)
-        if value is ABSENT:
-            return
-        if is_list:
-            filled.extend(value)
-        else:
-            filled.append(value)
-
-    return add
+        return _gives_items(node.if_true) or _gives_items(node.if_false)
+    return isinstance(node, (h.ForEach, h.Items))
 
 
 def _choice(test: Filler, if_true: Filler, if_false: Filler) -> Filler:

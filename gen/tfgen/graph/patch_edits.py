@@ -157,7 +157,13 @@ class Field(Record):
             return
         if any(isinstance(hole, h.Call) for hole in holes):
             raise RefusedError(self.pod_message)
-        paths = dict.fromkeys(path for hole in holes for path in self._values_of(hole))
+        paths: dict[str, None] = {}
+        for hole in holes:
+            match hole:
+                case h.Value(path):
+                    paths[path] = None
+                case h.Bound(name, _, path) if name in self.bindings:
+                    paths[".".join(step for step in (self.bindings[name], path) if step)] = None
         keys = [path for path in paths if path not in _NAME_VALUES]
         if keys:
             reference = "this key" if len(keys) == 1 else "these keys"
@@ -198,13 +204,6 @@ class Field(Record):
             )
         role = self.template if self.template in ROLE_NAMES else "ROLE"
         return f"{self.name}: a patch must not change the pods of tasks; set roles.{role}.podTemplate instead"
-
-    def _values_of(self, hole: Node) -> Iterator[str]:
-        match hole:
-            case h.Value(path):
-                yield path
-            case h.Bound(name, _, path) if name in self.bindings:
-                yield ".".join(step for step in (self.bindings[name], path) if step)
 
 
 def _holes(node: object) -> Iterator[Node]:

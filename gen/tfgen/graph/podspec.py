@@ -141,17 +141,13 @@ CPU_LIMIT: Final = Parameter("cpuLimit", "quantity")
 IS_GPU: Final = "gpu|nvidia|vcuda"
 
 
+_CPU_AND_MEMORY: Final[Mapping[Name, Node]] = {name: role_value(f"resources.{name}") for name in ("cpu", "memory")}
 _GPU_COUNT: Final = role_value("resources.gpu.count")
 _DEVICE_CLASS: Final = role_value("resources.gpu.deviceClass")
 
 
-def has_gpus() -> Expression:
-    """Return a test that is true if the tasks of a role request a GPU or a share of a GPU.
-
-    The test uses the maps `LIMITS` and `DEVICES`. The caller must define both names around the test: Let(LIMITS.name,
-    limits(), Let(DEVICES.name, devices(), ...)).
-    """
-    return AnyOf((_GPU_COUNT, DEVICES))
+HAS_GPUS: Final = AnyOf((_GPU_COUNT, DEVICES))
+"""A test that is true if the tasks of a role request a GPU or a share of a GPU."""
 
 
 def devices() -> Filtered:
@@ -165,7 +161,7 @@ def devices() -> Filtered:
 
 def requests() -> Merged:
     """Return the map of a role's resource requests. The caller gives the map the name `REQUESTS`, in a `Let`."""
-    return Merged((MapOf(_cpu_and_memory()), role_value("resources.requests")))
+    return Merged((MapOf(_CPU_AND_MEMORY), role_value("resources.requests")))
 
 
 def limits(structure: Structure) -> Merged:
@@ -176,7 +172,7 @@ def limits(structure: Structure) -> Merged:
     count = When(Not(_DEVICE_CLASS), _GPU_COUNT) if structure.claims_devices else _GPU_COUNT
     gpu: dict[Name, Node] = {role_value("resources.gpu.resource"): count}
     share = When(_GPU_COUNT, role_value("resources.gpu.share"), MapOf({}))
-    return Merged((MapOf({**_cpu_and_memory(), **gpu}), share, role_value("resources.limits")))
+    return Merged((MapOf({**_CPU_AND_MEMORY, **gpu}), share, role_value("resources.limits")))
 
 
 def claims(structure: Structure, field: str, **source: Node) -> Mapping[Key, Node]:
@@ -222,10 +218,6 @@ def helper_resources(path: str) -> Node:
         map_: {name: value(f"{path}.resources.{map_}.{name}") for name in ("cpu", "memory")}
         for map_ in ("requests", "limits")
     }
-
-
-def _cpu_and_memory() -> dict[Name, Node]:
-    return {"cpu": role_value("resources.cpu"), "memory": role_value("resources.memory")}
 
 
 # -- placement ---------------------------------------------------------------------------------------------------------
@@ -281,7 +273,7 @@ def tolerations(structure: Structure) -> Node:
     """Return the tolerations of the pods of a role."""
     spot, listed = role_or_job_value("spot"), role_or_job_value("tolerations")
     cloud = supporting.eci_tolerations(structure)
-    return [*cloud, *_with_spot(spot, listed)] if cloud else _tolerations(spot, listed)
+    return [*cloud, *_with_spot(spot, listed)] if cloud else call(_TOLERATIONS, spot=spot, tolerations=listed)
 
 
 def job_tolerations() -> Node:
@@ -293,12 +285,8 @@ def job_scheduling() -> dict[Key, Node]:
     """Return the scheduling fields of a pod without a role, such as the pod of the finisher."""
     return {
         "nodeSelector": value("nodeSelector"),
-        "tolerations": _tolerations(value("spot"), value("tolerations")),
+        "tolerations": call(_TOLERATIONS, spot=value("spot"), tolerations=value("tolerations")),
     }
-
-
-def _tolerations(spot: Expression, tolerations: Expression) -> Node:
-    return call(_TOLERATIONS, spot=spot, tolerations=tolerations)
 
 
 def affinity() -> Node:
@@ -313,9 +301,8 @@ def affinity() -> Node:
     return When(AFFINITY, NotEmpty(AFFINITY), by_placement)
 
 
-def merged_affinity() -> Merged:
-    """Return the affinity of the user. Each key of the role, such as `nodeAffinity`, replaces the key of the job."""
-    return Merged((value("affinity"), role_value("affinity")), flat=False)
+MERGED_AFFINITY: Final = Merged((value("affinity"), role_value("affinity")), flat=False)
+"""The affinity of the user. Each key of the role, such as `nodeAffinity`, replaces the key of the job."""
 
 
 def topology_spread_constraints() -> list[Node]:

@@ -270,7 +270,7 @@ def _shared_lets(structure: Structure) -> _Lets:
     return (
         (podspec.LIMITS, podspec.limits(structure)),
         (podspec.DEVICES, podspec.devices()),
-        (Bound(podspec.GPUS.name, "boolean"), podspec.has_gpus()),
+        (Bound(podspec.GPUS.name, "boolean"), podspec.HAS_GPUS),
         (storage.LOCKED, storage.locked()),
     )
 
@@ -279,7 +279,7 @@ def _shared_lets(structure: Structure) -> _Lets:
 def _scheduling_lets(structure: Structure) -> _Lets:
     return (
         (podspec.NODE_SELECTOR, podspec.node_selector(structure)),
-        (podspec.AFFINITY, podspec.merged_affinity()),
+        (podspec.AFFINITY, podspec.MERGED_AFFINITY),
     )
 
 

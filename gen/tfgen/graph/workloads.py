@@ -550,7 +550,7 @@ VOLCANO_JOB: Final = Workload(
 
 ELASTIC_DL: Final = Workload(
     templates=elastic_dl.templates,
-    guards=elastic_dl.guards,
+    guards=lambda _: elastic_dl.GUARDS,
     has_service=never,
     has_config_map=never,
     has_pod_group=never,
