@@ -13,30 +13,10 @@ from __future__ import annotations
 
 from typing import Final
 
+from tfgen.graph import holes as h
 from tfgen.graph import naming, podspec, storage, supporting
 from tfgen.graph.fill import Template
-from tfgen.graph.holes import (
-    AllOf,
-    AnyOf,
-    Bound,
-    Guard,
-    Items,
-    JoinEntries,
-    Let,
-    MapOf,
-    Matches,
-    Merged,
-    NamedTemplate,
-    Node,
-    Not,
-    Parameter,
-    Splice,
-    Text,
-    Value,
-    When,
-    call,
-    if_set,
-)
+from tfgen.graph.holes import Node, call, if_set
 from tfgen.graph.naming import value, value_for_role
 from tfgen.graph.podspec import pod_spec
 from tfgen.job.training_job import RoleName, Structure
@@ -68,14 +48,14 @@ def _pod(structure: Structure) -> Node:
         "metadata": {
             "name": naming.ELASTIC_DL_MASTER,
             "labels": {
-                Splice("selector"): naming.role_selector(MASTER),
+                h.Splice("selector"): naming.role_selector(MASTER),
                 keys.ELASTIC_DL_JOB: naming.RUN,
                 keys.ELASTIC_DL_TYPE: MASTER,
                 keys.ELASTIC_DL_INDEX: "0",
                 keys.NAME: naming.NAME,
                 keys.INSTANCE: naming.RELEASE,
                 **naming.INSTALLED,
-                Splice("labels"): naming.POD_LABELS,
+                h.Splice("labels"): naming.POD_LABELS,
             },
             "annotations": value("annotations"),
         },
@@ -107,7 +87,7 @@ def _pod(structure: Structure) -> Node:
             needs_token=True,
         ),
     }
-    return Let(naming.POD_LABELS.name, Merged((MapOf({"app": "elasticdl"}), value("labels"))), pod)
+    return h.Let(naming.POD_LABELS.name, h.Merged((h.MapOf({"app": "elasticdl"}), value("labels"))), pod)
 
 
 def _arguments(structure: Structure) -> list[Node]:
@@ -116,22 +96,22 @@ def _arguments(structure: Structure) -> list[Node]:
     role_arguments = [argument for name in names if structure.role(name) for argument in _role_arguments(name)]
     ps_priority = value_for_role("ps", "priorityClassName")
     return [
-        Text(("--job_name=", naming.RUN)),
+        h.Text(("--job_name=", naming.RUN)),
         "--namespace=$(MY_POD_NAMESPACE)",
-        Text(("--worker_image=", _IMAGE)),
-        When(_PULL, Text(("--image_pull_policy=", _PULL))),
+        h.Text(("--worker_image=", _IMAGE)),
+        h.When(_PULL, h.Text(("--image_pull_policy=", _PULL))),
         "--restart_policy=Never",
         "--distribution_strategy=ParameterServerStrategy",
         "--need_tf_config=true",
-        Text(("--num_ps_pods=", value("roles.ps.replicas"))),
-        Text(("--num_workers=", value("roles.worker.replicas"))),
+        h.Text(("--num_ps_pods=", value("roles.ps.replicas"))),
+        h.Text(("--num_workers=", value("roles.worker.replicas"))),
         *role_arguments,
-        When(ps_priority, Text(("--ps_pod_priority=", ps_priority))),
-        When(_PRIORITY, Text(("--worker_pod_priority=", _PRIORITY))),
-        Text(("--relaunch_on_worker_failure=", value("retries"))),
-        When(_STORAGE, Text(("--volume=", _volumes(structure)))),
-        Text(("--cluster_spec_json=", _CLUSTER_SPEC)),
-        Items(value("args")),
+        h.When(ps_priority, h.Text(("--ps_pod_priority=", ps_priority))),
+        h.When(_PRIORITY, h.Text(("--worker_pod_priority=", _PRIORITY))),
+        h.Text(("--relaunch_on_worker_failure=", value("retries"))),
+        h.When(_STORAGE, h.Text(("--volume=", _volumes(structure)))),
+        h.Text(("--cluster_spec_json=", _CLUSTER_SPEC)),
+        h.Items(value("args")),
     ]
 
 
@@ -141,66 +121,66 @@ def _role_arguments(role: RoleName) -> list[Node]:
     For example, the arguments for ps are ``--ps_resource_request=cpu=2,memory=4096Mi`` and ``--ps_resource_limit=...``
     with the same value.
     """
-    has_any = AnyOf(tuple(value(f"roles.{role}.resources.{name}") for name in ("cpu", "memory", "gpu.count")))
-    amounts = call(_AMOUNTS, resources=Value(f"roles.{role}.resources", "map"))
-    return [When(has_any, Text((f"--{role}_resource_{bound}=", amounts))) for bound in ("request", "limit")]
+    has_any = h.AnyOf(tuple(value(f"roles.{role}.resources.{name}") for name in ("cpu", "memory", "gpu.count")))
+    amounts = call(_AMOUNTS, resources=h.Value(f"roles.{role}.resources", "map"))
+    return [h.When(has_any, h.Text((f"--{role}_resource_{bound}=", amounts))) for bound in ("request", "limit")]
 
 
-def _amounts() -> Text:
+def _amounts() -> h.Text:
     """Return the text of the amounts in the parameter `resources`, for example ``cpu=2,memory=2048Mi,gpu=1``."""
-    cpu, memory = (Parameter("resources", "quantity", name) for name in ("cpu", "memory"))
-    gpus = Parameter("resources", "integer", "gpu.count")
-    return Text(
+    cpu, memory = (h.Parameter("resources", "quantity", name) for name in ("cpu", "memory"))
+    gpus = h.Parameter("resources", "integer", "gpu.count")
+    return h.Text(
         (
-            When(cpu, Text(("cpu=", cpu))),
-            When(AllOf((cpu, AnyOf((memory, gpus)))), ","),
-            When(memory, Text(("memory=", memory))),
-            When(AllOf((memory, gpus)), ","),
-            When(gpus, Text(("gpu=", gpus))),
+            h.When(cpu, h.Text(("cpu=", cpu))),
+            h.When(h.AllOf((cpu, h.AnyOf((memory, gpus)))), ","),
+            h.When(memory, h.Text(("memory=", memory))),
+            h.When(h.AllOf((memory, gpus)), ","),
+            h.When(gpus, h.Text(("gpu=", gpus))),
         )
     )
 
 
-_AMOUNTS: Final = NamedTemplate(
+_AMOUNTS: Final = h.NamedTemplate(
     "resources", "The resources of a role, as an argument of ElasticDL.", _amounts(), parameters=("resources",)
 )
 
 
-_CLUSTER_SPEC: Final = NamedTemplate(
+_CLUSTER_SPEC: Final = h.NamedTemplate(
     "clusterSpec",
     "The labels that the master adds to its pods.",
-    Text((f'{{"pod_spec":{{"labels":{{"{keys.JOB}":"', naming.JOB, f'","{keys.RUN}":"', value("run"), '"}}}')),
+    h.Text((f'{{"pod_spec":{{"labels":{{"{keys.JOB}":"', naming.JOB, f'","{keys.RUN}":"', value("run"), '"}}}')),
 )
 
 
-def _volumes(structure: Structure) -> NamedTemplate:
+def _volumes(structure: Structure) -> h.NamedTemplate:
     """Return a named template with the value of --volume, such as ``claim_name=c,mount_path=/data``.
 
     The file k8s_volume.py of https://github.com/sql-machine-learning/elasticdl defines the format.
     """
-    path = Bound("storage", "string", "hostPath.path")
-    sub_path = Bound("storage", "string", "subPath")
-    claim: Node = Text(("claim_name=", storage.claim_name()))
+    path = h.Bound("storage", "string", "hostPath.path")
+    sub_path = h.Bound("storage", "string", "subPath")
+    claim: Node = h.Text(("claim_name=", storage.claim_name()))
     has_paths = "hostPath" in storage.sources(structure)
-    body = Text(
+    body = h.Text(
         (
-            When(Bound("storage", "map", "hostPath"), Text(("host_path=", path)), claim) if has_paths else claim,
+            h.When(h.Bound("storage", "map", "hostPath"), h.Text(("host_path=", path)), claim) if has_paths else claim,
             ",mount_path=",
-            Bound("storage", "string", "mountPath"),
-            When(sub_path, Text((",sub_path=", sub_path))),
+            h.Bound("storage", "string", "mountPath"),
+            h.When(sub_path, h.Text((",sub_path=", sub_path))),
         )
     )
-    return NamedTemplate(
-        "volumes", "The volumes, as the argument --volume.", JoinEntries(_STORAGE, ";", body, item="storage")
+    return h.NamedTemplate(
+        "volumes", "The volumes, as the argument --volume.", h.JoinEntries(_STORAGE, ";", body, item="storage")
     )
 
 
 GUARDS: Final = (
     naming.host_name_guard(naming.ELASTIC_DL_MASTER),
-    Guard(
+    h.Guard(
         "elasticdl-priority",
         at="workload.elasticDL.workerPriority",
-        when=Not(Matches(_PRIORITY, r"^(|high|low|0|1|0?\.[0-9]+|1\.0+)$")),
+        when=h.Not(h.Matches(_PRIORITY, r"^(|high|low|0|1|0?\.[0-9]+|1\.0+)$")),
         say="workload.elasticDL.workerPriority is {}, but ElasticDL accepts only high, low or the fraction of the "
         "workers with high priority, such as 0.5",
         about=(_PRIORITY,),

@@ -6,27 +6,9 @@ from collections.abc import Callable, Mapping
 from typing import Final, Literal, TypeAlias
 
 from tfgen.graph import cluster, naming, podspec, programs, storage, supporting
+from tfgen.graph import holes as h
 from tfgen.graph.fill import Template
-from tfgen.graph.holes import (
-    ABSENT,
-    Absent,
-    AllOf,
-    Comment,
-    Default,
-    Equal,
-    Key,
-    Let,
-    MapOf,
-    Merged,
-    NamedTemplate,
-    Node,
-    Not,
-    NotEmpty,
-    Splice,
-    Text,
-    When,
-    if_set,
-)
+from tfgen.graph.holes import ABSENT, Key, Node, if_set
 from tfgen.graph.naming import value, value_for_role
 from tfgen.graph.podspec import HASH_LABEL, HASH_PARAMETER, hashed, pod_spec
 from tfgen.job.training_job import RoleName, Structure
@@ -69,10 +51,10 @@ class Plan(Record):
 
     ends: RoleName
     starts: tuple[tuple[Kind, RoleName], ...] = ()
-    start_with: When | Absent = ABSENT
+    start_with: h.When | h.Absent = ABSENT
     scale: tuple[RoleName, ...] = ()
     suspend: tuple[RoleName, ...] = ()
-    board: When | None = None
+    board: h.When | None = None
 
     @property
     def releases(self) -> bool:
@@ -88,7 +70,7 @@ def finisher(structure: Structure, plan: Plan) -> tuple[Template, ...]:
         Template(FINISHER, _finisher_job(structure, plan)),
         Template(
             f"{FINISHER}-networkpolicy",
-            supporting.api_server_policy(naming.FINISHER, FINISHER, When(NOTIFY, supporting.WEBHOOK)),
+            supporting.api_server_policy(naming.FINISHER, FINISHER, h.When(NOTIFY, supporting.WEBHOOK)),
         ),
     )
 
@@ -100,7 +82,7 @@ def _finisher_rules(plan: Plan) -> list[Node]:
     https://kubernetes.io/docs/reference/access-authn-authz/rbac/#referring-to-resources
     """
     # The program patches the Job to note the start, and to suspend a Job that misses the start deadline.
-    verbs: list[Node] = ["get", When(_START_DEADLINE, "patch")]
+    verbs: list[Node] = ["get", h.When(_START_DEADLINE, "patch")]
     needed: list[Node] = [_rule("batch", "jobs", [naming.workload(plan.ends)], verbs)]
     if plan.suspend:
         needed.append(_rule("batch", "jobs", [*map(naming.workload, plan.suspend)], ["get", "patch"]))
@@ -110,11 +92,11 @@ def _finisher_rules(plan: Plan) -> list[Node]:
             naming.workload(name) for kind, name in plan.starts if kind == resource and name not in changed
         ]
         if only_read:
-            needed.append(When(_START_DEADLINE, _rule(group, resource, only_read, ["get"])))
+            needed.append(h.When(_START_DEADLINE, _rule(group, resource, only_read, ["get"])))
     if plan.scale:
         needed.append(_rule("apps", "statefulsets/scale", [*map(naming.workload, plan.scale)], ["patch"]))
     if plan.board is not None:
-        needed.append(When(plan.board.test, _rule("apps", "deployments/scale", [plan.board.if_true], ["patch"])))
+        needed.append(h.When(plan.board.test, _rule("apps", "deployments/scale", [plan.board.if_true], ["patch"])))
     return needed
 
 
@@ -131,7 +113,7 @@ def _finisher_job(structure: Structure, plan: Plan) -> Node:
     """Return the Job of the finisher, which has no deadline and practically no limit of retries."""
     spec: dict[Key, Node] = {
         "completions": 1,
-        Comment("The Job retries after at most ten minutes, so this number of retries lasts for months."): None,
+        h.Comment("The Job retries after at most ten minutes, so this number of retries lasts for months."): None,
         "backoffLimit": 10_000,
         "podReplacementPolicy": "Failed",
         supporting.NO_FAILURE: None,
@@ -144,25 +126,27 @@ def _finisher_job(structure: Structure, plan: Plan) -> Node:
     )
 
 
-def _finisher_pod_template(structure: Structure, plan: Plan) -> NamedTemplate:
+def _finisher_pod_template(structure: Structure, plan: Plan) -> h.NamedTemplate:
     """Return the pod of the finisher. An autoscaler may evict the pod, because an eviction loses no work."""
     labels: Node = {
-        Splice("selector"): naming.RUN_SELECTOR,
+        h.Splice("selector"): naming.RUN_SELECTOR,
         keys.ROLE: FINISHER,
         keys.NAME: naming.NAME,
         keys.INSTANCE: naming.RELEASE,
         keys.COMPONENT: FINISHER,
-        Splice("labels"): naming.POD_LABELS,
+        h.Splice("labels"): naming.POD_LABELS,
         **HASH_LABEL,
     }
-    spec = NamedTemplate(
+    spec = h.NamedTemplate(
         f"{FINISHER}.podSpec", "The spec of the finisher's pod.", _finisher_pod(structure, plan), file=FINISHER
     )
     template: Node = {"metadata": {"labels": labels, "annotations": naming.POD_ANNOTATIONS}, "spec": spec}
-    annotations = Merged((MapOf({keys.LINKERD_INJECT: "disabled"}), value("annotations")))
-    template = Let(naming.POD_ANNOTATIONS.name, annotations, template)
-    template = Let(naming.POD_LABELS.name, Merged((MapOf({keys.ISTIO_INJECT: "false"}), value("labels"))), template)
-    return NamedTemplate(
+    annotations = h.Merged((h.MapOf({keys.LINKERD_INJECT: "disabled"}), value("annotations")))
+    template = h.Let(naming.POD_ANNOTATIONS.name, annotations, template)
+    template = h.Let(
+        naming.POD_LABELS.name, h.Merged((h.MapOf({keys.ISTIO_INJECT: "false"}), value("labels"))), template
+    )
+    return h.NamedTemplate(
         f"{FINISHER}.pod", "The pod of the finisher.", template, file=FINISHER, parameters=(HASH_PARAMETER.name,)
     )
 
@@ -180,14 +164,14 @@ def _finisher_pod(structure: Structure, plan: Plan) -> Node:
             "containers": [
                 {
                     "name": FINISHER,
-                    Splice("image"): _image_with_policy(structure, plan),
-                    Comment(
+                    h.Splice("image"): _image_with_policy(structure, plan),
+                    h.Comment(
                         "Option -I isolates Python: PYTHON* variables of the image and "
                         "modules of the user have no effect."
                     ): None,
                     "command": ["python3", "-I", "-u", f"{_FOLDER}/{_FILE}"],
                     "args": _finisher_arguments(plan),
-                    "env": [podspec.NO_GPUS, When(NOTIFY, _webhook_address())],
+                    "env": [podspec.NO_GPUS, h.When(NOTIFY, _webhook_address())],
                     "resources": podspec.helper_resources("helpers"),
                     "securityContext": podspec.container_context_template(structure.profile),
                     "volumeMounts": [{"name": FINISHER, "mountPath": _FOLDER, "readOnly": True}],
@@ -203,13 +187,13 @@ def _webhook_address() -> Node:
     secret: Node = {
         "name": NOTIFY,
         "key": value("completion.notify.secretKeyRef.key"),
-        Comment("Without the Secret the finisher releases the tasks and sends no notification."): None,
+        h.Comment("Without the Secret the finisher releases the tasks and sends no notification."): None,
         "optional": True,
     }
     return {"name": "NOTIFY_ADDRESS", "valueFrom": {"secretKeyRef": secret}}
 
 
-def finisher_image(structure: Structure, plan: Plan) -> When:
+def finisher_image(structure: Structure, plan: Plan) -> h.When:
     """Return the image of the finisher: `completion.image`, or the image of a role.
 
     By default, the role is the role that ends the run. If the job has a start deadline, and no other role has the image
@@ -219,7 +203,7 @@ def finisher_image(structure: Structure, plan: Plan) -> When:
     return _choose_image(structure, plan, _IMAGE, lambda role: value_for_role(role, "image"))
 
 
-def _image_with_policy(structure: Structure, plan: Plan) -> When:
+def _image_with_policy(structure: Structure, plan: Plan) -> h.When:
     """Return the image and the pull policy of the finisher. The image of a role comes with the role's pull policy."""
 
     def of_role(role: RoleName) -> Node:
@@ -230,35 +214,37 @@ def _image_with_policy(structure: Structure, plan: Plan) -> When:
     return _choose_image(structure, plan, finisher_image, of_role)
 
 
-def _choose_image(structure: Structure, plan: Plan, finisher_image: Node, of_role: Callable[[RoleName], Node]) -> When:
+def _choose_image(
+    structure: Structure, plan: Plan, finisher_image: Node, of_role: Callable[[RoleName], Node]
+) -> h.When:
     peers = [role.name for role in structure.roles if role.name != plan.ends]
     if not peers:
-        return When(_IMAGE, finisher_image, of_role(plan.ends))
+        return h.When(_IMAGE, finisher_image, of_role(plan.ends))
     image = value_for_role(plan.ends, "image")
-    is_unique = AllOf((_START_DEADLINE, *(Not(Equal(value_for_role(peer, "image"), image)) for peer in peers)))
-    return When(_IMAGE, finisher_image, When(is_unique, of_role(peers[0]), of_role(plan.ends)))
+    is_unique = h.AllOf((_START_DEADLINE, *(h.Not(h.Equal(value_for_role(peer, "image"), image)) for peer in peers)))
+    return h.When(_IMAGE, finisher_image, h.When(is_unique, of_role(peers[0]), of_role(plan.ends)))
 
 
 def _finisher_arguments(plan: Plan) -> list[Node]:
     """Return the arguments of the program. Each list item contains the flag and its value, as in `--name=value`."""
     board, pods = plan.board, plan.start_with
-    grace = Text(("--grace-for=", naming.workload("evaluator"), "=", value("completion.evaluatorGrace")))
+    grace = h.Text(("--grace-for=", naming.workload("evaluator"), "=", value("completion.evaluatorGrace")))
     return [
-        Text(("--ends=", naming.workload(plan.ends))),
-        *(Text(("--scale=statefulsets/", naming.workload(name))) for name in plan.scale),
-        *([When(board.test, Text(("--scale=deployments/", board.if_true)))] if board is not None else []),
-        *(Text(("--suspend=", naming.workload(name))) for name in plan.suspend),
+        h.Text(("--ends=", naming.workload(plan.ends))),
+        *(h.Text(("--scale=statefulsets/", naming.workload(name))) for name in plan.scale),
+        *([h.When(board.test, h.Text(("--scale=deployments/", board.if_true)))] if board is not None else []),
+        *(h.Text(("--suspend=", naming.workload(name))) for name in plan.suspend),
         *([grace] if "evaluator" in plan.suspend else []),
-        *([Text(("--on-failure=", value("completion.onFailure")))] if plan.releases else []),
-        *(When(_START_DEADLINE, Text((f"--starts={kind}/", naming.workload(name)))) for kind, name in plan.starts),
+        *([h.Text(("--on-failure=", value("completion.onFailure")))] if plan.releases else []),
+        *(h.When(_START_DEADLINE, h.Text((f"--starts={kind}/", naming.workload(name)))) for kind, name in plan.starts),
         *(
-            [When(AllOf((_START_DEADLINE, pods.test)), Text(("--start-with=", pods.if_true)))]
-            if isinstance(pods, When)
+            [h.When(h.AllOf((_START_DEADLINE, pods.test)), h.Text(("--start-with=", pods.if_true)))]
+            if isinstance(pods, h.When)
             else []
         ),
-        When(_START_DEADLINE, Text(("--start-deadline=", _START_DEADLINE))),
-        When(NOTIFY, Text(("--job=", naming.JOB))),
-        When(NOTIFY, Text(("--run=", value("run")))),
+        h.When(_START_DEADLINE, h.Text(("--start-deadline=", _START_DEADLINE))),
+        h.When(NOTIFY, h.Text(("--job=", naming.JOB))),
+        h.When(NOTIFY, h.Text(("--run=", value("run")))),
     ]
 
 
@@ -277,17 +263,17 @@ _BOARD_PORT: Final = "http"
 _BOARD_ENABLED: Final = value("tensorboard.enabled")
 
 _BOARD_KEPT: Final = value("tensorboard.keep")
-RELEASED_BOARD: Final = When(AllOf((_BOARD_ENABLED, Not(_BOARD_KEPT))), naming.TENSORBOARD)
+RELEASED_BOARD: Final = h.When(h.AllOf((_BOARD_ENABLED, h.Not(_BOARD_KEPT))), naming.TENSORBOARD)
 """The name of TensorBoard's Deployment, with the condition under which the finisher releases TensorBoard."""
 
 # With half a CPU, the import of TensorFlow takes one or two minutes.
 _BOARD_START: Final[Mapping[Key, Node]] = {"periodSeconds": 5, "failureThreshold": 60}
 
 
-def _board_amounts(bound: str) -> Merged:
+def _board_amounts(bound: str) -> h.Merged:
     """Return the map of TensorBoard's resource `requests` or `limits`."""
-    amounts = MapOf({name: value(f"tensorboard.resources.{name}") for name in ("cpu", "memory")})
-    return Merged((amounts, value(f"tensorboard.resources.{bound}")))
+    amounts = h.MapOf({name: value(f"tensorboard.resources.{name}") for name in ("cpu", "memory")})
+    return h.Merged((amounts, value(f"tensorboard.resources.{bound}")))
 
 
 def _board_selector() -> dict[Key, Node]:
@@ -309,7 +295,7 @@ def tensorboard(structure: Structure, port: int) -> tuple[Template, ...]:
     readers = value("tensorboard.readers")
     ingress: Node = {
         "ports": [{"port": port, "protocol": "TCP"}],
-        "from": When(readers, NotEmpty(readers), [{"podSelector": {}}]),
+        "from": h.When(readers, h.NotEmpty(readers), [{"podSelector": {}}]),
     }
     policy_spec: dict[Key, Node] = {
         "podSelector": {"matchLabels": _board_selector()},
@@ -318,20 +304,20 @@ def tensorboard(structure: Structure, port: int) -> tuple[Template, ...]:
     }
     policy = supporting.network_policy(naming.TENSORBOARD, policy_spec, {}, labels)
     return (
-        Template(f"{TENSORBOARD}-service", When(_BOARD_ENABLED, service)),
-        Template(f"{TENSORBOARD}-networkpolicy", When(AllOf((_BOARD_ENABLED, supporting.ISOLATED)), policy)),
+        Template(f"{TENSORBOARD}-service", h.When(_BOARD_ENABLED, service)),
+        Template(f"{TENSORBOARD}-networkpolicy", h.When(h.AllOf((_BOARD_ENABLED, supporting.ISOLATED)), policy)),
         Template(TENSORBOARD, _board_deployment(structure, port)),
     )
 
 
 def _board_deployment(structure: Structure, port: int) -> Node:
     ignored_replicas: dict[Key, Node] = {
-        key: None if isinstance(key, Comment) else When(Not(_BOARD_KEPT), node)
+        key: None if isinstance(key, h.Comment) else h.When(h.Not(_BOARD_KEPT), node)
         for key, node in naming.IGNORED_REPLICAS.items()
     }
     spec: Node = {
         "replicas": 1,
-        Comment("A second pod could not mount a volume that only one node may mount."): None,
+        h.Comment("A second pod could not mount a volume that only one node may mount."): None,
         "strategy": {"type": "Recreate"},
         "selector": {"matchLabels": _board_selector()},
         "template": {
@@ -341,7 +327,7 @@ def _board_deployment(structure: Structure, port: int) -> Node:
                     keys.NAME: naming.NAME,
                     keys.INSTANCE: naming.RELEASE,
                     keys.COMPONENT: TENSORBOARD,
-                    Splice("labels"): value("labels"),
+                    h.Splice("labels"): value("labels"),
                 },
                 "annotations": value("annotations"),
             },
@@ -351,8 +337,8 @@ def _board_deployment(structure: Structure, port: int) -> Node:
     deployment = naming.kubernetes_object(
         "apps/v1", "Deployment", naming.TENSORBOARD, {"spec": spec}, ignored_replicas, {keys.COMPONENT: TENSORBOARD}
     )
-    limited = Let(podspec.LIMITS.name, _board_amounts("limits"), When(_BOARD_ENABLED, deployment))
-    return Let(podspec.REQUESTS.name, _board_amounts("requests"), limited)
+    limited = h.Let(podspec.LIMITS.name, _board_amounts("limits"), h.When(_BOARD_ENABLED, deployment))
+    return h.Let(podspec.REQUESTS.name, _board_amounts("requests"), limited)
 
 
 def _board_pod(structure: Structure, port: int) -> Node:
@@ -368,7 +354,7 @@ def _board_pod(structure: Structure, port: int) -> Node:
             "containers": [
                 {
                     "name": TENSORBOARD,
-                    "image": Default(value("tensorboard.image"), value("image")),
+                    "image": h.Default(value("tensorboard.image"), value("image")),
                     "imagePullPolicy": if_set(value("imagePullPolicy")),
                     "command": ["tensorboard"],
                     # https://github.com/tensorflow/tensorboard/blob/master/tensorboard/plugins/core/core_plugin.py
@@ -422,7 +408,7 @@ def connection_test(structure: Structure) -> Node:
         "metadata": {
             "name": naming.CONNECTION_TEST,
             "labels": {
-                Splice("selector"): naming.RUN_SELECTOR,
+                h.Splice("selector"): naming.RUN_SELECTOR,
                 keys.NAME: naming.NAME,
                 keys.ISTIO_INJECT: "false",
             },

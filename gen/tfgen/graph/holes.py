@@ -5,6 +5,8 @@ environment may set:
 
     {"replicas": Value("roles.worker.replicas", "integer"), "schedulerName": When(gang, "volcano")}
 
+A module that uses many types of nodes imports this module as `h`: `h.When(h.Not(gang), 1)`.
+
 The function `fill` replaces the holes by values and returns plain objects. The package `targets.chart.go_template`
 prints the same graph as Helm template text. Both outputs follow these rules:
 

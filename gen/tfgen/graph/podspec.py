@@ -12,39 +12,8 @@ from typing import Any, Final
 from tfgen import data_path
 from tfgen.data_path import ValueType
 from tfgen.graph import cluster, naming, supporting
-from tfgen.graph.holes import (
-    AllOf,
-    AnyOf,
-    Bound,
-    Comment,
-    Contains,
-    Default,
-    Digest,
-    Equal,
-    Expression,
-    Filtered,
-    ForEach,
-    HasItem,
-    IsMap,
-    IsSet,
-    Items,
-    Key,
-    Let,
-    MapOf,
-    Matches,
-    Merged,
-    Name,
-    NamedTemplate,
-    Node,
-    Not,
-    NotEmpty,
-    Parameter,
-    Text,
-    When,
-    call,
-    if_set,
-    plain_mapping,
-)
+from tfgen.graph import holes as h
+from tfgen.graph.holes import Expression, Key, Name, Node, call, if_set, plain_mapping
 from tfgen.graph.naming import ROLE, role_or_job_value, role_value, value
 from tfgen.job.facts import UNNAMED
 from tfgen.job.training_job import RoleName, Structure
@@ -54,7 +23,7 @@ from tfgen.kubernetes.pods import Profile
 # -- PodSpec -----------------------------------------------------------------------------------------------------------
 
 
-_NO_SERVICE_LINKS = Comment(
+_NO_SERVICE_LINKS = h.Comment(
     "No environment variables for Services: the variables of many Services can exceed the size limit of a process."
 )
 
@@ -76,7 +45,7 @@ def pod_spec(
         _NO_SERVICE_LINKS: None,
         "enableServiceLinks": False,
         **lifecycle,
-        "hostUsers": When(Not(value("security.hostUsers")), False),
+        "hostUsers": h.When(h.Not(value("security.hostUsers")), False),
         **rest,
     }
 
@@ -109,17 +78,17 @@ def container_context(profile: Profile) -> dict[Key, Node]:
     return {"allowPrivilegeEscalation": False, **root, "capabilities": {"drop": ["ALL"]}}
 
 
-def pod_context_template(profile: Profile) -> NamedTemplate:
+def pod_context_template(profile: Profile) -> h.NamedTemplate:
     """Return the security context of a pod as a named template, which all pods of the chart share."""
-    return NamedTemplate(
+    return h.NamedTemplate(
         "podSecurityContext", f"The security context of a pod, for the profile {profile}.", pod_context(profile)
     )
 
 
-def container_context_template(profile: Profile) -> NamedTemplate:
+def container_context_template(profile: Profile) -> h.NamedTemplate:
     """Return the security context of a container as a named template, which all containers of the chart share."""
     doc = f"The security context of a container, for the profile {profile}."
-    return NamedTemplate("containerSecurityContext", doc, container_context(profile))
+    return h.NamedTemplate("containerSecurityContext", doc, container_context(profile))
 
 
 # -- resources ---------------------------------------------------------------------------------------------------------
@@ -129,11 +98,11 @@ def container_context_template(profile: Profile) -> NamedTemplate:
 # because Kubernetes uses the limit as the request (https://kubernetes.io/docs/tasks/manage-gpus/scheduling-gpus/).
 
 
-REQUESTS: Final = Bound("requests", "map")
-LIMITS: Final = Bound("limits", "map")
-DEVICES: Final = Bound("devices", "map")
-GPUS: Final = Parameter("gpus", "boolean")
-CPU_LIMIT: Final = Parameter("cpuLimit", "quantity")
+REQUESTS: Final = h.Bound("requests", "map")
+LIMITS: Final = h.Bound("limits", "map")
+DEVICES: Final = h.Bound("devices", "map")
+GPUS: Final = h.Parameter("gpus", "boolean")
+CPU_LIMIT: Final = h.Parameter("cpuLimit", "quantity")
 
 # The resource names of device plugins for a GPU, a part of a GPU or a share of GPU memory: nvidia.com/gpu,
 # nvidia.com/mig-1g.5gb, amd.com/gpu, gpu.intel.com/i915, aliyun.com/gpu-mem, volcano.sh/vgpu-number,
@@ -146,33 +115,33 @@ _GPU_COUNT: Final = role_value("resources.gpu.count")
 _DEVICE_CLASS: Final = role_value("resources.gpu.deviceClass")
 
 
-HAS_GPUS: Final = AnyOf((_GPU_COUNT, DEVICES))
+HAS_GPUS: Final = h.AnyOf((_GPU_COUNT, DEVICES))
 """A test that is true if the tasks of a role request a GPU or a share of a GPU."""
 
 
-def devices() -> Filtered:
+def devices() -> h.Filtered:
     """Return the GPU entries of the map `LIMITS`: the limits of a role for GPUs and shares of GPUs.
 
     The caller must define the name `LIMITS` around the result: Let(LIMITS.name, limits(), ...).
     """
-    name, amount = Bound("name"), Text((Bound("value"),))
-    return Filtered(LIMITS, AllOf((Matches(name, IS_GPU), Not(Equal(amount, "0")))))
+    name, amount = h.Bound("name"), h.Text((h.Bound("value"),))
+    return h.Filtered(LIMITS, h.AllOf((h.Matches(name, IS_GPU), h.Not(h.Equal(amount, "0")))))
 
 
-def requests() -> Merged:
+def requests() -> h.Merged:
     """Return the map of a role's resource requests. The caller gives the map the name `REQUESTS`, in a `Let`."""
-    return Merged((MapOf(_CPU_AND_MEMORY), role_value("resources.requests")))
+    return h.Merged((h.MapOf(_CPU_AND_MEMORY), role_value("resources.requests")))
 
 
-def limits(structure: Structure) -> Merged:
+def limits(structure: Structure) -> h.Merged:
     """Return the map of a role's resource limits. The caller gives the map the name `LIMITS`, in a `Let`.
 
     Kubernetes counts the GPUs of a device class in a claim, and not in the limits.
     """
-    count = When(Not(_DEVICE_CLASS), _GPU_COUNT) if structure.claims_devices else _GPU_COUNT
+    count = h.When(h.Not(_DEVICE_CLASS), _GPU_COUNT) if structure.claims_devices else _GPU_COUNT
     gpu: dict[Name, Node] = {role_value("resources.gpu.resource"): count}
-    share = When(_GPU_COUNT, role_value("resources.gpu.share"), MapOf({}))
-    return Merged((MapOf({**_CPU_AND_MEMORY, **gpu}), share, role_value("resources.limits")))
+    share = h.When(_GPU_COUNT, role_value("resources.gpu.share"), h.MapOf({}))
+    return h.Merged((h.MapOf({**_CPU_AND_MEMORY, **gpu}), share, role_value("resources.limits")))
 
 
 def claims(structure: Structure, field: str, **source: Node) -> Mapping[Key, Node]:
@@ -188,7 +157,7 @@ def claims(structure: Structure, field: str, **source: Node) -> Mapping[Key, Nod
 
 
 def _if_claimed(node: Node) -> Node:
-    return When(AllOf((_GPU_COUNT, _DEVICE_CLASS)), node)
+    return h.When(h.AllOf((_GPU_COUNT, _DEVICE_CLASS)), node)
 
 
 def with_own_claim(container: Any, structure: Structure) -> Any:
@@ -223,12 +192,12 @@ def helper_resources(path: str) -> Node:
 # -- placement ---------------------------------------------------------------------------------------------------------
 
 
-NODE_SELECTOR: Final = Bound("nodeSelector", "map")
-AFFINITY: Final = Bound("affinity", "map")
+NODE_SELECTOR: Final = h.Bound("nodeSelector", "map")
+AFFINITY: Final = h.Bound("affinity", "map")
 
 _CONSTRAINT: Final = "constraint"
-_SELECTOR: Final = Bound(_CONSTRAINT, "map", "labelSelector")
-_MATCH_LABEL_KEYS: Final = Bound(_CONSTRAINT, "list", "matchLabelKeys")
+_SELECTOR: Final = h.Bound(_CONSTRAINT, "map", "labelSelector")
+_MATCH_LABEL_KEYS: Final = h.Bound(_CONSTRAINT, "list", "matchLabelKeys")
 
 # The taints of spot nodes. Spot nodes of AWS, Karpenter and Alibaba Cloud have labels, but no taints.
 _SPOT_TAINTS: Final = (
@@ -244,11 +213,11 @@ _SPOT_TOLERATIONS: Final[tuple[Node, ...]] = tuple(
 
 
 def _with_spot(spot: Expression, tolerations: Expression) -> list[Node]:
-    return [*(When(spot, toleration) for toleration in _SPOT_TOLERATIONS), Items(tolerations)]
+    return [*(h.When(spot, toleration) for toleration in _SPOT_TOLERATIONS), h.Items(tolerations)]
 
 
-_SPOT, _LIST = Parameter("spot", "boolean"), Parameter("tolerations", "list")
-_TOLERATIONS: Final = NamedTemplate(
+_SPOT, _LIST = h.Parameter("spot", "boolean"), h.Parameter("tolerations", "list")
+_TOLERATIONS: Final = h.NamedTemplate(
     "tolerations",
     "The tolerations of a pod. With spot, the pod also tolerates the taints of the spot nodes of clouds.",
     _with_spot(_SPOT, _LIST),
@@ -257,16 +226,16 @@ _TOLERATIONS: Final = NamedTemplate(
 )
 
 
-def node_selector(structure: Structure) -> Merged:
+def node_selector(structure: Structure) -> h.Merged:
     """Return the node selector: the labels of the GPU product and of ECI, overridden by the user's labels.
 
     A role without GPUs has no label of a GPU product.
     """
     product: dict[Name, Node] = {
-        role_value("resources.gpu.productLabel"): When(GPUS, role_value("resources.gpu.product"))
+        role_value("resources.gpu.productLabel"): h.When(GPUS, role_value("resources.gpu.product"))
     }
-    lowest = MapOf({**product, **supporting.eci_node_selector(structure)})
-    return Merged((lowest, value("nodeSelector"), role_value("nodeSelector")))
+    lowest = h.MapOf({**product, **supporting.eci_node_selector(structure)})
+    return h.Merged((lowest, value("nodeSelector"), role_value("nodeSelector")))
 
 
 def tolerations(structure: Structure) -> Node:
@@ -297,11 +266,11 @@ def affinity() -> Node:
     placement = role_or_job_value("placement")
     spread: Node = {"podAntiAffinity": _preferred(naming.role_selector(ROLE))}
     pack: Node = {"podAffinity": _preferred(naming.RUN_SELECTOR)}
-    by_placement = When(Equal(placement, "spread"), spread, When(Equal(placement, "pack"), pack))
-    return When(AFFINITY, NotEmpty(AFFINITY), by_placement)
+    by_placement = h.When(h.Equal(placement, "spread"), spread, h.When(h.Equal(placement, "pack"), pack))
+    return h.When(AFFINITY, h.NotEmpty(AFFINITY), by_placement)
 
 
-MERGED_AFFINITY: Final = Merged((value("affinity"), role_value("affinity")), flat=False)
+MERGED_AFFINITY: Final = h.Merged((value("affinity"), role_value("affinity")), flat=False)
 """The affinity of the user. Each key of the role, such as `nodeAffinity`, replaces the key of the job."""
 
 
@@ -315,23 +284,23 @@ def topology_spread_constraints() -> list[Node]:
         "minDomains": if_set(_constraint("minDomains", "integer")),
         "topologyKey": _constraint("topologyKey"),
         "whenUnsatisfiable": _constraint("whenUnsatisfiable"),
-        "labelSelector": When(IsSet(_SELECTOR), When(_SELECTOR, NotEmpty(_SELECTOR), {}), _counted_pods()),
+        "labelSelector": h.When(h.IsSet(_SELECTOR), h.When(_SELECTOR, h.NotEmpty(_SELECTOR), {}), _counted_pods()),
         "matchLabelKeys": _MATCH_LABEL_KEYS,
         "nodeAffinityPolicy": if_set(_constraint("nodeAffinityPolicy")),
         "nodeTaintsPolicy": if_set(_constraint("nodeTaintsPolicy")),
     }
-    return [ForEach(role_or_job_value("topologySpreadConstraints"), body, "index", _CONSTRAINT)]
+    return [h.ForEach(role_or_job_value("topologySpreadConstraints"), body, "index", _CONSTRAINT)]
 
 
 def _counted_pods() -> Node:
     """Return a selector of the role's pods. Kubernetes refuses a key of `matchLabelKeys` in the selector."""
-    chosen = {key: Not(HasItem(_MATCH_LABEL_KEYS, key)) for key in naming.ROLE_LABELS}
-    selected: dict[Key, Node] = {key: When(chosen[key], node) for key, node in naming.ROLE_LABELS.items()}
-    return When(AnyOf(tuple(chosen.values())), {"matchLabels": selected}, {})
+    chosen = {key: h.Not(h.HasItem(_MATCH_LABEL_KEYS, key)) for key in naming.ROLE_LABELS}
+    selected: dict[Key, Node] = {key: h.When(chosen[key], node) for key, node in naming.ROLE_LABELS.items()}
+    return h.When(h.AnyOf(tuple(chosen.values())), {"matchLabels": selected}, {})
 
 
-def _constraint(field: str, value_type: ValueType = "string") -> Bound:
-    return Bound(_CONSTRAINT, value_type, field)
+def _constraint(field: str, value_type: ValueType = "string") -> h.Bound:
+    return h.Bound(_CONSTRAINT, value_type, field)
 
 
 def _preferred(selector: Node) -> Node:
@@ -346,12 +315,12 @@ def _preferred(selector: Node) -> Node:
 # user's variables without a reference, and then the user's variables with a reference. Each group is sorted by name.
 
 
-ENV: Final = Bound("env", "map")
+ENV: Final = h.Bound("env", "map")
 
 RUN_FOLDER: Final = "TFGEN_RUN_FOLDER"
 """The environment variable with the name of the run's folder, for volumes with a folder for each run."""
 
-ENV_REASON: Final = Comment(
+ENV_REASON: Final = h.Comment(
     "Kubernetes expands $(X) only from preceding variables, so the variables of tfgen come first, and the values with "
     "a reference come last. Without a GPU, NVIDIA_VISIBLE_DEVICES=void hides the GPUs of the node. By default, each "
     "thread pool of TensorFlow has a thread for each core of the node. OMP_NUM_THREADS and TF_NUM_* reduce the pools "
@@ -365,11 +334,11 @@ _THREADS: Final = ("OMP_NUM_THREADS", "TF_NUM_INTEROP_THREADS", "TF_NUM_INTRAOP_
 
 # With one inter-op thread, a worker that waits for a parameter server blocks the only thread and deadlocks.
 _AT_MOST_ONE_CPU: Final = r"^(1|1000m|[0-9]{1,3}m|0?[.][0-9]+)$"
-_CPU_LIMIT: Final = MapOf({"resourceFieldRef": MapOf({"resource": "limits.cpu"})})
-_INTEROP: Final = When(
-    AllOf((CPU_LIMIT, Matches(Text((CPU_LIMIT,)), _AT_MOST_ONE_CPU))),
-    MapOf({"TF_NUM_INTEROP_THREADS": "2"}),
-    MapOf({}),
+_CPU_LIMIT: Final = h.MapOf({"resourceFieldRef": h.MapOf({"resource": "limits.cpu"})})
+_INTEROP: Final = h.When(
+    h.AllOf((CPU_LIMIT, h.Matches(h.Text((CPU_LIMIT,)), _AT_MOST_ONE_CPU))),
+    h.MapOf({"TF_NUM_INTEROP_THREADS": "2"}),
+    h.MapOf({}),
 )
 
 # The GPU images of TensorFlow set "all", so a container without a GPU would allocate memory on every GPU of its node.
@@ -377,14 +346,14 @@ _VISIBLE_DEVICES: Final = "NVIDIA_VISIBLE_DEVICES"
 _NO_DEVICES: Final = "void"
 NO_GPUS: Final[Mapping[Key, Node]] = {
     "name": _VISIBLE_DEVICES,
-    Comment("An image for GPUs sets the value all. The value void hides the GPUs of the node."): None,
+    h.Comment("An image for GPUs sets the value all. The value void hides the GPUs of the node."): None,
     "value": _NO_DEVICES,
 }
 
-_ITEM: Final = Bound("value")
-_EXPANDS: Final = Contains(_ITEM, "$(")
-_LITERAL_VARIABLE: Final[Mapping[Key, Node]] = {"name": Bound("name"), "value": _ITEM}
-_REFERENCE: Final[Mapping[Key, Node]] = {"name": Bound("name"), "valueFrom": NotEmpty(Bound("value", "map"))}
+_ITEM: Final = h.Bound("value")
+_EXPANDS: Final = h.Contains(_ITEM, "$(")
+_LITERAL_VARIABLE: Final[Mapping[Key, Node]] = {"name": h.Bound("name"), "value": _ITEM}
+_REFERENCE: Final[Mapping[Key, Node]] = {"name": h.Bound("name"), "valueFrom": h.NotEmpty(h.Bound("value", "map"))}
 
 
 HOME: Final[Node] = {"name": "HOME", "value": "/tmp"}  # noqa: S108 - the emptyDir of the pod
@@ -400,14 +369,14 @@ def task_index(index_label: str) -> Node:
     return from_pod("TASK_INDEX", f"metadata.labels['{index_label}']")
 
 
-def env() -> Merged:
+def env() -> h.Merged:
     """Return the map of environment variables: the defaults of tfgen, overridden by the job, and then by the role."""
     defaults: dict[Name, Node] = {
         "HOME": "/tmp",  # noqa: S108 - the emptyDir of the pod
-        _VISIBLE_DEVICES: When(Not(GPUS), _NO_DEVICES),
-        **{name: When(CPU_LIMIT, _CPU_LIMIT) for name in _THREADS},
+        _VISIBLE_DEVICES: h.When(h.Not(GPUS), _NO_DEVICES),
+        **{name: h.When(CPU_LIMIT, _CPU_LIMIT) for name in _THREADS},
     }
-    return Merged((MapOf(defaults), _INTEROP, value("env"), role_value("env")), flat=False)
+    return h.Merged((h.MapOf(defaults), _INTEROP, value("env"), role_value("env")), flat=False)
 
 
 def variables(structure: Structure, role: RoleName, *, index_label: str, has_cluster: bool) -> list[Node]:
@@ -422,8 +391,8 @@ def variables(structure: Structure, role: RoleName, *, index_label: str, has_clu
     return [
         *(_cluster_variables(structure, role, index_label) if has_cluster else []),
         *run_variables(),
-        ForEach(ENV, When(IsMap(_ITEM), _REFERENCE, When(Not(_EXPANDS), _LITERAL_VARIABLE))),
-        ForEach(ENV, When(AllOf((Not(IsMap(_ITEM)), _EXPANDS)), _LITERAL_VARIABLE)),
+        h.ForEach(ENV, h.When(h.IsMap(_ITEM), _REFERENCE, h.When(h.Not(_EXPANDS), _LITERAL_VARIABLE))),
+        h.ForEach(ENV, h.When(h.AllOf((h.Not(h.IsMap(_ITEM)), _EXPANDS)), _LITERAL_VARIABLE)),
     ]
 
 
@@ -432,9 +401,9 @@ def run_variables() -> list[Node]:
     return [{"name": "TFGEN_RUN", "value": value("run")}, {"name": RUN_FOLDER, "value": run_folder()}]
 
 
-def run_folder() -> Default:
+def run_folder() -> h.Default:
     """Return the name of the run's folder in each volume that has a folder for each run."""
-    return Default(value("resumeFrom"), Default(value("run"), UNNAMED))
+    return h.Default(value("resumeFrom"), h.Default(value("run"), UNNAMED))
 
 
 def _cluster_variables(structure: Structure, role: RoleName, index_label: str) -> list[Node]:
@@ -466,20 +435,20 @@ def _cluster_variables(structure: Structure, role: RoleName, index_label: str) -
 # version of tfgen or a new number of replicas, produces an equal hash.
 
 
-HASH: Final = Bound("hash")
+HASH: Final = h.Bound("hash")
 """The name of the hash in an object that the function `hashed` returns. The function binds the name to the hash."""
 
-HASH_PARAMETER: Final = Parameter(HASH.name)
+HASH_PARAMETER: Final = h.Parameter(HASH.name)
 """The parameter that passes the hash to a pod template. When tfgen computes the hash, the parameter is null."""
 
 HASH_LABEL: Final[Mapping[Key, Node]] = {
-    Comment("The hash of this pod template. A change of the template needs a new run."): None,
+    h.Comment("The hash of this pod template. A change of the template needs a new run."): None,
     keys.POD_TEMPLATE_HASH: if_set(HASH_PARAMETER),
 }
 """The label with the hash, as the last label of a pod template."""
 
 
-def hashed(pod: NamedTemplate, arguments: Mapping[str, Node], workload: Callable[[Node], Node]) -> Let:
+def hashed(pod: h.NamedTemplate, arguments: Mapping[str, Node], workload: Callable[[Node], Node]) -> h.Let:
     """Return a workload object whose pod template has the hash of the template as a label.
 
     The result computes the hash once. `HASH` is the hole with the hash.
@@ -492,7 +461,7 @@ def hashed(pod: NamedTemplate, arguments: Mapping[str, Node], workload: Callable
     """
     doc = f"The hash of {pod.name}, for a label of the pods and for the immutable selector of a StatefulSet."
     parameters = tuple(name for name in pod.parameters if name != HASH_PARAMETER.name)
-    unhashed = call(pod, **{name: Parameter(name) for name in parameters}, hash=None)
-    template = NamedTemplate(f"{pod.name}Hash", doc, Digest(unhashed), file=pod.file, parameters=parameters)
+    unhashed = call(pod, **{name: h.Parameter(name) for name in parameters}, hash=None)
+    template = h.NamedTemplate(f"{pod.name}Hash", doc, h.Digest(unhashed), file=pod.file, parameters=parameters)
     used = {name: arguments[name] for name in parameters}
-    return Let(HASH.name, call(template, **used), workload(call(pod, **used, hash=HASH)))
+    return h.Let(HASH.name, call(template, **used), workload(call(pod, **used, hash=HASH)))

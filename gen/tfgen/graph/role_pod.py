@@ -13,27 +13,10 @@ from typing import Any, Final, TypeAlias
 
 from tfgen import data_path
 from tfgen.graph import cluster, naming, podspec, storage, supporting
+from tfgen.graph import holes as h
 from tfgen.graph.alternatives import join_alternatives, with_common_order
 from tfgen.graph.fill import Scope, evaluate
-from tfgen.graph.holes import (
-    Bound,
-    Comment,
-    Expression,
-    Items,
-    Key,
-    Let,
-    NamedTemplate,
-    Node,
-    Parameter,
-    Splice,
-    Sum,
-    Value,
-    When,
-    call,
-    if_set,
-    plain_mapping,
-    used_names,
-)
+from tfgen.graph.holes import Expression, Key, Node, call, if_set, plain_mapping, used_names
 from tfgen.graph.naming import CONTAINER, PORT_NAME, ROLE, ROLE_VALUES, overridden, role_or_job_value, role_value, value
 from tfgen.graph.podspec import pod_spec
 from tfgen.graph.schedulers import GANGS, GangBinding
@@ -45,11 +28,11 @@ from tfgen.schema.kinds import COPIED
 
 GRACE_SERVING: Final = 5
 GRACE: Final = 30  # the default of Kubernetes
-_GRACE_REASON: Final = Comment(
+_GRACE_REASON: Final = h.Comment(
     "TensorFlow's Server.join ignores SIGTERM, so a task that only serves would use its whole grace period."
 )
 
-_Lets: TypeAlias = Sequence[tuple[Bound, Expression]]
+_Lets: TypeAlias = Sequence[tuple[h.Bound, Expression]]
 """Pairs of a name and an expression, for the `Let` nodes of a named template. An expression may use earlier names."""
 
 _LABELS: Final[_Lets] = (
@@ -63,16 +46,16 @@ _ARGUMENTS: Final[Mapping[str, Node]] = {
     ROLE.name: ROLE,
     ROLE_VALUES.name: ROLE_VALUES,
     podspec.LIMITS.name: podspec.LIMITS,
-    podspec.CPU_LIMIT.name: Bound(podspec.LIMITS.name, "quantity", "cpu"),
-    podspec.GPUS.name: Bound(podspec.GPUS.name, "boolean"),
+    podspec.CPU_LIMIT.name: h.Bound(podspec.LIMITS.name, "quantity", "cpu"),
+    podspec.GPUS.name: h.Bound(podspec.GPUS.name, "boolean"),
     storage.LOCKED.name: storage.LOCKED,
 }
 """The arguments for a call of a named template in a PodSpec, by the name of the parameter."""
 
 _CONTAINER_ARGUMENTS: Final[Mapping[str, Node]] = {
     **_ARGUMENTS,
-    podspec.LIMITS.name: Parameter(podspec.LIMITS.name, "map"),
-    podspec.CPU_LIMIT.name: Parameter(podspec.LIMITS.name, "quantity", "cpu"),
+    podspec.LIMITS.name: h.Parameter(podspec.LIMITS.name, "map"),
+    podspec.CPU_LIMIT.name: h.Parameter(podspec.LIMITS.name, "quantity", "cpu"),
     podspec.GPUS.name: podspec.GPUS,
 }
 """The arguments for a call of a named template inside the named template of the main container."""
@@ -114,17 +97,17 @@ class Pods(Record):
             hash.
     """
 
-    labels: NamedTemplate
-    annotations: NamedTemplate
-    spec: NamedTemplate
-    template: NamedTemplate
+    labels: h.NamedTemplate
+    annotations: h.NamedTemplate
+    spec: h.NamedTemplate
+    template: h.NamedTemplate
 
     def for_role(self, role: RoleName) -> Node:
         """Return the pod template of a role."""
         return call_for_role(self.template, role)
 
 
-def call_for_role(named_template: NamedTemplate, role: RoleName) -> Node:
+def call_for_role(named_template: h.NamedTemplate, role: RoleName) -> Node:
     """Return a call of `named_template`, a template of `Pods`, with the name and the values of the role `role`."""
     return _call(named_template, arguments(role))
 
@@ -134,7 +117,7 @@ def arguments(role: RoleName) -> dict[str, Node]:
 
     Example: {"role": "ps", "values": Value("roles.ps", "map")}.
     """
-    return {ROLE.name: role, ROLE_VALUES.name: Value(f"roles.{role}", "map")}
+    return {ROLE.name: role, ROLE_VALUES.name: h.Value(f"roles.{role}", "map")}
 
 
 def pods(structure: Structure, controller: Callable[[Role], Controller], *, has_hash: bool = False) -> Pods:
@@ -165,7 +148,7 @@ def pods(structure: Structure, controller: Callable[[Role], Controller], *, has_
     }
     hash_label = podspec.HASH_LABEL if has_hash else EMPTY
     calls: dict[Key, Node] = {
-        "labels": {Splice("labels"): _call(metadata_templates["labels"]), **hash_label},
+        "labels": {h.Splice("labels"): _call(metadata_templates["labels"]), **hash_label},
         "annotations": _call(metadata_templates["annotations"]),
     }
     pod_template: Node = {
@@ -195,7 +178,7 @@ def _with_named_templates(spec: Mapping[Key, Node], structure: Structure) -> Nod
                 volumes = _named_template("pod.volumes", "The volumes of a task's pod.", node, file="volumes")
                 divided[key] = _call(volumes)
             case _ if key in fields:
-                divided[Splice("scheduling")] = _call(scheduling)
+                divided[h.Splice("scheduling")] = _call(scheduling)
             case _:
                 divided[key] = node
     return divided
@@ -213,7 +196,7 @@ def _main_container(container: Node) -> Node:
     divided: dict[Key, Node] = {}
     for key, node in container.items():
         if key == "resources":
-            divided[Splice("resources")] = part("pod.resources", "resources", {"resources": node}, _REQUESTS)
+            divided[h.Splice("resources")] = part("pod.resources", "resources", {"resources": node}, _REQUESTS)
         elif key == "env":
             divided[key] = part("pod.env", "variables", node, _ENV, "environment")
         elif key == "volumeMounts":
@@ -221,10 +204,10 @@ def _main_container(container: Node) -> Node:
         elif key != "name":
             divided[key] = node
     doc = "The main container of a task, without its field name."
-    return {"name": CONTAINER, Splice("container"): _call(_named_template("pod.container", doc, divided))}
+    return {"name": CONTAINER, h.Splice("container"): _call(_named_template("pod.container", doc, divided))}
 
 
-def _named_template(name: str, doc: str, node: Node, lets: _Lets = (), file: str = "pod") -> NamedTemplate:
+def _named_template(name: str, doc: str, node: Node, lets: _Lets = (), file: str = "pod") -> h.NamedTemplate:
     """Return a named template for a part of the pod template, with the parameters that `node` uses.
 
     Args:
@@ -237,14 +220,14 @@ def _named_template(name: str, doc: str, node: Node, lets: _Lets = (), file: str
     """
     used = used_names(node)
     for bound, expression in reversed(lets):
-        if (Bound, bound.name) in used:
-            node = Let(bound.name, expression, node)
-            used = used_names(expression) | used - {(Bound, bound.name)}
+        if (h.Bound, bound.name) in used:
+            node = h.Let(bound.name, expression, node)
+            used = used_names(expression) | used - {(h.Bound, bound.name)}
     names = (*_ARGUMENTS, podspec.HASH_PARAMETER.name)
-    return NamedTemplate(name, doc, node, file, tuple(name for name in names if (Parameter, name) in used))
+    return h.NamedTemplate(name, doc, node, file, tuple(name for name in names if (h.Parameter, name) in used))
 
 
-def _call(named_template: NamedTemplate, values: Mapping[str, Node] = _ARGUMENTS) -> Node:
+def _call(named_template: h.NamedTemplate, values: Mapping[str, Node] = _ARGUMENTS) -> Node:
     values = {**values, "hash": podspec.HASH_PARAMETER}
     return call(named_template, **{name: values[name] for name in named_template.parameters})
 
@@ -270,7 +253,7 @@ def _shared_lets(structure: Structure) -> _Lets:
     return (
         (podspec.LIMITS, podspec.limits(structure)),
         (podspec.DEVICES, podspec.devices()),
-        (Bound(podspec.GPUS.name, "boolean"), podspec.HAS_GPUS),
+        (h.Bound(podspec.GPUS.name, "boolean"), podspec.HAS_GPUS),
         (storage.LOCKED, storage.locked()),
     )
 
@@ -316,7 +299,7 @@ def generated_template(structure: Structure, role: Role, controller: Controller)
     binds = structure.gang and not controller.binds_gang
     gang = GANGS[structure.gang].binding_for(role.name) if structure.gang and binds else GangBinding()
     ends, deadline = role.name == structure.ends, value("deadline")
-    locked = Sum(deadline, value("lockWait"))
+    locked = h.Sum(deadline, value("lockWait"))
     init_containers = _init_containers(structure, role, controller)
     return {
         "metadata": {
@@ -325,7 +308,7 @@ def generated_template(structure: Structure, role: Role, controller: Controller)
             "annotations": {
                 **gang.annotations,
                 **supporting.eci_pod_annotations(structure),
-                Splice("annotations"): naming.POD_ANNOTATIONS,
+                h.Splice("annotations"): naming.POD_ANNOTATIONS,
             },
         },
         "spec": pod_spec(
@@ -337,7 +320,11 @@ def generated_template(structure: Structure, role: Role, controller: Controller)
             {
                 **controller.fields,
                 # The time includes init containers, such as the wait for a run lock.
-                **({"activeDeadlineSeconds": When(deadline, When(storage.LOCKED, locked, deadline))} if ends else {}),
+                **(
+                    {"activeDeadlineSeconds": h.When(deadline, h.When(storage.LOCKED, locked, deadline))}
+                    if ends
+                    else {}
+                ),
                 **({_GRACE_REASON: None} if any(peer.serves for peer in structure.roles) else {}),
                 "terminationGracePeriodSeconds": overridden(
                     role_value("terminationGracePeriodSeconds"), GRACE_SERVING if role.serves else GRACE
@@ -366,13 +353,13 @@ def generated_template(structure: Structure, role: Role, controller: Controller)
 
 def _pod_labels(structure: Structure, gang: GangBinding) -> Node:
     return {
-        Splice("selector"): naming.role_selector(ROLE),
+        h.Splice("selector"): naming.role_selector(ROLE),
         keys.NAME: naming.NAME,
         keys.INSTANCE: naming.RELEASE,
         keys.COMPONENT: ROLE,
         **gang.labels,
         **supporting.eci_pod_labels(structure),
-        Splice("labels"): naming.POD_LABELS,
+        h.Splice("labels"): naming.POD_LABELS,
     }
 
 
@@ -387,7 +374,7 @@ def _container(structure: Structure, role: Role, controller: Controller) -> Node
         "image": role_or_job_value("image"),
         "imagePullPolicy": if_set(role_or_job_value("imagePullPolicy")),
         "command": role_or_job_value("command"),
-        "args": [Items(arguments), *cluster.FLAGS] if structure.legacy_flags else arguments,
+        "args": [h.Items(arguments), *cluster.FLAGS] if structure.legacy_flags else arguments,
         "workingDir": if_set(role_or_job_value("workingDir")),
         podspec.ENV_REASON: None,
         "env": podspec.variables(structure, role.name, index_label=controller.index_label, has_cluster=has_cluster),
@@ -395,7 +382,7 @@ def _container(structure: Structure, role: Role, controller: Controller) -> Node
         "ports": [_port({"name": controller.port_name, "containerPort": structure.port}), *map(_port, role.ports)],
         "resources": {
             "requests": podspec.REQUESTS,
-            "limits": Parameter(podspec.LIMITS.name, "map"),
+            "limits": h.Parameter(podspec.LIMITS.name, "map"),
             **podspec.claims(structure, "claims"),
         },
         **(probe if role.serves and controller.publishes_unready else {}),

@@ -8,34 +8,9 @@ from typing import Final
 
 from tfgen.data_path import ValueType
 from tfgen.graph import cluster, naming
+from tfgen.graph import holes as h
 from tfgen.graph.fill import Template
-from tfgen.graph.holes import (
-    AllOf,
-    AnyOf,
-    Bound,
-    Comment,
-    Default,
-    Equal,
-    Expression,
-    Filtered,
-    ForEach,
-    Guard,
-    IsSet,
-    Items,
-    Join,
-    Key,
-    Let,
-    MapOf,
-    Merged,
-    Name,
-    Node,
-    Not,
-    Override,
-    Splice,
-    When,
-    if_set,
-    plain_mapping,
-)
+from tfgen.graph.holes import Expression, Key, Name, Node, if_set, plain_mapping
 from tfgen.graph.naming import PORT_NAME, role_or_job_value, value
 from tfgen.job.training_job import GitCode, Role, Structure
 from tfgen.kubernetes import keys
@@ -44,7 +19,7 @@ from tfgen.record import EMPTY
 # -- network -----------------------------------------------------------------------------------------------------------
 
 
-ISOLATED: Final = Equal(value("network.policy"), "Isolated")
+ISOLATED: Final = h.Equal(value("network.policy"), "Isolated")
 _LIMITED: Final = value("network.egress.limited")
 
 # To all addresses, because the DNS pods have different labels in different clusters, and a DNS cache on the node
@@ -63,7 +38,7 @@ def headless_service(structure: Structure) -> Node:
     """Return the headless Service, which gives each task a DNS name even before the task is ready."""
     spec: Node = {
         "clusterIP": "None",
-        Comment("Tasks resolve the names of their peers before any task is ready."): None,
+        h.Comment("Tasks resolve the names of their peers before any task is ready."): None,
         "publishNotReadyAddresses": True,
         "selector": naming.RUN_SELECTOR,
         "ports": [{"name": PORT_NAME, "port": structure.port, "protocol": "TCP", "targetPort": PORT_NAME}],
@@ -73,7 +48,7 @@ def headless_service(structure: Structure) -> Node:
 
 def policy_types() -> list[Node]:
     """Return the `policyTypes` of a network policy: Ingress, and Egress if egress is limited."""
-    return ["Ingress", When(_LIMITED, "Egress")]
+    return ["Ingress", h.When(_LIMITED, "Egress")]
 
 
 def network_policy(
@@ -96,13 +71,13 @@ def run_policy() -> Node:
     spec: dict[Key, Node] = {
         "podSelector": of_run,
         "ingress": [{"from": run_pods}],
-        "egress": When(_LIMITED, [{"to": run_pods}, _DNS, Items(value("network.egress.rules"))]),
+        "egress": h.When(_LIMITED, [{"to": run_pods}, _DNS, h.Items(value("network.egress.rules"))]),
         "policyTypes": policy_types(),
     }
-    return When(ISOLATED, network_policy(naming.RUN, spec))
+    return h.When(ISOLATED, network_policy(naming.RUN, spec))
 
 
-def api_server_policy(name: Node, role: str, *rules: When) -> Node:
+def api_server_policy(name: Node, role: str, *rules: h.When) -> Node:
     """Return the network policy that allows a pod to reach the API server.
 
     The policy exists only if the egress of the run is limited. Kubernetes allows traffic that at least one policy
@@ -115,11 +90,11 @@ def api_server_policy(name: Node, role: str, *rules: When) -> Node:
     """
     spec: dict[Key, Node] = {
         "podSelector": {"matchLabels": naming.role_selector(role)},
-        "egress": [Items(_API_SERVER), *rules],
+        "egress": [h.Items(_API_SERVER), *rules],
         "policyTypes": ["Egress"],
     }
-    is_needed = AllOf((ISOLATED, _LIMITED, AnyOf((_API_SERVER, *(rule.test for rule in rules)))))
-    return When(is_needed, network_policy(name, spec))
+    is_needed = h.AllOf((ISOLATED, _LIMITED, h.AnyOf((_API_SERVER, *(rule.test for rule in rules)))))
+    return h.When(is_needed, network_policy(name, spec))
 
 
 # -- rights for the API server -----------------------------------------------------------------------------------------
@@ -165,30 +140,30 @@ _DEFAULT: Final = "default"
 @cache
 def service_account() -> Node:
     """Return the ServiceAccount, if the job creates an account. The tasks do not mount the token of the account."""
-    name = Default(value("serviceAccountName"), naming.JOB)
+    name = h.Default(value("serviceAccountName"), naming.JOB)
     fields: dict[Key, Node] = {"automountServiceAccountToken": False}
     account = naming.kubernetes_object("v1", "ServiceAccount", name, fields, naming.BEFORE_PODS)
-    return When(_IS_CREATED, naming.with_overriding_metadata(account, (), (value("serviceAccount.annotations"),)))
+    return h.When(_IS_CREATED, naming.with_overriding_metadata(account, (), (value("serviceAccount.annotations"),)))
 
 
-def task_account(structure: Structure) -> When:
+def task_account(structure: Structure) -> h.When:
     """Return the name of a task's service account: the account of the role or of the job, or the created account.
 
     If the role sets an empty name, the result is absent, and the task has the default account of the namespace.
     """
     name = role_or_job_value("serviceAccountName")
-    if not structure.service_account or not isinstance(name, Override):
+    if not structure.service_account or not isinstance(name, h.Override):
         return if_set(name)
-    job_account = When(name.fallback, name.fallback, When(_IS_CREATED, naming.JOB))
-    return When(IsSet(name.first), if_set(name.first), job_account)
+    job_account = h.When(name.fallback, name.fallback, h.When(_IS_CREATED, naming.JOB))
+    return h.When(h.IsSet(name.first), if_set(name.first), job_account)
 
 
-def default_account_guard() -> Guard:
+def default_account_guard() -> h.Guard:
     """Return the guard that rejects the creation of the account `default`, which each namespace already has."""
-    return Guard(
+    return h.Guard(
         "service-account-default",
         at="serviceAccountName",
-        when=AllOf((_IS_CREATED, Equal(value("serviceAccountName"), _DEFAULT))),
+        when=h.AllOf((_IS_CREATED, h.Equal(value("serviceAccountName"), _DEFAULT))),
         say=f"serviceAccount.create would create the account {_DEFAULT}, which each namespace already has; "
         "choose another name",
     )
@@ -201,7 +176,7 @@ def default_account_guard() -> Guard:
 # https://kubernetes.io/docs/tasks/run-application/configure-pdb/#arbitrary-controllers-and-selectors.
 
 
-NO_FAILURE: Final = Comment("An evicted or preempted pod, or a pod of a lost node, is not counted as a failure.")
+NO_FAILURE: Final = h.Comment("An evicted or preempted pod, or a pod of a lost node, is not counted as a failure.")
 _IGNORE_DISRUPTIONS: Final[Node] = {
     "action": "Ignore",
     "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}],
@@ -219,7 +194,7 @@ def failure_policy(*rules: Node) -> Node:
 
 
 # https://kubernetes.io/docs/concepts/workloads/controllers/job/#pod-failure-policy
-IGNORE_EXIT_CODES: Final = When(
+IGNORE_EXIT_CODES: Final = h.When(
     _EXIT_CODES,
     {
         "action": "Ignore",
@@ -230,9 +205,9 @@ IGNORE_EXIT_CODES: Final = When(
 
 
 RESTART_IN_PLACE: Final[Mapping[Key, Node]] = {
-    Comment("The kubelet starts the program again in its pod, which keeps the node and the GPUs."): None,
-    "restartPolicy": When(_EXIT_CODES, "Never"),
-    "restartPolicyRules": When(
+    h.Comment("The kubelet starts the program again in its pod, which keeps the node and the GPUs."): None,
+    "restartPolicy": h.When(_EXIT_CODES, "Never"),
+    "restartPolicyRules": h.When(
         _EXIT_CODES, [{"action": "Restart", "exitCodes": {"operator": "In", "values": _EXIT_CODES}}]
     ),
 }
@@ -263,12 +238,12 @@ def budgets(structure: Structure, is_scalable: Callable[[Role], bool]) -> Iterat
             **bound,
             "selector": {"matchLabels": naming.role_selector(role.name)},
             # https://kubernetes.io/docs/tasks/run-application/configure-pdb/#unhealthy-pod-eviction-policy
-            Comment("A task that is not ready loses no work, so it must not block the drain of a node."): None,
+            h.Comment("A task that is not ready loses no work, so it must not block the drain of a node."): None,
             "unhealthyPodEvictionPolicy": "AlwaysAllow",
         }
         name, labels = naming.workload(role.name), plain_mapping({keys.COMPONENT: role.name})
         budget = naming.kubernetes_object("policy/v1", "PodDisruptionBudget", name, {"spec": spec}, labels=labels)
-        yield Template(f"{role.name}-poddisruptionbudget", When(value("podDisruptionBudget.enabled"), budget))
+        yield Template(f"{role.name}-poddisruptionbudget", h.When(value("podDisruptionBudget.enabled"), budget))
 
 
 # -- device claims -----------------------------------------------------------------------------------------------------
@@ -293,7 +268,7 @@ def device_claims(structure: Structure) -> Iterator[Template]:
         )
         devices: dict[Key, Node] = {
             "deviceClassName": device_class,
-            "selectors": [ForEach(selectors, {"cel": {"expression": Bound("selector")}}, "index", "selector")],
+            "selectors": [h.ForEach(selectors, {"cel": {"expression": h.Bound("selector")}}, "index", "selector")],
             "allocationMode": "ExactCount",
             "count": count,
         }
@@ -305,7 +280,7 @@ def device_claims(structure: Structure) -> Iterator[Template]:
             naming.BEFORE_PODS,
             {keys.COMPONENT: role.name},
         )
-        yield Template(f"{role.name}-resourceclaimtemplate", When(AllOf((count, device_class)), claim))
+        yield Template(f"{role.name}-resourceclaimtemplate", h.When(h.AllOf((count, device_class)), claim))
 
 
 # -- priority classes --------------------------------------------------------------------------------------------------
@@ -318,18 +293,18 @@ _CLASS: Final = "class"
 
 
 @cache
-def priority_classes() -> ForEach:
+def priority_classes() -> h.ForEach:
     """Return the PriorityClass objects that the job file defines, in the order of their names."""
     fields: dict[Key, Node] = {
-        "value": Bound(_CLASS, "integer", "value"),
-        "description": if_set(Bound(_CLASS, "string", "description")),
-        "preemptionPolicy": Default(Bound(_CLASS, "string", "preemptionPolicy"), "PreemptLowerPriority"),
+        "value": h.Bound(_CLASS, "integer", "value"),
+        "description": if_set(h.Bound(_CLASS, "string", "description")),
+        "preemptionPolicy": h.Default(h.Bound(_CLASS, "string", "preemptionPolicy"), "PreemptLowerPriority"),
         "globalDefault": False,
     }
     priority_class = naming.kubernetes_object(
-        "scheduling.k8s.io/v1", "PriorityClass", Bound("name"), fields, naming.BEFORE_PODS
+        "scheduling.k8s.io/v1", "PriorityClass", h.Bound("name"), fields, naming.BEFORE_PODS
     )
-    return ForEach(value("priorityClasses"), priority_class, item=_CLASS)
+    return h.ForEach(value("priorityClasses"), priority_class, item=_CLASS)
 
 
 # -- objects of the job file -------------------------------------------------------------------------------------------
@@ -346,10 +321,10 @@ LITERAL: Final = "object"
 """The prefix of the file name of each object under `objects`."""
 
 _OBJECT: Final = "object"
-_NAME: Final = Bound("name")
-_KIND: Final = Bound(_OBJECT, "string", "kind")
-_METADATA: Final = Bound("metadata", "map")
-_FIELDS: Final = Bound("fields", "map")
+_NAME: Final = h.Bound("name")
+_KIND: Final = h.Bound(_OBJECT, "string", "kind")
+_METADATA: Final = h.Bound("metadata", "map")
+_FIELDS: Final = h.Bound("fields", "map")
 
 _TFGEN_FIELDS: Final = ("apiVersion", "kind", "metadata")
 """The fields that tfgen writes itself in each object. The chart contains all other fields of the object unchanged."""
@@ -375,36 +350,36 @@ together."""
 
 
 @cache
-def literal_objects() -> ForEach:
+def literal_objects() -> h.ForEach:
     """Return the objects under `objects` of the job file, in the order of the keys."""
     item: Node = {
-        "apiVersion": Bound(_OBJECT, "string", "apiVersion"),
+        "apiVersion": h.Bound(_OBJECT, "string", "apiVersion"),
         "kind": _KIND,
-        "metadata": naming.literal_metadata(Default(_metadata_field("name", "string"), naming.of_job(_NAME))),
-        Splice("fields"): _FIELDS,
+        "metadata": naming.literal_metadata(h.Default(_metadata_field("name", "string"), naming.of_job(_NAME))),
+        h.Splice("fields"): _FIELDS,
     }
-    wave = MapOf({keys.SYNC_WAVE: When(_is_one_of(_KIND, KINDS_BEFORE_PODS), keys.BEFORE_PODS[keys.SYNC_WAVE])})
+    wave = h.MapOf({keys.SYNC_WAVE: h.When(_is_one_of(_KIND, KINDS_BEFORE_PODS), keys.BEFORE_PODS[keys.SYNC_WAVE])})
     object_labels, object_annotations = (
-        Default(_metadata_field(field, "map"), MapOf({})) for field in ("labels", "annotations")
+        h.Default(_metadata_field(field, "map"), h.MapOf({})) for field in ("labels", "annotations")
     )
-    is_tfgen_field = _is_one_of(Bound("field"), _TFGEN_FIELDS)
-    fields = Filtered(Bound(_OBJECT, "map"), Not(is_tfgen_field), key="field", item="content")
+    is_tfgen_field = _is_one_of(h.Bound("field"), _TFGEN_FIELDS)
+    fields = h.Filtered(h.Bound(_OBJECT, "map"), h.Not(is_tfgen_field), key="field", item="content")
     for bound, expression in (
         (_FIELDS, fields),
-        (naming.LITERAL_ANNOTATIONS, Merged((wave, value("annotations"), object_annotations))),
-        (naming.LITERAL_LABELS, Merged((MapOf({}), value("labels"), object_labels))),
-        (_METADATA, Default(Bound(_OBJECT, "map", "metadata"), MapOf({}))),
+        (naming.LITERAL_ANNOTATIONS, h.Merged((wave, value("annotations"), object_annotations))),
+        (naming.LITERAL_LABELS, h.Merged((h.MapOf({}), value("labels"), object_labels))),
+        (_METADATA, h.Default(h.Bound(_OBJECT, "map", "metadata"), h.MapOf({}))),
     ):
-        item = Let(bound.name, expression, item)
-    return ForEach(value("objects"), item, item=_OBJECT)
+        item = h.Let(bound.name, expression, item)
+    return h.ForEach(value("objects"), item, item=_OBJECT)
 
 
-def _metadata_field(field: str, value_type: ValueType) -> Bound:
+def _metadata_field(field: str, value_type: ValueType) -> h.Bound:
     return _METADATA.replaced(type=value_type, path=field)
 
 
-def _is_one_of(text: Node, choices: tuple[str, ...]) -> AnyOf:
-    return AnyOf(tuple(Equal(text, choice) for choice in choices))
+def _is_one_of(text: Node, choices: tuple[str, ...]) -> h.AnyOf:
+    return h.AnyOf(tuple(h.Equal(text, choice) for choice in choices))
 
 
 # -- Elastic Container Instance (ECI) of Alibaba Cloud -----------------------------------------------------------------
@@ -426,22 +401,22 @@ def eci_pod_annotations(structure: Structure) -> Mapping[Key, Node]:
     lists = {key: value(f"cloud.eci.{path}") for key, path in keys.ECI_LISTS.items()}
     annotations: dict[str, Node] = {
         **{keys.ECI_PREFIX + key: if_set(value(f"cloud.eci.{path}")) for key, path in keys.ECI_TEXTS.items()},
-        **{keys.ECI_PREFIX + key: When(items, Join(items)) for key, items in lists.items()},
-        keys.ECI_PREFIX + keys.ECI_IMAGE_CACHE: When(value("cloud.eci.imageCache.match"), "true"),
+        **{keys.ECI_PREFIX + key: h.When(items, h.Join(items)) for key, items in lists.items()},
+        keys.ECI_PREFIX + keys.ECI_IMAGE_CACHE: h.When(value("cloud.eci.imageCache.match"), "true"),
     }
-    return {key: When(_ECI_ENABLED, annotations[key]) for key in sorted(annotations)}
+    return {key: h.When(_ECI_ENABLED, annotations[key]) for key in sorted(annotations)}
 
 
 def eci_pod_labels(structure: Structure) -> Mapping[Key, Node]:
     """Return the pod label that makes the webhook of Alibaba Cloud run a pod on ECI without a virtual node."""
-    return {keys.ECI: When(_uses_way("Label"), "true")} if structure.eci else {}
+    return {keys.ECI: h.When(_uses_way("Label"), "true")} if structure.eci else {}
 
 
 def eci_node_selector(structure: Structure) -> Mapping[Name, Node]:
     """Return the node selector for the virtual nodes, which run their pods on ECI."""
     if not structure.eci:
         return {}
-    return {label: When(_uses_way(way), text) for way, (label, text) in keys.ECI_NODE_LABELS.items()}
+    return {label: h.When(_uses_way(way), text) for way, (label, text) in keys.ECI_NODE_LABELS.items()}
 
 
 def eci_tolerations(structure: Structure) -> tuple[Node, ...]:
@@ -449,13 +424,13 @@ def eci_tolerations(structure: Structure) -> tuple[Node, ...]:
     if not structure.eci:
         return ()
     return tuple(
-        When(_uses_way(way), {"key": key, "operator": "Equal", "value": text, "effect": "NoSchedule"})
+        h.When(_uses_way(way), {"key": key, "operator": "Equal", "value": text, "effect": "NoSchedule"})
         for way, (key, text) in keys.ECI_TAINTS.items()
     )
 
 
 def _uses_way(way: str) -> Expression:
-    return AllOf((_ECI_ENABLED, Equal(value("cloud.eci.way"), way)))
+    return h.AllOf((_ECI_ENABLED, h.Equal(value("cloud.eci.way"), way)))
 
 
 def image_cache(structure: Structure) -> Node:
@@ -465,14 +440,14 @@ def image_cache(structure: Structure) -> Node:
         tunable.append(value("code.git.image"))
     path = "cloud.eci.imageCache.make"
     spec: Node = {
-        "images": [*(When(image, image) for image in tunable), *_additional_images(structure)],
+        "images": [*(h.When(image, image) for image in tunable), *_additional_images(structure)],
         "imagePullSecrets": value(f"{path}.pullSecrets"),
         "imageCacheSize": value(f"{path}.size"),
         "retentionDays": if_set(value(f"{path}.retentionDays")),
     }
     annotations = {**naming.BEFORE_PODS, keys.CACHE_REUSE: "true"}
     cache = naming.kubernetes_object("eci.alibabacloud.com/v1", "ImageCache", naming.JOB, {"spec": spec}, annotations)
-    return When(_ECI_ENABLED, cache)
+    return h.When(_ECI_ENABLED, cache)
 
 
 def _additional_images(structure: Structure) -> list[str]:

@@ -9,9 +9,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final, TypeAlias
 
 from tfgen.graph import cluster, elastic_dl, naming, role_pod, schedulers, supporting
+from tfgen.graph import holes as h
 from tfgen.graph.fill import Template
 from tfgen.graph.helper_pods import RELEASED_BOARD, Kind, Plan
-from tfgen.graph.holes import AllOf, Comment, Default, Equal, Guard, Key, NamedTemplate, Node, Splice, Sum, When, if_set
+from tfgen.graph.holes import Key, Node, if_set
 from tfgen.graph.naming import PodName, overridden, value
 from tfgen.graph.podspec import HASH, hashed
 from tfgen.graph.schedulers import queue_labels
@@ -46,7 +47,7 @@ class Workload(Record):
     """
 
     templates: Callable[[Structure], tuple[Template, ...]]
-    guards: Callable[[Structure], Sequence[Guard]]
+    guards: Callable[[Structure], Sequence[h.Guard]]
     has_service: Test = lambda structure: structure.is_distributed
     has_config_map: Test = lambda structure: structure.is_distributed
     has_pod_group: Test = lambda _: True
@@ -79,7 +80,7 @@ def single_pod(structure: Structure, role: Role) -> Node:
             "name": naming.workload(role.name),
             "labels": {
                 **naming.INSTALLED,
-                Splice("pod"): role_pod.call_for_role(pods.labels, role.name),
+                h.Splice("pod"): role_pod.call_for_role(pods.labels, role.name),
                 **queue_labels(structure),
             },
             "annotations": role_pod.call_for_role(pods.annotations, role.name),
@@ -107,7 +108,7 @@ def _job_controller(structure: Structure) -> role_pod.Controller:
     return role_pod.Controller(keys.JOB_INDEX, {**subdomain, "restartPolicy": "Never"})
 
 
-def indexed_job(structure: Structure, role: Role, template: NamedTemplate) -> Node:
+def indexed_job(structure: Structure, role: Role, template: h.NamedTemplate) -> Node:
     """Return the Job of a role, in which each task has an index."""
     queue = queue_labels(structure) if role.name != "evaluator" else {}
     name, labels = naming.workload(role.name), {keys.COMPONENT: role.name, **queue}
@@ -129,7 +130,7 @@ def job_spec(structure: Structure, role: Role, template: Node) -> dict[Key, Node
     https://kubernetes.io/docs/concepts/workloads/controllers/job/#backoff-limit-per-index
     """
     replicas = cluster.replicas(role.name)
-    by_index = Comment(
+    by_index = h.Comment(
         "The limit applies to each index. The peers of a lost task fail too, and would exceed a common limit."
     )
     retries: dict[Key, Node] = {by_index: None, "backoffLimitPerIndex": value("retries"), "maxFailedIndexes": 0}
@@ -137,7 +138,7 @@ def job_spec(structure: Structure, role: Role, template: Node) -> dict[Key, Node
         retries = {"backoffLimit": value("retries")}
     success: dict[Key, Node] = {}
     if role.name == structure.ends and structure.completion == "Worker0":
-        success[Comment("When worker 0 succeeds, the Job ends all other workers.")] = None
+        success[h.Comment("When worker 0 succeeds, the Job ends all other workers.")] = None
         success["successPolicy"] = {"rules": [{"succeededIndexes": "0"}]}
     return {
         "completions": replicas,
@@ -145,7 +146,7 @@ def job_spec(structure: Structure, role: Role, template: Node) -> dict[Key, Node
         "completionMode": "Indexed",
         **retries,
         **success,
-        Comment("A task never has two pods, because the Job replaces a pod only after the end of the pod."): None,
+        h.Comment("A task never has two pods, because the Job replaces a pod only after the end of the pod."): None,
         "podReplacementPolicy": "Failed",
         supporting.NO_FAILURE: None,
         "podFailurePolicy": supporting.failure_policy(supporting.IGNORE_EXIT_CODES),
@@ -169,8 +170,8 @@ def _finisher_plan(structure: Structure, is_scalable: Callable[[Role], bool]) ->
     ]
     plan = Plan(structure.ends, starts=tuple(starts))
     if schedulers.may_be_partial(structure):
-        is_partial = AllOf((schedulers.ENABLED, schedulers.is_partial(structure)))
-        plan = plan.replaced(start_with=When(is_partial, schedulers.MIN_AVAILABLE))
+        is_partial = h.AllOf((schedulers.ENABLED, schedulers.is_partial(structure)))
+        plan = plan.replaced(start_with=h.When(is_partial, schedulers.MIN_AVAILABLE))
     if not structure.releases:
         return plan
     jobs = tuple(role.name for role in structure.roles if role.name not in (structure.ends, *stateful))
@@ -208,7 +209,7 @@ INDEXED_JOB: Final = Workload(
 _STATEFUL_SET_CONTROLLER: Final = role_pod.Controller(index_label=keys.STATEFUL_SET_INDEX, fields={})
 
 
-def stateful_set(role: Role, template: NamedTemplate) -> Node:
+def stateful_set(role: Role, template: h.NamedTemplate) -> Node:
     """Return the StatefulSet of a role.
 
     The StatefulSet creates all pods at once, because a gang that starts its pods in order causes a deadlock
@@ -220,16 +221,16 @@ def stateful_set(role: Role, template: NamedTemplate) -> Node:
     spec: dict[Key, Node] = {
         "serviceName": naming.RUN,
         "replicas": cluster.replicas(role.name),
-        Comment("All pods start together. A gang whose pods start one by one never starts."): None,
+        h.Comment("All pods start together. A gang whose pods start one by one never starts."): None,
         "podManagementPolicy": "Parallel",
-        Comment("No update restarts a single task of a run, so all tasks have the same pod template."): None,
+        h.Comment("No update restarts a single task of a run, so all tasks have the same pod template."): None,
         "updateStrategy": {"type": "OnDelete"},
-        Comment(
+        h.Comment(
             "Because of the hash, Kubernetes rejects a new pod template. Only a new run may have a new template."
         ): None,
         "selector": {
             "matchLabels": {
-                Splice("role"): naming.role_selector(role.name),
+                h.Splice("role"): naming.role_selector(role.name),
                 keys.POD_TEMPLATE_HASH: HASH,
             }
         },
@@ -286,7 +287,7 @@ def job_set(structure: Structure) -> Node:
     # With `ps_first`, all other roles wait for the ps.
     roles = sorted(structure.roles, key=lambda role: structure.ps_first and role.name != "ps")
     spec: Node = {
-        "suspend": When(value("workload.suspend"), True),
+        "suspend": h.When(value("workload.suspend"), True),
         "ttlSecondsAfterFinished": if_set(value("workload.ttlSecondsAfterFinished")),
         **({"network": network} if structure.is_distributed else {}),
         "successPolicy": {"operator": "All", "targetReplicatedJobs": [structure.ends]},
@@ -296,7 +297,7 @@ def job_set(structure: Structure) -> Node:
         },
         "replicatedJobs": [_replicated(structure, role, pods.for_role(role.name)) for role in roles],
     }
-    annotations: dict[Key, Node] = {keys.EXCLUSIVE_TOPOLOGY: When(_EXCLUSIVE, _EXCLUSIVE)}
+    annotations: dict[Key, Node] = {keys.EXCLUSIVE_TOPOLOGY: h.When(_EXCLUSIVE, _EXCLUSIVE)}
     version, labels = "jobset.x-k8s.io/v1alpha2", queue_labels(structure)
     return naming.kubernetes_object(version, "JobSet", naming.RUN, {"spec": spec}, annotations, labels)
 
@@ -383,7 +384,7 @@ def _clean_up(structure: Structure) -> dict[Key, Node]:
     """Return the fields that delete the pods and the TFJob after the end of the run."""
     by_completion = "Running" if structure.releases else "None"
     return {
-        "cleanPodPolicy": Default(value("workload.tfJob.cleanPodPolicy"), by_completion),
+        "cleanPodPolicy": h.Default(value("workload.tfJob.cleanPodPolicy"), by_completion),
         "ttlSecondsAfterFinished": if_set(value("workload.ttlSecondsAfterFinished")),
     }
 
@@ -404,18 +405,18 @@ def _run_policy(structure: Structure) -> Node:
         **_clean_up(structure),
         "backoffLimit": value("retries"),
         "activeDeadlineSeconds": if_set(value("workload.tfJob.activeDeadlineSeconds")),
-        "suspend": When(value("workload.suspend"), True),
-        **({"schedulingPolicy": When(schedulers.ENABLED, scheduling)} if makes_group else {}),
+        "suspend": h.When(value("workload.suspend"), True),
+        **({"schedulingPolicy": h.When(schedulers.ENABLED, scheduling)} if makes_group else {}),
     }
 
 
-def _tf_job_guards(structure: Structure) -> list[Guard]:
+def _tf_job_guards(structure: Structure) -> list[h.Guard]:
     """Return the guard that limits the length of pod names. The operator uses each pod name as a Service name."""
     leader = _replica_type(structure, "chief").lower()
 
     def pod_name(role: Node, index: Node) -> Node:
         name = naming.pod(role, index)
-        return name if leader == "chief" else When(Equal(role, "chief"), naming.pod(leader, index), name)
+        return name if leader == "chief" else h.When(h.Equal(role, "chief"), naming.pod(leader, index), name)
 
     return [naming.role_hosts_guard(pod_name)]
 
@@ -468,7 +469,7 @@ def volcano_job(structure: Structure) -> Node:
     spec: Node = {
         **_gang(structure),
         # The Job fails at restart number maxRetry, so it restarts maxRetry - 1 times (state/restarting.go).
-        "maxRetry": Sum(value("retries"), 1),
+        "maxRetry": h.Sum(value("retries"), 1),
         "ttlSecondsAfterFinished": if_set(value("workload.ttlSecondsAfterFinished")),
         "networkTopology": schedulers.network_topology("workload.volcanoJob.networkTopology"),
         **({"plugins": _plugins(structure)} if structure.is_distributed else {}),
@@ -488,9 +489,9 @@ def _gang(structure: Structure) -> dict[Key, Node]:
             "priorityClassName": if_set(value("priorityClassName")),
         }
     return {
-        "schedulerName": Default(value("gang.schedulerName"), "volcano"),
-        "minAvailable": When(schedulers.ENABLED, schedulers.min_members(structure), 1),
-        "queue": Default(schedulers.QUEUE, _QUEUE),
+        "schedulerName": h.Default(value("gang.schedulerName"), "volcano"),
+        "minAvailable": h.When(schedulers.ENABLED, schedulers.min_members(structure), 1),
+        "queue": h.Default(schedulers.QUEUE, _QUEUE),
         "priorityClassName": if_set(schedulers.PRIORITY),
     }
 
@@ -522,10 +523,10 @@ def _task(structure: Structure, role: Role, template: Node) -> Node:
     if role.name == "evaluator":
         min_available = 0
     elif role.name == "worker" and schedulers.may_be_partial(structure):
-        min_available = When(schedulers.is_partial(structure), 0, replicas)
+        min_available = h.When(schedulers.is_partial(structure), 0, replicas)
     # A pod that exceeds its deadline fails the Job.
     on_deadline: Node = {"event": "PodFailed", "action": "TerminateJob"}
-    ends: list[Node] = [{"event": "TaskCompleted", "action": "CompleteJob"}, When(value("deadline"), on_deadline)]
+    ends: list[Node] = [{"event": "TaskCompleted", "action": "CompleteJob"}, h.When(value("deadline"), on_deadline)]
     return {
         "name": role.name,
         "replicas": replicas,
