@@ -76,7 +76,7 @@ def failing_scopes(guard: h.Guard, scope: Scope) -> Iterator[Scope]:
         for name, expression in guard.let:
             entry_scope = entry_scope.binding({name: evaluate(expression, entry_scope)})
         if evaluate(guard.when, entry_scope):
-            yield entry_scope
+            yield entry_scope.binding({})  # a copy, because the next entry changes the scope
 
 
 def _combinations(maps: Sequence[h.CheckedMap], scope: Scope) -> Iterator[Scope]:
@@ -98,11 +98,14 @@ def _entries(
 ) -> Iterator[tuple[Any, Any, Scope]]:
     """Yield each entry of a map, in the order of the keys, with a scope in which the names of the loop are defined.
 
-    The entries of a list are its indexes and items, as for `range` of Go.
+    The entries of a list are its indexes and items, as for `range` of Go. To save time, all entries share one scope.
     """
     entries = over(scope) or {}
+    bound = {**scope.bound}
+    entry_scope = Scope(scope.values, scope.release, scope.chart, bound, scope.arguments)
     for key in sorted(entries) if isinstance(entries, Mapping) else range(len(entries)):
-        yield key, entries[key], scope.binding({loop.key: key, loop.item: entries[key]})
+        bound[loop.key], bound[loop.item] = key, entries[key]
+        yield key, entries[key], entry_scope
 
 
 # -- data ----------------------------------------------------------------------------------------------------------
