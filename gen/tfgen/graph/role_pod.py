@@ -302,15 +302,7 @@ def generated_template(structure: Structure, role: Role, controller: Controller)
     locked = h.Sum(deadline, value("lockWait"))
     init_containers = _init_containers(structure, role, controller)
     return {
-        "metadata": {
-            "labels": _pod_labels(structure, gang),
-            naming.UNDISTURBED: None,
-            "annotations": {
-                **gang.annotations,
-                **supporting.eci_pod_annotations(structure),
-                h.Splice("annotations"): naming.POD_ANNOTATIONS,
-            },
-        },
+        "metadata": _pod_metadata(structure, gang),
         "spec": pod_spec(
             {
                 **gang.spec,
@@ -351,15 +343,23 @@ def generated_template(structure: Structure, role: Role, controller: Controller)
     }
 
 
-def _pod_labels(structure: Structure, gang: GangBinding) -> Node:
+def _pod_metadata(structure: Structure, gang: GangBinding) -> Node:
     return {
-        h.Splice("selector"): naming.role_selector(ROLE),
-        keys.NAME: naming.NAME,
-        keys.INSTANCE: naming.RELEASE,
-        keys.COMPONENT: ROLE,
-        **gang.labels,
-        **supporting.eci_pod_labels(structure),
-        h.Splice("labels"): naming.POD_LABELS,
+        "labels": {
+            h.Splice("selector"): naming.role_selector(ROLE),
+            keys.NAME: naming.NAME,
+            keys.INSTANCE: naming.RELEASE,
+            keys.COMPONENT: ROLE,
+            **gang.labels,
+            **supporting.eci_pod_labels(structure),
+            h.Splice("labels"): naming.POD_LABELS,
+        },
+        naming.UNDISTURBED: None,
+        "annotations": {
+            **gang.annotations,
+            **supporting.eci_pod_annotations(structure),
+            h.Splice("annotations"): naming.POD_ANNOTATIONS,
+        },
     }
 
 
