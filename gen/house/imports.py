@@ -45,7 +45,7 @@ def imports(package: Path) -> list[Import]:
 def room_of(module: str) -> str:
     """Return the room of a module: the folder in the package; empty for a module outside the rooms.
 
-    >>> room_of("tfgen.graph.objects.naming"), room_of("tfgen.errors")
+    >>> room_of("tfgen.graph.naming"), room_of("tfgen.errors")
     ('graph', '')
     """
     _, *steps = module.split(".")

@@ -20,7 +20,7 @@ from tests.support.generated import HOSTILE, TEXT
 from tests.support.tools import helm_template
 from tfgen.graph import holes as h
 from tfgen.graph.fill import Scope, evaluate, failing_scopes, fill
-from tfgen.graph.objects.values import as_text
+from tfgen.graph.naming import as_text
 from tfgen.targets.chart.go_template.lines import define, helpers_file, template_file
 from tfgen.targets.chart.go_template.syntax import Context
 from tfgen.targets.chart.print_templates import guards_file
@@ -361,7 +361,7 @@ guards = st.one_of(
 def test_helm_fails_with_the_message_of_the_guard(several, values):
     scope = Scope(values, "release", "any")
     template = guards_file(several, (), ANY)
-    found = [str(evaluate(guard.say, each)) for guard in several for each in failing_scopes(guard, scope)]
+    found = [str(evaluate(guard.message, each)) for guard in several for each in failing_scopes(guard, scope)]
     if not found:
         assert _by_helm(template, values, several) == ""
         return

@@ -64,7 +64,7 @@ def test_every_value_is_read_by_some_template(document):
     """Each value of values.yaml is in a hole of a template, of NOTES.txt or of a guard."""
     structure = TrainingJob.from_document(document).structure
     templates = [template.node for template in graph(structure)]
-    checks = [node for guard in guards(structure) for node in (guard.when, guard.say)]
+    checks = [node for guard in guards(structure) for node in (guard.when, guard.message)]
     unread = {".".join(path) for path in tunables(document["spec"])} - {
         *_read([*templates, *checks, notes(structure)], {})
     }

@@ -29,7 +29,7 @@ from tests.support.tools import ROOT, helm_lint
 from tfgen import data_path
 from tfgen.graph.fill import Scope, fill
 from tfgen.graph.graph import plain_objects
-from tfgen.graph.objects.finisher import config_map
+from tfgen.graph.helper_pods import finisher_config_map
 from tfgen.graph.schedulers import GANGS
 from tfgen.schema.kinds import GANG_FIELDS, WORKLOAD_KINDS
 from tfgen.schema.tunables import all_tunables
@@ -387,7 +387,7 @@ def test_case_changes_the_objects(name):
 
 
 SCOPE = Scope({"run": "", "labels": {}, "annotations": {}}, "mnist", "mnist")
-PROGRAM = fill(config_map(), SCOPE)["metadata"]["name"].removeprefix("mnist-")
+PROGRAM = fill(finisher_config_map(), SCOPE)["metadata"]["name"].removeprefix("mnist-")
 
 
 @st.composite

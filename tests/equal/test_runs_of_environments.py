@@ -10,7 +10,7 @@ import yaml
 from tests.support.generated import job, saying
 from tests.support.rendered import Rendered, assert_outputs_equal
 from tfgen.graph.fill import Scope, fill
-from tfgen.graph.objects.finisher import config_map
+from tfgen.graph.helper_pods import finisher_config_map
 
 pytestmark = pytest.mark.long
 
@@ -28,7 +28,9 @@ MIRRORED = {
 
 OF_RUN = ["Service mnist", "ConfigMap mnist", "NetworkPolicy mnist", "PodGroup mnist"]
 ROLES = ["Job mnist-chief", "StatefulSet mnist-ps", "StatefulSet mnist-worker", "Job mnist-evaluator"]
-PROGRAM = fill(config_map(), Scope({"run": "", "labels": {}, "annotations": {}}, "mnist", "mnist"))["metadata"]["name"]
+PROGRAM = fill(finisher_config_map(), Scope({"run": "", "labels": {}, "annotations": {}}, "mnist", "mnist"))[
+    "metadata"
+]["name"]
 FINISHER = [f"{kind} mnist-finisher" for kind in ("ServiceAccount", "Role", "RoleBinding")]
 FINISHER += [f"ConfigMap {PROGRAM}", "Job mnist-finisher"]
 ALL = [*OF_RUN, *ROLES, *FINISHER]

@@ -25,7 +25,7 @@ def too_long(document):
     parsed, name = TrainingJob.from_document(document), document["metadata"]["name"]
     scope = Scope(parsed.values, name, name)
     found = [guard for guard in guards(parsed.structure) if guard.rule == "tf-config-size"]
-    return [evaluate(guard.say, scope) for guard in found if evaluate(guard.when, scope)]
+    return [evaluate(guard.message, scope) for guard in found if evaluate(guard.when, scope)]
 
 
 def environment(spec, kind, name):

@@ -58,7 +58,6 @@ FILLED = {
         ),
         "04-0,14-1",
     ),
-    "repeat by more than its index": (h.Repeat(2, h.Text((h.Sum(h.Bound("i", "integer"), 1), "x"))), "1x,2x"),
     "repeat in a repeat": (
         h.Repeat(2, h.Text((h.Repeat(2, h.Text((h.Bound("i", "integer"), h.Bound("j", "integer"))), "j"),))),
         "00,01,10,11",
@@ -206,10 +205,15 @@ def test_texts_of_entries_are_joined_by_sorted_key():
     assert evaluate(each, Scope({"map": {}}, "release", "chart")) == ""
 
 
+def test_index_of_a_repeat_is_only_a_part_of_a_text():
+    with pytest.raises(ValueError, match="invalid literal"):
+        fill(h.Repeat(2, h.Text((h.Sum(h.Bound("i", "integer"), 1), "x"))), SCOPE)
+
+
 def test_guard_finds_each_wrong_entry():
     pairs = (h.CheckedMap(v("map"), "name", "value"), h.CheckedMap(v("map"), "other", "second"))
     guard = h.Guard("two", "map", h.Not(h.Equal(NAME, h.Bound("other"))), h.Text((NAME, h.Bound("second"))), over=pairs)
-    assert [evaluate(guard.say, scope) for scope in failing_scopes(guard, SCOPE)] == ["a2", "b1"]
+    assert [evaluate(guard.message, scope) for scope in failing_scopes(guard, SCOPE)] == ["a2", "b1"]
     assert list(failing_scopes(guard.replaced(over=(h.CheckedMap(v("none"), "name", "value"),)), SCOPE)) == []
 
 

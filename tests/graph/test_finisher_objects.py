@@ -10,12 +10,12 @@ import pytest
 from tests.support.api_server import ApiServer, ended, timestamp
 from tests.support.finisher import Finisher
 from tests.support.objects import container, job_with
+from tfgen.graph import naming
 from tfgen.graph.fill import Scope
 from tfgen.graph.graph import objects as graph_objects
+from tfgen.graph.helper_pods import Plan, finisher
 from tfgen.graph.holes import Not, When
-from tfgen.graph.objects import naming
-from tfgen.graph.objects.finisher import Plan, finisher
-from tfgen.graph.objects.values import value
+from tfgen.graph.naming import value
 from tfgen.job.training_job import TrainingJob
 
 SPEC = {

@@ -10,8 +10,8 @@ from tests.support.objects import container, job_with, objects, pods
 from tests.support.problems import all_problems
 from tfgen.graph.fill import Scope, evaluate, fill
 from tfgen.graph.guards import guards
+from tfgen.graph.helper_pods import RELEASED_BOARD
 from tfgen.graph.holes import ABSENT
-from tfgen.graph.objects import tensorboard
 from tfgen.job.training_job import TrainingJob
 from tfgen.report.problems import as_text
 
@@ -82,7 +82,7 @@ def test_image_and_resources_are_those_of_the_section():
 def test_end_of_a_run_releases_tensorboard_unless_it_is_kept(section, is_made, released):
     assert bool(made(section)) is is_made
     values = TrainingJob.from_document(job_with(SPEC + section)).values
-    assert fill(tensorboard.RELEASED, Scope(values, "mnist", "mnist")) == released
+    assert fill(RELEASED_BOARD, Scope(values, "mnist", "mnist")) == released
 
 
 @pytest.mark.parametrize(("length", "refused"), [(45, False), (46, True)])  # -mnist-tensorboard has 18 characters

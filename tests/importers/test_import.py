@@ -26,7 +26,7 @@ import pytest
 
 from tests.support.tools import helm_template, kustomize_program
 from tfgen import cli, disk_file
-from tfgen.graph.objects import podspec
+from tfgen.graph import podspec
 from tfgen.importers.job_yaml import HARDENING
 from tfgen.kubernetes.pods import PROFILES, Profile
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tfgen.graph.task_pods import Pod, gpu_count
+from tfgen.graph.graph import Pod, gpu_count
 from tfgen.kubernetes.pods import expand
 from tfgen.local.variables import shares, unknown_sources, variables
 

@@ -11,7 +11,7 @@ import yaml
 from tests.support.small_job import JOB
 from tests.support.tools import ROOT
 from tfgen.graph.holes import Guard, Matches, NamedTemplate
-from tfgen.graph.objects.values import value
+from tfgen.graph.naming import value
 from tfgen.job.training_job import TrainingJob
 from tfgen.targets.chart import print_templates
 from tfgen.targets.chart.print_templates import _cached_broken, wrap

@@ -25,7 +25,7 @@ from tfgen.errors import Problem
 from tfgen.git.history import all_contents, earlier_contents, histories
 from tfgen.git.tree import HEAD
 from tfgen.graph.graph import BuiltJob, build, plain_objects, variant_objects
-from tfgen.graph.objects import finisher
+from tfgen.graph.helper_pods import FINISHER
 from tfgen.job.facts import command_for, environments_of, name_of, next_run, own_data, precedes, run_of
 from tfgen.job.training_job import RoleName
 from tfgen.kubernetes import keys, quantity
@@ -306,7 +306,7 @@ def find_forbidden_changes(before: Iterable[Object], after: Iterable[Object]) ->
     was, now = ({identity(item): item for item in objects} for objects in (before, after))
     forbidden: dict[str, ForbiddenChange] = {}
     objects = {**was, **now}
-    for key in sorted(objects, key=lambda key: _role(objects[key]) == finisher.ROLE):
+    for key in sorted(objects, key=lambda key: _role(objects[key]) == FINISHER):
         _, kind, name = key
         item = objects[key]
         is_literal = literal_name(item) is not None

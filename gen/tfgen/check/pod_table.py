@@ -32,7 +32,7 @@ from tfgen.check.object_rules import (
     without,
     wrong_value,
 )
-from tfgen.graph.objects.podspec import IS_GPU
+from tfgen.graph.podspec import IS_GPU
 from tfgen.job.training_job import ROLE_NAMES
 from tfgen.kubernetes import keys, quantity
 from tfgen.words import shown

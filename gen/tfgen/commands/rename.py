@@ -22,7 +22,7 @@ from tfgen.data_path import Path as DataPath
 from tfgen.disk_file import read_text, replace_text
 from tfgen.errors import ProblemsError, UsageError, stop_at_errors
 from tfgen.fix import REMOVED, Assignment
-from tfgen.graph.objects.storage import makes_claim
+from tfgen.graph.storage import makes_claim
 from tfgen.job.facts import environments_of, name_of, rendered_branch
 from tfgen.job.sources import output_root, read_sources
 from tfgen.pipeline.check import run_ends, run_starts

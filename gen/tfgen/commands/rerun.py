@@ -18,7 +18,7 @@ from tfgen.errors import Problem, UsageError
 from tfgen.fix import Assignment
 from tfgen.git.commit import RefusedError
 from tfgen.git.tree import CommitTree, is_shallow
-from tfgen.graph.objects.storage import WRITABLE
+from tfgen.graph.storage import WRITABLE
 from tfgen.job.facts import UNNAMED, check_environment, command_for, environments_of, next_run, rendered_branch
 from tfgen.job.sources import output_root_of, read_sources
 from tfgen.record import Record

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from tfgen.graph.holes import AnyOf, Equal, Expression, ForEach, IsSet, Key, Let, Node, Not, Override, When
 from tfgen.record import Record
@@ -72,6 +72,10 @@ def with_common_order(alternatives: Mapping[str, list[Node]]) -> dict[str, list[
     return {name: sorted(items, key=lambda item: keys.index(_identity(item))) for name, items in alternatives.items()}
 
 
+_PARTS: Final[Mapping[type, Sequence[str]]] = {When: ("if_true", "if_false"), Let: ("body",), ForEach: ("body",)}
+"""The attributes of holes that are joined if all other attributes are equal."""
+
+
 def _join(alternatives: _Alternatives, choice: _Choice) -> Node:
     """Join nodes into one node, which contains common content once and a test at each difference."""
     nodes = [*alternatives.values()]
@@ -82,18 +86,11 @@ def _join(alternatives: _Alternatives, choice: _Choice) -> Node:
         return _join_mappings(alternatives, choice)
     if all(isinstance(node, (list, tuple)) for node in nodes):
         return _join_sequences(alternatives, choice)
-    if isinstance(first, When) and all(isinstance(node, When) and node.test == first.test for node in nodes):
-        return When(
-            first.test, _join_field("if_true", alternatives, choice), _join_field("if_false", alternatives, choice)
-        )
-    if isinstance(first, Let) and all(
-        isinstance(node, Let) and node.name == first.name and node.expression == first.expression for node in nodes
-    ):
-        return Let(first.name, first.expression, _join_field("body", alternatives, choice))
-    if isinstance(first, ForEach) and all(
-        isinstance(node, ForEach) and node.replaced(body=first.body) == first for node in nodes
-    ):
-        return first.replaced(body=_join_field("body", alternatives, choice))
+    fields = _PARTS.get(type(first))
+    if fields and isinstance(first, (When, Let, ForEach)):
+        parts = {field: getattr(first, field) for field in fields}
+        if all(isinstance(node, type(first)) and node.replaced(**parts) == first for node in nodes):
+            return first.replaced(**{field: _join_field(field, alternatives, choice) for field in fields})
     if isinstance(first, Override) and all(isinstance(node, Override) and node.first == first.first for node in nodes):
         return When(IsSet(first.first), first.first, _join_field("fallback", alternatives, choice))
     return _choose_whole(alternatives, choice)

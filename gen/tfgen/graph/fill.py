@@ -12,52 +12,12 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import chain
 from typing import Any, Final, NamedTuple, TypeAlias, assert_never
 
 from tfgen.data_path import TREES
-from tfgen.graph.holes import (
-    ABSENT,
-    FUNCTIONS,
-    Absent,
-    AllOf,
-    AnyOf,
-    AsText,
-    Bound,
-    Call,
-    ChartOnly,
-    CheckedMap,
-    Comment,
-    Default,
-    Digest,
-    File,
-    Filtered,
-    Fn,
-    ForEach,
-    Guard,
-    IsSet,
-    Items,
-    JoinEntries,
-    Key,
-    Let,
-    MapOf,
-    Merged,
-    Name,
-    NamedTemplate,
-    Node,
-    NotEmpty,
-    Override,
-    Parameter,
-    Release,
-    Repeat,
-    Splice,
-    Text,
-    Value,
-    When,
-    cached_on_record,
-    child_nodes,
-    is_hole,
-    type_of,
-)
+from tfgen.graph import holes as h
+from tfgen.graph.holes import ABSENT, FUNCTIONS, Key, Name, Node, cached_on_record, child_nodes, is_hole, type_of
 from tfgen.record import EMPTY, Record
 from tfgen.text import yaml_text
 from tfgen.text.yaml_text import CommentedMapping
@@ -84,14 +44,9 @@ class Scope(NamedTuple):
     bound: Mapping[str, Any] = EMPTY
     arguments: Mapping[str, Any] = EMPTY
 
-    def with_bindings(self) -> tuple[Scope, dict[str, Any]]:
-        """Return a copy of the scope in which the caller can define more names, and the mapping of these names.
-
-        For example, after `inner, bound = scope.with_bindings()`, the caller sets `bound["name"] = "model"`, and then
-        fills nodes in the scope `inner`.
-        """
-        bound = dict(self.bound)
-        return Scope(self.values, self.release, self.chart, bound, self.arguments), bound
+    def binding(self, names: Mapping[str, Any]) -> Scope:
+        """Return a copy of the scope that defines more names, such as {"name": "model"}."""
+        return Scope(self.values, self.release, self.chart, {**self.bound, **names}, self.arguments)
 
 
 _EMPTY_SCOPE: Final = Scope(EMPTY, release="", chart="")
@@ -110,36 +65,47 @@ def evaluate(node: Node, scope: Scope) -> Any:
     return compile_expression(node)(scope)
 
 
-def failing_scopes(guard: Guard, scope: Scope) -> Iterator[Scope]:
+def failing_scopes(guard: h.Guard, scope: Scope) -> Iterator[Scope]:
     """Check the values of `scope` with a guard, and yield a scope for each failure.
 
     The caller fills the message of the guard in the yielded scope. For example, if a guard that checks each role fails
     for the role ps, the name `role` has the value "ps" in the yielded scope, so the message can name the role. A guard
     with an empty attribute `over` fails at most once.
     """
-    entry_scope, bound = scope.with_bindings()
-    for _ in _each_combination(guard.over, entry_scope, bound):
+    for entry_scope in _combinations(guard.over, scope):
         for name, expression in guard.let:
-            bound[name] = evaluate(expression, entry_scope)
+            entry_scope = entry_scope.binding({name: evaluate(expression, entry_scope)})
         if evaluate(guard.when, entry_scope):
-            yield entry_scope.with_bindings()[0]  # a copy, because the next entry is bound in the same mapping
+            yield entry_scope.binding({})  # a copy, because the next entry changes the scope
 
 
-def _each_combination(maps: Sequence[CheckedMap], scope: Scope, bound: dict[str, Any]) -> Iterator[None]:
-    """Set the names in `bound` to each combination of map entries in turn. Yield after each combination.
+def _combinations(maps: Sequence[h.CheckedMap], scope: Scope) -> Iterator[Scope]:
+    """Yield a scope for each combination of the entries of several maps; `scope` itself without a map.
 
-    For example, if `maps` contains the map of the roles, the function sets `role` to "chief" and yields, and then sets
-    `role` to "ps" and yields. After each yield, the caller evaluates expressions in `scope`, which contains `bound`. If
-    `maps` is empty, the function yields once.
+    For example, if `maps` contains the map of the roles, the name `role` has the value "chief" in the first scope, and
+    "ps" in the second scope.
     """
     if not maps:
-        yield
+        yield scope
         return
     first, *following = maps
-    over = evaluate(first.over, scope) or {}
-    for key in sorted(over):
-        bound[first.key], bound[first.item] = key, over[key]
-        yield from _each_combination(following, scope, bound)
+    for _, _, entry_scope in _entries(first, compile_expression(first.over), scope):
+        yield from _combinations(following, entry_scope)
+
+
+def _entries(
+    loop: h.CheckedMap | h.ForEach | h.JoinEntries, over: Filler, scope: Scope
+) -> Iterator[tuple[Any, Any, Scope]]:
+    """Yield each entry of a map, in the order of the keys, with a scope in which the names of the loop are defined.
+
+    The entries of a list are its indexes and items, as for `range` of Go. To save time, all entries share one scope.
+    """
+    entries = over(scope) or {}
+    bound = {**scope.bound}
+    entry_scope = Scope(scope.values, scope.release, scope.chart, bound, scope.arguments)
+    for key in sorted(entries) if isinstance(entries, Mapping) else range(len(entries)):
+        bound[loop.key], bound[loop.item] = key, entries[key]
+        yield key, entries[key], entry_scope
 
 
 # -- data ----------------------------------------------------------------------------------------------------------
@@ -149,24 +115,25 @@ def _each_combination(maps: Sequence[CheckedMap], scope: Scope, bound: dict[str,
 def compile_filler(node: Node) -> Filler:
     """Return the function that fills a node."""
     match node:
-        case str() | int() | None | Absent():
+        case str() | int() | None | h.Absent():
             return lambda _: node
         case dict():
-            return _constant(_mapping(node)) if _is_data(node) else _mapping(node)
+            return _constant_or(_mapping(node), node)
         case list() | tuple():
-            return _constant(_sequence(node)) if _is_data(node) else _sequence(node)
-        case When(test, if_true, if_false):
+            return _constant_or(_sequence(node), node)
+        case h.When(test, if_true, if_false):
             return _choice(compile_expression(test), compile_filler(if_true), compile_filler(if_false))
-        case NamedTemplate(node=content):
+        case h.NamedTemplate(node=content):
             return compile_filler(content)
-        case Call(template):
+        case h.Call(template):
             return _call_filler(node, compile_filler(template))
-        case Let():
-            return _let(node)
-        case ForEach():
+        case h.Let(name, expression, body):
+            value_of, body_of = compile_expression(expression), compile_filler(body)
+            return lambda scope: body_of(scope.binding({name: value_of(scope)}))
+        case h.ForEach():
             entries = compile_entries(node)
             return lambda scope: [item for _, item in entries(scope)] or ABSENT
-        case Splice() | Comment():
+        case h.Splice() | h.Comment():
             raise TypeError(f"{node!r} is a key, not a node")
     expression_of, value_type = compile_expression(node), type_of(node)
     if value_type == "quantity":
@@ -177,7 +144,7 @@ def compile_filler(node: Node) -> Filler:
 
 
 @cached_on_record
-def compile_entries(node: ForEach) -> Callable[[Scope], Iterator[tuple[str, Any]]]:
+def compile_entries(node: h.ForEach) -> Callable[[Scope], Iterator[tuple[str, Any]]]:
     """Return a function that fills the body of a `ForEach` for each entry of a map, in the order of the keys.
 
     The function yields pairs of a key and the filled body. Example: ("model", {"kind": "PersistentVolumeClaim", ...}).
@@ -185,12 +152,7 @@ def compile_entries(node: ForEach) -> Callable[[Scope], Iterator[tuple[str, Any]
     over, body = compile_expression(node.over), compile_filler(node.body)
 
     def fill_bodies(scope: Scope) -> Iterator[tuple[str, Any]]:
-        entries = over(scope) or {}
-        entry_scope, bound = scope.with_bindings()
-        # the sorted keys of a map, or the indexes of a list, as range of Go visits them
-        keys: Sequence[Any] = sorted(entries) if isinstance(entries, Mapping) else range(len(entries))
-        for key in keys:
-            bound[node.key], bound[node.item] = key, entries[key]
+        for key, _, entry_scope in _entries(node, over, scope):
             item = body(entry_scope)
             if item is not ABSENT:
                 yield key, item
@@ -198,27 +160,30 @@ def compile_entries(node: ForEach) -> Callable[[Scope], Iterator[tuple[str, Any]
     return fill_bodies
 
 
-def _is_data(node: Node | Record) -> bool:
-    """Return whether a node contains neither a hole nor a `Splice`."""
-    return not is_hole(node) and not isinstance(node, Splice) and all(map(_is_data, child_nodes(node)))
-
-
-def _constant(filler: Filler) -> Filler:
-    """Fill a node without holes once, and return a function that returns this result for each scope."""
+def _constant_or(filler: Filler, node: Node) -> Filler:
+    """Return `filler`; for a node without holes, a function that returns the same result for each scope."""
+    if not _is_data(node):
+        return filler
     data = filler(_EMPTY_SCOPE)
     return lambda _: data
 
 
+def _is_data(node: Node | Record) -> bool:
+    """Return whether a node contains neither a hole nor a `Splice`."""
+    return not is_hole(node) and not isinstance(node, h.Splice) and all(map(_is_data, child_nodes(node)))
+
+
 def _mapping(node: Mapping[Key, Node]) -> Filler:
-    entries = [
-        (
-            key if isinstance(key, str) else None,
-            None if isinstance(key, (str, Splice)) else compile_expression(key),
-            compile_filler(child),
-            comment,
-        )
-        for key, child, comment in _commented_entries(node)
-    ]
+    entries: list[tuple[str | None, Filler | None, Filler, str]] = []
+    comment_text = ""
+    for entry_key, node_of_entry in node.items():
+        if isinstance(entry_key, h.Comment):
+            comment_text = entry_key.text
+            continue
+        fixed_name = entry_key if isinstance(entry_key, str) else None
+        key_filler = None if isinstance(entry_key, (str, h.Splice)) else compile_expression(entry_key)
+        entries.append((fixed_name, key_filler, compile_filler(node_of_entry), comment_text))
+        comment_text = ""
 
     def fill_mapping(scope: Scope) -> Any:
         filled: dict[str, Any] = {}
@@ -232,7 +197,7 @@ def _mapping(node: Mapping[Key, Node]) -> Filler:
             if name is not None:
                 filled[name] = value
             else:
-                filled.update(value)
+                filled.update(value)  # a `Splice`, whose comment moves to its first entry
                 comments.update(getattr(value, "comments", EMPTY))
                 name = next(iter(value), None)
             if comment and name is not None:
@@ -244,60 +209,36 @@ def _mapping(node: Mapping[Key, Node]) -> Filler:
     return fill_mapping
 
 
-def _commented_entries(node: Mapping[Key, Node]) -> Iterator[tuple[Name | Splice, Node, str]]:
-    """Yield the key, the node and the comment of each entry of a mapping in a graph. The comment may be empty.
-
-    Example: ("podManagementPolicy", "Parallel", "All pods start together."). The caller moves the comment above a
-    `Splice` to the first entry that the `Splice` inserts.
-    """
-    comment = ""
-    for key, child in node.items():
-        if isinstance(key, Comment):
-            comment = key.text
-        else:
-            yield key, child, comment
-            comment = ""
-
-
-_Adder: TypeAlias = Callable[[Scope, list[Any]], None]
-"""A function that fills an item of a sequence and appends the result to a list."""
-
-
 def _sequence(node: Sequence[Node]) -> Filler:
-    adders = [_adder(child) for child in node]
+    items = [(compile_filler(child), _gives_items(child)) for child in node]
 
     def fill_sequence(scope: Scope) -> Any:
         filled: list[Any] = []
-        for add in adders:
-            add(scope, filled)
+        for filler, gives_items in items:
+            value = filler(scope)
+            if value is ABSENT:
+                continue
+            if gives_items:
+                filled.extend(value)
+            else:
+                filled.append(value)
         return filled if filled or not node else ABSENT
 
     return fill_sequence
 
 
-def _adder(node: Node) -> _Adder:
-    if isinstance(node, When):
-        test, if_true, if_false = compile_expression(node.test), _adder(node.if_true), _adder(node.if_false)
-        return lambda scope, filled: (if_true if test(scope) else if_false)(scope, filled)
-    filler, is_list = compile_filler(node), isinstance(node, (ForEach, Items))
-
-    def add(scope: Scope, filled: list[Any]) -> None:
-        value = filler(scope)
-        if value is ABSENT:
-            return
-        if is_list:
-            filled.extend(value)
-        else:
-            filled.append(value)
-
-    return add
+def _gives_items(node: Node) -> bool:
+    """Return whether an item of a sequence stands for any number of items."""
+    if isinstance(node, h.When):
+        return _gives_items(node.if_true) or _gives_items(node.if_false)
+    return isinstance(node, (h.ForEach, h.Items))
 
 
 def _choice(test: Filler, if_true: Filler, if_false: Filler) -> Filler:
     return lambda scope: if_true(scope) if test(scope) else if_false(scope)
 
 
-def _call_filler(call: Call, fill_template: Filler) -> Filler:
+def _call_filler(call: h.Call, fill_template: Filler) -> Filler:
     """Return a function that fills the named template of a call. `fill_template` fills the content of the template.
 
     The content must not use the names of a loop or of a `Let` around the call.
@@ -311,23 +252,6 @@ def _call_filler(call: Call, fill_template: Filler) -> Filler:
     return fill_call
 
 
-def _let(node: Node) -> Filler:
-    """Return a function that fills nested `Let` nodes. To save time, all their names are in a single scope."""
-    names = []
-    while isinstance(node, Let):
-        names.append((node.name, compile_expression(node.expression)))
-        node = node.body
-    body = compile_filler(node)
-
-    def bind(scope: Scope) -> Any:
-        body_scope, bound = scope.with_bindings()
-        for name, expression in names:
-            bound[name] = expression(body_scope)
-        return body(body_scope)
-
-    return bind
-
-
 # -- expressions ---------------------------------------------------------------------------------------------------
 
 
@@ -335,54 +259,58 @@ def _let(node: Node) -> Filler:
 def compile_expression(node: Node) -> Filler:  # noqa: C901 - a branch a node
     """Return the function that evaluates an expression."""
     match node:
-        case str() | int() | None | Absent():
+        case str() | int() | None | h.Absent():
             return lambda _: node
-        case ChartOnly(_, constant, _) | File(_, constant):
+        case h.ChartOnly(_, constant, _) | h.File(_, constant):
             return lambda _: constant
-        case Bound(name, _, path):
+        case h.Bound(name, _, path):
             return _lookup(lambda scope: scope.bound[name], path)
-        case Parameter(name, _, path):
+        case h.Parameter(name, _, path):
             return _lookup(lambda scope: scope.arguments[name], path)
-        case Value(path):
+        case h.Value(path):
             return _lookup(operator.attrgetter("values"), path)
-        case Release(fact):
+        case h.Release(fact):
             return (lambda scope: scope.release) if fact == "Release.Name" else (lambda scope: scope.chart)
-        case NamedTemplate(node=content) | NotEmpty(content) | Items(content) | AsText(content):
+        case h.NamedTemplate(node=content) | h.NotEmpty(content) | h.Items(content) | h.AsText(content):
             return compile_expression(content)
-        case Call(template):
+        case h.Call(template):
             return _call_filler(node, compile_expression(template))
-        case When(test, if_true, if_false):
+        case h.When(test, if_true, if_false):
             return _choice(compile_expression(test), compile_expression(if_true), compile_expression(if_false))
-        case Override(first, fallback):
+        case h.Override(first, fallback):
             value_of, fallback_of = compile_expression(first), compile_expression(fallback)
             return lambda scope: value if (value := value_of(scope)) is not None else fallback_of(scope)
-        case IsSet(first):
+        case h.IsSet(first):
             value_of = compile_expression(first)
             return lambda scope: value_of(scope) is not None
-        case Default(first, fallback):
+        case h.Default(first, fallback):
             value_of, fallback_of = compile_expression(first), compile_expression(fallback)
             return lambda scope: value_of(scope) or fallback_of(scope)
-        case Text(parts):
+        case h.Text(parts):
             return _text(parts)
-        case MapOf(entries):
+        case h.MapOf(entries):
             return _map_of(entries)
-        case Merged(layers):
-            return _merged(layers)
-        case Filtered():
+        case h.Merged(maps):
+            layers = [compile_expression(layer) for layer in maps]
+            return lambda scope: dict(chain.from_iterable((layer(scope) or EMPTY).items() for layer in layers))
+        case h.Filtered():
             return _filtered(node)
-        case Repeat():
+        case h.Repeat():
             return _repeated(node)
-        case JoinEntries():
-            return _joined(node)
-        case Digest(tree):
+        case h.JoinEntries():
+            over, body = compile_expression(node.over), compile_expression(node.body)
+            return lambda scope: node.separator.join(str(body(inner)) for _, _, inner in _entries(node, over, scope))
+        case h.Digest(tree):
             return _apply(yaml_text.digest, compile_filler(tree))
-        case AllOf(nodes):
-            return _test_all(nodes)
-        case AnyOf(nodes):
-            return _test_any(nodes)
-        case Fn(name, operands):
+        case h.AllOf(nodes):
+            tests = [compile_expression(test) for test in nodes]
+            return lambda scope: all(test(scope) for test in tests)
+        case h.AnyOf(nodes):
+            tests = [compile_expression(test) for test in nodes]
+            return lambda scope: any(test(scope) for test in tests)
+        case h.Fn(name, operands):
             return _apply(FUNCTIONS[name].python, *map(compile_expression, operands))
-        case ForEach() | Let() | Mapping() | Sequence():
+        case h.ForEach() | h.Let() | Mapping() | Sequence():
             raise TypeError(f"no expression: {node!r}")
     assert_never(node)
 
@@ -417,23 +345,6 @@ def _apply(function: Callable[..., Any], *operands: Filler) -> Filler:
     return lambda scope: function(*[operand(scope) for operand in operands])
 
 
-def _test_all(nodes: Sequence[Node]) -> Filler:
-    tests = [compile_expression(node) for node in nodes]
-
-    def test_all(scope: Scope) -> bool:
-        for test in tests:  # noqa: SIM110 - a generator for each of many thousands of entries would be slower
-            if not test(scope):
-                return False
-        return True
-
-    return test_all
-
-
-def _test_any(nodes: Sequence[Node]) -> Filler:
-    tests = [compile_expression(node) for node in nodes]
-    return lambda scope: any(test(scope) for test in tests)
-
-
 def _text(parts: Sequence[Node]) -> Filler:
     fillers = [compile_expression(part) for part in parts]
 
@@ -465,101 +376,29 @@ def _map_of(entries: Mapping[Name, Node]) -> Filler:
     return fill_map
 
 
-def _merged(nodes: Sequence[Node]) -> Filler:
-    layers = [compile_expression(node) for node in nodes]
-
-    def merge(scope: Scope) -> dict[str, Any]:
-        merged: dict[str, Any] = {}
-        for layer in layers:
-            merged.update(layer(scope) or {})
-        return merged
-
-    return merge
-
-
-def _filtered(node: Filtered) -> Filler:
+def _filtered(node: h.Filtered) -> Filler:
     over, test = compile_expression(node.over), compile_expression(node.test)
 
     def filter_entries(scope: Scope) -> dict[str, Any]:
-        matches: dict[str, Any] = {}
-        entry_scope, bound = scope.with_bindings()
-        for key, item in (over(scope) or {}).items():
-            bound[node.key], bound[node.item] = key, item
-            if test(entry_scope):
-                matches[key] = item
-        return matches
+        entries = over(scope) or {}
+        return {key: item for key, item in entries.items() if test(scope.binding({node.key: key, node.item: item}))}
 
     return filter_entries
 
 
-def _joined(node: JoinEntries) -> Filler:
-    over, body = compile_expression(node.over), compile_expression(node.body)
-
-    def join(scope: Scope) -> str:
-        texts: list[str] = []
-        entries = over(scope) or {}
-        entry_scope, bound = scope.with_bindings()
-        for key in sorted(entries):
-            bound[node.key], bound[node.item] = key, entries[key]
-            texts.append(str(body(entry_scope)))
-        return node.separator.join(texts)
-
-    return join
-
-
-def _repeated(node: Repeat) -> Filler:
+def _repeated(node: h.Repeat) -> Filler:
     """Return a function that fills a `Repeat`, for example with the text `ps-0:2222,ps-1:2222`.
 
-    The text of a `Repeat` may contain ten thousand hosts. If the hosts differ only in their index, the function
-    evaluates the remaining text of a host once for all hosts.
+    The text of a `Repeat` may contain ten thousand hosts, which differ only in their index. So the function evaluates
+    the text of a host once, with a mark in place of the index.
     """
-    count = compile_expression(node.count)
-    if (fragments := _split_at_index(node.index, node.body)) is not None:
-        texts = [_text(nodes) for nodes in fragments]
-
-        def copy(scope: Scope) -> str:
-            parts = [text(scope) for text in texts]
-            return ",".join(str(index).join(parts) for index in range(int(count(scope))))
-
-        return copy
-    body = compile_expression(node.body)
+    count, body, mark = compile_expression(node.count), compile_expression(node.body), f"\0{node.index}\0"
 
     def repeat(scope: Scope) -> str:
-        copies: list[str] = []
-        copy_scope, bound = scope.with_bindings()
-        for bound[node.index] in range(int(count(scope))):
-            copies.append(body(copy_scope))
-        return ",".join(copies)
+        text = body(scope.binding({node.index: mark}))
+        return ",".join(text.replace(mark, str(index)) for index in range(int(count(scope))))
 
     return repeat
-
-
-def _split_at_index(name: str, node: Node) -> list[list[Node]] | None:
-    """Split the text `node` at each use of the name `name`, and return the parts of the text between the uses.
-
-    For example, `Text(("ps-", Bound("index"), ":2222"))` becomes [["ps-"], [":2222"]] for the name `index`. Return None
-    if another hole in the text, such as a sum, uses the name.
-    """
-    match node:
-        case Bound(name=bound, path="") if bound == name:
-            return [[], []]
-        case NamedTemplate(node=content):
-            return _split_at_index(name, content)
-        case Text(parts=parts):
-            fragments: list[list[Node]] = [[]]
-            for part in parts:
-                part_fragments = _split_at_index(name, part)
-                if part_fragments is None:
-                    return None
-                first, *following = part_fragments
-                fragments[-1] += first
-                fragments += following
-            return fragments
-    return None if _depends(name, node) else [[node]]
-
-
-def _depends(name: str, node: Node | Record) -> bool:
-    return (isinstance(node, Bound) and node.name == name) or any(_depends(name, child) for child in child_nodes(node))
 
 
 # -- templates ---------------------------------------------------------------------------------------------------------
@@ -583,13 +422,13 @@ class Template(Record):
     survives_retirement: bool = False
 
     @property
-    def files(self) -> Mapping[str, File]:
+    def files(self) -> Mapping[str, h.File]:
         """The files in ``data`` of a ConfigMap, by key. The mapping is empty for all other objects."""
         node = self.node
-        while isinstance(node, (When, Let)):
-            node = node.if_true if isinstance(node, When) else node.body
+        while isinstance(node, (h.When, h.Let)):
+            node = node.if_true if isinstance(node, h.When) else node.body
         data = node.get("data", {}) if isinstance(node, dict) else {}
-        return {key: part for key, part in data.items() if isinstance(part, File)}
+        return {key: part for key, part in data.items() if isinstance(part, h.File)}
 
     def objects(self, scope: Scope) -> Sequence[tuple[str, dict[str, Any]]]:
         """Fill the template with the values of `scope`. Return the file name and the plain object of each object.
@@ -597,13 +436,11 @@ class Template(Record):
         Example: [("worker", {"kind": "StatefulSet", ...})]. A `ForEach` gives a file name for each entry of the map,
         such as ``claim-model`` and ``claim-data``.
         """
-        filled: Sequence[tuple[str, dict[str, Any]]] = self._filler(scope)
-        return filled
+        if isinstance(self.node, h.ForEach):
+            return [(f"{self.name}-{key}", item) for key, item in compile_entries(self.node)(scope)]
+        item = self._filler(scope)
+        return [] if item is ABSENT else [(self.name, item)]
 
     @cached_property
     def _filler(self) -> Filler:
-        if isinstance(self.node, ForEach):
-            entries = compile_entries(self.node)
-            return lambda scope: [(f"{self.name}-{key}", item) for key, item in entries(scope)]
-        fill_object = compile_filler(self.node)
-        return lambda scope: [(self.name, item) for item in [fill_object(scope)] if item is not ABSENT]
+        return compile_filler(self.node)

@@ -3,40 +3,26 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, repeat
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from tfgen.data_path import Path
+from tfgen.graph import naming, storage, supporting
+from tfgen.graph.cluster import config_map
 from tfgen.graph.fill import Scope, Template
-from tfgen.graph.holes import (
-    ABSENT,
-    AllOf,
-    AnyOf,
-    ChartOnly,
-    ForEach,
-    Key,
-    Let,
-    NamedTemplate,
-    Node,
-    When,
-    bound_key,
-    call,
-    used_names,
-    values_paths,
-)
-from tfgen.graph.objects import naming, storage, supporting, tensorboard
-from tfgen.graph.objects.cluster import config_map
-from tfgen.graph.objects.connection_test import connection_test
-from tfgen.graph.objects.finisher import NOTIFY, Plan, finisher
-from tfgen.graph.objects.supporting import LITERAL
-from tfgen.graph.objects.values import value
+from tfgen.graph.helper_pods import NOTIFY, TENSORBOARD, Plan, connection_test, finisher, tensorboard
+from tfgen.graph.holes import ABSENT, AllOf, AnyOf, ChartOnly, Key, NamedTemplate, Node, When, call, values_paths
+from tfgen.graph.naming import CONTAINER, value
 from tfgen.graph.patch_job import PatchedGraph, change_objects, patch_job
+from tfgen.graph.podspec import IS_GPU
 from tfgen.graph.schedulers import GANGS
-from tfgen.graph.workloads import WORKLOADS
-from tfgen.graph.workloads.workload import Workload
-from tfgen.job.training_job import MAX_STRUCTURES, Environment, FileCode, RoleName, Structure, TrainingJob
-from tfgen.kubernetes.object import group
+from tfgen.graph.supporting import LITERAL
+from tfgen.graph.workloads import WORKLOADS, Workload
+from tfgen.job.training_job import MAX_STRUCTURES, ROLE_NAMES, Environment, FileCode, RoleName, Structure, TrainingJob
+from tfgen.kubernetes import keys, quantity
+from tfgen.kubernetes.object import Object, group
 from tfgen.record import Record
 from tfgen.schema import tunables
 from tfgen.text.yaml_text import have_equal_text
@@ -66,7 +52,7 @@ def _templates(structure: Structure, workload: Workload, plan: Plan | None) -> I
         yield Template("service", supporting.headless_service(structure))
     if has_config_map:
         yield Template("configmap", config_map(structure, workload.pod_name))
-    yield Template("networkpolicy", supporting.network_policy())
+    yield Template("networkpolicy", supporting.run_policy())
     if structure.service_account:
         yield Template("serviceaccount", supporting.service_account())
     yield Template("priorityclass", supporting.priority_classes())
@@ -83,25 +69,17 @@ def _templates(structure: Structure, workload: Workload, plan: Plan | None) -> I
         yield Template("run-lock", storage.lock_config_map(structure.ends))
     # The finisher precedes the tasks, because a quota may reject the last pods and only the finisher frees the quota.
     if plan:
-        yield from _finisher(structure, plan)
+        # If all tasks end by themselves, the job has a finisher only for a deadline, a notification or TensorBoard.
+        is_needed = AnyOf((value("startDeadline"), NOTIFY, *([] if plan.board is None else [plan.board.test])))
+        for template in finisher(structure, plan):
+            yield template if plan.scale or plan.suspend else template.replaced(node=When(is_needed, template.node))
     yield from workload.templates(structure)
     if structure.disruption_budget:
         yield from supporting.budgets(structure, workload.is_scalable)
     if structure.tensorboard_port:
-        yield from tensorboard.tensorboard(structure, structure.tensorboard_port)
+        yield from tensorboard(structure, structure.tensorboard_port)
     if has_config_map:
         yield Template("tests/connection", connection_test(structure), chart_only=True)
-
-
-def _finisher(structure: Structure, plan: Plan) -> Iterator[Template]:
-    """Yield the templates of the finisher.
-
-    If all tasks of a job end by themselves, the job has a finisher only if the job sets a start deadline, a
-    notification or a TensorBoard.
-    """
-    is_needed = AnyOf((value("startDeadline"), NOTIFY, *([] if plan.board is None else [plan.board.test])))
-    for template in finisher(structure, plan):
-        yield template if plan.scale or plan.suspend else template.replaced(node=When(is_needed, template.node))
 
 
 def objects(templates: Sequence[Template], scope: Scope) -> dict[str, dict[str, Any]]:
@@ -160,7 +138,7 @@ def keep_released(templates: Sequence[Template], plan: Plan) -> tuple[Template, 
     """
     conditions: dict[str, tuple[Node, ...]] = dict.fromkeys([*plan.scale, *plan.suspend], ())
     if plan.board is not None:
-        conditions[tensorboard.ROLE] = (plan.board.test,)
+        conditions[TENSORBOARD] = (plan.board.test,)
     return tuple(
         _stay_released(template, plan.ends, conditions[template.name]) if template.name in conditions else template
         for template in templates
@@ -386,24 +364,18 @@ def identities(structure: Structure, scope: Scope) -> Iterator[Identity]:
 @functools.lru_cache(MAX_STRUCTURES)
 def _identity_graph(structure: Structure) -> tuple[Template, ...]:
     """Return the object graph, reduced to the fields of the objects that identify an object."""
+
+    def identify(item: dict[Key, Node]) -> Node:
+        match item:
+            case {"apiVersion": version, "kind": kind, "metadata": {"name": name}}:
+                return {"apiVersion": version, "kind": kind, "metadata": {"name": name}}
+        return item
+
     return tuple(
-        template.replaced(node=_reduce(template.node)) for template in graph(structure) if not template.chart_only
+        template.replaced(node=change_objects(template.node, identify))
+        for template in graph(structure)
+        if not template.chart_only
     )
-
-
-def _reduce(node: Node) -> Node:
-    """Reduce each object in a template's node, and omit the names of `Let` nodes that only other fields need."""
-    match node:
-        case Let(name, expression, body):
-            reduced = _reduce(body)
-            return Let(name, expression, reduced) if bound_key(name) in used_names(reduced) else reduced
-        case When(test, if_true, if_false):
-            return When(test, _reduce(if_true), _reduce(if_false))
-        case ForEach():
-            return node.replaced(body=_reduce(node.body))
-        case {"apiVersion": version, "kind": kind, "metadata": {"name": name}}:
-            return {"apiVersion": version, "kind": kind, "metadata": {"name": name}}
-    return node
 
 
 def _cause(file: str, name: str, scope: Scope) -> Path:
@@ -414,3 +386,84 @@ def _cause(file: str, name: str, scope: Scope) -> Path:
         return ("serviceAccountName",)
     run = scope.values["run"]
     return ("run",) if run and f"{scope.release}-{run}" in name else JOB_NAME
+
+
+# -- pods of tasks -----------------------------------------------------------------------------------------------------
+#
+# The pods that the controllers of Kubernetes create for the tasks of a job, and the GPUs that they request.
+
+
+class Pod(Record):
+    """The pod of one task.
+
+    Attributes:
+        name: the host name of the pod.
+        labels: the labels of the pod template, and the labels that the controller adds to the pod.
+        spec: the PodSpec of Kubernetes.
+        retries: the number of times that the controller restarts the pod; None for no limit.
+    """
+
+    role: str
+    index: int
+    name: str
+    namespace: str
+    labels: Mapping[str, str]
+    annotations: Mapping[str, str]
+    spec: Mapping[str, Any]
+    retries: int | None
+
+    @property
+    def task(self) -> str:
+        """The name of the task: its role and its index, such as `worker-0`."""
+        return f"{self.role}-{self.index}"
+
+    @property
+    def container(self) -> Mapping[str, Any]:
+        """The training container."""
+        containers: Sequence[Mapping[str, Any]] = self.spec["containers"]
+        return next(container for container in containers if container["name"] == CONTAINER)
+
+
+def pods(objects: Sequence[Object], namespace: str) -> Iterator[Pod]:
+    """Yield the pods of all tasks in the order of the objects. The pods of each object are sorted by index.
+
+    Args:
+        objects: the objects of the job. Only StatefulSets and Jobs of roles have tasks.
+        namespace: the namespace of the job.
+    """
+    for item in objects:
+        role = item["metadata"].get("labels", {}).get(keys.COMPONENT)
+        if role not in ROLE_NAMES or item["kind"] not in ("StatefulSet", "Job"):
+            continue
+        spec = item["spec"]
+        is_job = item["kind"] == "Job"
+        template = spec["template"]
+        for index in range(spec["completions"] if is_job else spec["replicas"]):
+            name = f"{item['metadata']['name']}-{index}"
+            controller_labels = (
+                {keys.JOB_INDEX: str(index)}
+                if is_job
+                else {keys.STATEFUL_SET_INDEX: str(index), keys.STATEFUL_SET_POD: name}
+            )
+            yield Pod(
+                role=role,
+                index=index,
+                name=name,
+                namespace=namespace,
+                labels={**template["metadata"].get("labels", {}), **controller_labels},
+                annotations={**template["metadata"].get("annotations", {}), **(controller_labels if is_job else {})},
+                spec=template["spec"],
+                retries=spec.get("backoffLimit", spec.get("backoffLimitPerIndex")) if is_job else None,
+            )
+
+
+def gpu_count(container: Mapping[str, Any]) -> int:
+    """Return the number of GPUs that a container requests. A share of a GPU, or of its memory, counts as one GPU.
+
+    The claims of a container for devices count as one GPU, because the container does not contain their numbers.
+    """
+    resources = container.get("resources", {})
+    limits = resources.get("limits", {})
+    amounts = {name: quantity.parse(amount) for name, amount in limits.items() if re.search(IS_GPU, name)}
+    gpus = sum(int(amount) for name, amount in amounts.items() if name.endswith("/gpu"))
+    return gpus or int(any(amounts.values()) or bool(resources.get("claims")))

@@ -5,6 +5,8 @@ environment may set:
 
     {"replicas": Value("roles.worker.replicas", "integer"), "schedulerName": When(gang, "volcano")}
 
+A module that uses many types of nodes imports this module as `h`: `h.When(h.Not(gang), 1)`.
+
 The function `fill` replaces the holes by values and returns plain objects. The package `targets.chart.go_template`
 prints the same graph as Helm template text. Both outputs follow these rules:
 
@@ -154,7 +156,8 @@ class Text(Hole):
 class Repeat(Hole):
     """A text with `count` copies of `body`, separated by commas. Example: `ps-0,ps-1` for two copies.
 
-    `index` is the name that `body` uses for the number of the copy: `Bound("i")` is 0, 1, 2 and so on.
+    `index` is the name that `body` uses for the number of the copy: `Bound("i")` is 0, 1, 2 and so on. The number may
+    only be a part of a text.
     """
 
     count: Node
@@ -280,7 +283,7 @@ class AsText(Hole):
 
     Attributes:
         tree: the string, map or list.
-        template: the named template that converts a value to a string: `TEXT` or `TEXTS` of `objects.values`.
+        template: the named template that converts a value to a string: `TEXT` or `TEXTS` of `graph.naming`.
     """
 
     tree: Expression
@@ -466,7 +469,8 @@ class Guard(Record):
         at: the values path of the problem, such as `run`. A path that contains the name of a map entry is a tuple of
             steps with a hole for the name: ``("roles", ROLE_NAME, "nodeName")``. An `ABSENT` step is no step.
         when: an expression that is true if the values are wrong.
-        say: the message: the invalid value, the allowed values, and the fix.
+        say: the message: the invalid value, the allowed values, and the fix. `{}` stands for a node of `about`.
+        about: the nodes in place of each `{}` in `say`, if `say` is a string.
         over: the maps whose entries the guard checks, such as the roles. If `over` has several maps, the guard checks
             each combination of their entries. If `over` is empty, the guard checks the values once.
         let: pairs of a name and an expression. `when` and `say` may use the name for the value of the expression.
@@ -477,42 +481,27 @@ class Guard(Record):
     at: str | tuple[Node, ...]
     when: Expression
     say: Text | str
+    about: tuple[Node, ...] = ()
     over: tuple[CheckedMap, ...] = ()
     let: tuple[tuple[str, Node], ...] = ()
     fixes: tuple[Fix, ...] = ()
 
+    @property
+    def message(self) -> Text | str:
+        """The message, with a hole for each node of `about`."""
+        return sentence(self.say, *self.about) if isinstance(self.say, str) and self.about else self.say
+
 
 # -- unions and functions ------------------------------------------------------------------------------------------
 
-Expression: TypeAlias = (
-    Value
-    | Bound
-    | Parameter
-    | Release
-    | ChartOnly
-    | File
-    | Text
-    | Fn
-    | Repeat
-    | JoinEntries
-    | Default
-    | Override
-    | MapOf
-    | Merged
-    | Filtered
-    | NamedTemplate
-    | Call
-    | AsText
-    | Digest
-    | AllOf
-    | AnyOf
-    | IsSet
-    | When
-    | ForEach
-    | Items
-    | NotEmpty
-    | Let
+_ValueNode: TypeAlias = Value | Bound | Parameter | Release | ChartOnly | File
+_Computed: TypeAlias = (
+    Text | Repeat | JoinEntries | Default | Override | MapOf | Merged | Filtered | AsText | Digest | Fn
 )
+_Test: TypeAlias = AllOf | AnyOf | IsSet
+_Structure: TypeAlias = NamedTemplate | Call | When | ForEach | Items | NotEmpty | Let
+
+Expression: TypeAlias = _ValueNode | _Computed | _Test | _Structure
 """Union of all types of holes, so that a type checker reports a `match` that does not handle all types."""
 
 Name: TypeAlias = Expression | str
@@ -586,7 +575,7 @@ def chart_files(nodes: Iterable[Node | Record]) -> Mapping[str, str]:
 @cached_on_record
 def _named_templates_and_files(node: Node | Record) -> tuple[NamedTemplate | File, ...]:
     """Return the named templates and the files of a node, without duplicates, in the order of the first use."""
-    items: dict[int, NamedTemplate | File] = {id(node): node} if isinstance(node, (NamedTemplate, File)) else {}
+    items = {id(node): node} if isinstance(node, (NamedTemplate, File)) else {}
     for child in child_nodes(node):
         if child is not None and not isinstance(child, (str, int)):
             items.update((id(item), item) for item in _named_templates_and_files(child))
@@ -672,29 +661,15 @@ def type_of(node: Node) -> ValueType:
     assert_never(node)
 
 
-def parameter_key(name: str) -> str:
-    """Return the key of a parameter, such as "parameter role". A `Bound` with the same name has another key."""
-    return f"parameter {name}"
-
-
-def bound_key(name: str) -> str:
-    """Return the key of the name in a `Bound`, such as "bound role"."""
-    return f"bound {name}"
-
-
-def used_names(node: Node | Record) -> frozenset[str]:
-    """Return the key of each `Bound` and each `Parameter` that a node reads and does not define by a `Let`."""
+def used_names(node: Node | Record) -> frozenset[tuple[type[Hole], str]]:
+    """Return each name that a node reads and does not define by a `Let`, such as (Bound, "labels")."""
     match node:
-        case Bound(name):
-            return frozenset((bound_key(name),))
-        case Parameter(name):
-            return frozenset((parameter_key(name),))
+        case Bound(name) | Parameter(name):
+            return frozenset(((type(node), name),))
         case Call(arguments=arguments):
             return frozenset(chain.from_iterable(used_names(argument) for _, argument in arguments))
         case Let(name, expression, body):
-            return used_names(expression) | used_names(body) - {bound_key(name)}
+            return used_names(expression) | used_names(body) - {(Bound, name)}
         case NamedTemplate(node=content):
             return used_names(content)
-        case str() | int() | None:
-            return frozenset()
     return frozenset(chain.from_iterable(map(used_names, child_nodes(node))))

@@ -4,29 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Final, NoReturn, TypeAlias, TypeVar
+from contextlib import contextmanager
+from typing import Any, Final, NamedTuple, NoReturn
 
 from tfgen import data_path
 from tfgen.data_path import Path
 from tfgen.fix import Fix, removal
-from tfgen.graph.holes import (
-    ABSENT,
-    Absent,
-    Bound,
-    Call,
-    Comment,
-    ForEach,
-    Hole,
-    Items,
-    Key,
-    NamedTemplate,
-    Node,
-    Not,
-    Splice,
-    Value,
-    When,
-    child_nodes,
-)
+from tfgen.graph import holes as h
+from tfgen.graph.holes import ABSENT, Key, Node, child_nodes
 from tfgen.job.training_job import ROLE_NAMES
 from tfgen.kubernetes.merge import Dialect, pair, removes
 from tfgen.record import Record
@@ -107,18 +92,20 @@ class Fault(Record):
 
 
 class RefusedError(Exception):
-    """Error for a change that a patch must not make."""
+    """Error for a change that a patch must not make.
+
+    Attributes:
+        only_tfgen_sets: whether only tfgen may set the changed field, so that the fix is to remove the entry.
+    """
+
+    def __init__(self, message: str, *, only_tfgen_sets: bool = False) -> None:
+        super().__init__(message)
+        self.only_tfgen_sets = only_tfgen_sets
 
     def fault(self, path: Path) -> Fault:
         """Return the fault at the path of the change."""
-        return Fault(path, str(self))
-
-
-class ControlledError(RefusedError):
-    """Error for a patch that changes a field which only tfgen may set."""
-
-    def fault(self, path: Path) -> Fault:
-        """Return the fault, and the removal of the entry."""
+        if not self.only_tfgen_sets:
+            return Fault(path, str(self))
         fix = removal(path, "this entry")
         return Fault(path, f"{self}; {fix.words}", fixes=(fix,))
 
@@ -155,8 +142,7 @@ class Field(Record):
         Raises:
             RefusedError: only tfgen may set the field.
         """
-        if self.path in self._fixed_fields:
-            raise ControlledError(f"a patch must not change {self.name}, because {self._fixed_fields[self.path]}")
+        self._check_fixed(lambda path: path == self.path)
 
     def check_replaceable(self, node: Node) -> None:
         """Check that a patch may remove or replace the content of the field.
@@ -164,15 +150,20 @@ class Field(Record):
         Raises:
             RefusedError: the content depends on a value of the job, and the patch would make this value ineffective.
         """
-        holes = [hole for hole in _holes(node) if not isinstance(hole, NamedTemplate)]
+        holes = [*_holes(node)]
         if not holes:
-            for path, why in self._fixed_fields.items():
-                if path[: len(self.path)] == self.path and data_path.has(node, path[len(self.path) :]):
-                    raise ControlledError(f"a patch must not change {path_name(path)}, because {why}")
+            depth = len(self.path)
+            self._check_fixed(lambda path: path[:depth] == self.path and data_path.has(node, path[depth:]))
             return
-        if any(isinstance(hole, Call) for hole in holes):
-            self.refuse_pod()
-        paths = dict.fromkeys(path for hole in holes for path in self._values_of(hole))
+        if any(isinstance(hole, h.Call) for hole in holes):
+            raise RefusedError(self.pod_message)
+        paths: dict[str, None] = {}
+        for hole in holes:
+            match hole:
+                case h.Value(path):
+                    paths[path] = None
+                case h.Bound(name, _, path) if name in self.bindings:
+                    paths[".".join(step for step in (self.bindings[name], path) if step)] = None
         keys = [path for path in paths if path not in _NAME_VALUES]
         if keys:
             reference = "this key" if len(keys) == 1 else "these keys"
@@ -197,19 +188,12 @@ class Field(Record):
         self.check_replaceable(node)
         raise RefusedError(f"{self.name} has no fields that a patch can change; replace {self.name} as a whole")
 
-    def refuse_pod(self) -> NoReturn:
-        """Refuse a patch of a pod template, because objects of the chart share the template or contain its hash.
-
-        Raises:
-            RefusedError: always.
-        """
-        raise RefusedError(self.pod_message)
-
-    @property
-    def _fixed_fields(self) -> Mapping[Path, str]:
-        """The fields of the object that a patch must not change, each with the reason for the error message."""
+    def _check_fixed(self, is_changed: Callable[[Path], bool]) -> None:
+        """Check that no changed field of the object is a field that only tfgen may set."""
         by_object = _FIELDS_BY_OBJECT.get((self.kind, self.template), {})
-        return {**_IDENTITY, **_FIELDS_BY_KIND.get(self.kind, {}), **by_object}
+        for path, why in {**_IDENTITY, **_FIELDS_BY_KIND.get(self.kind, {}), **by_object}.items():
+            if is_changed(path):
+                raise RefusedError(f"a patch must not change {path_name(path)}, because {why}", only_tfgen_sets=True)
 
     @property
     def pod_message(self) -> str:
@@ -221,17 +205,10 @@ class Field(Record):
         role = self.template if self.template in ROLE_NAMES else "ROLE"
         return f"{self.name}: a patch must not change the pods of tasks; set roles.{role}.podTemplate instead"
 
-    def _values_of(self, hole: Node) -> Iterator[str]:
-        match hole:
-            case Value(path):
-                yield path
-            case Bound(name, _, path) if name in self.bindings:
-                yield ".".join(step for step in (self.bindings[name], path) if step)
-
 
 def _holes(node: object) -> Iterator[Node]:
-    """Yield the holes of a node, including the holes inside other holes."""
-    if isinstance(node, Hole):
+    """Yield the holes of a node, including the holes inside other holes, but no named templates."""
+    if isinstance(node, h.Hole) and not isinstance(node, h.NamedTemplate):
         yield node  # type: ignore[misc]  # a hole is an expression
     for child in child_nodes(node):  # type: ignore[arg-type]
         yield from _holes(child)
@@ -243,23 +220,37 @@ def open_mapping(node: Node, key: str) -> Node:
     A `Splice` is the key of a nested mapping whose entries the output shows in the outer mapping. If the nested node is
     a hole, such as a `When`, the `Splice` remains. A mapping that already contains `key` is unchanged.
     """
-    while isinstance(node, NamedTemplate) and not node.parameters and isinstance(node.node, dict):
+    while isinstance(node, h.NamedTemplate) and not node.parameters and isinstance(node.node, dict):
         node = node.node
     if not isinstance(node, dict) or key in node:
         return node
     opened: dict[Key, Node] = {}
     for entry_key, child in node.items():
-        part = open_mapping(child, key) if isinstance(entry_key, Splice) else child
-        if isinstance(entry_key, Splice) and isinstance(part, dict):
+        part = open_mapping(child, key) if isinstance(entry_key, h.Splice) else child
+        if isinstance(entry_key, h.Splice) and isinstance(part, dict):
             opened.update(part)
         else:
             opened[entry_key] = child
     return opened
 
 
-def splices(node: Mapping[Key, Node]) -> Iterator[Node]:
-    """Yield the value of each `Splice` in a mapping, such as a `When` that adds entries for some values of the job."""
-    return (child for key, child in node.items() if isinstance(key, Splice) and child is not ABSENT)
+def _mapping(node: Node, key: str, field: Field) -> dict[Key, Node]:
+    """Return `node` as a mapping, in which a patch can change or add the entry with the key `key`.
+
+    Raises:
+        RefusedError: the node is a pod template or not a mapping, or values of the job decide whether the node has the
+            key.
+    """
+    mapping = open_mapping(node, key)
+    if isinstance(mapping, h.Call):
+        raise RefusedError(field.pod_message)
+    if not isinstance(mapping, dict):
+        field.refuse_values(mapping)
+    if key not in mapping:
+        for spliced in (child for entry_key, child in mapping.items() if isinstance(entry_key, h.Splice)):
+            if spliced is not ABSENT:  # such as a `When` that adds entries for some values of the job
+                field.refuse_values(spliced)
+    return mapping
 
 
 def without_entry(node: Mapping[Key, Node], key: str) -> dict[Key, Node]:
@@ -272,7 +263,7 @@ def without_comments(node: Mapping[Key, Node], key: str) -> dict[Key, Node]:
     entries: list[tuple[Key, Node]] = []
     for entry in node.items():
         if entry[0] == key:
-            while entries and isinstance(entries[-1][0], Comment):
+            while entries and isinstance(entries[-1][0], h.Comment):
                 entries.pop()
         entries.append(entry)
     return dict(entries)
@@ -292,8 +283,6 @@ def without_comments(node: Mapping[Key, Node], key: str) -> dict[Key, Node]:
 _DIRECTIVE: Final = "$patch"
 _DELETE: Final = "delete"
 
-_Changed = TypeVar("_Changed")
-
 
 class Merger:
     """The merge of a single patch. The attribute `faults` contains a `Fault` for each part that cannot be merged."""
@@ -312,25 +301,25 @@ class Merger:
             field: the field of the object that contains the node.
         """
         match base:
-            case Absent():
+            case h.Absent():
                 return self._entries({}, patch, path, field)
-            case When(test, if_true, if_false):
-                return When(test, self.merge(if_true, patch, path, field), self.merge(if_false, patch, path, field))
-            case NamedTemplate(parameters=(), node=dict()):
+            case h.When(test, if_true, if_false):
+                return h.When(test, self.merge(if_true, patch, path, field), self.merge(if_false, patch, path, field))
+            case h.NamedTemplate(parameters=(), node=dict()) | dict():
                 return self._entries(base, patch, path, field)
-            case dict():
-                return self._entries(base, patch, path, field)
-        return self._attempt(base, path, lambda: self._replaced(base, self._entries({}, patch, path, field), field))
+        merged = self._entries({}, patch, path, field)
+        try:
+            field.check_replaceable(base)
+        except RefusedError as refusal:
+            self.faults[refusal.fault(path)] = None
+            return base
+        return merged
 
     def _entries(self, base: Node, patch: Mapping[str, Any], path: Path, field: Field) -> Node:
         merged = base
         for key, value in patch.items():
-            child_field = field.child(key)
-            merged = self._attempt(
-                merged,
-                (*path, key),
-                lambda: self._entry(merged, key, value, (*path, key), child_field),  # noqa: B023
-            )
+            with self._reported((*path, key)):
+                merged = self._entry(merged, key, value, (*path, key), field.child(key))
         return merged
 
     def _entry(self, base: Node, key: str, value: Any, path: Path, field: Field) -> Node:
@@ -340,12 +329,7 @@ class Merger:
             raise RefusedError(
                 f"found the directive {key}; the only allowed directive is {_DIRECTIVE}: {_DELETE} in an item of a list"
             )
-        mapping = open_mapping(base, key)
-        if not isinstance(mapping, dict):
-            raise TypeError(f"not a mapping: {mapping!r}")
-        if key not in mapping:
-            for spliced in splices(mapping):
-                field.refuse_values(spliced)
+        mapping = _mapping(base, key, field)
         current = mapping.get(key, ABSENT)
         if value is None:
             field.check_replaceable(current)
@@ -355,17 +339,18 @@ class Merger:
         elif key in self.dialect.keys and isinstance(value, list):
             merged = self._items(current, value, path, field)
         else:
-            merged = self._replaced(current, value, field)
+            field.check_replaceable(current)
+            merged = value
         # The comment above a replaced value does not apply to the new value.
-        entries: Mapping[Key, Node] = mapping if isinstance(current, (dict, When)) else without_comments(mapping, key)
+        entries: Mapping[Key, Node] = mapping if isinstance(current, (dict, h.When)) else without_comments(mapping, key)
         return {**entries, key: merged}
 
     def _items(self, base: Node, patches: Sequence[Any], path: Path, field: Field) -> Node:
         """Merge each item of `patches` over the item of `base` with the same name, and return the merged list."""
         match base:
-            case When(test, if_true, if_false):
-                return When(test, *(self._items(branch, patches, path, field) for branch in (if_true, if_false)))
-            case Absent():
+            case h.When(test, if_true, if_false):
+                return h.When(test, *(self._items(branch, patches, path, field) for branch in (if_true, if_false)))
+            case h.Absent():
                 items: list[Node] = []
             case list() | tuple():
                 items = list(base)
@@ -373,51 +358,43 @@ class Merger:
                 field.refuse_values(base)
         list_name = str(field.path[-1])
         name = self.dialect.keys[list_name][0]
-        valid = {
-            index: patch
-            for index, patch in enumerate(patches)
-            if self._attempt(None, (*path, index), lambda: _valid_item(patch, name, field))  # noqa: B023
-        }
+        valid: dict[int, Mapping[str, Any]] = {}
+        for index, patch in enumerate(patches):
+            with self._reported((*path, index)):
+                _check_item(patch, name, field)
+                valid[index] = patch
         merged = dict(enumerate(items))
         new: list[Node] = []
         pairs = pair([_item_of(item) for item in items], [*valid.values()], list_name, self.dialect)
         for (index, patch), matches in zip(valid.items(), pairs, strict=True):
             item_path, item_field = (*path, index), field.child(str(patch[name]))
+            added = {name: patch[name], **patch}  # the first key of a new item is its name
             if removes(patch):
                 for match in matches:
-                    if self._attempt(False, item_path, lambda: _is_removable(merged[match], item_field)):  # noqa: B023
+                    with self._reported(item_path):
+                        item_field.check_replaceable(merged[match])
                         del merged[match]
             elif not matches:
-                new.append(self._new_item(patch, name, item_path, item_field))
-            elif isinstance(item := merged[matches[0]], When):
+                new.append(self._entries({}, added, item_path, item_field))
+            elif isinstance(item := merged[matches[0]], h.When):
                 # The plain list lacks an item whose test is false, and a merge would then append a new item.
-                merged[matches[0]] = When(item.test, self.merge(item.if_true, patch, item_path, item_field))
-                new.append(When(Not(item.test), self._new_item(patch, name, item_path, item_field)))
+                merged[matches[0]] = h.When(item.test, self.merge(item.if_true, patch, item_path, item_field))
+                new.append(h.When(h.Not(item.test), self._entries({}, added, item_path, item_field)))
             else:
                 merged[matches[0]] = self.merge(item, patch, item_path, item_field)
         return [*merged.values(), *new]
 
-    def _new_item(self, patch: Mapping[str, Any], name: str, path: Path, field: Field) -> Node:
-        """Return an item that the patch adds to a list. The first key of the item is the merge key `name`."""
-        return self._entries({}, {name: patch[name], **patch}, path, field)
-
-    def _replaced(self, current: Node, value: Any, field: Field) -> Node:
-        field.check_replaceable(current)
-        replaced: Node = value
-        return replaced
-
-    def _attempt(self, base: Any, path: Path, change: Callable[[], _Changed]) -> _Changed:
-        """Return the result of `change()`. If the call raises RefusedError, add a fault at `path` and return `base`."""
+    @contextmanager
+    def _reported(self, path: Path) -> Iterator[None]:
+        """End the block at a RefusedError, and add a fault at `path`."""
         try:
-            return change()
+            yield
         except RefusedError as refusal:
             self.faults[refusal.fault(path)] = None
-            unchanged: _Changed = base
-            return unchanged
 
 
-def _valid_item(patch: Any, name: str, field: Field) -> Mapping[str, Any]:
-    """Check `patch`, an item in a list of a merge patch, and return the item unchanged.
+def _check_item(patch: Any, name: str, field: Field) -> None:
+    """Check `patch`, an item in a list of a merge patch.
 
     Args:
         patch: the item.
@@ -433,17 +410,11 @@ def _valid_item(patch: Any, name: str, field: Field) -> Mapping[str, Any]:
         raise RefusedError(
             f"found {_DIRECTIVE}: {patch[_DIRECTIVE]}; the only allowed directive is {_DIRECTIVE}: {_DELETE}"
         )
-    return patch
-
-
-def _is_removable(item: Node, field: Field) -> bool:
-    field.check_replaceable(item)
-    return True
 
 
 def _item_of(item: Node) -> Node:
     """Return the item inside a condition (`When`), or the item itself if no condition surrounds the item."""
-    return item.if_true if isinstance(item, When) and item.if_false is ABSENT else item
+    return item.if_true if isinstance(item, h.When) and item.if_false is ABSENT else item
 
 
 # -- JSON patches ------------------------------------------------------------------------------------------------------
@@ -469,8 +440,19 @@ _REQUIRED_KEYS: Final[Mapping[str, str]] = {
 }
 """Name of an operation -> key that the operation requires in addition to `path`."""
 
-_Change: TypeAlias = Callable[[Node, str | int, Field], Node]
-"""A function that changes a mapping or list at a key or index. The `Field` is the field at the key or index."""
+
+class _Change(NamedTuple):
+    """A change of a mapping or list at a key or index.
+
+    Attributes:
+        name: `add`, `replace` or `remove`.
+        value: the new value.
+        is_move: whether another change adds the removed content at another path.
+    """
+
+    name: str
+    value: Node = None
+    is_move: bool = False
 
 
 def operate(node: Node, operation: Mapping[str, Any], field: Field) -> Node:
@@ -488,23 +470,18 @@ def operate(node: Node, operation: Mapping[str, Any], field: Field) -> Node:
     required = _REQUIRED_KEYS.get(name)
     if required is not None and required not in operation:
         raise RefusedError(f"the operation {name} needs the key {required}; add the key")
-    match name:
-        case "add":
-            return _edit(node, steps, field, _adder(operation["value"]))
-        case "remove":
-            return _edit(node, steps, field, _remove)
-        case "replace":
-            return _edit(node, steps, field, _replacer(operation["value"]))
-        case "test":
-            _test(node, steps, field, operation["value"])
-            return node
-        case "copy":
-            return _edit(node, steps, field, _adder(_find(node, _steps(operation["from"]), field)))
+    if name == "test":
+        _test(node, steps, field, operation["value"])
+        return node
+    if name not in ("copy", "move"):
+        return _edit(node, steps, field, _Change(name, operation.get("value")))
     source = _steps(operation["from"])
-    if steps[: len(source)] == source and steps != source:
+    if name == "move" and steps[: len(source)] == source and steps != source:
         raise RefusedError(f"the operation move cannot move {operation['from']} into itself; choose another path")
-    moved = _find(node, source, field)
-    return _edit(_edit(node, source, field, _take), steps, field, _adder(moved))
+    found = _find(node, source, field)
+    if name == "move":
+        node = _edit(node, source, field, _Change("remove", is_move=True))
+    return _edit(node, steps, field, _Change("add", found))
 
 
 def _steps(pointer: str) -> list[str]:
@@ -512,9 +489,9 @@ def _steps(pointer: str) -> list[str]:
 
 
 def _edit(node: Node, steps: list[str], field: Field, change: _Change) -> Node:
-    """Return a copy of `node` in which the function `change` has edited the mapping or list around the last step.
+    """Return a copy of `node` in which the mapping or list around the last step is changed at this step.
 
-    For the steps ["spec", "replicas"], the function edits the mapping `spec` at the key `replicas`.
+    For the steps ["spec", "replicas"], the function changes the mapping `spec` at the key `replicas`.
     """
     step, *following = steps
     if field.path == _POD:
@@ -526,22 +503,32 @@ def _edit(node: Node, steps: list[str], field: Field, change: _Change) -> Node:
         return _edit_list([*node], step, following, field, change)
     mapping, child_field = _mapping(node, step, field), field.child(step)
     child_field.check_changeable()
-    if not following:
-        return change(mapping, step, child_field)
-    if step not in mapping:
-        raise RefusedError(f"{child_field.name} does not exist; {_existing(mapping)}")
-    return {**mapping, step: _edit(_unconditional(mapping[step], child_field), following, child_field, change)}
+    if step not in mapping and (following or change.name != "add"):
+        problem = "" if following else f", which the patch {change.name}s,"
+        raise RefusedError(f"{child_field.name}{problem} does not exist; {_existing(mapping)}")
+    if following:
+        return {**mapping, step: _edit(_unconditional(mapping[step], child_field), following, child_field, change)}
+    if not change.is_move:
+        child_field.check_replaceable(mapping.get(step, ABSENT))
+    if change.name == "remove":
+        return without_entry(mapping, step)
+    return {**without_comments(mapping, step), step: change.value}
 
 
 def _edit_list(items: list[Node], step: str, following: list[str], field: Field, change: _Change) -> Node:
-    if step == _END and not following:
-        return change(items, len(items), field.child(len(items)))
-    index = _index(items, step, field, is_last=not following)
+    at_end = step == _END and not following
+    index = len(items) if at_end else _index(items, step, field, is_last=not following)
     item_field = field.child(index)
-    if not following:
-        return change(items, index, item_field)
-    item = _edit(_unconditional(items[index], item_field), following, item_field, change)
-    return [*items[:index], item, *items[index + 1 :]]
+    if following:
+        item = _edit(_unconditional(items[index], item_field), following, item_field, change)
+        return [*items[:index], item, *items[index + 1 :]]
+    if change.name == "add":
+        return [*items[:index], change.value, *items[index:]]
+    if index == len(items):
+        raise RefusedError(f"{item_field.name}, which the patch {change.name}s, does not exist")
+    if not change.is_move:
+        item_field.check_replaceable(_unconditional(items[index], item_field))
+    return [*items[:index], *([change.value] if change.name == "replace" else []), *items[index + 1 :]]
 
 
 def _find(node: Node, steps: list[str], field: Field) -> Node:
@@ -564,78 +551,12 @@ def _test(node: Node, steps: list[str], field: Field, value: Any) -> None:
     current = _find(node, steps, field)
     for step in steps:
         field = field.child(step)
-    if _has_holes(current):
+    if any(True for _ in _holes(current)):
         raise RefusedError(
             f"{field.name} depends on values of the job, so the test would fail for some values; remove the test"
         )
     if not _is_equal(current, value):
         raise RefusedError(f"the test of {field.name} fails: found {shown(current)}, expected {shown(value)}")
-
-
-def _adder(value: Node) -> _Change:
-    def add(parent: Node, step: str | int, field: Field) -> Node:
-        if isinstance(parent, list) and isinstance(step, int):
-            return [*parent[:step], value, *parent[step:]]
-        return _set_entry(parent, step, value, field)
-
-    return add
-
-
-def _replacer(value: Node) -> _Change:
-    def replace(parent: Node, step: str | int, field: Field) -> Node:
-        if isinstance(parent, list) and isinstance(step, int):
-            if step == len(parent):
-                raise RefusedError(f"{field.name}, which the patch replaces, does not exist")
-            _unconditional(parent[step], field)
-            field.check_replaceable(parent[step])
-            return [*parent[:step], value, *parent[step + 1 :]]
-        if isinstance(parent, dict) and step not in parent:
-            raise RefusedError(f"{field.name}, which the patch replaces, does not exist; {_existing(parent)}")
-        return _set_entry(parent, step, value, field)
-
-    return replace
-
-
-def _remove(parent: Node, step: str | int, field: Field) -> Node:
-    if isinstance(parent, list) and isinstance(step, int) and step < len(parent):
-        field.check_replaceable(_unconditional(parent[step], field))
-    elif isinstance(parent, dict):
-        field.check_replaceable(parent.get(step, ABSENT))
-    return _take(parent, step, field)
-
-
-def _take(parent: Node, step: str | int, field: Field) -> Node:
-    if isinstance(parent, list) and isinstance(step, int) and step < len(parent):
-        return [*parent[:step], *parent[step + 1 :]]
-    if isinstance(parent, dict) and isinstance(step, str) and step in parent:
-        return without_entry(parent, step)
-    hint = f"; {_existing(parent)}" if isinstance(parent, dict) else ""
-    raise RefusedError(f"{field.name}, which the patch removes, does not exist{hint}")
-
-
-def _set_entry(parent: Node, step: str | int, value: Node, field: Field) -> Node:
-    if not isinstance(parent, dict) or not isinstance(step, str):
-        raise TypeError(f"not a mapping: {parent!r}")
-    field.check_replaceable(parent.get(step, ABSENT))
-    return {**without_comments(parent, step), step: value}
-
-
-def _mapping(node: Node, step: str, field: Field) -> dict[Key, Node]:
-    """Return `node` as a mapping, in which an operation can change or add the entry with the key `step`.
-
-    Raises:
-        RefusedError: the node is a pod template or not a mapping, or values of the job decide whether the node has the
-            key.
-    """
-    mapping = open_mapping(node, step)
-    if isinstance(mapping, Call):
-        field.refuse_pod()
-    if not isinstance(mapping, dict):
-        field.refuse_values(mapping)
-    if step not in mapping:
-        for spliced in splices(mapping):
-            field.refuse_values(spliced)
-    return mapping
 
 
 def _unconditional(node: Node, field: Field) -> Node:
@@ -644,7 +565,7 @@ def _unconditional(node: Node, field: Field) -> Node:
     Raises:
         RefusedError: the node exists only for some values of the job.
     """
-    if isinstance(node, (When, ForEach, Items)):
+    if isinstance(node, (h.When, h.ForEach, h.Items)):
         raise RefusedError(f"{field.name} exists only for some values of the job; use merge instead of json")
     return node
 
@@ -666,7 +587,7 @@ def _index(items: list[Node], step: str, field: Field, *, is_last: bool) -> int:
         raise RefusedError(f"{field.name} is a list: found {step}, expected an index{end}")
     index = int(step)
     for item in items[: index + (not is_last)]:
-        if isinstance(item, (When, ForEach, Items)):
+        if isinstance(item, (h.When, h.ForEach, h.Items)):
             raise RefusedError(
                 f"values of the job decide which item of {field.name} has the index {index}; use merge instead of json"
             )
@@ -684,15 +605,9 @@ def _existing(mapping: Mapping[Key, Node]) -> str:
     return f"the existing {'fields are' if len(keys) > 1 else 'field is'} {either(keys, 'and')}"
 
 
-def _has_holes(node: object) -> bool:
-    if isinstance(node, Hole) and not isinstance(node, NamedTemplate):
-        return True
-    return any(map(_has_holes, child_nodes(node)))  # type: ignore[arg-type]
-
-
 def _is_equal(node: Any, value: Any) -> bool:
     """Return whether a node equals a value in JSON, where true and 1 are different values."""
-    if isinstance(node, NamedTemplate):
+    if isinstance(node, h.NamedTemplate):
         node = node.node
     if isinstance(node, Mapping) and isinstance(value, Mapping):
         entries = {key: child for key, child in node.items() if isinstance(key, str)}

@@ -12,15 +12,16 @@ from typing import Any, Final
 
 from tfgen import data_path
 from tfgen.data_path import Path
-from tfgen.fix import NO_HINT, Assignment, Hint, meant, removal
+from tfgen.fix import NO_HINT, Assignment, Hint, meant
+from tfgen.graph import holes as h
+from tfgen.graph import naming
 from tfgen.graph.alternatives import join_alternatives
 from tfgen.graph.fill import Template
-from tfgen.graph.holes import AllOf, AnyOf, Bound, Equal, Expression, ForEach, Key, Let, MapOf, Node, Not, Value, When
-from tfgen.graph.objects import naming
-from tfgen.graph.objects.podspec import container_context
-from tfgen.graph.objects.supporting import LITERAL
+from tfgen.graph.holes import Expression, Key, Node, used_names
 from tfgen.graph.patch_edits import Fault, Field, Merger, RefusedError, operate
-from tfgen.graph.workloads.role_pod import with_container_security
+from tfgen.graph.podspec import container_context
+from tfgen.graph.role_pod import with_container_security
+from tfgen.graph.supporting import LITERAL
 from tfgen.job.training_job import Patch, Structure
 from tfgen.kubernetes.keys import KEEP
 from tfgen.kubernetes.merge import JSON_MERGE, STRATEGIC_GROUPS, kubectl
@@ -45,32 +46,16 @@ class PatchedGraph(Record):
     entry_patches: Mapping[str, tuple[EntryPatch, ...]]
 
 
-class _Variant(Record):
-    """The templates of a job with the patches of a single variant applied.
-
-    Attributes:
-        nodes: the patched node of each template, without the labels and annotations in `added`.
-        added: the labels and annotations that the patches add to the objects of each template.
-        faults: the faults in the patches.
-        entry_patches: the patches for the claim of a volume or a similar object. Values of the job decide whether such
-            an object exists, so a rule checks that the object exists.
-    """
-
-    nodes: Sequence[Node]
-    added: Sequence[Sequence[AddedMetadata]]
-    faults: tuple[Fault, ...]
-    entry_patches: tuple[EntryPatch, ...]
-
-
 def patch_job(templates: Sequence[Template], structure: Structure) -> PatchedGraph:
     """Apply the patches of a job to its templates, in the order of the patches.
 
     If the patches of an environment differ from the job's patches, the templates test the name of the environment.
     """
-    variants = {
-        name: _variant(templates, patches, structure.profile)
-        for name, patches in {"": structure.patches, **structure.environment_patches}.items()
-    }
+    variants: dict[str, _Variant] = {}
+    for name, patches in {"": structure.patches, **structure.environment_patches}.items():
+        variants[name] = _Variant(templates, structure.profile)
+        for patch in patches:
+            variants[name].apply(patch)
     patched: list[Template] = []
     for place, template in enumerate(templates):
         node = join_alternatives(
@@ -80,133 +65,113 @@ def patch_job(templates: Sequence[Template], structure: Structure) -> PatchedGra
         patched.append(template.replaced(node=with_added_metadata(node, added) if added else node))
     return PatchedGraph(
         tuple(patched),
-        {name: variant.faults for name, variant in variants.items()},
-        {name: variant.entry_patches for name, variant in variants.items()},
+        {name: tuple(variant.faults) for name, variant in variants.items()},
+        {name: tuple(variant.entry_patches) for name, variant in variants.items()},
     )
-
-
-def _variant(templates: Sequence[Template], patches: Sequence[Patch], profile: Profile) -> _Variant:
-    """Apply the patches of a variant. A container that a patch adds gets the security settings of the profile."""
-    faults: dict[Fault, None] = {}
-    nodes = [template.node for template in templates]
-    added: list[list[AddedMetadata]] = [[] for _ in templates]
-    entry_patches: list[EntryPatch] = []
-    for patch in patches:
-        places = [place for place, template in enumerate(templates) if is_target(template, patch)]
-        if not places:
-            faults[missing_target(templates, patch)] = None
-        if bool(patch.merge) is bool(patch.operations):
-            content = "both merge and json" if patch.merge else "neither merge nor json"
-            faults[Fault((*target_path(patch), "kind"), f"found {content}, expected either merge or json")] = None
-            continue
-        for place in places:
-            applied = ObjectPatch(patch, templates[place].replaced(node=nodes[place]), profile)
-            nodes[place] = applied.apply()
-            added[place] += [item for n, item in enumerate(applied.added) if item not in applied.added[:n]]
-            faults.update(applied.faults)
-            if entry_of(templates[place], patch) is not None:
-                entry_patches.append(EntryPatch(patch, templates[place]))
-    return _Variant(nodes, added, tuple(faults), tuple(entry_patches))
-
-
-# -- patch object ------------------------------------------------------------------------------------------------------
-#
-# The application of a patch to the objects of a template.
 
 
 _REMAINING: Final = ""
 """The name of the alternative for all map entries that are not the target of the patch."""
 
 
-class ObjectPatch:
-    """The application of a patch to the objects of a template. The method `apply` sets `added` and `faults`.
+class _Variant:
+    """The templates of a job, to which the method `apply` applies the patches of a single variant.
 
     Attributes:
-        added: the labels and annotations that the patch adds. The node that `apply` returns does not contain this
-            metadata.
-        faults: the faults in the patch, each as a key with the value None.
+        nodes: the patched node of each template, without the labels and annotations in `added`.
+        added: the labels and annotations that the patches add to the object of each template.
+        faults: the faults in the patches, each as a key with the value None.
+        entry_patches: the patches for the claim of a volume or a similar object.
     """
 
-    def __init__(self, patch: Patch, template: Template, profile: Profile) -> None:
-        self.patch = patch
-        self.template = template
+    def __init__(self, templates: Sequence[Template], profile: Profile) -> None:
+        self.templates = templates
         self.profile = profile
-        self.added: list[AddedMetadata] = []
+        self.nodes = [template.node for template in templates]
+        self.added: list[list[AddedMetadata]] = [[] for _ in templates]
         self.faults: dict[Fault, None] = {}
+        self.entry_patches: list[EntryPatch] = []
 
-    def apply(self) -> Node:
-        """Return the node of the template with the patch applied."""
-        node, entry = self.template.node, entry_of(self.template, self.patch)
-        if entry is None or not isinstance(node, ForEach):
-            return change_objects(node, lambda item: self._object(item, None))
-        name = Bound(node.key)
-        patched = change_objects(node.body, lambda item: self._object(item, Equal(name, entry)))
-        return node.replaced(body=join_alternatives({entry: patched, _REMAINING: node.body}, name, default=_REMAINING))
+    def apply(self, patch: Patch) -> None:
+        """Apply a patch. A container that the patch adds gets the security settings of the profile."""
+        places = [place for place, template in enumerate(self.templates) if is_target(template, patch)]
+        if not places:
+            self.faults[missing_target(self.templates, patch)] = None
+        if bool(patch.merge) is bool(patch.operations):
+            content = "both merge and json" if patch.merge else "neither merge nor json"
+            fault = Fault((*target_path(patch), "kind"), f"found {content}, expected either merge or json")
+            self.faults[fault] = None
+            return
+        for place in places:
+            node, template = self.nodes[place], self.templates[place]
+            entry = entry_of(template, patch)
+            if entry is None or not isinstance(node, h.ForEach):
+                self.nodes[place] = change_objects(node, lambda item: self._object(item, patch, place, None))  # noqa: B023
+                continue
+            name = h.Bound(node.key)
+            test = h.Equal(name, entry)
+            patched = change_objects(node.body, lambda item: self._object(item, patch, place, test))  # noqa: B023
+            alternatives = {entry: patched, _REMAINING: node.body}
+            self.nodes[place] = node.replaced(body=join_alternatives(alternatives, name, default=_REMAINING))
+            self.entry_patches.append(EntryPatch(patch, template))
 
-    def _object(self, item: dict[Key, Node], test: Expression | None) -> Node:
-        over = self.template.node
+    def _object(self, item: dict[Key, Node], patch: Patch, place: int, test: Expression | None) -> Node:
+        """Apply a patch to the object `item` of the template at `place`. `test` is the condition of the patch."""
+        template, kind = self.templates[place], str(item["kind"])
+        over = template.node
         bindings = (
-            {over.item: f"{over.over.path}.NAME"} if isinstance(over, ForEach) and isinstance(over.over, Value) else {}
+            {over.item: f"{over.over.path}.NAME"}
+            if isinstance(over, h.ForEach) and isinstance(over.over, h.Value)
+            else {}
         )
-        field = Field(str(item["kind"]), self.template.name, bindings)
-        if self.patch.operations:
-            return self._operated(item, field)
-        path: Path = ("patches", self.patch.name, "merge")
-        merge = dict(self.patch.merge)
+        field = Field(kind, template.name, bindings)
+        if patch.operations:
+            return self._operated(item, patch, field)
+        path: Path = ("patches", patch.name, "merge")
+        merge = dict(patch.merge)
         metadata = merge.pop("metadata", {})
         if naming.has_labels_of_metadata(item):
-            self._metadata(item, metadata, (*path, "metadata"), test)
+            self._check_metadata(item, metadata, (*path, "metadata"))
+            self.added[place] += [AddedMetadata(name, entries, test) for name, entries in metadata.items()]
         elif metadata:
             self.faults[Fault((*path, "metadata"), field.child("metadata").pod_message)] = None
-        merger = Merger(kubectl(str(item["kind"])) if _is_strategic(item) else JSON_MERGE)
-        merged = merger.merge(item, self._secured(item, merge), path, field)
+        pod, over_pod = data_path.at(item, ("spec", "template")), data_path.at(merge, ("spec", "template"))
+        if isinstance(pod, dict) and _has_containers(over_pod):
+            secured = with_container_security(pod, over_pod, container_context(self.profile))
+            merge = data_path.with_value(merge, ("spec", "template"), secured)
+        version = item["apiVersion"]
+        # Kubernetes supports strategic merge patches only for its own kinds.
+        is_strategic = isinstance(version, str) and group({"apiVersion": version}) in STRATEGIC_GROUPS
+        merger = Merger(kubectl(kind) if is_strategic else JSON_MERGE)
+        merged = merger.merge(item, merge, path, field)
         self.faults.update(merger.faults)
         return merged
 
-    def _operated(self, item: Node, field: Field) -> Node:
-        for index, operation in enumerate(self.patch.operations):
+    def _operated(self, item: Node, patch: Patch, field: Field) -> Node:
+        for index, operation in enumerate(patch.operations):
             try:
                 item = operate(item, operation, field)
             except RefusedError as refusal:
-                self.faults[refusal.fault(("patches", self.patch.name, "json", index))] = None
+                self.faults[refusal.fault(("patches", patch.name, "json", index))] = None
                 break  # the following operations may need the result of this operation
         return item
 
-    def _metadata(
-        self, item: Mapping[Key, Node], patch: Mapping[str, Any], path: Path, test: Expression | None
-    ) -> None:
+    def _check_metadata(self, item: Mapping[Key, Node], patch: Mapping[str, Any], path: Path) -> None:
         for name, entries in patch.items():
             reserved = naming.entries_set_by_tfgen(item, name)
             for key, text in entries.items():
+                place = (*path, name, key)
                 if key in reserved and (name == "labels" or key in KEEP):
                     why = (
                         "selectors need the label" if name == "labels" else "the annotation protects the trained model"
                     )
-                    fix = removal((*path, name, key), "this entry")
-                    message = f"a patch must not change {key}, because {why}; {fix.words}"
-                    self.faults[Fault((*path, name, key), message, fixes=(fix,))] = None
+                    refusal = RefusedError(f"a patch must not change {key}, because {why}", only_tfgen_sets=True)
+                    self.faults[refusal.fault(place)] = None
                 elif not text:
                     message = (
                         f'found an empty text; to remove {key}, set {name}: {{{key}: ""}} in the job, not in a patch'
                     )
-                    self.faults[Fault((*path, name, key), message)] = None
-            self.added.append(AddedMetadata(name, entries, test))
-
-    def _secured(self, item: Mapping[Key, Node], merge: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return the patch `merge`, with the job's security settings in each container that is new in the object."""
-        template, over = data_path.at(item, ("spec", "template")), data_path.at(merge, ("spec", "template"))
-        if not isinstance(template, dict) or not _has_containers(over):
-            return merge
-        patch: Mapping[str, Any] = data_path.with_value(
-            merge, ("spec", "template"), with_container_security(template, over, container_context(self.profile))
-        )
-        return patch
-
-
-def _is_strategic(item: Mapping[Key, Node]) -> bool:
-    """Return whether Kubernetes supports strategic merge patches for an object's kind; False for custom kinds."""
-    version = item["apiVersion"]
-    return isinstance(version, str) and group({"apiVersion": version}) in STRATEGIC_GROUPS
+                    self.faults[Fault(place, message)] = None
 
 
 def _has_containers(template: Any) -> bool:
@@ -257,16 +222,16 @@ def entry_of(template: Template, patch: Patch) -> str | None:
     Return None if the target is the whole template.
     """
     prefix = f"{template.name}-"
-    is_entry = isinstance(template.node, ForEach) and patch.target.startswith(prefix)
+    is_entry = isinstance(template.node, h.ForEach) and patch.target.startswith(prefix)
     return patch.target.removeprefix(prefix) if is_entry else None
 
 
 def _kinds(node: Node) -> Iterator[str]:
     """Yield the kinds of the objects of a template, except for objects under `objects` of the job."""
     match node:
-        case Let(body=body) | ForEach(body=body):
+        case h.Let(body=body) | h.ForEach(body=body):
             yield from _kinds(body)
-        case When(_, if_true, if_false):
+        case h.When(_, if_true, if_false):
             yield from _kinds(if_true)
             yield from _kinds(if_false)
         case dict() if isinstance(kind := node["kind"], str):
@@ -313,7 +278,7 @@ def name_hint(path: Path, name: str, names: Sequence[str]) -> Hint:
 # Labels and annotations that patches add to objects. Patches override the labels and annotations of the job.
 
 
-IN_ENVIRONMENT: Final = Value(ENVIRONMENT, "string")
+IN_ENVIRONMENT: Final = h.Value(ENVIRONMENT, "string")
 
 
 class AddedMetadata(Record):
@@ -345,14 +310,14 @@ def join_added_metadata(by_variant: Mapping[str, Sequence[AddedMetadata]]) -> li
     while all(added[common : common + 1] == first[common : common + 1] != [] for added in by_variant.values()):
         common += 1
     joined = [*first[:common]]
-    environments = [Equal(IN_ENVIRONMENT, name) for name in by_variant if name]
+    environments = [h.Equal(IN_ENVIRONMENT, name) for name in by_variant if name]
     for name, added in by_variant.items():
         if name:
-            in_variant: Expression = Equal(IN_ENVIRONMENT, name)
+            in_variant: Expression = h.Equal(IN_ENVIRONMENT, name)
         else:
-            in_variant = Not(environments[0] if len(environments) == 1 else AnyOf((*environments,)))
+            in_variant = h.Not(environments[0] if len(environments) == 1 else h.AnyOf((*environments,)))
         joined += [
-            item.replaced(test=in_variant if item.test is None else AllOf((in_variant, item.test)))
+            item.replaced(test=in_variant if item.test is None else h.AllOf((in_variant, item.test)))
             for item in added[common:]
         ]
     return joined
@@ -362,8 +327,8 @@ def with_added_metadata(node: Node, added: Sequence[AddedMetadata]) -> Node:
     """Add the labels and annotations in `added` to each object in a template's node, and return the changed node."""
     by_field: dict[str, list[Expression]] = {"labels": [], "annotations": []}
     for item in added:
-        entries = MapOf(dict(item.entries.items()))
-        by_field[item.field].append(entries if item.test is None else When(item.test, entries, MapOf({})))
+        entries = h.MapOf(dict(item.entries.items()))
+        by_field[item.field].append(entries if item.test is None else h.When(item.test, entries, h.MapOf({})))
     return change_objects(
         node, lambda changed: naming.with_overriding_metadata(changed, by_field["labels"], by_field["annotations"])
     )
@@ -375,13 +340,17 @@ def with_added_metadata(node: Node, added: Sequence[AddedMetadata]) -> Node:
 
 
 def change_objects(node: Node, change: Callable[[dict[Key, Node]], Node]) -> Node:
-    """Apply a function to each object in a template's node, including objects inside `Let`, `When` and `ForEach`."""
+    """Apply a function to each object in a template's node, including objects inside `Let`, `When` and `ForEach`.
+
+    The result has no `Let` for a name that only removed fields need.
+    """
     match node:
-        case Let(name, expression, body):
-            return Let(name, expression, change_objects(body, change))
-        case When(test, if_true, if_false):
-            return When(test, change_objects(if_true, change), change_objects(if_false, change))
-        case ForEach():
+        case h.Let(name, expression, body):
+            changed = change_objects(body, change)
+            return h.Let(name, expression, changed) if (h.Bound, name) in used_names(changed) else changed
+        case h.When(test, if_true, if_false):
+            return h.When(test, change_objects(if_true, change), change_objects(if_false, change))
+        case h.ForEach():
             return node.replaced(body=change_objects(node.body, change))
         case dict():
             return change(node)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from tfgen.graph import cluster, naming
 from tfgen.graph.fill import Template
 from tfgen.graph.holes import AllOf, Default, Equal, Expression, Greater, Key, Node, Sum, Text, When, if_set
-from tfgen.graph.objects import cluster, naming
-from tfgen.graph.objects.values import ROLE, value, value_for_role
+from tfgen.graph.naming import ROLE, value, value_for_role
 from tfgen.job.training_job import Role, RoleName, Scheduler, Structure
 from tfgen.kubernetes import keys
 from tfgen.record import EMPTY, Record
@@ -70,17 +70,10 @@ class Gang(Record):
         """Return the template of the PodGroup of a run, if the scheduler has PodGroups."""
         if self.spec is None:
             return ()
-        group: Node = {
-            "apiVersion": Text((self.group, "/", self.version)),
-            "kind": "PodGroup",
-            "metadata": naming.metadata(naming.RUN, annotations=naming.BEFORE_PODS),
-            "spec": self.spec(structure),
-        }
+        fields: dict[Key, Node] = {"spec": self.spec(structure)}
+        version = Text((self.group, "/", self.version))
+        group = naming.kubernetes_object(version, "PodGroup", naming.RUN, fields, naming.BEFORE_PODS)
         return (Template("podgroup", When(ENABLED, group)),)
-
-    def object_labels(self) -> Mapping[Key, Node]:
-        """Return the labels that select the queue of the workload object, if the gang is enabled."""
-        return _if_enabled(self.workload_labels)
 
     def binding_for(self, role: RoleName) -> GangBinding:
         """Return the fields that assign the pods of a role to the gang.
@@ -89,16 +82,14 @@ class Gang(Record):
         schedulers could assign the same GPU to two pods.
         """
         binding = self.evaluator if role == "evaluator" else self.task
+        scheduler = When(AllOf((ENABLED, _SCHEDULER_NAME)), _SCHEDULER_NAME)
+        if self.scheduler_name:
+            scheduler = When(ENABLED, Default(_SCHEDULER_NAME, self.scheduler_name))
         return GangBinding(
             _if_enabled(binding.labels),
             _if_enabled(binding.annotations),
-            {"schedulerName": self._scheduler(), **_if_enabled(binding.spec)},
+            {"schedulerName": scheduler, **_if_enabled(binding.spec)},
         )
-
-    def _scheduler(self) -> Node:
-        if self.scheduler_name:
-            return When(ENABLED, Default(_SCHEDULER_NAME, self.scheduler_name))
-        return When(AllOf((ENABLED, _SCHEDULER_NAME)), _SCHEDULER_NAME)
 
 
 def _if_enabled(nodes: Mapping[Key, Node]) -> dict[Key, Node]:
@@ -372,4 +363,4 @@ def queue_labels(structure: Structure) -> Mapping[Key, Node]:
 
     If the scheduler queues pods instead of workload objects, the result is empty as well.
     """
-    return GANGS[structure.gang].object_labels() if structure.gang else {}
+    return _if_enabled(GANGS[structure.gang].workload_labels) if structure.gang else {}

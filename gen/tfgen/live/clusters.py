@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from tfgen.errors import TfgenError, UsageError
-from tfgen.graph.objects.tensorboard import ROLE as TENSORBOARD
+from tfgen.graph.helper_pods import TENSORBOARD
 from tfgen.kubernetes import keys
 from tfgen.kubernetes.object import Object, creation_time, identity
 from tfgen.live.api import NOT_FOUND, Api, ApiError, Patience

@@ -14,7 +14,7 @@ from typing import Any, Final
 import urllib3
 
 from tfgen.errors import TfgenError
-from tfgen.graph.objects.naming import CONTAINER
+from tfgen.graph.naming import CONTAINER
 from tfgen.kubernetes.object import Object
 from tfgen.live.api import NOT_FOUND, Api, ApiError
 from tfgen.live.clusters import read_progress

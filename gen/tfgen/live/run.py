@@ -12,10 +12,8 @@ from typing import Any, Final, Literal, TypeAlias
 
 from tfgen import data_path
 from tfgen.errors import TfgenError
-from tfgen.graph.graph import BuiltJob, TaskObjects, build, task_objects, variant_objects
-from tfgen.graph.objects import tensorboard
-from tfgen.graph.objects.finisher import ROLE as FINISHER
-from tfgen.graph.task_pods import pods
+from tfgen.graph.graph import BuiltJob, TaskObjects, build, pods, task_objects, variant_objects
+from tfgen.graph.helper_pods import FINISHER, TENSORBOARD
 from tfgen.job.facts import check_environment
 from tfgen.job.training_job import Environment, Structure, TrainingJob
 from tfgen.kubernetes import keys
@@ -146,7 +144,7 @@ def declared_run(built: BuiltJob, tasks: TaskObjects, environment: str | None) -
         gang=next(((identity(item), gang_size(item)) for item in objects if item["kind"] == "PodGroup"), None),
         claims=tuple(identity(item) for item in objects if item["kind"] == "PersistentVolumeClaim"),
         deliveries=tuple(_deliveries(job, place)) if place and place.enabled else (),
-        tensorboard_port=structure.tensorboard_port if tensorboard.ROLE in components else None,
+        tensorboard_port=structure.tensorboard_port if TENSORBOARD in components else None,
         rendered=tuple(item for item in objects if identity(item) in (*controllers.values(), deciding_object)),
     )
 

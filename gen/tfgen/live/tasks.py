@@ -8,9 +8,9 @@ from datetime import datetime
 from typing import Any, Final
 
 from tfgen import data_path
-from tfgen.graph.objects.naming import CONTAINER
-from tfgen.graph.objects.tensorboard import ROLE as TENSORBOARD
-from tfgen.graph.task_pods import gpu_count
+from tfgen.graph.graph import gpu_count
+from tfgen.graph.helper_pods import TENSORBOARD
+from tfgen.graph.naming import CONTAINER
 from tfgen.kubernetes import keys
 from tfgen.kubernetes.object import Object, creation_time
 from tfgen.live.run import DeclaredRun, Reason, Snapshot, condition, end_of, gang_size

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from tfgen.errors import UsageError
-from tfgen.graph.objects import storage
-from tfgen.graph.task_pods import Pod
+from tfgen.graph import storage
+from tfgen.graph.graph import Pod
 from tfgen.job.training_job import GitCode, Structure
 from tfgen.kubernetes.pods import expand
 from tfgen.local.variables import ConfigMaps

@@ -19,9 +19,8 @@ from tfgen import data_path
 from tfgen.data_path import Path as DataPath
 from tfgen.disk_file import errors_at
 from tfgen.errors import Problem, ProblemsError, UsageError, in_order
-from tfgen.graph.graph import task_objects
-from tfgen.graph.objects.storage import TMP
-from tfgen.graph.task_pods import Pod, gpu_count, pods
+from tfgen.graph.graph import Pod, gpu_count, pods, task_objects
+from tfgen.graph.storage import TMP
 from tfgen.job.facts import name_of
 from tfgen.kubernetes.pods import claimed_devices, device_templates, expand, find_program_file
 from tfgen.local.folders import Folders, Volumes

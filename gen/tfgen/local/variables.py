@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 from tfgen.errors import TfgenError
-from tfgen.graph.objects.cluster import CLUSTER, EVALUATOR_CLUSTER
-from tfgen.graph.task_pods import Pod
+from tfgen.graph.cluster import CLUSTER, EVALUATOR_CLUSTER
+from tfgen.graph.graph import Pod
 from tfgen.kubernetes import quantity
 from tfgen.kubernetes.pods import expand
 from tfgen.record import Record

@@ -11,7 +11,7 @@ from tfgen.check.fixes import Analysis, is_defaults
 from tfgen.check.source import IGNORABLE
 from tfgen.data_path import Path
 from tfgen.errors import Place, UsageError
-from tfgen.graph.objects import tensorboard
+from tfgen.graph.helper_pods import TENSORBOARD
 from tfgen.job.facts import origins
 from tfgen.job.sources import names_registry
 from tfgen.lsp.places import Cursor, Spot
@@ -181,7 +181,7 @@ def _names_of_value(path: Path, document: Document | None) -> list[str]:
     match path:
         case (*_, "storage", str(), "for", int()):
             roles = _roles(document)
-            return [*roles, tensorboard.ROLE] if roles else []
+            return [*roles, TENSORBOARD] if roles else []
         case (*_, "targetReplicatedJobs", int()):
             return _roles(document)
         case (*_, "volumeMounts", int(), "name"):

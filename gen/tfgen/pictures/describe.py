@@ -6,9 +6,8 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from tfgen.graph.graph import BuiltJob, build, task_objects, variant_objects
-from tfgen.graph.objects.storage import SHM, TMP
-from tfgen.graph.task_pods import pods
+from tfgen.graph.graph import BuiltJob, build, pods, task_objects, variant_objects
+from tfgen.graph.storage import SHM, TMP
 from tfgen.job.facts import check_environment
 from tfgen.job.training_job import GitOps, Structure
 from tfgen.kubernetes import keys

@@ -20,7 +20,7 @@ from tfgen import data_path
 from tfgen.data_path import Path
 from tfgen.errors import Place, Problem
 from tfgen.graph.graph import BuiltJob, Objects, build
-from tfgen.graph.objects.naming import CONTAINER
+from tfgen.graph.naming import CONTAINER
 from tfgen.kubernetes.object import Object, literal_name
 from tfgen.kubernetes.pods import PROFILES
 from tfgen.rails.enforce import (

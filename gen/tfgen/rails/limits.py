@@ -18,7 +18,7 @@ from tfgen import data_path
 from tfgen.data_path import Path
 from tfgen.errors import Place, Problem
 from tfgen.graph.graph import BuiltJob
-from tfgen.graph.objects.podspec import IS_GPU
+from tfgen.graph.podspec import IS_GPU
 from tfgen.kubernetes import keys, quantity
 from tfgen.kubernetes.object import Object, literal_name
 from tfgen.kubernetes.pods import Pods, amount, literal_pods, pod_requests, pods_of

@@ -15,9 +15,9 @@ from tfgen.data_path import Path
 from tfgen.errors import Position, Problem
 from tfgen.fix import Hint, assignment, hint, removal
 from tfgen.graph.guards import duplicate_mount_message
+from tfgen.graph.helper_pods import TENSORBOARD
 from tfgen.graph.holes import clean_path
-from tfgen.graph.objects import tensorboard
-from tfgen.graph.objects.storage import WRITABLE, makes_claim
+from tfgen.graph.storage import WRITABLE, makes_claim
 from tfgen.job.sources import names_registry
 from tfgen.job.training_job import FileCode, GitCode, RoleName
 from tfgen.kubernetes.object import CONFIG_MAP_MAX
@@ -73,8 +73,8 @@ def _shared_claims(view: View) -> Iterator[tuple[Path, str, Mapping[str, Any], s
         claim = volume.get("claim", {})
         mounting = [role.name for role in view.roles if name in view.volumes(role.name)]
         pods: dict[str, int] = {role: view.values["roles"][role].get("replicas", 1) for role in mounting}
-        if view.has_tensorboard and name in view.volumes(tensorboard.ROLE):
-            pods[tensorboard.ROLE] = 1
+        if view.has_tensorboard and name in view.volumes(TENSORBOARD):
+            pods[TENSORBOARD] = 1
         if makes_claim(volume) and sum(pods.values()) > 1:
             counts = either((f"{count} of {role}" for role, count in pods.items()), "and")
             mode = claim.get("accessMode", "ReadWriteMany")
@@ -163,7 +163,7 @@ def duplicate_mount_path(view: View) -> Iterator[Finding]:
             owner_by_folder["/dev/shm"] = "shm"  # noqa: S108 - a path in the pod
         yield from _find_duplicates(view, owner_by_folder, mounts_of(view, role.name))
     if view.has_tensorboard:
-        yield from _find_duplicates(view, dict(FOLDERS_OF_EVERY_POD), _storage_mounts(view, tensorboard.ROLE))
+        yield from _find_duplicates(view, dict(FOLDERS_OF_EVERY_POD), _storage_mounts(view, TENSORBOARD))
 
 
 def _find_duplicates(

@@ -8,11 +8,11 @@ from typing import Any, Final
 from tfgen import data_path
 from tfgen.data_path import Path
 from tfgen.fix import REMOVED, Assignment, Fix, Hint, hint, removal
-from tfgen.graph.objects import storage, supporting
-from tfgen.graph.objects.naming import CONTAINER
-from tfgen.graph.objects.storage import SHM
+from tfgen.graph import role_pod, storage, supporting
+from tfgen.graph.naming import CONTAINER
 from tfgen.graph.schedulers import GANGS, GangBinding
-from tfgen.graph.workloads import WORKLOADS, role_pod
+from tfgen.graph.storage import SHM
+from tfgen.graph.workloads import WORKLOADS
 from tfgen.job.training_job import Role, RoleName, Structure
 from tfgen.kubernetes.merge import KUBECTL, KUSTOMIZE_KEYS, STRATEGIC_GROUPS, kustomize_keys, merge, unreadable
 from tfgen.kubernetes.object import group

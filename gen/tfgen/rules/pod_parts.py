@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from tfgen.data_path import Path
-from tfgen.graph.objects.naming import CONTAINER
+from tfgen.graph.naming import CONTAINER
 from tfgen.job.training_job import RoleName
 from tfgen.rules.view import View
 

@@ -13,10 +13,10 @@ from typing import Any, Final, NamedTuple
 from tfgen import data_path
 from tfgen.data_path import Path
 from tfgen.fix import Fix, Hint, Replacement, assignment, hint, removal
+from tfgen.graph import naming, podspec
+from tfgen.graph.helper_pods import TENSORBOARD as ROLE
 from tfgen.graph.holes import clean_path
-from tfgen.graph.objects import naming, podspec
-from tfgen.graph.objects.storage import makes_claim
-from tfgen.graph.objects.tensorboard import ROLE
+from tfgen.graph.storage import makes_claim
 from tfgen.job.training_job import FileCode, RoleName
 from tfgen.kubernetes.pods import REFERENCE, find_program_file
 from tfgen.rules import pod_parts

@@ -9,8 +9,9 @@ from typing import Any, Final
 from tfgen import data_path
 from tfgen.data_path import Path
 from tfgen.fix import assignment, hint, removal
-from tfgen.graph.objects import podspec, tensorboard
-from tfgen.graph.objects.podspec import DEVICES
+from tfgen.graph import podspec
+from tfgen.graph.helper_pods import TENSORBOARD
+from tfgen.graph.podspec import DEVICES
 from tfgen.graph.workloads import WORKLOADS
 from tfgen.job.facts import own_data
 from tfgen.job.training_job import RoleName, Strategy
@@ -104,7 +105,7 @@ def legacy_flags(view: View) -> Iterator[Finding]:
 
 @rule("unknown-role", "error", "A volume is for a role that the job does not have.")
 def unknown_role(view: View) -> Iterator[Finding]:
-    roles = [*(role.name for role in view.roles), *([tensorboard.ROLE] if "tensorboard" in view.values else [])]
+    roles = [*(role.name for role in view.roles), *([TENSORBOARD] if "tensorboard" in view.values else [])]
     for name, volume in view.values["storage"].items():
         for index, role in enumerate(volume.get("for", ())):
             if role not in roles:

@@ -8,15 +8,15 @@ from typing import Any, Final, NamedTuple
 from tfgen import data_path
 from tfgen.data_path import Path
 from tfgen.fix import assignment, hint, removal
+from tfgen.graph import helper_pods
 from tfgen.graph.guards import LEGACY_GPU, legacy_gpu_message
 from tfgen.graph.holes import AllOf, clean_path
-from tfgen.graph.objects import finisher
-from tfgen.graph.objects.supporting import DEVICE_CLAIM
-from tfgen.graph.objects.values import value_for_role
+from tfgen.graph.naming import value_for_role
+from tfgen.graph.role_pod import GRACE, GRACE_SERVING
 from tfgen.graph.schedulers import ENABLED, IS_BETA, member_count
 from tfgen.graph.schedulers import roles as gang_roles
+from tfgen.graph.supporting import DEVICE_CLAIM
 from tfgen.graph.workloads import WORKLOADS
-from tfgen.graph.workloads.role_pod import GRACE, GRACE_SERVING
 from tfgen.job.training_job import RoleName
 from tfgen.kubernetes import quantity
 from tfgen.rules import pod_parts
@@ -183,7 +183,7 @@ def start_deadline_image(view: View) -> Iterator[Finding]:
     plan = WORKLOADS[structure.kind].plan(structure)
     if plan is None or not view.values["startDeadline"]:
         return
-    image = view.evaluate(finisher.image(structure, plan))
+    image = view.evaluate(helper_pods.finisher_image(structure, plan))
     roles = [role.name for role in view.roles if view.evaluate(value_for_role(role.name, "image")) == image]
     if roles:
         message = (

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 
 from tfgen.data_path import Path, known_part, texts
 from tfgen.fix import Fix, Hint, assignment, hint, removal
-from tfgen.graph.objects.storage import SOURCES
+from tfgen.graph.storage import SOURCES
 from tfgen.kubernetes.pods import PROFILES, Profile, refuses, strictest_profile
 from tfgen.rules import pod_parts
 from tfgen.rules.pod_parts import PodPart

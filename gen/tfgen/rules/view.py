@@ -19,11 +19,11 @@ from tfgen import data_path
 from tfgen.data_path import UNKNOWN, Path
 from tfgen.errors import Place
 from tfgen.fix import NO_HINT, Fix, Hint, assignment, hint
+from tfgen.graph import podspec, role_pod
 from tfgen.graph.fill import Filler, Scope, compile_filler, evaluate, failing_scopes
 from tfgen.graph.guards import file_guards, guards
 from tfgen.graph.holes import ABSENT, Guard, Node
-from tfgen.graph.objects import podspec
-from tfgen.graph.workloads import WORKLOADS, role_pod
+from tfgen.graph.workloads import WORKLOADS
 from tfgen.job.training_job import MAX_STRUCTURES, Patch, Role, RoleName, Structure, TrainingJob
 from tfgen.record import Record
 from tfgen.schema import tunables
@@ -93,7 +93,7 @@ class View(Record):
                 steps = guard.at.split(".") if isinstance(guard.at, str) else guard.at
                 path: Path = tuple(step for step in (evaluate(step, scope) for step in steps) if step is not ABSENT)
                 advice = _ADVICE[rule](guard, self) if rule in _ADVICE else NO_HINT
-                broken = (f"{evaluate(guard.say, scope)}{advice.text}", guard.fixes or advice.fixes)
+                broken = (f"{evaluate(guard.message, scope)}{advice.text}", guard.fixes or advice.fixes)
                 # A long run name makes the hosts of all roles too long. Report only the longest host.
                 found[path] = max(broken, found.get(path, broken), key=lambda item: len(item[0]))
         yield from ((path, message, fixes) for path, (message, fixes) in found.items())

@@ -357,7 +357,7 @@ def _guarded_rule(changes: JobChanges, lines: Sequence[str], index: int) -> str 
     end = lines.index("{{- end }}", start)
     text = re.sub(r'"\s+"', "", " ".join(lines[start:end])) if start <= index <= end else ""
     for guard in guards(changes.job.structure):
-        parts = (guard.say,) if isinstance(guard.say, str) else guard.say.parts
+        parts = (guard.message,) if isinstance(guard.message, str) else guard.message.parts
         words = [part.replace("%", "%%").replace('"', '\\"') for part in parts if isinstance(part, str)]
         if "{{- fail " in text and (all(part in text for part in words)):
             return guard.rule

@@ -15,7 +15,7 @@ from tfgen.graph.fill import Template
 from tfgen.graph.graph import graph
 from tfgen.graph.guards import guards
 from tfgen.graph.holes import Node, cached_on_record, chart_files, is_hole, named_templates, type_of
-from tfgen.graph.objects.podspec import HASH
+from tfgen.graph.podspec import HASH
 from tfgen.job.training_job import MAX_STRUCTURES, Structure
 from tfgen.kubernetes import keys
 from tfgen.record import Record
@@ -308,7 +308,7 @@ def _guards(guards: Sequence[h.Guard], context: Context, depth: int) -> Lines:
                     lines += assign(name, node, context)
                     context = context.with_names(name)
                 for guard in tests:
-                    test, message = expression(guard.when, context), argument(guard.say, context)
+                    test, message = expression(guard.when, context), argument(guard.message, context)
                     lines += [f"{{{{- if {test} }}}}", f"{{{{- fail {message} }}}}", ENDED]
         else:
             head = f"{{{{- {range_action(entries, context)} }}}}"

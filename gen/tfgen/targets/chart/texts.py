@@ -13,9 +13,9 @@ from functools import partial
 from typing import Any, Final
 
 from tfgen.data_path import ValueType
+from tfgen.graph import naming
 from tfgen.graph.holes import ChartOnly, Node, Text, When
-from tfgen.graph.objects import naming
-from tfgen.graph.objects.values import value
+from tfgen.graph.naming import value
 from tfgen.graph.workloads import WORKLOADS
 from tfgen.job.training_job import Scheduler, Structure, TrainingJob
 from tfgen.kubernetes import keys

@@ -11,100 +11,43 @@ from typing import Any, Final
 
 from tfgen import data_path
 from tfgen.data_path import ValueType
-from tfgen.graph.holes import (
-    ABSENT,
-    AllOf,
-    AnyOf,
-    Bound,
-    Comment,
-    Contains,
-    Default,
-    Digest,
-    Equal,
-    Expression,
-    Filtered,
-    ForEach,
-    HasItem,
-    IsMap,
-    IsSet,
-    Items,
-    Key,
-    Let,
-    MapOf,
-    Matches,
-    Merged,
-    Name,
-    NamedTemplate,
-    Node,
-    Not,
-    NotEmpty,
-    Parameter,
-    Text,
-    When,
-    call,
-    if_set,
-)
-from tfgen.graph.objects import cluster, naming, supporting
-from tfgen.graph.objects.values import ROLE, role_or_job_value, role_value, value
+from tfgen.graph import cluster, naming, supporting
+from tfgen.graph import holes as h
+from tfgen.graph.holes import Expression, Key, Name, Node, call, if_set, plain_mapping
+from tfgen.graph.naming import ROLE, role_or_job_value, role_value, value
 from tfgen.job.facts import UNNAMED
 from tfgen.job.training_job import RoleName, Structure
 from tfgen.kubernetes import keys
 from tfgen.kubernetes.pods import Profile
-from tfgen.record import EMPTY, Record
 
 # -- PodSpec -----------------------------------------------------------------------------------------------------------
 
 
-_NO_SERVICE_LINKS = Comment(
+_NO_SERVICE_LINKS = h.Comment(
     "No environment variables for Services: the variables of many Services can exceed the size limit of a process."
 )
 
 
-class PodParts(Record):
-    """The parts of a PodSpec that differ between pods.
+def pod_spec(
+    first: Mapping[Key, Node], lifecycle: Mapping[Key, Node], rest: Mapping[Key, Node], *, needs_token: bool = False
+) -> dict[Key, Node]:
+    """Return a PodSpec with the given fields, and with the fields that all pods have in common.
 
-    Attributes:
-        scheduler: the fields for a gang scheduler.
-        copied: the fields that keys of the job set unchanged, such as `priorityClassName`.
-        account: the name of the service account.
-        needs_token: whether the pod calls the API server.
+    Args:
+        first: the fields for a gang scheduler, the fields that keys of the job set unchanged, and the service account.
         lifecycle: the fields for restarts and deadlines, and the subdomain.
-        scheduling: the fields for the placement on nodes.
-        init_containers: the init containers and sidecars.
+        rest: the security context, and then the fields for the placement on nodes, volumes and containers.
+        needs_token: whether the pod calls the API server.
     """
-
-    security_context: Node
-    containers: Node
-    scheduler: Mapping[Key, Node] = EMPTY
-    copied: Mapping[Key, Node] = EMPTY
-    account: Node = ABSENT
-    needs_token: bool = False
-    lifecycle: Mapping[Key, Node] = EMPTY
-    scheduling: Mapping[Key, Node] = EMPTY
-    pull_secrets: Node = ABSENT
-    init_containers: Node = ABSENT
-    volumes: Node = ABSENT
-
-
-def pod_spec(parts: PodParts) -> dict[Key, Node]:
-    """Return a PodSpec, with the scheduling fields before the security fields, and the containers last."""
-    spec: dict[Key, Node] = {
-        **parts.scheduler,
-        **parts.copied,
-        "serviceAccountName": parts.account,
-        "automountServiceAccountToken": parts.needs_token,
+    return {
+        **first,
+        "automountServiceAccountToken": needs_token,
         _NO_SERVICE_LINKS: None,
         "enableServiceLinks": False,
-        **parts.lifecycle,
-        "hostUsers": When(Not(value("security.hostUsers")), False),
-        "securityContext": parts.security_context,
-        **parts.scheduling,
-        "imagePullSecrets": parts.pull_secrets,
-        "volumes": parts.volumes,
-        "initContainers": parts.init_containers,
-        "containers": parts.containers,
+        **lifecycle,
+        "hostUsers": h.When(h.Not(value("security.hostUsers")), False),
+        **rest,
     }
-    return {key: node for key, node in spec.items() if node is not ABSENT}
 
 
 # -- security contexts -------------------------------------------------------------------------------------------------
@@ -135,17 +78,17 @@ def container_context(profile: Profile) -> dict[Key, Node]:
     return {"allowPrivilegeEscalation": False, **root, "capabilities": {"drop": ["ALL"]}}
 
 
-def pod_context_template(profile: Profile) -> NamedTemplate:
+def pod_context_template(profile: Profile) -> h.NamedTemplate:
     """Return the security context of a pod as a named template, which all pods of the chart share."""
-    return NamedTemplate(
+    return h.NamedTemplate(
         "podSecurityContext", f"The security context of a pod, for the profile {profile}.", pod_context(profile)
     )
 
 
-def container_context_template(profile: Profile) -> NamedTemplate:
+def container_context_template(profile: Profile) -> h.NamedTemplate:
     """Return the security context of a container as a named template, which all containers of the chart share."""
     doc = f"The security context of a container, for the profile {profile}."
-    return NamedTemplate("containerSecurityContext", doc, container_context(profile))
+    return h.NamedTemplate("containerSecurityContext", doc, container_context(profile))
 
 
 # -- resources ---------------------------------------------------------------------------------------------------------
@@ -155,11 +98,11 @@ def container_context_template(profile: Profile) -> NamedTemplate:
 # because Kubernetes uses the limit as the request (https://kubernetes.io/docs/tasks/manage-gpus/scheduling-gpus/).
 
 
-REQUESTS: Final = Bound("requests", "map")
-LIMITS: Final = Bound("limits", "map")
-DEVICES: Final = Bound("devices", "map")
-GPUS: Final = Parameter("gpus", "boolean")
-CPU_LIMIT: Final = Parameter("cpuLimit", "quantity")
+REQUESTS: Final = h.Bound("requests", "map")
+LIMITS: Final = h.Bound("limits", "map")
+DEVICES: Final = h.Bound("devices", "map")
+GPUS: Final = h.Parameter("gpus", "boolean")
+CPU_LIMIT: Final = h.Parameter("cpuLimit", "quantity")
 
 # The resource names of device plugins for a GPU, a part of a GPU or a share of GPU memory: nvidia.com/gpu,
 # nvidia.com/mig-1g.5gb, amd.com/gpu, gpu.intel.com/i915, aliyun.com/gpu-mem, volcano.sh/vgpu-number,
@@ -167,69 +110,54 @@ CPU_LIMIT: Final = Parameter("cpuLimit", "quantity")
 IS_GPU: Final = "gpu|nvidia|vcuda"
 
 
+_CPU_AND_MEMORY: Final[Mapping[Name, Node]] = {name: role_value(f"resources.{name}") for name in ("cpu", "memory")}
 _GPU_COUNT: Final = role_value("resources.gpu.count")
 _DEVICE_CLASS: Final = role_value("resources.gpu.deviceClass")
 
 
-def has_gpus() -> Expression:
-    """Return a test that is true if the tasks of a role request a GPU or a share of a GPU.
-
-    The test uses the maps `LIMITS` and `DEVICES`. The caller must define both names around the test: Let(LIMITS.name,
-    limits(), Let(DEVICES.name, devices(), ...)).
-    """
-    return AnyOf((_GPU_COUNT, DEVICES))
+HAS_GPUS: Final = h.AnyOf((_GPU_COUNT, DEVICES))
+"""A test that is true if the tasks of a role request a GPU or a share of a GPU."""
 
 
-def devices() -> Filtered:
+def devices() -> h.Filtered:
     """Return the GPU entries of the map `LIMITS`: the limits of a role for GPUs and shares of GPUs.
 
     The caller must define the name `LIMITS` around the result: Let(LIMITS.name, limits(), ...).
     """
-    name, amount = Bound("name"), Text((Bound("value"),))
-    return Filtered(LIMITS, AllOf((Matches(name, IS_GPU), Not(Equal(amount, "0")))))
+    name, amount = h.Bound("name"), h.Text((h.Bound("value"),))
+    return h.Filtered(LIMITS, h.AllOf((h.Matches(name, IS_GPU), h.Not(h.Equal(amount, "0")))))
 
 
-def requests() -> Merged:
+def requests() -> h.Merged:
     """Return the map of a role's resource requests. The caller gives the map the name `REQUESTS`, in a `Let`."""
-    return Merged((MapOf(_cpu_and_memory()), role_value("resources.requests")))
+    return h.Merged((h.MapOf(_CPU_AND_MEMORY), role_value("resources.requests")))
 
 
-def limits(structure: Structure) -> Merged:
+def limits(structure: Structure) -> h.Merged:
     """Return the map of a role's resource limits. The caller gives the map the name `LIMITS`, in a `Let`.
 
     Kubernetes counts the GPUs of a device class in a claim, and not in the limits.
     """
-    count = When(Not(_DEVICE_CLASS), _GPU_COUNT) if structure.claims_devices else _GPU_COUNT
+    count = h.When(h.Not(_DEVICE_CLASS), _GPU_COUNT) if structure.claims_devices else _GPU_COUNT
     gpu: dict[Name, Node] = {role_value("resources.gpu.resource"): count}
-    share = When(_GPU_COUNT, role_value("resources.gpu.share"), MapOf({}))
-    return Merged((MapOf({**_cpu_and_memory(), **gpu}), share, role_value("resources.limits")))
+    share = h.When(_GPU_COUNT, role_value("resources.gpu.share"), h.MapOf({}))
+    return h.Merged((h.MapOf({**_CPU_AND_MEMORY, **gpu}), share, role_value("resources.limits")))
 
 
-def resources() -> Node:
-    """Return the field `resources` of a container. The field has the maps `REQUESTS` and `LIMITS` as its values.
+def claims(structure: Structure, field: str, **source: Node) -> Mapping[Key, Node]:
+    """Return the field of a pod or a container with the claim for the GPUs of a device class.
 
-    The caller must define both names around the result, as in Let(LIMITS.name, limits(), ...).
+    Args:
+        structure: the job.
+        field: `resourceClaims` of the pod, or `claims` in the `resources` of the main container.
+        source: the field with the source of the claim, for a pod.
     """
-    return {"requests": REQUESTS, "limits": LIMITS}
-
-
-def pod_claims(structure: Structure) -> Mapping[Key, Node]:
-    """Return the field `resourceClaims` of a pod, with a claim for the GPUs of a device class."""
-    return _claims(structure, "resourceClaims", {"resourceClaimTemplateName": naming.workload(ROLE)})
-
-
-def container_claims(structure: Structure) -> Mapping[Key, Node]:
-    """Return the field `claims` of the main container's `resources`, with the claim of the pod."""
-    return _claims(structure, "claims", {})
-
-
-def _claims(structure: Structure, field: str, source: Mapping[Key, Node]) -> Mapping[Key, Node]:
-    claim = _if_claimed({"name": supporting.DEVICE_CLAIM, **source})
+    claim = _if_claimed({"name": supporting.DEVICE_CLAIM, **plain_mapping(source)})
     return {field: [claim]} if structure.claims_devices else {}
 
 
 def _if_claimed(node: Node) -> Node:
-    return When(AllOf((_GPU_COUNT, _DEVICE_CLASS)), node)
+    return h.When(h.AllOf((_GPU_COUNT, _DEVICE_CLASS)), node)
 
 
 def with_own_claim(container: Any, structure: Structure) -> Any:
@@ -261,19 +189,15 @@ def helper_resources(path: str) -> Node:
     }
 
 
-def _cpu_and_memory() -> dict[Name, Node]:
-    return {"cpu": role_value("resources.cpu"), "memory": role_value("resources.memory")}
-
-
 # -- placement ---------------------------------------------------------------------------------------------------------
 
 
-NODE_SELECTOR: Final = Bound("nodeSelector", "map")
-AFFINITY: Final = Bound("affinity", "map")
+NODE_SELECTOR: Final = h.Bound("nodeSelector", "map")
+AFFINITY: Final = h.Bound("affinity", "map")
 
 _CONSTRAINT: Final = "constraint"
-_SELECTOR: Final = Bound(_CONSTRAINT, "map", "labelSelector")
-_MATCH_LABEL_KEYS: Final = Bound(_CONSTRAINT, "list", "matchLabelKeys")
+_SELECTOR: Final = h.Bound(_CONSTRAINT, "map", "labelSelector")
+_MATCH_LABEL_KEYS: Final = h.Bound(_CONSTRAINT, "list", "matchLabelKeys")
 
 # The taints of spot nodes. Spot nodes of AWS, Karpenter and Alibaba Cloud have labels, but no taints.
 _SPOT_TAINTS: Final = (
@@ -289,11 +213,11 @@ _SPOT_TOLERATIONS: Final[tuple[Node, ...]] = tuple(
 
 
 def _with_spot(spot: Expression, tolerations: Expression) -> list[Node]:
-    return [*(When(spot, toleration) for toleration in _SPOT_TOLERATIONS), Items(tolerations)]
+    return [*(h.When(spot, toleration) for toleration in _SPOT_TOLERATIONS), h.Items(tolerations)]
 
 
-_SPOT, _LIST = Parameter("spot", "boolean"), Parameter("tolerations", "list")
-_TOLERATIONS: Final = NamedTemplate(
+_SPOT, _LIST = h.Parameter("spot", "boolean"), h.Parameter("tolerations", "list")
+_TOLERATIONS: Final = h.NamedTemplate(
     "tolerations",
     "The tolerations of a pod. With spot, the pod also tolerates the taints of the spot nodes of clouds.",
     _with_spot(_SPOT, _LIST),
@@ -302,23 +226,23 @@ _TOLERATIONS: Final = NamedTemplate(
 )
 
 
-def node_selector(structure: Structure) -> Merged:
+def node_selector(structure: Structure) -> h.Merged:
     """Return the node selector: the labels of the GPU product and of ECI, overridden by the user's labels.
 
     A role without GPUs has no label of a GPU product.
     """
     product: dict[Name, Node] = {
-        role_value("resources.gpu.productLabel"): When(GPUS, role_value("resources.gpu.product"))
+        role_value("resources.gpu.productLabel"): h.When(GPUS, role_value("resources.gpu.product"))
     }
-    lowest = MapOf({**product, **supporting.eci_node_selector(structure)})
-    return Merged((lowest, value("nodeSelector"), role_value("nodeSelector")))
+    lowest = h.MapOf({**product, **supporting.eci_node_selector(structure)})
+    return h.Merged((lowest, value("nodeSelector"), role_value("nodeSelector")))
 
 
 def tolerations(structure: Structure) -> Node:
     """Return the tolerations of the pods of a role."""
     spot, listed = role_or_job_value("spot"), role_or_job_value("tolerations")
     cloud = supporting.eci_tolerations(structure)
-    return [*cloud, *_with_spot(spot, listed)] if cloud else _tolerations(spot, listed)
+    return [*cloud, *_with_spot(spot, listed)] if cloud else call(_TOLERATIONS, spot=spot, tolerations=listed)
 
 
 def job_tolerations() -> Node:
@@ -330,12 +254,8 @@ def job_scheduling() -> dict[Key, Node]:
     """Return the scheduling fields of a pod without a role, such as the pod of the finisher."""
     return {
         "nodeSelector": value("nodeSelector"),
-        "tolerations": _tolerations(value("spot"), value("tolerations")),
+        "tolerations": call(_TOLERATIONS, spot=value("spot"), tolerations=value("tolerations")),
     }
-
-
-def _tolerations(spot: Expression, tolerations: Expression) -> Node:
-    return call(_TOLERATIONS, spot=spot, tolerations=tolerations)
 
 
 def affinity() -> Node:
@@ -346,13 +266,12 @@ def affinity() -> Node:
     placement = role_or_job_value("placement")
     spread: Node = {"podAntiAffinity": _preferred(naming.role_selector(ROLE))}
     pack: Node = {"podAffinity": _preferred(naming.RUN_SELECTOR)}
-    by_placement = When(Equal(placement, "spread"), spread, When(Equal(placement, "pack"), pack))
-    return When(AFFINITY, NotEmpty(AFFINITY), by_placement)
+    by_placement = h.When(h.Equal(placement, "spread"), spread, h.When(h.Equal(placement, "pack"), pack))
+    return h.When(AFFINITY, h.NotEmpty(AFFINITY), by_placement)
 
 
-def merged_affinity() -> Merged:
-    """Return the affinity of the user. Each key of the role, such as `nodeAffinity`, replaces the key of the job."""
-    return Merged((value("affinity"), role_value("affinity")), flat=False)
+MERGED_AFFINITY: Final = h.Merged((value("affinity"), role_value("affinity")), flat=False)
+"""The affinity of the user. Each key of the role, such as `nodeAffinity`, replaces the key of the job."""
 
 
 def topology_spread_constraints() -> list[Node]:
@@ -365,23 +284,23 @@ def topology_spread_constraints() -> list[Node]:
         "minDomains": if_set(_constraint("minDomains", "integer")),
         "topologyKey": _constraint("topologyKey"),
         "whenUnsatisfiable": _constraint("whenUnsatisfiable"),
-        "labelSelector": When(IsSet(_SELECTOR), When(_SELECTOR, NotEmpty(_SELECTOR), {}), _counted_pods()),
+        "labelSelector": h.When(h.IsSet(_SELECTOR), h.When(_SELECTOR, h.NotEmpty(_SELECTOR), {}), _counted_pods()),
         "matchLabelKeys": _MATCH_LABEL_KEYS,
         "nodeAffinityPolicy": if_set(_constraint("nodeAffinityPolicy")),
         "nodeTaintsPolicy": if_set(_constraint("nodeTaintsPolicy")),
     }
-    return [ForEach(role_or_job_value("topologySpreadConstraints"), body, "index", _CONSTRAINT)]
+    return [h.ForEach(role_or_job_value("topologySpreadConstraints"), body, "index", _CONSTRAINT)]
 
 
 def _counted_pods() -> Node:
     """Return a selector of the role's pods. Kubernetes refuses a key of `matchLabelKeys` in the selector."""
-    chosen = {key: Not(HasItem(_MATCH_LABEL_KEYS, key)) for key in naming.ROLE_LABELS}
-    selected: dict[Key, Node] = {key: When(chosen[key], node) for key, node in naming.ROLE_LABELS.items()}
-    return When(AnyOf(tuple(chosen.values())), {"matchLabels": selected}, {})
+    chosen = {key: h.Not(h.HasItem(_MATCH_LABEL_KEYS, key)) for key in naming.ROLE_LABELS}
+    selected: dict[Key, Node] = {key: h.When(chosen[key], node) for key, node in naming.ROLE_LABELS.items()}
+    return h.When(h.AnyOf(tuple(chosen.values())), {"matchLabels": selected}, {})
 
 
-def _constraint(field: str, value_type: ValueType = "string") -> Bound:
-    return Bound(_CONSTRAINT, value_type, field)
+def _constraint(field: str, value_type: ValueType = "string") -> h.Bound:
+    return h.Bound(_CONSTRAINT, value_type, field)
 
 
 def _preferred(selector: Node) -> Node:
@@ -396,12 +315,12 @@ def _preferred(selector: Node) -> Node:
 # user's variables without a reference, and then the user's variables with a reference. Each group is sorted by name.
 
 
-ENV: Final = Bound("env", "map")
+ENV: Final = h.Bound("env", "map")
 
 RUN_FOLDER: Final = "TFGEN_RUN_FOLDER"
 """The environment variable with the name of the run's folder, for volumes with a folder for each run."""
 
-ENV_REASON: Final = Comment(
+ENV_REASON: Final = h.Comment(
     "Kubernetes expands $(X) only from preceding variables, so the variables of tfgen come first, and the values with "
     "a reference come last. Without a GPU, NVIDIA_VISIBLE_DEVICES=void hides the GPUs of the node. By default, each "
     "thread pool of TensorFlow has a thread for each core of the node. OMP_NUM_THREADS and TF_NUM_* reduce the pools "
@@ -415,11 +334,11 @@ _THREADS: Final = ("OMP_NUM_THREADS", "TF_NUM_INTEROP_THREADS", "TF_NUM_INTRAOP_
 
 # With one inter-op thread, a worker that waits for a parameter server blocks the only thread and deadlocks.
 _AT_MOST_ONE_CPU: Final = r"^(1|1000m|[0-9]{1,3}m|0?[.][0-9]+)$"
-_CPU_LIMIT: Final = MapOf({"resourceFieldRef": MapOf({"resource": "limits.cpu"})})
-_INTEROP: Final = When(
-    AllOf((CPU_LIMIT, Matches(Text((CPU_LIMIT,)), _AT_MOST_ONE_CPU))),
-    MapOf({"TF_NUM_INTEROP_THREADS": "2"}),
-    MapOf({}),
+_CPU_LIMIT: Final = h.MapOf({"resourceFieldRef": h.MapOf({"resource": "limits.cpu"})})
+_INTEROP: Final = h.When(
+    h.AllOf((CPU_LIMIT, h.Matches(h.Text((CPU_LIMIT,)), _AT_MOST_ONE_CPU))),
+    h.MapOf({"TF_NUM_INTEROP_THREADS": "2"}),
+    h.MapOf({}),
 )
 
 # The GPU images of TensorFlow set "all", so a container without a GPU would allocate memory on every GPU of its node.
@@ -427,24 +346,37 @@ _VISIBLE_DEVICES: Final = "NVIDIA_VISIBLE_DEVICES"
 _NO_DEVICES: Final = "void"
 NO_GPUS: Final[Mapping[Key, Node]] = {
     "name": _VISIBLE_DEVICES,
-    Comment("An image for GPUs sets the value all. The value void hides the GPUs of the node."): None,
+    h.Comment("An image for GPUs sets the value all. The value void hides the GPUs of the node."): None,
     "value": _NO_DEVICES,
 }
 
-_ITEM: Final = Bound("value")
-_EXPANDS: Final = Contains(_ITEM, "$(")
-_LITERAL_VARIABLE: Final[Mapping[Key, Node]] = {"name": Bound("name"), "value": _ITEM}
-_REFERENCE: Final[Mapping[Key, Node]] = {"name": Bound("name"), "valueFrom": NotEmpty(Bound("value", "map"))}
+_ITEM: Final = h.Bound("value")
+_EXPANDS: Final = h.Contains(_ITEM, "$(")
+_LITERAL_VARIABLE: Final[Mapping[Key, Node]] = {"name": h.Bound("name"), "value": _ITEM}
+_REFERENCE: Final[Mapping[Key, Node]] = {"name": h.Bound("name"), "valueFrom": h.NotEmpty(h.Bound("value", "map"))}
 
 
-def env() -> Merged:
+HOME: Final[Node] = {"name": "HOME", "value": "/tmp"}  # noqa: S108 - the emptyDir of the pod
+
+
+def from_pod(name: str, field: str) -> Node:
+    """Return a variable with the value of a field of the pod, such as `status.podIP`."""
+    return {"name": name, "valueFrom": {"fieldRef": {"fieldPath": field}}}
+
+
+def task_index(index_label: str) -> Node:
+    """Return the variable with the index of the task. A controller tells a pod its index by the label `index_label`."""
+    return from_pod("TASK_INDEX", f"metadata.labels['{index_label}']")
+
+
+def env() -> h.Merged:
     """Return the map of environment variables: the defaults of tfgen, overridden by the job, and then by the role."""
     defaults: dict[Name, Node] = {
         "HOME": "/tmp",  # noqa: S108 - the emptyDir of the pod
-        _VISIBLE_DEVICES: When(Not(GPUS), _NO_DEVICES),
-        **{name: When(CPU_LIMIT, _CPU_LIMIT) for name in _THREADS},
+        _VISIBLE_DEVICES: h.When(h.Not(GPUS), _NO_DEVICES),
+        **{name: h.When(CPU_LIMIT, _CPU_LIMIT) for name in _THREADS},
     }
-    return Merged((MapOf(defaults), _INTEROP, value("env"), role_value("env")), flat=False)
+    return h.Merged((h.MapOf(defaults), _INTEROP, value("env"), role_value("env")), flat=False)
 
 
 def variables(structure: Structure, role: RoleName, *, index_label: str, has_cluster: bool) -> list[Node]:
@@ -459,8 +391,8 @@ def variables(structure: Structure, role: RoleName, *, index_label: str, has_clu
     return [
         *(_cluster_variables(structure, role, index_label) if has_cluster else []),
         *run_variables(),
-        ForEach(ENV, When(IsMap(_ITEM), _REFERENCE, When(Not(_EXPANDS), _LITERAL_VARIABLE))),
-        ForEach(ENV, When(AllOf((Not(IsMap(_ITEM)), _EXPANDS)), _LITERAL_VARIABLE)),
+        h.ForEach(ENV, h.When(h.IsMap(_ITEM), _REFERENCE, h.When(h.Not(_EXPANDS), _LITERAL_VARIABLE))),
+        h.ForEach(ENV, h.When(h.AllOf((h.Not(h.IsMap(_ITEM)), _EXPANDS)), _LITERAL_VARIABLE)),
     ]
 
 
@@ -469,26 +401,21 @@ def run_variables() -> list[Node]:
     return [{"name": "TFGEN_RUN", "value": value("run")}, {"name": RUN_FOLDER, "value": run_folder()}]
 
 
-def run_folder() -> Default:
+def run_folder() -> h.Default:
     """Return the name of the run's folder in each volume that has a folder for each run."""
-    return Default(value("resumeFrom"), Default(value("run"), UNNAMED))
+    return h.Default(value("resumeFrom"), h.Default(value("run"), UNNAMED))
 
 
 def _cluster_variables(structure: Structure, role: RoleName, index_label: str) -> list[Node]:
     """Return the variables with the task's index and the cluster. The last variable refers to earlier variables."""
-    index: Node = {
-        "name": "TASK_INDEX",
-        "valueFrom": {"fieldRef": {"fieldPath": f"metadata.labels['{index_label}']"}},
-    }
+    index = task_index(index_label)
     if structure.uses_keras_distribution:
         return [index, *cluster.keras_variables()]
     key = cluster.EVALUATOR_CLUSTER if role == "evaluator" else cluster.CLUSTER
     references = {"TF_CLUSTER": key}
     if structure.legacy_flags or structure.legacy_variables:
         references |= {"PS_HOSTS": cluster.PS_HOSTS, "WORKER_HOSTS": cluster.WORKER_HOSTS}
-    variables: list[Node] = [index]
-    for name, key in references.items():
-        variables.append({"name": name, "valueFrom": {"configMapKeyRef": {"name": naming.RUN, "key": key}}})
+    variables: list[Node] = [index, *(cluster.variable(name, key) for name, key in references.items())]
     if structure.legacy_variables:
         variables.append({"name": "JOB_NAME", "value": ROLE})
     return [*variables, {"name": "TF_CONFIG", "value": cluster.tf_config(ROLE)}]
@@ -508,20 +435,20 @@ def _cluster_variables(structure: Structure, role: RoleName, index_label: str) -
 # version of tfgen or a new number of replicas, produces an equal hash.
 
 
-HASH: Final = Bound("hash")
+HASH: Final = h.Bound("hash")
 """The name of the hash in an object that the function `hashed` returns. The function binds the name to the hash."""
 
-HASH_PARAMETER: Final = Parameter(HASH.name)
+HASH_PARAMETER: Final = h.Parameter(HASH.name)
 """The parameter that passes the hash to a pod template. When tfgen computes the hash, the parameter is null."""
 
 HASH_LABEL: Final[Mapping[Key, Node]] = {
-    Comment("The hash of this pod template. A change of the template needs a new run."): None,
+    h.Comment("The hash of this pod template. A change of the template needs a new run."): None,
     keys.POD_TEMPLATE_HASH: if_set(HASH_PARAMETER),
 }
 """The label with the hash, as the last label of a pod template."""
 
 
-def hashed(pod: NamedTemplate, arguments: Mapping[str, Node], workload: Callable[[Node], Node]) -> Let:
+def hashed(pod: h.NamedTemplate, arguments: Mapping[str, Node], workload: Callable[[Node], Node]) -> h.Let:
     """Return a workload object whose pod template has the hash of the template as a label.
 
     The result computes the hash once. `HASH` is the hole with the hash.
@@ -534,7 +461,7 @@ def hashed(pod: NamedTemplate, arguments: Mapping[str, Node], workload: Callable
     """
     doc = f"The hash of {pod.name}, for a label of the pods and for the immutable selector of a StatefulSet."
     parameters = tuple(name for name in pod.parameters if name != HASH_PARAMETER.name)
-    unhashed = call(pod, **{name: Parameter(name) for name in parameters}, hash=None)
-    template = NamedTemplate(f"{pod.name}Hash", doc, Digest(unhashed), file=pod.file, parameters=parameters)
+    unhashed = call(pod, **{name: h.Parameter(name) for name in parameters}, hash=None)
+    template = h.NamedTemplate(f"{pod.name}Hash", doc, h.Digest(unhashed), file=pod.file, parameters=parameters)
     used = {name: arguments[name] for name in parameters}
-    return Let(HASH.name, call(template, **used), workload(call(pod, **used, hash=HASH)))
+    return h.Let(HASH.name, call(template, **used), workload(call(pod, **used, hash=HASH)))

@@ -8,33 +8,11 @@ from functools import cache
 from typing import Any, Final
 
 from tfgen.data_path import ValueType
-from tfgen.graph import programs
-from tfgen.graph.holes import (
-    AllOf,
-    AnyOf,
-    Bound,
-    Default,
-    Equal,
-    File,
-    Filtered,
-    ForEach,
-    HasItem,
-    Key,
-    Let,
-    NamedTemplate,
-    Node,
-    Not,
-    NotEmpty,
-    Parameter,
-    Splice,
-    Text,
-    When,
-    call,
-    if_set,
-)
-from tfgen.graph.objects import naming, podspec
-from tfgen.graph.objects.podspec import RUN_FOLDER
-from tfgen.graph.objects.values import ROLE, ROLE_VALUES, role_or_job_value, value
+from tfgen.graph import holes as h
+from tfgen.graph import naming, podspec, programs
+from tfgen.graph.holes import Key, Node, call, if_set
+from tfgen.graph.naming import ROLE, ROLE_VALUES, role_or_job_value, value
+from tfgen.graph.podspec import RUN_FOLDER
 from tfgen.job.training_job import FileCode, GitCode, RoleName, Structure
 from tfgen.kubernetes.pods import Profile, refuses
 from tfgen.schema import kinds
@@ -44,26 +22,18 @@ from tfgen.schema import kinds
 # A claim belongs to the job. No pruning, upgrade or uninstall deletes the claim, because a rerun must not lose a model.
 
 
-_NAME: Final = Bound("name")
-_VOLUME: Final = Bound("storage", "map")
+_NAME: Final = h.Bound("name")
+_VOLUME: Final = h.Bound("storage", "map")
 TMP: Final = "tmp"
+_TMP_VOLUME: Final[Node] = {"name": TMP, "emptyDir": {}}
+_TMP_MOUNT: Final[Node] = {"name": TMP, "mountPath": "/tmp"}  # noqa: S108 - a path in the pod
 SHM: Final = "shm"
 
-RUNS: Final = Bound("storage", "string", "runs")
-SEPARATE: Final = Equal(Default(RUNS, ""), "Separate")
+RUNS: Final = h.Bound("storage", "string", "runs")
+SEPARATE: Final = h.Equal(h.Default(RUNS, ""), "Separate")
 
 # The volume sources whose fields in the job file are those of Kubernetes.
-SOURCES: Final = (
-    "nfs",
-    "hostPath",
-    "configMap",
-    "secret",
-    "azureFile",
-    "csi",
-    "image",
-    "flexVolume",
-    "projected",
-)
+SOURCES: Final = ("nfs", "hostPath", "configMap", "secret", "azureFile", "csi", "image", "flexVolume", "projected")
 WRITABLE: Final = ("claim", "nfs", "hostPath", "azureFile", "csi", "flexVolume")
 """The volume sources that keep the data after the end of a pod."""
 
@@ -82,8 +52,8 @@ def volumes(structure: Structure) -> list[Node]:
     """Return the volumes of a task's pod, with a volume for /tmp. TensorFlow needs a writable temporary folder."""
     size = role_or_job_value("shm")
     return [
-        {"name": TMP, "emptyDir": {}},
-        When(size, {"name": SHM, "emptyDir": {"medium": "Memory", "sizeLimit": size}}),
+        _TMP_VOLUME,
+        h.When(size, {"name": SHM, "emptyDir": {"medium": "Memory", "sizeLimit": size}}),
         _for_role(ROLE, _volume(structure)),
     ]
 
@@ -91,14 +61,14 @@ def volumes(structure: Structure) -> list[Node]:
 def mounts() -> list[Node]:
     """Return the mounts of the main container."""
     return [
-        {"name": TMP, "mountPath": "/tmp"},  # noqa: S108 - a path in the pod
-        When(role_or_job_value("shm"), {"name": SHM, "mountPath": "/dev/shm"}),  # noqa: S108 - a path in the pod
+        _TMP_MOUNT,
+        h.When(role_or_job_value("shm"), {"name": SHM, "mountPath": "/dev/shm"}),  # noqa: S108 - a path in the pod
         _for_role(
             ROLE,
             {
                 "name": _NAME,
-                Splice("mount"): mount(_VOLUME, _storage("mountPath")),
-                "readOnly": When(_storage("readOnly"), True),
+                h.Splice("mount"): mount(_VOLUME, _storage("mountPath")),
+                "readOnly": h.When(_storage("readOnly"), True),
             },
         ),
     ]
@@ -114,24 +84,21 @@ def mount(volume: Node, path: Node) -> Node:
     return call(_MOUNT, storage=volume, mountPath=path)
 
 
-def _mount() -> Node:
-    sub_path, expression = _parameter("subPath"), _parameter("subPathExpr")
-    is_separate, parent = Equal(Default(_parameter("runs"), ""), "Separate"), Default(sub_path, expression)
-    run_folder = When(parent, Text((parent, f"/$({RUN_FOLDER})")), f"$({RUN_FOLDER})")
-    return {
-        "mountPath": Parameter("mountPath"),
-        "subPath": When(AllOf((sub_path, Not(is_separate))), sub_path),
-        "subPathExpr": When(is_separate, run_folder, if_set(expression)),
-    }
-
-
 READER: Final = "tensorboard"
 """The name in the field ``for`` of a volume for TensorBoard's pod, which only reads the data of the tasks."""
 
 
+_WHOLE_MOUNT: Final[Mapping[Key, Node]] = {
+    "name": _NAME,
+    "mountPath": h.Bound("storage", "string", "mountPath"),
+    "subPath": if_set(h.Bound("storage", "string", "subPath")),
+}
+"""A mount of a volume, without regard to `runs`."""
+
+
 def reader_volumes(structure: Structure) -> list[Node]:
     """Return the volumes of TensorBoard's pod."""
-    return [{"name": TMP, "emptyDir": {}}, _for_role(READER, _volume(structure))]
+    return [_TMP_VOLUME, _for_role(READER, _volume(structure))]
 
 
 def reader_mounts() -> list[Node]:
@@ -139,49 +106,36 @@ def reader_mounts() -> list[Node]:
 
     Each mount contains the folders of all tasks and of all runs in the volume.
     """
-    mount: Node = {
-        "name": _NAME,
-        "mountPath": _storage("mountPath"),
-        "subPath": if_set(_storage("subPath")),
-        "readOnly": True,
-    }
-    return [{"name": TMP, "mountPath": "/tmp"}, _for_role(READER, mount)]  # noqa: S108 - a path in the pod
+    return [_TMP_MOUNT, _for_role(READER, {**_WHOLE_MOUNT, "readOnly": True})]
 
 
 def all_volumes(structure: Structure) -> list[Node]:
     """Return the volumes of a pod that mounts the volumes of all roles."""
-    return [{"name": TMP, "emptyDir": {}}, ForEach(value("storage"), _volume(structure), item="storage")]
+    return [_TMP_VOLUME, h.ForEach(value("storage"), _volume(structure), item="storage")]
 
 
 def all_mounts() -> list[Node]:
     """Return the mounts of a pod that mounts the volumes of all roles."""
-    mount: Node = {
-        "name": _NAME,
-        "mountPath": _storage("mountPath"),
-        "subPath": if_set(_storage("subPath")),
-    }
-    tmp: Node = {"name": TMP, "mountPath": "/tmp"}  # noqa: S108 - a path in the pod
-    return [tmp, ForEach(value("storage"), mount, item="storage")]
+    return [_TMP_MOUNT, h.ForEach(value("storage"), _WHOLE_MOUNT, item="storage")]
 
 
 @cache
-def claims() -> ForEach:
+def claims() -> h.ForEach:
     """Return the claims that the job creates."""
-    claim: Node = {
-        "apiVersion": "v1",
-        "kind": "PersistentVolumeClaim",
-        "metadata": naming.metadata(naming.claim(_NAME), annotations=naming.KEEP),
-        "spec": {
-            "accessModes": [Default(_storage("claim.accessMode"), "ReadWriteMany")],
-            "volumeName": if_set(_storage("claim.volumeName")),
-            "storageClassName": _storage_class(),
-            "resources": {"requests": {"storage": Bound("storage", "quantity", "claim.size")}},
-        },
+    # An empty class binds a claim to an existing volume without a class:
+    # https://kubernetes.io/docs/concepts/storage/persistent-volumes/#reserving-a-persistentvolume
+    class_name = _storage("claim.storageClass")
+    spec: Node = {
+        "accessModes": [h.Default(_storage("claim.accessMode"), "ReadWriteMany")],
+        "volumeName": if_set(_storage("claim.volumeName")),
+        "storageClassName": h.When(_storage("claim.volumeName"), h.Default(class_name, ""), if_set(class_name)),
+        "resources": {"requests": {"storage": h.Bound("storage", "quantity", "claim.size")}},
     }
+    claim = naming.kubernetes_object("v1", "PersistentVolumeClaim", naming.of_job(_NAME), {"spec": spec}, naming.KEEP)
     # An existing claim replaces the new claim: Helm merges a name over the other keys of a claim.
-    is_new = (Bound("storage", "map", "claim"), Not(_storage("claim.name")), _storage("claim.size"))
-    sized = When(AllOf(is_new), claim)
-    return ForEach(value("storage"), sized, item="storage")
+    is_new = (h.Bound("storage", "map", "claim"), h.Not(_storage("claim.name")), _storage("claim.size"))
+    sized = h.When(h.AllOf(is_new), claim)
+    return h.ForEach(value("storage"), sized, item="storage")
 
 
 def makes_claim(volume: Any) -> bool:
@@ -190,69 +144,72 @@ def makes_claim(volume: Any) -> bool:
     return isinstance(claim, dict) and bool(claim.get("size")) and not claim.get("name")
 
 
-def _storage_class() -> Node:
-    """Return the storage class of a claim. An empty class binds a claim to an existing volume without a class.
-
-    https://kubernetes.io/docs/concepts/storage/persistent-volumes/#reserving-a-persistentvolume
-    """
-    name = _storage("claim.storageClass")
-    return When(_storage("claim.volumeName"), Default(name, ""), if_set(name))
-
-
 def claim_name() -> Node:
     """Return the name of a volume's claim. The result belongs in a `ForEach` over the volumes of the job."""
     return call(_CLAIM_NAME, name=_NAME, storage=_VOLUME)
 
 
-def _storage(field: str) -> Bound:
-    return Bound("storage", "string", field)
+def _storage(field: str) -> h.Bound:
+    return h.Bound("storage", "string", field)
 
 
-def _parameter(field: str, value_type: ValueType = "string") -> Parameter:
-    return Parameter("storage", value_type, field)
+def _parameter(field: str, value_type: ValueType = "string") -> h.Parameter:
+    return h.Parameter("storage", value_type, field)
 
 
-def _for_role(role: Node, body: Node) -> ForEach:
+def _for_role(role: Node, body: Node) -> h.ForEach:
     """Return a list with the item `body` for each volume that a role mounts. In `body`, `storage` is the volume.
 
     Every role mounts a volume whose field ``for`` is empty.
     """
-    roles = Bound("storage", "list", "for")
-    return ForEach(value("storage"), When(AnyOf((Not(roles), HasItem(roles, role))), body), item="storage")
+    roles = h.Bound("storage", "list", "for")
+    return h.ForEach(value("storage"), h.When(h.AnyOf((h.Not(roles), h.HasItem(roles, role))), body), item="storage")
 
 
 def _volume(structure: Structure) -> Node:
-    return {"name": _NAME, Splice("source"): call(_source(sources(structure)), name=_NAME, storage=_VOLUME)}
+    return {"name": _NAME, h.Splice("source"): call(_source(sources(structure)), name=_NAME, storage=_VOLUME)}
 
 
 @cache
-def _source(sources: tuple[str, ...]) -> NamedTemplate:
+def _source(sources: tuple[str, ...]) -> h.NamedTemplate:
     tree = {source: _parameter(source, "map") for source in ("claim", "emptyDir", *sources)}
-    node: Node = When(tree["emptyDir"], {"emptyDir": NotEmpty(tree["emptyDir"])}, {"emptyDir": {}})
+    node: Node = h.When(tree["emptyDir"], {"emptyDir": h.NotEmpty(tree["emptyDir"])}, {"emptyDir": {}})
     for source in reversed(sources):
-        node = When(tree[source], {source: NotEmpty(tree[source])}, node)
-    claim = call(_CLAIM_NAME, name=Parameter("name"), storage=Parameter("storage", "map"))
-    return NamedTemplate(
+        node = h.When(tree[source], {source: h.NotEmpty(tree[source])}, node)
+    claim = call(_CLAIM_NAME, name=h.Parameter("name"), storage=h.Parameter("storage", "map"))
+    return h.NamedTemplate(
         "volumeSource",
         "The source of a volume. A volume without a source is an emptyDir.",
-        When(tree["claim"], {"persistentVolumeClaim": {"claimName": claim}}, node),
+        h.When(tree["claim"], {"persistentVolumeClaim": {"claimName": claim}}, node),
         file="volumes",
         parameters=("name", "storage"),
     )
 
 
-_CLAIM_NAME: Final = NamedTemplate(
+_CLAIM_NAME: Final = h.NamedTemplate(
     "claimName",
     "The name of the claim of a volume: claim.name, or the claim that the chart creates.",
-    When(_parameter("claim.name"), _parameter("claim.name"), naming.claim(Parameter("name"))),
+    h.When(_parameter("claim.name"), _parameter("claim.name"), naming.of_job(h.Parameter("name"))),
     file="volumes",
     parameters=("name", "storage"),
 )
 
-_MOUNT: Final = NamedTemplate(
+
+def _mount_fields() -> Node:
+    sub_path, expression = _parameter("subPath"), _parameter("subPathExpr")
+    is_separate, parent = h.Equal(h.Default(_parameter("runs"), ""), "Separate"), h.Default(sub_path, expression)
+    run_folder = h.When(parent, h.Text((parent, f"/$({RUN_FOLDER})")), f"$({RUN_FOLDER})")
+    return {
+        "mountPath": h.Parameter("mountPath"),
+        "subPath": h.When(h.AllOf((sub_path, h.Not(is_separate))), sub_path),
+        "subPathExpr": h.When(is_separate, run_folder, if_set(expression)),
+    }
+
+
+_MOUNT: Final = h.NamedTemplate(
     "mount",
     "The mount path and the folder of a volume. With runs: Separate, each run has a subfolder.",
-    _mount(),
+    _mount_fields(),
     file="volumes",
     parameters=("storage", "mountPath"),
 )
@@ -312,16 +269,11 @@ def code_mounts(structure: Structure) -> list[Node]:
 
 def code_config_map(code: FileCode) -> Node:
     """Return the ConfigMap with the code. The name contains a digest, so a restarted task gets the same code."""
-    return {
-        "apiVersion": "v1",
-        "kind": "ConfigMap",
-        "metadata": naming.metadata(_code_name(code.files), annotations=naming.BEFORE_PODS),
-        "immutable": True,
-        "data": {name: File(f"files/code/{name}", text) for name, text in sorted(code.files.items())},
-    }
+    data: dict[Key, Node] = {name: h.File(f"files/code/{name}", text) for name, text in sorted(code.files.items())}
+    return naming.immutable_config_map(_code_name(code.files), data)
 
 
-def _code_name(files: Mapping[str, str]) -> Text:
+def _code_name(files: Mapping[str, str]) -> h.Text:
     return naming.data("code", json.dumps(files, sort_keys=True), length=10)
 
 
@@ -333,7 +285,7 @@ def _fetch(structure: Structure, git: GitCode) -> Node:
         "image": value("code.git.image"),
         "args": [
             f"--repo={git.repository}",
-            Text(("--ref=", value("code.git.revision"))),
+            h.Text(("--ref=", value("code.git.revision"))),
             f"--root={_ROOT}",
             f"--link={_LINK}",
             "--one-time",
@@ -343,15 +295,11 @@ def _fetch(structure: Structure, git: GitCode) -> Node:
             "--max-failures=10",
             *ssh,
         ],
-        "env": [
-            {"name": "HOME", "value": "/tmp"},  # noqa: S108 - a path in the pod
-            *_login(git),
-            podspec.NO_GPUS,
-        ],
+        "env": [podspec.HOME, *_login(git), podspec.NO_GPUS],
         "resources": podspec.helper_resources("code.git"),
         "securityContext": {**podspec.container_context(structure.profile), "runAsUser": _USER},
         "volumeMounts": [
-            {"name": TMP, "mountPath": "/tmp"},  # noqa: S108 - a path in the pod
+            _TMP_MOUNT,
             {"name": CODE_VOLUME, "mountPath": _ROOT},
             *([key] if git.is_ssh and git.secret else []),
         ],
@@ -378,12 +326,12 @@ def _login(git: GitCode) -> list[Node]:
 # task. A ConfigMap of the run contains the program.
 
 
-LOCKED: Final = Bound("locked", "map")
+LOCKED: Final = h.Bound("locked", "map")
 LOCK_VOLUME: Final = "tfgen-run-lock"
 LOCK_FILE: Final = "run_lock.py"
 
-_LOCK_NAME: Final = Bound("name")
-_LOCK_STORAGE: Final = Parameter("storage", "map")
+_LOCK_NAME: Final = h.Bound("name")
+_LOCK_STORAGE: Final = h.Parameter("storage", "map")
 _LOCK_PREFIX: Final = "lock-"
 _FOLDER: Final = "/volume"
 _PROGRAM_FOLDER: Final = "/run-lock"
@@ -392,13 +340,15 @@ _PROGRAM_NAME: Final = naming.data("run-lock", _PROGRAM.text)
 _ATTEMPTS: Final = 1_000_000  # one attempt per second, practically without limit: the previous run may end late
 
 
-def locked(role: Node = ROLE) -> Filtered:
+def locked(role: Node = ROLE) -> h.Filtered:
     """Return the volumes of a role to which only one run may write at a time, by the name of the volume.
 
     The caller must name the map `LOCKED`: Let(LOCKED.name, locked(), ...).
     """
-    roles = Bound("storage", "list", "for")
-    return Filtered(value("storage"), AllOf((RUNS, AnyOf((Not(roles), HasItem(roles, role))))), item="storage")
+    roles = h.Bound("storage", "list", "for")
+    return h.Filtered(
+        value("storage"), h.AllOf((RUNS, h.AnyOf((h.Not(roles), h.HasItem(roles, role))))), item="storage"
+    )
 
 
 def lock_config_map(role: RoleName) -> Node:
@@ -407,24 +357,18 @@ def lock_config_map(role: RoleName) -> Node:
     Args:
         role: the role whose end also ends the run.
     """
-    program: Node = {
-        "apiVersion": "v1",
-        "kind": "ConfigMap",
-        "metadata": naming.metadata(_PROGRAM_NAME, annotations=naming.BEFORE_PODS),
-        "immutable": True,
-        "data": {LOCK_FILE: _PROGRAM},
-    }
-    return Let(LOCKED.name, locked(role), When(LOCKED, program))
+    config_map = naming.immutable_config_map(_PROGRAM_NAME, {LOCK_FILE: _PROGRAM})
+    return h.Let(LOCKED.name, locked(role), h.When(LOCKED, config_map))
 
 
-def lock_volume() -> When:
+def lock_volume() -> h.When:
     """Return the pod volume that contains the program of the run lock. If no volume has a lock, the outputs omit it.
 
     The pod volume is part of a named template with the parameter `LOCKED.name`. The caller must pass the result of
     `locked` as the argument: Let(LOCKED.name, locked(), call(template, locked=LOCKED)).
     """
     source: Node = {"name": _PROGRAM_NAME}
-    return When(Parameter(LOCKED.name, LOCKED.type), {"name": LOCK_VOLUME, "configMap": source})
+    return h.When(h.Parameter(LOCKED.name, LOCKED.type), {"name": LOCK_VOLUME, "configMap": source})
 
 
 def lock_container_name(volume: str) -> str:
@@ -432,7 +376,7 @@ def lock_container_name(volume: str) -> str:
     return f"{_LOCK_PREFIX}{volume}"
 
 
-def lock_containers(profile: Profile, index_label: str) -> ForEach:
+def lock_containers(profile: Profile, index_label: str) -> h.ForEach:
     """Return a sidecar for each volume with a lock.
 
     The caller must name the map of these volumes `LOCKED`: Let(LOCKED.name, locked(), ...).
@@ -441,8 +385,8 @@ def lock_containers(profile: Profile, index_label: str) -> ForEach:
         profile: the security profile of the job.
         index_label: the label with which the controller tells a pod its index; empty for a pod without a controller.
     """
-    volume = {_LOCK_NAME.name: _LOCK_NAME, _LOCK_STORAGE.name: Bound("storage", "map")}
-    template = NamedTemplate(
+    volume = {_LOCK_NAME.name: _LOCK_NAME, _LOCK_STORAGE.name: h.Bound("storage", "map")}
+    template = h.NamedTemplate(
         "pod.runLock",
         "The sidecar that holds the run lock of a volume. The caller sets the name of the sidecar.",
         _lock_container(profile, index_label),
@@ -450,24 +394,22 @@ def lock_containers(profile: Profile, index_label: str) -> ForEach:
         parameters=(ROLE_VALUES.name, *volume),
     )
     container: Node = {
-        "name": Text((_LOCK_PREFIX, _LOCK_NAME)),
-        Splice("lock"): call(template, values=ROLE_VALUES, **volume),
+        "name": h.Text((_LOCK_PREFIX, _LOCK_NAME)),
+        h.Splice("lock"): call(template, values=ROLE_VALUES, **volume),
     }
-    return ForEach(LOCKED, container, item="storage")
+    return h.ForEach(LOCKED, container, item="storage")
 
 
 def _lock_container(profile: Profile, index_label: str) -> Node:
-    name = Parameter(_LOCK_NAME.name)
-    marker = Text(("/tmp/.tfgen-lock-", name))  # noqa: S108 - the emptyDir of the pod
-    index: dict[Key, Node] = {"value": "0"}
-    if index_label:
-        index = {"valueFrom": {"fieldRef": {"fieldPath": f"metadata.labels['{index_label}']"}}}
+    name = h.Parameter(_LOCK_NAME.name)
+    marker = h.Text(("/tmp/.tfgen-lock-", name))  # noqa: S108 - the emptyDir of the pod
+    index: Node = podspec.task_index(index_label) if index_label else {"name": "TASK_INDEX", "value": "0"}
     return {
         "image": role_or_job_value("image"),
         "imagePullPolicy": if_set(role_or_job_value("imagePullPolicy")),
         "restartPolicy": "Always",
         "command": ["python3", "-I", f"{_PROGRAM_FOLDER}/{LOCK_FILE}", _FOLDER, marker],
-        "env": [{"name": "TASK_INDEX", **index}, *podspec.run_variables(), podspec.NO_GPUS],
+        "env": [index, *podspec.run_variables(), podspec.NO_GPUS],
         "resources": podspec.helper_resources("helpers"),
         # The main container starts when the program has the lock and creates the marker file.
         "startupProbe": {
@@ -477,8 +419,8 @@ def _lock_container(profile: Profile, index_label: str) -> Node:
         },
         "securityContext": podspec.container_context_template(profile),
         "volumeMounts": [
-            {"name": TMP, "mountPath": "/tmp"},  # noqa: S108 - a path in the pod
+            _TMP_MOUNT,
             {"name": LOCK_VOLUME, "mountPath": _PROGRAM_FOLDER, "readOnly": True},
-            {"name": name, Splice("mount"): mount(_LOCK_STORAGE, _FOLDER)},
+            {"name": name, h.Splice("mount"): mount(_LOCK_STORAGE, _FOLDER)},
         ],
     }

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from tfgen.graph import naming
 from tfgen.graph.holes import Bound, Comment, Key, Length, NamedTemplate, Node, Parameter, Repeat, Sum, Text, call
-from tfgen.graph.objects import naming
-from tfgen.graph.objects.naming import PodName
-from tfgen.graph.objects.values import ROLE, value
+from tfgen.graph.naming import ROLE, PodName, value
 from tfgen.job.training_job import RoleName, Structure
 
 # -- TF_CONFIG ---------------------------------------------------------------------------------------------------------
@@ -47,18 +46,20 @@ def hosts(role: RoleName, port: int, pod: PodName) -> Node:
     return call(template, role=role, replicas=replicas(role))
 
 
-def cluster(structure: Structure, pod: PodName) -> NamedTemplate:
-    """Return the named template of a JSON text with the hosts of all roles except the evaluator.
+def cluster(structure: Structure, pod: PodName, *, with_evaluator: bool = False) -> NamedTemplate:
+    """Return the named template of a JSON text with the hosts of all roles. By default, the evaluator is omitted.
 
     Example of the text: ``{"chief":["mnist-chief-0.mnist:2222"],"worker":["mnist-worker-0.mnist:2222"]}``.
     """
-    return NamedTemplate("cluster", "The cluster part of TF_CONFIG.", _json(structure, pod, with_evaluator=False))
-
-
-def evaluator_cluster(structure: Structure, pod: PodName) -> NamedTemplate:
-    """Return the named template of a JSON text with the hosts of all roles, including the evaluator."""
-    doc = "The cluster part of the evaluator's TF_CONFIG, which contains the evaluator."
-    return NamedTemplate("evaluatorCluster", doc, _json(structure, pod, with_evaluator=True))
+    parts: list[Node] = []
+    for role in structure.roles:
+        if role.name != "evaluator" or with_evaluator:
+            parts += [f'{"," if parts else "{"}"{role.name}":[', hosts(role.name, structure.port, pod), "]"]
+    text = Text((*parts, "}"))
+    if with_evaluator:
+        doc = "The cluster part of the evaluator's TF_CONFIG, which contains the evaluator."
+        return NamedTemplate("evaluatorCluster", doc, text)
+    return NamedTemplate("cluster", "The cluster part of TF_CONFIG.", text)
 
 
 def host_list(structure: Structure, role: RoleName, pod: PodName) -> Node:
@@ -75,17 +76,14 @@ def host_list(structure: Structure, role: RoleName, pod: PodName) -> Node:
     return call(template, role=role, replicas=replicas(role))
 
 
-def flags() -> list[Node]:
-    """Return the flags that tell a program of TensorFlow 1 its cluster and its task, such as `--task_index`.
-
-    https://github.com/tensorflow/examples/blob/master/community/en/docs/deploy/distributed.md
-    """
-    return [
-        Text(("--job_name=", ROLE)),
-        "--task_index=$(TASK_INDEX)",
-        "--ps_hosts=$(PS_HOSTS)",
-        "--worker_hosts=$(WORKER_HOSTS)",
-    ]
+# https://github.com/tensorflow/examples/blob/master/community/en/docs/deploy/distributed.md
+FLAGS: Final[tuple[Node, ...]] = (
+    Text(("--job_name=", ROLE)),
+    "--task_index=$(TASK_INDEX)",
+    "--ps_hosts=$(PS_HOSTS)",
+    "--worker_hosts=$(WORKER_HOSTS)",
+)
+"""The flags that tell a program of TensorFlow 1 its cluster and its task, such as `--task_index`."""
 
 
 def tf_config(role: Node) -> Text:
@@ -98,16 +96,8 @@ def longest_tf_config_size(structure: Structure, pod: PodName) -> Node:
     fixed_part = len("TF_CONFIG=") + max(len("".join(map(str, tf_config(role.name).parts))) for role in structure.roles)
     # Kubernetes replaces the two references by the cluster and by an index. The schema limits an index to five digits.
     fixed_part += len("10000") - len("$(TF_CLUSTER)") - len("$(TASK_INDEX)")
-    longest = evaluator_cluster if structure.role("evaluator") else cluster
-    return Sum(Length(longest(structure, pod)), fixed_part)
-
-
-def _json(structure: Structure, pod: PodName, *, with_evaluator: bool) -> Text:
-    parts: list[Node] = []
-    for role in structure.roles:
-        if role.name != "evaluator" or with_evaluator:
-            parts += [f'{"," if parts else "{"}"{role.name}":[', hosts(role.name, structure.port, pod), "]"]
-    return Text((*parts, "}"))
+    longest = cluster(structure, pod, with_evaluator=structure.role("evaluator") is not None)
+    return Sum(Length(longest), fixed_part)
 
 
 # -- the ConfigMap of a run --------------------------------------------------------------------------------------------
@@ -123,19 +113,22 @@ def config_map(structure: Structure, pod: naming.PodName) -> Node:
     """Return the ConfigMap of a run. The ConfigMap is immutable, so that a restarted task sees the same cluster."""
     data: dict[Key, Node] = {CLUSTER: cluster(structure, pod)}
     if structure.role("evaluator"):
-        data[EVALUATOR_CLUSTER] = evaluator_cluster(structure, pod)
+        data[EVALUATOR_CLUSTER] = cluster(structure, pod, with_evaluator=True)
     if structure.legacy_flags or structure.legacy_variables:
         data[PS_HOSTS] = host_list(structure, "ps", pod)
     if structure.legacy_flags or structure.legacy_variables or structure.uses_keras_distribution:
         data[WORKER_HOSTS] = host_list(structure, "worker", pod)
-    return {
-        "apiVersion": "v1",
-        "kind": "ConfigMap",
-        "metadata": naming.metadata(naming.RUN, annotations=naming.BEFORE_PODS),
+    fields: dict[Key, Node] = {
         Comment("A restarted task must see the same cluster as the running tasks."): None,
         "immutable": True,
         "data": data,
     }
+    return naming.kubernetes_object("v1", "ConfigMap", naming.RUN, fields, naming.BEFORE_PODS)
+
+
+def variable(name: str, key: str) -> Node:
+    """Return an environment variable with the value of a key in the ConfigMap of a run."""
+    return {"name": name, "valueFrom": {"configMapKeyRef": {"name": naming.RUN, "key": key}}}
 
 
 # -- keras.distribution ------------------------------------------------------------------------------------------------
@@ -156,10 +149,7 @@ def keras_variables() -> list[Node]:
     """
     return [
         {"name": "KERAS_BACKEND", "value": "jax"},
-        {
-            "name": JOB_ADDRESSES,
-            "valueFrom": {"configMapKeyRef": {"name": naming.RUN, "key": WORKER_HOSTS}},
-        },
+        variable(JOB_ADDRESSES, WORKER_HOSTS),
         {"name": "KERAS_DISTRIBUTION_NUM_PROCESSES", "value": Text((replicas(_KERAS_ROLE),))},
         {"name": "KERAS_DISTRIBUTION_PROCESS_ID", "value": "$(TASK_INDEX)"},
     ]

@@ -5,63 +5,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, TypeAlias
 
-from tfgen.graph import schedulers
+from tfgen.graph import cluster, elastic_dl, naming, role_pod, schedulers, supporting
+from tfgen.graph import holes as h
 from tfgen.graph.fill import Template
-from tfgen.graph.holes import (
-    ABSENT,
-    Absent,
-    AllOf,
-    Comment,
-    Default,
-    Equal,
-    Guard,
-    Key,
-    NamedTemplate,
-    Node,
-    Splice,
-    Sum,
-    When,
-    if_set,
-)
-from tfgen.graph.objects import cluster, naming, supporting, tensorboard
-from tfgen.graph.objects.finisher import Kind, Plan
-from tfgen.graph.objects.naming import PodName
-from tfgen.graph.objects.podspec import HASH, hashed
-from tfgen.graph.objects.values import overridden, value
+from tfgen.graph.helper_pods import RELEASED_BOARD, Kind, Plan
+from tfgen.graph.holes import Key, Node, if_set
+from tfgen.graph.naming import PodName, overridden, value
+from tfgen.graph.podspec import HASH, hashed
 from tfgen.graph.schedulers import queue_labels
-from tfgen.graph.workloads import role_pod
 from tfgen.job.training_job import Role, RoleName, Structure
 from tfgen.kubernetes import keys
 from tfgen.record import Record
+from tfgen.schema.kinds import WorkloadKind
 
 Test: TypeAlias = Callable[[Structure], bool]
-
-
-def always(_: Structure) -> bool:
-    """Return True. A `Workload` uses this function for a property that all jobs of the kind have."""
-    return True
 
 
 def never(_: Structure | Role) -> bool:
     """Return False. A `Workload` uses this function for a property that no job or role of the kind has."""
     return False
-
-
-def lead_role(structure: Structure) -> str:
-    """Return the name of the chief, or of the last role for a job without a chief."""
-    return "chief" if structure.role("chief") else structure.roles[-1].name
-
-
-def no_plan(_: Structure) -> None:
-    """Return None as the plan of the finisher, for a kind that needs no finisher."""
-
-
-def is_distributed(structure: Structure) -> bool:
-    """Return whether the job has several tasks, which form a TensorFlow cluster."""
-    return structure.is_distributed
 
 
 class Workload(Record):
@@ -82,16 +47,16 @@ class Workload(Record):
     """
 
     templates: Callable[[Structure], tuple[Template, ...]]
-    guards: Callable[[Structure], Sequence[Guard]]
-    has_service: Test = is_distributed
-    has_config_map: Test = is_distributed
-    has_pod_group: Test = always
+    guards: Callable[[Structure], Sequence[h.Guard]]
+    has_service: Test = lambda structure: structure.is_distributed
+    has_config_map: Test = lambda structure: structure.is_distributed
+    has_pod_group: Test = lambda _: True
     pod_name: PodName = naming.pod
     port_name: str = naming.PORT_NAME
     is_scalable: Callable[[Role], bool] = never
-    log_role: Callable[[Structure], str] = lead_role
+    log_role: Callable[[Structure], str] = lambda job: "chief" if job.role("chief") else job.roles[-1].name
     has_run_lock: bool = True
-    plan: Callable[[Structure], Plan | None] = no_plan
+    plan: Callable[[Structure], Plan | None] = lambda _: None
 
 
 # -- Pod ---------------------------------------------------------------------------------------------------------------
@@ -115,7 +80,7 @@ def single_pod(structure: Structure, role: Role) -> Node:
             "name": naming.workload(role.name),
             "labels": {
                 **naming.INSTALLED,
-                Splice("pod"): role_pod.call_for_role(pods.labels, role.name),
+                h.Splice("pod"): role_pod.call_for_role(pods.labels, role.name),
                 **queue_labels(structure),
             },
             "annotations": role_pod.call_for_role(pods.annotations, role.name),
@@ -143,24 +108,45 @@ def _job_controller(structure: Structure) -> role_pod.Controller:
     return role_pod.Controller(keys.JOB_INDEX, {**subdomain, "restartPolicy": "Never"})
 
 
-def indexed_job(structure: Structure, role: Role, template: NamedTemplate) -> Node:
+def indexed_job(structure: Structure, role: Role, template: h.NamedTemplate) -> Node:
     """Return the Job of a role, in which each task has an index."""
     queue = queue_labels(structure) if role.name != "evaluator" else {}
-    metadata = naming.metadata(naming.workload(role.name), role.name, labels=queue)
-    job: dict[Key, Node] = {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata}
-    return hashed(template, role_pod.arguments(role.name), lambda pod: {**job, "spec": job_spec(structure, role, pod)})
+    name, labels = naming.workload(role.name), {keys.COMPONENT: role.name, **queue}
+
+    def workload(pod: Node) -> Node:
+        fields: dict[Key, Node] = {"spec": job_spec(structure, role, pod)}
+        return naming.kubernetes_object("batch/v1", "Job", name, fields, labels=labels)
+
+    return hashed(template, role_pod.arguments(role.name), workload)
 
 
 def job_spec(structure: Structure, role: Role, template: Node) -> dict[Key, Node]:
-    """Return the spec of a role's Job with the given pod template."""
+    """Return the spec of a role's Job with the given pod template.
+
+    For a role with several tasks, the limit of retries applies to each index. If a worker is lost, all other workers
+    fail as well. These failures would exceed a limit for the whole Job at once, or would increase the backoff of the
+    whole Job to ten minutes.
+
+    https://kubernetes.io/docs/concepts/workloads/controllers/job/#backoff-limit-per-index
+    """
     replicas = cluster.replicas(role.name)
+    by_index = h.Comment(
+        "The limit applies to each index. The peers of a lost task fail too, and would exceed a common limit."
+    )
+    retries: dict[Key, Node] = {by_index: None, "backoffLimitPerIndex": value("retries"), "maxFailedIndexes": 0}
+    if role.name in cluster.SINGLE_TASK_ROLES:
+        retries = {"backoffLimit": value("retries")}
+    success: dict[Key, Node] = {}
+    if role.name == structure.ends and structure.completion == "Worker0":
+        success[h.Comment("When worker 0 succeeds, the Job ends all other workers.")] = None
+        success["successPolicy"] = {"rules": [{"succeededIndexes": "0"}]}
     return {
         "completions": replicas,
         "parallelism": replicas,
         "completionMode": "Indexed",
-        **_retries(role),
-        **_success_policy(structure, role),
-        Comment("A task never has two pods, because the Job replaces a pod only after the end of the pod."): None,
+        **retries,
+        **success,
+        h.Comment("A task never has two pods, because the Job replaces a pod only after the end of the pod."): None,
         "podReplacementPolicy": "Failed",
         supporting.NO_FAILURE: None,
         "podFailurePolicy": supporting.failure_policy(supporting.IGNORE_EXIT_CODES),
@@ -168,31 +154,7 @@ def job_spec(structure: Structure, role: Role, template: Node) -> dict[Key, Node
     }
 
 
-def _retries(role: Role) -> dict[Key, Node]:
-    """Return the fields that limit the retries. For a role with several tasks, the limit applies to each index.
-
-    If a worker is lost, all other workers fail as well. These failures would exceed a limit for the whole Job at once,
-    or would increase the backoff of the whole Job to ten minutes.
-
-    https://kubernetes.io/docs/concepts/workloads/controllers/job/#backoff-limit-per-index
-    """
-    if role.name in cluster.SINGLE_TASK_ROLES:
-        return {"backoffLimit": value("retries")}
-    by_index = Comment(
-        "The limit applies to each index. The peers of a lost task fail too, and would exceed a common limit."
-    )
-    return {by_index: None, "backoffLimitPerIndex": value("retries"), "maxFailedIndexes": 0}
-
-
-def _success_policy(structure: Structure, role: Role) -> dict[Key, Node]:
-    """Return the field `successPolicy` for the workers of a job that ends with worker 0. For other roles, return {}."""
-    if role.name == structure.ends and structure.completion == "Worker0":
-        reason = Comment("When worker 0 succeeds, the Job ends all other workers.")
-        return {reason: None, "successPolicy": {"rules": [{"succeededIndexes": "0"}]}}
-    return {}
-
-
-def _finisher_plan(structure: Structure, stateful: Collection[RoleName]) -> Plan:
+def _finisher_plan(structure: Structure, is_scalable: Callable[[Role], bool]) -> Plan:
     """Return the `Plan` of the finisher: the roles to watch, and the roles to release at the end of the run.
 
     To release a role, the finisher scales the StatefulSet of the role to 0, or suspends the Job of the role. If
@@ -200,38 +162,41 @@ def _finisher_plan(structure: Structure, stateful: Collection[RoleName]) -> Plan
 
     Args:
         structure: the structure of the job.
-        stateful: the roles with a StatefulSet.
+        is_scalable: returns whether a role has a StatefulSet.
     """
+    stateful = tuple(role.name for role in structure.roles if is_scalable(role))
     starts: list[tuple[Kind, RoleName]] = [
         ("statefulsets" if role.name in stateful else "jobs", role.name) for role in schedulers.roles(structure)
     ]
-    plan = Plan(structure.ends, starts=tuple(starts), start_with=_start_with(structure))
+    plan = Plan(structure.ends, starts=tuple(starts))
+    if schedulers.may_be_partial(structure):
+        is_partial = h.AllOf((schedulers.ENABLED, schedulers.is_partial(structure)))
+        plan = plan.replaced(start_with=h.When(is_partial, schedulers.MIN_AVAILABLE))
     if not structure.releases:
         return plan
     jobs = tuple(role.name for role in structure.roles if role.name not in (structure.ends, *stateful))
-    board = tensorboard.RELEASED if structure.tensorboard_port else None
-    return plan.replaced(scale=tuple(stateful), suspend=jobs, board=board)
+    board = RELEASED_BOARD if structure.tensorboard_port else None
+    return plan.replaced(scale=stateful, suspend=jobs, board=board)
 
 
-def _start_with(structure: Structure) -> When | Absent:
-    """Return `gang.minAvailable`, the number of tasks with which the gang may start.
+def _objects_of_roles(structure: Structure, is_scalable: Callable[[Role], bool]) -> tuple[Template, ...]:
+    """Return the StatefulSet of each scalable role, and the Job of each other role."""
 
-    Return `ABSENT` for a job without a gang, or for a gang that needs all tasks to start.
-    """
-    if not schedulers.may_be_partial(structure):
-        return ABSENT
-    return When(AllOf((schedulers.ENABLED, schedulers.is_partial(structure))), schedulers.MIN_AVAILABLE)
+    def controller(role: Role) -> role_pod.Controller:
+        return _STATEFUL_SET_CONTROLLER if is_scalable(role) else _job_controller(structure)
 
+    template = role_pod.pods(structure, controller, has_hash=True).template
 
-def _indexed_jobs(structure: Structure) -> tuple[Template, ...]:
-    template = role_pod.pods(structure, lambda _: _job_controller(structure), has_hash=True).template
-    return tuple(Template(role.name, indexed_job(structure, role, template)) for role in structure.roles)
+    def workload(role: Role) -> Node:
+        return stateful_set(role, template) if is_scalable(role) else indexed_job(structure, role, template)
+
+    return tuple(Template(role.name, workload(role)) for role in structure.roles)
 
 
 INDEXED_JOB: Final = Workload(
-    templates=_indexed_jobs,
+    templates=lambda structure: _objects_of_roles(structure, never),
     guards=lambda _: [naming.role_hosts_guard(naming.pod)],
-    plan=lambda structure: _finisher_plan(structure, ()),
+    plan=lambda structure: _finisher_plan(structure, never),
 )
 
 
@@ -244,7 +209,7 @@ INDEXED_JOB: Final = Workload(
 _STATEFUL_SET_CONTROLLER: Final = role_pod.Controller(index_label=keys.STATEFUL_SET_INDEX, fields={})
 
 
-def stateful_set(role: Role, template: NamedTemplate) -> Node:
+def stateful_set(role: Role, template: h.NamedTemplate) -> Node:
     """Return the StatefulSet of a role.
 
     The StatefulSet creates all pods at once, because a gang that starts its pods in order causes a deadlock
@@ -256,49 +221,42 @@ def stateful_set(role: Role, template: NamedTemplate) -> Node:
     spec: dict[Key, Node] = {
         "serviceName": naming.RUN,
         "replicas": cluster.replicas(role.name),
-        Comment("All pods start together. A gang whose pods start one by one never starts."): None,
+        h.Comment("All pods start together. A gang whose pods start one by one never starts."): None,
         "podManagementPolicy": "Parallel",
-        Comment("No update restarts a single task of a run, so all tasks have the same pod template."): None,
+        h.Comment("No update restarts a single task of a run, so all tasks have the same pod template."): None,
         "updateStrategy": {"type": "OnDelete"},
-        Comment(
+        h.Comment(
             "Because of the hash, Kubernetes rejects a new pod template. Only a new run may have a new template."
         ): None,
         "selector": {
             "matchLabels": {
-                Splice("role"): naming.role_selector(role.name),
+                h.Splice("role"): naming.role_selector(role.name),
                 keys.POD_TEMPLATE_HASH: HASH,
             }
         },
     }
-    metadata = naming.metadata(naming.workload(role.name), role.name, annotations=naming.IGNORED_REPLICAS)
-    workload: dict[Key, Node] = {"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": metadata}
-    return hashed(template, role_pod.arguments(role.name), lambda pod: {**workload, "spec": {**spec, "template": pod}})
+    name = naming.workload(role.name)
+
+    def workload(pod: Node) -> Node:
+        fields: dict[Key, Node] = {"spec": {**spec, "template": pod}}
+        labels: dict[Key, Node] = {keys.COMPONENT: role.name}
+        return naming.kubernetes_object("apps/v1", "StatefulSet", name, fields, naming.IGNORED_REPLICAS, labels)
+
+    return hashed(template, role_pod.arguments(role.name), workload)
 
 
-def _stateful_sets(structure: Structure) -> tuple[Template, ...]:
-    def controller(role: Role) -> role_pod.Controller:
-        return _STATEFUL_SET_CONTROLLER if role.serves else _job_controller(structure)
-
-    template = role_pod.pods(structure, controller, has_hash=True).template
-
-    def workload(role: Role) -> Node:
-        return stateful_set(role, template) if role.serves else indexed_job(structure, role, template)
-
-    return tuple(Template(role.name, workload(role)) for role in structure.roles)
-
-
-def _stateful_set_guards(structure: Structure) -> list[Guard]:
-    return [
-        *naming.stateful_set_guards(role for role in structure.roles if role.serves),
-        naming.role_hosts_guard(naming.pod),
-    ]
+def _serves(role: Role) -> bool:
+    return role.serves
 
 
 STATEFUL_SET: Final = Workload(
-    templates=_stateful_sets,
-    guards=_stateful_set_guards,
-    is_scalable=lambda role: role.serves,
-    plan=lambda structure: _finisher_plan(structure, [role.name for role in structure.roles if role.serves]),
+    templates=lambda structure: _objects_of_roles(structure, _serves),
+    guards=lambda structure: [
+        *naming.stateful_set_guards(role for role in structure.roles if role.serves),
+        naming.role_hosts_guard(naming.pod),
+    ],
+    is_scalable=_serves,
+    plan=lambda structure: _finisher_plan(structure, _serves),
 )
 
 
@@ -326,32 +284,22 @@ def job_set(structure: Structure) -> Node:
     """Return the JobSet of a run."""
     pods = role_pod.pods(structure, lambda _: _JOB_SET_CONTROLLER)
     network: Node = {"enableDNSHostnames": True, "subdomain": naming.RUN, "publishNotReadyAddresses": True}
-    return {
-        "apiVersion": "jobset.x-k8s.io/v1alpha2",
-        "kind": "JobSet",
-        "metadata": naming.metadata(
-            naming.RUN,
-            annotations={keys.EXCLUSIVE_TOPOLOGY: When(_EXCLUSIVE, _EXCLUSIVE)},
-            labels=queue_labels(structure),
-        ),
-        "spec": {
-            "suspend": When(value("workload.suspend"), True),
-            "ttlSecondsAfterFinished": if_set(value("workload.ttlSecondsAfterFinished")),
-            **({"network": network} if structure.is_distributed else {}),
-            "successPolicy": {"operator": "All", "targetReplicatedJobs": [structure.ends]},
-            "failurePolicy": {
-                "maxRestarts": value("workload.jobSet.maxRestarts"),
-                "rules": value("workload.jobSet.rules"),
-            },
-            "replicatedJobs": [_replicated(structure, role, pods.for_role(role.name)) for role in _in_order(structure)],
+    # With `ps_first`, all other roles wait for the ps.
+    roles = sorted(structure.roles, key=lambda role: structure.ps_first and role.name != "ps")
+    spec: Node = {
+        "suspend": h.When(value("workload.suspend"), True),
+        "ttlSecondsAfterFinished": if_set(value("workload.ttlSecondsAfterFinished")),
+        **({"network": network} if structure.is_distributed else {}),
+        "successPolicy": {"operator": "All", "targetReplicatedJobs": [structure.ends]},
+        "failurePolicy": {
+            "maxRestarts": value("workload.jobSet.maxRestarts"),
+            "rules": value("workload.jobSet.rules"),
         },
+        "replicatedJobs": [_replicated(structure, role, pods.for_role(role.name)) for role in roles],
     }
-
-
-def _in_order(structure: Structure) -> list[Role]:
-    """Return the roles in the order of their start. With `ps_first`, all other roles wait for the ps."""
-    roles = list(structure.roles)
-    return sorted(roles, key=lambda role: role.name != "ps") if structure.ps_first else roles
+    annotations: dict[Key, Node] = {keys.EXCLUSIVE_TOPOLOGY: h.When(_EXCLUSIVE, _EXCLUSIVE)}
+    version, labels = "jobset.x-k8s.io/v1alpha2", queue_labels(structure)
+    return naming.kubernetes_object(version, "JobSet", naming.RUN, {"spec": spec}, annotations, labels)
 
 
 def _replicated(structure: Structure, role: Role, template: Node) -> Node:
@@ -397,29 +345,34 @@ _REPLICAS: Final[Mapping[RoleName, str]] = {"chief": "Chief", "ps": "PS", "worke
 def tf_job(structure: Structure) -> Node:
     """Return the TFJob of a run."""
     version = structure.tf_job.api_version
-    pods = role_pod.pods(structure, lambda _: _tf_job_controller(structure))
+    controller = role_pod.Controller(
+        index_label=keys.TF_JOB_INDEX if version == "v1" else keys.OLD_TF_JOB_INDEX,
+        fields={},  # the operator sets the restart policy of the pods
+        sets_tf_config=True,
+        binds_gang=structure.tf_job.operator_gangs,
+        port_name=_PORT_NAME,
+        publishes_unready=False,  # the Services of the operator do not publish a pod that is not ready
+    )
+    pods = role_pod.pods(structure, lambda _: controller)
     # By default, the job succeeds with its chief, or with worker 0 if no chief exists.
     success: dict[Key, Node] = {"successPolicy": "AllWorkers"} if structure.completion == "AllWorkers" else {}
     policies = {"runPolicy": _run_policy(structure), **success} if version == "v1" else _clean_up(structure)
-    return {
-        "apiVersion": f"kubeflow.org/{version}",
-        "kind": "TFJob",
-        "metadata": naming.metadata(naming.RUN, labels=queue_labels(structure)),
-        "spec": {
-            **policies,
-            **({"enableDynamicWorker": True} if structure.tf_job.dynamic_workers else {}),
-            "tfReplicaSpecs": {
-                _replica_type(structure, role.name): {
-                    "replicas": cluster.replicas(role.name),
-                    "restartPolicy": overridden(
-                        value(f"roles.{role.name}.restartPolicy"), value("workload.tfJob.restartPolicy")
-                    ),
-                    "template": pods.for_role(role.name),
-                }
-                for role in structure.roles
-            },
+    spec: Node = {
+        **policies,
+        **({"enableDynamicWorker": True} if structure.tf_job.dynamic_workers else {}),
+        "tfReplicaSpecs": {
+            _replica_type(structure, role.name): {
+                "replicas": cluster.replicas(role.name),
+                "restartPolicy": overridden(
+                    value(f"roles.{role.name}.restartPolicy"), value("workload.tfJob.restartPolicy")
+                ),
+                "template": pods.for_role(role.name),
+            }
+            for role in structure.roles
         },
     }
+    queue = queue_labels(structure)
+    return naming.kubernetes_object(f"kubeflow.org/{version}", "TFJob", naming.RUN, {"spec": spec}, labels=queue)
 
 
 def _replica_type(structure: Structure, role: RoleName) -> str:
@@ -431,57 +384,39 @@ def _clean_up(structure: Structure) -> dict[Key, Node]:
     """Return the fields that delete the pods and the TFJob after the end of the run."""
     by_completion = "Running" if structure.releases else "None"
     return {
-        "cleanPodPolicy": Default(value("workload.tfJob.cleanPodPolicy"), by_completion),
+        "cleanPodPolicy": h.Default(value("workload.tfJob.cleanPodPolicy"), by_completion),
         "ttlSecondsAfterFinished": if_set(value("workload.ttlSecondsAfterFinished")),
     }
 
 
 def _run_policy(structure: Structure) -> Node:
+    """Return the run policy. From its scheduling policy, the operator creates the PodGroup.
+
+    tfgen sets minAvailable, because the operator would count the evaluator as a member of the gang.
+    """
+    scheduling: Node = {
+        "minAvailable": schedulers.min_members(structure),
+        "queue": if_set(schedulers.QUEUE),
+        "priorityClass": if_set(schedulers.PRIORITY),
+        "minResources": schedulers.MIN_RESOURCES,
+    }
+    makes_group = structure.gang and structure.tf_job.operator_gangs
     return {
         **_clean_up(structure),
         "backoffLimit": value("retries"),
         "activeDeadlineSeconds": if_set(value("workload.tfJob.activeDeadlineSeconds")),
-        "suspend": When(value("workload.suspend"), True),
-        **({"schedulingPolicy": _scheduling(structure)} if structure.gang and structure.tf_job.operator_gangs else {}),
+        "suspend": h.When(value("workload.suspend"), True),
+        **({"schedulingPolicy": h.When(schedulers.ENABLED, scheduling)} if makes_group else {}),
     }
 
 
-def _scheduling(structure: Structure) -> Node:
-    """Return the scheduling policy, from which the operator creates the PodGroup.
-
-    tfgen sets minAvailable, because the operator would count the evaluator as a member of the gang.
-    """
-    policy: Node = {
-        "minAvailable": schedulers.min_members(structure),
-        "queue": if_set(schedulers.QUEUE),
-        "priorityClass": if_set(value("gang.priorityClassName")),
-        "minResources": schedulers.MIN_RESOURCES,
-    }
-    return When(schedulers.ENABLED, policy)
-
-
-def _tf_job_controller(structure: Structure) -> role_pod.Controller:
-    """Return a `Controller` that describes the training operator, which creates the pods.
-
-    The operator sets the restart policy of the pods, so `fields` is empty.
-    """
-    return role_pod.Controller(
-        index_label=keys.TF_JOB_INDEX if structure.tf_job.api_version == "v1" else keys.OLD_TF_JOB_INDEX,
-        fields={},
-        sets_tf_config=True,
-        binds_gang=structure.tf_job.operator_gangs,
-        port_name=_PORT_NAME,
-        publishes_unready=False,  # the Services of the operator do not publish a pod that is not ready
-    )
-
-
-def _tf_job_guards(structure: Structure) -> list[Guard]:
+def _tf_job_guards(structure: Structure) -> list[h.Guard]:
     """Return the guard that limits the length of pod names. The operator uses each pod name as a Service name."""
     leader = _replica_type(structure, "chief").lower()
 
     def pod_name(role: Node, index: Node) -> Node:
-        name = naming.operator_pod(role, index)
-        return name if leader == "chief" else When(Equal(role, "chief"), naming.operator_pod(leader, index), name)
+        name = naming.pod(role, index)
+        return name if leader == "chief" else h.When(h.Equal(role, "chief"), naming.pod(leader, index), name)
 
     return [naming.role_hosts_guard(pod_name)]
 
@@ -522,30 +457,26 @@ _QUEUE: Final = "default"
 _TASK_RETRIES: Final = 3
 
 
-def _ends() -> list[Node]:
-    """Return the policies of the role whose end completes the job. A pod that exceeds its deadline fails the Job."""
-    on_deadline: Node = {"event": "PodFailed", "action": "TerminateJob"}
-    return [{"event": "TaskCompleted", "action": "CompleteJob"}, When(value("deadline"), on_deadline)]
-
-
 def volcano_job(structure: Structure) -> Node:
     """Return the Volcano Job of a run."""
-    pods = role_pod.pods(structure, lambda _: _volcano_controller(structure))
-    return {
-        "apiVersion": "batch.volcano.sh/v1alpha1",
-        "kind": "Job",
-        "metadata": naming.metadata(naming.RUN),
-        "spec": {
-            **_gang(structure),
-            # The Job fails at restart number maxRetry, so it restarts maxRetry - 1 times (state/restarting.go).
-            "maxRetry": Sum(value("retries"), 1),
-            "ttlSecondsAfterFinished": if_set(value("workload.ttlSecondsAfterFinished")),
-            "networkTopology": schedulers.network_topology("workload.volcanoJob.networkTopology"),
-            **({"plugins": _plugins(structure)} if structure.is_distributed else {}),
-            "policies": list(_LOST),
-            "tasks": [_task(structure, role, pods.for_role(role.name)) for role in structure.roles],
-        },
+    controller = role_pod.Controller(
+        index_label=keys.VOLCANO_INDEX,
+        fields={"restartPolicy": "OnFailure"},
+        sets_tf_config=structure.volcano_plugin,
+        binds_gang=True,
+    )
+    pods = role_pod.pods(structure, lambda _: controller)
+    spec: Node = {
+        **_gang(structure),
+        # The Job fails at restart number maxRetry, so it restarts maxRetry - 1 times (state/restarting.go).
+        "maxRetry": h.Sum(value("retries"), 1),
+        "ttlSecondsAfterFinished": if_set(value("workload.ttlSecondsAfterFinished")),
+        "networkTopology": schedulers.network_topology("workload.volcanoJob.networkTopology"),
+        **({"plugins": _plugins(structure)} if structure.is_distributed else {}),
+        "policies": list(_LOST),
+        "tasks": [_task(structure, role, pods.for_role(role.name)) for role in structure.roles],
     }
+    return naming.kubernetes_object("batch.volcano.sh/v1alpha1", "Job", naming.RUN, {"spec": spec})
 
 
 def _gang(structure: Structure) -> dict[Key, Node]:
@@ -558,9 +489,9 @@ def _gang(structure: Structure) -> dict[Key, Node]:
             "priorityClassName": if_set(value("priorityClassName")),
         }
     return {
-        "schedulerName": Default(value("gang.schedulerName"), "volcano"),
-        "minAvailable": When(schedulers.ENABLED, schedulers.min_members(structure), 1),
-        "queue": Default(schedulers.QUEUE, _QUEUE),
+        "schedulerName": h.Default(value("gang.schedulerName"), "volcano"),
+        "minAvailable": h.When(schedulers.ENABLED, schedulers.min_members(structure), 1),
+        "queue": h.Default(schedulers.QUEUE, _QUEUE),
         "priorityClassName": if_set(schedulers.PRIORITY),
     }
 
@@ -582,38 +513,28 @@ def _plugins(structure: Structure) -> Node:
 
 
 def _task(structure: Structure, role: Role, template: Node) -> Node:
-    return {
-        "name": role.name,
-        "replicas": cluster.replicas(role.name),
-        "minAvailable": _min_available(structure, role),
-        "maxRetry": _TASK_RETRIES,
-        **({"policies": _ends()} if role.name == structure.ends else {}),
-        "template": template,
-    }
-
-
-def _min_available(structure: Structure, role: Role) -> Node:
-    """Return `minAvailable` of a task of the Volcano Job: the number of the task's pods that the gang needs.
+    """Return a task of the Volcano Job. `minAvailable` is the number of the task's pods that the gang needs.
 
     The number is `replicas`, with two exceptions. The number of the evaluator is 0, because the evaluator is not in the
     gang. The number of the workers is 0 if `gang.minAvailable` lets the gang start without all workers: Volcano ignores
     all numbers if their sum exceeds the minAvailable of the Job (CheckTaskReady in pkg/scheduler/api/job_info.go).
     """
+    replicas = min_available = cluster.replicas(role.name)
     if role.name == "evaluator":
-        return 0
-    replicas = cluster.replicas(role.name)
-    if role.name == "worker" and schedulers.may_be_partial(structure):
-        return When(schedulers.is_partial(structure), 0, replicas)
-    return replicas
-
-
-def _volcano_controller(structure: Structure) -> role_pod.Controller:
-    return role_pod.Controller(
-        index_label=keys.VOLCANO_INDEX,
-        fields={"restartPolicy": "OnFailure"},
-        sets_tf_config=structure.volcano_plugin,
-        binds_gang=True,
-    )
+        min_available = 0
+    elif role.name == "worker" and schedulers.may_be_partial(structure):
+        min_available = h.When(schedulers.is_partial(structure), 0, replicas)
+    # A pod that exceeds its deadline fails the Job.
+    on_deadline: Node = {"event": "PodFailed", "action": "TerminateJob"}
+    ends: list[Node] = [{"event": "TaskCompleted", "action": "CompleteJob"}, h.When(value("deadline"), on_deadline)]
+    return {
+        "name": role.name,
+        "replicas": replicas,
+        "minAvailable": min_available,
+        "maxRetry": _TASK_RETRIES,
+        **({"policies": ends} if role.name == structure.ends else {}),
+        "template": template,
+    }
 
 
 VOLCANO_JOB: Final = Workload(
@@ -623,3 +544,28 @@ VOLCANO_JOB: Final = Workload(
     has_config_map=lambda structure: structure.is_distributed and not structure.volcano_plugin,
     has_pod_group=never,
 )
+
+
+# -- ElasticDL ---------------------------------------------------------------------------------------------------------
+
+
+ELASTIC_DL: Final = Workload(
+    templates=elastic_dl.templates,
+    guards=lambda _: elastic_dl.GUARDS,
+    has_service=never,
+    has_config_map=never,
+    has_pod_group=never,
+    has_run_lock=False,
+    log_role=lambda _: elastic_dl.MASTER,
+)
+
+
+WORKLOADS: Final[Mapping[WorkloadKind, Workload]] = {
+    "StatefulSet": STATEFUL_SET,
+    "Job": INDEXED_JOB,
+    "TFJob": TF_JOB,
+    "VolcanoJob": VOLCANO_JOB,
+    "JobSet": JOB_SET,
+    "Pod": SINGLE_POD,
+    "ElasticDL": ELASTIC_DL,
+}

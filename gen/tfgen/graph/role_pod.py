@@ -12,34 +12,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 from tfgen import data_path
+from tfgen.graph import cluster, naming, podspec, storage, supporting
+from tfgen.graph import holes as h
 from tfgen.graph.alternatives import join_alternatives, with_common_order
 from tfgen.graph.fill import Scope, evaluate
-from tfgen.graph.holes import (
-    ABSENT,
-    Bound,
-    Comment,
-    Expression,
-    Items,
-    Key,
-    Let,
-    NamedTemplate,
-    Node,
-    Parameter,
-    Splice,
-    Sum,
-    Value,
-    When,
-    bound_key,
-    call,
-    if_set,
-    parameter_key,
-    plain_mapping,
-    used_names,
-)
-from tfgen.graph.objects import cluster, naming, podspec, storage, supporting
-from tfgen.graph.objects.naming import CONTAINER, PORT_NAME
-from tfgen.graph.objects.podspec import PodParts, pod_spec
-from tfgen.graph.objects.values import ROLE, ROLE_VALUES, overridden, role_or_job_value, role_value, value
+from tfgen.graph.holes import Expression, Key, Node, call, if_set, plain_mapping, used_names
+from tfgen.graph.naming import CONTAINER, PORT_NAME, ROLE, ROLE_VALUES, overridden, role_or_job_value, role_value, value
+from tfgen.graph.podspec import pod_spec
 from tfgen.graph.schedulers import GANGS, GangBinding
 from tfgen.job.training_job import MAX_STRUCTURES, Role, RoleName, Structure
 from tfgen.kubernetes import keys
@@ -49,11 +28,11 @@ from tfgen.schema.kinds import COPIED
 
 GRACE_SERVING: Final = 5
 GRACE: Final = 30  # the default of Kubernetes
-_GRACE_REASON: Final = Comment(
+_GRACE_REASON: Final = h.Comment(
     "TensorFlow's Server.join ignores SIGTERM, so a task that only serves would use its whole grace period."
 )
 
-_Lets: TypeAlias = Sequence[tuple[Bound, Expression]]
+_Lets: TypeAlias = Sequence[tuple[h.Bound, Expression]]
 """Pairs of a name and an expression, for the `Let` nodes of a named template. An expression may use earlier names."""
 
 _LABELS: Final[_Lets] = (
@@ -67,16 +46,16 @@ _ARGUMENTS: Final[Mapping[str, Node]] = {
     ROLE.name: ROLE,
     ROLE_VALUES.name: ROLE_VALUES,
     podspec.LIMITS.name: podspec.LIMITS,
-    podspec.CPU_LIMIT.name: Bound(podspec.LIMITS.name, "quantity", "cpu"),
-    podspec.GPUS.name: Bound(podspec.GPUS.name, "boolean"),
+    podspec.CPU_LIMIT.name: h.Bound(podspec.LIMITS.name, "quantity", "cpu"),
+    podspec.GPUS.name: h.Bound(podspec.GPUS.name, "boolean"),
     storage.LOCKED.name: storage.LOCKED,
 }
 """The arguments for a call of a named template in a PodSpec, by the name of the parameter."""
 
 _CONTAINER_ARGUMENTS: Final[Mapping[str, Node]] = {
     **_ARGUMENTS,
-    podspec.LIMITS.name: Parameter(podspec.LIMITS.name, "map"),
-    podspec.CPU_LIMIT.name: Parameter(podspec.LIMITS.name, "quantity", "cpu"),
+    podspec.LIMITS.name: h.Parameter(podspec.LIMITS.name, "map"),
+    podspec.CPU_LIMIT.name: h.Parameter(podspec.LIMITS.name, "quantity", "cpu"),
     podspec.GPUS.name: podspec.GPUS,
 }
 """The arguments for a call of a named template inside the named template of the main container."""
@@ -118,19 +97,19 @@ class Pods(Record):
             hash.
     """
 
-    labels: NamedTemplate
-    annotations: NamedTemplate
-    spec: NamedTemplate
-    template: NamedTemplate
+    labels: h.NamedTemplate
+    annotations: h.NamedTemplate
+    spec: h.NamedTemplate
+    template: h.NamedTemplate
 
     def for_role(self, role: RoleName) -> Node:
         """Return the pod template of a role."""
         return call_for_role(self.template, role)
 
 
-def call_for_role(named_template: NamedTemplate, role: RoleName) -> Node:
+def call_for_role(named_template: h.NamedTemplate, role: RoleName) -> Node:
     """Return a call of `named_template`, a template of `Pods`, with the name and the values of the role `role`."""
-    return call(named_template, **_used_arguments(named_template, arguments(role)))
+    return _call(named_template, arguments(role))
 
 
 def arguments(role: RoleName) -> dict[str, Node]:
@@ -138,7 +117,7 @@ def arguments(role: RoleName) -> dict[str, Node]:
 
     Example: {"role": "ps", "values": Value("roles.ps", "map")}.
     """
-    return {ROLE.name: role, ROLE_VALUES.name: Value(f"roles.{role}", "map")}
+    return {ROLE.name: role, ROLE_VALUES.name: h.Value(f"roles.{role}", "map")}
 
 
 def pods(structure: Structure, controller: Callable[[Role], Controller], *, has_hash: bool = False) -> Pods:
@@ -169,7 +148,7 @@ def pods(structure: Structure, controller: Callable[[Role], Controller], *, has_
     }
     hash_label = podspec.HASH_LABEL if has_hash else EMPTY
     calls: dict[Key, Node] = {
-        "labels": {Splice("labels"): _call(metadata_templates["labels"]), **hash_label},
+        "labels": {h.Splice("labels"): _call(metadata_templates["labels"]), **hash_label},
         "annotations": _call(metadata_templates["annotations"]),
     }
     pod_template: Node = {
@@ -181,7 +160,7 @@ def pods(structure: Structure, controller: Callable[[Role], Controller], *, has_
         metadata_templates["labels"],
         metadata_templates["annotations"],
         spec,
-        _named_template("pod", doc, pod_template, ()),
+        _named_template("pod", doc, pod_template),
     )
 
 
@@ -196,11 +175,10 @@ def _with_named_templates(spec: Mapping[Key, Node], structure: Structure) -> Nod
             case "containers" if isinstance(node, list):
                 divided[key] = [_main_container(container) for container in node]
             case "volumes":
-                divided[key] = _call(
-                    _named_template("pod.volumes", "The volumes of a task's pod.", node, (), "volumes")
-                )
+                volumes = _named_template("pod.volumes", "The volumes of a task's pod.", node, file="volumes")
+                divided[key] = _call(volumes)
             case _ if key in fields:
-                divided[Splice("scheduling")] = _call(scheduling)
+                divided[h.Splice("scheduling")] = _call(scheduling)
             case _:
                 divided[key] = node
     return divided
@@ -210,28 +188,26 @@ def _main_container(container: Node) -> Node:
     """Move the fields of the main container into named templates. Any other container remains unchanged."""
     if not isinstance(container, dict) or container.get("name") != CONTAINER:
         return container
-    env = _named_template("pod.env", "The variables of a task's main container.", container["env"], _ENV, "environment")
-    mounts = _named_template(
-        "pod.mounts", "The mounts of a task's main container.", container["volumeMounts"], (), "volumes"
-    )
-    field: Node = {"resources": container["resources"]}
-    amounts = _named_template("pod.resources", "The resources of a task's main container.", field, _REQUESTS)
+
+    def part(name: str, noun: str, node: Node, lets: _Lets = (), file: str = "pod") -> Node:
+        doc = f"The {noun} of a task's main container."
+        return _call(_named_template(name, doc, node, lets, file), _CONTAINER_ARGUMENTS)
+
     divided: dict[Key, Node] = {}
     for key, node in container.items():
         if key == "resources":
-            divided[Splice("resources")] = _call(amounts, _CONTAINER_ARGUMENTS)
+            divided[h.Splice("resources")] = part("pod.resources", "resources", {"resources": node}, _REQUESTS)
+        elif key == "env":
+            divided[key] = part("pod.env", "variables", node, _ENV, "environment")
+        elif key == "volumeMounts":
+            divided[key] = part("pod.mounts", "mounts", node, file="volumes")
         elif key != "name":
             divided[key] = node
     doc = "The main container of a task, without its field name."
-    calls: dict[Key, Node] = {
-        "env": _call(env, _CONTAINER_ARGUMENTS),
-        "volumeMounts": _call(mounts, _CONTAINER_ARGUMENTS),
-    }
-    main_container = _named_template("pod.container", doc, {**divided, **calls}, ())
-    return {"name": CONTAINER, Splice("container"): _call(main_container)}
+    return {"name": CONTAINER, h.Splice("container"): _call(_named_template("pod.container", doc, divided))}
 
 
-def _named_template(name: str, doc: str, node: Node, lets: _Lets, file: str = "pod") -> NamedTemplate:
+def _named_template(name: str, doc: str, node: Node, lets: _Lets = (), file: str = "pod") -> h.NamedTemplate:
     """Return a named template for a part of the pod template, with the parameters that `node` uses.
 
     Args:
@@ -244,19 +220,16 @@ def _named_template(name: str, doc: str, node: Node, lets: _Lets, file: str = "p
     """
     used = used_names(node)
     for bound, expression in reversed(lets):
-        if bound_key(bound.name) in used:
-            node = Let(bound.name, expression, node)
-            used = used_names(expression) | used - {bound_key(bound.name)}
+        if (h.Bound, bound.name) in used:
+            node = h.Let(bound.name, expression, node)
+            used = used_names(expression) | used - {(h.Bound, bound.name)}
     names = (*_ARGUMENTS, podspec.HASH_PARAMETER.name)
-    return NamedTemplate(name, doc, node, file, tuple(name for name in names if parameter_key(name) in used))
+    return h.NamedTemplate(name, doc, node, file, tuple(name for name in names if (h.Parameter, name) in used))
 
 
-def _call(named_template: NamedTemplate, values: Mapping[str, Node] = _ARGUMENTS) -> Node:
-    return call(named_template, **_used_arguments(named_template, {**values, "hash": podspec.HASH_PARAMETER}))
-
-
-def _used_arguments(named_template: NamedTemplate, values: Mapping[str, Node]) -> dict[str, Node]:
-    return {name: values[name] for name in named_template.parameters}
+def _call(named_template: h.NamedTemplate, values: Mapping[str, Node] = _ARGUMENTS) -> Node:
+    values = {**values, "hash": podspec.HASH_PARAMETER}
+    return call(named_template, **{name: values[name] for name in named_template.parameters})
 
 
 def role_scope(structure: Structure, scope: Scope, role: RoleName) -> Scope:
@@ -280,7 +253,7 @@ def _shared_lets(structure: Structure) -> _Lets:
     return (
         (podspec.LIMITS, podspec.limits(structure)),
         (podspec.DEVICES, podspec.devices()),
-        (Bound(podspec.GPUS.name, "boolean"), podspec.has_gpus()),
+        (h.Bound(podspec.GPUS.name, "boolean"), podspec.HAS_GPUS),
         (storage.LOCKED, storage.locked()),
     )
 
@@ -289,134 +262,119 @@ def _shared_lets(structure: Structure) -> _Lets:
 def _scheduling_lets(structure: Structure) -> _Lets:
     return (
         (podspec.NODE_SELECTOR, podspec.node_selector(structure)),
-        (podspec.AFFINITY, podspec.merged_affinity()),
+        (podspec.AFFINITY, podspec.MERGED_AFFINITY),
     )
 
 
 def template(structure: Structure, role: Role, controller: Controller) -> dict[str, Any]:
-    """Return the pod template of a role, merged with `podTemplate` of the job and then of the role."""
+    """Return the pod template of a role, merged with `podTemplate` of the job and then of the role.
+
+    A security context with tfgen's default values is a named template with these values.
+    """
+    profile = structure.profile
     pod: Any = generated_template(structure, role, controller)
     for over in (structure.pod_template, role.pod_template):
-        pod = merge(pod, with_container_security(pod, over, podspec.container_context(structure.profile)), KUBECTL)
+        pod = merge(pod, with_container_security(pod, over, podspec.container_context(profile)), KUBECTL)
+    spec = dict(pod["spec"])
     for key in ("initContainers", "containers"):
-        if isinstance(containers := pod["spec"].get(key), list):
-            spec = {**pod["spec"], key: [podspec.with_own_claim(item, structure) for item in containers]}
-            pod = {**pod, "spec": spec}
-    return _with_security_templates(_with_cluster_names(pod), structure)
+        if isinstance(spec.get(key), list):
+            containers = [podspec.with_own_claim(item, structure) for item in spec[key]]
+            spec[key] = [
+                {**item, "securityContext": podspec.container_context_template(profile)}
+                if isinstance(item, dict) and item.get("securityContext") == podspec.container_context(profile)
+                else item
+                for item in containers
+            ]
+    if spec.get("securityContext") == podspec.pod_context(profile):
+        spec["securityContext"] = podspec.pod_context_template(profile)
+    if spec.get("hostNetwork") and "dnsPolicy" not in spec:
+        # With this policy, a pod with `hostNetwork` can resolve the names of the other tasks:
+        # https://kubernetes.io/docs/concepts/services-networking/dns-pod-service/#pod-s-dns-policy
+        spec["dnsPolicy"] = "ClusterFirstWithHostNet"
+    return {**pod, "spec": spec}
 
 
 def generated_template(structure: Structure, role: Role, controller: Controller) -> dict[str, Any]:
     """Return the pod template of a role before the merge of `podTemplate`."""
     binds = structure.gang and not controller.binds_gang
     gang = GANGS[structure.gang].binding_for(role.name) if structure.gang and binds else GangBinding()
+    ends, deadline = role.name == structure.ends, value("deadline")
+    locked = h.Sum(deadline, value("lockWait"))
+    init_containers = _init_containers(structure, role, controller)
     return {
-        "metadata": {
-            "labels": _pod_labels(structure, gang),
-            naming.UNDISTURBED: None,
-            "annotations": _pod_annotations(structure, gang),
-        },
+        "metadata": _pod_metadata(structure, gang),
         "spec": pod_spec(
-            PodParts(
-                scheduler=gang.spec,
-                copied={key: if_set(role_or_job_value(key)) for key in COPIED},
-                account=supporting.task_account(structure),
-                lifecycle={
-                    **controller.fields,
-                    **({"activeDeadlineSeconds": _deadline()} if role.name == structure.ends else {}),
-                    **({_GRACE_REASON: None} if any(peer.serves for peer in structure.roles) else {}),
-                    "terminationGracePeriodSeconds": overridden(
-                        role_value("terminationGracePeriodSeconds"), GRACE_SERVING if role.serves else GRACE
-                    ),
-                },
-                security_context=podspec.pod_context(structure.profile),
-                scheduling={
-                    "nodeName": if_set(role_value("nodeName")),
-                    "nodeSelector": podspec.NODE_SELECTOR,
-                    "tolerations": podspec.tolerations(structure),
-                    "affinity": podspec.affinity(),
-                    "topologySpreadConstraints": podspec.topology_spread_constraints(),
-                    **podspec.pod_claims(structure),
-                },
-                pull_secrets=value("imagePullSecrets"),
-                init_containers=_init_containers(structure, role, controller),
-                containers=[_container(structure, role, controller)],
-                volumes=[
+            {
+                **gang.spec,
+                **{key: if_set(role_or_job_value(key)) for key in COPIED},
+                "serviceAccountName": supporting.task_account(structure),
+            },
+            {
+                **controller.fields,
+                # The time includes init containers, such as the wait for a run lock.
+                **(
+                    {"activeDeadlineSeconds": h.When(deadline, h.When(storage.LOCKED, locked, deadline))}
+                    if ends
+                    else {}
+                ),
+                **({_GRACE_REASON: None} if any(peer.serves for peer in structure.roles) else {}),
+                "terminationGracePeriodSeconds": overridden(
+                    role_value("terminationGracePeriodSeconds"), GRACE_SERVING if role.serves else GRACE
+                ),
+            },
+            {
+                "securityContext": podspec.pod_context(structure.profile),
+                "nodeName": if_set(role_value("nodeName")),
+                "nodeSelector": podspec.NODE_SELECTOR,
+                "tolerations": podspec.tolerations(structure),
+                "affinity": podspec.affinity(),
+                "topologySpreadConstraints": podspec.topology_spread_constraints(),
+                **podspec.claims(structure, "resourceClaims", resourceClaimTemplateName=naming.workload(ROLE)),
+                "imagePullSecrets": value("imagePullSecrets"),
+                "volumes": [
                     *storage.volumes(structure),
                     *storage.code_volumes(structure),
-                    *([storage.lock_volume()] if role.name == structure.ends else []),
+                    *([storage.lock_volume()] if ends else []),
                 ],
-            )
+                **({"initContainers": init_containers} if init_containers else {}),
+                "containers": [_container(structure, role, controller)],
+            },
         ),
     }
 
 
-def _with_security_templates(pod: dict[str, Any], structure: Structure) -> dict[str, Any]:
-    """Replace each security context that has tfgen's default values by a named template with these values."""
-    pod_context = podspec.pod_context(structure.profile)
-    container_context = podspec.container_context(structure.profile)
-    spec = dict(pod["spec"])
-    if spec.get("securityContext") == pod_context:
-        spec["securityContext"] = podspec.pod_context_template(structure.profile)
-    for key in ("initContainers", "containers"):
-        if isinstance(spec.get(key), list):
-            spec[key] = [
-                {**item, "securityContext": podspec.container_context_template(structure.profile)}
-                if isinstance(item, dict) and item.get("securityContext") == container_context
-                else item
-                for item in spec[key]
-            ]
-    return {**pod, "spec": spec}
-
-
-def _with_cluster_names(pod: Any) -> Any:
-    """Set the DNS policy of a pod with `hostNetwork`, so that the pod can resolve the names of the other tasks.
-
-    https://kubernetes.io/docs/concepts/services-networking/dns-pod-service/#pod-s-dns-policy
-    """
-    spec = pod["spec"]
-    if not spec.get("hostNetwork") or "dnsPolicy" in spec:
-        return pod
-    return {**pod, "spec": {**spec, "dnsPolicy": "ClusterFirstWithHostNet"}}
-
-
-def _deadline() -> Node:
-    """Return `activeDeadlineSeconds` of the pod. The time includes init containers, such as the wait for a run lock."""
-    deadline = value("deadline")
-    return When(deadline, When(storage.LOCKED, Sum(deadline, value("lockWait")), deadline))
-
-
-def _pod_labels(structure: Structure, gang: GangBinding) -> Node:
+def _pod_metadata(structure: Structure, gang: GangBinding) -> Node:
     return {
-        Splice("selector"): naming.role_selector(ROLE),
-        keys.NAME: naming.NAME,
-        keys.INSTANCE: naming.RELEASE,
-        keys.COMPONENT: ROLE,
-        **gang.labels,
-        **supporting.eci_pod_labels(structure),
-        Splice("labels"): naming.POD_LABELS,
-    }
-
-
-def _pod_annotations(structure: Structure, gang: GangBinding) -> Node:
-    return {
-        **gang.annotations,
-        **supporting.eci_pod_annotations(structure),
-        Splice("annotations"): naming.POD_ANNOTATIONS,
+        "labels": {
+            h.Splice("selector"): naming.role_selector(ROLE),
+            keys.NAME: naming.NAME,
+            keys.INSTANCE: naming.RELEASE,
+            keys.COMPONENT: ROLE,
+            **gang.labels,
+            **supporting.eci_pod_labels(structure),
+            h.Splice("labels"): naming.POD_LABELS,
+        },
+        naming.UNDISTURBED: None,
+        "annotations": {
+            **gang.annotations,
+            **supporting.eci_pod_annotations(structure),
+            h.Splice("annotations"): naming.POD_ANNOTATIONS,
+        },
     }
 
 
 def _container(structure: Structure, role: Role, controller: Controller) -> Node:
     has_cluster = structure.is_distributed and not controller.sets_tf_config
-    flags = cluster.flags() if structure.legacy_flags else []
     # Only a Job requires the restart policy Never. The kubelet always restarts a container of a StatefulSet.
     is_job = controller.fields.get("restartPolicy") == "Never"
+    arguments = role_or_job_value("args")
     probe: dict[Key, Node] = {"readinessProbe": {"tcpSocket": {"port": controller.port_name}}}
     return {
         "name": CONTAINER,
         "image": role_or_job_value("image"),
         "imagePullPolicy": if_set(role_or_job_value("imagePullPolicy")),
         "command": role_or_job_value("command"),
-        "args": [Items(role_or_job_value("args")), *flags] if flags else role_or_job_value("args"),
+        "args": [h.Items(arguments), *cluster.FLAGS] if structure.legacy_flags else arguments,
         "workingDir": if_set(role_or_job_value("workingDir")),
         podspec.ENV_REASON: None,
         "env": podspec.variables(structure, role.name, index_label=controller.index_label, has_cluster=has_cluster),
@@ -424,8 +382,8 @@ def _container(structure: Structure, role: Role, controller: Controller) -> Node
         "ports": [_port({"name": controller.port_name, "containerPort": structure.port}), *map(_port, role.ports)],
         "resources": {
             "requests": podspec.REQUESTS,
-            "limits": Parameter(podspec.LIMITS.name, "map"),
-            **podspec.container_claims(structure),
+            "limits": h.Parameter(podspec.LIMITS.name, "map"),
+            **podspec.claims(structure, "claims"),
         },
         **(probe if role.serves and controller.publishes_unready else {}),
         **(supporting.RESTART_IN_PLACE if structure.in_place and is_job else {}),
@@ -439,7 +397,7 @@ def _port(port: Mapping[str, Any]) -> Node:
     return plain_mapping({**port, "protocol": port.get("protocol", "TCP")})
 
 
-def _init_containers(structure: Structure, role: Role, controller: Controller) -> Node:
+def _init_containers(structure: Structure, role: Role, controller: Controller) -> list[Node]:
     """Return the init containers: run locks, the container that fetches the code, and the containers of the user.
 
     Sidecars of Kubernetes are init containers with the restart policy `Always`. Sidecars do not prevent the completion
@@ -451,7 +409,7 @@ def _init_containers(structure: Structure, role: Role, controller: Controller) -
     name_first = [{"name": c.pop("name"), **c} for c in map(dict, sidecars)]
     ends = role.name == structure.ends
     locks = [storage.lock_containers(structure.profile, controller.index_label)] if ends else []
-    return [*locks, *storage.code_init_containers(structure), *init, *name_first] or ABSENT
+    return [*locks, *storage.code_init_containers(structure), *init, *name_first]
 
 
 def _with_security(container: Mapping[str, Any], context: Mapping[Key, Node]) -> dict[Key, Node]:

@@ -7,43 +7,19 @@ from functools import cache
 from typing import Final
 
 from tfgen.data_path import ValueType
+from tfgen.graph import cluster, naming
+from tfgen.graph import holes as h
 from tfgen.graph.fill import Template
-from tfgen.graph.holes import (
-    AllOf,
-    AnyOf,
-    Bound,
-    Comment,
-    Default,
-    Equal,
-    Expression,
-    Filtered,
-    ForEach,
-    Guard,
-    IsSet,
-    Items,
-    Join,
-    Key,
-    Let,
-    MapOf,
-    Merged,
-    Name,
-    Node,
-    Not,
-    Override,
-    Splice,
-    When,
-    if_set,
-)
-from tfgen.graph.objects import cluster, naming
-from tfgen.graph.objects.naming import PORT_NAME
-from tfgen.graph.objects.values import role_or_job_value, value
-from tfgen.job.training_job import GitCode, Role, RoleName, Structure
+from tfgen.graph.holes import Expression, Key, Name, Node, if_set, plain_mapping
+from tfgen.graph.naming import PORT_NAME, role_or_job_value, value
+from tfgen.job.training_job import GitCode, Role, Structure
 from tfgen.kubernetes import keys
+from tfgen.record import EMPTY
 
 # -- network -----------------------------------------------------------------------------------------------------------
 
 
-ISOLATED: Final = Equal(value("network.policy"), "Isolated")
+ISOLATED: Final = h.Equal(value("network.policy"), "Isolated")
 _LIMITED: Final = value("network.egress.limited")
 
 # To all addresses, because the DNS pods have different labels in different clusters, and a DNS cache on the node
@@ -60,26 +36,30 @@ WEBHOOK: Final[Node] = {"ports": [{"port": 80, "protocol": "TCP"}, {"port": 443,
 
 def headless_service(structure: Structure) -> Node:
     """Return the headless Service, which gives each task a DNS name even before the task is ready."""
-    return {
-        "apiVersion": "v1",
-        "kind": "Service",
-        "metadata": naming.metadata(naming.RUN, annotations=naming.BEFORE_PODS),
-        "spec": {
-            "clusterIP": "None",
-            Comment("Tasks resolve the names of their peers before any task is ready."): None,
-            "publishNotReadyAddresses": True,
-            "selector": naming.RUN_SELECTOR,
-            "ports": [{"name": PORT_NAME, "port": structure.port, "protocol": "TCP", "targetPort": PORT_NAME}],
-        },
+    spec: Node = {
+        "clusterIP": "None",
+        h.Comment("Tasks resolve the names of their peers before any task is ready."): None,
+        "publishNotReadyAddresses": True,
+        "selector": naming.RUN_SELECTOR,
+        "ports": [{"name": PORT_NAME, "port": structure.port, "protocol": "TCP", "targetPort": PORT_NAME}],
     }
+    return naming.kubernetes_object("v1", "Service", naming.RUN, {"spec": spec}, naming.BEFORE_PODS)
 
 
 def policy_types() -> list[Node]:
     """Return the `policyTypes` of a network policy: Ingress, and Egress if egress is limited."""
-    return ["Ingress", When(_LIMITED, "Egress")]
+    return ["Ingress", h.When(_LIMITED, "Egress")]
 
 
-def network_policy() -> Node:
+def network_policy(
+    name: Node, spec: Node, annotations: Mapping[Key, Node] = naming.BEFORE_PODS, labels: Mapping[Key, Node] = EMPTY
+) -> Node:
+    """Return a network policy. By default, the policy exists before the pods."""
+    version, fields = "networking.k8s.io/v1", {"spec": spec}
+    return naming.kubernetes_object(version, "NetworkPolicy", name, plain_mapping(fields), annotations, labels)
+
+
+def run_policy() -> Node:
     """Return the network policy that allows only traffic between the pods of a run, on all ports.
 
     The policy is necessary because the servers of TensorFlow execute all requests without authentication:
@@ -88,23 +68,16 @@ def network_policy() -> Node:
     """
     of_run: Node = {"matchLabels": naming.RUN_SELECTOR}
     run_pods: Node = [{"podSelector": of_run}]
-    return When(
-        ISOLATED,
-        {
-            "apiVersion": "networking.k8s.io/v1",
-            "kind": "NetworkPolicy",
-            "metadata": naming.metadata(naming.RUN, annotations=naming.BEFORE_PODS),
-            "spec": {
-                "podSelector": of_run,
-                "ingress": [{"from": run_pods}],
-                "egress": When(_LIMITED, [{"to": run_pods}, _DNS, Items(value("network.egress.rules"))]),
-                "policyTypes": policy_types(),
-            },
-        },
-    )
+    spec: dict[Key, Node] = {
+        "podSelector": of_run,
+        "ingress": [{"from": run_pods}],
+        "egress": h.When(_LIMITED, [{"to": run_pods}, _DNS, h.Items(value("network.egress.rules"))]),
+        "policyTypes": policy_types(),
+    }
+    return h.When(ISOLATED, network_policy(naming.RUN, spec))
 
 
-def api_server_policy(name: Node, role: str, *rules: When) -> Node:
+def api_server_policy(name: Node, role: str, *rules: h.When) -> Node:
     """Return the network policy that allows a pod to reach the API server.
 
     The policy exists only if the egress of the run is limited. Kubernetes allows traffic that at least one policy
@@ -115,19 +88,13 @@ def api_server_policy(name: Node, role: str, *rules: When) -> Node:
         role: the role label of the pod.
         rules: additional rules, each with the condition under which the pod needs the rule.
     """
-    return When(
-        AllOf((ISOLATED, _LIMITED, AnyOf((_API_SERVER, *(rule.test for rule in rules))))),
-        {
-            "apiVersion": "networking.k8s.io/v1",
-            "kind": "NetworkPolicy",
-            "metadata": naming.metadata(name, annotations=naming.BEFORE_PODS),
-            "spec": {
-                "podSelector": {"matchLabels": naming.role_selector(role)},
-                "egress": [Items(_API_SERVER), *rules],
-                "policyTypes": ["Egress"],
-            },
-        },
-    )
+    spec: dict[Key, Node] = {
+        "podSelector": {"matchLabels": naming.role_selector(role)},
+        "egress": [h.Items(_API_SERVER), *rules],
+        "policyTypes": ["Egress"],
+    }
+    is_needed = h.AllOf((ISOLATED, _LIMITED, h.AnyOf((_API_SERVER, *(rule.test for rule in rules)))))
+    return h.When(is_needed, network_policy(name, spec))
 
 
 # -- rights for the API server -----------------------------------------------------------------------------------------
@@ -144,29 +111,19 @@ def rbac_templates(part: str, name: Node, rules: Sequence[Node]) -> Iterator[Tem
         name: the name of the objects.
         rules: the rules of the Role.
     """
-    metadata = naming.metadata(name, annotations=naming.BEFORE_PODS)
-    account: Node = {
-        "apiVersion": "v1",
-        "kind": "ServiceAccount",
-        "metadata": metadata,
-        "automountServiceAccountToken": False,
-    }
-    role: Node = {
-        "apiVersion": "rbac.authorization.k8s.io/v1",
-        "kind": "Role",
-        "metadata": metadata,
-        "rules": rules,
-    }
-    binding: Node = {
-        "apiVersion": "rbac.authorization.k8s.io/v1",
-        "kind": "RoleBinding",
-        "metadata": metadata,
-        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": name},
+    group = "rbac.authorization.k8s.io"
+    binding: dict[Key, Node] = {
+        "roleRef": {"apiGroup": group, "kind": "Role", "name": name},
         "subjects": [{"kind": "ServiceAccount", "name": name}],
     }
-    yield Template(f"{part}-serviceaccount", account)
-    yield Template(f"{part}-role", role)
-    yield Template(f"{part}-rolebinding", binding)
+    objects: list[tuple[str, str, Mapping[Key, Node]]] = [
+        ("v1", "ServiceAccount", {"automountServiceAccountToken": False}),
+        (f"{group}/v1", "Role", {"rules": rules}),
+        (f"{group}/v1", "RoleBinding", binding),
+    ]
+    for version, kind, fields in objects:
+        item = naming.kubernetes_object(version, kind, name, fields, naming.BEFORE_PODS)
+        yield Template(f"{part}-{kind.lower()}", item)
 
 
 # -- service account ---------------------------------------------------------------------------------------------------
@@ -183,33 +140,30 @@ _DEFAULT: Final = "default"
 @cache
 def service_account() -> Node:
     """Return the ServiceAccount, if the job creates an account. The tasks do not mount the token of the account."""
-    account: dict[Key, Node] = {
-        "apiVersion": "v1",
-        "kind": "ServiceAccount",
-        "metadata": naming.metadata(Default(value("serviceAccountName"), naming.JOB), annotations=naming.BEFORE_PODS),
-        "automountServiceAccountToken": False,
-    }
-    return When(_IS_CREATED, naming.with_overriding_metadata(account, (), (value("serviceAccount.annotations"),)))
+    name = h.Default(value("serviceAccountName"), naming.JOB)
+    fields: dict[Key, Node] = {"automountServiceAccountToken": False}
+    account = naming.kubernetes_object("v1", "ServiceAccount", name, fields, naming.BEFORE_PODS)
+    return h.When(_IS_CREATED, naming.with_overriding_metadata(account, (), (value("serviceAccount.annotations"),)))
 
 
-def task_account(structure: Structure) -> When:
+def task_account(structure: Structure) -> h.When:
     """Return the name of a task's service account: the account of the role or of the job, or the created account.
 
     If the role sets an empty name, the result is absent, and the task has the default account of the namespace.
     """
     name = role_or_job_value("serviceAccountName")
-    if not structure.service_account or not isinstance(name, Override):
+    if not structure.service_account or not isinstance(name, h.Override):
         return if_set(name)
-    job_account = When(name.fallback, name.fallback, When(_IS_CREATED, naming.JOB))
-    return When(IsSet(name.first), if_set(name.first), job_account)
+    job_account = h.When(name.fallback, name.fallback, h.When(_IS_CREATED, naming.JOB))
+    return h.When(h.IsSet(name.first), if_set(name.first), job_account)
 
 
-def default_account_guard() -> Guard:
+def default_account_guard() -> h.Guard:
     """Return the guard that rejects the creation of the account `default`, which each namespace already has."""
-    return Guard(
+    return h.Guard(
         "service-account-default",
         at="serviceAccountName",
-        when=AllOf((_IS_CREATED, Equal(value("serviceAccountName"), _DEFAULT))),
+        when=h.AllOf((_IS_CREATED, h.Equal(value("serviceAccountName"), _DEFAULT))),
         say=f"serviceAccount.create would create the account {_DEFAULT}, which each namespace already has; "
         "choose another name",
     )
@@ -222,7 +176,7 @@ def default_account_guard() -> Guard:
 # https://kubernetes.io/docs/tasks/run-application/configure-pdb/#arbitrary-controllers-and-selectors.
 
 
-NO_FAILURE: Final = Comment("An evicted or preempted pod, or a pod of a lost node, is not counted as a failure.")
+NO_FAILURE: Final = h.Comment("An evicted or preempted pod, or a pod of a lost node, is not counted as a failure.")
 _IGNORE_DISRUPTIONS: Final[Node] = {
     "action": "Ignore",
     "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}],
@@ -240,7 +194,7 @@ def failure_policy(*rules: Node) -> Node:
 
 
 # https://kubernetes.io/docs/concepts/workloads/controllers/job/#pod-failure-policy
-IGNORE_EXIT_CODES: Final = When(
+IGNORE_EXIT_CODES: Final = h.When(
     _EXIT_CODES,
     {
         "action": "Ignore",
@@ -251,9 +205,9 @@ IGNORE_EXIT_CODES: Final = When(
 
 
 RESTART_IN_PLACE: Final[Mapping[Key, Node]] = {
-    Comment("The kubelet starts the program again in its pod, which keeps the node and the GPUs."): None,
-    "restartPolicy": When(_EXIT_CODES, "Never"),
-    "restartPolicyRules": When(
+    h.Comment("The kubelet starts the program again in its pod, which keeps the node and the GPUs."): None,
+    "restartPolicy": h.When(_EXIT_CODES, "Never"),
+    "restartPolicyRules": h.When(
         _EXIT_CODES, [{"action": "Restart", "exitCodes": {"operator": "In", "values": _EXIT_CODES}}]
     ),
 }
@@ -263,8 +217,8 @@ https://kubernetes.io/docs/concepts/workloads/pods/pod-lifecycle/#container-rest
 """
 
 
-def budgets(structure: Structure, is_scalable: Callable[[Role], bool]) -> tuple[Template, ...]:
-    """Return the PodDisruptionBudgets of all roles except the evaluator.
+def budgets(structure: Structure, is_scalable: Callable[[Role], bool]) -> Iterator[Template]:
+    """Yield the PodDisruptionBudgets of all roles except the evaluator.
 
     A drain of a node may always evict the evaluator.
 
@@ -272,31 +226,24 @@ def budgets(structure: Structure, is_scalable: Callable[[Role], bool]) -> tuple[
         structure: the job.
         is_scalable: a function that returns whether the controller of a role's pods has a scale subresource.
     """
-    roles = [role for role in structure.roles if role.name != "evaluator"]
-    return tuple(Template(f"{role.name}-poddisruptionbudget", _budget(role, is_scalable(role))) for role in roles)
-
-
-def _budget(role: Role, is_scalable: bool) -> Node:
-    bound: dict[Key, Node] = (
-        {"maxUnavailable": value("podDisruptionBudget.maxUnavailable")}
-        if is_scalable
-        else {"minAvailable": cluster.replicas(role.name)}
-    )
-    return When(
-        value("podDisruptionBudget.enabled"),
-        {
-            "apiVersion": "policy/v1",
-            "kind": "PodDisruptionBudget",
-            "metadata": naming.metadata(naming.workload(role.name), role.name),
-            "spec": {
-                **bound,
-                "selector": {"matchLabels": naming.role_selector(role.name)},
-                # https://kubernetes.io/docs/tasks/run-application/configure-pdb/#unhealthy-pod-eviction-policy
-                Comment("A task that is not ready loses no work, so it must not block the drain of a node."): None,
-                "unhealthyPodEvictionPolicy": "AlwaysAllow",
-            },
-        },
-    )
+    for role in structure.roles:
+        if role.name == "evaluator":
+            continue
+        bound: dict[Key, Node] = (
+            {"maxUnavailable": value("podDisruptionBudget.maxUnavailable")}
+            if is_scalable(role)
+            else {"minAvailable": cluster.replicas(role.name)}
+        )
+        spec: Node = {
+            **bound,
+            "selector": {"matchLabels": naming.role_selector(role.name)},
+            # https://kubernetes.io/docs/tasks/run-application/configure-pdb/#unhealthy-pod-eviction-policy
+            h.Comment("A task that is not ready loses no work, so it must not block the drain of a node."): None,
+            "unhealthyPodEvictionPolicy": "AlwaysAllow",
+        }
+        name, labels = naming.workload(role.name), plain_mapping({keys.COMPONENT: role.name})
+        budget = naming.kubernetes_object("policy/v1", "PodDisruptionBudget", name, {"spec": spec}, labels=labels)
+        yield Template(f"{role.name}-poddisruptionbudget", h.When(value("podDisruptionBudget.enabled"), budget))
 
 
 # -- device claims -----------------------------------------------------------------------------------------------------
@@ -314,29 +261,26 @@ DEVICE_CLAIM: Final = "gpu"
 def device_claims(structure: Structure) -> Iterator[Template]:
     """Yield the ResourceClaimTemplate of each role that may claim GPUs of a device class."""
     for role in structure.roles:
-        if role.claims_devices:
-            yield Template(f"{role.name}-resourceclaimtemplate", _claim_template(role.name))
-
-
-def _claim_template(role: RoleName) -> Node:
-    count, device_class, selectors = (
-        value(f"roles.{role}.resources.gpu.{key}") for key in ("count", "deviceClass", "selectors")
-    )
-    devices: dict[Key, Node] = {
-        "deviceClassName": device_class,
-        "selectors": [ForEach(selectors, {"cel": {"expression": Bound("selector")}}, "index", "selector")],
-        "allocationMode": "ExactCount",
-        "count": count,
-    }
-    return When(
-        AllOf((count, device_class)),
-        {
-            "apiVersion": "resource.k8s.io/v1",
-            "kind": "ResourceClaimTemplate",
-            "metadata": naming.metadata(naming.workload(role), role, annotations=naming.BEFORE_PODS),
-            "spec": {"spec": {"devices": {"requests": [{"name": DEVICE_CLAIM, "exactly": devices}]}}},
-        },
-    )
+        if not role.claims_devices:
+            continue
+        count, device_class, selectors = (
+            value(f"roles.{role.name}.resources.gpu.{key}") for key in ("count", "deviceClass", "selectors")
+        )
+        devices: dict[Key, Node] = {
+            "deviceClassName": device_class,
+            "selectors": [h.ForEach(selectors, {"cel": {"expression": h.Bound("selector")}}, "index", "selector")],
+            "allocationMode": "ExactCount",
+            "count": count,
+        }
+        claim = naming.kubernetes_object(
+            "resource.k8s.io/v1",
+            "ResourceClaimTemplate",
+            naming.workload(role.name),
+            {"spec": {"spec": {"devices": {"requests": [{"name": DEVICE_CLAIM, "exactly": devices}]}}}},
+            naming.BEFORE_PODS,
+            {keys.COMPONENT: role.name},
+        )
+        yield Template(f"{role.name}-resourceclaimtemplate", h.When(h.AllOf((count, device_class)), claim))
 
 
 # -- priority classes --------------------------------------------------------------------------------------------------
@@ -349,21 +293,18 @@ _CLASS: Final = "class"
 
 
 @cache
-def priority_classes() -> ForEach:
+def priority_classes() -> h.ForEach:
     """Return the PriorityClass objects that the job file defines, in the order of their names."""
-    return ForEach(
-        value("priorityClasses"),
-        {
-            "apiVersion": "scheduling.k8s.io/v1",
-            "kind": "PriorityClass",
-            "metadata": naming.metadata(Bound("name"), annotations=naming.BEFORE_PODS),
-            "value": Bound(_CLASS, "integer", "value"),
-            "description": if_set(Bound(_CLASS, "string", "description")),
-            "preemptionPolicy": Default(Bound(_CLASS, "string", "preemptionPolicy"), "PreemptLowerPriority"),
-            "globalDefault": False,
-        },
-        item=_CLASS,
+    fields: dict[Key, Node] = {
+        "value": h.Bound(_CLASS, "integer", "value"),
+        "description": if_set(h.Bound(_CLASS, "string", "description")),
+        "preemptionPolicy": h.Default(h.Bound(_CLASS, "string", "preemptionPolicy"), "PreemptLowerPriority"),
+        "globalDefault": False,
+    }
+    priority_class = naming.kubernetes_object(
+        "scheduling.k8s.io/v1", "PriorityClass", h.Bound("name"), fields, naming.BEFORE_PODS
     )
+    return h.ForEach(value("priorityClasses"), priority_class, item=_CLASS)
 
 
 # -- objects of the job file -------------------------------------------------------------------------------------------
@@ -380,10 +321,10 @@ LITERAL: Final = "object"
 """The prefix of the file name of each object under `objects`."""
 
 _OBJECT: Final = "object"
-_NAME: Final = Bound("name")
-_KIND: Final = Bound(_OBJECT, "string", "kind")
-_METADATA: Final = Bound("metadata", "map")
-_FIELDS: Final = Bound("fields", "map")
+_NAME: Final = h.Bound("name")
+_KIND: Final = h.Bound(_OBJECT, "string", "kind")
+_METADATA: Final = h.Bound("metadata", "map")
+_FIELDS: Final = h.Bound("fields", "map")
 
 _TFGEN_FIELDS: Final = ("apiVersion", "kind", "metadata")
 """The fields that tfgen writes itself in each object. The chart contains all other fields of the object unchanged."""
@@ -409,36 +350,36 @@ together."""
 
 
 @cache
-def literal_objects() -> ForEach:
+def literal_objects() -> h.ForEach:
     """Return the objects under `objects` of the job file, in the order of the keys."""
     item: Node = {
-        "apiVersion": Bound(_OBJECT, "string", "apiVersion"),
+        "apiVersion": h.Bound(_OBJECT, "string", "apiVersion"),
         "kind": _KIND,
-        "metadata": naming.literal_metadata(Default(_metadata_field("name", "string"), naming.literal(_NAME))),
-        Splice("fields"): _FIELDS,
+        "metadata": naming.literal_metadata(h.Default(_metadata_field("name", "string"), naming.of_job(_NAME))),
+        h.Splice("fields"): _FIELDS,
     }
-    wave = MapOf({keys.SYNC_WAVE: When(_is_one_of(_KIND, KINDS_BEFORE_PODS), keys.BEFORE_PODS[keys.SYNC_WAVE])})
+    wave = h.MapOf({keys.SYNC_WAVE: h.When(_is_one_of(_KIND, KINDS_BEFORE_PODS), keys.BEFORE_PODS[keys.SYNC_WAVE])})
     object_labels, object_annotations = (
-        Default(_metadata_field(field, "map"), MapOf({})) for field in ("labels", "annotations")
+        h.Default(_metadata_field(field, "map"), h.MapOf({})) for field in ("labels", "annotations")
     )
-    is_tfgen_field = _is_one_of(Bound("field"), _TFGEN_FIELDS)
-    fields = Filtered(Bound(_OBJECT, "map"), Not(is_tfgen_field), key="field", item="content")
+    is_tfgen_field = _is_one_of(h.Bound("field"), _TFGEN_FIELDS)
+    fields = h.Filtered(h.Bound(_OBJECT, "map"), h.Not(is_tfgen_field), key="field", item="content")
     for bound, expression in (
         (_FIELDS, fields),
-        (naming.LITERAL_ANNOTATIONS, Merged((wave, value("annotations"), object_annotations))),
-        (naming.LITERAL_LABELS, Merged((MapOf({}), value("labels"), object_labels))),
-        (_METADATA, Default(Bound(_OBJECT, "map", "metadata"), MapOf({}))),
+        (naming.LITERAL_ANNOTATIONS, h.Merged((wave, value("annotations"), object_annotations))),
+        (naming.LITERAL_LABELS, h.Merged((h.MapOf({}), value("labels"), object_labels))),
+        (_METADATA, h.Default(h.Bound(_OBJECT, "map", "metadata"), h.MapOf({}))),
     ):
-        item = Let(bound.name, expression, item)
-    return ForEach(value("objects"), item, item=_OBJECT)
+        item = h.Let(bound.name, expression, item)
+    return h.ForEach(value("objects"), item, item=_OBJECT)
 
 
-def _metadata_field(field: str, value_type: ValueType) -> Bound:
+def _metadata_field(field: str, value_type: ValueType) -> h.Bound:
     return _METADATA.replaced(type=value_type, path=field)
 
 
-def _is_one_of(text: Node, choices: tuple[str, ...]) -> AnyOf:
-    return AnyOf(tuple(Equal(text, choice) for choice in choices))
+def _is_one_of(text: Node, choices: tuple[str, ...]) -> h.AnyOf:
+    return h.AnyOf(tuple(h.Equal(text, choice) for choice in choices))
 
 
 # -- Elastic Container Instance (ECI) of Alibaba Cloud -----------------------------------------------------------------
@@ -460,22 +401,22 @@ def eci_pod_annotations(structure: Structure) -> Mapping[Key, Node]:
     lists = {key: value(f"cloud.eci.{path}") for key, path in keys.ECI_LISTS.items()}
     annotations: dict[str, Node] = {
         **{keys.ECI_PREFIX + key: if_set(value(f"cloud.eci.{path}")) for key, path in keys.ECI_TEXTS.items()},
-        **{keys.ECI_PREFIX + key: When(items, Join(items)) for key, items in lists.items()},
-        keys.ECI_PREFIX + keys.ECI_IMAGE_CACHE: When(value("cloud.eci.imageCache.match"), "true"),
+        **{keys.ECI_PREFIX + key: h.When(items, h.Join(items)) for key, items in lists.items()},
+        keys.ECI_PREFIX + keys.ECI_IMAGE_CACHE: h.When(value("cloud.eci.imageCache.match"), "true"),
     }
-    return {key: When(_ECI_ENABLED, annotations[key]) for key in sorted(annotations)}
+    return {key: h.When(_ECI_ENABLED, annotations[key]) for key in sorted(annotations)}
 
 
 def eci_pod_labels(structure: Structure) -> Mapping[Key, Node]:
     """Return the pod label that makes the webhook of Alibaba Cloud run a pod on ECI without a virtual node."""
-    return {keys.ECI: When(_uses_way("Label"), "true")} if structure.eci else {}
+    return {keys.ECI: h.When(_uses_way("Label"), "true")} if structure.eci else {}
 
 
 def eci_node_selector(structure: Structure) -> Mapping[Name, Node]:
     """Return the node selector for the virtual nodes, which run their pods on ECI."""
     if not structure.eci:
         return {}
-    return {label: When(_uses_way(way), text) for way, (label, text) in keys.ECI_NODE_LABELS.items()}
+    return {label: h.When(_uses_way(way), text) for way, (label, text) in keys.ECI_NODE_LABELS.items()}
 
 
 def eci_tolerations(structure: Structure) -> tuple[Node, ...]:
@@ -483,13 +424,13 @@ def eci_tolerations(structure: Structure) -> tuple[Node, ...]:
     if not structure.eci:
         return ()
     return tuple(
-        When(_uses_way(way), {"key": key, "operator": "Equal", "value": text, "effect": "NoSchedule"})
+        h.When(_uses_way(way), {"key": key, "operator": "Equal", "value": text, "effect": "NoSchedule"})
         for way, (key, text) in keys.ECI_TAINTS.items()
     )
 
 
 def _uses_way(way: str) -> Expression:
-    return AllOf((_ECI_ENABLED, Equal(value("cloud.eci.way"), way)))
+    return h.AllOf((_ECI_ENABLED, h.Equal(value("cloud.eci.way"), way)))
 
 
 def image_cache(structure: Structure) -> Node:
@@ -498,21 +439,15 @@ def image_cache(structure: Structure) -> Node:
     if isinstance(structure.code, GitCode):
         tunable.append(value("code.git.image"))
     path = "cloud.eci.imageCache.make"
-    cache: Node = {
-        "apiVersion": "eci.alibabacloud.com/v1",
-        "kind": "ImageCache",
-        "metadata": naming.metadata(
-            naming.JOB,
-            annotations={**naming.BEFORE_PODS, keys.CACHE_REUSE: "true"},
-        ),
-        "spec": {
-            "images": [*(When(image, image) for image in tunable), *_additional_images(structure)],
-            "imagePullSecrets": value(f"{path}.pullSecrets"),
-            "imageCacheSize": value(f"{path}.size"),
-            "retentionDays": if_set(value(f"{path}.retentionDays")),
-        },
+    spec: Node = {
+        "images": [*(h.When(image, image) for image in tunable), *_additional_images(structure)],
+        "imagePullSecrets": value(f"{path}.pullSecrets"),
+        "imageCacheSize": value(f"{path}.size"),
+        "retentionDays": if_set(value(f"{path}.retentionDays")),
     }
-    return When(_ECI_ENABLED, cache)
+    annotations = {**naming.BEFORE_PODS, keys.CACHE_REUSE: "true"}
+    cache = naming.kubernetes_object("eci.alibabacloud.com/v1", "ImageCache", naming.JOB, {"spec": spec}, annotations)
+    return h.When(_ECI_ENABLED, cache)
 
 
 def _additional_images(structure: Structure) -> list[str]:
