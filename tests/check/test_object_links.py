@@ -236,6 +236,13 @@ MUTATIONS: dict[str, Mutation] = {
     ),
     "a policy that lets everybody in": (lambda o: policies(o).update(ingress=[{}]), []),
     "a policy that lets nobody out but to DNS": (lambda o: policies(o)["egress"].pop(0), OUT),
+    "a policy that lets them out by the name of the receiver's port": (
+        lambda o: (
+            policies(o)["egress"][0].update(ports=[{"port": "tensorflow"}]),
+            container(o, "Job mnist-chief")["ports"][0].update(name="grpc"),
+        ),
+        [line for line in OUT if line.endswith("to mnist-chief-0.mnist:2222")],
+    ),
     "a policy that lets nobody ask DNS": (
         lambda o: policies(o)["egress"].pop(1),
         [

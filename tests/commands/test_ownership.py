@@ -16,7 +16,7 @@ from tfgen.commands.apply import apply, plan_apply
 from tfgen.commands.delete import plan_delete, plan_prune
 from tfgen.commands.release import Released, release_run
 from tfgen.errors import TfgenError
-from tfgen.live.target import RefusedError, delete_object, ownership, patch_object
+from tfgen.live.target import ObjectRefusedError, delete_object, ownership, patch_object
 
 WORKER, CHIEF = ("apps/v1", "StatefulSet", "web-worker"), ("batch/v1", "Job", "web-chief")
 ACCOUNT = ("v1", "ServiceAccount", "web")
@@ -132,9 +132,9 @@ def test_an_object_in_the_inventory_of_an_older_tfgen_is_own_if_tfgen_applied_th
 
 def test_every_write_refuses_an_object_that_the_job_does_not_own() -> None:
     target, live = Namespace().target(is_forced=True), live_object(*ACCOUNT, BY_HAND)
-    with pytest.raises(RefusedError, match="ServiceAccount web: the job web did not create the object"):
+    with pytest.raises(ObjectRefusedError, match="ServiceAccount web: the job web did not create the object"):
         delete_object(target, live)
-    with pytest.raises(RefusedError, match="ServiceAccount web: the job web did not create the object"):
+    with pytest.raises(ObjectRefusedError, match="ServiceAccount web: the job web did not create the object"):
         patch_object(target, live, "path", {})
 
 

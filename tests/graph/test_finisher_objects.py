@@ -13,7 +13,7 @@ from tests.support.objects import container, job_with
 from tfgen.graph import naming
 from tfgen.graph.fill import Scope
 from tfgen.graph.graph import objects as graph_objects
-from tfgen.graph.helper_pods import Plan, finisher
+from tfgen.graph.helper_pods import FinisherPlan, finisher
 from tfgen.graph.holes import Not, When
 from tfgen.graph.naming import value
 from tfgen.job.training_job import TrainingJob
@@ -23,7 +23,7 @@ SPEC = {
     "roles": {"chief": {}, "ps": {"replicas": 2}, "worker": {"replicas": 4}, "evaluator": {}},
 }
 STARTS = (("jobs", "chief"), ("statefulsets", "ps"), ("statefulsets", "worker"))
-PLAN = Plan(ends="chief", starts=STARTS, scale=("ps", "worker"), suspend=("evaluator",))
+PLAN = FinisherPlan(ends="chief", starts=STARTS, scale=("ps", "worker"), suspend=("evaluator",))
 BOARD = When(value("network.policy"), naming.JOB)
 COMPLETE = ["--ends=mnist-r2-chief", "--scale=statefulsets/mnist-r2-ps", "--scale=statefulsets/mnist-r2-worker"]
 COMPLETE += ["--suspend=mnist-r2-evaluator"]
@@ -138,7 +138,7 @@ def test_values_of_the_completion_are_arguments(more, args):
 
 @pytest.mark.parametrize("is_there", [True, False])
 def test_deployment_that_only_some_values_have_has_a_rule_and_an_argument_only_there(is_there):
-    plan = Plan("worker", board=BOARD if is_there else When(Not(value("network.policy")), naming.JOB))
+    plan = FinisherPlan("worker", board=BOARD if is_there else When(Not(value("network.policy")), naming.JOB))
     ends = {"apiGroups": ["batch"], "resources": ["jobs"], "resourceNames": ["mnist-r2-worker"]}
     scales = {"apiGroups": ["apps"], "resources": ["deployments/scale"], "resourceNames": ["mnist"]}
     rules = [{**ends, "verbs": ["get"]}, {**scales, "verbs": ["patch"]}]

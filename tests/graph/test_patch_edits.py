@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tfgen.graph.fill import Scope, fill
 from tfgen.graph.holes import ABSENT, ForEach, Node, Value, When
-from tfgen.graph.patch_edits import Field, Merger
+from tfgen.graph.patch_edits import Merger, PatchedField
 from tfgen.kubernetes.merge import kubectl, merge
 
 ON = Value("on", "boolean")
@@ -45,7 +45,7 @@ patches = st.lists(st.one_of(patched_ports, removed_ports), max_size=4)
 @given(owner=owners, patch=patches)
 def test_patch_before_filling_equals_a_patch_after_it(owner: Node, patch: list[dict[str, Any]]) -> None:
     merger = Merger(kubectl("Pod"))
-    merged = merger.merge({"a": owner}, {"a": {"ports": patch}}, (), Field("Thing", "thing", {}))
+    merged = merger.merge({"a": owner}, {"a": {"ports": patch}}, (), PatchedField("Thing", "thing", {}))
     assert not merger.faults
     for is_on in (True, False):
         scope = Scope({"on": is_on, "others": {"k": 1}}, "r", "c")

@@ -10,13 +10,13 @@ import pytest
 
 from tests.support.tools import ROOT
 from tfgen import data_path
-from tfgen.commands.import_ import Imported, ImportedJob, Source, import_jobs
+from tfgen.commands.import_ import Imported, ImportedJob, ImportSource, import_jobs
 from tfgen.errors import Position
 from tfgen.graph.graph import plain_objects
 from tfgen.importers import pod, tf_job
-from tfgen.importers.compare import Comparison, bare_job
+from tfgen.importers.compare import VariantComparison, bare_job
 from tfgen.importers.part import scalar_part
-from tfgen.importers.table import FieldReader, Notes, Options, Row
+from tfgen.importers.table import Conversion, FieldReader, Notes, Options
 from tfgen.words import path_name
 
 CASES = ("tfjob-pull-secrets", "tfjob-mirrored-pull-secrets", "hand-written-pull-secrets")
@@ -27,7 +27,7 @@ SECRETS = ("spec", "imagePullSecrets")
 
 def imported(case: str, kind: Any = "StatefulSet") -> Imported:
     manifest = ROOT / "tests" / "importers" / case / "manifest.yaml"
-    return import_jobs([Source("manifest.yaml", Path(manifest).read_bytes())], Options(kind=kind))
+    return import_jobs([ImportSource("manifest.yaml", Path(manifest).read_bytes())], Options(kind=kind))
 
 
 def unexplained(case: str, kind: Any = "StatefulSet") -> list[str]:
@@ -39,7 +39,7 @@ def differences(job: ImportedJob, data: dict[str, Any]) -> list[str]:
     """Return the differences without a reason between the source of a job and other data of the job."""
     ((environment, variant),) = job.variants.items()
     objects = plain_objects(data, environment), plain_objects(bare_job(data), environment)
-    comparison = Comparison(variant, data, environment, *objects)
+    comparison = VariantComparison(variant, data, environment, *objects)
     return [str(entry) for entry in comparison.all_entries if not entry.is_explained]
 
 
@@ -119,7 +119,7 @@ def with_field(pod: dict[str, Any], path: tuple[str | int, ...], value: Any) -> 
 
 @pytest.mark.parametrize("field", WRONG_VALUES)
 def test_a_field_that_tfgen_adds_must_have_the_value_of_tfgen(field: str) -> None:
-    (job,) = import_jobs([Source("a.yaml", ADDED.encode())], Options()).jobs
+    (job,) = import_jobs([ImportSource("a.yaml", ADDED.encode())], Options()).jobs
     assert [entry for entry in job.comparisons[None].all_entries if not entry.is_explained] == []
     path, value = WRONG_VALUES[field]
     template = ("spec", "template")
@@ -128,7 +128,7 @@ def test_a_field_that_tfgen_adds_must_have_the_value_of_tfgen(field: str) -> Non
         pod = data_path.at(item, template)
         is_task = data_path.has(pod, ("metadata", "labels", "tfgen/role"))
         objects.append(data_path.with_value(item, template, with_field(pod, path, value)) if is_task else item)
-    comparison = Comparison(job.variants[None], job.data, None, objects, plain_objects(bare_job(job.data)))
+    comparison = VariantComparison(job.variants[None], job.data, None, objects, plain_objects(bare_job(job.data)))
     lines = [entry.why or entry.source for entry in comparison.all_entries if not entry.is_explained]
     # A pod template with another value has another hash.
     assert [line for line in lines if "pod-template-hash" in line]
@@ -165,7 +165,7 @@ def test_another_order_is_a_difference_if_the_order_matters(
     template = data_path.with_value({"spec": pod}, path, before)
     spec = {"tfReplicaSpecs": {"Worker": {"replicas": 2, "restartPolicy": "Never", "template": template}}}
     item = {"apiVersion": "kubeflow.org/v1", "kind": "TFJob", "metadata": {"name": "m"}, "spec": spec}
-    (job,) = import_jobs([Source("a.yaml", json.dumps(item, indent=1).encode())], Options()).jobs
+    (job,) = import_jobs([ImportSource("a.yaml", json.dumps(item, indent=1).encode())], Options()).jobs
     assert differences(job, dict(job.data)) == []
     key = ("spec", field) if data_path.has(job.data, ("spec", field)) else ("spec", "roles", "worker", field)
     lines = differences(job, data_path.with_value(job.data, key, after))
@@ -199,12 +199,12 @@ def test_a_wrong_importer_that_drops_a_field_is_caught(field: str, monkeypatch: 
 @pytest.mark.parametrize(
     ("row", "field"),
     [
-        (Row("carried", ("spec", "retries")), "backoffLimit"),
-        (Row("changed", ("spec", "retries"), "any reason"), "backoffLimit"),
-        (Row("carried", ("spec", "run")), "activeDeadlineSeconds"),
+        (Conversion("carried", ("spec", "retries")), "backoffLimit"),
+        (Conversion("changed", ("spec", "retries"), "any reason"), "backoffLimit"),
+        (Conversion("carried", ("spec", "run")), "activeDeadlineSeconds"),
     ],
 )
-def test_a_note_with_the_wrong_key_is_no_reason(row: Row, field: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_note_with_the_wrong_key_is_no_reason(row: Conversion, field: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The row of the table names a key that has another value."""
     monkeypatch.setattr(tf_job, "_POLICY", {**tf_job._POLICY, field: row._replace(sets=False)})
     assert [line for line in unexplained("tfjob-rich") if f"spec.runPolicy.{field}" in line]
@@ -243,7 +243,7 @@ def test_a_carried_field_without_a_key_must_have_its_default_or_be_in_an_object(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A reader that says "carried" and names no key is believed only for a default."""
-    wrong = {**tf_job._POLICY, "ttlSecondsAfterFinished": Row("carried", (), "tfgen's default")}
+    wrong = {**tf_job._POLICY, "ttlSecondsAfterFinished": Conversion("carried", (), "tfgen's default")}
     monkeypatch.setattr(tf_job, "_POLICY", wrong)
     assert [line for line in unexplained("tfjob-rich") if "spec.runPolicy.ttlSecondsAfterFinished" in line]
 
@@ -262,7 +262,7 @@ def test_the_key_of_a_carried_field_sets_the_field(case: str) -> None:
             continue
         data = data_path.with_value(job.data, key, changed(value))
         objects = plain_objects(data), plain_objects(bare_job(data))
-        new = Comparison(job.variants[None], data, None, *objects).all_entries
+        new = VariantComparison(job.variants[None], data, None, *objects).all_entries
         assert (source, key) not in {(e.source, e.target) for e in new if e.outcome == "carried"}, path_name(key)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.support.tools import ROOT
-from tfgen.commands.import_ import Source, import_jobs
+from tfgen.commands.import_ import ImportSource, import_jobs
 from tfgen.importers.table import Options
 
 pytestmark = pytest.mark.may_skip("the manifests are not part of the repository")
@@ -48,7 +48,7 @@ REFUSED = {
 def test_a_real_manifest_is_imported_and_loses_nothing(name: str) -> None:
     if not (CORPUS / name).exists():
         pytest.skip("needs the manifests beside the checkout")
-    sources, options = [Source(name, (CORPUS / name).read_bytes())], Options()
+    sources, options = [ImportSource(name, (CORPUS / name).read_bytes())], Options()
     imported = import_jobs(sources, options)
     assert [str(problem) for problem in imported.problems if problem.severity == "error"] == []
     (job,) = imported.jobs
@@ -60,7 +60,7 @@ def test_a_real_manifest_is_imported_and_loses_nothing(name: str) -> None:
 def test_a_manifest_of_something_else_is_refused(name: str) -> None:
     if not (CORPUS / name).exists():
         pytest.skip("needs the manifests beside the checkout")
-    imported = import_jobs([Source(name, (CORPUS / name).read_bytes())], Options())
+    imported = import_jobs([ImportSource(name, (CORPUS / name).read_bytes())], Options())
     assert imported.jobs == ()
     (problem,) = imported.problems
     assert problem.file == name

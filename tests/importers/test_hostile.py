@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from tfgen.commands.import_ import Source, import_jobs, read_manifests
+from tfgen.commands.import_ import ImportSource, import_jobs, read_manifests
 from tfgen.importers.table import Options
 
 pytestmark = pytest.mark.long
@@ -66,7 +66,7 @@ def test_a_manifest_of_wrong_types_meets_a_message_at_its_place(name: str, head:
 
 def assert_refused_in_time(manifest: str) -> None:
     began = time.process_time()
-    imported = import_jobs([Source("a.yaml", f"{manifest}\n".encode())], Options())
+    imported = import_jobs([ImportSource("a.yaml", f"{manifest}\n".encode())], Options())
     assert time.process_time() - began < LONGEST
     assert imported.jobs == ()
     assert imported.problems
@@ -108,7 +108,7 @@ SUBMITTED = {
 @pytest.mark.parametrize("name", SUBMITTED)
 def test_a_hostile_command_meets_a_message_at_its_place(name: str, command: str) -> None:
     began = time.process_time()
-    imported = import_jobs([Source("a.sh", f"{command} {SUBMITTED[name]}\n".encode())], Options())
+    imported = import_jobs([ImportSource("a.sh", f"{command} {SUBMITTED[name]}\n".encode())], Options())
     assert time.process_time() - began < LONGEST
     assert imported.jobs == ()
     assert imported.problems
@@ -119,7 +119,7 @@ def test_a_hostile_command_meets_a_message_at_its_place(name: str, command: str)
 @pytest.mark.parametrize("command", ["arena submit tfjob --name=a --image=b:1 'x{}y'", "elasticdl train '--args={}'"])
 def test_a_character_that_no_yaml_carries_is_refused_at_its_word(command: str, character: str) -> None:
     script = f"# a comment {character}\n{command.format(character)}\n"
-    imported = import_jobs([Source("submit.sh", script.encode())], Options())
+    imported = import_jobs([ImportSource("submit.sh", script.encode())], Options())
     assert imported.jobs == ()
     (problem,) = imported.problems
     assert (problem.file, problem.position.line) == ("submit.sh", 2)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.draws import drawn
-from tfgen.commands.import_ import Source, import_jobs
+from tfgen.commands.import_ import ImportSource, import_jobs
 from tfgen.graph.graph import plain_objects
 from tfgen.importers.job_yaml import job_text
 from tfgen.importers.table import Options
@@ -26,7 +26,7 @@ def test_labels_that_all_replicas_share_stay_with_the_tasks() -> None:
     replicas = {name: {"restartPolicy": "Never", "template": template} for name in ("Chief", "PS", "Worker")}
     spec = {"runPolicy": {"cleanPodPolicy": "Running"}, "tfReplicaSpecs": replicas}
     job = {"apiVersion": "kubeflow.org/v1", "kind": "TFJob", "metadata": {"name": "m"}, "spec": spec}
-    imported = import_jobs([Source("a.yaml", yaml.safe_dump(job).encode())], Options())
+    imported = import_jobs([ImportSource("a.yaml", yaml.safe_dump(job).encode())], Options())
     objects = {f"{item['kind']} {item['metadata']['name']}": str(item) for item in plain_objects(imported.jobs[0].data)}
     with_label = {name for name, text in objects.items() if "agent-inject" in text or "'trainer'" in text}
     assert with_label == {"Job m-chief", "StatefulSet m-ps", "StatefulSet m-worker"}
@@ -39,7 +39,7 @@ def test_an_environment_without_the_instances_of_the_cloud_disables_only_these()
     template = manifest["spec"]["tfReplicaSpecs"]["Worker"]["template"]
     del template["metadata"], template["spec"]["tolerations"], template["spec"]["nodeSelector"]["type"]
     texts = {"dev": yaml.safe_dump(manifest), "prod": text}
-    environments = {name: [Source(f"{name}.yaml", item.encode())] for name, item in texts.items()}
+    environments = {name: [ImportSource(f"{name}.yaml", item.encode())] for name, item in texts.items()}
     spec = import_jobs([], Options(), environments).jobs[0].data["spec"]
     assert spec["cloud"].keys() == {"eci"}
     assert spec["cloud"]["eci"]["enabled"] is False

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.draws import drawn
-from tfgen.commands.import_ import Source, import_jobs
+from tfgen.commands.import_ import ImportSource, import_jobs
 from tfgen.errors import UsageError
 from tfgen.importers.table import Options
 
@@ -53,7 +53,7 @@ def test_a_value_of_another_type_is_imported_or_refused(data: st.DataObject) -> 
         parent[path[-1]] = data.draw(st.sampled_from((*WRONG, *children)))
     else:
         del parent[path[-1]]
-    sources = [Source("a.yaml", "---\n".join(json.dumps(document) + "\n" for document in documents).encode())]
+    sources = [ImportSource("a.yaml", "---\n".join(json.dumps(document) + "\n" for document in documents).encode())]
     options = Options(kind=data.draw(st.sampled_from(["StatefulSet", "TFJob", "VolcanoJob", "JobSet"])))
     try:
         imported = import_jobs(sources, options)

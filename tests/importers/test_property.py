@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.draws import drawn
-from tfgen.commands.import_ import Imported, Source, import_jobs
+from tfgen.commands.import_ import Imported, ImportSource, import_jobs
 from tfgen.importers.table import Options
 
 pytestmark = pytest.mark.long
@@ -216,7 +216,7 @@ def assert_explained(imported: Imported) -> None:
 
 def assert_loses_nothing(manifest: str, options: Options) -> None:
     """Check that tfgen imports a manifest without a loss, or refuses a conflict with tfgen's own mounts and names."""
-    sources = [Source("a.yaml", manifest.encode())]
+    sources = [ImportSource("a.yaml", manifest.encode())]
     imported = import_jobs(sources, options)
     errors = [str(problem) for problem in imported.problems if problem.severity == "error"]
     if errors:  # two volumes at a path of tfgen, or a name that is in use
@@ -257,7 +257,7 @@ FLAGS = st.fixed_dictionaries(
 @given(FLAGS, st.sampled_from(["python train.py", "python train.py | tee log", "cd /x; python train.py"]))
 def test_a_drawn_command_loses_nothing(flags: dict[str, Any], program: str) -> None:
     command = shlex.join(["arena", "submit", "tfjob", "--name=drawn", *(f"{k}={v}" for k, v in flags.items()), program])
-    sources, options = [Source("a.sh", command.encode())], Options()
+    sources, options = [ImportSource("a.sh", command.encode())], Options()
     imported = import_jobs(sources, options)
     errors = [str(problem) for problem in imported.problems if problem.severity == "error"]
     if errors:  # a chief that becomes worker 0 must equal the workers
@@ -301,7 +301,7 @@ ELASTIC_FLAGS = st.fixed_dictionaries(
 @given(ELASTIC_FLAGS)
 def test_a_drawn_line_of_elastic_dl_loses_nothing(flags: dict[str, Any]) -> None:
     words = ["elasticdl", "train", "--job_name=drawn", *(f"{key}={value}" for key, value in flags.items())]
-    sources, options = [Source("a.sh", shlex.join(words).encode())], Options()
+    sources, options = [ImportSource("a.sh", shlex.join(words).encode())], Options()
     imported = import_jobs(sources, options)
     errors = [str(problem) for problem in imported.problems if problem.severity == "error"]
     assert not errors
@@ -326,7 +326,7 @@ def environments(draw: st.DrawFn) -> dict[str, dict[str, Any]]:
 @drawn(10)
 @given(environments(), st.sampled_from(["StatefulSet", "TFJob"]))
 def test_a_drawn_job_loses_nothing_in_any_environment(jobs: dict[str, dict[str, Any]], kind: Any) -> None:
-    sources = {name: [Source(f"{name}.yaml", json.dumps(job, indent=1).encode())] for name, job in jobs.items()}
+    sources = {name: [ImportSource(f"{name}.yaml", json.dumps(job, indent=1).encode())] for name, job in jobs.items()}
     options = Options(kind=kind)
     imported = import_jobs((), options, sources)
     errors = [str(problem) for problem in imported.problems if problem.severity == "error"]

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from tfgen import data_path
-from tfgen.commands.import_ import Imported, Source, import_jobs
+from tfgen.commands.import_ import Imported, ImportSource, import_jobs
 from tfgen.graph.graph import plain_objects
-from tfgen.importers.compare import Entry
+from tfgen.importers.compare import ReportEntry
 from tfgen.importers.table import Options
 
 pytestmark = pytest.mark.long
@@ -206,7 +206,7 @@ def file_of(objects: Sequence[Any]) -> str:
 
 
 def do_import(objects: Sequence[Any]) -> Imported:
-    return import_jobs([Source("a.yaml", file_of(objects).encode())], Options())
+    return import_jobs([ImportSource("a.yaml", file_of(objects).encode())], Options())
 
 
 def rendered(imported: Imported) -> dict[str, Template]:
@@ -254,7 +254,7 @@ def paths(data: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     return found
 
 
-def names(entries: Sequence[Entry], lines: range) -> list[Entry]:
+def names(entries: Sequence[ReportEntry], lines: range) -> list[ReportEntry]:
     return [entry for entry in entries if entry.position.line in lines and entry.outcome in ("changed", "dropped")]
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.support.recorded_run import read_recorded, read_run
-from tfgen.live.run import DeclaredRun, Reason, Snapshot
+from tfgen.live.run import DeclaredRun, Snapshot, StatusReason
 from tfgen.live.run_state import delivery_reason, state_of_run
 from tfgen.report.status import as_text
 
@@ -99,16 +99,16 @@ def flux(kind: str, *conditions: tuple[str, str, str, str]) -> dict[str, Any]:
         (application("Synced", **REFUSED), None),
         (
             application(condition="ComparisonError"),
-            Reason("ComparisonError", "Failed to load target state: no such file"),
+            StatusReason("ComparisonError", "Failed to load target state: no such file"),
         ),
         (application(condition="OrphanedResourceWarning"), None),
         (
             application(**REFUSED),
-            Reason("SyncFailed", f"StatefulSet mnist-ps: {INVALID}; Argo CD could not apply 1 more object"),
+            StatusReason("SyncFailed", f"StatefulSet mnist-ps: {INVALID}; Argo CD could not apply 1 more object"),
         ),
         (
             application(phase="Running", retryCount=1, message="tasks are not valid. Retrying attempt #1 at 8:57PM."),
-            Reason("SyncFailed", "tasks are not valid"),
+            StatusReason("SyncFailed", "tasks are not valid"),
         ),
         (application(phase="Running"), None),
         (flux("Kustomization"), None),
@@ -116,7 +116,7 @@ def flux(kind: str, *conditions: tuple[str, str, str, str]) -> dict[str, Any]:
         (flux("Kustomization", ("Ready", "Unknown", "Progressing", "in progress")), None),
         (
             flux("Kustomization", ("Ready", "False", "ReconciliationFailed", f"{INVALID}\n")),
-            Reason("ReconciliationFailed", INVALID),
+            StatusReason("ReconciliationFailed", INVALID),
         ),
         (
             flux(
@@ -129,7 +129,7 @@ def flux(kind: str, *conditions: tuple[str, str, str, str]) -> dict[str, Any]:
                     f"Helm upgrade failed for release ml/mnist with chart mnist@1.1.6+1: {SET_A_RUN}",
                 ),
             ),
-            Reason("UpgradeFailed", SET_A_RUN),
+            StatusReason("UpgradeFailed", SET_A_RUN),
         ),
         (
             flux(
@@ -137,11 +137,11 @@ def flux(kind: str, *conditions: tuple[str, str, str, str]) -> dict[str, Any]:
                 ("Ready", "False", "SourceNotReady", "HelmChart is not ready"),
                 ("Released", "True", "InstallSucceeded", "Helm install succeeded"),
             ),
-            Reason("SourceNotReady", "HelmChart is not ready"),
+            StatusReason("SourceNotReady", "HelmChart is not ready"),
         ),
     ],
 )
-def test_the_reason_is_that_of_the_object(item: dict[str, Any], reason: Reason | None) -> None:
+def test_the_reason_is_that_of_the_object(item: dict[str, Any], reason: StatusReason | None) -> None:
     assert delivery_reason(item) == reason
 
 

@@ -14,7 +14,7 @@ from tests.support.generated import job as job_document
 from tfgen.graph.graph import build, task_objects
 from tfgen.live.api import Api, ApiError, Resource
 from tfgen.live.clusters import read_snapshot
-from tfgen.live.run import DeclaredRun, Reason, declared_run
+from tfgen.live.run import DeclaredRun, StatusReason, declared_run
 from tfgen.live.run_state import queue_reason, state_of_run, workload_of
 
 NO_QUOTA = "couldn't assign flavors to pod set worker: insufficient unused quota for cpu in flavor t4, 2 more needed"
@@ -51,31 +51,31 @@ RESERVED = condition("QuotaReserved", "True", "QuotaReserved", "Quota reserved i
     [
         (
             workload(condition("QuotaReserved", "False", "Inadmissible", "LocalQueue research doesn't exist")),
-            Reason("Inadmissible", "LocalQueue research doesn't exist"),
+            StatusReason("Inadmissible", "LocalQueue research doesn't exist"),
         ),
-        (workload(condition("QuotaReserved", "False", "Pending", NO_QUOTA)), Reason("Pending", NO_QUOTA)),
+        (workload(condition("QuotaReserved", "False", "Pending", NO_QUOTA)), StatusReason("Pending", NO_QUOTA)),
         (
             workload(
                 condition("Evicted", "True", "Preempted", "Preempted to accommodate a higher priority Workload"),
                 condition("QuotaReserved", "False", "Pending", NO_QUOTA),
             ),
-            Reason("Evicted", f"Preempted: Preempted to accommodate a higher priority Workload; {NO_QUOTA}"),
+            StatusReason("Evicted", f"Preempted: Preempted to accommodate a higher priority Workload; {NO_QUOTA}"),
         ),
         (
             workload(condition("Evicted", "True", "Deactivated", "The workload is deactivated"), active=False),
-            Reason("Deactivated", "The workload is deactivated"),
+            StatusReason("Deactivated", "The workload is deactivated"),
         ),
         (
             workload(RESERVED, admissionChecks=[{"name": "dws", "state": "Pending", "message": "no capacity yet"}]),
-            Reason("QuotaReserved", "the quota is reserved; the Workload waits for dws: no capacity yet"),
+            StatusReason("QuotaReserved", "the quota is reserved; the Workload waits for dws: no capacity yet"),
         ),
         (workload(RESERVED, condition("Admitted", "True", "Admitted")), None),
         (workload(RESERVED, condition("Finished", "True", "Succeeded")), None),
-        (workload(), Reason("Pending", "Kueue has not processed the Workload yet")),
+        (workload(), StatusReason("Pending", "Kueue has not processed the Workload yet")),
     ],
     ids=["no-queue", "no-quota", "preempted", "deactivated", "check", "admitted", "finished", "new"],
 )
-def test_the_reason_is_that_of_the_workload(item: dict[str, Any], reason: Reason | None) -> None:
+def test_the_reason_is_that_of_the_workload(item: dict[str, Any], reason: StatusReason | None) -> None:
     assert workload_of(job(), [item]) is item
     assert queue_reason(job(), item) == reason
 
@@ -83,7 +83,7 @@ def test_the_reason_is_that_of_the_workload(item: dict[str, Any], reason: Reason
 def test_a_suspended_object_without_a_workload_names_kueue() -> None:
     reason = queue_reason(job(), workload_of(job(), []))
     text = "Kueue has created no Workload; check that Kueue runs and manages this kind of object"
-    assert reason == Reason("NoWorkload", text)
+    assert reason == StatusReason("NoWorkload", text)
     assert queue_reason(job(suspend=False), None) is None
 
 
@@ -117,7 +117,7 @@ def test_the_place_in_the_queue_is_shown_if_the_role_allows_it(is_allowed: bool,
     run = queued_run()
     snapshot = read_snapshot(cast("Api", QueueApi(is_allowed=is_allowed)), "ml", [run])
     (cause,) = state_of_run(run, snapshot, "ml").causes
-    assert cause.reason == Reason("Pending", NO_QUOTA + place)
+    assert cause.reason == StatusReason("Pending", NO_QUOTA + place)
 
 
 def queued_run() -> DeclaredRun:

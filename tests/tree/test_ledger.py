@@ -18,7 +18,7 @@ from tfgen.errors import TfgenError
 from tfgen.tree.files import FileTree
 from tfgen.tree.ledger import Ledger, LedgerConflictError, conflict_sides, has_conflict, merge_ledgers, parse_ledger
 from tfgen.tree.plan import WriteRequest
-from tfgen.tree.staging import Rendering, Revision
+from tfgen.tree.staging import NumberedFile, Rendering
 from tfgen.tree.write import plan_write
 
 # printf 'a\n' | sha256sum, printf 'b\n' | sha256sum
@@ -331,9 +331,9 @@ def test_a_merge_of_two_branches_with_one_revision_gets_a_higher_revision_than_b
     for ours, theirs in (sides, sides[::-1]):
         after = merge_ledgers(ours, theirs)
         assert parse_ledger("j", after.to_text()) == after
-        assert Revision("charts/j/Chart.yaml", content * 64, "", "").number(after) == 4
+        assert NumberedFile("charts/j/Chart.yaml", content * 64, "", "").number(after) == 4
     equal = merge_ledgers(sides[0], ledger("a", 3))
-    assert Revision("charts/j/Chart.yaml", "a" * 64, "", "").number(equal) == 3
+    assert NumberedFile("charts/j/Chart.yaml", "a" * 64, "", "").number(equal) == 3
 
 
 def test_files_of_one_side_belong_to_the_job() -> None:

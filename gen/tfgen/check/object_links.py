@@ -40,9 +40,9 @@ def allows(policies: Sequence[Object], subject: Pods, direction: str, peer: Pods
     https://kubernetes.io/docs/concepts/services-networking/network-policies/#the-two-sorts-of-pod-isolation
     """
     applied = policies_for(policies, subject, direction)
+    key, receiver = ("from", subject) if direction == "Ingress" else ("to", peer)
     return not applied or any(
-        _has_peer(rule.get("from" if direction == "Ingress" else "to"), peer)
-        and _has_port(rule.get("ports"), port, subject)
+        _has_peer(rule.get(key), peer) and _has_port(rule.get("ports"), port, receiver)
         for rule in _rules(applied, direction)
     )
 
@@ -85,7 +85,7 @@ def _has_peer(peers: Sequence[Mapping[str, Any]] | None, pods: Pods | None) -> b
 
 
 def _has_port(ports: Sequence[Mapping[str, Any]] | None, port: Port, pods: Pods | None) -> bool:
-    """Return True if a rule with the given ports allows `port`. A port name in the rule refers to a port of `pods`."""
+    """Return True if a rule with the given ports allows `port`. A port name in the rule is a port name of `pods`, which receive."""
     if not ports:
         return True
     names = {entry.get("name") for entry in pods.ports if entry.get("containerPort") == port.number} if pods else set()
@@ -102,7 +102,7 @@ def _has_port(ports: Sequence[Mapping[str, Any]] | None, port: Port, pods: Pods 
 OBJECT_LINKS: Final = "object-links"
 
 
-class Fault(NamedTuple):
+class ObjectFault(NamedTuple):
     """A mistake in an object.
 
     Attributes:
@@ -165,47 +165,49 @@ _SELECTORS: Final[Mapping[str, FieldPath]] = {
 """The path of the field that selects pods, by the kind."""
 
 
-def find_contradictions(objects: Objects) -> Iterator[Fault]:
+def find_contradictions(objects: Objects) -> Iterator[ObjectFault]:
     """Yield each fault in the objects of one environment, because two objects, or two parts of a pod, do not fit."""
     for check in (_hosts, _gangs, _names, _ports, _references, _selectors):
         yield from check(objects)
 
 
-def _names(objects: Objects) -> Iterator[Fault]:
+def _names(objects: Objects) -> Iterator[ObjectFault]:
     for pods in objects.pods:
         for name in _duplicates(container["name"] for _, container in pods.containers):
-            yield Fault(pods.owner, pods.path, f"several containers of its pod have the name {name}")
+            yield ObjectFault(pods.owner, pods.path, f"several containers of its pod have the name {name}")
         for name in _duplicates(volume["name"] for volume in pods.spec.get("volumes", ())):
-            yield Fault(pods.owner, (*pods.path, "volumes"), f"several volumes of its pod have the name {name}")
+            yield ObjectFault(pods.owner, (*pods.path, "volumes"), f"several volumes of its pod have the name {name}")
 
 
 def _duplicates(names: Iterable[Any]) -> list[Any]:
     return [name for name, times in Counter(names).items() if times > 1]
 
 
-def _selectors(objects: Objects) -> Iterator[Fault]:
+def _selectors(objects: Objects) -> Iterator[ObjectFault]:
     for pods in objects.pods:
         owner = pods.owner
         is_workload = owner["kind"] in ("Deployment", "StatefulSet")
         if is_workload and not matches(owner["spec"]["selector"], pods.labels):
-            yield Fault(owner, ("spec", "selector"), "the selector does not match the labels of the pods")
+            yield ObjectFault(owner, ("spec", "selector"), "the selector does not match the labels of the pods")
     if all(pods.has_all_labels for pods in objects.pods):
         for kind, path in _SELECTORS.items():
             for item in objects.of_kind(kind):
                 if objects.selected(item) == ():
-                    yield Fault(item, path, "the selector matches no pod of the job")
+                    yield ObjectFault(item, path, "the selector matches no pod of the job")
 
 
 # -- ports ---------------------------------------------------------------------------------------------------------
 
 
-def _ports(objects: Objects) -> Iterator[Fault]:
+def _ports(objects: Objects) -> Iterator[ObjectFault]:
     """Yield a fault for each port name that no container has, and for each port name that occurs twice in a pod."""
     for pods in objects.pods:
         names = Counter(port["name"] for port in pods.ports if "name" in port)
         for name, times in names.items():
             if times > 1:
-                yield Fault(pods.owner, (*pods.path, "containers"), f"{times} ports of its pod have the name {name}")
+                yield ObjectFault(
+                    pods.owner, (*pods.path, "containers"), f"{times} ports of its pod have the name {name}"
+                )
         for path, container in pods.containers:
             yield from _probe_ports(pods.owner, path, container)
     for item in (*objects.of_kind("Service"), *objects.of_kind("NetworkPolicy")):
@@ -213,16 +215,16 @@ def _ports(objects: Objects) -> Iterator[Fault]:
             names_of_pods = {port.get("name") for pods in selected for port in pods.ports}
             for path, port in _named_ports(item):
                 if port not in names_of_pods:
-                    yield Fault(item, path, f"the selected pods have no port {port}")
+                    yield ObjectFault(item, path, f"the selected pods have no port {port}")
 
 
-def _probe_ports(owner: Object, path: FieldPath, container: Mapping[str, Any]) -> Iterator[Fault]:
+def _probe_ports(owner: Object, path: FieldPath, container: Mapping[str, Any]) -> Iterator[ObjectFault]:
     names = {port.get("name") for port in container.get("ports", ())}
     for probe, action in product(("readinessProbe", "livenessProbe", "startupProbe"), ("httpGet", "tcpSocket")):
         port = data_path.at(container, (probe, action, "port"))
         if isinstance(port, str) and port not in names:
             message = f"the {probe} of its container {container['name']} uses the port {port}, which does not exist"
-            yield Fault(owner, (*path, probe, action, "port"), message)
+            yield ObjectFault(owner, (*path, probe, action, "port"), message)
 
 
 def _named_ports(item: Object) -> Iterator[tuple[FieldPath, str]]:
@@ -254,7 +256,7 @@ class Reference(NamedTuple):
     key: str | None = None
 
 
-def _references(objects: Objects) -> Iterator[Fault]:
+def _references(objects: Objects) -> Iterator[ObjectFault]:
     """Yield a fault for each reference to an object that neither exists nor has its name in the job, or to no key."""
     named: dict[tuple[str, str], Object] = {}
     for item in (*objects.items, *objects.literals):
@@ -266,11 +268,11 @@ def _references(objects: Objects) -> Iterator[Fault]:
         if target is None:
             if name not in objects.texts:
                 message = f"the {kind} {name} does not exist, and the job file does not name the object"
-                yield Fault(item, path, message)
+                yield ObjectFault(item, path, message)
         elif key is not None:
             parts = (target.get(field) for field in ("data", "binaryData", "stringData"))
             if not any(key in part for part in parts if isinstance(part, Mapping)):
-                yield Fault(item, path, f"the {kind} {name} has no key {key}")
+                yield ObjectFault(item, path, f"the {kind} {name} has no key {key}")
 
 
 def _pod_references(pods: Pods) -> Iterator[Reference]:
@@ -341,7 +343,7 @@ _BINDINGS: Final = frozenset((keys.GROUP_NAME, keys.POD_GROUP, keys.KAI_GROUP, k
 """The annotations and labels with which a pod names its group."""
 
 
-def _gangs(objects: Objects) -> Iterator[Fault]:
+def _gangs(objects: Objects) -> Iterator[ObjectFault]:
     """Yield a fault for each pod whose PodGroup does not exist, and for each PodGroup with a wrong size.
 
     A PodGroup must wait for all its pods, or for the minimum number that the job sets.
@@ -354,7 +356,9 @@ def _gangs(objects: Objects) -> Iterator[Fault]:
         for name in names | ({kubernetes_group} if kubernetes_group else set()):
             members[name] += pods.count
             if name not in groups:
-                yield Fault(pods.owner, pods.path[:-1], f"the pods are in the PodGroup {name}, which does not exist")
+                yield ObjectFault(
+                    pods.owner, pods.path[:-1], f"the pods are in the PodGroup {name}, which does not exist"
+                )
     for name, group in groups.items():
         # The field with the minimum number of pods depends on the scheduler.
         path: FieldPath = ("spec", "minMember")
@@ -363,10 +367,10 @@ def _gangs(objects: Objects) -> Iterator[Fault]:
         minimum, required = data_path.at(group, path), objects.min_available or members[name]
         if minimum is not None and minimum > members[name]:
             message = f"the PodGroup waits for {minimum} pods, but has {members[name]} pods"
-            yield Fault(group, path, message)
+            yield ObjectFault(group, path, message)
         elif minimum is not None and minimum != required:
             message = f"the PodGroup waits for {minimum} pods, but the gang of the job has {required} pods"
-            yield Fault(group, path, message)
+            yield ObjectFault(group, path, message)
 
 
 # -- hosts in TF_CONFIG --------------------------------------------------------------------------------------------
@@ -383,7 +387,7 @@ class Host(NamedTuple):
     port: int
 
 
-def _hosts(objects: Objects) -> Iterator[Fault]:
+def _hosts(objects: Objects) -> Iterator[ObjectFault]:
     """Yield a fault for each host without a pod, and for each connection between two hosts that a policy blocks."""
     by_owner = {pods.owner["metadata"]["name"]: pods for pods in reversed(objects.pods)}
     # The operator of a custom kind chooses the names of its pods.
@@ -396,9 +400,9 @@ def _hosts(objects: Objects) -> Iterator[Fault]:
                 if isinstance(host, Host):
                     hosts.append(host)
                 else:
-                    yield Fault(item, ("data", key), f"the host {text} {host}")
+                    yield ObjectFault(item, ("data", key), f"the host {text} {host}")
             for message in _blocked_connections(objects.of_kind("NetworkPolicy"), hosts):
-                yield Fault(item, ("data", key), message)
+                yield ObjectFault(item, ("data", key), message)
 
 
 def _host_list(value: str) -> Sequence[str]:
@@ -481,7 +485,7 @@ manifest may be for a different cluster."""
 Amounts = dict[str, dict[str, Any]]
 
 
-def namespace_faults(objects: Objects, manifests: Sequence[Manifest], namespace: str | None) -> Iterator[Fault]:
+def namespace_faults(objects: Objects, manifests: Sequence[Manifest], namespace: str | None) -> Iterator[ObjectFault]:
     """Yield each fault that the manifests of a namespace cause in a job's objects.
 
     The function ignores the manifests of other namespaces than `namespace`.
@@ -492,7 +496,7 @@ def namespace_faults(objects: Objects, manifests: Sequence[Manifest], namespace:
         yield from _egress_faults(objects, in_namespace)
 
 
-def _quota_faults(objects: Objects, manifests: Sequence[Manifest]) -> Iterator[Fault]:
+def _quota_faults(objects: Objects, manifests: Sequence[Manifest]) -> Iterator[ObjectFault]:
     """Yield a fault for each container that a ResourceQuota or a LimitRange of the namespace refuses."""
     ranges = [
         (manifest, limit) for manifest in _of_kind(manifests, "LimitRange") for limit in _container_limits(manifest)
@@ -518,10 +522,10 @@ def _quota_faults(objects: Objects, manifests: Sequence[Manifest]) -> Iterator[F
                 for part, resource, reason in _out_of_range(amounts, limit):
                     refused.append((part, resource, f"{manifest} {reason} of {subject}"))
             for part, resource, message in refused:
-                yield Fault(pods.owner, (*path, "resources", part, resource), message, NAMESPACE_QUOTA, "warning")
+                yield ObjectFault(pods.owner, (*path, "resources", part, resource), message, NAMESPACE_QUOTA, "warning")
 
 
-def _egress_faults(objects: Objects, manifests: Sequence[Manifest]) -> Iterator[Fault]:
+def _egress_faults(objects: Objects, manifests: Sequence[Manifest]) -> Iterator[ObjectFault]:
     """Yield a fault if a network policy of the namespace blocks a connection that pods of the job need."""
     foreign = _of_kind(manifests, "NetworkPolicy")
     all_policies = (*objects.of_kind("NetworkPolicy"), *(manifest.item for manifest in foreign))
@@ -533,7 +537,7 @@ def _egress_faults(objects: Objects, manifests: Sequence[Manifest]) -> Iterator[
                 f"{applied[0]} blocks connections of the pods to {target}, so the job would never start, or never "
                 "end; set network.egress.limited to true, which adds the required rules"
             )
-            yield Fault(pods.owner, (), message, NAMESPACE_EGRESS, "warning")
+            yield ObjectFault(pods.owner, (), message, NAMESPACE_EGRESS, "warning")
             return
 
 

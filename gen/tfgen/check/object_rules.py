@@ -15,7 +15,7 @@ from itertools import islice
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from tfgen import data_path
-from tfgen.check.object_links import Fault
+from tfgen.check.object_links import ObjectFault
 from tfgen.errors import Severity
 from tfgen.kubernetes.object import KINDS, Object, group, literal_name
 from tfgen.kubernetes.pods import FieldPath, Pods, Profile, literal_pods, pods_of
@@ -188,7 +188,7 @@ class Table:
         for row in self.rows:
             self._root.add(row, row.path.split("."))
 
-    def faults(self, item: Object, destination: Destination) -> Iterator[Fault]:
+    def faults(self, item: Object, destination: Destination) -> Iterator[ObjectFault]:
         """Yield each field of an object that breaks the rule of a row, for at most `_MAX_FAULTS` fields.
 
         Args:
@@ -197,7 +197,7 @@ class Table:
         """
         return islice(self._faults(item, destination), _MAX_FAULTS)
 
-    def _faults(self, item: Object, destination: Destination) -> Iterator[Fault]:
+    def _faults(self, item: Object, destination: Destination) -> Iterator[ObjectFault]:
         is_literal = literal_name(item) is not None
         for row, field in self._fields(item, destination):
             severity = row.severity_in(destination.version)
@@ -213,7 +213,7 @@ class Table:
                 # A warning of a row whose problem is otherwise an error depends on the version.
                 rule = row.rule if severity == row.severity else OBJECT_VERSION
                 message = row.message(mistake, destination.version)
-                yield Fault(item, field.path, message, rule, severity, row.job_key)
+                yield ObjectFault(item, field.path, message, rule, severity, row.job_key)
 
     def _fields(self, item: Object, destination: Destination) -> list[tuple[Row, Field]]:
         branches = self._root.children

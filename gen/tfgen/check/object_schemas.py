@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from tfgen.check.object_links import Fault
+from tfgen.check.object_links import ObjectFault
 from tfgen.errors import MissingPackageError, UsageError
 from tfgen.kubernetes.object import Object, literal_name
 from tfgen.schema import file as schema_file
@@ -49,13 +49,13 @@ class ObjectSchemas:
         self.version = tuple(map(int, match["minor"].split("."))) if match else None
         """The major and the minor version."""
 
-    def faults(self, item: Object) -> Iterator[Fault]:
+    def faults(self, item: Object) -> Iterator[ObjectFault]:
         """Yield each fault that the schema of an object finds. For a kind without a schema, yield nothing."""
         if validator := self._validator(item):
             for error in validator.iter_errors(item):
                 text = error.message
                 message = text if len(text) < _MAX_LENGTH else f"{text[:_MAX_LENGTH]}..."
-                yield Fault(item, tuple(error.instance_path), message, OBJECT_SCHEMA)
+                yield ObjectFault(item, tuple(error.instance_path), message, OBJECT_SCHEMA)
 
     def kinds_without_schema(self, items: Iterable[Object]) -> tuple[str, ...]:
         """Return the kinds without a schema, such as `Workflow of argoproj.io/v1alpha1`.

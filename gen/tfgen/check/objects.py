@@ -19,7 +19,7 @@ from typing import Any, Final, TypeAlias
 
 from tfgen import data_path
 from tfgen.check.manifests import Manifest, literal_manifests
-from tfgen.check.object_links import OBJECT_LINKS, Fault, Objects, find_contradictions, namespace_faults
+from tfgen.check.object_links import OBJECT_LINKS, ObjectFault, Objects, find_contradictions, namespace_faults
 from tfgen.check.object_rules import Destination
 from tfgen.check.object_schemas import OBJECT_SCHEMA, ObjectSchemas
 from tfgen.check.object_table import SUMMARIES, TABLE
@@ -100,8 +100,8 @@ def check_objects(
         ),
     ]
     # Many environments have the same objects, so cache the faults by the objects, and by the single object.
-    faults_by_objects: dict[tuple[int, ...], Sequence[Fault]] = {}
-    faults_by_item: dict[int, Sequence[Fault]] = {}
+    faults_by_objects: dict[tuple[int, ...], Sequence[ObjectFault]] = {}
+    faults_by_item: dict[int, Sequence[ObjectFault]] = {}
     for environment, values, by_name, namespace, restrictions in variants:
         minimum = (values.get("gang") or {}).get("minAvailable") or 0
         generated = tuple(item for item in by_name.values() if literal_name(item) is None)
@@ -141,7 +141,7 @@ def check_guard_rails(document: Document, built: BuiltJob) -> tuple[Problem, ...
 # -- words and lines of problems -----------------------------------------------------------------------------------
 
 
-def _report(origins: _Origins, environment: str | None, fault: Fault) -> tuple[Place, str, str, str | None]:
+def _report(origins: _Origins, environment: str | None, fault: ObjectFault) -> tuple[Place, str, str, str | None]:
     """Return the line and the message of a fault, the object that the message names, and the environment to name.
 
     A message of a rule for a single field names the path in the job, and not the object. Such a message names no
@@ -184,7 +184,7 @@ def _problems(objects_by_fault: _ObjectsByFault) -> Iterator[Problem]:
         yield Problem(*place, f"{subject}{message}{where}", rule, severity)
 
 
-def _too_large(item: Object) -> Iterator[Fault]:
+def _too_large(item: Object) -> Iterator[ObjectFault]:
     if len(repr(item)) * _MAX_EXPANSION <= OBJECT_MAX:
         return  # The condition is true for almost all objects, and faster than a conversion to JSON.
     size = len(json.dumps(item, ensure_ascii=False, separators=(",", ":")).encode())
@@ -193,7 +193,7 @@ def _too_large(item: Object) -> Iterator[Fault]:
             f"the object has {size:,} bytes, but etcd stores at most {OBJECT_MAX:,}; move long texts to "
             "files, with spec.code or with a ConfigMap in spec.storage"
         )
-        yield Fault(item, (), message, OBJECT_SIZE)
+        yield ObjectFault(item, (), message, OBJECT_SIZE)
 
 
 def _largest_part(document: Document, environment: str | None) -> Path:

@@ -28,7 +28,7 @@ from tfgen.live.run import Identity, is_finisher
 from tfgen.live.target import (
     CLAIM,
     ObjectChange,
-    RefusedError,
+    ObjectRefusedError,
     Target,
     apply_object,
     check_owner,
@@ -93,8 +93,8 @@ def plan_apply(target: Target, objects: Sequence[Object]) -> list[ObjectChange]:
         except ApiError as error:
             if error.is_forbidden and "is forbidden: User" in str(error):
                 raise
-            refusals.append(RefusedError(identity(item), _refusal(target, item, error)))
-        except RefusedError as error:
+            refusals.append(ObjectRefusedError(identity(item), _refusal(target, item, error)))
+        except ObjectRefusedError as error:
             refusals.append(error)
     if refusals:
         raise TfgenError(f"nothing was applied:\n{refusal_lines(refusals)}")
@@ -161,7 +161,7 @@ def _try_apply(target: Target, item: Object) -> ObjectChange:
         return ObjectChange(identity(item), "created")
     # After a scale to 0, spec.replicas has no field manager, so the server reports no conflict for this field.
     if not target.is_forced and _replicas(before) == 0 and _replicas(after):
-        raise RefusedError(
+        raise ObjectRefusedError(
             identity(item),
             "the object is scaled to 0, and the apply would start its tasks again; for a new run: "
             f"{target.rerun}; to start this run again, add --force",

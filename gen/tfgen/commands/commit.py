@@ -48,7 +48,7 @@ from tfgen.commands.git.replay import Replayed, check_for_commit, publish_jobs
 from tfgen.disk_file import real_path, whole_path
 from tfgen.errors import TfgenError, UsageError
 from tfgen.git.commit import (
-    RefusedError,
+    GitRefusedError,
     Repository,
     UnderWayError,
     changed,
@@ -59,7 +59,7 @@ from tfgen.git.commit import (
     would_change,
 )
 from tfgen.git.merge import Operation
-from tfgen.git.publish import NO_BRANCH, Target, find_pushed, find_tip, is_remote_tip, target
+from tfgen.git.publish import NO_BRANCH, PushTarget, find_pushed, find_tip, is_remote_tip, target
 from tfgen.git.tree import DISK, HEAD, CommitTree, resolved
 from tfgen.job.facts import name_of
 from tfgen.job.sources import (
@@ -198,7 +198,7 @@ def commit_paths(
         try:
             return _commit_with_files(work) if branches is None else _commit_without_files(work, branches)
         except UnderWayError as error:
-            raise RefusedError(f"{error}. {_operation_steps(error.operation, jobs, out)}") from error
+            raise GitRefusedError(f"{error}. {_operation_steps(error.operation, jobs, out)}") from error
 
 
 def _operation_steps(operation: Operation, jobs: Sequence[Path], out: Path) -> str:
@@ -274,7 +274,7 @@ def _pairs(work: Work) -> tuple[PairPlaces, ...]:
         if others or contains_job(DISK.read(Path(former)) or b""):
             files = chain((former,), *(find_job_files(name, work.out) for name in others))
             paths = {whole_path(path): path for path in (*work.jobs, *map(Path, files))}
-            raise RefusedError(
+            raise GitRefusedError(
                 f"{file}: the job {pair.name} moved from {former} to {file}, so a commit of {file} alone would leave "
                 f"the job in both files; to commit all changes of the files: {command_line('commit', *paths.values())}"
             )
@@ -398,7 +398,7 @@ def _commit(
     return repository, Outcome(written, message, tuple(paths), repository.branch, ends=ends)
 
 
-def _push(repository: Repository, to: Target | None, outcome: Outcome) -> tuple[Outcome, Replayed | None]:
+def _push(repository: Repository, to: PushTarget | None, outcome: Outcome) -> tuple[Outcome, Replayed | None]:
     """Push the branch that is checked out, and return the result with the replay. If `to` is None, push nothing."""
     if to is None:
         return outcome, None

@@ -135,7 +135,7 @@ class Candidate(NamedTuple):
     text: str = ""
 
 
-class Line(NamedTuple):
+class CommandLine(NamedTuple):
     """The command line before the word to complete.
 
     Attributes:
@@ -180,8 +180,8 @@ def _options(parser: ArgumentParser) -> Iterator[Candidate]:
             yield Candidate(text, action.help or "")
 
 
-def _read(parser: ArgumentParser, words: Sequence[str]) -> Line:
-    """Parse the words after a command to a `Line`. Find the option or argument of `parser` that takes the next word."""
+def _read(parser: ArgumentParser, words: Sequence[str]) -> CommandLine:
+    """Parse the words after a command. Find the option or argument of `parser` that takes the next word."""
     options_by_name = options(parser)
     remaining = list(positionals(parser))
     names: set[str] = set()
@@ -200,14 +200,14 @@ def _read(parser: ArgumentParser, words: Sequence[str]) -> Line:
                 jobs.append(word)
             if not _takes_list(remaining[0]):
                 remaining.pop(0)
-    return Line(frozenset(names), tuple(jobs), option or next(iter(remaining), None))
+    return CommandLine(frozenset(names), tuple(jobs), option or next(iter(remaining), None))
 
 
 def _takes_list(action: Action) -> bool:
     return action.nargs in ("*", "+")
 
 
-def _values(action: Action, word: str, line: Line) -> Iterator[Candidate]:
+def _values(action: Action, word: str, line: CommandLine) -> Iterator[Candidate]:
     """Yield each allowed value of the option or argument `action` that begins with `word`."""
     if action.choices is not None:
         yield from _beginning(word, map(Candidate, action.choices))
@@ -215,7 +215,7 @@ def _values(action: Action, word: str, line: Line) -> Iterator[Candidate]:
         yield from VALUES[action.metavar](word, line)
 
 
-_Complete: TypeAlias = Callable[[str, Line], Iterable[Candidate]]
+_Complete: TypeAlias = Callable[[str, CommandLine], Iterable[Candidate]]
 """Function that returns the values of an argument that begin with a word."""
 
 
@@ -232,7 +232,7 @@ _files: Final = _paths(lambda _: True)
 _folders: Final = _paths(Path.is_dir)
 
 
-def _jobs_and_names(word: str, line: Line) -> Iterator[Candidate]:
+def _jobs_and_names(word: str, line: CommandLine) -> Iterator[Candidate]:
     """Yield the job files, and then the names of the rendered jobs in the repository, that begin with `word`."""
     from tfgen.tree.write import read_ledgers  # takes 20 ms, which few completions need
 
@@ -245,7 +245,7 @@ def _jobs_and_names(word: str, line: Line) -> Iterator[Candidate]:
 def _after_name(paths: _Complete) -> _Complete:
     """Return a function that completes the path in NAME=PATH. Before the equals sign, it returns nothing."""
 
-    def complete(word: str, line: Line) -> Iterator[Candidate]:
+    def complete(word: str, line: CommandLine) -> Iterator[Candidate]:
         name, equals, path = word.partition("=")
         if equals:
             yield from (Candidate(f"{name}={item.word}") for item in paths(path, line))
@@ -256,7 +256,7 @@ def _after_name(paths: _Complete) -> _Complete:
 def _names(key: str, suffix: str = "") -> _Complete:
     """Return a function that completes a key of the mapping at `key` in the spec, such as the name of a role."""
 
-    def complete(word: str, line: Line) -> Iterable[Candidate]:
+    def complete(word: str, line: CommandLine) -> Iterable[Candidate]:
         mappings = (data_path.at(document.data, ("spec", key)) for document in _documents(line))
         keys = (name for mapping in mappings if isinstance(mapping, dict) for name in mapping)
         names = dict.fromkeys(name for name in keys if isinstance(name, str))
@@ -265,16 +265,16 @@ def _names(key: str, suffix: str = "") -> _Complete:
     return complete
 
 
-def _mounts(word: str, line: Line) -> Iterable[Candidate]:
+def _mounts(word: str, line: CommandLine) -> Iterable[Candidate]:
     return (_after_name(_folders) if "=" in word else _names("storage", "="))(word, line)
 
 
-def _job_names(word: str, line: Line) -> Iterable[Candidate]:
+def _job_names(word: str, line: CommandLine) -> Iterable[Candidate]:
     names = (str(data_path.at(document.data, ("metadata", "name"))) for document in _documents(line))
     return _beginning(word, map(Candidate, dict.fromkeys(names)))
 
 
-def _keys(word: str, line: Line) -> Iterator[Candidate]:
+def _keys(word: str, line: CommandLine) -> Iterator[Candidate]:
     """Yield the keys of job.yaml, and then the ids of rules, that begin with `word`. With --origin, yield job files."""
     from tfgen.commands.explain import rule_ids  # takes 50 ms, which few completions need
 
@@ -286,7 +286,7 @@ def _keys(word: str, line: Line) -> Iterator[Candidate]:
         yield from _beginning(word, (Candidate(rule, "a rule") for rule in rule_ids()))
 
 
-def _assignments(word: str, line: Line) -> Iterator[Candidate]:
+def _assignments(word: str, line: CommandLine) -> Iterator[Candidate]:
     return (Candidate(key.path, key.text) for key in complete_assignment(word, _documents(line)))
 
 
@@ -307,7 +307,7 @@ VALUES: Final[Mapping[str, _Complete]] = {
 """Metavar of an argument -> function that returns the completions."""
 
 
-def _documents(line: Line) -> Sequence[Document]:
+def _documents(line: CommandLine) -> Sequence[Document]:
     """Return the jobs of the job files on the command line; without a job file, all jobs of the repository.
 
     If a file cannot be read, the result is empty, because a completion prints no errors.

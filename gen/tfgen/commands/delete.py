@@ -20,7 +20,7 @@ from tfgen.live.run import Identity, is_finisher
 from tfgen.live.target import (
     CLAIM,
     ObjectChange,
-    RefusedError,
+    ObjectRefusedError,
     Target,
     check_owner,
     delete_inventory,
@@ -131,7 +131,7 @@ def _check_owners(target: Target, changes: Iterable[ObjectChange], live_objects:
         try:
             if change.outcome != "left":
                 check_owner(target, live_objects[change.identity])
-        except RefusedError as error:
+        except ObjectRefusedError as error:
             refusals.append(error)
     if refusals:
         raise TfgenError(f"nothing was deleted:\n{refusal_lines(refusals)}")

@@ -23,7 +23,7 @@ from tfgen.errors import Position, Problem, TfgenError, UsageError, has_errors, 
 from tfgen.graph.graph import plain_objects
 from tfgen.importers import COMMANDS, hand_written
 from tfgen.importers import FORMATS as JOB_FORMATS
-from tfgen.importers.compare import Comparison, Entry, bare_job
+from tfgen.importers.compare import ReportEntry, VariantComparison, bare_job
 from tfgen.importers.foreign_job import ForeignJob, with_companions
 from tfgen.importers.job_yaml import (
     EnvironmentName,
@@ -179,7 +179,7 @@ _SCRIPT: Final = re.compile(r"\s*(#![^\n]*sh\b|(#[^\n]*\n\s*)*(\$\s+)?(arena|ela
 """Pattern of the beginning of a script, for example `arena submit tfjob`."""
 
 
-class Source(Record):
+class ImportSource(Record):
     """A file with manifests, or with commands such as `arena submit tfjob`, that tfgen imports."""
 
     file: str
@@ -201,7 +201,7 @@ class ImportedJob(Record):
     variants: Mapping[EnvironmentName, ForeignJob]
     data: Mapping[str, Any]
     text: str
-    comparisons: Mapping[EnvironmentName, Comparison] = EMPTY
+    comparisons: Mapping[EnvironmentName, VariantComparison] = EMPTY
 
 
 class Imported(Record):
@@ -215,7 +215,7 @@ class Imported(Record):
     """
 
     jobs: tuple[ImportedJob, ...]
-    entries: tuple[Entry, ...]
+    entries: tuple[ReportEntry, ...]
     problems: tuple[Problem, ...]
     ignored: int = 0
 
@@ -251,7 +251,7 @@ _Job: TypeAlias = tuple[str, Mapping[EnvironmentName, ForeignJob]]
 
 
 def import_jobs(
-    sources: Iterable[Source], options: Options, environments: Mapping[str, Sequence[Source]] = EMPTY
+    sources: Iterable[ImportSource], options: Options, environments: Mapping[str, Sequence[ImportSource]] = EMPTY
 ) -> Imported:
     """Import all jobs in the files.
 
@@ -284,7 +284,7 @@ def import_jobs(
     if has_errors(problems):
         return Imported((), (), in_order(problems))
     compared = tuple(job.replaced(comparisons=_comparisons(job)) for job in imported)
-    entries: list[Entry] = []
+    entries: list[ReportEntry] = []
     ignored = sum(env_jobs.generated for env_jobs in jobs_by_env.values())
     for env, env_jobs in jobs_by_env.items():
         comparisons = [job.comparisons[env] for job in compared if env in job.comparisons]
@@ -308,11 +308,11 @@ def import_jobs(
     return Imported(compared, tuple(in_file), in_order(problems), ignored)
 
 
-def _comparisons(job: ImportedJob) -> dict[EnvironmentName, Comparison]:
+def _comparisons(job: ImportedJob) -> dict[EnvironmentName, VariantComparison]:
     """Compare each variant of an imported job with the objects of the job in the environment of the variant."""
     bare = bare_job(job.data)
     return {
-        env: Comparison(variant, job.data, env, plain_objects(job.data, env), plain_objects(bare, env))
+        env: VariantComparison(variant, job.data, env, plain_objects(job.data, env), plain_objects(bare, env))
         for env, variant in job.variants.items()
     }
 
@@ -321,7 +321,7 @@ _Files: TypeAlias = tuple[list[Document], list[tuple[str, str]]]
 """The YAML documents in the files of an environment, and the name and the text of each script."""
 
 
-def _parse_files(sources: Iterable[Source], problems: list[Problem]) -> _Files:
+def _parse_files(sources: Iterable[ImportSource], problems: list[Problem]) -> _Files:
     """Parse the files of an environment, and add the problems of the files to `problems`."""
     documents: list[Document] = []
     scripts: list[tuple[str, str]] = []
@@ -472,12 +472,12 @@ def _refuse_second_names(jobs_by_env: Mapping[EnvironmentName, _EnvironmentJobs]
             names.add(name)
 
 
-def _kept(item: Part, parts: Sequence[Part]) -> Entry:
+def _kept(item: Part, parts: Sequence[Part]) -> ReportEntry:
     """Return the entry for an object from which the import has read no value."""
     why = _REASONS.get(kind(item), "the object is not part of the job; continue to apply the object")
     if kind(item) == "ConfigMap" and not _is_named(name(item), item, parts):
         why = "no object of these files uses the ConfigMap; continue to apply it only if another program uses it"
-    return Entry(item.file, item.key, "kept", item.name, None, why, is_told=True)
+    return ReportEntry(item.file, item.key, "kept", item.name, None, why, is_told=True)
 
 
 def _is_named(text: str, item: Part, parts: Sequence[Part]) -> bool:
@@ -555,7 +555,7 @@ def _positions(tree: YamlNode, path: DataPath = ()) -> Iterator[tuple[Position, 
 
 def read_manifests(
     files: Iterable[Path], commands: Iterable[str], environments: Iterable[tuple[str, Path]]
-) -> tuple[list[Source], dict[str, list[Source]]]:
+) -> tuple[list[ImportSource], dict[str, list[ImportSource]]]:
     """Read the files of an import.
 
     The first element of the result contains the files of the jobs without an environment. The second element contains
@@ -571,15 +571,15 @@ def read_manifests(
         UsageError: the arguments name no input, or a file cannot be read.
         TfgenError: kustomize fails.
     """
-    sources: list[Source] = []
-    by_environment: dict[str, list[Source]] = {}
+    sources: list[ImportSource] = []
+    by_environment: dict[str, list[ImportSource]] = {}
     for file in files:
         if file.is_dir() and not _kustomization(file):
             for name, overlay in _overlays(file).items():
                 by_environment.setdefault(name, []).append(_source(overlay))
         else:
             sources.append(_source(file))
-    sources += [Source("--command", os.fsencode(command)) for command in commands]
+    sources += [ImportSource("--command", os.fsencode(command)) for command in commands]
     for name, file in environments:
         by_environment.setdefault(name, []).append(_source(file))
     if not sources and not by_environment:
@@ -587,16 +587,16 @@ def read_manifests(
     return sources, by_environment
 
 
-def _source(file: Path) -> Source:
+def _source(file: Path) -> ImportSource:
     if file.is_dir():
-        return Source(f"kustomize build {file}", _build(file))
+        return ImportSource(f"kustomize build {file}", _build(file))
     if file == _STDIN:
         if sys.stdin is None:
             raise UsageError("-: the standard input is closed")
-        return Source(STDIN_NAME, sys.stdin.buffer.read(MAX_BYTES + 1))
+        return ImportSource(STDIN_NAME, sys.stdin.buffer.read(MAX_BYTES + 1))
     try:
         with file.open("rb") as stream:
-            return Source(str(file), stream.read(MAX_BYTES + 1))
+            return ImportSource(str(file), stream.read(MAX_BYTES + 1))
     except OSError as error:
         raise UsageError(f"{file}: {error.strerror}") from error
 
@@ -651,7 +651,7 @@ def _build(folder: Path) -> bytes:
     return process.stdout
 
 
-def entry_rows(entries: Iterable[Entry]) -> list[dict[str, Any]]:
+def entry_rows(entries: Iterable[ReportEntry]) -> list[dict[str, Any]]:
     """Return the entries of an import report as plain data for JSON."""
     return [
         {

@@ -165,7 +165,7 @@ def new_repository(args: Namespace) -> NewFiles:
     path = f"{jobs}/{args.name}/{JOB_FILE}"
     place = find_place(args.name, top / jobs)
     is_first = not any((parent / FILE).exists() for parent in whole.parents if parent.is_relative_to(top))
-    place = Place(
+    place = NewJobPlace(
         Path(path),
         _relative(f"schemas/{JOB_SCHEMA}", path),
         place.has_registry or is_first,
@@ -214,7 +214,7 @@ def _relative(schema: str, file: str) -> str:
     return Path(os.path.relpath(schema, Path(file).parent)).as_posix()
 
 
-def _job_text(args: Namespace, place: Place) -> str:
+def _job_text(args: Namespace, place: NewJobPlace) -> str:
     image = f"{args.name}:1.0.0"
     return _text(
         "job.yaml",
@@ -279,7 +279,7 @@ spec: {image: any:1, roles: {chief: {}, ps: {}, worker: {}}}
 """
 
 
-class Place(Record):
+class NewJobPlace(Record):
     """The path of a new job file, and the defaults that its folder inherits.
 
     Attributes:
@@ -295,7 +295,7 @@ class Place(Record):
     environments: tuple[str, ...] = ()
 
 
-def find_place(name: str, folder: Path | None) -> Place:
+def find_place(name: str, folder: Path | None) -> NewJobPlace:
     """Return the path and the defaults of a new job file.
 
     Args:
@@ -311,7 +311,7 @@ def find_place(name: str, folder: Path | None) -> Place:
     documents = check(_ANY_JOB, str(path), layers).documents if layers is not None else ()
     defaults = documents[0].under.data if documents and documents[0].under else None
     environments = data_path.at(defaults, ("spec", "environments")) or {}
-    return Place(path, _shared_schema(path), bool(data_path.at(defaults, ("registry",))), tuple(environments))
+    return NewJobPlace(path, _shared_schema(path), bool(data_path.at(defaults, ("registry",))), tuple(environments))
 
 
 def _path_with_jobs(name: str) -> Path:

@@ -16,7 +16,7 @@ from tfgen.data_path import Path as DataPath
 from tfgen.disk_file import read_text, replace_text
 from tfgen.errors import Problem, UsageError
 from tfgen.fix import Assignment
-from tfgen.git.commit import RefusedError
+from tfgen.git.commit import GitRefusedError
 from tfgen.git.tree import CommitTree, is_shallow
 from tfgen.graph.storage import WRITABLE
 from tfgen.job.facts import UNNAMED, check_environment, command_for, environments_of, next_run, rendered_branch
@@ -175,7 +175,7 @@ def _commit(args: Namespace, file: Path, before: str, after: str) -> Outcome:
             replace_text(file, after, before)
         raise
     if not (outcome.rendered or outcome).commit:
-        raise RefusedError(
+        raise GitRefusedError(
             f"{file}: no run starts, because another commit has already started a run with the new name; run the "
             "command again for the next name"
         )

@@ -223,7 +223,7 @@ class Commit(Record):
     tree: str
 
 
-class Entry(Record):
+class TreeEntry(Record):
     """A file, a symbolic link, a submodule or a folder in a commit.
 
     Attributes:
@@ -260,7 +260,7 @@ class ObjectReader:
     def __init__(self, root: Path) -> None:
         self._root = root
         self._process: subprocess.Popen[bytes] | None = None
-        self._folders: dict[str, Mapping[str, Entry]] = {}
+        self._folders: dict[str, Mapping[str, TreeEntry]] = {}
         self._unambiguous: set[str] = set()
 
     def close(self) -> None:
@@ -328,18 +328,18 @@ class ObjectReader:
             raise repository.failure(answer)
         return None
 
-    def entry(self, tree: str, path: str) -> Entry | None:
+    def entry(self, tree: str, path: str) -> TreeEntry | None:
         """Return the entry of a path in the folder with the id `tree`; None if the folder lacks the path.
 
         Raises:
             TfgenError: git fails.
         """
-        entry: Entry | None = Entry(_FOLDER, tree)
+        entry: TreeEntry | None = TreeEntry(_FOLDER, tree)
         for name in Path(path).parts:
             entry = self.folder(entry.object_id).get(name) if entry and entry.is_folder else None
         return entry
 
-    def folder(self, tree: str) -> Mapping[str, Entry]:
+    def folder(self, tree: str) -> Mapping[str, TreeEntry]:
         """Return the entries of the folder with the id `tree`, by name. The result excludes the content of subfolders.
 
         Raises:
@@ -353,7 +353,7 @@ class ObjectReader:
                 raise TfgenError(f"{self._root}: the tree {tree} is damaged; run git fsck") from error
         return self._folders[tree]
 
-    def files_below(self, tree: str, *, hidden: bool = True) -> Iterator[tuple[str, Entry]]:
+    def files_below(self, tree: str, *, hidden: bool = True) -> Iterator[tuple[str, TreeEntry]]:
         """Yield the path and the entry of each file, link and submodule below the folder with the id `tree`.
 
         Args:
@@ -474,7 +474,7 @@ def object_reader(root: Path) -> Iterator[ObjectReader]:
         yield readers.setdefault((os.getpid(), root), ObjectReader(root))
 
 
-def _parse_tree(content: bytes, id_length: int) -> dict[str, Entry]:
+def _parse_tree(content: bytes, id_length: int) -> dict[str, TreeEntry]:
     """Return the entries of a tree, by name. Each entry is ``MODE NAME``, a NUL byte, and the bytes of the id."""
     entries = {}
     at = 0
@@ -483,6 +483,6 @@ def _parse_tree(content: bytes, id_length: int) -> dict[str, Entry]:
         nul = content.index(b"\0", space)
         after = nul + 1 + id_length
         mode = content[at:space].lstrip(b"0")  # old programs wrote 040000
-        entries[os.fsdecode(content[space + 1 : nul])] = Entry(mode, content[nul + 1 : after].hex())
+        entries[os.fsdecode(content[space + 1 : nul])] = TreeEntry(mode, content[nul + 1 : after].hex())
         at = after
     return entries

@@ -37,13 +37,13 @@ _ATTEMPTS: Final = 20
 _LONGEST_WAIT_S: Final = 30.0
 
 
-class RefusedError(TfgenError):
+class GitRefusedError(TfgenError):
     """Error for a commit or a push that the repository, a hook or the remote refuses."""
 
     exit_code: ClassVar[int] = 1  # the user can fix the cause, as for a problem of the input
 
 
-class UnderWayError(RefusedError):
+class UnderWayError(GitRefusedError):
     """Error for a repository with an unfinished git operation, such as a merge."""
 
     def __init__(self, operation: Operation, root: Path) -> None:
@@ -147,7 +147,7 @@ def check_paths(repository: Repository, digests: Mapping[str, str | None], unwri
     ]
     faults += _hidden_changes(repository, digests, paths) if not faults else []
     if faults:
-        raise RefusedError("\n".join(["nothing was written or committed:", *faults]))
+        raise GitRefusedError("\n".join(["nothing was written or committed:", *faults]))
 
 
 def changed(repository: Repository, paths: Iterable[str]) -> list[str]:
@@ -287,7 +287,9 @@ def _run_with_retries(command: Git) -> None:
             break
         wait(attempt)
     printed = "\n".join(part for part in (done.stderr.strip(), os.fsdecode(done.stdout).strip()) if part)
-    raise RefusedError(f"git {command.arguments[0]} refused; nothing is committed:\n{printed or f'code {done.code}'}")
+    raise GitRefusedError(
+        f"git {command.arguments[0]} refused; nothing is committed:\n{printed or f'code {done.code}'}"
+    )
 
 
 def _submodules(repository: Repository, paths: Sequence[str]) -> Iterator[str]:

@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from tfgen.errors import UsageError
-from tfgen.git.commit import RefusedError, Repository, wait
+from tfgen.git.commit import GitRefusedError, Repository, wait
 from tfgen.git.tree import resolved
 from tfgen.record import Record
 from tfgen.words import count
@@ -55,7 +55,7 @@ _MOST_NAMES: Final = 3
 _Result = TypeVar("_Result")
 
 
-class Target(Record):
+class PushTarget(Record):
     """The remote and the remote branch of a push.
 
     Attributes:
@@ -71,14 +71,14 @@ class Target(Record):
         return f"{self.remote}/{self.branch}"
 
 
-class RebaseConflictError(RefusedError):
+class RebaseConflictError(GitRefusedError):
     """Error for a remote branch and local commits that change the same files.
 
     Attributes:
         files: the paths of the files from the root of the repository.
     """
 
-    def __init__(self, repository: Repository, to: Target, files: Sequence[str]) -> None:
+    def __init__(self, repository: Repository, to: PushTarget, files: Sequence[str]) -> None:
         hidden = len(files) - _MOST_NAMES
         more = f" and {count(hidden, 'more file')}" if hidden > 0 else ""
         super().__init__(
@@ -91,7 +91,7 @@ class RebaseConflictError(RefusedError):
 # -- the branches ----------------------------------------------------------------------------------------------------
 
 
-def target(repository: Repository) -> Target:
+def target(repository: Repository) -> PushTarget:
     """Return the upstream of the current branch, or else the branch with the same name in the default remote.
 
     Raises:
@@ -102,7 +102,7 @@ def target(repository: Repository) -> Target:
         raise UsageError(NO_BRANCH)
     remote, merge = (repository.found("config", "--get", f"branch.{branch}.{key}") for key in ("remote", "merge"))
     if remote and merge and remote != ".":
-        return Target(remote, merge.removeprefix("refs/heads/"), is_upstream=True)
+        return PushTarget(remote, merge.removeprefix("refs/heads/"), is_upstream=True)
     remotes = repository.text("remote").split()
     preferred = repository.found("config", "--get", "remote.pushDefault") or ("origin" if "origin" in remotes else "")
     if not preferred and len(remotes) != 1:
@@ -113,10 +113,10 @@ def target(repository: Repository) -> Target:
                 f"several remotes exist ({', '.join(remotes)}); choose a remote with git config remote.pushDefault NAME"
             )
         )
-    return Target(preferred or remotes[0], branch, is_upstream=False)
+    return PushTarget(preferred or remotes[0], branch, is_upstream=False)
 
 
-def find_pushed(repository: Repository, to: Target) -> str:
+def find_pushed(repository: Repository, to: PushTarget) -> str:
     """Return the id of the newest commit that HEAD and the remote branch share, according to the last fetch.
 
     If the remote branch does not exist, the function compares HEAD with the upstream of the current branch, then with
@@ -132,7 +132,7 @@ def find_pushed(repository: Repository, to: Target) -> str:
     return ""
 
 
-def find_tip(repository: Repository, branch: str, to: Target | None) -> str:
+def find_tip(repository: Repository, branch: str, to: PushTarget | None) -> str:
     """Return the id of the last commit of a local or remote branch; empty if the branch does not exist.
 
     Args:
@@ -161,7 +161,7 @@ def find_tip(repository: Repository, branch: str, to: Target | None) -> str:
         return theirs
     if is_ancestor(repository, theirs, ours):
         return ours
-    raise RefusedError(
+    raise GitRefusedError(
         f"{branch} and {to} have diverged; reset the local branch to the remote branch, and "
         f"render the files again: git branch --force {branch} {theirs[:12]}"
     )
@@ -178,7 +178,7 @@ def is_ancestor(repository: Repository, ancestor: str, descendant: str) -> bool:
     return repository.succeeds("merge-base", "--is-ancestor", ancestor, descendant)
 
 
-def _fetch(repository: Repository, to: Target) -> str:
+def _fetch(repository: Repository, to: PushTarget) -> str:
     """Fetch the remote branch, and return the id of its last commit."""
     repository.git("fetch", "--quiet", to.remote, f"refs/heads/{to.branch}", runs_hooks=True).output()
     return repository.text("rev-parse", "--verify", "FETCH_HEAD")
@@ -188,7 +188,7 @@ def _fetch(repository: Repository, to: Target) -> str:
 
 
 def publish(
-    repository: Repository, to: Target | None, render: Callable[[int], tuple[str, _Result]], stays: str
+    repository: Repository, to: PushTarget | None, render: Callable[[int], tuple[str, _Result]], stays: str
 ) -> tuple[str, _Result]:
     """Make a commit, and push the commit. Repeat both steps while the remote branch has new commits.
 
@@ -217,10 +217,10 @@ def publish(
             return revision, result
         longest_s = max(longest_s, time.monotonic() - began)
         wait(attempt, longest_s)
-    raise RefusedError(f"{to.remote} had new commits in each of {ATTEMPTS} attempts; {stays}: try again")
+    raise GitRefusedError(f"{to.remote} had new commits in each of {ATTEMPTS} attempts; {stays}: try again")
 
 
-def _push(repository: Repository, to: Target, revision: str, stays: str) -> bool:
+def _push(repository: Repository, to: PushTarget, revision: str, stays: str) -> bool:
     """Push a revision. Return False if the remote branch has newer commits, or if another push runs at the same time.
 
     Raises:
@@ -235,7 +235,7 @@ def _push(repository: Repository, to: Target, revision: str, stays: str) -> bool
     if _BEHIND.search(printed) or _BUSY.search(printed):
         return False
     reason = "\n".join(part for part in (done.stderr.strip(), printed.strip()) if part)
-    raise RefusedError(f"the push to {to.remote} failed, and {stays}:\n{reason}")
+    raise GitRefusedError(f"the push to {to.remote} failed, and {stays}:\n{reason}")
 
 
 @contextmanager
@@ -269,7 +269,7 @@ def commit_all(tree: Repository, message: str, *, has_parent: bool = True) -> st
     return tree.text("commit-tree", *options, written, stdin=f"{message}\n".encode())
 
 
-def rebase(repository: Repository, to: Target, replay: Callable[[Repository, str], _Result]) -> _Result | None:
+def rebase(repository: Repository, to: PushTarget, replay: Callable[[Repository, str], _Result]) -> _Result | None:
     """Replay the local commits on top of the remote branch, and check out the result in the user's working tree.
 
     The result is the result of `replay`, or None if HEAD already has all commits of the remote branch.
@@ -293,7 +293,7 @@ def rebase(repository: Repository, to: Target, replay: Callable[[Repository, str
     # `git checkout` keeps modified files. If the new commits change one of these files, git stops without a change.
     moved = repository.git("checkout", "--quiet", "-B", repository.branch, rebased, runs_hooks=True).done()
     if moved.code:
-        raise RefusedError(
+        raise GitRefusedError(
             f"new commits of {to.remote} change files that you have modified; the commit stays in the local branch "
             f"{repository.branch} and is not pushed:\n{moved.stderr.strip()}"
         )

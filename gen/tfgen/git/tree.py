@@ -23,7 +23,7 @@ from typing import Final, TypeAlias
 
 from tfgen.disk_file import read_file, repository_root, whole_path
 from tfgen.errors import TfgenError, UsageError
-from tfgen.git.command import Commit, Entry, Git, ObjectReader, is_installed, is_revision, object_reader
+from tfgen.git.command import Commit, Git, ObjectReader, TreeEntry, is_installed, is_revision, object_reader
 from tfgen.words import printable
 
 HEAD: Final = "HEAD"
@@ -167,7 +167,7 @@ class _ObjectTree(Tree):
 
     def __init__(self) -> None:
         self._roots: dict[Path, str] = {}
-        self._known: dict[tuple[Path, str], Entry] = {}
+        self._known: dict[tuple[Path, str], TreeEntry] = {}
         self._places: _Places = {}
 
     @abstractmethod
@@ -210,14 +210,14 @@ class _ObjectTree(Tree):
         self._known |= {(root, prefix + path): entry for path, entry in below.items()}
         return {path: _kind(entry) for path, entry in sorted(below.items())}
 
-    def _entry(self, reader: ObjectReader, root: Path, path: Path, name: str) -> Entry | None:
+    def _entry(self, reader: ObjectReader, root: Path, path: Path, name: str) -> TreeEntry | None:
         if root not in self._roots:
             self._roots[root] = self._root_tree(reader, root, path)
         tree = self._roots[root]
         return (self._known.get((root, name)) or reader.entry(tree, name)) if tree else None
 
 
-def _kind(entry: Entry) -> Kind:
+def _kind(entry: TreeEntry) -> Kind:
     if entry.is_folder:
         return Kind.FOLDER
     return Kind.FILE if entry.is_file else Kind.LINK if entry.is_link else Kind.SUBMODULE

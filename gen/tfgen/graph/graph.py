@@ -12,7 +12,7 @@ from tfgen.data_path import Path
 from tfgen.graph import naming, storage, supporting
 from tfgen.graph.cluster import config_map
 from tfgen.graph.fill import Scope, Template
-from tfgen.graph.helper_pods import NOTIFY, TENSORBOARD, Plan, connection_test, finisher, tensorboard
+from tfgen.graph.helper_pods import NOTIFY, TENSORBOARD, FinisherPlan, connection_test, finisher, tensorboard
 from tfgen.graph.holes import ABSENT, AllOf, AnyOf, ChartOnly, Key, NamedTemplate, Node, When, call, values_paths
 from tfgen.graph.naming import CONTAINER, value
 from tfgen.graph.patch_job import PatchedGraph, change_objects, patch_job
@@ -45,7 +45,7 @@ def patched_graph(structure: Structure) -> PatchedGraph:
     return patched.replaced(templates=templates)
 
 
-def _templates(structure: Structure, workload: Workload, plan: Plan | None) -> Iterator[Template]:
+def _templates(structure: Structure, workload: Workload, plan: FinisherPlan | None) -> Iterator[Template]:
     """Yield the templates in the order in which their objects must be applied."""
     has_config_map = workload.has_config_map(structure)
     if workload.has_service(structure):
@@ -131,7 +131,7 @@ _IS_RELEASED: Final = NamedTemplate(
 )
 
 
-def keep_released(templates: Sequence[Template], plan: Plan) -> tuple[Template, ...]:
+def keep_released(templates: Sequence[Template], plan: FinisherPlan) -> tuple[Template, ...]:
     """Change the objects that the finisher releases, so that a released object stays released after a Helm upgrade.
 
     tfgen applies the patches of the job before this step, because a patch describes the objects of an active run.

@@ -34,7 +34,7 @@ Kind: TypeAlias = Literal["jobs", "statefulsets"]
 """The resource name of a role's controller in RBAC rules."""
 
 
-class Plan(Record):
+class FinisherPlan(Record):
     """The tasks that the finisher waits for and releases.
 
     Attributes:
@@ -62,7 +62,7 @@ class Plan(Record):
         return bool(self.scale or self.suspend or self.board is not None)
 
 
-def finisher(structure: Structure, plan: Plan) -> tuple[Template, ...]:
+def finisher(structure: Structure, plan: FinisherPlan) -> tuple[Template, ...]:
     """Return the objects of the finisher, in the order in which they must be applied."""
     return (
         *supporting.rbac_templates(FINISHER, naming.FINISHER, _finisher_rules(plan)),
@@ -75,7 +75,7 @@ def finisher(structure: Structure, plan: Plan) -> tuple[Template, ...]:
     )
 
 
-def _finisher_rules(plan: Plan) -> list[Node]:
+def _finisher_rules(plan: FinisherPlan) -> list[Node]:
     """Return the RBAC rules with the permissions that the finisher needs. Each rule names the permitted objects.
 
     A rule without object names would grant access to all objects, so the result does not contain such a rule.
@@ -109,7 +109,7 @@ def finisher_config_map() -> Node:
     return naming.immutable_config_map(_FINISHER_DATA, {_FILE: _FINISHER_PROGRAM})
 
 
-def _finisher_job(structure: Structure, plan: Plan) -> Node:
+def _finisher_job(structure: Structure, plan: FinisherPlan) -> Node:
     """Return the Job of the finisher, which has no deadline and practically no limit of retries."""
     spec: dict[Key, Node] = {
         "completions": 1,
@@ -126,7 +126,7 @@ def _finisher_job(structure: Structure, plan: Plan) -> Node:
     )
 
 
-def _finisher_pod_template(structure: Structure, plan: Plan) -> h.NamedTemplate:
+def _finisher_pod_template(structure: Structure, plan: FinisherPlan) -> h.NamedTemplate:
     """Return the pod of the finisher. An autoscaler may evict the pod, because an eviction loses no work."""
     labels: Node = {
         h.Splice("selector"): naming.RUN_SELECTOR,
@@ -151,7 +151,7 @@ def _finisher_pod_template(structure: Structure, plan: Plan) -> h.NamedTemplate:
     )
 
 
-def _finisher_pod(structure: Structure, plan: Plan) -> Node:
+def _finisher_pod(structure: Structure, plan: FinisherPlan) -> Node:
     """Return the spec of the finisher's pod, which has the image and the placement of a task."""
     return pod_spec(
         {"priorityClassName": if_set(value("priorityClassName")), "serviceAccountName": naming.FINISHER},
@@ -193,7 +193,7 @@ def _webhook_address() -> Node:
     return {"name": "NOTIFY_ADDRESS", "valueFrom": {"secretKeyRef": secret}}
 
 
-def finisher_image(structure: Structure, plan: Plan) -> h.When:
+def finisher_image(structure: Structure, plan: FinisherPlan) -> h.When:
     """Return the image of the finisher: `completion.image`, or the image of a role.
 
     By default, the role is the role that ends the run. If the job has a start deadline, and no other role has the image
@@ -203,7 +203,7 @@ def finisher_image(structure: Structure, plan: Plan) -> h.When:
     return _choose_image(structure, plan, _IMAGE, lambda role: value_for_role(role, "image"))
 
 
-def _image_with_policy(structure: Structure, plan: Plan) -> h.When:
+def _image_with_policy(structure: Structure, plan: FinisherPlan) -> h.When:
     """Return the image and the pull policy of the finisher. The image of a role comes with the role's pull policy."""
 
     def of_role(role: RoleName) -> Node:
@@ -215,7 +215,7 @@ def _image_with_policy(structure: Structure, plan: Plan) -> h.When:
 
 
 def _choose_image(
-    structure: Structure, plan: Plan, finisher_image: Node, of_role: Callable[[RoleName], Node]
+    structure: Structure, plan: FinisherPlan, finisher_image: Node, of_role: Callable[[RoleName], Node]
 ) -> h.When:
     peers = [role.name for role in structure.roles if role.name != plan.ends]
     if not peers:
@@ -225,7 +225,7 @@ def _choose_image(
     return h.When(_IMAGE, finisher_image, h.When(is_unique, of_role(peers[0]), of_role(plan.ends)))
 
 
-def _finisher_arguments(plan: Plan) -> list[Node]:
+def _finisher_arguments(plan: FinisherPlan) -> list[Node]:
     """Return the arguments of the program. Each list item contains the flag and its value, as in `--name=value`."""
     board, pods = plan.board, plan.start_with
     grace = h.Text(("--grace-for=", naming.workload("evaluator"), "=", value("completion.evaluatorGrace")))

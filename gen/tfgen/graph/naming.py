@@ -416,7 +416,7 @@ def stateful_set_guards(roles: Iterable[Role]) -> list[h.Guard]:
 
 
 def role_hosts_guard(pod: PodName) -> h.Guard:
-    """Return the guard that limits the length of host  The last pod of a role has the longest host name."""
+    """Return the guard that limits the length of host names. The last pod of a role has the longest host name."""
     last = h.Sum(h.Default(role_entry_value("replicas", "integer"), 1), -1)
     return host_name_guard(pod(ROLE_NAME, last)).replaced(over=(ROLE_ENTRIES,))
 

@@ -76,7 +76,7 @@ _FIELDS_BY_OBJECT: Final[Mapping[tuple[str, str], Mapping[Path, str]]] = {
 }
 
 
-class Fault(Record):
+class PatchFault(Record):
     """A patch that cannot be applied.
 
     Attributes:
@@ -91,7 +91,7 @@ class Fault(Record):
     fixes: tuple[Fix, ...] = ()
 
 
-class RefusedError(Exception):
+class PatchRefusedError(Exception):
     """Error for a change that a patch must not make.
 
     Attributes:
@@ -102,15 +102,15 @@ class RefusedError(Exception):
         super().__init__(message)
         self.only_tfgen_sets = only_tfgen_sets
 
-    def fault(self, path: Path) -> Fault:
+    def fault(self, path: Path) -> PatchFault:
         """Return the fault at the path of the change."""
         if not self.only_tfgen_sets:
-            return Fault(path, str(self))
+            return PatchFault(path, str(self))
         fix = removal(path, "this entry")
-        return Fault(path, f"{self}; {fix.words}", fixes=(fix,))
+        return PatchFault(path, f"{self}; {fix.words}", fixes=(fix,))
 
 
-class Field(Record):
+class PatchedField(Record):
     """A field of an object, with methods that check whether a patch may change the field.
 
     Attributes:
@@ -127,7 +127,7 @@ class Field(Record):
     bindings: Bindings
     path: Path = ()
 
-    def child(self, step: str | int) -> Field:
+    def child(self, step: str | int) -> PatchedField:
         """Return the child field at the key or the list item `step`."""
         return self.replaced(path=(*self.path, step))
 
@@ -156,7 +156,7 @@ class Field(Record):
             self._check_fixed(lambda path: path[:depth] == self.path and data_path.has(node, path[depth:]))
             return
         if any(isinstance(hole, h.Call) for hole in holes):
-            raise RefusedError(self.pod_message)
+            raise PatchRefusedError(self.pod_message)
         paths: dict[str, None] = {}
         for hole in holes:
             match hole:
@@ -167,7 +167,7 @@ class Field(Record):
         keys = [path for path in paths if path not in _NAME_VALUES]
         if keys:
             reference = "this key" if len(keys) == 1 else "these keys"
-            raise RefusedError(
+            raise PatchRefusedError(
                 f"a patch must not change {self.name}, which the job sets by {either(keys, 'and')}; "
                 f"set {reference} instead"
             )
@@ -177,7 +177,7 @@ class Field(Record):
             if isinstance(node, list)
             else "remove this entry"
         )
-        raise RefusedError(f"a patch must not change {self.name}, which contains the names of objects; {fix}")
+        raise PatchRefusedError(f"a patch must not change {self.name}, which contains the names of objects; {fix}")
 
     def refuse_values(self, node: Node) -> NoReturn:
         """Refuse a patch inside a field whose whole value comes from the job, such as `nodeSelector`.
@@ -186,14 +186,16 @@ class Field(Record):
             RefusedError: always.
         """
         self.check_replaceable(node)
-        raise RefusedError(f"{self.name} has no fields that a patch can change; replace {self.name} as a whole")
+        raise PatchRefusedError(f"{self.name} has no fields that a patch can change; replace {self.name} as a whole")
 
     def _check_fixed(self, is_changed: Callable[[Path], bool]) -> None:
         """Check that no changed field of the object is a field that only tfgen may set."""
         by_object = _FIELDS_BY_OBJECT.get((self.kind, self.template), {})
         for path, why in {**_IDENTITY, **_FIELDS_BY_KIND.get(self.kind, {}), **by_object}.items():
             if is_changed(path):
-                raise RefusedError(f"a patch must not change {path_name(path)}, because {why}", only_tfgen_sets=True)
+                raise PatchRefusedError(
+                    f"a patch must not change {path_name(path)}, because {why}", only_tfgen_sets=True
+                )
 
     @property
     def pod_message(self) -> str:
@@ -234,7 +236,7 @@ def open_mapping(node: Node, key: str) -> Node:
     return opened
 
 
-def _mapping(node: Node, key: str, field: Field) -> dict[Key, Node]:
+def _mapping(node: Node, key: str, field: PatchedField) -> dict[Key, Node]:
     """Return `node` as a mapping, in which a patch can change or add the entry with the key `key`.
 
     Raises:
@@ -243,7 +245,7 @@ def _mapping(node: Node, key: str, field: Field) -> dict[Key, Node]:
     """
     mapping = open_mapping(node, key)
     if isinstance(mapping, h.Call):
-        raise RefusedError(field.pod_message)
+        raise PatchRefusedError(field.pod_message)
     if not isinstance(mapping, dict):
         field.refuse_values(mapping)
     if key not in mapping:
@@ -285,13 +287,13 @@ _DELETE: Final = "delete"
 
 
 class Merger:
-    """The merge of a single patch. The attribute `faults` contains a `Fault` for each part that cannot be merged."""
+    """The merge of a single patch. The attribute `faults` has a `PatchFault` for each part that cannot be merged."""
 
     def __init__(self, dialect: Dialect) -> None:
         self.dialect = dialect
-        self.faults: dict[Fault, None] = {}
+        self.faults: dict[PatchFault, None] = {}
 
-    def merge(self, base: Node, patch: Mapping[str, Any], path: Path, field: Field) -> Node:
+    def merge(self, base: Node, patch: Mapping[str, Any], path: Path, field: PatchedField) -> Node:
         """Merge a mapping of the patch over a node, and return the merged node.
 
         Args:
@@ -310,23 +312,23 @@ class Merger:
         merged = self._entries({}, patch, path, field)
         try:
             field.check_replaceable(base)
-        except RefusedError as refusal:
+        except PatchRefusedError as refusal:
             self.faults[refusal.fault(path)] = None
             return base
         return merged
 
-    def _entries(self, base: Node, patch: Mapping[str, Any], path: Path, field: Field) -> Node:
+    def _entries(self, base: Node, patch: Mapping[str, Any], path: Path, field: PatchedField) -> Node:
         merged = base
         for key, value in patch.items():
             with self._reported((*path, key)):
                 merged = self._entry(merged, key, value, (*path, key), field.child(key))
         return merged
 
-    def _entry(self, base: Node, key: str, value: Any, path: Path, field: Field) -> Node:
+    def _entry(self, base: Node, key: str, value: Any, path: Path, field: PatchedField) -> Node:
         """Merge the entry `key: value` of the patch over a mapping, and return the merged mapping."""
         field.check_changeable()
         if key.startswith("$"):
-            raise RefusedError(
+            raise PatchRefusedError(
                 f"found the directive {key}; the only allowed directive is {_DIRECTIVE}: {_DELETE} in an item of a list"
             )
         mapping = _mapping(base, key, field)
@@ -345,7 +347,7 @@ class Merger:
         entries: Mapping[Key, Node] = mapping if isinstance(current, (dict, h.When)) else without_comments(mapping, key)
         return {**entries, key: merged}
 
-    def _items(self, base: Node, patches: Sequence[Any], path: Path, field: Field) -> Node:
+    def _items(self, base: Node, patches: Sequence[Any], path: Path, field: PatchedField) -> Node:
         """Merge each item of `patches` over the item of `base` with the same name, and return the merged list."""
         match base:
             case h.When(test, if_true, if_false):
@@ -389,11 +391,11 @@ class Merger:
         """End the block at a RefusedError, and add a fault at `path`."""
         try:
             yield
-        except RefusedError as refusal:
+        except PatchRefusedError as refusal:
             self.faults[refusal.fault(path)] = None
 
 
-def _check_item(patch: Any, name: str, field: Field) -> None:
+def _check_item(patch: Any, name: str, field: PatchedField) -> None:
     """Check `patch`, an item in a list of a merge patch.
 
     Args:
@@ -405,9 +407,9 @@ def _check_item(patch: Any, name: str, field: Field) -> None:
         RefusedError: the item is not a mapping, lacks the key, or has an unsupported directive.
     """
     if not isinstance(patch, Mapping) or name not in patch:
-        raise RefusedError(f"an item of {field.name} has no {name}, by which items are merged; add {name}")
+        raise PatchRefusedError(f"an item of {field.name} has no {name}, by which items are merged; add {name}")
     if _DIRECTIVE in patch and not removes(patch):
-        raise RefusedError(
+        raise PatchRefusedError(
             f"found {_DIRECTIVE}: {patch[_DIRECTIVE]}; the only allowed directive is {_DIRECTIVE}: {_DELETE}"
         )
 
@@ -455,13 +457,13 @@ class _Change(NamedTuple):
     is_move: bool = False
 
 
-def operate(node: Node, operation: Mapping[str, Any], field: Field) -> Node:
+def operate(node: Node, operation: Mapping[str, Any], field: PatchedField) -> Node:
     """Apply an operation of a JSON patch to an object.
 
     Args:
         node: the object.
         operation: the operation, in the format of the job schema.
-        field: the `Field` of the whole object.
+        field: the `PatchedField` of the whole object.
 
     Raises:
         RefusedError: the operation is impossible or not allowed.
@@ -469,7 +471,7 @@ def operate(node: Node, operation: Mapping[str, Any], field: Field) -> Node:
     name, steps = operation["op"], _steps(operation["path"])
     required = _REQUIRED_KEYS.get(name)
     if required is not None and required not in operation:
-        raise RefusedError(f"the operation {name} needs the key {required}; add the key")
+        raise PatchRefusedError(f"the operation {name} needs the key {required}; add the key")
     if name == "test":
         _test(node, steps, field, operation["value"])
         return node
@@ -477,7 +479,7 @@ def operate(node: Node, operation: Mapping[str, Any], field: Field) -> Node:
         return _edit(node, steps, field, _Change(name, operation.get("value")))
     source = _steps(operation["from"])
     if name == "move" and steps[: len(source)] == source and steps != source:
-        raise RefusedError(f"the operation move cannot move {operation['from']} into itself; choose another path")
+        raise PatchRefusedError(f"the operation move cannot move {operation['from']} into itself; choose another path")
     found = _find(node, source, field)
     if name == "move":
         node = _edit(node, source, field, _Change("remove", is_move=True))
@@ -488,14 +490,14 @@ def _steps(pointer: str) -> list[str]:
     return [step.replace("~1", "/").replace("~0", "~") for step in pointer.split("/")[1:]]
 
 
-def _edit(node: Node, steps: list[str], field: Field, change: _Change) -> Node:
+def _edit(node: Node, steps: list[str], field: PatchedField, change: _Change) -> Node:
     """Return a copy of `node` in which the mapping or list around the last step is changed at this step.
 
     For the steps ["spec", "replicas"], the function changes the mapping `spec` at the key `replicas`.
     """
     step, *following = steps
     if field.path == _POD:
-        raise RefusedError(
+        raise PatchRefusedError(
             f"a patch of {field.name} must use merge instead of json, because tfgen can validate only a merge against "
             "security.profile"
         )
@@ -505,7 +507,7 @@ def _edit(node: Node, steps: list[str], field: Field, change: _Change) -> Node:
     child_field.check_changeable()
     if step not in mapping and (following or change.name != "add"):
         problem = "" if following else f", which the patch {change.name}s,"
-        raise RefusedError(f"{child_field.name}{problem} does not exist; {_existing(mapping)}")
+        raise PatchRefusedError(f"{child_field.name}{problem} does not exist; {_existing(mapping)}")
     if following:
         return {**mapping, step: _edit(_unconditional(mapping[step], child_field), following, child_field, change)}
     if not change.is_move:
@@ -515,7 +517,7 @@ def _edit(node: Node, steps: list[str], field: Field, change: _Change) -> Node:
     return {**without_comments(mapping, step), step: change.value}
 
 
-def _edit_list(items: list[Node], step: str, following: list[str], field: Field, change: _Change) -> Node:
+def _edit_list(items: list[Node], step: str, following: list[str], field: PatchedField, change: _Change) -> Node:
     at_end = step == _END and not following
     index = len(items) if at_end else _index(items, step, field, is_last=not following)
     item_field = field.child(index)
@@ -525,13 +527,13 @@ def _edit_list(items: list[Node], step: str, following: list[str], field: Field,
     if change.name == "add":
         return [*items[:index], change.value, *items[index:]]
     if index == len(items):
-        raise RefusedError(f"{item_field.name}, which the patch {change.name}s, does not exist")
+        raise PatchRefusedError(f"{item_field.name}, which the patch {change.name}s, does not exist")
     if not change.is_move:
         item_field.check_replaceable(_unconditional(items[index], item_field))
     return [*items[:index], *([change.value] if change.name == "replace" else []), *items[index + 1 :]]
 
 
-def _find(node: Node, steps: list[str], field: Field) -> Node:
+def _find(node: Node, steps: list[str], field: PatchedField) -> Node:
     """Return the node at the path `steps` in a node."""
     for step in steps:
         if isinstance(node, (list, tuple)):
@@ -541,36 +543,36 @@ def _find(node: Node, steps: list[str], field: Field) -> Node:
             mapping = _mapping(node, step, field)
             field = field.child(step)
             if step not in mapping:
-                raise RefusedError(f"{field.name} does not exist; {_existing(mapping)}")
+                raise PatchRefusedError(f"{field.name} does not exist; {_existing(mapping)}")
             node = mapping[step]
         node = _unconditional(node, field)
     return node
 
 
-def _test(node: Node, steps: list[str], field: Field, value: Any) -> None:
+def _test(node: Node, steps: list[str], field: PatchedField, value: Any) -> None:
     current = _find(node, steps, field)
     for step in steps:
         field = field.child(step)
     if any(True for _ in _holes(current)):
-        raise RefusedError(
+        raise PatchRefusedError(
             f"{field.name} depends on values of the job, so the test would fail for some values; remove the test"
         )
     if not _is_equal(current, value):
-        raise RefusedError(f"the test of {field.name} fails: found {shown(current)}, expected {shown(value)}")
+        raise PatchRefusedError(f"the test of {field.name} fails: found {shown(current)}, expected {shown(value)}")
 
 
-def _unconditional(node: Node, field: Field) -> Node:
+def _unconditional(node: Node, field: PatchedField) -> Node:
     """Return `node` unchanged if the object contains this node for all values of the job.
 
     Raises:
         RefusedError: the node exists only for some values of the job.
     """
     if isinstance(node, (h.When, h.ForEach, h.Items)):
-        raise RefusedError(f"{field.name} exists only for some values of the job; use merge instead of json")
+        raise PatchRefusedError(f"{field.name} exists only for some values of the job; use merge instead of json")
     return node
 
 
-def _index(items: list[Node], step: str, field: Field, *, is_last: bool) -> int:
+def _index(items: list[Node], step: str, field: PatchedField, *, is_last: bool) -> int:
     """Convert a step of a path to the index of an item in a list.
 
     Args:
@@ -584,16 +586,16 @@ def _index(items: list[Node], step: str, field: Field, *, is_last: bool) -> int:
     """
     if not re.fullmatch("0|[1-9][0-9]{0,9}", step):
         end = f" or {_END}" if is_last else ""
-        raise RefusedError(f"{field.name} is a list: found {step}, expected an index{end}")
+        raise PatchRefusedError(f"{field.name} is a list: found {step}, expected an index{end}")
     index = int(step)
     for item in items[: index + (not is_last)]:
         if isinstance(item, (h.When, h.ForEach, h.Items)):
-            raise RefusedError(
+            raise PatchRefusedError(
                 f"values of the job decide which item of {field.name} has the index {index}; use merge instead of json"
             )
     if index > len(items) - (not is_last):
         last = f"its last item has the index {len(items) - 1}" if items else "the list is empty"
-        raise RefusedError(f"{field.name} has no item {index}; {last}")
+        raise PatchRefusedError(f"{field.name} has no item {index}; {last}")
     return index
 
 

@@ -18,7 +18,7 @@ from tfgen.graph import naming
 from tfgen.graph.alternatives import join_alternatives
 from tfgen.graph.fill import Template
 from tfgen.graph.holes import Expression, Key, Node, used_names
-from tfgen.graph.patch_edits import Fault, Field, Merger, RefusedError, operate
+from tfgen.graph.patch_edits import Merger, PatchedField, PatchFault, PatchRefusedError, operate
 from tfgen.graph.podspec import container_context
 from tfgen.graph.role_pod import with_container_security
 from tfgen.graph.supporting import LITERAL
@@ -42,7 +42,7 @@ class PatchedGraph(Record):
     """
 
     templates: tuple[Template, ...]
-    faults: Mapping[str, tuple[Fault, ...]]
+    faults: Mapping[str, tuple[PatchFault, ...]]
     entry_patches: Mapping[str, tuple[EntryPatch, ...]]
 
 
@@ -89,7 +89,7 @@ class _Variant:
         self.profile = profile
         self.nodes = [template.node for template in templates]
         self.added: list[list[AddedMetadata]] = [[] for _ in templates]
-        self.faults: dict[Fault, None] = {}
+        self.faults: dict[PatchFault, None] = {}
         self.entry_patches: list[EntryPatch] = []
 
     def apply(self, patch: Patch) -> None:
@@ -99,7 +99,7 @@ class _Variant:
             self.faults[missing_target(self.templates, patch)] = None
         if bool(patch.merge) is bool(patch.operations):
             content = "both merge and json" if patch.merge else "neither merge nor json"
-            fault = Fault((*target_path(patch), "kind"), f"found {content}, expected either merge or json")
+            fault = PatchFault((*target_path(patch), "kind"), f"found {content}, expected either merge or json")
             self.faults[fault] = None
             return
         for place in places:
@@ -124,7 +124,7 @@ class _Variant:
             if isinstance(over, h.ForEach) and isinstance(over.over, h.Value)
             else {}
         )
-        field = Field(kind, template.name, bindings)
+        field = PatchedField(kind, template.name, bindings)
         if patch.operations:
             return self._operated(item, patch, field)
         path: Path = ("patches", patch.name, "merge")
@@ -134,7 +134,7 @@ class _Variant:
             self._check_metadata(item, metadata, (*path, "metadata"))
             self.added[place] += [AddedMetadata(name, entries, test) for name, entries in metadata.items()]
         elif metadata:
-            self.faults[Fault((*path, "metadata"), field.child("metadata").pod_message)] = None
+            self.faults[PatchFault((*path, "metadata"), field.child("metadata").pod_message)] = None
         pod, over_pod = data_path.at(item, ("spec", "template")), data_path.at(merge, ("spec", "template"))
         if isinstance(pod, dict) and _has_containers(over_pod):
             secured = with_container_security(pod, over_pod, container_context(self.profile))
@@ -147,11 +147,11 @@ class _Variant:
         self.faults.update(merger.faults)
         return merged
 
-    def _operated(self, item: Node, patch: Patch, field: Field) -> Node:
+    def _operated(self, item: Node, patch: Patch, field: PatchedField) -> Node:
         for index, operation in enumerate(patch.operations):
             try:
                 item = operate(item, operation, field)
-            except RefusedError as refusal:
+            except PatchRefusedError as refusal:
                 self.faults[refusal.fault(("patches", patch.name, "json", index))] = None
                 break  # the following operations may need the result of this operation
         return item
@@ -165,13 +165,13 @@ class _Variant:
                     why = (
                         "selectors need the label" if name == "labels" else "the annotation protects the trained model"
                     )
-                    refusal = RefusedError(f"a patch must not change {key}, because {why}", only_tfgen_sets=True)
+                    refusal = PatchRefusedError(f"a patch must not change {key}, because {why}", only_tfgen_sets=True)
                     self.faults[refusal.fault(place)] = None
                 elif not text:
                     message = (
                         f'found an empty text; to remove {key}, set {name}: {{{key}: ""}} in the job, not in a patch'
                     )
-                    self.faults[Fault(place, message)] = None
+                    self.faults[PatchFault(place, message)] = None
 
 
 def _has_containers(template: Any) -> bool:
@@ -238,24 +238,24 @@ def _kinds(node: Node) -> Iterator[str]:
             yield kind
 
 
-def missing_target(templates: Sequence[Template], patch: Patch) -> Fault:
+def missing_target(templates: Sequence[Template], patch: Patch) -> PatchFault:
     """Return the fault for a patch whose target does not exist."""
     path = target_path(patch)
     if patch.target.startswith(f"{LITERAL}-"):
         name = patch.target.removeprefix(f"{LITERAL}-")
-        return Fault(
+        return PatchFault(
             (*path, "name"), f"{patch.target} is an object of the job file; change the object in objects.{name}", True
         )
     targets = [(kind, t.name) for t in templates if not t.chart_only for kind in dict.fromkeys(_kinds(t.node))]
     candidates = [name for kind, name in targets if kind == patch.kind]
     if candidates:
         hint = name_hint((*path, "name"), patch.target, candidates)
-        return Fault((*path, "name"), f"the job has no {patch.kind} {patch.target}{hint.text}", True, hint.fixes)
+        return PatchFault((*path, "name"), f"the job has no {patch.kind} {patch.target}{hint.text}", True, hint.fixes)
     kinds = [*dict.fromkeys(kind for kind, _ in targets)]
     target_kind = next((kind for kind, name in targets if name == patch.target), None)
     path = (*path, "kind")
     hint = Hint(f"; {patch.target} is a {target_kind}") if target_kind else name_hint(path, patch.kind, kinds)
-    return Fault(path, f"the job has no {patch.kind}{hint.text}", True, hint.fixes)
+    return PatchFault(path, f"the job has no {patch.kind}{hint.text}", True, hint.fixes)
 
 
 def target_path(patch: Patch) -> Path:

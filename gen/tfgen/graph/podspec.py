@@ -454,7 +454,7 @@ def hashed(pod: h.NamedTemplate, arguments: Mapping[str, Node], workload: Callab
     The result computes the hash once. `HASH` is the hole with the hash.
 
     Args:
-        pod: the pod template, as a named template whose labels include `LABEL`, the label with the hash.
+        pod: the pod template, as a named template whose labels include `HASH_LABEL`, the label with the hash.
         arguments: the arguments for all parameters of `pod` except the hash, by the name of the parameter.
         workload: a function that takes the pod template with the hash, and returns the workload object. The object may
             contain `HASH`, for example in a selector.

@@ -86,7 +86,7 @@ class Controller(Record):
     publishes_unready: bool = True
 
 
-class Pods(Record):
+class RolePods(Record):
     """The pods of all roles, as named templates of the chart. Each call of a named template passes the role.
 
     Attributes:
@@ -108,7 +108,7 @@ class Pods(Record):
 
 
 def call_for_role(named_template: h.NamedTemplate, role: RoleName) -> Node:
-    """Return a call of `named_template`, a template of `Pods`, with the name and the values of the role `role`."""
+    """Return a call of `named_template`, a template of `RolePods`, with the name and the values of the role `role`."""
     return _call(named_template, arguments(role))
 
 
@@ -120,7 +120,7 @@ def arguments(role: RoleName) -> dict[str, Node]:
     return {ROLE.name: role, ROLE_VALUES.name: h.Value(f"roles.{role}", "map")}
 
 
-def pods(structure: Structure, controller: Callable[[Role], Controller], *, has_hash: bool = False) -> Pods:
+def pods(structure: Structure, controller: Callable[[Role], Controller], *, has_hash: bool = False) -> RolePods:
     """Return the pods of a job.
 
     Args:
@@ -156,7 +156,7 @@ def pods(structure: Structure, controller: Callable[[Role], Controller], *, has_
         "spec": _call(spec),
     }
     doc = "The pod of a task, as a PodTemplateSpec."
-    return Pods(
+    return RolePods(
         metadata_templates["labels"],
         metadata_templates["annotations"],
         spec,

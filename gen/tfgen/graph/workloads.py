@@ -11,7 +11,7 @@ from typing import Final, TypeAlias
 from tfgen.graph import cluster, elastic_dl, naming, role_pod, schedulers, supporting
 from tfgen.graph import holes as h
 from tfgen.graph.fill import Template
-from tfgen.graph.helper_pods import RELEASED_BOARD, Kind, Plan
+from tfgen.graph.helper_pods import RELEASED_BOARD, FinisherPlan, Kind
 from tfgen.graph.holes import Key, Node, if_set
 from tfgen.graph.naming import PodName, overridden, value
 from tfgen.graph.podspec import HASH, hashed
@@ -56,7 +56,7 @@ class Workload(Record):
     is_scalable: Callable[[Role], bool] = never
     log_role: Callable[[Structure], str] = lambda job: "chief" if job.role("chief") else job.roles[-1].name
     has_run_lock: bool = True
-    plan: Callable[[Structure], Plan | None] = lambda _: None
+    plan: Callable[[Structure], FinisherPlan | None] = lambda _: None
 
 
 # -- Pod ---------------------------------------------------------------------------------------------------------------
@@ -154,8 +154,8 @@ def job_spec(structure: Structure, role: Role, template: Node) -> dict[Key, Node
     }
 
 
-def _finisher_plan(structure: Structure, is_scalable: Callable[[Role], bool]) -> Plan:
-    """Return the `Plan` of the finisher: the roles to watch, and the roles to release at the end of the run.
+def _finisher_plan(structure: Structure, is_scalable: Callable[[Role], bool]) -> FinisherPlan:
+    """Return the `FinisherPlan` of the finisher: the roles to watch, and the roles to release at the end of the run.
 
     To release a role, the finisher scales the StatefulSet of the role to 0, or suspends the Job of the role. If
     `structure.releases` is False, the finisher releases no role.
@@ -168,7 +168,7 @@ def _finisher_plan(structure: Structure, is_scalable: Callable[[Role], bool]) ->
     starts: list[tuple[Kind, RoleName]] = [
         ("statefulsets" if role.name in stateful else "jobs", role.name) for role in schedulers.roles(structure)
     ]
-    plan = Plan(structure.ends, starts=tuple(starts))
+    plan = FinisherPlan(structure.ends, starts=tuple(starts))
     if schedulers.may_be_partial(structure):
         is_partial = h.AllOf((schedulers.ENABLED, schedulers.is_partial(structure)))
         plan = plan.replaced(start_with=h.When(is_partial, schedulers.MIN_AVAILABLE))

@@ -21,9 +21,9 @@ from tfgen.data_path import Path, leaves
 from tfgen.errors import Position
 from tfgen.importers.foreign_job import ROLES, ForeignJob, OriginPod
 from tfgen.importers.job_yaml import ENVIRONMENTS, EnvironmentName, has_key, key_of, value_of
-from tfgen.importers.part import POD_DEFAULTS, Part, Place, part_of, plain_data
+from tfgen.importers.part import POD_DEFAULTS, Part, PartId, part_of, plain_data
 from tfgen.importers.pod import ALPHA_GPU, CONTAINER, HANDLERS, NVIDIA_GPU, main_container, without_end_slash
-from tfgen.importers.table import DEFAULTS_OF_COMMANDS, PRESENT, Notes, Outcome, Reason
+from tfgen.importers.table import DEFAULTS_OF_COMMANDS, PRESENT, DifferenceReason, Notes, Outcome
 from tfgen.job.training_job import ROLE_NAMES
 from tfgen.kubernetes import keys, quantity
 from tfgen.kubernetes.merge import MERGE_KEYS
@@ -81,7 +81,7 @@ _SHARED: Final[Sequence[tuple[str, bool, str]]] = (
 """Fields that a pod gets from another pod of the source: (pattern, whether the pods have the same role, reason)."""
 
 
-class Entry(Record):
+class ReportEntry(Record):
     """Entry of the import report, with the outcome for a part of the source, such as a field.
 
     Attributes:
@@ -111,7 +111,7 @@ class Entry(Record):
 
 
 class _Finding(NamedTuple):
-    """What the comparison found about a scalar of the source. The attributes have the meaning of `Entry`."""
+    """What the comparison found about a scalar of the source. The attributes have the meaning of `ReportEntry`."""
 
     outcome: Outcome
     target: Path | None = None
@@ -133,7 +133,7 @@ class _Context(NamedTuple):
     """
 
     linked: Part | None = None
-    reason: Reason | None = None
+    reason: DifferenceReason | None = None
     has_reason: Part | None = None
 
 
@@ -157,7 +157,7 @@ _Origins: TypeAlias = Mapping[str, Sequence[tuple[OriginPod, _Leaves]]]
 """Role -> pods of the source, each with its leaves."""
 
 
-class Comparison:
+class VariantComparison:
     """The comparison of one variant of a foreign job with the imported job.
 
     Args:
@@ -175,10 +175,10 @@ class Comparison:
         self._contexts = {p.place: context for root in self.job.roots for p, context in self._walk(root)}
         scalars = (part for root in self.job.roots for part in root.leaves())
         self._by_target = {t: part for part in scalars for t in self.notes.targets.get(part.place, ())}
-        self._pods: dict[Place, _Finding] = {}
+        self._pods: dict[PartId, _Finding] = {}
         self._objects = objects
-        self._on_pods: set[Place] = set()
-        self.entries: list[Entry] = []
+        self._on_pods: set[PartId] = set()
+        self.entries: list[ReportEntry] = []
         self._compare_pods(objects, bare)
         self.entries += (self._remark(part, why) for part, why in self.notes.remarks)
 
@@ -188,7 +188,7 @@ class Comparison:
             return True
         return any(_is_noted(self.notes, part) for part in item.walk())
 
-    def report(self, item: Part) -> Iterator[Entry]:
+    def report(self, item: Part) -> Iterator[ReportEntry]:
         """Yield an entry for each part of an object."""
         reason = self.notes.reasons.get(item.place)
         context = self._context(item)
@@ -196,16 +196,16 @@ class Comparison:
         is_true = reason is not None and (reason.becomes is not PRESENT or (key and has_key(self.data, key)))
         if reason and is_true and not any(item is root for root in self.job.roots):
             is_told = not reason.is_quiet
-            yield Entry(item.file, item.key, reason.outcome, item.name, key, reason.why, is_told=is_told)
+            yield ReportEntry(item.file, item.key, reason.outcome, item.name, key, reason.why, is_told=is_told)
             return
         seen: set[tuple[str, _Finding]] = set()
         for part, found in self._findings(item, context, item.path):
             if (part.name, found) not in seen and not (part.path in DEFAULTS_OF_COMMANDS and found.is_explained):
                 seen.add((part.name, found))
-                yield Entry(part.file, part.key, found.outcome, part.name, *found[1:])
+                yield ReportEntry(part.file, part.key, found.outcome, part.name, *found[1:])
 
     @property
-    def all_entries(self) -> list[Entry]:
+    def all_entries(self) -> list[ReportEntry]:
         """The entries of the whole job."""
         return [*self.entries, *(entry for root in self.job.roots for entry in self.report(root))]
 
@@ -388,8 +388,10 @@ class Comparison:
                 self.entries.append(self._remark(template, text, is_explained=False))
         self.entries += (self._remark(template, why) for why in told)
 
-    def _remark(self, part: Part, why: str, *, is_explained: bool = True) -> Entry:
-        return Entry(part.file, part.key, "changed", part.name, None, why, is_told=True, is_explained=is_explained)
+    def _remark(self, part: Part, why: str, *, is_explained: bool = True) -> ReportEntry:
+        return ReportEntry(
+            part.file, part.key, "changed", part.name, None, why, is_told=True, is_explained=is_explained
+        )
 
 
 def _shared_with(path: Path, leaf: _Leaf, role: str, origins: _Origins) -> str:

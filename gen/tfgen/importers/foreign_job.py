@@ -15,8 +15,8 @@ from tfgen.importers.part import POD_DEFAULTS, Part, api_group, api_version, kin
 from tfgen.importers.pod import (
     PORT,
     RESTART_POLICY,
+    ForeignVolumes,
     PodData,
-    Volumes,
     join_pull_secrets,
     main_container,
     translate,
@@ -586,8 +586,8 @@ class JobReader(FieldReader):
 
     def read_deadlines(self, jobs: Sequence[Part], plan: TrainingPlan) -> None:
         """Read the time limit of each Job, and set `deadline` from the limit of the tasks that end the imported job."""
-        ending = plan.roles["chief" if plan.completion_by == "Chief" else "worker"]
-        ends = {pod.template.place for pod in ending.pods}
+        ending = plan.roles.get("chief" if plan.completion_by == "Chief" else "worker")
+        ends = {pod.template.place for pod in ending.pods} if ending else set()  # tasks of ps alone end no job
         limits = [(part, job.value["template"].place in ends) for job in jobs if (part := job.get(DEADLINE))]
         values = {limit.value for limit, is_end in limits if is_end}
         for limit, is_end in limits:
@@ -741,7 +741,7 @@ def board_storage(template: Part, owner: Part, notes: Notes) -> Mapping[str, Any
     main = main_container(valid) if valid else None
     if valid is None or main is None:
         return {}
-    translated = Volumes(valid, main, (*ROLES, "tensorboard"), notes)
+    translated = ForeignVolumes(valid, main, (*ROLES, "tensorboard"), notes)
     if translated.volumes or translated.mounts:
         why = "spec.storage has no equivalent for a volume of this TensorBoard; mount a claim, or remove the volume"
         notes.refuse(owner, why)

@@ -25,7 +25,7 @@ _LONGEST_NAME: Final = 63
 """Maximum number of characters of an object's name in a message. Kubernetes allows 63 for most names."""
 
 
-class Place(NamedTuple):
+class PartId(NamedTuple):
     """The identity of a part: two parts of the user's files have different places, even with the same YAML alias."""
 
     file: str
@@ -53,9 +53,9 @@ class Part(Record):
     value: Any
 
     @property
-    def place(self) -> Place:
+    def place(self) -> PartId:
         """The identity of the part."""
-        return Place(self.file, self.key, self.path, not isinstance(self.value, (Mapping, list)))
+        return PartId(self.file, self.key, self.path, not isinstance(self.value, (Mapping, list)))
 
     @property
     def name(self) -> str:

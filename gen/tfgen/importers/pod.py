@@ -13,7 +13,7 @@ from typing import Any, Final
 from tfgen import data_path
 from tfgen.data_path import Path
 from tfgen.importers.part import POD_DEFAULTS, Part, plain_data, sequence
-from tfgen.importers.table import ANY_KEY, KEY, ROLE, FieldReader, Fields, Notes, Row, carried, changed, dropped
+from tfgen.importers.table import ANY_KEY, KEY, ROLE, Conversion, FieldReader, Fields, Notes, carried, changed, dropped
 from tfgen.kubernetes import keys, quantity
 from tfgen.record import EMPTY, Record
 from tfgen.schema import file as schema_file
@@ -37,7 +37,7 @@ _POD: Final = (*_ROLE, "podTemplate", "spec")
 _MAIN: Final = (*_POD, "containers", 0)
 
 
-def _with_defaults(*target: str | int, **values: Any) -> dict[str, Row]:
+def _with_defaults(*target: str | int, **values: Any) -> dict[str, Conversion]:
     """Return table rows by field name. The import omits a field with the value that the pods of tfgen have by default.
 
     Args:
@@ -292,7 +292,7 @@ class _PodReader(FieldReader):
             self.set_value(list(getattr(program, key) or ()), *self.role_path, key)
             if program.command is None and (words := self.main.get(key)):
                 self.put(words, words.texts_at(), *self.role_path, key)
-        volumes = Volumes(self.template, self.main, self.role_path, self.notes)
+        volumes = ForeignVolumes(self.template, self.main, self.role_path, self.notes)
         for key, value in volumes.role.items():
             self.set_value(value, *self.role_path, key)
         if volumes.mounts:
@@ -488,7 +488,7 @@ class _PodReader(FieldReader):
         users = dict.fromkeys(("runAsUser", "runAsGroup"), _SECURITY) if len(containers) == 1 else {}
         self.fields(context, {**_MAIN_SECURITY, **users})
 
-    def _read_sidecars(self, volumes: Volumes) -> None:
+    def _read_sidecars(self, volumes: ForeignVolumes) -> None:
         """Convert the init containers. Convert all containers except the main container to sidecars."""
         containers: dict[str, list[Any]] = {"initContainers": [], "sidecars": []}
         others = [item for item in self.template.items("spec", "containers") if item is not self.main]
@@ -503,7 +503,7 @@ class _PodReader(FieldReader):
         for key, items in containers.items():
             self.set_value(items, *self.role_path, key)
 
-    def _container_data(self, container: Part, volumes: Volumes) -> Any:
+    def _container_data(self, container: Part, volumes: ForeignVolumes) -> Any:
         """Return the data of a sidecar or init container, with the new names of volumes.
 
         In job.yaml, readOnly belongs to the mount, and not to the claim.
@@ -624,7 +624,7 @@ _MOUNT_FIELDS: Final = ("name", "mountPath", "subPath", "subPathExpr", "readOnly
 """Fields of a mount that ``storage`` supports."""
 
 
-class Volumes:
+class ForeignVolumes:
     """The volumes of a pod template, converted to the fields of job.yaml.
 
     Attributes:

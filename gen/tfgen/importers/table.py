@@ -17,7 +17,7 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from tfgen.data_path import Path, with_value
 from tfgen.errors import Problem
-from tfgen.importers.part import Part, Place, kind
+from tfgen.importers.part import Part, PartId, kind
 from tfgen.job.training_job import Strategy
 from tfgen.record import Record
 from tfgen.schema.kinds import WorkloadKind
@@ -66,7 +66,7 @@ class Options(Record):
     single_task_strategy: Strategy = "Single"
 
 
-class Reason(Record):
+class DifferenceReason(Record):
     """The reason for a difference between a part of the source and the imported job.
 
     Attributes:
@@ -98,8 +98,8 @@ class Notes:
 
     def __init__(self, parent: Notes | None = None) -> None:
         self.problems: list[Problem] = parent.problems if parent else []
-        self.targets: dict[Place, list[Path]] = {}
-        self.reasons: dict[Place, Reason] = {}
+        self.targets: dict[PartId, list[Path]] = {}
+        self.reasons: dict[PartId, DifferenceReason] = {}
         self.remarks: list[tuple[Part, str]] = []
 
     def refuse(self, part: Part, message: str) -> None:
@@ -120,7 +120,7 @@ class Notes:
     ) -> None:
         """Note the reason for which the job lacks the part, or has another value."""
         if part.path not in DEFAULTS_OF_COMMANDS:
-            self.reasons[part.place] = Reason(why, outcome, becomes, is_quiet)
+            self.reasons[part.place] = DifferenceReason(why, outcome, becomes, is_quiet)
         elif outcome == "changed":
             self.remark(part, why)
 
@@ -128,7 +128,7 @@ class Notes:
         """Note the reason for each part that sets the value at a path. Return whether there is such a part."""
         places = [place for place, targets in self.targets.items() if target in targets]
         for place in places:
-            self.reasons[place] = Reason(why, outcome, becomes)
+            self.reasons[place] = DifferenceReason(why, outcome, becomes)
         return bool(places)
 
     def rename_role(self, old: str, new: str) -> None:
@@ -141,7 +141,7 @@ class Notes:
         self.remarks.append((part, why))
 
 
-class Row(NamedTuple):
+class Conversion(NamedTuple):
     """Conversion of one field of a foreign object, as a row of a table.
 
     Attributes:
@@ -166,33 +166,33 @@ class Row(NamedTuple):
     becomes: Any = ...
 
 
-Fields: TypeAlias = Mapping[str, Row | Callable[[str, Part], None] | None]
+Fields: TypeAlias = Mapping[str, Conversion | Callable[[str, Part], None] | None]
 """Field name -> row or function that converts the field. The key `ANY_KEY` is for all fields without a key.
 The value None marks a field that another function reads."""
 
 
-def carried(*target: str | int, why: str = "", **options: Any) -> Row:
+def carried(*target: str | int, why: str = "", **options: Any) -> Conversion:
     """Return the row for a field whose value goes into the job unchanged.
 
     `options` sets other attributes of the row.
     """
-    return Row("carried", target, why, **options)
+    return Conversion("carried", target, why, **options)
 
 
-def changed(*target: str | int, why: str, **options: Any) -> Row:
+def changed(*target: str | int, why: str, **options: Any) -> Conversion:
     """Return the row for a field whose value has a different meaning in the job.
 
     `options` sets other attributes of the row.
     """
-    return Row("changed", target, why, **options)
+    return Conversion("changed", target, why, **options)
 
 
-def dropped(why: str, **options: Any) -> Row:
+def dropped(why: str, **options: Any) -> Conversion:
     """Return the row for a field that has no equivalent in the job.
 
     `options` sets other attributes of the row.
     """
-    return Row("dropped", (), why, **options)
+    return Conversion("dropped", (), why, **options)
 
 
 TFGEN_DEFAULT: Final = carried(why="tfgen's default")
@@ -224,12 +224,12 @@ class FieldReader:
         """Convert each field of the mapping `part` as the table specifies. Ignore a field that is not in the table."""
         for key, field in part.entries() if part else ():
             row = table.get(key, table.get(ANY_KEY))
-            if isinstance(row, Row):
+            if isinstance(row, Conversion):
                 self.apply_row(field, row, key)
             elif row:
                 row(key, field)
 
-    def apply_row(self, part: Part, row: Row, key: str = "") -> None:
+    def apply_row(self, part: Part, row: Conversion, key: str = "") -> None:
         """Copy the value of a field to the target in the row, and note the target and the reason.
 
         The name `key` of the field replaces the placeholder `KEY` in the target and in the reason of the row.

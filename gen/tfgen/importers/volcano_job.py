@@ -25,7 +25,7 @@ from tfgen.importers.foreign_job import (
 )
 from tfgen.importers.part import Part, build_part, mapping, sequence
 from tfgen.importers.pod import main_container, volume_name, with_main
-from tfgen.importers.table import ANY_KEY, TFGEN_DEFAULT, Fields, Notes, Options, Row, carried, dropped
+from tfgen.importers.table import ANY_KEY, TFGEN_DEFAULT, Conversion, Fields, Notes, Options, carried, dropped
 from tfgen.importers.tf_config import no_cluster_message
 from tfgen.job.training_job import RoleName
 from tfgen.schema import kinds
@@ -243,7 +243,7 @@ class _VolcanoJob(JobReader):
             why = f"tfgen does not support {unsupported} for {trigger}; tfgen restarts lost tasks"
             self.notes.reason(policy, why)
 
-    def _index(self, plan: TrainingPlan) -> Row:
+    def _index(self, plan: TrainingPlan) -> Conversion:
         """Return the row for the plugin that passes the index to the tasks in variables."""
         if self.keeps_kind:
             return dropped("tfgen sets the same plugin", is_quiet=True)

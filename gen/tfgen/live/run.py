@@ -191,7 +191,7 @@ def gang_size(pod_group: Object | None) -> int:
     return int(size or 0)
 
 
-class Reason(Record):
+class StatusReason(Record):
     """A reason in the status of an object: a word such as `ImagePullBackOff`, and a message."""
 
     word: str
@@ -245,7 +245,7 @@ class Snapshot(Record):
         pod = self.finisher_pod(run)
         return self.logs.get(pod["metadata"]["name"], "") if pod else ""
 
-    def warning_of(self, item: Object | None) -> Reason | None:
+    def warning_of(self, item: Object | None) -> StatusReason | None:
         """Return the last event of type Warning about an object; None without such an event, or for a missing object.
 
         An event about an earlier step of the start of a pod is left out: for example, FailedScheduling does not apply
@@ -267,9 +267,9 @@ def condition(item: Object, kind: str) -> Mapping[str, Any]:
     return next((entry for entry in conditions if entry["type"] == kind), EMPTY)
 
 
-def event_reason(event: Object) -> Reason:
+def event_reason(event: Object) -> StatusReason:
     """Return the reason and the message of an event."""
-    return Reason(event.get("reason", "Warning"), event.get("message", ""))
+    return StatusReason(event.get("reason", "Warning"), event.get("message", ""))
 
 
 def event_time(event: Object) -> str:
@@ -508,14 +508,14 @@ def _reasons(run: DeclaredRun, snapshot: Snapshot) -> Iterator[str]:
             yield f"some pods of {role} were not ready"
 
 
-def _pod_warnings(snapshot: Snapshot, controller: str, since: str) -> list[Reason]:
+def _pod_warnings(snapshot: Snapshot, controller: str, since: str) -> list[StatusReason]:
     """Return the last warning of each pod of a controller.
 
     `controller` is the name of the controller. Events before the time `since` are left out. Warnings about the deletion
     of a pod are also left out, because they do not have the reason why the pod waited.
     """
     name = re.compile(rf"{re.escape(controller)}-\d+(-\w+)?")
-    warnings: dict[str, Reason] = {}
+    warnings: dict[str, StatusReason] = {}
     for event in snapshot.warnings:
         subject, warning = event["involvedObject"], event_reason(event)
         # The text of the scheduler's event for the deletion of a waiting pod (pkg/scheduler/schedule_one.go).
@@ -526,7 +526,7 @@ def _pod_warnings(snapshot: Snapshot, controller: str, since: str) -> list[Reaso
     return [*warnings.values()]
 
 
-def _lacking_resources(controller: Object | None, warnings: Sequence[Reason]) -> list[str]:
+def _lacking_resources(controller: Object | None, warnings: Sequence[StatusReason]) -> list[str]:
     """Return the resources that the nodes lack for the pods of a controller, as texts such as "8 nvidia.com/gpu".
 
     Args:

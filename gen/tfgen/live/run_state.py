@@ -10,7 +10,17 @@ from tfgen import data_path
 from tfgen.kubernetes import keys
 from tfgen.kubernetes.object import Object, creation_time
 from tfgen.live.api import Api, brief_reason
-from tfgen.live.run import APPLICATION, DeclaredRun, End, Reason, Snapshot, condition, end_of, end_of_run, is_suspended
+from tfgen.live.run import (
+    APPLICATION,
+    DeclaredRun,
+    End,
+    Snapshot,
+    StatusReason,
+    condition,
+    end_of,
+    end_of_run,
+    is_suspended,
+)
 from tfgen.live.tasks import (
     ENDED,
     TERMINATING,
@@ -68,31 +78,31 @@ def queue_of(item: Object) -> str:
     return str((item["metadata"].get("labels") or {}).get(keys.QUEUE, ""))
 
 
-def queue_reason(item: Object, workload: Object | None) -> Reason | None:
+def queue_reason(item: Object, workload: Object | None) -> StatusReason | None:
     """Return the reason why an object waits in the queue; None after Kueue has admitted the object."""
     if workload is None:
         text = "Kueue has created no Workload; check that Kueue runs and manages this kind of object"
-        return Reason("NoWorkload", text) if is_suspended(item) else None
+        return StatusReason("NoWorkload", text) if is_suspended(item) else None
     admitted, reserved, evicted = (condition(workload, kind) for kind in ("Admitted", "QuotaReserved", "Evicted"))
     if "True" in (admitted.get("status"), condition(workload, "Finished").get("status")):
         return None
     if (workload.get("spec") or {}).get("active") is False:
-        return Reason("Deactivated", evicted.get("message") or "the Workload is inactive")
+        return StatusReason("Deactivated", evicted.get("message") or "the Workload is inactive")
     if reserved.get("status") == "True":
         checks = [each for each in workload["status"].get("admissionChecks") or () if each["state"] != "Ready"]
         texts = "; ".join(f"{check['name']}: {check.get('message') or check['state']}" for check in checks)
         text = f"the quota is reserved; the Workload waits for {texts or 'the admission checks'}"
-        return _workload_reason(admitted) or Reason("QuotaReserved", text)
+        return _workload_reason(admitted) or StatusReason("QuotaReserved", text)
     waiting = _workload_reason(reserved)
     if evicted.get("status") == "True":
         message = evicted.get("message", "")
         suffix = f"; {waiting.message}" if waiting and waiting.message != message else ""
-        return Reason("Evicted", f"{evicted.get('reason', '')}: {message}{suffix}")
-    return waiting or Reason("Pending", "Kueue has not processed the Workload yet")
+        return StatusReason("Evicted", f"{evicted.get('reason', '')}: {message}{suffix}")
+    return waiting or StatusReason("Pending", "Kueue has not processed the Workload yet")
 
 
-def _workload_reason(entry: Mapping[str, Any]) -> Reason | None:
-    return Reason(entry.get("reason", entry["type"]), entry.get("message", "")) if entry else None
+def _workload_reason(entry: Mapping[str, Any]) -> StatusReason | None:
+    return StatusReason(entry.get("reason", entry["type"]), entry.get("message", "")) if entry else None
 
 
 _NOISE: Final = re.compile(
@@ -102,7 +112,7 @@ _NOISE: Final = re.compile(
 """Parts of a message that repeat the name of the release, or change with each retry."""
 
 
-def delivery_reason(item: Object) -> Reason | None:
+def delivery_reason(item: Object) -> StatusReason | None:
     """Return the reason why a GitOps tool cannot apply a commit; None while the tool has no error."""
     if item["kind"] == APPLICATION[1]:
         status: Mapping[str, Any] = item.get("status") or {}
@@ -113,7 +123,7 @@ def delivery_reason(item: Object) -> Reason | None:
     return next((_tool_reason(each["reason"], each) for each in failed), None)
 
 
-def _sync_reason(status: Mapping[str, Any]) -> Reason | None:
+def _sync_reason(status: Mapping[str, Any]) -> StatusReason | None:
     """Return the reason why the last sync of an Application failed.
 
     If the cluster has the newest commit, the failure of an earlier commit is no reason.
@@ -130,13 +140,15 @@ def _sync_reason(status: Mapping[str, Any]) -> Reason | None:
         return _tool_reason("SyncFailed", operation)
     first = failed[0]
     others = f"; Argo CD could not apply {count(len(failed) - 1, 'more object')}" if len(failed) > 1 else ""
-    return Reason("SyncFailed", f"{first['kind']} {first['name']}: {_tool_reason('SyncFailed', first).message}{others}")
+    return StatusReason(
+        "SyncFailed", f"{first['kind']} {first['name']}: {_tool_reason('SyncFailed', first).message}{others}"
+    )
 
 
-def _tool_reason(word: str, item: Mapping[str, Any]) -> Reason:
+def _tool_reason(word: str, item: Mapping[str, Any]) -> StatusReason:
     """Return a reason with the message of a condition, an operation or a result."""
     message = _NOISE.sub("", item.get("message") or "").strip()
-    return Reason(word, brief_reason({"message": message}) if message else "")
+    return StatusReason(word, brief_reason({"message": message}) if message else "")
 
 
 Phase: TypeAlias = Literal[
@@ -187,7 +199,7 @@ class Cause(Record):
     """
 
     subjects: tuple[str, ...]
-    reason: Reason
+    reason: StatusReason
 
     def __str__(self) -> str:
         """Return the reason in a single line: "worker-3: Unschedulable: 0/3 nodes are available"."""
@@ -340,7 +352,7 @@ def _causes(run: DeclaredRun, snapshot: Snapshot, roles: Sequence[RoleState], en
         on_nodes = tuple(role.role for role in roles if any(task.holds_node for task in role.tasks))
         text = "the job is retired in this environment, but the tasks still run; to stop the tasks, run tfgen delete"
         if on_nodes:
-            yield Cause(on_nodes, Reason("Disabled", text))
+            yield Cause(on_nodes, StatusReason("Disabled", text))
         return
     if end is None or end.result == "Failed":
         yield from _gang_causes(run, snapshot)
@@ -351,7 +363,7 @@ def _causes(run: DeclaredRun, snapshot: Snapshot, roles: Sequence[RoleState], en
     if end is None or end.result != "NotStarted":
         yield from _finisher_causes(run, snapshot)
     if end and end.result != "Succeeded" and run.deciding_object:
-        yield Cause((" ".join(run.deciding_object[1:]),), Reason(end.result, end.message))
+        yield Cause((" ".join(run.deciding_object[1:]),), StatusReason(end.result, end.message))
     yield from _recreated_causes(run, snapshot, end)
     for _, delivery in run.deliveries:
         reason = delivery_reason(snapshot.objects[delivery]) if delivery in snapshot.objects else None
@@ -372,7 +384,7 @@ def _recreated_causes(run: DeclaredRun, snapshot: Snapshot, end: End | None) -> 
             continue
         if not end_of(item) and not is_suspended(item) and data_path.at(item, ("spec", "replicas")) != 0:
             text = f"{controller[1]} {controller[2]} was created again after the end of the run"
-            yield Cause((role,), Reason("CreatedAgain", f"{text}; to free the nodes: tfgen release"))
+            yield Cause((role,), StatusReason("CreatedAgain", f"{text}; to free the nodes: tfgen release"))
 
 
 def _part_causes(run: DeclaredRun, snapshot: Snapshot, roles: Sequence[RoleState]) -> Iterator[Cause]:
@@ -393,7 +405,7 @@ def _part_causes(run: DeclaredRun, snapshot: Snapshot, roles: Sequence[RoleState
         item = snapshot.find(claim)
         phase = item.get("status", {}).get("phase", "Pending") if item else "Bound"
         if phase != "Bound":
-            reason = snapshot.warning_of(item) or Reason(phase, "the claim has no volume")
+            reason = snapshot.warning_of(item) or StatusReason(phase, "the claim has no volume")
             yield Cause((f"claim {claim[2]}",), reason)
 
 
@@ -414,14 +426,14 @@ def _controller_causes(run: DeclaredRun, snapshot: Snapshot, roles: Sequence[Rol
         field = "replicas" if kind == "StatefulSet" else "parallelism"
         if item is None and not any(text.startswith((f"{kind}:", f"{kind} of ")) for text in snapshot.unreadable):
             fix = "apply or sync the job again, or free the nodes: tfgen release"
-            yield Cause((subject,), Reason("Missing", f"the cluster has no {kind} {name}; {fix}"))
+            yield Cause((subject,), StatusReason("Missing", f"the cluster has no {kind} {name}; {fix}"))
         if item is None or not number or end_of(item):
             continue
         if is_suspended(item):
-            yield Cause((subject,), Reason("Suspended", f"{kind} {name} is suspended"))
+            yield Cause((subject,), StatusReason("Suspended", f"{kind} {name} is suspended"))
         elif data_path.at(item, ("spec", field)) == 0:
             text = f"{kind} {name} has {field} 0; to start the tasks, set {field} to {number}"
-            yield Cause((subject,), Reason("ScaledToZero", text))
+            yield Cause((subject,), StatusReason("ScaledToZero", text))
 
 
 def _finisher_causes(run: DeclaredRun, snapshot: Snapshot) -> Iterator[Cause]:
@@ -461,7 +473,7 @@ def _gang_causes(run: DeclaredRun, snapshot: Snapshot) -> Iterator[Cause]:
         message = _waiting_message(status)
         if "should have the same priority as the pod group's priority" in message:  # of Kubernetes 1.37
             message += "; the PodGroup cannot change, so set one priorityClassName, and start a new run: tfgen rerun"
-        reason = Reason(status.get("phase", "Pending"), f"{text}{': ' * bool(message)}{message}")
+        reason = StatusReason(status.get("phase", "Pending"), f"{text}{': ' * bool(message)}{message}")
         yield Cause((f"gang {identity[2]}",), reason)
 
 
@@ -494,7 +506,7 @@ def _merge_causes(causes: Iterable[Cause]) -> Iterator[Cause]:
 
     A failed probe is often only an effect of another cause.
     """
-    groups: dict[Reason, list[str]] = {}
+    groups: dict[StatusReason, list[str]] = {}
     for cause in sorted(causes, key=lambda cause: cause.reason.word == "Unhealthy"):
         groups.setdefault(cause.reason, []).extend(cause.subjects)
     yield from (Cause(tuple(subjects), reason) for reason, subjects in groups.items())

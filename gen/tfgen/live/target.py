@@ -127,7 +127,7 @@ class Target(Record):
     inventory: Mapping[Identity, str] = EMPTY
 
 
-class RefusedError(TfgenError):
+class ObjectRefusedError(TfgenError):
     """Error for an object that tfgen changes only with --force, or not at all.
 
     Attributes:
@@ -177,7 +177,7 @@ def apply_object(target: Target, item: Object, live: Object | None, *, is_dry_ru
         if has_pods or not target.is_forced:
             force = "" if has_pods else ", or add --force to change the object, which no command then deletes"
             fix = f"rename the job, or delete the object with kubectl{force}"
-            raise RefusedError(identity(live), f"{owner.reason}; {fix}")
+            raise ObjectRefusedError(identity(live), f"{owner.reason}; {fix}")
         labels_of_job = (keys.NAME, keys.INSTANCE, keys.MANAGED_BY)
         labels = {key: value for key, value in item["metadata"]["labels"].items() if key not in labels_of_job}
         item = {**item, "metadata": {**item["metadata"], "labels": labels}}
@@ -247,7 +247,7 @@ def check_owner(target: Target, live: Object) -> None:
     """Raise RefusedError if Argo CD, Flux or Helm manages an object, unless the user passed --force."""
     owner = _manager_of(live)
     if owner and not target.is_forced:
-        raise RefusedError(
+        raise ObjectRefusedError(
             identity(live),
             f"{owner} manages the object; commit the change to git, or add --force to let tfgen manage the object",
         )
@@ -288,7 +288,7 @@ def check_own(target: Target, live: Object) -> None:
     """Raise RefusedError if the job does not own an object in the cluster."""
     owner = ownership(target, live)
     if not owner.is_own:
-        raise RefusedError(identity(live), owner.reason)
+        raise ObjectRefusedError(identity(live), owner.reason)
 
 
 def _has_labels_of_job(target: Target, live: Object) -> bool:
@@ -323,7 +323,7 @@ def _labels_of_pods(item: Object) -> Iterator[Mapping[str, Any]]:
         parts += part.values() if isinstance(part, Mapping) else part if isinstance(part, list) else ()
 
 
-def refusal_lines(refusals: Iterable[RefusedError]) -> str:
+def refusal_lines(refusals: Iterable[ObjectRefusedError]) -> str:
     """Return a line for each reason, with the objects that have the reason: "Service mnist and Job mnist: REASON"."""
     items: dict[str, list[str]] = {}
     for refusal in refusals:

@@ -13,7 +13,7 @@ from tfgen.graph.helper_pods import TENSORBOARD
 from tfgen.graph.naming import CONTAINER
 from tfgen.kubernetes import keys
 from tfgen.kubernetes.object import Object, creation_time
-from tfgen.live.run import DeclaredRun, Reason, Snapshot, condition, end_of, gang_size
+from tfgen.live.run import DeclaredRun, Snapshot, StatusReason, condition, end_of, gang_size
 from tfgen.live.training_log import TrainingError, find_error
 from tfgen.record import EMPTY, Record
 from tfgen.words import count
@@ -58,7 +58,7 @@ class TaskState(Record):
     since: str
     gpus: int
     holds_node: bool
-    reason: Reason | None
+    reason: StatusReason | None
 
     @property
     def task(self) -> str:
@@ -173,30 +173,30 @@ def _word(pod: Object) -> str:
     return word
 
 
-def _reason(pod: Object, *, is_ready: bool) -> Reason | None:
+def _reason(pod: Object, *, is_ready: bool) -> StatusReason | None:
     """Return the reason why a pod does not work, from the pod's status; None if the status has no reason."""
     status = pod["status"]
     if "deletionTimestamp" in pod["metadata"] and status.get("phase") not in ENDED:
-        return Reason(TERMINATING, "the pod is being deleted")
+        return StatusReason(TERMINATING, "the pod is being deleted")
     if is_ready or status.get("phase") == "Succeeded":
         return None
     scheduled = condition(pod, "PodScheduled")
     if scheduled.get("status") == "False":
-        return Reason(scheduled.get("reason", "Unschedulable"), scheduled.get("message", ""))
+        return StatusReason(scheduled.get("reason", "Unschedulable"), scheduled.get("message", ""))
     of_container = next(filter(None, (_container_reason(item, pod) for item in _container_statuses(pod))), None)
     if of_container is None and status.get("phase") == "Failed":
-        return Reason(status.get("reason", "Failed"), status.get("message", ""))
+        return StatusReason(status.get("reason", "Failed"), status.get("message", ""))
     return of_container
 
 
-def _container_reason(item: Mapping[str, Any], pod: Object) -> Reason | None:
+def _container_reason(item: Mapping[str, Any], pod: Object) -> StatusReason | None:
     state = item.get("state", {})
     ended = state.get("terminated") or item.get("lastState", {}).get("terminated") or {}
     waiting = state.get("waiting", {})
     if ended.get("exitCode") and (waiting or "terminated" in state):
-        return Reason(ended.get("reason", "Error"), _end_message(item["name"], ended, pod))
+        return StatusReason(ended.get("reason", "Error"), _end_message(item["name"], ended, pod))
     if waiting.get("reason", _STARTING[0]) not in _STARTING:
-        return Reason(waiting["reason"], waiting.get("message", ""))
+        return StatusReason(waiting["reason"], waiting.get("message", ""))
     return None
 
 

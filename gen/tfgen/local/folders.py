@@ -61,7 +61,7 @@ class Folders(Record):
         return next((str(candidate) for candidate in candidates if candidate.exists()), path)
 
 
-class Volumes(Record):
+class LocalVolumes(Record):
     """The volumes of a job on this machine.
 
     Attributes:

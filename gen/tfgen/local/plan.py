@@ -23,7 +23,7 @@ from tfgen.graph.graph import Pod, gpu_count, pods, task_objects
 from tfgen.graph.storage import TMP
 from tfgen.job.facts import name_of
 from tfgen.kubernetes.pods import claimed_devices, device_templates, expand, find_program_file
-from tfgen.local.folders import Folders, Volumes
+from tfgen.local.folders import Folders, LocalVolumes
 from tfgen.local.run import Ending, Failure, Task
 from tfgen.local.variables import (
     VISIBLE,
@@ -130,7 +130,7 @@ class _Planner:
         self._built = task_objects(job.document.data, options.environment)
         self._maps = config_maps(self._built.objects)
         self._pods = tuple(pods(self._built.objects, job.document.data["metadata"].get("namespace") or "default"))
-        self._volumes = Volumes(self._built.structure, root, options.folders, options.workdir, self._maps)
+        self._volumes = LocalVolumes(self._built.structure, root, options.folders, options.workdir, self._maps)
         self._addresses = loopback(self._maps)
         self._problems: list[Problem] = []
         self._programs: set[Path] = set()  # the programs whose imports are already checked

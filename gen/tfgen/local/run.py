@@ -165,7 +165,7 @@ def read_failure(text: str) -> Failure:
     return Failure(f"{match['role']}-{match['index'] or 0}", float(match["seconds"]))
 
 
-class Line(Record):
+class OutputLine(Record):
     """A line of output, and the name of the task that printed the line."""
 
     task: str
@@ -227,7 +227,7 @@ class State:
         with self.task.log.open("ab") as log:
             log.write(f"tfgen: {text}\n".encode())
 
-    def lines(self, *, is_last: bool = False) -> Iterator[Line]:
+    def lines(self, *, is_last: bool = False) -> Iterator[OutputLine]:
         """Yield the complete lines that the task has printed since the last call.
 
         The task writes directly to its log file, so that no output is lost if tfgen ends first. With `is_last`, yield
@@ -240,11 +240,11 @@ class State:
             self._position += len(data)
             *lines, self._tail = (self._tail + data).split(b"\n")
             for line in lines:
-                yield Line(self.task.name, line.rstrip(b"\r").decode(errors="replace"))
+                yield OutputLine(self.task.name, line.rstrip(b"\r").decode(errors="replace"))
             if not (is_last and data):
                 break
         if is_last and self._tail:
-            yield Line(self.task.name, self._tail.decode(errors="replace"))
+            yield OutputLine(self.task.name, self._tail.decode(errors="replace"))
 
 
 class Run:
@@ -290,7 +290,7 @@ class Run:
         trainers = ("chief", "worker")
         return tuple(name for name, state in self.states.items() if state.task.port and state.task.role in trainers)
 
-    def lines(self) -> Iterator[Line | None]:
+    def lines(self) -> Iterator[OutputLine | None]:
         """Yield the output of the tasks line by line, and None at intervals, so that the caller can do other work."""
         for state in self.states.values():
             self._start(state)

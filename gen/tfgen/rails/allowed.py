@@ -21,7 +21,7 @@ from tfgen.errors import Place, Problem
 from tfgen.fix import Assignment, Hint, Rename, meant, removal
 from tfgen.kubernetes.object import group
 from tfgen.rails.enforce import ENFORCED, literal_path
-from tfgen.rails.rail import Comparison, Rail, values_of
+from tfgen.rails.rail import LooserSetting, Rail, values_of
 from tfgen.schema import tunables
 from tfgen.text.document import Document
 from tfgen.words import either, in_environments, nearest, path_name, shown
@@ -72,7 +72,7 @@ def find_disallowed(document: Document) -> Iterator[Problem]:
 # -- the rails -----------------------------------------------------------------------------------------------------
 
 
-def _project_words(comparison: Comparison) -> str:
+def _project_words(comparison: LooserSetting) -> str:
     enforced = f"{comparison.base} enforces {shown(comparison.old)}"
     if comparison.is_change and comparison.new is None:
         return f"jobs may now name any Argo CD project, but {enforced}"
@@ -83,7 +83,7 @@ def _added(old: Sequence[str], new: Sequence[str] | None) -> list[Path]:
     return [()] if new is None else [(index,) for index, name in enumerate(new) if name not in old]
 
 
-def _name_words(comparison: Comparison) -> str:
+def _name_words(comparison: LooserSetting) -> str:
     key = str(comparison.path[0])
     if comparison.new is None:
         names = either(map(shown, comparison.old))

@@ -109,7 +109,7 @@ class _Requirement(NamedTuple):
     place: Place
 
 
-class _Fault(NamedTuple):
+class _FieldFault(NamedTuple):
     """A wrong field of an object, and the message, which follows the path of the field in the job.
 
     Attributes:
@@ -131,7 +131,9 @@ def find_pod_overrides(document: Document, built: BuiltJob, locate: Locate) -> I
     found: dict[tuple[Place, str], list[str | None]] = {}
     reference = _reference(document, built) if any(entry.path != REGISTRY for entry in enforced) else built
     allowed = {(path[-1], text) for entry in enforced for path, text in data_path.texts(entry.data.get("spec", {}))}
-    shared: dict[tuple[int, Any], list[_Fault]] = {}  # Most objects are the same Python object in many environments.
+    shared: dict[
+        tuple[int, Any], list[_FieldFault]
+    ] = {}  # Most objects are the same Python object in many environments.
     for environment, items in (*built.environments.items(), (None, built.base)):
         requirements = [*_requirements(enforced, environment)]
         account = next((one for one in requirements if one.key == ("serviceAccountName",)), None)
@@ -156,7 +158,7 @@ def find_pod_overrides(document: Document, built: BuiltJob, locate: Locate) -> I
 
 
 def _report(
-    document: Document, environment: str | None, item: Object, fault: _Fault, locate: Locate
+    document: Document, environment: str | None, item: Object, fault: _FieldFault, locate: Locate
 ) -> tuple[Place, str]:
     name = literal_name(item)
     if name is not None:
@@ -260,7 +262,7 @@ def _words(actual: Any, requirement: _Requirement, expected: Any) -> str:
 # -- entries of `objects` ------------------------------------------------------------------------------------------
 
 
-def _literal_faults(item: Object, requirements: list[_Requirement], enforced: list[Enforced]) -> Iterator[_Fault]:
+def _literal_faults(item: Object, requirements: list[_Requirement], enforced: list[Enforced]) -> Iterator[_FieldFault]:
     shared = [one for one in requirements if CONTAINER not in one.field and one.key[0] != SECURITY[-1]]
     metadata = [requirement for requirement in shared if requirement.field[0] == "metadata"]
     yield from _template_faults({"metadata": item["metadata"]}, (), metadata, is_whole=False)
@@ -280,7 +282,7 @@ def _literal_faults(item: Object, requirements: list[_Requirement], enforced: li
         for registry, place in registries:
             if registry and isinstance(image, str) and not is_in_registry(image, registry):
                 message = f"the image {shown(image)} is not in the registry {registry}, which {place} enforces"
-                yield _Fault(where, message, names_path=False)
+                yield _FieldFault(where, message, names_path=False)
 
 
 def _mappings(value: Any, path: Path = ()) -> Iterator[PodPart]:
@@ -300,7 +302,7 @@ def _template_faults(
     *,
     is_whole: bool,
     wrapper_steps: int = 0,
-) -> Iterator[_Fault]:
+) -> Iterator[_FieldFault]:
     """Yield a fault for each field of a pod template in `objects` that differs from an enforced value.
 
     Args:
@@ -315,13 +317,13 @@ def _template_faults(
     for requirement in requirements:
         differences = _differences(template, requirement.field, requirement.value, is_whole=is_whole)
         for fault_path, actual, expected in differences:
-            yield _Fault((*path, *fault_path[wrapper_steps:]), _words(actual, requirement, expected))
+            yield _FieldFault((*path, *fault_path[wrapper_steps:]), _words(actual, requirement, expected))
 
 
 # -- generated objects ---------------------------------------------------------------------------------------------
 
 
-def _generated_faults(item: Object, expected: Object, requirements: list[_Requirement]) -> Iterator[_Fault]:
+def _generated_faults(item: Object, expected: Object, requirements: list[_Requirement]) -> Iterator[_FieldFault]:
     """Yield a fault for each enforced field that differs from the enforced value and from the object `expected`."""
     if item == expected:
         return
@@ -342,7 +344,7 @@ def _generated_faults(item: Object, expected: Object, requirements: list[_Requir
             for keys, value in data_path.leaves(requirement.value):
                 actual = data_path.at(part, (*below, *keys))
                 if actual not in (data_path.at(other, (*below, *keys)), value):
-                    yield _Fault((*path, *below, *keys), _words(actual, requirement, value))
+                    yield _FieldFault((*path, *below, *keys), _words(actual, requirement, value))
 
 
 def _named_parts(value: Any, names: Path = (), path: Path = ()) -> Iterator[tuple[Path, Path, Mapping[str, Any]]]:
@@ -365,7 +367,7 @@ def _named_parts(value: Any, names: Path = (), path: Path = ()) -> Iterator[tupl
 # -- identity, priority and profile --------------------------------------------------------------------------------
 
 
-def _identity_faults(item: Object, account: _Requirement, allowed: Set[tuple[str | int, str]]) -> Iterator[_Fault]:
+def _identity_faults(item: Object, account: _Requirement, allowed: Set[tuple[str | int, str]]) -> Iterator[_FieldFault]:
     """Yield a fault for each part of an object that gives pods a different identity than the enforced account.
 
     Args:
@@ -376,33 +378,33 @@ def _identity_faults(item: Object, account: _Requirement, allowed: Set[tuple[str
     is_literal = literal_name(item) is not None
     if is_literal and item["kind"] == "ServiceAccount" and item["metadata"]["name"] == (account.value or "default"):
         message = f"found the account {item['metadata']['name']}, which {account.place} enforces; remove the object"
-        yield _Fault(("metadata", "name"), message)
+        yield _FieldFault(("metadata", "name"), message)
     for part in _mappings(item):
         if is_literal and part.data.get("type") == _ACCOUNT_SECRET:
             message = (
                 f"found {shown(_ACCOUNT_SECRET)}, the token of an account, but {account.place} enforces the account"
             )
-            yield _Fault((*part.path, "type"), f"{message}; remove the object")
+            yield _FieldFault((*part.path, "type"), f"{message}; remove the object")
         is_owner = part.path == ("metadata",) and item["kind"] not in ("ServiceAccount", "Pod")
         is_metadata = part.path[-1:] and part.path[-1] in _NESTED_METADATA
         for notes in child(part, "annotations") if is_metadata and not is_owner else ():
             for key, value in notes.data.items():
                 if _IDENTITY.search(key) and (key, value) not in allowed:
                     message = f"found {shown(value)}, an identity of pods, but {account.place} enforces the account"
-                    yield _Fault((*notes.path, key), f"{message}; remove the key")
+                    yield _FieldFault((*notes.path, key), f"{message}; remove the key")
 
 
-def _priority_faults(item: Object, expected: Objects, enforced: list[Enforced]) -> Iterator[_Fault]:
+def _priority_faults(item: Object, expected: Objects, enforced: list[Enforced]) -> Iterator[_FieldFault]:
     """Yield a fault for a PriorityClass that the tfgen.yaml does not set, if the tfgen.yaml enforces the priority."""
     if item["kind"] != "PriorityClass" or (literal_name(item) is None and item in expected.values()):
         return
     for entry in enforced:
         if entry.path[-1] == "priorityClassName":
             message = f"a PriorityClass changes the priority of pods, but {entry.place} enforces "
-            yield _Fault(("value",), f"{message}{path_name(entry.path)}; remove the object")
+            yield _FieldFault(("value",), f"{message}{path_name(entry.path)}; remove the object")
 
 
-def _weak_faults(item: Object, enforced: list[Enforced]) -> Iterator[_Fault]:
+def _weak_faults(item: Object, enforced: list[Enforced]) -> Iterator[_FieldFault]:
     """Yield a fault for each field of an object that needs a weaker Pod Security profile than the enforced profile.
 
     A field of a generated object may come from a part of the job, or from committed overlays that an earlier guard rail
@@ -419,9 +421,9 @@ def _weak_faults(item: Object, enforced: list[Enforced]) -> Iterator[_Fault]:
                     words = (
                         f"{field.description} needs the profile {field.profile}, but {entry.place} enforces {profile}"
                     )
-                    yield _Fault(field.path, words, is_located=is_literal)
+                    yield _FieldFault(field.path, words, is_located=is_literal)
             for notes in child(part, "annotations") if profile != "privileged" else ():
                 for key, value in notes.data.items():
                     if _UNCONFINED.match(key) and value == "unconfined":
                         words = f"found {shown(value)}, which needs the profile privileged, but {entry.place} enforces "
-                        yield _Fault((*notes.path, key), f"{words}{profile}")
+                        yield _FieldFault((*notes.path, key), f"{words}{profile}")

@@ -23,7 +23,7 @@ from tfgen.kubernetes import keys, quantity
 from tfgen.kubernetes.object import Object, literal_name
 from tfgen.kubernetes.pods import Pods, amount, literal_pods, pod_requests, pods_of
 from tfgen.rails.enforce import blocks
-from tfgen.rails.rail import Comparison, Rail, all_layers
+from tfgen.rails.rail import LooserSetting, Rail, all_layers
 from tfgen.record import Record
 from tfgen.text.document import Document
 from tfgen.words import in_environments, path_name, shown
@@ -295,7 +295,7 @@ def _read(layer: Document) -> Iterator[tuple[Path, Any]]:
             yield from ((("limits", kind, name, resource), value) for resource, value in limits[kind][name].items())
 
 
-def _words(comparison: Comparison) -> str:
+def _words(comparison: LooserSetting) -> str:
     new = "no limit" if comparison.new is None else shown(comparison.new)
     allows = "allows" if comparison.is_change else "allows at most"
     message = f"{path_name(comparison.path)}: found {new}, but {comparison.base} {allows} {shown(comparison.old)}"

@@ -40,7 +40,7 @@ class Setting(Record):
         return self.layer.place(self.path)
 
 
-class Comparison(Record):
+class LooserSetting(Record):
     """Two settings of a guard rail, of which the second is looser than the first.
 
     Attributes:
@@ -77,7 +77,7 @@ class Rail(Record):
 
     read: Callable[[Document], Iterable[tuple[Path, Any]]]
     looser: Callable[[Any, Any], Iterable[Path]]
-    words: Callable[[Comparison], str]
+    words: Callable[[LooserSetting], str]
     removed: str = ""
     default: Callable[[Path], Any] = lambda _: None
     is_of_file: bool = False
@@ -159,7 +159,7 @@ def find_looser_than_parents(rails: Iterable[Rail], defaults: Document) -> Itera
             if new is None or old.value is None:
                 continue
             for part in rail.looser(old.value, new.value):
-                comparison = Comparison(new.path, old.value, new.value, str(old.place), part, is_change=False)
+                comparison = LooserSetting(new.path, old.value, new.value, str(old.place), part, is_change=False)
                 path, message = (*new.path, *part), rail.words(comparison)
                 advice = fix.hint(fix.removal(path, rail.removed)) if rail.removed else fix.NO_HINT
                 text = f"{message}{advice.text}"
@@ -178,7 +178,7 @@ def find_looser_than_before(rails: Iterable[Rail], layers: Layers) -> Iterator[L
             for part in rail.looser(old_value, new.value if new else default) if old_value is not None else ():
                 base = layers.in_base(old.place) if old and not rail.is_of_file else layers.revision
                 message = rail.words(
-                    Comparison(path, old_value, new_value, base, part, is_change=True, is_default=not old)
+                    LooserSetting(path, old_value, new_value, base, part, is_change=True, is_default=not old)
                 )
                 if old and not rail.is_of_file:
                     yield layers.loosening(old.place, (*path, *part), message)
@@ -275,7 +275,7 @@ def _severity_by_default(path: Path) -> Severity:
     return next((rule.severity for rule in RULES if rule.id == path[1]), "warning")
 
 
-def _severity_words(comparison: Comparison) -> str:
+def _severity_words(comparison: LooserSetting) -> str:
     name, new, old = path_name(comparison.path), comparison.new, comparison.old
     if not comparison.is_change:
         return (
@@ -286,13 +286,13 @@ def _severity_words(comparison: Comparison) -> str:
     return f"{name}: found {new or 'no entry'}, but {set_by}"
 
 
-def _ignorable_words(comparison: Comparison) -> str:
+def _ignorable_words(comparison: LooserSetting) -> str:
     if not comparison.is_change:
         return f"{path_name(comparison.path)}: found true, but {comparison.base} sets false"
     return f"a comment in a job may now ignore {comparison.path[1]}, which {comparison.base} forbids"
 
 
-def _as_errors_words(comparison: Comparison) -> str:
+def _as_errors_words(comparison: LooserSetting) -> str:
     if not comparison.is_change:
         return f"warningsAsErrors: found false, but {comparison.base} sets true"
     return f"warnings are no longer errors, but {comparison.base} makes them errors"

@@ -320,7 +320,7 @@ def rank_cause(cause: Path) -> int:
     return _CAUSES.index(str(cause[0])) + 1 if cause else 0
 
 
-class _Place(NamedTuple):
+class _ObjectPlace(NamedTuple):
     """The place of an object; the namespace of a cluster-wide object is None."""
 
     cluster: str | None
@@ -333,7 +333,7 @@ class _Place(NamedTuple):
         return f"{namespace}{cluster}".lstrip()
 
 
-class _Entry(NamedTuple):
+class _ObjectEntry(NamedTuple):
     """An object of a job in `_objects_record`. Each variant is an environment, its cluster and its namespace.
 
     Attributes:
@@ -354,9 +354,9 @@ class _Created(NamedTuple):
 
     kind: str
     name: str
-    place: _Place
+    place: _ObjectPlace
     environment: str | None
-    entry: _Entry
+    entry: _ObjectEntry
 
     @property
     def job(self) -> Recorded:
@@ -471,7 +471,7 @@ def _pairs(jobs: Sequence[Recorded]) -> Iterator[tuple[_Created, _Created]]:
     """
     # Most objects belong to one job, so only the second pass keeps objects in memory: those that several jobs create.
     numbers = Counter(hash(item) for job in jobs for item, _ in _entries(job))
-    found: dict[tuple[str, str], list[_Entry]] = {}
+    found: dict[tuple[str, str], list[_ObjectEntry]] = {}
     for job in jobs:
         for item, entry in _entries(job):
             if numbers[hash(item)] > 1:
@@ -482,22 +482,22 @@ def _pairs(jobs: Sequence[Recorded]) -> Iterator[tuple[_Created, _Created]]:
         yield from _pairs_of_object(item, entries)
 
 
-def _entries(job: Recorded) -> Iterator[tuple[tuple[str, str], _Entry]]:
+def _entries(job: Recorded) -> Iterator[tuple[tuple[str, str], _ObjectEntry]]:
     """Yield each object of a job, with the kind and the name of the object."""
     job_place, has_gitops, all_variants, groups = json.loads(job.record)
     for numbers, path, items in groups:
-        entry = _Entry(job, job_place, has_gitops, [all_variants[number] for number in numbers], tuple(path))
+        entry = _ObjectEntry(job, job_place, has_gitops, [all_variants[number] for number in numbers], tuple(path))
         for item in items:
             kinds, _, name = item.partition(" ")
             yield from (((kind, name), entry) for kind in kinds.split(","))
 
 
-def _pairs_of_object(item: tuple[str, str], entries: Iterable[_Entry]) -> Iterator[tuple[_Created, _Created]]:
+def _pairs_of_object(item: tuple[str, str], entries: Iterable[_ObjectEntry]) -> Iterator[tuple[_Created, _Created]]:
     kind, name = item[0].partition(".")[0], item[1]
-    owners: dict[_Place, _Created] = {}
+    owners: dict[_ObjectPlace, _Created] = {}
     for entry in entries:
         for environment, cluster, namespace in entry.variants:
-            place = _Place(cluster, None if kind in CLUSTER_KINDS else namespace)
+            place = _ObjectPlace(cluster, None if kind in CLUSTER_KINDS else namespace)
             current = _Created(kind, name, place, environment, entry)
             owner = owners.setdefault(place, current)
             if _is_clash(owner, current):

@@ -10,7 +10,7 @@ from tfgen import data_path
 from tfgen.data_path import Path
 from tfgen.graph.fill import Scope
 from tfgen.graph.graph import identities, patched_graph
-from tfgen.graph.patch_edits import Fault
+from tfgen.graph.patch_edits import PatchFault
 from tfgen.graph.patch_job import name_hint, target_path
 from tfgen.rules import pod_parts
 from tfgen.rules.across import CURES, rank_cause
@@ -85,7 +85,7 @@ def _has_patches(view: View) -> bool:
     return bool(view.patches) and has_objects(view)
 
 
-def _faults(view: View) -> Sequence[Fault]:
+def _faults(view: View) -> Sequence[PatchFault]:
     """Return the faults in the patches of this variant.
 
     If the patches that the environment itself sets have faults, return only the faults in these patches.

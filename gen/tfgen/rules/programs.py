@@ -14,7 +14,7 @@ from tfgen import data_path
 from tfgen.data_path import Path
 from tfgen.fix import Fix, Hint, Replacement, assignment, hint, removal
 from tfgen.graph import naming, podspec
-from tfgen.graph.helper_pods import TENSORBOARD as ROLE
+from tfgen.graph.helper_pods import TENSORBOARD
 from tfgen.graph.holes import clean_path
 from tfgen.graph.storage import makes_claim
 from tfgen.job.training_job import FileCode, RoleName
@@ -44,7 +44,7 @@ _CURLY: Final = re.compile(
 _PLAIN: Final = {"\N{LEFT SINGLE QUOTATION MARK}": "'", "\N{RIGHT SINGLE QUOTATION MARK}": "'"}
 
 
-class Word(NamedTuple):
+class RoleWord(NamedTuple):
     """A word of a role's command or arguments, and the path of the word."""
 
     path: Path
@@ -100,11 +100,11 @@ def shell_operator(view: View) -> Iterator[Finding]:
             yield Finding(word.path, message)
 
 
-def list_words(view: View, role: RoleName) -> Iterator[Word]:
+def list_words(view: View, role: RoleName) -> Iterator[RoleWord]:
     """Yield the words of a role's command, then the words of the role's args."""
     for field in ("command", "args"):
         path, words = view.effective_field(role, field)
-        yield from (Word((*path, index), text) for index, text in enumerate(words))
+        yield from (RoleWord((*path, index), text) for index, text in enumerate(words))
 
 
 def has_shell(view: View, role: RoleName) -> bool:
@@ -313,13 +313,13 @@ def tensorboard_log_dir(view: View) -> Iterator[Finding]:
     if not view.has_tensorboard:
         return
     log_dir = clean_path(view.values["tensorboard"]["logDir"])
-    volumes = {clean_path(volume["mountPath"]): volume for volume in view.volumes(ROLE).values()}
+    volumes = {clean_path(volume["mountPath"]): volume for volume in view.volumes(TENSORBOARD).values()}
     mount = max((mount for mount in volumes if posixpath.commonpath((mount, log_dir)) == mount), key=len, default="")
     # An emptyDir belongs to a single pod, so TensorBoard cannot read the files of a task.
     if not mount or "emptyDir" in volumes[mount]:
         message = (
             f"tensorboard.logDir {shown(log_dir)} is not on a volume that TensorBoard shares with the job; mount a "
-            f"volume storage.NAME at logDir, and add {ROLE} to storage.NAME.for"
+            f"volume storage.NAME at logDir, and add {TENSORBOARD} to storage.NAME.for"
         )
         yield Finding(("tensorboard", "logDir"), message)
     elif volumes[mount].get("runs") == "Separate" and log_dir != mount:

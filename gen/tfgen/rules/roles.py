@@ -213,8 +213,8 @@ def workload_kind(view: View) -> Iterator[Finding]:
 def _unsupported_empty_mappings(view: View, settings: Any, parent: Path = ()) -> Iterator[Finding]:
     """Report each empty mapping of an environment, as in `KEY: {}`, if the workload kind supports no key inside KEY.
 
-    `_check` finds only the keys inside KEY, so `_check` does not find an empty mapping. `settings` is the mapping of
-    the environment, or a part of the mapping at the path `parent`.
+    The rule finds the other values by the keys inside KEY, which an empty mapping does not have. `settings` is the
+    mapping of the environment, or a part of the mapping at the path `parent`.
     """
     for key, value in settings.items():
         path = (*parent, key)

@@ -21,7 +21,7 @@ from tfgen.targets.gitops import gitops, yaml_texts
 from tfgen.targets.kustomize.overlays import kustomize
 from tfgen.text.document import Document
 from tfgen.tree.files import FileTree
-from tfgen.tree.staging import Rendering, Revision
+from tfgen.tree.staging import NumberedFile, Rendering
 
 
 def render(
@@ -49,7 +49,7 @@ def render(
         "the objects of one job": yaml_texts(delivery.job_files),
         "the objects of several jobs": shared,
     }
-    version: Revision | None = None
+    version: NumberedFile | None = None
     if "charts" in job.outputs:
         parts["the chart"], version = chart(job, data["spec"], uses_cache=uses_cache)
     if "overlays" in job.outputs:

@@ -106,7 +106,7 @@ def _has_aliases(node: YamlNode) -> bool:
     return node.form == "alias" or any(_has_aliases(entry.value) for entry in node.entries)
 
 
-class _Line(NamedTuple):
+class _CommentLine(NamedTuple):
     """A comment line, with the column at which the comment begins; or an empty line, whose text is empty."""
 
     column: int
@@ -126,9 +126,9 @@ class _Element(NamedTuple):
 
     entry: Entry
     token: int
-    head: list[_Line]
+    head: list[_CommentLine]
     note: str
-    foot: list[_Line]
+    foot: list[_CommentLine]
 
 
 class _Layout:
@@ -145,7 +145,7 @@ class _Layout:
         The result has the start offset, the end offset and the new lines.
         """
         first, last = self._line(root.start), self._line(root.end)
-        comments_below: list[_Line] = []
+        comments_below: list[_CommentLine] = []
         for number in range(last + 1, len(self._lines)):
             if self._lines[number].startswith(("---", "...", "%")):
                 break
@@ -161,7 +161,7 @@ class _Layout:
     def _column(self, offset: int) -> int:
         return offset - self._starts[self._line(offset)]
 
-    def _comments_between(self, first: int, end: int) -> list[_Line]:
+    def _comments_between(self, first: int, end: int) -> list[_CommentLine]:
         """Return the comment lines and empty lines in a range of line numbers. Raises ProblemsError for others."""
         between = []
         for number in range(first, end):
@@ -169,7 +169,7 @@ class _Layout:
             text = line.lstrip()
             if text and not text.startswith("#"):
                 raise self._error(number)
-            between.append(_Line(len(line) - len(text), text))
+            between.append(_CommentLine(len(line) - len(text), text))
         return between
 
     def _error(self, line: int) -> ProblemsError:
@@ -177,7 +177,7 @@ class _Layout:
         return ProblemsError([Problem(self._file, Position(line + 1, 1), message, LAYOUT)])
 
     def _block(
-        self, node: YamlNode, data: Any, path: Path, indent: int, owner: int, foot: Sequence[_Line]
+        self, node: YamlNode, data: Any, path: Path, indent: int, owner: int, foot: Sequence[_CommentLine]
     ) -> list[str]:
         """Return the lines of a mapping or a list, with each entry or item on separate lines.
 
@@ -203,7 +203,9 @@ class _Layout:
             lines += self._element_lines(element, child, (*path, step), indent)
         return [*lines, *_comment_lines(trailing, indent, is_first=not lines)]
 
-    def _block_elements(self, node: YamlNode, owner: int, foot: Sequence[_Line]) -> tuple[list[_Element], list[_Line]]:
+    def _block_elements(
+        self, node: YamlNode, owner: int, foot: Sequence[_CommentLine]
+    ) -> tuple[list[_Element], list[_CommentLine]]:
         """Return the entries or items of a mapping or list without braces, and the comments after the last one."""
         elements: list[_Element] = []
         previous_line = owner
@@ -216,7 +218,9 @@ class _Layout:
                 head = _move_to_foot(elements[-1], head, column)
             if not _is_block(value):
                 previous_line = token if entry.is_item else self._text.index(":", entry.end)
-                head += (_Line(0, comment) for comment in COMMENT.findall(self._text, previous_line, value.token))
+                head += (
+                    _CommentLine(0, comment) for comment in COMMENT.findall(self._text, previous_line, value.token)
+                )
             elements.append(_Element(entry, token, head, self._note(entry, token), []))
             previous_line = self._line(value.end)
         return elements, _move_to_foot(elements[-1], list(foot), column)
@@ -245,7 +249,7 @@ class _Layout:
             raise self._error(self._line(value.start))
         return (note["note"] or "").rstrip()
 
-    def _flow_elements(self, node: YamlNode) -> tuple[list[_Element], list[_Line]]:
+    def _flow_elements(self, node: YamlNode) -> tuple[list[_Element], list[_CommentLine]]:
         """Return the entries or items in braces or brackets, and the comments after the last one."""
         elements: list[_Element] = []
         offset = node.start + 1
@@ -255,14 +259,14 @@ class _Layout:
             offset = entry.value.end
         return elements, self._comments_in_braces(offset, node.end - 1, elements)
 
-    def _comments_in_braces(self, start: int, end: int, elements: list[_Element]) -> list[_Line]:
+    def _comments_in_braces(self, start: int, end: int, elements: list[_Element]) -> list[_CommentLine]:
         """Return the comment lines between two entries or items in braces or brackets.
 
         `start` and `end` are the offsets of the text between the two entries or items. A comment on the first line
         becomes the `note` of the last entry or item in `elements`.
         """
         first, *following = self._text[start:end].split("\n")
-        head = [_Line(0, line.strip()) for line in following if line.strip().startswith("#")]
+        head = [_CommentLine(0, line.strip()) for line in following if line.strip().startswith("#")]
         if elements and "#" in first:
             elements[-1] = elements[-1]._replace(note=f"  {first[first.index('#') :].rstrip()}")
         return head
@@ -363,7 +367,7 @@ def _is_block(node: YamlNode) -> bool:
     return node.form in ("mapping", "list") and not node.is_flow and bool(node.entries)
 
 
-def _move_to_foot(element: _Element, lines: list[_Line], column: int) -> list[_Line]:
+def _move_to_foot(element: _Element, lines: list[_CommentLine], column: int) -> list[_CommentLine]:
     """Move comment lines to the `foot` of `element`, if the comments belong to the end of its value.
 
     These comment lines are the first of `lines`, as long as the comments are indented deeper than `column`. Return the
@@ -376,7 +380,7 @@ def _move_to_foot(element: _Element, lines: list[_Line], column: int) -> list[_L
     return remaining
 
 
-def _split(lines: list[_Line], column: int) -> tuple[list[_Line], list[_Line]]:
+def _split(lines: list[_CommentLine], column: int) -> tuple[list[_CommentLine], list[_CommentLine]]:
     """Split comment lines. The first list has the first comments, as long as these are indented deeper than `column`.
 
     The second list has all other lines. Empty lines between the two lists are in the second list.
@@ -390,7 +394,7 @@ def _split(lines: list[_Line], column: int) -> tuple[list[_Line], list[_Line]]:
     return lines[:end], lines[end:]
 
 
-def _comment_lines(lines: Sequence[_Line], indent: int, *, is_first: bool) -> Iterator[str]:
+def _comment_lines(lines: Sequence[_CommentLine], indent: int, *, is_first: bool) -> Iterator[str]:
     """Yield comment lines with a new indentation. Omit repeated empty lines, and the first line if it is empty."""
     was_empty = is_first
     for line in lines:

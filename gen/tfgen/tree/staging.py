@@ -36,7 +36,7 @@ _Value = TypeVar("_Value")
 _PRIVATE: Final = 0o700
 
 
-class Revision(Record):
+class NumberedFile(Record):
     """A rendered file that contains a revision number, such as ``Chart.yaml``.
 
     The number rises by one whenever `digest` changes.
@@ -86,7 +86,7 @@ class Rendering(Record):
     defaults_digest: str = ""
     shared: frozenset[str] = frozenset()
     source: str = ""
-    revision: Revision | None = None
+    revision: NumberedFile | None = None
     number: int = 0
     earlier_revised_digest: str = ""
     place: str = ""

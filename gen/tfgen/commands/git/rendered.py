@@ -29,9 +29,9 @@ from tfgen.commands.git.message import commit_message, job_changes
 from tfgen.commands.git.replay import NOT_COMMITTED
 from tfgen.disk_file import real_path, repository_root
 from tfgen.errors import Position, Problem, UsageError, stop_at_errors
-from tfgen.git.commit import RefusedError, Repository
+from tfgen.git.commit import GitRefusedError, Repository
 from tfgen.git.history import before_removals
-from tfgen.git.publish import Target, commit_all, find_tip, is_ancestor, publish, worktree
+from tfgen.git.publish import PushTarget, commit_all, find_tip, is_ancestor, publish, worktree
 from tfgen.git.tree import HEAD, CommitTree, is_shallow, resolved
 from tfgen.job.facts import name_of, rendered_branch, source_branch
 from tfgen.job.sources import no_job_below, read_documents, read_sources, removed_files
@@ -186,7 +186,7 @@ def plan_files(work: Work, out: Path, report: Report, pairs: Sequence[PairPlaces
 
 
 def commit_rendered(
-    repository: Repository, branch: str, to: Target | None, work: Work, report: Report, since: str
+    repository: Repository, branch: str, to: PushTarget | None, work: Work, report: Report, since: str
 ) -> Outcome:
     """Render jobs into the branch of rendered files, and push the branch if `to` is not None.
 
@@ -218,7 +218,7 @@ def commit_rendered(
                 if not all(conflict.can_force for conflict in error.conflicts):
                     raise
                 files = {real_path(path).relative_to(root).as_posix() for path in work.jobs}
-                raise RefusedError(f"{error}\n{_steps(repository, branch, tip, files, folder)}") from error
+                raise GitRefusedError(f"{error}\n{_steps(repository, branch, tip, files, folder)}") from error
             again = compare_overlays(pairs, plan, HEAD, is_written=True, find_changed=changed_files(out, HEAD))
             stop_at_errors(again.problems, NOT_COMMITTED)
             apply(plan)

@@ -24,8 +24,8 @@ from tfgen.check.manifests import read_foreign_manifests
 from tfgen.commands.render import render_paths
 from tfgen.errors import ProblemsError, TfgenError, in_order, stop_at_errors
 from tfgen.git import publish
-from tfgen.git.commit import RefusedError, Repository
-from tfgen.git.publish import RebaseConflictError, Target
+from tfgen.git.commit import GitRefusedError, Repository
+from tfgen.git.publish import PushTarget, RebaseConflictError
 from tfgen.git.tree import HEAD, CommitTree, resolved
 from tfgen.job.sources import FILE, contains_job, has_name_of_job, output_root, read_sources
 from tfgen.pipeline.check import full_check
@@ -83,7 +83,7 @@ def _check_with_rails(results: FileResults, staging: Staging, out: Path, against
     return report.replaced(problems=in_order((*report.problems, *loosened)))
 
 
-def publish_jobs(repository: Repository, to: Target) -> Replayed | None:
+def publish_jobs(repository: Repository, to: PushTarget) -> Replayed | None:
     """Push the branch that is checked out. If the remote branch has new commits, first replay the local commits.
 
     The result is None without a replay.
@@ -112,7 +112,7 @@ def publish_jobs(repository: Repository, to: Target) -> Replayed | None:
     try:
         publish.publish(repository, to, render, f"the commit stays in {repository.branch}")
     except RebaseConflictError as error:
-        raise RefusedError(f"{error}. {advice}") from error
+        raise GitRefusedError(f"{error}. {advice}") from error
     except ProblemsError as error:
         raise ProblemsError(error.problems, f"{error}. {advice}") from error
     if not replays:
@@ -120,7 +120,7 @@ def publish_jobs(repository: Repository, to: Target) -> Replayed | None:
     return Replayed(frozenset().union(*(replayed.sources for replayed in replays)), replays[-1].is_empty)
 
 
-def _replay(to: Target, tree: Repository, tip: str) -> Replayed:
+def _replay(to: PushTarget, tree: Repository, tip: str) -> Replayed:
     """Apply the local commits up to `tip` in a temporary working tree, whose HEAD is the remote branch.
 
     Raises:
@@ -159,7 +159,7 @@ def _replay(to: Target, tree: Repository, tip: str) -> Replayed:
     return Replayed(frozenset(rendered), is_empty=resolved(tree.root) == upstream)
 
 
-def _check_names(tree: Repository, to: Target, commit: str, changed: Iterable[str]) -> None:
+def _check_names(tree: Repository, to: PushTarget, commit: str, changed: Iterable[str]) -> None:
     """Check that the changes of a commit, which are in the index, change no job that the commit does not name.
 
     git applies a change of a job file to a renamed job file, and to the renamed job in this file, without a conflict.
@@ -187,7 +187,7 @@ def _check_names(tree: Repository, to: Target, commit: str, changed: Iterable[st
             f"# change the job {new[0]} in {file}; git show {kept} prints the change of {renamed[0]}",
             command_line("commit", file, "--push"),
         )
-        raise RefusedError(
+        raise GitRefusedError(
             f"{to} renamed the job {renamed[0]} to {new[0]}, so the commit {commit[:12]} would change {new[0]}; the "
             f"commit stays in the local branch {tree.branch} and is not pushed. To continue:\n"
             + "\n".join(f"  {step}" for step in steps)
@@ -238,7 +238,7 @@ def _is_job_file(tree: Repository, path: str) -> bool:
     return has_name_of_job(file) and file.is_file() and contains_job(file.read_bytes())
 
 
-def _render(tree: Repository, to: Target, job_files: Mapping[str, Iterable[str]]) -> None:
+def _render(tree: Repository, to: PushTarget, job_files: Mapping[str, Iterable[str]]) -> None:
     """Render the job files of a commit, by output folder, into the temporary working tree, and stage the result."""
     for folder, sources in job_files.items():
         out = tree.root / folder
@@ -250,14 +250,14 @@ def _render(tree: Repository, to: Target, job_files: Mapping[str, Iterable[str]]
             with _merge_errors(tree, to), render_paths(paths, out, upgrade=True, track=untracked):
                 pass
         except ConflictsError as error:
-            raise RefusedError(
+            raise GitRefusedError(
                 f"somebody edited rendered files in {to}; the commit stays in the local branch {tree.branch} "
                 f"and is not pushed: {error}"
             ) from error
     tree.git("add", "--all").output()
 
 
-def _check(tree: Repository, to: Target, upstream: str, folder: str, sources: Iterable[str]) -> None:
+def _check(tree: Repository, to: PushTarget, upstream: str, folder: str, sources: Iterable[str]) -> None:
     """Check the merged jobs in the job files `sources` of an output folder against the remote commit `upstream`.
 
     Raises:
@@ -273,7 +273,7 @@ def _check(tree: Repository, to: Target, upstream: str, folder: str, sources: It
 
 
 @contextmanager
-def _merge_errors(tree: Repository, to: Target) -> Iterator[None]:
+def _merge_errors(tree: Repository, to: PushTarget) -> Iterator[None]:
     """Convert each ProblemsError of the `with` block: shorten the paths, and add a note that tfgen pushed nothing."""
     root = f"{tree.root}/"
     try:

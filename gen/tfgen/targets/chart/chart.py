@@ -10,12 +10,12 @@ from typing import Any, Final
 
 from tfgen.job.training_job import MAX_STRUCTURES, ChartPage, Structure, TrainingJob
 from tfgen.places import CHARTS
-from tfgen.schema.values_schema import ValuesForm, once_a_form, values_form
+from tfgen.schema.values_schema import ValuesForm, once_a_form, values_form, values_schema_text
 from tfgen.targets.chart.texts import NOTES, environment_note, readme, values_yaml
 from tfgen.text import yaml_text
 from tfgen.tree.cache import cached_texts
 from tfgen.tree.ledger import generated_note
-from tfgen.tree.staging import Revision
+from tfgen.tree.staging import NumberedFile
 
 # -- templates ---------------------------------------------------------------------------------------------------------
 #
@@ -86,8 +86,8 @@ _CONTENT_LENGTH: Final = 12
 """Number of hexadecimal digits of the digest in the version: 48 bits, because some tools limit integers to 2^53."""
 
 
-def chart_yaml(job: TrainingJob, files: Mapping[str, str]) -> Revision:
-    """Return ``Chart.yaml`` as a `Revision`, a file in which tfgen later inserts the number of changes of the chart.
+def chart_yaml(job: TrainingJob, files: Mapping[str, str]) -> NumberedFile:
+    """Return ``Chart.yaml``, in which tfgen later inserts the number of changes of the chart.
 
     The version contains a digest of all files of the chart, without the version itself.
 
@@ -112,7 +112,7 @@ def chart_yaml(job: TrainingJob, files: Mapping[str, str]) -> Revision:
         digest.update(f"{path}\0{text}\0".encode())
     content = int(digest.hexdigest()[:_CONTENT_LENGTH], 16)
     path = f"{CHARTS}/{job.name}/Chart.yaml"
-    return Revision(path, digest.hexdigest(), f"{head}version: 1.", f".{content}\n{tail}")
+    return NumberedFile(path, digest.hexdigest(), f"{head}version: 1.", f".{content}\n{tail}")
 
 
 def _oldest_kubernetes(job: TrainingJob) -> str:
@@ -157,11 +157,13 @@ _STRAY_FILES: Final = (".DS_Store", ".git/", ".idea/", ".vscode/", "*.bak", "*.o
 """Patterns of files that Helm ignores: https://helm.sh/docs/chart_template_guide/helm_ignore_file/."""
 
 
-def chart(job: TrainingJob, spec: Mapping[str, Any], *, uses_cache: bool = False) -> tuple[dict[str, str], Revision]:
-    """Return the files of the chart, and the file ``Chart.yaml`` as a `Revision`.
+def chart(
+    job: TrainingJob, spec: Mapping[str, Any], *, uses_cache: bool = False
+) -> tuple[dict[str, str], NumberedFile]:
+    """Return the files of the chart, and the file ``Chart.yaml`` as a `NumberedFile`.
 
-    The files are a mapping from the path in the output folder to the text. A `Revision` is a file in which tfgen later
-    inserts a number that counts the changes of the chart.
+    The files are a mapping from the path in the output folder to the text. A `NumberedFile` is a file in which tfgen
+    later inserts a number that counts the changes of the chart.
 
     Args:
         job: the job.
@@ -191,8 +193,6 @@ def chart(job: TrainingJob, spec: Mapping[str, Any], *, uses_cache: bool = False
 @once_a_form
 def _values_schema(form: ValuesForm, uses_cache: bool) -> str:
     def write_schema() -> Mapping[str, str]:
-        from tfgen.schema.values_schema import values_schema_text  # takes 2 ms, which a cached schema saves
-
         return {_VALUES_SCHEMA: values_schema_text(form)}
 
     parts = (_VALUES_SCHEMA.encode(), repr(form).encode())

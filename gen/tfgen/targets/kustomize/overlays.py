@@ -190,7 +190,7 @@ def _overlay(base: Objects, before: Objects, after: Objects, sources: Sources, n
         namespace: the namespace of the environment.
     """
     pairs = object_pairs(base, before)
-    rename = Rename.of(before, after, pairs)
+    rename = RunRename.of(before, after, pairs)
     replicas = replica_counts(rename.final, after)
     images = image_changes(
         [old for old, _ in rename.final.values()], [new for _, new in rename.final.values()], list(after.values())
@@ -243,7 +243,7 @@ def _kustomization(fields: Mapping[str, Any], objects: Objects, namespace: str |
 # patches omit the references to renamed objects, which kustomize updates.
 
 
-class Rename(Record):
+class RunRename(Record):
     """The objects of an environment, before and after the overlay renames the objects for the run of the environment.
 
     Each mapping has the keys of `Objects`, such as `worker`.
@@ -267,7 +267,7 @@ class Rename(Record):
     added: Objects
 
     @staticmethod
-    def of(before: Objects, after: Objects, base_pairs: Mapping[str, tuple[Object, Object]]) -> Rename:
+    def of(before: Objects, after: Objects, base_pairs: Mapping[str, tuple[Object, Object]]) -> RunRename:
         """Return the rename of the objects `before` to the objects `after`.
 
         For an environment without a separate run, both arguments are the same mapping. `base_pairs` has each object of
@@ -280,7 +280,7 @@ class Rename(Record):
         added = {
             key: old for key, (old, new) in pairs.items() if identity(old) not in from_base and new is after.get(key)
         }
-        return Rename(before, after, pairs, final, from_base, added)
+        return RunRename(before, after, pairs, final, from_base, added)
 
     def resources(self) -> Objects:
         """Return the objects that have files in the overlay, by key of the object.
