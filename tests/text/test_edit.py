@@ -1,12 +1,14 @@
-"""Tests of the text of one document in a file with several documents."""
+"""Tests of edits in place, and of the text of one document in a file with several documents."""
 
 from __future__ import annotations
 
 import pytest
 
+from tfgen.data_path import Path
 from tfgen.errors import ProblemsError
+from tfgen.fix import REMOVED, Assignment
 from tfgen.report.problems import as_text
-from tfgen.text.edit import split_off
+from tfgen.text.edit import assign, split_off
 from tfgen.text.parse import parse
 
 
@@ -39,3 +41,18 @@ def test_an_error_names_the_line_of_a_document_that_cannot_be_removed_alone() ->
         "jobs.yaml:3:1: cannot remove the document without a change of other documents in the file; "
         "remove the lines of the document by hand [edit]\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("text", "path", "expected"),
+    [
+        ("a:\n  # why\n  b: 1\nc: 2\n", ("a", "b"), "a: {}\n  # why\nc: 2\n"),
+        ("a: # of a\n  # why\n  b: 1 # of b\nc: 2\n", ("a", "b"), "a: {} # of a\n  # why\nc: 2\n"),
+        ("a:\n  # why\n  - b\n# end\n", ("a", 0), "a: []\n  # why\n# end\n"),
+        ("a:\r\n  # why\r\n  b: 1\r\n", ("a", "b"), "a: {}\r\n  # why\r\n"),
+        ("a:\n  # why\n  b: 1\n  c: 2\n", ("a", "b"), "a:\n  # why\n  c: 2\n"),
+    ],
+)
+def test_a_comment_above_a_removed_key_stays(text: str, path: Path, expected: str) -> None:
+    document = parse(text, "job.yaml").documents[0]
+    assert assign(text, document, [Assignment(path, REMOVED)]) == expected

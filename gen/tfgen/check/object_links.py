@@ -85,7 +85,10 @@ def _has_peer(peers: Sequence[Mapping[str, Any]] | None, pods: Pods | None) -> b
 
 
 def _has_port(ports: Sequence[Mapping[str, Any]] | None, port: Port, pods: Pods | None) -> bool:
-    """Return True if a rule with the given ports allows `port`. A port name in the rule is a port name of `pods`, which receive."""
+    """Return True if a rule with the given ports allows `port`.
+
+    A port name in the rule refers to a port of `pods`, the pods that receive the traffic.
+    """
     if not ports:
         return True
     names = {entry.get("name") for entry in pods.ports if entry.get("containerPort") == port.number} if pods else set()

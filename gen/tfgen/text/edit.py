@@ -198,7 +198,7 @@ def _replace(text: str, entry: Entry, written: str) -> _Edit | None:
 def _remove(text: str, owner: Entry, entry: Entry, style: _Style) -> _Edit | None:
     """Return the edit that removes a mapping entry or a list item, with the comment on its last line.
 
-    If the mapping or list becomes empty, empty braces or brackets replace it.
+    If the mapping or list becomes empty, empty braces or brackets replace it. Comments above the entry remain.
 
     Args:
         text: the text of the file.
@@ -209,7 +209,14 @@ def _remove(text: str, owner: Entry, entry: Entry, style: _Style) -> _Edit | Non
     is_list = owner.value.form == "list"
     parts = [(part.token, part.value.end) for part in owner.value.entries]
     if len(parts) == 1:
-        return _replace(text, owner, _written([] if is_list else {}, style))
+        empty = _written([] if is_list else {}, style)
+        edit = _replace(text, owner, empty)
+        if edit is None or owner.is_item or owner.value.is_flow:
+            return edit
+        above = text[edit.start : text.rfind("\n", 0, parts[0][0])]  # with the comment after the key of the owner
+        line_end = _line_end(text, edit.end)
+        end = edit.end if line_end is None else line_end - (text[line_end - 1] == "\r")
+        return _Edit(edit.start, end, f" {empty}{above.rstrip()}")
     index = owner.value.entries.index(entry)
     start, end = parts[index]
     if owner.value.is_flow:
