@@ -188,24 +188,28 @@ def _record(path: Path, value: Mapping[str, Any], type_name: str, text: WrittenT
         else:
             near = _misspelt(key, type_name)
             unknown_count += near is None
-            message = f"unknown field {shown(key)} in {path_name(path)}"
             if near:
                 hint = meant(near, Rename(field_path, near))
-                yield Misfit(field_path, "misspelt", f"{message}{hint.text}", hint.fixes)
+                yield Misfit(field_path, "misspelt", f"{_unknown_field(path, key)}{hint.text}", hint.fixes)
             elif unknown_count <= _MOST_UNKNOWN:
                 near = nearest(key, fields)
                 hint = meant(near, Rename(field_path, near or key), written=key)
-                yield Misfit(field_path, "unknown", f"{message} (Kubernetes type {type_name}){hint.text}", hint.fixes)
+                message = f"{_unknown_field(path, key)} (Kubernetes type {type_name}){hint.text}"
+                yield Misfit(field_path, "unknown", message, hint.fixes)
             if key in MERGE_KEYS or isinstance(item, Mapping):
                 yield from _untyped(path, {key: item}, text)
     if base is not None and not isinstance(base, Mapping):
         return
-    misspelt_fields = {_misspelt(key, type_name) for key in value if key not in fields}
-    for field in required:
-        is_there = value[field] is not None if field in value else field in (base or ())
-        if not is_there and field not in misspelt_fields:
+    missing = [field for field in required if (value[field] is None if field in value else field not in (base or ()))]
+    misspelt_fields = {_misspelt(key, type_name) for key in value if key not in fields} if missing else ()
+    for field in missing:
+        if field not in misspelt_fields:
             message = f"{path_name(path)}: found no {field}, which the Kubernetes type {type_name} requires"
             yield Misfit(path, "shape", message)
+
+
+def _unknown_field(path: Path, key: str) -> str:
+    return f"unknown field {shown(key)} in {path_name(path)}"
 
 
 def _untyped(path: Path, value: Any, text: WrittenText) -> Iterator[Misfit]:
@@ -271,7 +275,9 @@ def misspelt(name: str, fields: Collection[str]) -> str | None:
     type, two field names differ by more than one typing error, except clusterIP and clusterIPs of a Service.
     """
     lowered = name.lower()
-    return next((field for field in sorted(fields, key=len) if _is_slip(lowered, field.lower())), None)
+    size = len(lowered)
+    near = sorted((field for field in fields if abs(size - len(field)) <= 1), key=len)
+    return next((field for field in near if _is_slip(lowered, field.lower())), None)
 
 
 @functools.lru_cache(maxsize=1 << 16)  # cached, because each role, rule and environment looks up the same names
@@ -281,8 +287,6 @@ def _misspelt(name: str, type_name: str) -> str | None:
 
 def _is_slip(name: str, field: str) -> bool:
     """Test whether two lower-case names differ by one typing error, such as a missing letter."""
-    if abs(len(name) - len(field)) > 1:
-        return False
     short, long = sorted((name, field), key=len)
     common = next((i for i, (a, b) in enumerate(zip(short, long, strict=False)) if a != b), len(short))
     a, b = short[common:], long[common:]
