@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,7 @@ from tests.support.generated import job
 from tests.support.tools import ROOT
 from tfgen.graph import programs
 from tfgen.graph.graph import plain_objects
+from tfgen.targets.kustomize.overlays import build_objects
 from tfgen.targets.render import render
 
 EVERYTHING = ROOT / "tests" / "golden" / "everything" / "job.yaml"
@@ -114,3 +117,24 @@ def test_name_of_a_user_differs_from_the_names_of_tfgen() -> None:
     assert {path.replace("base/", "dev/").replace(".yaml", ".patch.yaml") for path in base} == {
         path.replace("dev/kustomization.yaml", "dev/kustomization.patch.yaml") for path in files(document, "dev")
     }
+
+
+def test_null_of_an_environment_removes_the_labels_of_a_role() -> None:
+    document = job(
+        **{**WORKERS, "roles": {"worker": {"labels": {"team": "a"}}}},
+        environments={"dev": {"roles": {"worker": {"labels": None}}}},
+    )
+    patch = yaml.safe_load(files(document, "dev")["dev/worker.patch.yaml"])
+    assert patch["spec"]["template"]["metadata"]["labels"]["team"] is None
+
+
+def test_new_name_of_an_image_changes_no_other_tag() -> None:
+    old, new = "registry.example.com/mnist", "registry.example.com/other:1"
+    document = job(
+        workload={"kind": "VolcanoJob"},
+        image=f"{old}:2",
+        tensorboard={"enabled": True, "image": f"{old}:1"},
+        environments={"dev": {"image": new, "tensorboard": {"image": new}}},
+    )
+    objects = build_objects(files(document), "dev")
+    assert set(re.findall(r'"image": "([^"]*)"', json.dumps(objects))) == {new}

@@ -8,6 +8,7 @@ import pytest
 
 from tfgen.errors import TfgenError
 from tfgen.tree.files import FileTree, digest_of
+from tfgen.tree.ledger import Ledger, Ledgers
 from tfgen.tree.plan import WriteRequest
 from tfgen.tree.staging import Rendering
 from tfgen.tree.write import apply, plan_write, read_ledgers
@@ -39,6 +40,26 @@ def test_what_several_jobs_have_is_known_by_all_of_them(tmp_path: Path) -> None:
     now = read_ledgers(tmp_path)
     assert now.owners(SHARED) == ("a", "b")
     assert now.owners("charts/a/Chart.yaml") == ()  # no other job can have this file
+
+
+def test_a_changed_file_that_many_jobs_share_needs_few_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    jobs = [f"job-{number}" for number in range(40)]
+    render(tmp_path, *jobs)
+    reads: list[str] = []
+    read = Ledgers._read_again
+
+    def counted(ledgers: Ledgers, job: str) -> Ledger:
+        reads.append(job)
+        return read(ledgers, job)
+
+    monkeypatch.setattr(Ledgers, "_read_again", counted)
+    trees = {job: FileTree({f"charts/{job}/Chart.yaml": f"{job}\n", SHARED: "new\n"}) for job in jobs}
+    plan_write(
+        WriteRequest(
+            tmp_path, [Rendering(job, tree, "1" * 64, shared=frozenset({SHARED})) for job, tree in trees.items()]
+        )
+    )
+    assert len(reads) <= 4 * len(jobs)  # a read of all ledgers for each job would be 1,600 reads
 
 
 def test_a_shared_file_goes_with_the_last_job_that_has_it(tmp_path: Path) -> None:

@@ -379,7 +379,7 @@ def _effect(was: Object, now: Object) -> str | None:
             refused = next((field for field in changed if field not in _MUTABLE_IN_A_JOB), None)
         case "apps", "StatefulSet":
             # A changed template changes the hash in the selector, and Kubernetes refuses to change the selector
-            # (`objects.pod_template_hash`). Kubernetes accepts a new number of replicas and a new update strategy. But
+            # (`hashed` in graph/podspec.py). Kubernetes accepts a new number of replicas and a new update strategy. But
             # the finisher sets the number of replicas to 0, and the update strategy has no effect on the pods of a run.
             fixed = {*_fields(was["spec"], now["spec"])} - _MUTABLE_IN_A_STATEFUL_SET
             if fixed and "template" not in fixed:

@@ -180,7 +180,7 @@ def commit_paths(
         ProblemsError: the jobs have errors.
         UsageError: git, the repository, the branch or the remote does not exist, or the jobs name different branches
             for their rendered files.
-        RefusedError: the repository is in a merge or rebase, or a hook, the signing program or the remote refuses.
+        GitRefusedError: the repository is in a merge or rebase, or a hook, the signing program or the remote refuses.
         ConflictsError: a file was edited by hand.
         TfgenError: git or the disk fails.
     """
@@ -260,7 +260,7 @@ def _pairs(work: Work) -> tuple[PairPlaces, ...]:
     So the commit removes the former file of a moved job, even if the command line lacks this file.
 
     Raises:
-        RefusedError: the command line lacks the former file of a moved job, and this file has or had other jobs. A
+        GitRefusedError: the command line lacks the former file of a moved job, and this file has or had other jobs. A
             commit of this file would then commit more than the move of the job.
     """
     pairs = pairs_at(work.jobs, work.results.checked, HEAD)

@@ -313,7 +313,8 @@ def read_cluster_file(file: Path) -> list[Object]:
     objects: list[Object] = []
     for document in documents:
         is_list = isinstance(document, dict) and str(document.get("kind")).endswith("List")
-        objects += (document.get("items") or ()) if is_list else () if document is None else (document,)
+        if document is not None:
+            objects += (document.get("items") or ()) if is_list else (document,)
     for number, item in enumerate(objects, start=1):
         if not _is_object(item):
             raise UsageError(f"{file}: item {number} is not a Kubernetes object with a kind and a name")

@@ -161,7 +161,7 @@ def _commit(args: Namespace, file: Path, before: str, after: str) -> Outcome:
     If the commit fails before a file is rendered, the job file gets its old text `before` again.
 
     Raises:
-        RefusedError: another commit, such as a commit of a second clone, has started the new run already.
+        GitRefusedError: another commit, such as a commit of a second clone, has started the new run already.
         TfgenError: `commit_paths` fails.
     """
     out = args.out or output_root_of([file], [str(file)])

@@ -40,11 +40,13 @@ def run(args: Namespace) -> int:
     root = output_root(Path())
     jobs = check_jobs(args.jobs or [Path(os.path.relpath(root))])  # the pages show these paths
     facts = read_jobs(jobs, root)
-    # The last part of the URL of the remote `origin`; without this remote, the name of the root folder.
-    address = remote_address(root).rstrip("/").removesuffix(".git")
-    repository = re.split("[/:]", address)[-1] or (repository_root(root) or root).resolve().name
+    title = args.title
+    if not title:
+        # The last part of the URL of the remote `origin`; without this remote, the name of the root folder.
+        address = remote_address(root).rstrip("/").removesuffix(".git")
+        title = re.split("[/:]", address)[-1] or (repository_root(root) or root).resolve().name
     broken = tuple(broken_jobs(jobs, [job.name for job in facts]))
-    site = Site(title=args.title or repository, jobs=tuple(facts), broken=broken)
+    site = Site(title=title, jobs=tuple(facts), broken=broken)
     site = _with_states(args, site, jobs.valid_jobs) if args.live else site
     number = write_folder(args.out, ((path, text.encode()) for path, text in pages(site)), mark=(INDEX, MARK))
     names = [*(job.name for job in site.jobs), *(job.name for job in site.broken)]

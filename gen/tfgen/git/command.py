@@ -386,9 +386,8 @@ class ObjectReader:
 
     def _contents(self, object_type: str, ids: Sequence[str]) -> Iterator[tuple[str, bytes]]:
         """Yield the id and the content of each object."""
-        for object_id, content in self._request([object_id.encode() for object_id in ids]) or [
-            (name, None) for name in ids
-        ]:
+        answers = self._request([object_id.encode() for object_id in ids]) or [(name, None) for name in ids]
+        for object_id, content in answers:
             if content is not None:
                 yield object_id, content
                 continue

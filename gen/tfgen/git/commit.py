@@ -133,7 +133,7 @@ def check_paths(repository: Repository, digests: Mapping[str, str | None], unwri
         unwritten: files that the commit contains but that the command does not write.
 
     Raises:
-        RefusedError: a file is in another repository, or git ignores changes to the file (assume-unchanged).
+        GitRefusedError: a file is in another repository, or git ignores changes to the file (assume-unchanged).
     """
     paths = sorted({*digests, *unwritten})
     strange = [*_submodules(repository, paths)]
@@ -196,7 +196,7 @@ def commit(before: Repository, paths: Sequence[str], message: str, new_branch: s
         The repository with the branch of the commit, and the id of the commit.
 
     Raises:
-        RefusedError: a hook, the signing program or git refuses the commit. The index and the current branch remain
+        GitRefusedError: a hook, the signing program or git refuses the commit. The index and the current branch remain
             unchanged, and the new branch does not exist.
     """
     if new_branch in ("", before.branch):

@@ -142,7 +142,7 @@ def find_tip(repository: Repository, branch: str, to: PushTarget | None) -> str:
 
     Raises:
         UsageError: a working tree has the branch checked out.
-        RefusedError: the local and the remote branch have diverged.
+        GitRefusedError: the local and the remote branch have diverged.
         TfgenError: git fails.
     """
     ref = f"refs/heads/{branch}"
@@ -204,7 +204,7 @@ def publish(
         The result of the last call of `render`.
 
     Raises:
-        RefusedError: a hook or the remote refuses the push, or another push was faster in every attempt.
+        GitRefusedError: a hook or the remote refuses the push, or another push was faster in every attempt.
         TfgenError: `render` or git fails.
     """
     if to is None:
@@ -224,7 +224,7 @@ def _push(repository: Repository, to: PushTarget, revision: str, stays: str) -> 
     """Push a revision. Return False if the remote branch has newer commits, or if another push runs at the same time.
 
     Raises:
-        RefusedError: a hook or the remote refuses the push.
+        GitRefusedError: a hook or the remote refuses the push.
     """
     options = () if to.is_upstream or not revision.startswith("refs/heads/") else ("--set-upstream",)
     arguments = ("push", "--porcelain", *options, to.remote, f"{revision}:refs/heads/{to.branch}")
@@ -281,7 +281,7 @@ def rebase(repository: Repository, to: PushTarget, replay: Callable[[Repository,
             remote branch, and the last local commit.
 
     Raises:
-        RefusedError: the new commits change files that the user has modified.
+        GitRefusedError: the new commits change files that the user has modified.
         TfgenError: `replay` or git fails.
     """
     theirs, ours = _fetch(repository, to), resolved(repository.root)

@@ -303,8 +303,7 @@ def compile_expression(node: Node) -> Filler:  # noqa: C901 - a branch a node
         case h.Digest(tree):
             return _apply(yaml_text.digest, compile_filler(tree))
         case h.AllOf(nodes):
-            tests = [compile_expression(test) for test in nodes]
-            return lambda scope: all(test(scope) for test in tests)
+            return _test_all(nodes)
         case h.AnyOf(nodes):
             tests = [compile_expression(test) for test in nodes]
             return lambda scope: any(test(scope) for test in tests)
@@ -376,12 +375,31 @@ def _map_of(entries: Mapping[Name, Node]) -> Filler:
     return fill_map
 
 
+def _test_all(nodes: Sequence[Node]) -> Filler:
+    tests = [compile_expression(node) for node in nodes]
+
+    def test_all(scope: Scope) -> bool:
+        for test in tests:  # noqa: SIM110 - a generator for each of many thousands of entries would be slower
+            if not test(scope):
+                return False
+        return True
+
+    return test_all
+
+
 def _filtered(node: h.Filtered) -> Filler:
     over, test = compile_expression(node.over), compile_expression(node.test)
 
     def filter_entries(scope: Scope) -> dict[str, Any]:
-        entries = over(scope) or {}
-        return {key: item for key, item in entries.items() if test(scope.binding({node.key: key, node.item: item}))}
+        entries: Mapping[str, Any] = over(scope) or {}
+        matches: dict[str, Any] = {}
+        bound = {**scope.bound}  # one mapping for all entries, because a copy for each entry would be slower
+        entry_scope = Scope(scope.values, scope.release, scope.chart, bound, scope.arguments)
+        for key, item in entries.items():
+            bound[node.key], bound[node.item] = key, item
+            if test(entry_scope):
+                matches[key] = item
+        return matches
 
     return filter_entries
 

@@ -140,7 +140,7 @@ class PatchedField(Record):
         """Check that a patch may change the field.
 
         Raises:
-            RefusedError: only tfgen may set the field.
+            PatchRefusedError: only tfgen may set the field.
         """
         self._check_fixed(lambda path: path == self.path)
 
@@ -148,13 +148,15 @@ class PatchedField(Record):
         """Check that a patch may remove or replace the content of the field.
 
         Raises:
-            RefusedError: the content depends on a value of the job, and the patch would make this value ineffective.
+            PatchRefusedError: the content depends on a value of the job, and the patch would make this value
+                ineffective.
         """
         holes = [*_holes(node)]
         if not holes:
             depth = len(self.path)
             self._check_fixed(lambda path: path[:depth] == self.path and data_path.has(node, path[depth:]))
             return
+        # Objects of the chart share a pod template, or contain its hash.
         if any(isinstance(hole, h.Call) for hole in holes):
             raise PatchRefusedError(self.pod_message)
         paths: dict[str, None] = {}
@@ -183,7 +185,7 @@ class PatchedField(Record):
         """Refuse a patch inside a field whose whole value comes from the job, such as `nodeSelector`.
 
         Raises:
-            RefusedError: always.
+            PatchRefusedError: always.
         """
         self.check_replaceable(node)
         raise PatchRefusedError(f"{self.name} has no fields that a patch can change; replace {self.name} as a whole")
@@ -240,8 +242,8 @@ def _mapping(node: Node, key: str, field: PatchedField) -> dict[Key, Node]:
     """Return `node` as a mapping, in which a patch can change or add the entry with the key `key`.
 
     Raises:
-        RefusedError: the node is a pod template or not a mapping, or values of the job decide whether the node has the
-            key.
+        PatchRefusedError: the node is a pod template or not a mapping, or values of the job decide whether the node
+            has the key.
     """
     mapping = open_mapping(node, key)
     if isinstance(mapping, h.Call):
@@ -388,7 +390,7 @@ class Merger:
 
     @contextmanager
     def _reported(self, path: Path) -> Iterator[None]:
-        """End the block at a RefusedError, and add a fault at `path`."""
+        """End the block at a PatchRefusedError, and add a fault at `path`."""
         try:
             yield
         except PatchRefusedError as refusal:
@@ -404,7 +406,7 @@ def _check_item(patch: Any, name: str, field: PatchedField) -> None:
         field: the list in the object.
 
     Raises:
-        RefusedError: the item is not a mapping, lacks the key, or has an unsupported directive.
+        PatchRefusedError: the item is not a mapping, lacks the key, or has an unsupported directive.
     """
     if not isinstance(patch, Mapping) or name not in patch:
         raise PatchRefusedError(f"an item of {field.name} has no {name}, by which items are merged; add {name}")
@@ -466,7 +468,7 @@ def operate(node: Node, operation: Mapping[str, Any], field: PatchedField) -> No
         field: the `PatchedField` of the whole object.
 
     Raises:
-        RefusedError: the operation is impossible or not allowed.
+        PatchRefusedError: the operation is impossible or not allowed.
     """
     name, steps = operation["op"], _steps(operation["path"])
     required = _REQUIRED_KEYS.get(name)
@@ -565,7 +567,7 @@ def _unconditional(node: Node, field: PatchedField) -> Node:
     """Return `node` unchanged if the object contains this node for all values of the job.
 
     Raises:
-        RefusedError: the node exists only for some values of the job.
+        PatchRefusedError: the node exists only for some values of the job.
     """
     if isinstance(node, (h.When, h.ForEach, h.Items)):
         raise PatchRefusedError(f"{field.name} exists only for some values of the job; use merge instead of json")
@@ -582,7 +584,7 @@ def _index(items: list[Node], step: str, field: PatchedField, *, is_last: bool) 
         is_last: whether the step is the last step of the path. The last step may be the position after the last item.
 
     Raises:
-        RefusedError: the step is not an index of the list, or values of the job decide which item has this index.
+        PatchRefusedError: the step is not an index of the list, or values of the job decide which item has this index.
     """
     if not re.fullmatch("0|[1-9][0-9]{0,9}", step):
         end = f" or {_END}" if is_last else ""

@@ -222,7 +222,7 @@ class _HandWritten(JobReader):
         number = sum(task.replicas for task in tasks)
         if role in ("chief", "evaluator") and number > 1:
             message = f"found {number} tasks of {role}, expected at most 1; keep only one of these tasks"
-            self.notes.refuse(tasks[:2][-1].item, message)
+            self.notes.refuse(tasks[1 if len(tasks) > 1 else 0].item, message)
             return None
         pods = [pod for task in tasks if (pod := self._pod(task, tasks))]
         if len(pods) < len(tasks):

@@ -251,9 +251,8 @@ class Api:
 
     def resource(self, api_version: str, kind: str) -> Resource | None:
         """Return the API path of a kind; None if the cluster does not serve the kind."""
-        if (
-            api_version not in self._resources
-        ):  # https://kubernetes.io/docs/concepts/overview/kubernetes-api/#discovery-api
+        # https://kubernetes.io/docs/concepts/overview/kubernetes-api/#discovery-api
+        if api_version not in self._resources:
             path = f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
             try:
                 listed: Sequence[Mapping[str, Any]] = self._ask("GET", path, EMPTY, is_discovery)["resources"]

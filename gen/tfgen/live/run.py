@@ -269,7 +269,7 @@ def condition(item: Object, kind: str) -> Mapping[str, Any]:
 
 def event_reason(event: Object) -> StatusReason:
     """Return the reason and the message of an event."""
-    return StatusReason(event.get("reason", "Warning"), event.get("message", ""))
+    return StatusReason(event.get("reason") or "Warning", event.get("message") or "")
 
 
 def event_time(event: Object) -> str:
@@ -316,10 +316,10 @@ def end_of(item: Object | None) -> End | None:
     The object is a Job, a Pod, a TFJob or a similar object; None for a missing object.
     """
     status = (item or {}).get("status") or {}
-    for condition in status.get("conditions") or ():
-        if condition.get("status") == "True" and condition["type"] in _BY_CONDITION:
-            text = condition.get("message") or condition.get("reason", "")
-            return End(_BY_CONDITION[condition["type"]], condition.get("lastTransitionTime", ""), text)
+    for entry in status.get("conditions") or ():
+        if entry.get("status") == "True" and entry["type"] in _BY_CONDITION:
+            text = entry.get("message") or entry.get("reason", "")
+            return End(_BY_CONDITION[entry["type"]], entry.get("lastTransitionTime", ""), text)
     state = status.get("state", {})
     phase: str = status.get("phase") or (state.get("phase") if isinstance(state, Mapping) else "") or ""
     if phase not in _BY_PHASE:

@@ -168,7 +168,7 @@ def apply_object(target: Target, item: Object, live: Object | None, *, is_dry_ru
         is_dry_run: whether the server only checks the object.
 
     Raises:
-        RefusedError: the job does not own the object in the cluster.
+        ObjectRefusedError: the job does not own the object in the cluster.
         ApiError: the server refuses the object.
         TfgenError: the server does not answer in time.
     """
@@ -206,7 +206,7 @@ def patch_object(
         content_type: the type of the patch.
 
     Raises:
-        RefusedError: the job does not own the object.
+        ObjectRefusedError: the job does not own the object.
         ApiError: the server refuses the request.
         TfgenError: the server does not answer in time.
     """
@@ -221,7 +221,7 @@ def delete_object(target: Target, live: Object, options: Mapping[str, Any] = EMP
     precondition, so the server never deletes a new object with the same name.
 
     Raises:
-        RefusedError: the job does not own the object.
+        ObjectRefusedError: the job does not own the object.
         ApiError: the server refuses the request.
         TfgenError: the server does not answer in time.
     """
@@ -244,7 +244,7 @@ def in_apply_order(objects: Iterable[Object]) -> list[Object]:
 
 
 def check_owner(target: Target, live: Object) -> None:
-    """Raise RefusedError if Argo CD, Flux or Helm manages an object, unless the user passed --force."""
+    """Raise ObjectRefusedError if Argo CD, Flux or Helm manages an object, unless the user passed --force."""
     owner = _manager_of(live)
     if owner and not target.is_forced:
         raise ObjectRefusedError(
@@ -285,7 +285,7 @@ def ownership(target: Target, live: Object) -> Ownership:
 
 
 def check_own(target: Target, live: Object) -> None:
-    """Raise RefusedError if the job does not own an object in the cluster."""
+    """Raise ObjectRefusedError if the job does not own an object in the cluster."""
     owner = ownership(target, live)
     if not owner.is_own:
         raise ObjectRefusedError(identity(live), owner.reason)
@@ -388,7 +388,7 @@ def write_inventory(target: Target, uids: Mapping[Identity, str]) -> None:
     """Write the objects of the job with their UIDs to the inventory.
 
     Raises:
-        RefusedError: the job did not create the ConfigMap.
+        ObjectRefusedError: the job did not create the ConfigMap.
         ApiError: the user may not write the ConfigMap.
         TfgenError: the server does not answer in time.
     """

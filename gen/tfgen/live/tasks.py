@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
@@ -280,7 +281,8 @@ def _templates(item: Object) -> Iterator[tuple[Any, Any]]:
         case _:
             parts = (spec,)
     for part in parts:
-        yield part.get("template"), part.get("replicas", 1) * part.get("completions", 1)
+        numbers = part.get("replicas", 1), part.get("completions", 1)
+        yield part.get("template"), math.prod(numbers) if all(isinstance(number, int) for number in numbers) else None
 
 
 class TaskError(Record):
@@ -362,7 +364,7 @@ def sign_of_life(node: Object, lease: Object | None, now: datetime) -> str:
     if not spec.get("renewTime"):
         return ""
     seconds = (now - datetime.fromisoformat(spec["renewTime"])).total_seconds()
-    is_old = seconds > (spec.get("leaseDurationSeconds") or 40)
+    is_old = seconds > (spec.get("leaseDurationSeconds") or 40)  # the default of the kubelet
     return "" if is_old else f"the kubelet of {name} renewed its lease {max(seconds, 0):.0f} s ago"
 
 

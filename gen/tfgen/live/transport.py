@@ -272,7 +272,8 @@ def _copy_errors(source: IO[bytes], target: IO[bytes]) -> tuple[bytes, bool]:
     """
     held, is_copied = b"", True
     while True:
-        # The end takes half a second or more on a machine without a free processor.
+        # The line in `held` looks like kubectl's last message. The end of kubectl, which shows that it is, takes half a
+        # second or more on a machine without a free processor.
         if not is_copied and not select.select([source], [], [], 1.0)[0]:
             target.write(held)
             target.flush()

@@ -379,6 +379,7 @@ def full_check(
             for file_name, committed in _check_committed(results, plan, files, names):
                 problems += committed.problems
                 notes += [committed.note] if committed.note else []
+                # The uses of the committed objects replace those of the rendered objects of the same job.
                 jobs_of_uses = {use.job for use in committed.uses}
                 rendered_uses = (use for use in uses_of[file_name] if use.job not in jobs_of_uses)
                 uses_of[file_name] = (*rendered_uses, *committed.uses)

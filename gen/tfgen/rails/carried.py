@@ -131,9 +131,8 @@ def find_pod_overrides(document: Document, built: BuiltJob, locate: Locate) -> I
     found: dict[tuple[Place, str], list[str | None]] = {}
     reference = _reference(document, built) if any(entry.path != REGISTRY for entry in enforced) else built
     allowed = {(path[-1], text) for entry in enforced for path, text in data_path.texts(entry.data.get("spec", {}))}
-    shared: dict[
-        tuple[int, Any], list[_FieldFault]
-    ] = {}  # Most objects are the same Python object in many environments.
+    # Most objects are the same Python object in many environments.
+    shared: dict[tuple[int, Any], list[_FieldFault]] = {}
     for environment, items in (*built.environments.items(), (None, built.base)):
         requirements = [*_requirements(enforced, environment)]
         account = next((one for one in requirements if one.key == ("serviceAccountName",)), None)

@@ -108,8 +108,10 @@ def _read_rails(source: Source | None, layers: dict[str, ReadLayer]) -> ReadLaye
 
     The problems do not include guard rails that are looser than in a parent folder.
     """
-    if source is None or source.file in layers:
-        return layers[source.file] if source else ReadLayer()
+    if source is None:
+        return ReadLayer()
+    if source.file in layers:
+        return layers[source.file]
     parent, parsed = _read_rails(source.defaults, layers), parse_source(source)
     problems = [*parsed.problems, *parent.problems]
     readable = parent.defaults

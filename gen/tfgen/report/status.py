@@ -317,8 +317,8 @@ def _role_lines(roles: Sequence[RoleState], now: datetime, *, is_single: bool) -
         for (task_branch, _), task in zip(_tree_prefixes(of_role), of_role, strict=True):
             cells = zip((task.task, task.word, task.node), widths, strict=True)
             text = "".join(f"{cell:<{width}}  " for cell, width in cells)
-            restarts = f"  {count(task.restarts, 'restart')}" if task.restarts else ""
-            yield f"{indent}{task_branch}{text}{age(task.since, now)}{restarts}".rstrip()
+            task_restarts = f"  {count(task.restarts, 'restart')}" if task.restarts else ""
+            yield f"{indent}{task_branch}{text}{age(task.since, now)}{task_restarts}".rstrip()
 
 
 def _tree_prefixes(items: Sequence[object]) -> Iterator[tuple[str, str]]:

@@ -533,7 +533,9 @@ def _cure_of_generated(reported: _Created) -> str:
     key = str(reported.cause[0]) if reported.cause else ""
     if key == "storage":
         return f"{CURES[key]}, or write claim: {{name: {reported.name}}} to use the claim of the other job"
-    return CURES.get(key, f"{'choose a different run, or ' if key else ''}rename one of the jobs")
+    if key == "run":
+        return "choose a different run, or rename one of the jobs"
+    return CURES[key] if key else "rename one of the jobs"
 
 
 ACROSS: Final[tuple[AcrossRule, ...]] = (

@@ -115,7 +115,7 @@ class _Shared:
     def _measure(self, node: Schema) -> None:
         for part in (node, _constraint(node)):
             self._count[_key(part)] += 1
-        _map_nodes(node, self._measure)
+        _map_nodes(node, self._measure)  # visits the child nodes; the copy is not used
 
     def node(self, node: Schema) -> dict[str, Any]:
         """Return a copy of a schema node in which references to definitions replace the repeated nodes."""

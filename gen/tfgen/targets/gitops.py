@@ -148,15 +148,15 @@ _ARGOCD_HEALTH: Final = Path(__file__).parent / "health"
 _OPERATORS: Final = {f"{group}_{kind}": resource.argocd_health for (group, kind), resource in RESOURCES.items()}
 
 
-def _argocd(variants: Sequence[DeployedVariant], settings: Mapping[str, Any], files: Delivery) -> None:
+def _argocd(variants: Sequence[DeployedVariant], settings: Mapping[str, Any], job_files: Files, shared: Files) -> None:
     """Add the files in ``overlays/argocd`` for a job with the field ``gitops.argocd``, which contains `settings`."""
-    files.shared_files[f"{ARGOCD}/patches/argocd-cm.yaml"] = health_checks()
+    shared[f"{ARGOCD}/patches/argocd-cm.yaml"] = health_checks()
     for variant in variants:
         if settings["generator"] == "ApplicationSet":
             path = f"{ARGOCD}/applicationset-{variant.environment.name}.yaml"
-            files.shared_files[path] = _application_set(variant, settings)
+            shared[path] = _application_set(variant, settings)
         else:
-            files.job_files[f"{ARGOCD}/{variant.name}.yaml"] = _application(variant, settings)
+            job_files[f"{ARGOCD}/{variant.name}.yaml"] = _application(variant, settings)
 
 
 def _application(variant: DeployedVariant, settings: Mapping[str, Any]) -> Object:
@@ -299,17 +299,17 @@ _FLUX_HEALTH: Final[Mapping[tuple[str, str], Mapping[str, str]]] = {
 https://fluxcd.io/flux/components/kustomize/kustomizations/#health-check-expressions."""
 
 
-def _flux(variants: Sequence[DeployedVariant], settings: Mapping[str, Any], files: Delivery) -> None:
+def _flux(variants: Sequence[DeployedVariant], settings: Mapping[str, Any], job_files: Files, shared: Files) -> None:
     """Add the files in ``overlays/flux`` for a job with the field ``gitops.flux``, which contains `settings`."""
     for variant in variants:
         folder = f"{FLUX}/{variant.environment.cluster}" if variant.environment.cluster else FLUX
         repository = _git_repository(variant, settings)
         source = {"kind": "GitRepository", "name": repository["metadata"]["name"]}
         applied = _release(variant, settings, source) if variant.is_chart else _kustomization(variant, settings, source)
-        files.job_files[f"{folder}/{variant.name}.yaml"] = applied
-        files.shared_files[f"{folder}/gitrepository-{source['name']}.yaml"] = repository
+        job_files[f"{folder}/{variant.name}.yaml"] = applied
+        shared[f"{folder}/gitrepository-{source['name']}.yaml"] = repository
         if variant.gitops.create_namespace:
-            files.shared_files[f"{folder}/namespace-{variant.namespace}.yaml"] = _namespace(variant)
+            shared[f"{folder}/namespace-{variant.namespace}.yaml"] = _namespace(variant)
 
 
 def _git_repository(variant: DeployedVariant, settings: Mapping[str, Any]) -> Object:
@@ -446,17 +446,18 @@ def gitops(job: TrainingJob, environments: Mapping[str, Mapping[str, Object]]) -
         job: the job.
         environments: the objects of each environment. Example: {"prod": {"worker": {"kind": "StatefulSet", ...}}}.
     """
-    files = Delivery({}, {})
+    job_files: Files = {}
+    shared_files: Files = {}
     if job.gitops is not None:
         variants = [
             DeployedVariant(job, job.gitops, environment, tuple(environments[environment.name].values()))
             for environment in job.environments
         ]
         if job.gitops.argocd is not None:
-            _argocd(variants, job.gitops.argocd, files)
+            _argocd(variants, job.gitops.argocd, job_files, shared_files)
         if job.gitops.flux is not None:
-            _flux(variants, job.gitops.flux, files)
-    return files
+            _flux(variants, job.gitops.flux, job_files, shared_files)
+    return Delivery(job_files, shared_files)
 
 
 def yaml_texts(files: Files) -> dict[str, str]:

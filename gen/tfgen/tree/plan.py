@@ -392,7 +392,8 @@ class _JobPlanner:
         """Return whether the ledger of one of the jobs lists the file on disk with its digest. CRLF counts as LF."""
         entry = self._on_disk[path]
         digests = [digest for digest in (entry.digest, entry.unix_digest) if digest is not None]
-        ledgers = [self._ledgers[job] for job in jobs if job in self._ledgers]
+        # A generator, because the first match usually ends the search, and each ledger is read from the disk.
+        ledgers = (self._ledgers[job] for job in jobs if job in self._ledgers)
         return any(ledger.wrote(path, digest) for ledger in ledgers for digest in digests)
 
 

@@ -200,7 +200,7 @@ def commit_rendered(
 
     Raises:
         ProblemsError: a job needs a new run.
-        RefusedError: the remote refuses, or a file in the branch was edited by hand.
+        GitRefusedError: the remote refuses, or a file in the branch was edited by hand.
         ConflictsError: another job file has the job, whose rendered files are in the branch.
         TfgenError: git or the disk fails.
     """

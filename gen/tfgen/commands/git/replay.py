@@ -89,7 +89,7 @@ def publish_jobs(repository: Repository, to: PushTarget) -> Replayed | None:
     The result is None without a replay.
 
     Raises:
-        RefusedError: the remote branch changes the same files, or renames a job that a local commit changes. The
+        GitRefusedError: the remote branch changes the same files, or renames a job that a local commit changes. The
             message lists the commands to continue.
         ProblemsError: the merged jobs have errors. The message lists the commands to continue.
         TfgenError: git or the disk fails.
@@ -126,7 +126,7 @@ def _replay(to: PushTarget, tree: Repository, tip: str) -> Replayed:
     Raises:
         RebaseConflictError: a file that tfgen does not render has a conflict.
         ProblemsError: the merged jobs have errors, or need a new run.
-        RefusedError: somebody renamed a changed job, or edited a rendered file in the remote branch.
+        GitRefusedError: somebody renamed a changed job, or edited a rendered file in the remote branch.
         TfgenError: git or the disk fails.
     """
     upstream = tree.head
@@ -166,7 +166,7 @@ def _check_names(tree: Repository, to: PushTarget, commit: str, changed: Iterabl
     The rendered files would then start a run of a job that the author of the commit has not seen.
 
     Raises:
-        RefusedError: the remote branch renamed a job that the commit changes. The message lists the commands to
+        GitRefusedError: the remote branch renamed a job that the commit changes. The message lists the commands to
             continue.
     """
     names = [path for path in changed if has_name_of_job(tree.root / path)]

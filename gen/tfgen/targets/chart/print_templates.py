@@ -69,10 +69,12 @@ class _Token(Record):
 
 def wrap(text: str, width: int = WIDTH) -> str:
     """Wrap the lines of a text to a maximum width. A long line without an action stays unchanged."""
-    return "\n".join(
-        line if len(line) <= width else (_cached_broken if len(line) <= _LONGEST_CACHED else _broken)(line, width)
-        for line in text.split("\n")
-    )
+    lines = []
+    for line in text.split("\n"):
+        if len(line) > width:
+            line = _cached_broken(line, width) if len(line) <= _LONGEST_CACHED else _broken(line, width)
+        lines.append(line)
+    return "\n".join(lines)
 
 
 def _broken(line: str, width: int) -> str:
