@@ -340,7 +340,12 @@ def _guards(
 ) -> st.SearchStrategy[h.Guard]:
     return st.builds(
         lambda test, parts, bound: h.Guard(
-            "any", "text", test, h.Text((*names, ": ", *parts)), each, (("names", h.Filtered(MORE_OR_MAP, bound)),)
+            "any",
+            "text",
+            test,
+            h.Text((*names, ": ", *parts)),
+            over=each,
+            let=(("names", h.Filtered(MORE_OR_MAP, bound)),),
         ),
         looks,
         st.lists(st.one_of(strings, integers, st.sampled_from(HOSTILE)), max_size=2),
