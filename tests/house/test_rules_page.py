@@ -10,7 +10,7 @@ from tests.support.rules_page import PAGE, Section, blocks, ids_of_the_reader, s
 from tfgen.change import new_run
 from tfgen.change.new_run import NOT_FRESH
 from tfgen.check import files as drift
-from tfgen.check import object_links, object_table, repository
+from tfgen.check import namespace, object_table, repository
 from tfgen.check import objects as object_problems
 from tfgen.check import source as check_source
 from tfgen.check.jobs import check
@@ -19,11 +19,12 @@ from tfgen.commands import rerun
 from tfgen.errors import Problem
 from tfgen.graph.graph import build
 from tfgen.importers import table as importers
-from tfgen.live import transport
+from tfgen.live import profile
 from tfgen.local import plan as local
 from tfgen.pipeline import check as pipeline_check
 from tfgen.pipeline import read
 from tfgen.rails import enforce, limits
+from tfgen.rails.rail import GUARD_RAIL, LOOSENED
 from tfgen.report.problems import as_text
 from tfgen.report.sarif import rule_summaries
 from tfgen.rules import roles
@@ -34,8 +35,8 @@ from tfgen.text import edit, layout
 # Rules without an example: bytes that are not text, large files, the name of a Helm release, and other files.
 TOO_LARGE = {"annotations-size", "code-size", "object-size", "program-size", "yaml-size"}
 OF_TFGEN_YAML = {
-    check_source.GUARD_RAIL,
-    check_source.LOOSENED,
+    GUARD_RAIL,
+    LOOSENED,
     roles.tolerations_replaced.id,
     roles.environment_of_all.id,
     *enforce.RULES,
@@ -45,7 +46,7 @@ NOT_OF_THE_JOB = {
     *OF_TFGEN_YAML,
     *drift.RULES,
     *importers.RULES,
-    *object_links.RULES,
+    *namespace.RULES,
     *read.RULES,
     *pipeline_check.RULES,
     *repository.RULES,
@@ -53,7 +54,7 @@ NOT_OF_THE_JOB = {
     *layout.RULES,
 }
 OF_A_CHANGE = {*new_run.RULES}
-WITHOUT_EXAMPLE = {"yaml-encoding", "service-name", *TOO_LARGE, *NOT_OF_THE_JOB, *local.RULES, *transport.RULES}
+WITHOUT_EXAMPLE = {"yaml-encoding", "service-name", *TOO_LARGE, *NOT_OF_THE_JOB, *local.RULES, *profile.RULES}
 
 # A name that is too long for a host is also too long for a StatefulSet. A wrong ignore comment ignores no problem.
 COMES_WITH = {"host-name": {"statefulset-name"}, "ignore-comment": {"latest-tag"}}
@@ -65,9 +66,9 @@ SUMMARIES = rule_summaries()
 WARNINGS = {rule.id for rule in (*RULES, *ACROSS) if rule.severity == "warning"} | {
     *object_table.WARNINGS,
     NOT_FRESH,
-    *object_links.RULES,
+    *namespace.RULES,
     check_source.UNUSED_IGNORE,
-    check_source.LOOSENED,
+    LOOSENED,
 }
 
 

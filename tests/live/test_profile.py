@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 import pytest
 
 from tfgen.errors import TfgenError
-from tfgen.live import transport
+from tfgen.live import profile
 from tfgen.live.connection import Access
 from tfgen.live.transport import Executed, Execution
 
@@ -42,8 +42,8 @@ def trace(monkeypatch: pytest.MonkeyPatch) -> Trace:
             assert execution.command[3:] == ("worker", "1", "5")
             return [result]
 
-        monkeypatch.setattr(transport, "collect", collect)
-        (files,) = transport.trace_tasks(Access(), [POD], 5)
+        monkeypatch.setattr(profile, "collect", collect)
+        (files,) = profile.trace_tasks(Access(), [POD], 5)
         return files
 
     return traced

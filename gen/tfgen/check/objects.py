@@ -19,7 +19,8 @@ from typing import Any, Final, TypeAlias
 
 from tfgen import data_path
 from tfgen.check.manifests import Manifest, literal_manifests
-from tfgen.check.object_links import OBJECT_LINKS, ObjectFault, Objects, find_contradictions, namespace_faults
+from tfgen.check.namespace import namespace_faults
+from tfgen.check.object_links import OBJECT_LINKS, ObjectFault, Objects, find_contradictions
 from tfgen.check.object_rules import Destination
 from tfgen.check.object_schemas import OBJECT_SCHEMA, ObjectSchemas
 from tfgen.check.object_table import SUMMARIES, TABLE

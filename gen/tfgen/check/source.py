@@ -18,7 +18,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from tfgen import data_path
 from tfgen.check.checked import CheckResult, ReadFile, Reported, record_job
-from tfgen.check.object_links import RULES as NAMESPACE_RULES
+from tfgen.check.namespace import RULES as NAMESPACE_RULES
 from tfgen.check.object_table import WARNINGS as OBJECT_WARNINGS
 from tfgen.data_path import until_unknown
 from tfgen.errors import Place, Problem

@@ -16,9 +16,9 @@ from tfgen.kubernetes.object import Object
 from tfgen.live.api import ONCE, Api
 from tfgen.live.clusters import run_pods, task_pod
 from tfgen.live.connection import Access
+from tfgen.live.profile import check_traceable, trace_tasks
 from tfgen.live.run import DeclaredRun, find_run
 from tfgen.live.run_state import leading_role
-from tfgen.live.transport import check_traceable, trace_tasks
 from tfgen.tree.folder import write_folder
 from tfgen.words import count
 

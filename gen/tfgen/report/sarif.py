@@ -14,12 +14,12 @@ from urllib.parse import quote
 from tfgen import __version__
 from tfgen.change import new_run
 from tfgen.check import files as drift
-from tfgen.check import object_links, repository
+from tfgen.check import namespace, repository
 from tfgen.check import objects as object_problems
 from tfgen.check import source as check_source
 from tfgen.errors import Problem, in_order
 from tfgen.importers import table as importers
-from tfgen.live import transport
+from tfgen.live import profile
 from tfgen.local import plan as local
 from tfgen.pipeline import check, read
 from tfgen.rails import enforce, limits
@@ -43,9 +43,9 @@ def rule_summaries() -> Mapping[str, str]:
         **repository.RULES,
         **importers.RULES,
         **local.RULES,
-        **transport.RULES,
+        **profile.RULES,
         **object_problems.RULES,
-        **object_links.RULES,
+        **namespace.RULES,
         **check_source.RULES,
         **enforce.RULES,
         **limits.RULES,
