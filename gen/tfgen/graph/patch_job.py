@@ -8,6 +8,7 @@ For example, this patch sets a field of the workers' StatefulSet:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
 from tfgen import data_path
@@ -106,16 +107,16 @@ class _Variant:
             node, template = self.nodes[place], self.templates[place]
             entry = entry_of(template, patch)
             if entry is None or not isinstance(node, h.ForEach):
-                self.nodes[place] = change_objects(node, lambda item: self._object(item, patch, place, None))  # noqa: B023
+                self.nodes[place] = change_objects(node, partial(self._object, patch, place, None))
                 continue
             name = h.Bound(node.key)
             test = h.Equal(name, entry)
-            patched = change_objects(node.body, lambda item: self._object(item, patch, place, test))  # noqa: B023
+            patched = change_objects(node.body, partial(self._object, patch, place, test))
             alternatives = {entry: patched, _REMAINING: node.body}
             self.nodes[place] = node.replaced(body=join_alternatives(alternatives, name, default=_REMAINING))
             self.entry_patches.append(EntryPatch(patch, template))
 
-    def _object(self, item: dict[Key, Node], patch: Patch, place: int, test: Expression | None) -> Node:
+    def _object(self, patch: Patch, place: int, test: Expression | None, item: dict[Key, Node]) -> Node:
         """Apply a patch to the object `item` of the template at `place`. `test` is the condition of the patch."""
         template, kind = self.templates[place], str(item["kind"])
         over = template.node
